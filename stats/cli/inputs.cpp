@@ -106,12 +106,14 @@ void add(const std::string& path, Found& found) {
   const std::size_t files = found.files.size(), faults = found.faults.size();
   std::string rows;  // the first file of rows
   Bits bits;
+  std::vector<std::string> left;
   find_tensor_files(path, found.files, found.faults, [&](const std::string& other) {
     if (rows.empty() && has_name_of_rows(other)) rows = other;
     if (is_named_as_bits(other) && bits.count++ == 0) bits.first = other;
-    if (!has_name_of_rows(other) && !is_named_as_bits(other)) found.left.push_back(other);
+    if (!has_name_of_rows(other) && !is_named_as_bits(other)) left.push_back(other);
   });
   if (bits.count != 0) found.notes.push_back(bits.note(path));
+  if (rows.empty()) found.left.insert(found.left.end(), left.begin(), left.end());  // else they belong to the rows
   if (found.files.size() != files) {
     if (rows.empty()) return;
     return found.notes.push_back(printable(path) + ": holds rows of statistics, too; name their files, such as " +

@@ -20,7 +20,7 @@ struct Inputs {
   // FILE::TENSOR: of this file only tensors of these names, which may hold * and ?. Not of a file that is named itself,
   // too.
   std::map<std::string, std::vector<std::string>> tensors_of;
-  std::vector<std::string> left;   // files of directories that are read by name only, in the order of the walk
+  std::vector<std::string> left;   // files of directories without rows that no format reads by their names
   std::vector<std::string> notes;  // folders whose files were left out: rows beside tensors, or raw bits
 };
 

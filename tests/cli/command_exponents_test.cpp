@@ -55,7 +55,7 @@ TEST_F(CommandExponents, TablesSayHowManyBinadesAndWhich) {
 TEST_F(CommandExponents, AreNoNumberForConditions) {
   const Ran ran = run(folder_, "x.npy --stats max --fail-on 'exponents>3'");
   EXPECT_EQ(ran.exit, 2);
-  EXPECT_PRED2(holds, ran.err, "is a list");
+  EXPECT_PRED2(holds, ran.err, "is a text");
 }
 
 }  // namespace command_exponents_test

@@ -52,7 +52,7 @@ TEST(CommandHelp, ExplainsEveryStatistic) {
   const Ran one = run(folder, "explain l2norm");
   EXPECT_EQ(one.exit, 0);
   EXPECT_PRED2(holds, one.out, "the square root of the sum of x * x");
-  EXPECT_PRED2(holds, one.out, "NaN where an element is");
+  EXPECT_PRED2(holds, one.out, "NaN if any element is NaN");
   EXPECT_PRED2(holds, one.out, "an exact sum of the squares; then free: rms");
   EXPECT_PRED2(holds, run(folder, "explain nan-count mean").out, "nan count, in statistic.csv \"NaN Count\"");
   const std::string all = run(folder, "explain").out;

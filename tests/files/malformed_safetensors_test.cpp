@@ -196,7 +196,7 @@ TEST_F(MalformedSafetensors, WhatIsNoFormatAtAllIsSaid) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, folder / "x.bin" +
                                          ": begins like none of the formats that are read (.npy, .npz, .safetensors, "
-                                         ".safetensors.index.json, dump files of Ascend's)");
+                                         ".safetensors.index.json, .pt, dump files of Ascend's)");
 }
 
 }  // namespace malformed_safetensors_test
