@@ -84,33 +84,10 @@ class Partial {
   // parts, in whose order neither lies. All else is as it was. An error where an index would reach 2^63.
   Status move_to(std::uint64_t first);
 
-  // The value of a category whose needs were kept; monostate for any other, and for `md5`.
-  //   max, min     NaN when any element is; -0 is below +0; monostate of no elements
-  //   avg          the exact mean rounded once to binary64; NaN when any element is, or both
-  //                infinities are; an infinity when one is; monostate of no elements
-  //   l2norm       the exact root of the sum of squares, rounded once to binary64; NaN when any
-  //                element is; Inf when one is, or beyond binary64; 0 of no elements
-  //   l1norm       as l2norm, of the sum of |x|
-  //   var, std     of all elements (ddof 0), the exact value rounded once; NaN when any element is not finite;
-  //                monostate of no elements
-  //   rms          the root of the mean square, as l2norm; monostate of no elements
-  //   absmax       the larger size of max and min; NaN when any element is; monostate of no elements
-  //   absmin       the smallest |x| that is not 0; NaN when any element is; monostate where there is none
-  //   sparsity     zeros (of both signs) / count, rounded once; monostate of no elements
-  //   finite max, finite min, finite avg, finite l2norm   the same of the finite elements alone
-  //   dynamic range  log2(absmax / absmin), rounded once; NaN when any element is; Inf when one is
-  //   e4m3fn underflow, e5m2 underflow, float16 underflow, bfloat16 underflow   how many elements but 0 a cast to that
-  //                format makes 0, which rounds to nearest, ties to even; each times cast_scale() before
-  //   e4m3fn overflow, e5m2 overflow, float16 overflow, bfloat16 overflow   how many finite ones it brings out of range
-  //   first nan index, first inf index, first bad index, argmax, argmin   the index of the first such element in C
-  //                order, of what was folded; monostate where there is none
-  //   exponents    how many elements lie in each binade: an Exponents
-  //   pN           the element of rank ceil(N / 100 * n), at least 1, of the n that are not NaN, in ascending order, -0 below
-  //                +0: itself of dtypes of 8 and 16 bits, and at p0 and p100. Else a value v with |v - x| <= 2^-8 |x| of
-  //                float32 and float64, and <= 2^-10 |x| of integers; of a float32 below 2^-126 within 2^-133, of a float64
-  //                below 2^-1022 within 2^-1029. It is exact where it is infinite, and rises with N; monostate where n is 0
-  //   crc32, xor64   a Digest of 4 and of 8 bytes, the highest first; once all parts are merged
-  // In `low`, avg, l2norm, l1norm, var, std and rms of a float dtype are values of that dtype (precision/README.md).
+  // The value of a category whose needs were kept; monostate for any other, and for `md5` and `hash`. formula() and
+  // nan_rule() say what it is (catalog.hpp). Real numbers are the exact value rounded once to binary64. Indices are those of
+  // what was folded. crc32 and xor64 are a Digest, the highest byte first, once all parts are merged. Casts are counted at
+  // cast_scale(). In `low`, what comes of sums of a float dtype is a value of that dtype (precision/README.md).
   Value finish(Category category) const;
 
   // What is a real number (ValueKind::kReal) rounded once to binary32 instead, not twice.
