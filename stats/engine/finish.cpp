@@ -271,6 +271,32 @@ class Finished {
     return precision::round_quotient(exact(EXACT_ABSOLUTE), 1, format_);
   }
 
+  // Half the sum of |x| and x, which are 2x and 0 on the two sides of 0.
+  double sum_of_positives() const {
+    if (nans_ != 0) return kNan;
+    if (positive_infs_ != 0) return kInfinity;
+    const double half = half_sum([](std::uint64_t sum, std::uint64_t size) { return sum + size; });
+    return half < 0 ? 0 : half;  // only where sums were rounded, in `low`
+  }
+  // And half of x - |x|.
+  double sum_of_negatives() const {
+    if (nans_ != 0) return kNan;
+    if (negative_infs_ != 0) return -kInfinity;
+    const double half = half_sum([](std::uint64_t sum, std::uint64_t size) { return sum - size; });
+    return half > 0 ? 0 : half;
+  }
+  // Of words in any state of carry, each below 2^62. Those that never were a tensor's wrap.
+  template <typename Of>
+  double half_sum(const Of& of) const {
+    const precision::Exact sum = exact(EXACT_SUM), sizes = exact(EXACT_ABSOLUTE);
+    std::array<std::int64_t, precision::kMostExactWords> words;
+    for (std::size_t i = 0; i < sum.words.size(); ++i) {
+      words[i] = static_cast<std::int64_t>(
+          of(static_cast<std::uint64_t>(sum.words[i]), static_cast<std::uint64_t>(sizes.words[i])));
+    }
+    return precision::round_quotient({std::span(words).first(sum.words.size()), sum.exponent - 1}, 1, format_);
+  }
+
   std::optional<double> deviation(precision::Deviation which) const {
     if (n_ == 0) return std::nullopt;
     if (nans_ != 0 || positive_infs_ != 0 || negative_infs_ != 0) return kNan;

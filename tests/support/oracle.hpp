@@ -56,6 +56,7 @@ struct Facts {
   std::uint32_t crc32 = 0;
   std::uint64_t xor64 = 0;
   mpq_class sum, squares, sizes;  // of the finite elements: of x, of x * x, of |x|
+  mpq_class positives, negatives_sum;  // of those above 0, of those below 0
 };
 Facts facts(tensorstat::Dtype dtype, std::span<const std::byte> bytes);
 // Of the first `count` elements of a packed dtype, which share bytes.
