@@ -4,9 +4,12 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <initializer_list>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "precision/round.hpp"
 #include "precision/scalars.hpp"
@@ -105,98 +108,60 @@ class Finished {
                 : to_binary32 ? precision::kBinary32
                               : precision::kBinary64) {}
 
-  // Constructs the value at `to`, which need not have been constructed before. Writing in place avoids copying a value
-  // right after it was written in parts, which stalls the processor.
-  [[gnu::always_inline]] void put(Category category, Value* to) const {
-    const auto is = [to](auto value) { std::construct_at(to, value); };
-    if (is_quantile(category)) return put_quantile(thousandths(category), to);
-    switch (category) {
-      case Category::kMax:
-        return put_extremum(partial_.words[PARTIAL_HIGHEST], to);
-      case Category::kMin:
-        return put_extremum(~partial_.words[PARTIAL_LOWEST], to);
-      case Category::kAvg:
-        return n_ == 0 ? is(std::monostate()) : is(avg());
-      case Category::kL2norm:
-        return is(l2norm());
-      case Category::kCount:
-        return is(n_);
-      case Category::kNegativeZeroCount:
-        return is(word(PARTIAL_NEGATIVES));
-      case Category::kPositiveZeroCount:
-        return is(n_ - nans_ - word(PARTIAL_ZEROS) - word(PARTIAL_NEGATIVES));
-      case Category::kNanCount:
-        return is(nans_);
-      case Category::kNegativeInfCount:
-        return is(negative_infs_);
-      case Category::kPositiveInfCount:
-        return is(positive_infs_);
-      case Category::kZeroCount:
-        return is(word(PARTIAL_ZEROS));
-      case Category::kL1norm:
-        return is(l1norm());
-      case Category::kVar:
-        return n_ == 0 ? is(std::monostate()) : is(deviation(precision::Deviation::kVariance));
-      case Category::kStd:
-        return n_ == 0 ? is(std::monostate()) : is(deviation(precision::Deviation::kStandard));
-      case Category::kRms:
-        return n_ == 0 ? is(std::monostate()) : is(rms());
-      case Category::kAbsmax:
-        return put_absmax(to);
-      case Category::kSparsity:
-        return n_ == 0 ? is(std::monostate()) : is(sparsity());
-      case Category::kFiniteCount:
-        return is(finite_);
-      case Category::kAbsmin:
-        return put_absmin(to);
-      case Category::kSubnormalCount:
-        return is(element(ELEMENT_WORD_SUBNORMALS));
-      case Category::kMinusZeroCount:
-        return is(element(ELEMENT_WORD_MINUS_ZEROS));
-      case Category::kFirstNanIndex:
-        return put_index({index(INDEX_AT_FIRST_NAN)}, to);
-      case Category::kFirstInfIndex:
-        return put_index({index(INDEX_AT_FIRST_INF)}, to);
-      case Category::kFirstBadIndex:
-        return put_index({index(INDEX_AT_FIRST_NAN), index(INDEX_AT_FIRST_INF)}, to);
-      case Category::kArgmax:
-        return put_index({index(nans_ != 0 ? INDEX_AT_FIRST_NAN : INDEX_AT_GREATEST)}, to);
-      case Category::kArgmin:
-        return put_index({index(nans_ != 0 ? INDEX_AT_FIRST_NAN : INDEX_AT_LEAST)}, to);
-      case Category::kFiniteMax:
-        return finite_ == 0 ? is(std::monostate()) : put_key(finite_highest(), to);
-      case Category::kFiniteMin:
-        return finite_ == 0 ? is(std::monostate()) : put_key(finite_lowest(), to);
-      case Category::kFiniteAvg:
-        return finite_ == 0 ? is(std::monostate()) : is(finite_avg());
-      case Category::kFiniteL2norm:
-        return is(finite_l2norm());
-      case Category::kDynamicRange:
-        return put_dynamic_range(to);
-#define ROW(id, name, ...)                             \
-  case Category::k##name##Underflow:                   \
-    return is(element(ELEMENT_WORD_##id##_UNDERFLOW)); \
-  case Category::k##name##Overflow:                    \
-    return is(element(ELEMENT_WORD_##id##_OVERFLOW));
-        CASTS(ROW, )
-#undef ROW
-      case Category::kExponents:
-        return is(exponents());
-      case Category::kCrc32:
-        return is(digest(crc32()));
-      case Category::kXor64:
-        return is(digest(fingerprint(FINGERPRINT_WORD_XOR64)));
-      case Category::kMd5:
-      case Category::kHash:
-        return is(std::monostate());
-    }
-  }
-
  private:
   // A number that becomes a Value.
   using Number = std::variant<std::monostate, std::uint64_t, std::int64_t, double>;
   static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+  // What a row's expression gives: a number, a Digest or a list; an optional one; or a function that writes the value.
+  template <typename Given>
+  [[gnu::always_inline]] static void put_value(Given&& given, Value* to) {
+    if constexpr (std::invocable<Given&, Value*>) {
+      given(to);
+    } else if constexpr (requires { given.has_value(); }) {
+      given.has_value() ? std::construct_at(to, *given) : std::construct_at(to);
+    } else {
+      std::construct_at(to, std::forward<Given>(given));
+    }
+  }
+
+  // The terms that the catalog's rows are written in, here and below.
+  std::uint64_t count() const { return n_; }
+  std::uint64_t nans() const { return nans_; }
+  std::uint64_t positive_infs() const { return positive_infs_; }
+  std::uint64_t negative_infs() const { return negative_infs_; }
+  std::uint64_t finite_count() const { return finite_; }
+  std::uint64_t zeros() const { return word(PARTIAL_ZEROS); }
+  std::uint64_t negatives() const { return word(PARTIAL_NEGATIVES); }
+  static std::monostate nothing() { return {}; }
+
+  // Keys of the extrema.
+  std::int64_t highest() const { return partial_.words[PARTIAL_HIGHEST]; }
+  std::int64_t lowest() const { return ~partial_.words[PARTIAL_LOWEST]; }
+  auto extremum(std::int64_t key) const {
+    return [this, key](Value* to) { put_extremum(key, to); };
+  }
+  auto finite_extremum(std::int64_t key) const {
+    return [this, key](Value* to) { finite_ == 0 ? void(std::construct_at(to)) : put_key(key, to); };
+  }
+  auto first_of(std::initializer_list<std::size_t> indices) const {
+    std::int64_t complement = std::numeric_limits<std::int64_t>::min();
+    for (const std::size_t at : indices) complement = std::max(complement, index(at));
+    return [complement](Value* to) { put_index(complement, to); };
+  }
+  auto absmax() const {
+    return [this](Value* to) { put_absmax(to); };
+  }
+  auto absmin() const {
+    return [this](Value* to) { put_absmin(to); };
+  }
+  auto dynamic_range() const {
+    return [this](Value* to) { put_dynamic_range(to); };
+  }
+  auto quantile_of(std::uint32_t thousandths) const {
+    return [this, thousandths](Value* to) { put_quantile(thousandths, to); };
+  }
 
   std::uint64_t word(std::size_t field) const { return static_cast<std::uint64_t>(partial_.words[field]); }
 
@@ -206,9 +171,7 @@ class Finished {
   // ~index of a row of precision/indices.h, by its INDEX_AT_; the least integer if there is none.
   std::int64_t index(std::size_t at) const { return partial_.words[first_index(partial_.dtype) + at]; }
 
-  // The least of several indices, given as ~index.
-  static void put_index(std::initializer_list<std::int64_t> complements, Value* to) {
-    const std::int64_t first = std::max(complements);
+  static void put_index(std::int64_t first, Value* to) {
     if (first == std::numeric_limits<std::int64_t>::min()) {
       std::construct_at(to);
     } else {
@@ -271,13 +234,17 @@ class Finished {
                                                     : std::size_t{PARTIAL_LOWEST}];
   }
 
-  double avg() const {
+  std::optional<double> avg() const {
+    if (n_ == 0) return std::nullopt;
     if (nans_ != 0 || (positive_infs_ != 0 && negative_infs_ != 0)) return kNan;
     if (positive_infs_ != 0) return kInfinity;
     if (negative_infs_ != 0) return -kInfinity;
-    return mean(n_, partial_.words[PARTIAL_HIGHEST], ~partial_.words[PARTIAL_LOWEST]);
+    return mean(n_, highest(), lowest());
   }
-  double finite_avg() const { return mean(finite_, finite_highest(), finite_lowest()); }
+  std::optional<double> finite_avg() const {
+    if (finite_ == 0) return std::nullopt;
+    return mean(finite_, finite_highest(), finite_lowest());
+  }
 
   // The mean of `count` elements. `highest` and `lowest` are the keys of their extrema.
   double mean(std::uint64_t count, std::int64_t highest, std::int64_t lowest) const {
@@ -304,13 +271,41 @@ class Finished {
     return precision::round_quotient(exact(EXACT_ABSOLUTE), 1, format_);
   }
 
-  double deviation(precision::Deviation which) const {
+  // Half the sum of |x| and x, which are 2x and 0 on the two sides of 0.
+  double sum_of_positives() const {
+    if (nans_ != 0) return kNan;
+    if (positive_infs_ != 0) return kInfinity;
+    const double half = half_sum([](std::uint64_t sum, std::uint64_t size) { return sum + size; });
+    return half < 0 ? 0 : half;  // only where sums were rounded, in `low`
+  }
+  // And half of x - |x|.
+  double sum_of_negatives() const {
+    if (nans_ != 0) return kNan;
+    if (negative_infs_ != 0) return -kInfinity;
+    const double half = half_sum([](std::uint64_t sum, std::uint64_t size) { return sum - size; });
+    return half > 0 ? 0 : half;
+  }
+  // Of words in any state of carry, each below 2^62. Those that never were a tensor's wrap.
+  template <typename Of>
+  double half_sum(const Of& of) const {
+    const precision::Exact sum = exact(EXACT_SUM), sizes = exact(EXACT_ABSOLUTE);
+    std::array<std::int64_t, precision::kMostExactWords> words;
+    for (std::size_t i = 0; i < sum.words.size(); ++i) {
+      words[i] = static_cast<std::int64_t>(
+          of(static_cast<std::uint64_t>(sum.words[i]), static_cast<std::uint64_t>(sizes.words[i])));
+    }
+    return precision::round_quotient({std::span(words).first(sum.words.size()), sum.exponent - 1}, 1, format_);
+  }
+
+  std::optional<double> deviation(precision::Deviation which) const {
+    if (n_ == 0) return std::nullopt;
     if (nans_ != 0 || positive_infs_ != 0 || negative_infs_ != 0) return kNan;
     if (word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
     return precision::round_deviation(exact(EXACT_SUM), exact(EXACT_SQUARES), n_, format_, which);
   }
 
-  double rms() const {
+  std::optional<double> rms() const {
+    if (n_ == 0) return std::nullopt;
     if (nans_ != 0) return kNan;
     if (positive_infs_ != 0 || negative_infs_ != 0 || word(PARTIAL_OVERFLOWS) != 0) return kInfinity;
     return precision::round_root_of_quotient(exact(EXACT_SQUARES), n_, format_);
@@ -426,14 +421,30 @@ class Finished {
     return Exponents(std::move(found));
   }
 
-  // Not a sum of elements, so `low` has the same value as `high`.
-  double sparsity() const {
-    const std::uint64_t zeros = word(PARTIAL_ZEROS);
-    const std::int64_t words[] = {static_cast<std::int64_t>(zeros & 0xffffffff),
-                                  static_cast<std::int64_t>(zeros >> 32)};
+  // `some` of all elements. Not a sum of elements, so `low` has the same value as `high`.
+  std::optional<double> share(std::uint64_t some) const {
+    if (n_ == 0) return std::nullopt;
+    const std::int64_t words[] = {static_cast<std::int64_t>(some & 0xffffffff), static_cast<std::int64_t>(some >> 32)};
     return precision::round_quotient({words, 0}, n_, own_ ? precision::kBinary64 : format_);
   }
 
+ public:
+  // What the partial keeps, or nothing where that is a digest, into a value that need not have been constructed: where
+  // it is to stay, as copying one that has just been written in parts waits for the parts. The catalog's rows say what
+  // it is.
+  [[gnu::always_inline]] void put(Category category, Value* to) const {
+    using enum precision::Deviation;
+#define ROW(id, name, column, kind, in_all, of_complex, needs, formula, nan_rule, value) return put_value(value, to);
+    if (is_quantile(category)) TENSORSTAT_QUANTILE(ROW)
+#undef ROW
+#define ROW(id, name, column, kind, in_all, of_complex, needs, formula, nan_rule, value) \
+  case Category::id:                                                                     \
+    return put_value(value, to);
+    switch (category) { TENSORSTAT_CATEGORIES(ROW) }
+#undef ROW
+  }
+
+ private:
   const PartialView& partial_;
   const AccumulatorLayout& layout_;
   const std::uint64_t n_, nans_, positive_infs_, negative_infs_, finite_;

@@ -53,7 +53,7 @@ std::string_view without_alias(std::string_view typed) {
   return alias == std::end(kAliases) ? typed : alias->name;
 }
 
-#define TENSORSTAT_ROW(id, name, column, kind, in_all, of_complex, needs, formula, nan_rule) \
+#define TENSORSTAT_ROW(id, name, column, kind, in_all, of_complex, needs, formula, nan_rule, ...) \
   CategoryRow{name, column, ValueKind::kind, in_all != 0, of_complex != 0, formula, nan_rule},
 constexpr std::array kCategoryRows = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
 constexpr std::array kQuantileRows = {TENSORSTAT_QUANTILE(TENSORSTAT_ROW)};

@@ -85,36 +85,11 @@ class Partial {
   // reach 2^63, or if the part has checksums and does not begin at a byte of the whole.
   Status move_to(std::uint64_t first);
 
-  // The value of a category. monostate if its needs were not kept, for digests, and if there is no value.
-  // "Empty" means a partial of no elements.
-  //   max, min     NaN if any element is NaN; -0 is below +0; monostate if empty
-  //   avg          the exact mean, rounded once to binary64. NaN if any element is NaN, or if both infinities occur;
-  //                an infinity if only that one occurs; monostate if empty
-  //   l2norm       the exact square root of the sum of squares, rounded once to binary64. NaN if any element is NaN;
-  //                else Inf if one is infinite, or if the result exceeds binary64; 0 if empty
-  //   l1norm       the sum of |x|; the rules of l2norm
-  //   var, std     population variance (ddof 0) and its root; the exact value, rounded once. NaN if any element is not
-  //                finite; monostate if empty
-  //   rms          the root of the mean square; the rules of l2norm, but monostate if empty
-  //   absmax       the greatest |x|; NaN if any element is NaN; monostate if empty
-  //   absmin       the smallest |x| other than 0; NaN if any element is NaN; monostate if all are 0
-  //   sparsity     zeros (of both signs) / count, rounded once; monostate if empty
-  //   finite max, finite min, finite avg, finite l2norm   the same over the finite elements only
-  //   dynamic range  log2(absmax / absmin), rounded once; NaN if any element is NaN; else Inf if one is infinite
-  //   e4m3fn underflow, e5m2 underflow, float16 underflow, bfloat16 underflow   the number of non-zero elements x for
-  //                which the cast of x * cast_scale() to that format gives 0. Casts round to nearest, ties to even
-  //   e4m3fn overflow, e5m2 overflow, float16 overflow, bfloat16 overflow   the number of finite elements for which the
-  //                cast of x * cast_scale() exceeds the range of that format
-  //   first nan index, first inf index, first bad index, argmax, argmin   the index of the first such element in C
-  //                order, counted in what was folded; monostate if there is none
-  //   exponents    an Exponents: the number of elements in each binade
-  //   pN           Let x be element number max(1, ceil(N / 100 * n)), counted from 1, of the n elements that are not
-  //                NaN, in ascending order, -0 below +0. pN is x for dtypes of 8 and 16 bits, for p0 and p100, and if x
-  //                is infinite. Else it is a value v near x: |v - x| <= 2^-8 |x| for float32 and float64, <= 2^-10 |x|
-  //                for integers; <= 2^-133 for a float32 below 2^-126, <= 2^-1029 for a float64 below 2^-1022.
-  //                pN never falls as N rises; monostate if n is 0
-  //   crc32, xor64   a Digest of 4 and of 8 bytes, highest byte first; valid once all parts are merged
-  // In `low`, avg, l2norm, l1norm, var, std and rms of a float dtype are values of that dtype (precision/README.md).
+  // The value of a category. monostate if its needs were not kept, for `md5` and `hash`, and if there is no value:
+  // formula() and nan_rule() say what it is, also for NaN, Inf and no elements (catalog.hpp). Real numbers are the
+  // exact value, rounded once to binary64. Indices count in what was folded. crc32 and xor64 are a Digest, highest byte
+  // first, valid once all parts are merged. Casts are counted at cast_scale(). In `low`, the values that come from sums
+  // of a float dtype are values of that dtype (precision/README.md).
   Value finish(Category category) const;
 
   // As finish(), but a real number (ValueKind::kReal) is rounded to binary32, once, from the exact value.

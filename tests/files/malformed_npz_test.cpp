@@ -154,7 +154,8 @@ TEST_F(MalformedNpz, IsRefusedWithTheReason) {
       {zip_archive({zip_entry("x.npy", huge_npy)}), "x.npz::x: is truncated"},
       {zip_archive({zip_entry("x.npy", "\x80\4 a pickle")}), "looks like a Python pickle"},
       {zip_archive({zip_entry(std::string("../../\0\x1b[31m.npy", 16), "")}), "x.npz::../../\\x00\\x1b[31m: "},
-      {zip_archive({zip_entry("archive/data.pkl", "\x80\2"), zip_entry("archive/data/0", kNpy)}), "the pickle does not end"},
+      {zip_archive({zip_entry("archive/data.pkl", "\x80\2"), zip_entry("archive/data/0", kNpy)}),
+       "the pickle does not end"},
       // Deflated data.
       {changed([](ZipEntry& e) { e.packed = std::string(e.packed.size(), '\xff'); }, true), "no deflated bytes"},
       {changed([](ZipEntry& e) { e.packed.pop_back(), e.packed_bytes -= 1; }, true), "is damaged: it"},

@@ -40,6 +40,16 @@ class Model {
     const std::uint64_t finite_count = facts_.count - facts_.nans - facts_.positive_infs - facts_.negative_infs;
     if (finite_count != 0) values[static_cast<std::size_t>(Category::kFiniteAvg)] = mean(finite_count);
     values[static_cast<std::size_t>(Category::kFiniteL2norm)] = norm();
+    // Half of two rounded sums, on the right side of 0.
+    const mpq_class positives = (sizes_ + sum_) * 512, negatives = (sum_ - sizes_) * 512;
+    if (facts_.nans + facts_.positive_infs == 0) {
+      values[static_cast<std::size_t>(Category::kSumOfPositives)] =
+          positives < 0 ? 0 : oracle::nearest(positives, own_);
+    }
+    if (facts_.nans + facts_.negative_infs == 0) {
+      values[static_cast<std::size_t>(Category::kSumOfNegatives)] =
+          negatives > 0 ? 0 : oracle::nearest(negatives, own_);
+    }
     if (facts_.nans + facts_.positive_infs + facts_.negative_infs != 0 || facts_.count == 0) return values;
     avg = mean(facts_.count);
     l2norm = norm();

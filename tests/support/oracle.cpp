@@ -51,7 +51,7 @@ double assembled(const mpz_class& significand, long unit, Ieee format) {
 // The sum of the elements with one exponent, before it goes into big numbers.
 struct Bucket {
   i128 sum = 0;
-  u128 squares = 0, sizes = 0;
+  u128 squares = 0, sizes = 0, positives = 0, negatives = 0;
 };
 
 // The 8-bit floats as their authors define them (OCP 8-bit floating point, rev. 1.0; Noune et al., arXiv:2206.02915).
@@ -158,6 +158,7 @@ void add_float8(Facts& facts, const Float8& format, std::span<const std::byte> b
       facts.sum += mpq_class(value) * n;
       facts.squares += mpq_class(value) * mpq_class(value) * n;
       facts.sizes += mpq_class(std::fabs(value)) * n;
+      (value < 0 ? facts.negatives_sum : facts.positives) += mpq_class(value) * n;
       note_casts(facts, std::fabs(value), codes[code]);
     }
     if (value == 0) facts.zeros += codes[code];
@@ -198,6 +199,7 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
       bucket.sum += negative ? -static_cast<i128>(significand) : static_cast<i128>(significand);
       bucket.squares += static_cast<u128>(significand) * significand;
       bucket.sizes += significand;
+      (negative ? bucket.negatives : bucket.positives) += significand;
       note_casts(facts, value);
     }
     if (negative) value = -value;
@@ -216,7 +218,7 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
   };
   // All terms in one unit, so that the sums are integers.
   const long unit = format.least_exponent();
-  mpz_class sum, squares, sizes;
+  mpz_class sum, squares, sizes, positives, negatives;
   for (const auto& [exponent, bucket] : buckets) {
     const auto above = static_cast<mp_bitcnt_t>(exponent - unit);
     const mpz_class part = big(bucket.sum < 0 ? -static_cast<u128>(bucket.sum) : static_cast<u128>(bucket.sum))
@@ -224,16 +226,20 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
     bucket.sum < 0 ? sum -= part : sum += part;
     squares += big(bucket.squares) << (2 * above);
     sizes += big(bucket.sizes) << above;
+    positives += big(bucket.positives) << above;
+    negatives += big(bucket.negatives) << above;
   }
   facts.sum = scaled(sum, unit);
   facts.squares = scaled(squares, 2 * unit);
   facts.sizes = scaled(sizes, unit);
+  facts.positives = scaled(positives, unit);
+  facts.negatives_sum = -scaled(negatives, unit);
 }
 
 template <typename Stored>
 void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) {
   using Wide = std::conditional_t<std::is_signed_v<Stored>, std::int64_t, std::uint64_t>;
-  mpz_class sum, squares, sizes, number;
+  mpz_class sum, squares, sizes, positives, negatives, number;
   Wide most = 0, least = 0;
   for (std::size_t at = 0; at < bytes.size(); at += sizeof(Stored)) {
     Stored stored;
@@ -243,6 +249,7 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
     sum += number;
     squares += number * number;
     sizes += abs(number);
+    (value < 0 ? negatives : positives) += number;
     note_size(facts, std::uint64_t{mpz_class(abs(number)).get_ui()});
     note_casts(facts, std::fabs(static_cast<double>(value)));
     if (value != 0) ++facts.binades[static_cast<int>(exponent_of(mpq_class(abs(number))))];
@@ -259,6 +266,8 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
   facts.sum = sum;
   facts.squares = squares;
   facts.sizes = sizes;
+  facts.positives = positives;
+  facts.negatives_sum = negatives;
 }
 
 // The greater of the two absolute values.
@@ -359,7 +368,7 @@ void add_scales(Facts& facts, std::span<const std::byte> bytes) {
     facts.sum += scaled(n, code - 127);
     facts.squares += scaled(n, 2 * (code - 127));
   }
-  facts.sizes = facts.sum;
+  facts.sizes = facts.positives = facts.sum;
 }
 
 // The values of OCP's e2m1, indexed by code.
@@ -389,6 +398,7 @@ Facts facts_of_packed(Dtype dtype, std::span<const std::byte> bytes, std::uint64
       result.sum += mpq_class(value);
       result.squares += mpq_class(value * value);
       result.sizes += mpq_class(std::fabs(value));
+      (value < 0 ? result.negatives_sum : result.positives) += mpq_class(value);
       note_size(result, std::fabs(value));
       note_casts(result, std::fabs(value));
       note_extremes(result, value, i);
@@ -486,6 +496,12 @@ std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee f
   }
   at(Category::kL2norm) = facts.nans != 0 ? kNan : infinite ? kInfinity : nearest_root(facts.squares, format);
   at(Category::kL1norm) = facts.nans != 0 ? kNan : infinite ? kInfinity : nearest(facts.sizes, format);
+  at(Category::kSumOfPositives) = facts.nans != 0            ? kNan
+                                  : facts.positive_infs != 0 ? kInfinity
+                                                             : nearest(facts.positives, format);
+  at(Category::kSumOfNegatives) = facts.nans != 0            ? kNan
+                                  : facts.negative_infs != 0 ? -kInfinity
+                                                             : nearest(facts.negatives_sum, format);
   const mpz_class n = facts.count;
   if (facts.count != 0) {
     const bool finite = facts.nans == 0 && !infinite;

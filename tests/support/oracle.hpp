@@ -54,7 +54,8 @@ struct Facts {
   std::map<int, std::uint64_t> binades;  // counts finite elements that are neither 0 nor subnormal
   std::uint32_t crc32 = 0;
   std::uint64_t xor64 = 0;
-  mpq_class sum, squares, sizes;  // of x, x * x and |x|, over the finite elements
+  mpq_class sum, squares, sizes;       // of x, x * x and |x|, over the finite elements
+  mpq_class positives, negatives_sum;  // of the finite elements above 0, and of those below 0
 };
 Facts facts(tensorstat::Dtype dtype, std::span<const std::byte> bytes);
 // Facts of the first `count` elements of a packed dtype.
