@@ -35,7 +35,8 @@ TEST(ThreadPool, ThrownByTheCallersPieceItWaitsForTheOthers) {
           wait_for(has_begun);
           throw std::bad_alloc();
         }
-        if (has_begun.exchange(true)) return;
+        // Slow pieces: the caller has a second to throw before the thread has done all of them.
+        if (has_begun.exchange(true)) return std::this_thread::sleep_for(1ms);
         std::this_thread::sleep_for(5ms);
         pieces += of_the_call[i] - 7;
         has_ended = true;
