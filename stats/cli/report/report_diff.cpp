@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stats/base/printable.hpp"
+#include "stats/cli/report/report.hpp"
 #include "stats/compare/comparison_json.hpp"
 #include "stats/compare/origin/sentence.hpp"
 #include "stats/rows/coordinates.hpp"
