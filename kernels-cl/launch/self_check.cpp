@@ -28,34 +28,19 @@ std::uint64_t mix(std::uint64_t x) {  // the finalizer of splitmix64
 std::vector<std::byte> awkward(Dtype dtype, std::size_t count = kElements + 1) {
   if (is_complex(dtype)) return awkward(part_of(dtype), 2 * count);
   const std::size_t element_bytes = size_bytes(dtype);
-  const auto bits_of_format = [&](int mantissa_bits, std::uint64_t infinity, std::uint64_t raw) {
-    const std::uint64_t exponent = (infinity >> mantissa_bits) / 2 - raw % 8;
+  const precision::DtypeFacts& of = facts(dtype);
+  const bool is_wide_float = of.is_float && !of.is_coded && !of.unpacks;  // these four have Inf
+  const auto near_one = [&](std::uint64_t raw) {
+    const std::uint64_t exponent = (of.largest >> of.mantissa_shift) / 2 - raw % 8;
     const std::uint64_t sign = (raw >> 3 & 1) << (8 * element_bytes - 1);
-    return sign | exponent << mantissa_bits | (raw >> 11 & ((std::uint64_t{1} << mantissa_bits) - 1));
+    return sign | exponent << of.mantissa_shift | (raw >> 11 & ((std::uint64_t{1} << of.mantissa_shift) - 1));
   };
-  const std::uint64_t infinity = dtype == Dtype::kFloat32   ? 0x7f800000
-                                 : dtype == Dtype::kFloat64 ? 0x7ff0000000000000
-                                                            : 0;
+  const std::uint64_t infinity = is_wide_float && element_bytes >= 4 ? of.largest : 0;
   std::vector<std::byte> bytes(count * element_bytes);
   for (std::size_t i = 0; i < count; ++i) {
     std::uint64_t bits = mix(i + 1);
     if (i < count / 2) {
-      switch (dtype) {
-        case Dtype::kFloat16:
-          bits = bits_of_format(10, 0x7c00, bits);
-          break;
-        case Dtype::kBfloat16:
-          bits = bits_of_format(7, 0x7f80, bits);
-          break;
-        case Dtype::kFloat32:
-          bits = bits_of_format(23, 0x7f800000, bits);
-          break;
-        case Dtype::kFloat64:
-          bits = bits_of_format(52, 0x7ff0000000000000, bits);
-          break;
-        default:
-          break;
-      }
+      if (is_wide_float) bits = near_one(bits);
     } else if (i < count / 2 + 8) {
       bits = (i % 2 == 0 ? 0 : ~std::uint64_t{0}) << (8 * element_bytes - 1);  // +0, -0, and the least integer
     } else if (i < count * 3 / 4) {

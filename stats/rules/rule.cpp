@@ -22,7 +22,7 @@ struct Token {
   Comparison comparison = {};
 
   bool is_word(std::string_view word) const { return kind == Kind::kWord && text == word; }
-  std::string words() const { return kind == Kind::kEnd ? "the end" : "'" + shown(text) + "'"; }
+  std::string words() const { return kind == Kind::kEnd ? "the end" : in_quotes(text); }
 };
 
 // The error for an invalid rule: what is wrong, and at which character, from 1.
@@ -65,7 +65,7 @@ Result<std::vector<Token>> tokens_of(std::string_view text, bool has_commas) {
     const Token& token = tokens.back();
     if (token.end > text.size()) return invalid("the quote at '" + shown(text.substr(at)) + "' does not end", at);
     if (token.kind == Token::Kind::kWord && token.text.empty()) {
-      return invalid("'" + shown(text.substr(at)) + "' begins with no operator: these are > >= < <= == != and ~", at);
+      return invalid(in_quotes(text.substr(at)) + " begins with no operator: these are > >= < <= == != and ~", at);
     }
   }
   tokens.push_back({Token::Kind::kEnd, {}, text.size(), text.size()});
@@ -178,16 +178,15 @@ class Rule::Parser {
     if (compared.kind != Token::Kind::kOperator && compared.kind != Token::Kind::kGlob) {
       if (name == "nan") return Rule::nan();
       if (name == "inf") return Rule::inf();
-      return invalid("'" + shown(name) + "' is neither nan, inf nor a comparison, such as max > 1", at);
+      return invalid(in_quotes(name) + " is neither nan, inf nor a comparison, such as max > 1", at);
     }
     take();
     auto subject = subject_from(name);
     if (!subject) return invalid(subject.error().message, at);
     const Token value = peek();
     if (value.kind != Token::Kind::kWord && value.kind != Token::Kind::kQuoted) {
-      return invalid(
-          "'" + shown(name) + "' is compared with " + value.words() + ", which is no word; quotes make it one",
-          value.at);
+      return invalid(in_quotes(name) + " is compared with " + value.words() + ", which is no word; quotes make it one",
+                     value.at);
     }
     take();
     return is_text(*subject) ? text(name, *subject, compared, value) : number(name, *subject, compared, value);
@@ -196,7 +195,7 @@ class Rule::Parser {
   static Result<Rule> number(const std::string& name, const Subject& subject, const Token& compared,
                              const Token& value) {
     if (compared.kind == Token::Kind::kGlob) {
-      return invalid("'" + shown(name) + "' is a number, and ~ compares texts", compared.at);
+      return invalid(in_quotes(name) + " is a number, and ~ compares texts", compared.at);
     }
     Rule number(Kind::kNumber);
     number.subject_ = subject;
@@ -204,7 +203,7 @@ class Rule::Parser {
     number.bound_ = bound_from(value.text);
     if (!std::holds_alternative<std::monostate>(number.bound_.nearest)) return number;
     const bool is_nan = value.text == "nan" || value.text == "-nan";
-    return invalid("'" + shown(name) + "' is a number, and " + value.words() + " is none" +
+    return invalid(in_quotes(name) + " is a number, and " + value.words() + " is none" +
                        (is_nan ? ": say nan alone, or nan-count > 0" : ""),
                    value.at);
   }
@@ -212,7 +211,7 @@ class Rule::Parser {
   static Result<Rule> text(const std::string& name, const Subject& subject, const Token& compared, const Token& value) {
     const bool is_glob = compared.kind == Token::Kind::kGlob;
     if (!is_glob && compared.comparison != Comparison::kEqual && compared.comparison != Comparison::kUnequal) {
-      return invalid("'" + shown(name) + "' is a text: == and != compare it, and ~ with a glob", compared.at);
+      return invalid(in_quotes(name) + " is a text: == and != compare it, and ~ with a glob", compared.at);
     }
     if (name == "dtype" && !is_glob && !is_data_type(value.text)) {
       return invalid(value.words() + " is no dtype; float32 is one", value.at);

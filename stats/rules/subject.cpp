@@ -37,7 +37,7 @@ Result<Subject> subject_from(std::string_view name) {
   if (categories && categories->size() == 1) return Subject(categories->front());
   return Error{
       Code::kInvalid,
-      "'" + shown(name) + "' is neither a statistic (`tensorstat explain` lists them) nor one of " + fact_names()};
+      in_quotes(name) + " is neither a statistic (`tensorstat explain` lists them) nor one of " + fact_names()};
 }
 
 std::string fact_names() {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <deque>
 #include <map>
 #include <new>
 #include <utility>
@@ -169,15 +170,17 @@ constexpr std::string_view kLegacyMagic =
 
 bool begins_as_legacy(std::string_view head) { return head.starts_with(kLegacyMagic); }
 
-// The pickle at `at`, with as many bytes of the file in `text` as it takes; `at` is moved behind it.
-Result<Pickle> next_pickle(const RandomFile& file, std::string& text, std::size_t& at) {
+// The pickle at `at`, which is moved behind it. Reads as much of the file as that takes: the last of `texts` is the
+// beginning of the file so far. Pickles are views of their text, so earlier texts stay.
+Result<Pickle> next_pickle(const RandomFile& file, std::deque<std::string>& texts, std::size_t& at) {
   while (true) {
+    const std::string& text = texts.back();
     auto pickle = Pickle::read(std::string_view(text).substr(at));
     const bool is_more_there = text.size() < file.size_bytes() && text.size() < kMostPickleBytes;
     if (!pickle && ends_early(pickle.error()) && is_more_there) {
       auto longer = text_of(file, 0, std::min({file.size_bytes(), kMostPickleBytes, std::uint64_t{text.size()} * 8}));
       if (!longer) return longer.error();
-      text = *std::move(longer);
+      texts.push_back(*std::move(longer));
       continue;
     }
     if (!pickle) return unreadable(file, pickle.error().message);
@@ -189,31 +192,29 @@ Result<Pickle> next_pickle(const RandomFile& file, std::string& text, std::size_
 OpenedSource open_legacy(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
   auto text = text_of(*file, 0, std::min<std::uint64_t>(file->size_bytes(), std::uint64_t{1} << 16));
   if (!text) return text.error();
+  std::deque<std::string> texts = {*std::move(text)};
   std::size_t at = 0;
   bool is_big_endian = false;
-  // The magic number, the protocol, facts of the system, the objects, and the keys of the storages in their order. A
-  // pickle is views of `text`, which the next one may replace: the objects are read again at the end.
-  std::vector<std::size_t> begins;
+  // The magic number, the protocol, facts of the system, the objects, and the keys of the storages in their order.
+  std::vector<Pickle> pickles;
   for (int i = 0; i < 5; ++i) {
-    begins.push_back(at);
-    auto pickle = next_pickle(*file, *text, at);
+    auto pickle = next_pickle(*file, texts, at);
     if (!pickle) return pickle.error();
-    const Pickle::Node& root = (*pickle)[pickle->root()];
-    for (std::size_t k = 0; i == 2 && root.kind == Pickle::Kind::kDict && k + 1 < root.items.size(); k += 2) {
-      is_big_endian |= (*pickle)[root.items[k]].text == "little_endian" && (*pickle)[root.items[k + 1]].number == 0;
-    }
+    pickles.push_back(*std::move(pickle));
   }
-  const auto objects = Pickle::read(std::string_view(*text).substr(begins[3]));
-  const auto keys = Pickle::read(std::string_view(*text).substr(begins[4]));
-  if (!objects || !keys) return unreadable(*file, "its pickles changed while they were read");
-  const auto known = torch_storages(*objects);
+  const Pickle &system = pickles[2], &objects = pickles[3], &keys = pickles[4];
+  const Pickle::Node& facts = system[system.root()];
+  for (std::size_t k = 0; facts.kind == Pickle::Kind::kDict && k + 1 < facts.items.size(); k += 2) {
+    is_big_endian |= system[facts.items[k]].text == "little_endian" && system[facts.items[k + 1]].number == 0;
+  }
+  const auto known = torch_storages(objects);
   if (!known) return unreadable(*file, known.error().message);
   std::map<std::string_view, std::uint64_t> element_bytes;
   for (const TorchStorage& storage : *known) element_bytes.emplace(storage.key, storage.element_bytes);
   LegacyStorages storages;
   std::uint64_t offset = at;
-  for (const std::uint32_t item : (*keys)[keys->root()].items) {
-    const std::string key((*keys)[item].text);
+  for (const std::uint32_t item : keys[keys.root()].items) {
+    const std::string key(keys[item].text);
     unsigned char digits[8];
     const auto of = element_bytes.find(key);
     if (of == element_bytes.end()) return unreadable(*file, "has a storage '" + shown(key) + "' of unknown type");
@@ -228,7 +229,13 @@ OpenedSource open_legacy(std::shared_ptr<const RandomFile> file, const ReadOptio
     storages.all[key] = {offset, bytes};
     offset += bytes;
   }
-  return source_of(std::move(file), *objects, storages, is_big_endian, options);
+  return source_of(std::move(file), objects, storages, is_big_endian, options);
+}
+
+// The member of this name, in whatever folder of the archive.
+std::vector<ZipMember>::const_iterator find_named(const std::vector<ZipMember>& members, std::string_view name) {
+  const std::string end = "/" + std::string(name);
+  return std::ranges::find_if(members, [&](const ZipMember& member) { return ("/" + member.name).ends_with(end); });
 }
 
 bool is_named_as_torch(std::string_view name) {
@@ -243,17 +250,12 @@ bool is_named_as_torch(std::string_view name) {
 }  // namespace
 
 bool is_torch_archive(const std::vector<ZipMember>& members) {
-  return std::ranges::any_of(members,
-                             [](const ZipMember& member) { return ("/" + member.name).ends_with("/data.pkl"); });
+  return find_named(members, kPickleName) != members.end();
 }
 
 OpenedSource open_torch_archive(std::shared_ptr<const RandomFile> file, const std::vector<ZipMember>& members,
                                 const ReadOptions& options) {
-  const auto named = [&](const std::string& name) {
-    return std::ranges::find_if(members,
-                                [&](const ZipMember& member) { return ("/" + member.name).ends_with("/" + name); });
-  };
-  const auto pickled = named(std::string(kPickleName));
+  const auto pickled = find_named(members, kPickleName);
   const std::string folder = pickled->name.substr(0, pickled->name.size() - kPickleName.size());
   const auto content = [&](const ZipMember& member) -> Result<std::string> {
     if (member.method != kZipStored || member.encrypted || member.bytes != member.packed_bytes) {
@@ -269,7 +271,7 @@ OpenedSource open_torch_archive(std::shared_ptr<const RandomFile> file, const st
   const auto text = content(*pickled);
   if (!text) return text.error();
   bool is_big_endian = false;
-  if (const auto order = named("byteorder"); order != members.end()) {
+  if (const auto order = find_named(members, "byteorder"); order != members.end()) {
     const auto word = content(*order);
     if (!word) return word.error();
     is_big_endian = *word == "big";
