@@ -98,7 +98,8 @@
 #endif
 #define BEYOND_COUNT(id) (BEYOND_FIRST(id) - 1 < FINITE_LAST ? FINITE_LAST - (BEYOND_FIRST(id) - 1) : (u64)0)
 
-// The exponents of a block as fold_exponents.h packs them: the type, whether it is a byte, and that of NaN and Inf.
+// The exponents of a block as fold_exponents.h packs them: their type, whether it is a byte, and the exponent of NaN
+// and Inf.
 #undef EXPONENT
 #undef EXPONENT_IS_BYTE
 #undef EXPONENT_OF_SPECIALS

@@ -1,4 +1,4 @@
-// Names that are put together from others. NAME(id) is id_<dtype>; of a complex dtype that of its parts. One text for
+// Macros that join names. NAME(id) is id_<dtype>; for a complex dtype <dtype> is the dtype of its parts. One text for
 // C++ and OpenCL C.
 #ifndef TENSORSTAT_PRECISION_NAMES_H
 #define TENSORSTAT_PRECISION_NAMES_H

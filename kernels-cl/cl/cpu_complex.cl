@@ -1,5 +1,5 @@
-// The kernel for a CPU of complex dtypes; DTYPE is that of their parts. The family's fold adds the squares of parts,
-// and what is counted is counted by elements. kernels-cl/cl/cpu.cl is the same for real dtypes.
+// The kernel of complex dtypes for a CPU. DTYPE is the dtype of the real and imaginary parts. The family's fold adds the
+// squares of the parts; counts are of elements. kernels-cl/cl/cpu.cl is the kernel of real dtypes.
 // clang-format off: each text needs those before it
 #include "kernels-cl/cl/common.cl"
 #include "precision/lift/lift_complex.h"

@@ -10,8 +10,8 @@
 //   take_vector, take             16 bytes, or one element; false where they are to be lifted
 //   SUMS, close_lane              the tally, its integer sums last
 //   deposit_sums                  where those belong
-// A slice gives no lane more than 2^LOG2_STEPS elements, so none of the sums is emptied on the way. Of complex dtypes
-// what is called an element here is a part, of which PARTS are one (gpu_complex.cl).
+// A slice gives no lane more than 2^LOG2_STEPS elements, so none of the sums is emptied on the way. For complex
+// dtypes an element here is a real or imaginary part; PARTS of them are one element of the tensor (gpu_complex.cl).
 // clang-format off: each text needs those before it
 #include "kernels-cl/cl/common.cl"
 #include "kernels-cl/cl/indices.cl"

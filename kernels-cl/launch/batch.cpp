@@ -149,8 +149,8 @@ void Batch::lay_out(const Device& device) {
     const KernelKind kind = pieces_[i].kind();
     Launch launch{i, i, i * kSliceWords, image_words_, kind.words(), 0};
     const auto key = launch_key(pieces_[i]);
-    // Work-groups merge word by word, and a slice's indices and fingerprints begin with the slice: those have a partial
-    // each. So have pairs, whose indices are of the whole tensors, but stand beside a key.
+    // Work-groups merge word by word. Indices and fingerprints of a slice begin with the slice, so such slices have a
+    // partial each. Pairs have one each, too: their indices count from the tensors' beginning, but belong to a key.
     const bool shared_partials =
         in_groups && !pieces_[i].beside && (pieces_[i].needs & (kFingerprints | kIndices)) == 0;
     for (; i < pieces_.size() && launch_key(pieces_[i]) == key && i - launch.first_piece < kMostGroups; ++i) {

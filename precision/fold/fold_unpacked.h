@@ -1,6 +1,6 @@
-// The fold of what has to be unpacked: e8m0, and the packed dtypes, of which a byte holds several elements. Bytes are
-// counted as codes, whatever they hold (fold_coded.h), and at the end the elements of each code are lifted as often as
-// it was there. One text for C++ and OpenCL C, included once a dtype.
+// The fold of dtypes that are unpacked: e8m0, and the packed dtypes, which hold several elements in a byte. It counts how
+// often each byte occurs (fold_coded.h). At the end it lifts the elements of each byte as often as the byte occurred. One
+// text for C++ and OpenCL C, included once for each dtype.
 #include "precision/fold/fold_coded.h"
 
 // Bytes between two looks at what is new.

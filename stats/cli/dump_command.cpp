@@ -98,7 +98,7 @@ Subcommand dump_command(CLI::App& command) {
   dump->add_option("-o,--output", arguments->output, "Write below this directory instead of the config's `path`")
       ->check(names_output())
       ->type_name("DIR");
-  // Only dialects whose statistic.csv does not depend on the config.
+  // Only dialects with one form of statistic.csv for every config.
   Choices<Dialect> dialects;
   std::vector<std::string> names;
   for (const std::string_view each : dialect_names()) {

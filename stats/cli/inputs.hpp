@@ -21,7 +21,7 @@ struct Inputs {
   // too.
   std::map<std::string, std::vector<std::string>> tensors_of;
   std::vector<std::string> left;   // files of directories without rows that no format reads by their names
-  std::vector<std::string> notes;  // folders whose files were left out: rows beside tensors, or raw bits
+  std::vector<std::string> notes;  // for each folder, files that were left out: rows beside tensors, or raw bits
 };
 
 // "@list" stands for the paths and globs in the file list, one per line, unless a file named @list exists. A file is

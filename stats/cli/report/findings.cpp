@@ -42,7 +42,7 @@ Categories Findings::needed(bool with_summary, bool with_words) const {
   return categories;
 }
 
-// The time is that of the dump, if the name or the row has it, else that of the file.
+// Uses the time of the dump if the name or the row has it, else the time of the file.
 void Findings::Group::add(const TensorRow& entry, const std::string& words) {
   const std::uint64_t time_us = entry.row.identity.timestamp_us;
   if (count++ != 0 && time_us >= first_us) return;
