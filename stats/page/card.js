@@ -1,0 +1,136 @@
+'use strict';
+// A tensor's card: what it is, its lines, and its values around the chosen iteration. And the table of all tensors.
+function show_card() {
+  const body = by_id('card-body'), title = by_id('card-title');
+  body.replaceChildren();
+  if (view.tensor < 0) {
+    title.textContent = 'A tensor';
+    body.append(element('p', {class: 'none'}, 'Click a cell of the map, a finding or a row of the table.'));
+    return;
+  }
+  const tensor = run.tensors[view.tensor];
+  title.replaceChildren(name_of(tensor.label, 120));
+  body.append(element('p', {class: 'kinds'}, [tensor.type, tensor.dtype, tensor.shape].filter(Boolean).map(printable).join(' · ')));
+  const ranks = view.rank >= 0 ? [view.rank] : run.ranks.map((_, rank) => rank);
+  if (ranks.length > 1 && ranks.length <= 16) {
+    const key = element('p', {class: 'kinds'});
+    for (const rank of ranks) {
+      const sample = element('canvas', {width: 26, height: 10, 'aria-hidden': 'true'});
+      sample.className = 'sample';
+      const context = sample.getContext('2d');
+      context.strokeStyle = LINE_COLOURS[rank % LINE_COLOURS.length];
+      context.lineWidth = 2;
+      context.setLineDash(DASHES[Math.min(rank, DASHES.length - 1)]);
+      context.beginPath(); context.moveTo(0, 5); context.lineTo(26, 5); context.stroke();
+      key.append(sample, ` rank ${run.ranks[rank]}   `);
+    }
+    body.append(key);
+  }
+  run.statistics.forEach((statistic, index) => {
+    if (!has_values(index)) return;
+    const canvas = element('canvas', {role: 'img', 'aria-label': `${statistic.name} by iteration; its values stand in the table below`});
+    canvas.dataset.statistic = String(index);
+    body.append(element('h3', {}, statistic.name), canvas);
+  });
+  body.append(exact_table());
+  paint_card();
+}
+
+function has_values(index) {
+  const codes = run.statistics[index].codes, base = cell_of(view.tensor, 0, 0), end = cell_of(view.tensor + 1, 0, 0);
+  for (let i = base; i < end; ++i) if (codes[i] !== MISSING) return true;
+  return false;
+}
+
+function paint_card() {
+  if (view.tensor < 0) return;
+  const ranks = view.rank >= 0 ? [view.rank] : undefined;
+  for (const canvas of by_id('card-body').querySelectorAll('canvas[data-statistic]')) {
+    const index = Number(canvas.dataset.statistic), context = sized(canvas, 112), width = canvas.clientWidth;
+    const reaches = ['max', 'min', 'absmax'].includes(run.statistics[index].name);
+    draw_lines(context, {left: 64, top: 0, width: width - 66, height: 94}, view.tensor, index,
+      {ranks, limit: reaches ? run.limits[run.tensors[view.tensor].dtype] : 0});
+    x_axis(context, 64, width - 66, 95);
+  }
+}
+
+function exact_table() {
+  const shown = run.statistics.map((statistic, index) => index).filter(has_values), rank = worst_rank(view.tensor, Math.max(0, view.at));
+  const head = element('tr', {}, element('th', {scope: 'col'}, run.ranks.length > 1 ? `rank ${run.ranks[rank]}, iteration` : 'iteration'),
+    ...shown.map(index => element('th', {scope: 'col', class: 'n'}, run.statistics[index].name)), element('th', {}, ''));
+  const table = element('table', {}, element('thead', {}, head)), rows = element('tbody');
+  const middle = view.at < 0 ? run.iterations.length - 1 : view.at;
+  for (let at = Math.max(0, middle - 5); at <= Math.min(run.iterations.length - 1, middle + 5); ++at) {
+    const cell = cell_of(view.tensor, rank, at), fault = run.faults[cell];
+    rows.append(element('tr', {'aria-current': at === view.at}, element('td', {}, String(run.iterations[at])),
+      ...shown.map(index => { const text = told(index, cell); return element('td', {class: /NaN|Inf/i.test(text) ? 'n nan' : 'n'}, text || '–'); }),
+      element('td', {class: 'nan'}, fault >= NAN ? 'holds ' + FAULTS[fault] : '')));
+  }
+  table.append(rows);
+  return element('div', {class: 'exact', tabindex: 0, role: 'region', 'aria-label': 'Values around the chosen iteration'}, table);
+}
+
+// All tensors. Only the rows on the screen are in the document.
+const HEIGHT = 26;
+const COLUMNS = [['Tensor', t => t.label], ['Kind', t => t.type], ['dtype', t => t.dtype], ['Shape', t => t.shape], ['Last', t => t.last], ['Greatest change', t => t.change],
+  ['First NaN, Inf', t => t.first < 0 ? Infinity : t.first]];
+const sorting = {column: -1, down: false, rows: []};
+
+function summarize() {
+  const n = run.iterations.length, statistic = run.statistics[0];
+  run.faulty = new Uint32Array(n);
+  run.found = new Uint32Array(n);
+  run.present = new Uint8Array(run.ranks.length * n);
+  for (const finding of run.findings) { const at = at_iteration(finding.first_iteration); if (at >= 0) ++run.found[at]; }
+  const keys = view.keys;
+  run.tensors.forEach((tensor, index) => {
+    tensor.first = -1;
+    tensor.change = 0;
+    for (let at = 0; at < n; ++at) {
+      const key = keys[index * n + at];
+      if (key >= KEY_MINUS) { ++run.faulty[at]; if (tensor.first < 0) tensor.first = at; }
+      else if (key >= KEY_VALUE) { const change = (key - KEY_VALUE >> 1) / 256; if (change > tensor.change) tensor.change = change; }
+    }
+    tensor.last = value_of(statistic, statistic.codes[cell_of(index, 0, n - 1)]);
+    for (let rank = 0; rank < run.ranks.length; ++rank) {
+      const base = cell_of(index, rank, 0);
+      for (let at = 0; at < n; ++at) if (statistic.codes[base + at] !== MISSING) run.present[rank * n + at] = 1;
+    }
+  });
+}
+
+function show_table() {
+  const head = by_id('all').querySelector('thead tr');
+  head.replaceChildren(...COLUMNS.map(([name], column) => element('th', {scope: 'col', class: column > 3 ? 'n' : undefined,
+    'aria-sort': sorting.column === column ? (sorting.down ? 'descending' : 'ascending') : undefined},
+    element('button', {type: 'button', onclick: () => {
+      sorting.down = sorting.column === column ? !sorting.down : column === 5;
+      sorting.column = column;
+      show_table();
+    }}, (column === 4 ? 'Last ' + run.statistics[0].name : name) + (sorting.column === column ? (sorting.down ? ' ▾' : ' ▴') : '')))));
+  sorting.rows = view.rows.slice();
+  if (sorting.column >= 0) {
+    const key = COLUMNS[sorting.column][1], sign = sorting.down ? -1 : 1;
+    sorting.rows.sort((a, b) => {
+      const x = key(run.tensors[a]), y = key(run.tensors[b]);
+      return sign * (typeof x === 'string' ? x.localeCompare(y, 'en', {numeric: true}) : Number.isNaN(x) ? (Number.isNaN(y) ? 0 : 1) : x - y || 0) || a - b;
+    });
+  }
+  by_id('all-title').textContent = view.rows.length === run.tensors.length ? `All tensors (${run.tensors.length})` : `${view.rows.length} of ${many(run.tensors.length, 'tensor')}`;
+  by_id('all').style.height = Math.min(420, (sorting.rows.length + 1) * HEIGHT + 16) + 'px';
+  scroll_table();
+}
+
+function scroll_table() {
+  const box = by_id('all'), first = Math.max(0, Math.floor(box.scrollTop / HEIGHT) - 4), last = Math.min(sorting.rows.length, first + Math.ceil(box.clientHeight / HEIGHT) + 8);
+  const space = height => { const cell = element('td', {colspan: COLUMNS.length}); cell.style.height = height + 'px'; return element('tr', {class: 'space', 'aria-hidden': 'true'}, cell); };
+  const rows = sorting.rows.slice(first, last).map(index => {
+    const tensor = run.tensors[index];
+    return element('tr', {'aria-current': index === view.tensor, onclick: () => choose(index, -1, tensor.first >= 0 ? tensor.first : run.iterations.length - 1, true)},
+      element('td', {}, name_of(tensor.label, 76)), element('td', {}, printable(tensor.type)), element('td', {}, printable(tensor.dtype)), element('td', {}, printable(tensor.shape)),
+      element('td', {class: Number.isFinite(tensor.last) ? 'n' : 'n nan'}, told(0, cell_of(index, 0, run.iterations.length - 1)) || '–'),
+      element('td', {class: 'n'}, tensor.change < .1 ? '–' : '× or ÷ ' + short(2 ** tensor.change)),
+      element('td', {class: 'n nan'}, tensor.first < 0 ? '' : `iteration ${run.iterations[tensor.first]}`));
+  });
+  box.querySelector('tbody').replaceChildren(space(first * HEIGHT), ...rows, space((sorting.rows.length - last) * HEIGHT));
+}

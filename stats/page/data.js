@@ -1,0 +1,105 @@
+'use strict';
+// What the file holds, unpacked. A cell is one tensor on one rank in one iteration:
+// cell = (tensor * ranks + rank) * iterations + iteration.
+// Each statistic has a plane of 16-bit codes: the sign in the top bit, below it the logarithm in steps. Reserved codes
+// say what has no logarithm. One more plane of bytes says what is wrong with a cell.
+const MISSING = 0, ZERO = 1, NAN = 2, UP = 3, DOWN = 4, FIRST_CODE = 16;
+const FAULTS = ['', '', 'NaN', '+Inf', '-Inf'];
+const PAST = 50, FEWEST = 20;  // a tensor's past: its values older than 50 iterations, at least 20 of them
+
+async function inflated(id) {
+  const text = atob(document.getElementById(id).textContent.trim());
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < bytes.length; ++i) bytes[i] = text.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+const run = {};  // the head's fields, and the planes
+
+async function read_run() {
+  const [head, faults] = await Promise.all([inflated('head'), inflated('faults')]);
+  Object.assign(run, JSON.parse(new TextDecoder().decode(head)));
+  run.faults = faults;
+  run.cells = run.tensors.length * run.ranks.length * run.iterations.length;
+  await Promise.all(run.statistics.map(async (statistic, index) => {
+    const bytes = await inflated('plane' + index), codes = new Uint16Array(run.cells);
+    for (let i = 0; i < run.cells; ++i) codes[i] = bytes[i] << 8 | bytes[i + run.cells];
+    statistic.codes = codes;
+  }));
+  run.tensors = run.tensors.map(([type, name, io, dtype, shape]) => ({type, name, io, dtype, shape}));
+  run.exact = new Map(run.exact.map(([cell, ...values]) => [cell, values]));
+  const seen = new Map();
+  run.tensors.forEach((tensor, index) => {
+    tensor.label = tensor.name + (tensor.io ? '  ' + tensor.io : '');
+    const key = tensor.label.toLowerCase();
+    tensor.key = (tensor.type + ' ' + key + ' ' + tensor.dtype).toLowerCase();
+    if (!seen.has(tensor.label)) seen.set(tensor.label, index);
+  });
+  run.by_label = seen;
+}
+
+const cell_of = (tensor, rank, at) => (tensor * run.ranks.length + rank) * run.iterations.length + at;
+
+// The value of a code: within half a step of what was measured.
+function value_of(statistic, code) {
+  const size = code & 0x7fff;
+  if (size === ZERO) return 0;
+  if (size === UP) return Infinity;
+  if (size === DOWN) return -Infinity;
+  if (size < FIRST_CODE) return NaN;
+  const value = 2 ** (statistic.low + (size - FIRST_CODE) * statistic.step);
+  return code & 0x8000 ? -value : value;
+}
+
+// A value as text. Exact ones are kept for the cells around findings; others are marked as rounded.
+function told(index, cell) {
+  const statistic = run.statistics[index], code = statistic.codes[cell], exact = run.exact.get(cell);
+  if (exact && exact[index] !== undefined && exact[index] !== null) return exact[index];
+  if (code === MISSING) return '';
+  if (code === ZERO) return '0';
+  if (code === NAN) return 'NaN';
+  if (code === UP) return '+Inf';
+  if (code === DOWN) return '-Inf';
+  return '≈ ' + short(value_of(statistic, code));
+}
+
+function short(value) {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(2).replace('e+', 'e').replace('-', '−');
+  return String(Number(value.toPrecision(3))).replace('-', '−');
+}
+
+// How far each value of a row lies from the median of the tensor's own past, in log2 times 256. The codes are counted,
+// and the median moves with the counts.
+const counts = new Uint32Array(0x8000);
+function changes_of(statistic, base, out) {
+  const codes = statistic.codes, n = run.iterations.length, scale = statistic.step * 256;
+  let median = FIRST_CODE, below = 0, total = 0, low = 0x7fff;
+  const add = i => {
+    const code = codes[base + i] & 0x7fff;
+    if (code < FIRST_CODE) return;
+    ++counts[code];
+    ++total;
+    if (code < median) ++below;
+    if (total === 1) { median = code; below = 0; }
+    const half = (total - 1) >> 1;
+    while (below > half) below -= counts[--median];
+    while (below + counts[median] <= half) below += counts[median++];
+  };
+  const first = Math.min(n, PAST);
+  for (let i = 0; i < first; ++i) add(i);
+  let entered = first;
+  const at_first = median, any = total;
+  // Until enough values are older than 50 iterations, the first 50 are the past.
+  for (let i = 0; i < first; ++i) { const code = codes[base + i] & 0x7fff; if (code >= FIRST_CODE) counts[code] = 0; }
+  median = FIRST_CODE; below = 0; total = 0; entered = 0;
+  for (let i = 0; i < n; ++i) {
+    while (entered < i - PAST) add(entered++);
+    const past = total >= FEWEST ? median : any ? at_first : 0;
+    const code = codes[base + i] & 0x7fff;
+    out[i] = code < FIRST_CODE || !past ? 0 : Math.max(-32767, Math.min(32767, Math.round((code - past) * scale)));
+  }
+  for (let i = 0; i < entered; ++i) { const code = codes[base + i] & 0x7fff; if (code >= FIRST_CODE) counts[code] = 0; }
+}

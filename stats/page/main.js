@@ -1,0 +1,208 @@
+'use strict';
+// What a person does: pointer, keys, the address. All state of the page lies in `view` and in the address behind '#'.
+let waits = false;
+function repaint() {
+  if (waits) return;
+  waits = true;
+  requestAnimationFrame(() => { waits = false; paint(); paint_strip(); paint_card(); });
+}
+
+function zoom_to(from, to, top = view.top, bottom = view.bottom) {
+  const n = run.iterations.length, rows = view.rows.length;
+  const least = Math.min(n, 8), fewest = Math.min(rows, 4);
+  view.from = Math.max(0, Math.min(n - least, Math.round(from)));
+  view.to = Math.min(n, Math.max(view.from + least, Math.round(to)));
+  view.top = Math.max(0, Math.min(rows - fewest, Math.round(top)));
+  view.bottom = Math.min(rows, Math.max(view.top + fewest, Math.round(bottom)));
+  keep_address();
+  repaint();
+}
+const show_whole = () => zoom_to(0, run.iterations.length, 0, view.rows.length);
+
+function zoom(factor) {
+  const at = view.at >= 0 ? view.at : (view.from + view.to) / 2, row = view.rows.indexOf(view.tensor);
+  const middle = row >= 0 ? row : (view.top + view.bottom) / 2;
+  zoom_to(at - (at - view.from) * factor, at + (view.to - at) * factor, middle - (middle - view.top) * factor, middle + (view.bottom - middle) * factor);
+}
+
+function set_rank(rank) {
+  view.rank = rank;
+  by_id('rank').value = String(rank);
+  prepare();
+}
+
+// Chooses a cell. A rank that is given is shown only where the map shows one rank.
+function choose(tensor, rank, at, scroll = false) {
+  view.tensor = tensor;
+  view.at = at;
+  if (rank >= 0 && view.rank >= 0 && view.rank !== rank) set_rank(rank);
+  if (!view.rows.includes(tensor)) { by_id('find').value = ''; filter(''); }
+  const row = view.rows.indexOf(tensor);
+  if (row < view.top || row >= view.bottom) { const rows = view.bottom - view.top; zoom_to(view.from, view.to, row - rows / 2, row + rows / 2); }
+  if (at < view.from || at >= view.to) { const columns = view.to - view.from; zoom_to(at - columns / 2, at + columns / 2); }
+  show_card();
+  read_out(tensor, at);
+  scroll_table();
+  keep_address();
+  repaint();
+  const box = by_id('card').getBoundingClientRect();
+  if (scroll && (box.top > window.innerHeight * .8 || box.bottom < 60)) {
+    by_id('card').scrollIntoView({block: 'nearest', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'});
+  }
+}
+
+function choose_finding(index, scroll) {
+  const finding = run.findings[index];
+  if (!finding) return;
+  view.finding = index;
+  by_id('findings').querySelectorAll('button').forEach((button, place) => {
+    button.setAttribute('aria-current', String(place === index));
+    if (place === index) { const list = by_id('findings'); if (button.offsetTop < list.scrollTop || button.offsetTop > list.scrollTop + list.clientHeight - 40) list.scrollTop = button.offsetTop - 40; }
+  });
+  if (finding.tensor >= 0) choose(finding.tensor, finding_rank(finding), Math.max(0, at_iteration(finding.first_iteration)), scroll);
+}
+
+function filter(text) {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  view.rows = run.tensors.map((_, index) => index).filter(index => words.every(word => run.tensors[index].key.includes(word)));
+  view.top = 0;
+  view.bottom = view.rows.length;
+  by_id('all').scrollTop = 0;
+  show_table();
+  repaint();
+}
+
+// The address: a link to this file with what stands behind '#' opens the same view.
+let restoring = false;
+function keep_address() {
+  if (restoring) return;
+  const parts = new URLSearchParams();
+  if (view.tensor >= 0) { parts.set('tensor', run.tensors[view.tensor].label); parts.set('step', run.iterations[view.at]); }
+  if (view.rank >= 0) parts.set('rank', run.ranks[view.rank]);
+  if (view.statistic) parts.set('value', run.statistics[view.statistic].name);
+  if (view.colour !== 'change') parts.set('colour', view.colour);
+  if (by_id('find').value) parts.set('find', by_id('find').value);
+  if (view.from || view.to !== run.iterations.length) parts.set('steps', `${run.iterations[view.from]}-${run.iterations[view.to - 1]}`);
+  history.replaceState(null, '', '#' + parts);
+}
+
+function restore() {
+  const parts = new URLSearchParams(location.hash.slice(1));
+  restoring = true;
+  const rank = run.ranks.indexOf(Number(parts.get('rank') ?? NaN)), statistic = run.statistics.findIndex(s => s.name === parts.get('value'));
+  view.rank = rank;
+  if (statistic >= 0) view.statistic = statistic;
+  if (['size', 'faults'].includes(parts.get('colour'))) view.colour = parts.get('colour');
+  by_id('rank').value = String(view.rank);
+  by_id('statistic').value = String(view.statistic);
+  by_id('colour').value = view.colour;
+  if (rank >= 0 || statistic > 0 || view.colour !== 'change') prepare();
+  by_id('find').value = parts.get('find') || '';
+  filter(by_id('find').value);
+  const [from, to] = (parts.get('steps') || '').split('-').map(Number);
+  zoom_to(Math.max(0, run.iterations.indexOf(from)), (run.iterations.indexOf(to) + 1) || run.iterations.length);
+  const tensor = run.by_label.get(parts.get('tensor') || '');
+  if (tensor !== undefined) {
+    const at = run.iterations.indexOf(Number(parts.get('step')));
+    choose(tensor, rank, at < 0 ? run.iterations.length - 1 : at);
+  } else if (run.findings.length) choose_finding(0, false);
+  else show_card();
+  restoring = false;
+}
+
+const SECTIONS = ['heat', 'findings-title', 'all', 'read-title'];
+function pressed(event) {
+  const typing = ['INPUT', 'SELECT', 'TEXTAREA'].includes(event.target.tagName);
+  if (event.key === 'Escape') {
+    if (typing) { by_id('find').value = ''; filter(''); event.target.blur(); }
+    show_whole();
+    return;
+  }
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || by_id('keys').open) return;
+  const move = (rows, columns) => {
+    const row = Math.max(0, Math.min(view.rows.length - 1, (view.tensor < 0 ? view.top : view.rows.indexOf(view.tensor)) + rows));
+    const at = Math.max(0, Math.min(run.iterations.length - 1, (view.at < 0 ? view.from : view.at) + columns));
+    if (view.rows.length) choose(view.rows[row], -1, at);
+  };
+  const in_scroll = event.target.closest('#all, .exact, #findings');
+  const arrows = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}, rank = view.rank;
+  if (event.key === '/') { by_id('find').focus(); by_id('find').select(); }
+  else if (event.key === 'j') choose_finding(Math.min(run.findings.length - 1, view.finding + 1), true);
+  else if (event.key === 'k') choose_finding(Math.max(0, view.finding - 1), true);
+  else if (arrows[event.key] && !in_scroll) move(...arrows[event.key]);
+  else if (event.key === '+' || event.key === '=') zoom(.5);
+  else if (event.key === '-') zoom(2);
+  else if (event.key === '[' || event.key === ']') { set_rank(Math.max(-1, Math.min(run.ranks.length - 1, rank + (event.key === ']' ? 1 : -1)))); show_card(); repaint(); keep_address(); }
+  else if (event.key === '?') show_keys();
+  else if (SECTIONS[Number(event.key) - 1]) by_id(SECTIONS[Number(event.key) - 1]).scrollIntoView({block: 'start'});
+  else return;
+  event.preventDefault();
+}
+
+function listen() {
+  const heat = by_id('heat');
+  const local = event => { const box = heat.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+  heat.addEventListener('pointerdown', event => {
+    if (event.button || !cell_under(event)) return;
+    const [x, y] = local(event);
+    view.drag = {x, y, to_x: x, to_y: y, start: cell_under(event)};
+    heat.setPointerCapture(event.pointerId);
+  });
+  heat.addEventListener('pointermove', event => {
+    const cell = cell_under(event);
+    if (cell) read_out(cell.tensor, cell.at);
+    if (!view.drag) return;
+    [view.drag.to_x, view.drag.to_y] = local(event);
+    repaint();
+  });
+  heat.addEventListener('pointerup', event => {
+    const drag = view.drag, cell = cell_under(event);
+    view.drag = null;
+    if (!drag) return;
+    const wide = Math.abs(drag.to_x - drag.x) > 8, tall = Math.abs(drag.to_y - drag.y) > 8;
+    if (!wide && !tall) { if (cell) choose(cell.tensor, -1, cell.at); return; }
+    const end = cell || drag.start, [a, b] = [drag.start, end];
+    zoom_to(wide ? Math.min(a.at, b.at) : view.from, wide ? Math.max(a.at, b.at) + 1 : view.to, tall ? Math.min(a.row, b.row) : view.top, tall ? Math.max(a.row, b.row) + 1 : view.bottom);
+  });
+  heat.addEventListener('pointercancel', () => { view.drag = null; repaint(); });
+  by_id('statistic').addEventListener('change', event => { view.statistic = Number(event.target.value); prepare(); show_legend(); keep_address(); repaint(); });
+  by_id('colour').addEventListener('change', event => { view.colour = event.target.value; prepare(); show_legend(); keep_address(); repaint(); });
+  by_id('rank').addEventListener('change', event => { set_rank(Number(event.target.value)); show_card(); keep_address(); repaint(); });
+  by_id('find').addEventListener('input', event => { filter(event.target.value); keep_address(); });
+  by_id('tools').addEventListener('submit', event => event.preventDefault());
+  by_id('whole').addEventListener('click', show_whole);
+  by_id('help').addEventListener('click', show_keys);
+  by_id('all').addEventListener('scroll', scroll_table);
+  document.addEventListener('keydown', pressed);
+  window.addEventListener('hashchange', restore);
+  window.addEventListener('resize', repaint);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { view.table = colour_table(); show_legend(); repaint(); });
+}
+
+async function open_page() {
+  try {
+    await read_run();
+    document.title = `${run.findings.length ? many(run.findings.length, 'finding') : 'Nothing found'} · ${shortened(run.source, 60)}`;
+    show_verdict();
+    document.querySelector('main').hidden = false;
+    by_id('statistic').append(...run.statistics.map((s, index) => element('option', {value: index}, s.name)));
+    by_id('rank').append(...(run.ranks.length > 1 ? [element('option', {value: -1}, 'the worst')] : []),
+      ...run.ranks.map((rank, index) => element('option', {value: run.ranks.length > 1 ? index : -1}, String(rank))));
+    prepare();
+    summarize();
+    show_findings();
+    show_read();
+    show_legend();
+    listen();
+    restore();
+    measure_map();
+    paint();
+    paint_strip();
+  } catch (error) {
+    by_id('verdict').replaceChildren(element('p', {class: 'lead'}, 'This page cannot be shown: ' + error.message));
+    throw error;
+  } finally {
+    document.body.setAttribute('aria-busy', 'false');
+  }
+}
+open_page();
