@@ -5,7 +5,7 @@
 // say what has no logarithm. One more plane of bytes says what is wrong with a cell.
 const MISSING = 0, ZERO = 1, NAN = 2, UP = 3, DOWN = 4, FIRST_CODE = 16;
 const FAULTS = ['', '', 'NaN', '+Inf', '-Inf'];
-const PAST = 50, FEWEST = 20;  // a tensor's past: its values older than 50 iterations, at least 20 of them
+const PAST = 50, FEWEST = 50;  // a tensor's past: its values older than 50 iterations, from where there are 50 of them
 
 async function inflated(id) {
   const text = atob(document.getElementById(id).textContent.trim());

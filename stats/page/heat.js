@@ -1,4 +1,3 @@
-'use strict';
 // The map of tensors by iterations, on one canvas. Each cell has a key; the greater key is the worse cell. A pixel has the
 // greatest key of all the cells that it covers, so no zoom hides a fault.
 const KEY_ZERO = 1, KEY_MINUS = 0xd000, KEY_PLUS = 0xe000, KEY_NAN = 0xf000, KEY_VALUE = 0x1000;
@@ -57,7 +56,7 @@ function colour_table() {
   for (let size = 0; size < 0x4000; ++size) {
     let plus = blank, minus = blank;
     if (view.colour === 'change') {
-      const share = Math.min(1, Math.max(0, size / 256 - .35) / 6) ** .8;
+      const share = Math.min(1, Math.max(0, size / 256 - 1) / 5) ** .8;
       plus = mixed(blank, up, share);
       minus = mixed(blank, down, share);
     } else if (view.colour === 'size') {
@@ -119,12 +118,13 @@ function paint() {
     }
   }
   const image = context.createImageData(width, height), pixels = new Uint32Array(image.data.buffer);
-  const hatch = packed(rgb('hatch')), wide = Math.max(2, Math.round(2 * ratio));
+  const hatch = packed(rgb('hatch')), dot = packed(rgb('dot')), wide = Math.max(2, Math.round(2 * ratio));
   for (let y = 0; y < height; ++y) {
     for (let x = 0; x < width; ++x) {
       const key = pooled[y * width + x], place = y * width + x;
       pixels[place] = view.table[key];
-      // NaN is hatched, Inf is striped: shapes beside colours.
+      // NaN is hatched, Inf is striped, missing is dotted: shapes beside colours.
+      if (!key && x % 5 === 0 && y % 5 === 0) pixels[place] = dot;
       if (key >= KEY_NAN ? (x + y) % 6 === 0 : key >= KEY_PLUS ? y % 4 === 0 : key >= KEY_MINUS && x % 4 === 0) pixels[place] = hatch;
     }
   }
@@ -157,11 +157,11 @@ function labels(context, rows) {
   context.textAlign = 'right';
   let last = -20;
   for (let row = 0; row < rows; ++row) {
-    const y = (row + .5) * step, tensor = view.rows[view.top + row], chosen = tensor === view.tensor;
+    const y = Math.max(6, Math.min(shape.height - 6, (row + .5) * step)), tensor = view.rows[view.top + row], chosen = tensor === view.tensor;
     if (!chosen && (y - last < 12.5 || (view.tensor >= 0 && Math.abs((view.rows.indexOf(view.tensor) - view.top + .5) * step - y) < 12.5))) continue;
     if (!chosen) last = y;
     context.fillStyle = css(chosen ? 'link' : 'soft');
-    context.fillText((chosen ? '▸ ' : '') + fitted(context, run.tensors[tensor].label, shape.left - (chosen ? 30 : 12)), shape.left - 8, Math.max(6, Math.min(shape.height - 6, y)));
+    context.fillText((chosen ? '▸ ' : '') + fitted(context, run.tensors[tensor].label, shape.left - (chosen ? 30 : 12)), shape.left - 8, y);
   }
 }
 
@@ -233,9 +233,9 @@ function show_legend() {
     return element('span', {}, canvas, name);
   };
   const plain = colour => context => { context.fillStyle = css(colour); context.fillRect(0, 0, 22, 12); };
-  const shaped = (colour, on) => context => {
+  const shaped = (colour, on, mark = 'hatch') => context => {
     plain(colour)(context);
-    context.fillStyle = css('hatch');
+    context.fillStyle = css(mark);
     for (let y = 0; y < 12; ++y) for (let x = 0; x < 22; ++x) if (on(x, y)) context.fillRect(x, y, 1, 1);
   };
   const legend = by_id('legend');
@@ -245,5 +245,5 @@ function show_legend() {
     legend.append(sample('small to great', context => CIVIDIS.forEach((c, i) => { context.fillStyle = `rgb(${c})`; context.fillRect(i * 4, 0, 4, 12); })));
   }
   legend.append(sample('NaN', shaped('fault', (x, y) => (x + y) % 6 === 0)), sample('+Inf', shaped('infinity', (x, y) => y % 4 === 0)),
-    sample('−Inf', shaped('infinity', x => x % 4 === 0)), sample('zero', plain('zero')), sample('missing', plain('missing')));
+    sample('−Inf', shaped('infinity', x => x % 4 === 0)), sample('zero', plain('zero')), sample('missing', shaped('missing', (x, y) => x % 5 === 2 && y % 5 === 1, 'dot')));
 }

@@ -1,4 +1,3 @@
-'use strict';
 // What a person does: pointer, keys, the address. All state of the page lies in `view` and in the address behind '#'.
 let waits = false;
 function repaint() {

@@ -1,4 +1,3 @@
-'use strict';
 // Elements and words. A name of a tensor enters the page as text, never as markup.
 const by_id = id => document.getElementById(id);
 

@@ -1,0 +1,234 @@
+#include "stats/page/page.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+#include <tensorstat/catalog.hpp>
+#include <utility>
+#include <vector>
+
+#include "stats/json/json_writer.hpp"
+#include "stats/page/texts.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::size_t kMostBytes = 4'000'000;  // of a page with more than one statistic
+
+// Codes of a plane. The script has the same: data.js.
+constexpr std::uint16_t kMissing = 0, kZero = 1, kNanCode = 2, kUp = 3, kDown = 4, kFirstCode = 16, kNegative = 0x8000;
+constexpr double kMostSteps = 32'000;
+
+// The greatest finite values of dtypes that a training overflows.
+constexpr std::pair<std::string_view, double> kEnds[] = {{"bfloat16", 3.3895313892515355e38},
+                                                         {"float16", 65504},
+                                                         {"float32", 3.4028234663852886e38},
+                                                         {"float8_e4m3fn", 448},
+                                                         {"float8_e5m2", 57344}};
+
+std::string base64(std::string_view bytes) {
+  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t bits = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      bits = bits << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      text += i + k > bytes.size() ? '=' : kDigits[bits >> (18 - 6 * k) & 63];
+    }
+  }
+  return text;
+}
+
+std::string base64_of_hexadecimal(std::string_view hexadecimal) {
+  std::string bytes;
+  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  for (std::size_t i = 0; i + 1 < hexadecimal.size(); i += 2) {
+    bytes += static_cast<char>(digit(hexadecimal[i]) * 16 + digit(hexadecimal[i + 1]));
+  }
+  return base64(bytes);
+}
+
+Result<std::string> deflated(std::string_view bytes) {
+  uLongf size = compressBound(static_cast<uLong>(bytes.size()));
+  std::string out(size, '\0');
+  if (compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()),
+                static_cast<uLong>(bytes.size()), 6) != Z_OK) {
+    return Error{Code::kOutOfMemory, "the page's rows cannot be deflated: out of memory"};
+  }
+  out.resize(size);
+  return out;
+}
+
+Result<std::string> block(std::string_view id, std::string_view bytes) {
+  auto small = deflated(bytes);
+  if (!small) return small.error();
+  std::string text = "<script type=\"application/octet-stream\" id=\"";
+  text.append(id);
+  return text + "\">" + base64(*small) + "</script>\n";
+}
+
+struct EncodedPlane {
+  double low = 0, step = 1.0 / 128;
+  std::string bytes;  // the codes' upper bytes, then the lower ones: so they deflate better
+};
+
+EncodedPlane encoded(const PageContents::Plane& plane) {
+  EncodedPlane out;
+  double low = INFINITY, high = -INFINITY;
+  for (std::size_t i = 0; i < plane.values.size(); ++i) {
+    const double size = std::fabs(plane.values[i]);
+    if (plane.has[i] == 0 || !std::isfinite(size) || size == 0) continue;
+    low = std::min(low, size);
+    high = std::max(high, size);
+  }
+  if (low <= high) {
+    out.low = std::floor(std::log2(low));
+    while ((std::log2(high) - out.low) / out.step > kMostSteps) out.step *= 2;
+  }
+  const std::size_t count = plane.values.size();
+  out.bytes.resize(count * 2);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = plane.values[i];
+    std::uint16_t code = kMissing;
+    if (plane.has[i] != 0) {
+      if (std::isnan(value)) {
+        code = kNanCode;
+      } else if (std::isinf(value)) {
+        code = value > 0 ? kUp : kDown;
+      } else if (value == 0) {
+        code = kZero;
+      } else {
+        code = static_cast<std::uint16_t>(kFirstCode + std::lround((std::log2(std::fabs(value)) - out.low) / out.step));
+        if (value < 0) code |= kNegative;
+      }
+    }
+    out.bytes[i] = static_cast<char>(code >> 8);
+    out.bytes[count + i] = static_cast<char>(code & 255);
+  }
+  return out;
+}
+
+void write_texts(JsonWriter& json, std::string_view key, const std::vector<std::string>& texts) {
+  json.key(key).begin_list();
+  for (const std::string& text : texts) json.text(text);
+  json.end();
+}
+
+void write_finding(JsonWriter& json, const PageFinding& finding) {
+  json.begin_object();
+  json.key("rule").text(finding.rule).key("severity").text(finding.severity).key("op_name").text(finding.op_name);
+  json.key("rank").number_or_null(finding.rank);
+  json.key("first_iteration").number_or_null(finding.first_iteration);
+  json.key("last_clean_iteration").number_or_null(finding.last_clean_iteration);
+  json.key("text").text(finding.text).key("next").text(finding.next);
+  json.key("tensor").raw(finding.tensor ? std::to_string(*finding.tensor) : "-1");
+  json.end();
+}
+
+std::string head_of(const PageContents& contents, const std::vector<std::pair<std::string, EncodedPlane>>& planes,
+                    const std::vector<std::string>& left_out) {
+  std::string head;
+  JsonWriter json(head);
+  const PageWords& words = contents.words;
+  json.begin_object().key("version").text(version()).key("source").text(words.source);
+  json.key("rows").number(contents.row_count);
+  std::string verdict;
+  for (const std::string& sentence : words.verdict) verdict += (verdict.empty() ? "" : "\n") + sentence;
+  json.key("verdict").text(verdict).key("findings").begin_list();
+  for (const PageFinding& finding : words.findings) write_finding(json, finding);
+  json.end();
+  write_texts(json, "measured", contents.measured);
+  write_texts(json, "not_measured", words.not_measured);
+  std::vector<std::string> notes = words.notes;
+  for (const std::string& name : left_out) {
+    notes.push_back(name + " is left out, because the page would be larger than 4 MB with it.");
+  }
+  write_texts(json, "notes", notes);
+  json.key("tensors").begin_list();
+  for (const PageTensor& tensor : contents.tensors) {
+    json.begin_list().text(tensor.type).text(tensor.name).text(tensor.io).text(tensor.dtype).text(tensor.shape).end();
+  }
+  json.end().key("ranks").begin_list();
+  for (const std::uint64_t rank : contents.ranks) json.number(rank);
+  json.end().key("iterations").begin_list();
+  for (const std::uint64_t iteration : contents.iterations) json.number(iteration);
+  json.end().key("statistics").begin_list();
+  std::size_t loss_plane = 0;
+  for (std::size_t i = 0; i < planes.size(); ++i) {
+    json.begin_object().key("name").text(planes[i].first);
+    json.key("low").value(planes[i].second.low).key("step").value(planes[i].second.step).end();
+    if (planes[i].first == "avg") loss_plane = i;
+  }
+  json.end().key("limits").begin_object();
+  for (const auto& [dtype, end] : kEnds) json.key(dtype).value(end);
+  json.end().key("loss").raw(contents.loss ? std::to_string(*contents.loss) : "-1");
+  json.key("loss_statistic").number(loss_plane).key("exact").begin_list();
+  for (const PageContents::Exact& exact : contents.exact) {
+    json.begin_list().number(exact.cell);
+    for (std::size_t i = 0; i < planes.size(); ++i) json.text(exact.texts[i]);
+    json.end();
+  }
+  json.end().end();
+  return head;
+}
+
+std::string_view bytes_of(const std::vector<std::uint8_t>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+Status write_page(const PageContents& contents, const std::function<Status(std::string_view piece)>& sink) {
+  auto faults = block("faults", bytes_of(contents.faults));
+  if (!faults) return faults.error();
+  std::vector<std::string> blocks = {*std::move(faults)};
+  std::vector<std::pair<std::string, EncodedPlane>> planes;
+  std::vector<std::string> left_out;
+  std::size_t size = blocks.front().size();
+  for (const PageContents::Plane& plane : contents.planes) {
+    EncodedPlane codes = encoded(plane);
+    auto text = left_out.empty() ? block("plane" + std::to_string(planes.size()), codes.bytes) : std::string();
+    if (!text) return text.error();
+    if (!left_out.empty() || (!planes.empty() && size + text->size() > kMostBytes)) {
+      left_out.push_back(plane.name);
+      continue;
+    }
+    size += text->size();
+    blocks.push_back(*std::move(text));
+    codes.bytes = {};
+    planes.emplace_back(plane.name, std::move(codes));
+  }
+  auto head = block("head", head_of(contents, planes, left_out));
+  if (!head) return head.error();
+  blocks.insert(blocks.begin(), *std::move(head));
+
+  // The page's own text, with what belongs between two '@' put in.
+  std::string_view rest = page::kHtml;
+  while (!rest.empty()) {
+    const auto begin = rest.find('@');
+    const auto end = begin == rest.npos ? rest.npos : rest.find('@', begin + 1);
+    Status written = sink(rest.substr(0, begin));
+    if (!written || end == rest.npos) return written;
+    const std::string_view name = rest.substr(begin + 1, end - begin - 1);
+    if (name == "style-hash") written = sink("sha256-" + base64_of_hexadecimal(page::kStyleHash));
+    if (name == "script-hash") written = sink("sha256-" + base64_of_hexadecimal(page::kScriptHash));
+    if (name == "style") written = sink(page::kStyle);
+    if (name == "script") {
+      for (const std::string_view piece : page::scripts()) written = written ? sink(piece) : written;
+    }
+    if (name == "blocks") {
+      for (const std::string& text : blocks) written = written ? sink(text) : written;
+    }
+    if (!written) return written;
+    rest.remove_prefix(end + 1);
+  }
+  return Status();
+}
+
+}  // namespace tensorstat
