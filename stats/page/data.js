@@ -55,7 +55,7 @@ function value_of(statistic, code) {
 // A value as text. Exact ones are kept for the cells around findings; others are marked as rounded.
 function told(index, cell) {
   const statistic = run.statistics[index], code = statistic.codes[cell], exact = run.exact.get(cell);
-  if (exact && exact[index] !== undefined && exact[index] !== null) return exact[index];
+  if (exact && exact[index] && ((code & 0x7fff) >= FIRST_CODE || code === ZERO)) return exact[index];
   if (code === MISSING) return '';
   if (code === ZERO) return '0';
   if (code === NAN) return 'NaN';
@@ -67,7 +67,7 @@ function told(index, cell) {
 function short(value) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(2).replace('e+', 'e').replace('-', '−');
+  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(2).replace('e+', 'e').replace(/-/g, '−');
   return String(Number(value.toPrecision(3))).replace('-', '−');
 }
 

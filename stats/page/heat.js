@@ -76,7 +76,7 @@ function measure_map() {
   const width = by_id('heat').clientWidth, rows = Math.max(1, view.bottom - view.top);
   shape.left = width < 700 ? 110 : GUTTER;
   shape.width = Math.max(50, width - shape.left - 4);
-  shape.height = Math.max(60, Math.min(rows * 16, 460));
+  shape.height = Math.max(60, Math.min(rows * 16, Math.max(280, Math.min(560, window.innerHeight - 500))));
 }
 
 // A canvas of the size it has on the screen, in its own pixels.
@@ -118,14 +118,14 @@ function paint() {
     }
   }
   const image = context.createImageData(width, height), pixels = new Uint32Array(image.data.buffer);
-  const hatch = packed(rgb('hatch')), dot = packed(rgb('dot')), wide = Math.max(2, Math.round(2 * ratio));
+  const hatch = [packed(mixed(rgb('fault'), rgb('hatch'), .35)), packed(mixed(rgb('infinity'), rgb('hatch'), .75))], dot = packed(rgb('dot')), wide = Math.max(2, Math.round(2 * ratio));
   for (let y = 0; y < height; ++y) {
     for (let x = 0; x < width; ++x) {
       const key = pooled[y * width + x], place = y * width + x;
       pixels[place] = view.table[key];
       // NaN is hatched, Inf is striped, missing is dotted: shapes beside colours.
       if (!key && x % 5 === 0 && y % 5 === 0) pixels[place] = dot;
-      if (key >= KEY_NAN ? (x + y) % 6 === 0 : key >= KEY_PLUS ? y % 4 === 0 : key >= KEY_MINUS && x % 4 === 0) pixels[place] = hatch;
+      if (key >= KEY_NAN ? (x + y) % 9 === 0 : key >= KEY_PLUS ? y % 4 === 0 : key >= KEY_MINUS && x % 4 === 0) pixels[place] = hatch[key >= KEY_NAN ? 0 : 1];
     }
   }
   // A fault of one pixel is made as large as an eye needs.
@@ -147,8 +147,9 @@ function paint() {
 }
 
 function fitted(context, text, width) {
-  const most = Math.floor(width / context.measureText('0').width);
-  return shortened(text, Math.max(4, most));
+  const most = Math.max(4, Math.floor(width / context.measureText('0').width));
+  text = printable(text);
+  return most < 20 && text.length > most ? '…' + text.slice(1 - most) : shortened(text, most);
 }
 
 function labels(context, rows) {
@@ -161,7 +162,7 @@ function labels(context, rows) {
     if (!chosen && (y - last < 12.5 || (view.tensor >= 0 && Math.abs((view.rows.indexOf(view.tensor) - view.top + .5) * step - y) < 12.5))) continue;
     if (!chosen) last = y;
     context.fillStyle = css(chosen ? 'link' : 'soft');
-    context.fillText((chosen ? '▸ ' : '') + fitted(context, run.tensors[tensor].label, shape.left - (chosen ? 30 : 12)), shape.left - 8, y);
+    context.fillText((chosen ? '▸ ' : '') + fitted(context, shape.left < 200 ? run.tensors[tensor].name : run.tensors[tensor].label, shape.left - (chosen ? 30 : 12)), shape.left - 8, y);
   }
 }
 
