@@ -15,12 +15,14 @@
 #include "stats/cli/subcommand.hpp"
 #include "stats/compare/comparison_json.hpp"
 #include "stats/files/io/whole_file.hpp"
+#include "stats/rows/store_door.hpp"
 
 namespace tensorstat::cli {
 namespace {
 
 struct DiffArguments {
   std::string a, b;
+  std::string runs;               // two of the store A, with a comma between them, instead of B
   DiffOptions options;            // without the texts of tolerances and names
   std::string tolerances, names;  // paths of these files
   bool all = false, is_json = false;
@@ -29,7 +31,7 @@ struct DiffArguments {
 };
 
 struct OriginArguments {
-  std::string path;
+  std::string path, run;
   bool nan_only = false, inf = false, all = false, is_json = false;
   std::string output;
 };
@@ -73,7 +75,21 @@ void add_common_options(CLI::App& command, bool& is_json, std::string& output) {
       ->type_name("FILE");
 }
 
-int run_diff(const DiffArguments& arguments, Console& console) {
+// The path of a run in a store; `path` if no run is named.
+std::string path_of_run(const std::string& path, const std::string& run) {
+  return run.empty() ? path : path + "//" + run;
+}
+
+int run_diff(DiffArguments arguments, Console& console) {
+  if (!arguments.runs.empty()) {
+    const std::size_t comma = arguments.runs.find(',');
+    if (!stored_path(arguments.a) || comma == arguments.runs.npos) {
+      return console.say("--runs wants a store as A and the names of two of its runs: --runs a,b"), kUsage;
+    }
+    arguments.b = path_of_run(arguments.a, arguments.runs.substr(comma + 1));
+    arguments.a = path_of_run(arguments.a, arguments.runs.substr(0, comma));
+  }
+  if (arguments.b.empty()) return console.say("B is required, or with a store --runs a,b"), kUsage;
   const std::string inputs[] = {arguments.a, arguments.b, arguments.tolerances, arguments.names};
   if (Status allowed = check_is_no_input(arguments.output, inputs); !allowed) {
     return console.say(allowed.error().message), kUsage;
@@ -104,7 +120,11 @@ int run_diff(const DiffArguments& arguments, Console& console) {
   return write_out(arguments.output, text, exit, console);
 }
 
-int run_origin(const OriginArguments& arguments, Console& console) {
+int run_origin(OriginArguments arguments, Console& console) {
+  if (!arguments.run.empty() && !stored_path(arguments.path)) {
+    return console.say("--run wants a store as DUMP"), kUsage;
+  }
+  arguments.path = path_of_run(arguments.path, arguments.run);
   if (Status allowed = check_is_no_input(arguments.output, {&arguments.path, 1}); !allowed) {
     return console.say(allowed.error().message), kUsage;
   }
@@ -140,7 +160,8 @@ Subcommand diff_command(CLI::App& command) {
   diff->add_option("A", arguments->a, "A file of rows or of tensors, or a folder; of a folder with both, the rows")
       ->type_name("")
       ->required();
-  diff->add_option("B", arguments->b, "The file or folder to compare it with")->type_name("")->required();
+  diff->add_option("B", arguments->b, "The file or folder to compare it with")->type_name("");
+  diff->add_option("--runs", arguments->runs, "Two runs of the store A, instead of B")->type_name("A,B")->excludes("B");
   diff->add_flag("--first", arguments->options.first,
                  "Only the operators where a difference begins: their inputs agree and their outputs do not");
   diff->add_flag("--all", arguments->all, "Every pair, not only those that differ")->excludes("--first");
@@ -192,6 +213,7 @@ Subcommand origin_command(CLI::App& command) {
   origin->add_option("DUMP", arguments->path, "A statistic.csv, a dump's folder, or tensors named as in a dump")
       ->type_name("")
       ->required();
+  origin->add_option("--run", arguments->run, "The run, if DUMP is a store")->type_name("NAME");
   origin->add_flag("--nan-only", arguments->nan_only, "Do not count Inf as a fault");
   origin
       ->add_flag("--inf", arguments->inf, "Count an Inf that ended, such as a mask's Inf in a softmax, as a fault, too")

@@ -25,6 +25,7 @@
 #include "stats/cli/report/report.hpp"
 #include "stats/cli/report/results.hpp"
 #include "stats/cli/report/written_rows.hpp"
+#include "stats/store/store.hpp"
 #include "stats/survey/row_files.hpp"
 #include "stats/survey/survey.hpp"
 
@@ -187,6 +188,9 @@ int main(int argc, char** argv) {
   occupy_standard_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // without this a file size limit would end the process instead of being reported
   Console console;
+#ifdef TENSORSTAT_STORE
+  tensorstat::open_store_door(tensorstat::door_of_stores());
+#endif
   try {
     CommandLine line;
     const auto parsed = line.parse(argc, argv);

@@ -10,6 +10,7 @@
 #include "stats/compare/execution_order.hpp"
 #include "stats/files/io/folders.hpp"
 #include "stats/rows/names/dump_place.hpp"
+#include "stats/rows/store_door.hpp"
 #include "stats/survey/row_files.hpp"
 #include "stats/survey/survey.hpp"
 
@@ -167,7 +168,7 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
   ExecutionOrders orders;
   Folders folders(read.hints);
   std::error_code ignored;
-  if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found) {
+  if (!stored_path(path) && fs::symlink_status(path, ignored).type() == fs::file_type::not_found) {
     return Error{Code::kUnreadable, printable(path) + ": there is no such file or folder"};
   }
   std::vector<std::string> files;
@@ -176,9 +177,9 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
   if (is_folder || is_row_file(path)) {
     std::vector<Error> none;  // of a folder without rows: it may hold tensors
     for (RowFile& file : find_row_files({path}, none)) files.push_back(std::move(file.path));
-    if (!files.empty()) faults = std::move(none);
+    if (!files.empty() || stored_path(path)) faults = std::move(none);
   }
-  if (!files.empty()) {
+  if (!files.empty() || stored_path(path)) {
     for (const std::string& file : files) {
       // One dump.json may be held against that of another step or rank.
       const DumpPlace place =
