@@ -57,13 +57,16 @@ class Folders {
 
 Status add_rows(const std::string& path, const DumpPlace& place, ExecutionOrders& orders, Folders& folders,
                 Record& record) {
-  const ExecutionOrder* order = orders.of_file(path);
-  const Execution execution = execution_of_file(path);
+  // Of rows in a store, what lies beside the file that they came from, while it is there.
+  const auto stored = stored_path(path);
+  const std::string& file = stored ? stored->file : path;
+  const ExecutionOrder* order = orders.of_file(file);
+  const Execution execution = execution_of_file(file);
   const auto read = read_rows_of_file(path, [&](Row&& row) -> Status {
     const Identity& who = row.identity;
     const auto rank = static_cast<std::uint32_t>(number_or(who, "rank", place.rank));
     const std::uint64_t iteration = number_or(who, "iteration", place.iteration);
-    folders.add(rank, iteration, static_cast<std::uint32_t>(place.graph), path);
+    folders.add(rank, iteration, static_cast<std::uint32_t>(place.graph), file);
     record.add(row, {.name = who.op_name,
                      .rank = rank,
                      .iteration = iteration,

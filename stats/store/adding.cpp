@@ -104,8 +104,6 @@ void Adding::add(const Row& row, const DumpPlace& place) {
   pending.first_cell = cells_.size();
   for (std::size_t i = 0; i < categories.size(); ++i) {
     StoredCell cell = cell_of(row.statistics.values[i], categories[i], layout.element, texts_);
-    if (cell.held == StoredCell::Held::kNan)
-      pending.nan |= std::uint64_t{1} << static_cast<std::uint32_t>(categories[i]);
     const bool is_again = std::find(categories.begin(), categories.begin() + static_cast<std::ptrdiff_t>(i),
                                     categories[i]) != categories.begin() + static_cast<std::ptrdiff_t>(i);
     if (cell.held == StoredCell::Held::kExact || is_again || i >= kMostStatistics) {
@@ -113,6 +111,8 @@ void Adding::add(const Row& row, const DumpPlace& place) {
       pending.nan |= kHasExact;
       cell.held = StoredCell::Held::kExact;
     }
+    if (cell.held == StoredCell::Held::kNan)
+      pending.nan |= std::uint64_t{1} << static_cast<std::uint32_t>(categories[i]);
     cells_.push_back(cell);
   }
   rows_.push_back(pending);

@@ -59,9 +59,9 @@ Result<std::string> made_by(Database& database, const std::string& type, const s
 }
 
 // SQLite has no NaN: is_nan has the bit 1 << number of each statistic that is NaN, by its number in catalog.inc.
-std::string view_of(const Categories& statistics) {
+std::string selection_of(const Categories& statistics, const Categories& missing) {
   std::string sql =
-      "CREATE VIEW tensorstat AS SELECT u.name AS run, p.rank AS rank, p.graph AS graph, p.iteration AS iteration, "
+      "SELECT u.name AS run, p.rank AS rank, p.graph AS graph, p.iteration AS iteration, "
       "t.op_type AS op_type, t.op_name AS op_name, t.io AS io, t.slot AS slot, k.dtype AS dtype, k.shape AS shape, "
       "k.bytes AS data_size, r.task_id AS task_id, r.stream_id AS stream_id, r.time_us AS time_us, r.source AS source, "
       "r.line AS line, r.nan AS is_nan";
@@ -70,12 +70,27 @@ std::string view_of(const Categories& statistics) {
     const bool is_digest = kind(category) == ValueKind::kDigest;
     sql += is_digest ? ", lower(hex(r." + column + ")) AS " + column : ", r." + column + " AS " + column;
   }
+  for (const Category category : missing) sql += ", NULL AS \"" + sql_name(category) + "\"";
   return sql +
          " FROM rows r JOIN tensors t ON t.tensor = r.tensor JOIN places p ON p.place = r.place JOIN runs u ON u.run = "
          "p.run JOIN kinds k ON k.kind = r.kind";
 }
 
+std::string view_of(const Categories& statistics) {
+  return "CREATE VIEW tensorstat AS " + selection_of(statistics, {});
+}
+
 }  // namespace
+
+Result<std::string> with_every_statistic(Database& database, std::string_view sql) {
+  const auto statistics = statistics_columns(database);
+  if (!statistics) return statistics.error();
+  Categories missing;
+  for (const Category category : every_category()) {
+    if (std::ranges::count(*statistics, category) == 0) missing.push_back(category);
+  }
+  return "WITH tensorstat AS (" + selection_of(*statistics, missing) + ") " + std::string(sql);
+}
 
 std::string sql_name(Category category) {
   std::string text(name(category));

@@ -245,7 +245,9 @@ Result<RowsRead> Store::read(const std::string& run, const std::string& file, co
 }
 
 Status Store::ask(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& each) {
-  auto question = database_.prepare(sql);
+  const auto whole = with_every_statistic(database_, sql);
+  if (!whole) return whole.error();
+  auto question = database_.prepare(*whole);
   if (!question) return question.error();
   std::vector<std::string> line;
   for (int i = 0; i < question->column_count(); ++i) line.emplace_back(question->column_name(i));

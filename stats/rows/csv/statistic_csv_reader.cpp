@@ -361,7 +361,9 @@ Result<RowsRead> read_growing_rows(const std::string& path, GrowingRows& so_far,
       return Result<bool>(true);
     });
   }
-  return CsvReader(printable(path), {}, *std::move(next_piece), run_or_file(path), each, &so_far).run();
+  // Lines are counted from there on; the heading is the first.
+  const std::string where = so_far.offset == 0 ? "" : ", behind byte " + std::to_string(so_far.offset);
+  return CsvReader(printable(path) + where, {}, *std::move(next_piece), run_or_file(path), each, &so_far).run();
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
