@@ -24,12 +24,14 @@ namespace {
 
 using Lines = std::vector<std::vector<std::string>>;
 
+enum class Action { kAdd, kRows, kRuns, kAsk };
+
 struct StoreArguments {
-  std::string store, run, output, where, question;
-  std::vector<std::string> dumps;
+  Action action = Action::kAdd;
+  std::string store, run, output, where;
+  std::vector<std::string> names;  // dumps to add, or a question
   bool is_following = false, is_list = false;
   Format format = Format::kCsv;
-  CLI::App *add = nullptr, *rows = nullptr, *runs = nullptr, *ask = nullptr;
 };
 
 #ifdef TENSORSTAT_STORE
@@ -62,7 +64,7 @@ std::string table_of(const Lines& lines) {
 
 // Adds what is new, again and again until the process is ended. It may be ended at any time.
 int run_add(const StoreArguments& arguments, Console& console) {
-  const std::string run = arguments.run.empty() ? run_of_path(arguments.dumps.front()) : arguments.run;
+  const std::string run = arguments.run.empty() ? run_of_path(arguments.names.front()) : arguments.run;
   if (run.find('/') != run.npos) {
     console.say("--run: a run's name holds no '/'");
     return kUsage;
@@ -73,7 +75,7 @@ int run_add(const StoreArguments& arguments, Console& console) {
   std::string last;  // what was said; a follower says it once
   while (true) {
     std::string said;
-    const auto added = store->add(arguments.dumps, run, [&](std::string_view words) {
+    const auto added = store->add(arguments.names, run, [&](std::string_view words) {
       said.append(words) += '\n';
       if (last.find(words) == last.npos) console.say(words);
     });
@@ -144,7 +146,8 @@ int run_ask(const StoreArguments& arguments, Console& console) {
     }
     return write_out("", text, kDone, console);
   }
-  const auto asked = std::ranges::find(known, arguments.question, &StoreQuestion::name);
+  const std::string question = arguments.names.size() == 1 ? arguments.names.front() : "";
+  const auto asked = std::ranges::find(known, question, &StoreQuestion::name);
   if (arguments.store.empty() || asked == known.end()) {
     console.say("ask wants a store and the name of a question; `tensorstat store ask --list` has the names");
     return kUsage;
@@ -158,9 +161,15 @@ int run_ask(const StoreArguments& arguments, Console& console) {
 }
 
 int run_store(const StoreArguments& arguments, Console& console) {
-  if (arguments.add->parsed()) return run_add(arguments, console);
-  if (arguments.rows->parsed()) return run_rows(arguments, console);
-  return arguments.runs->parsed() ? run_runs(arguments, console) : run_ask(arguments, console);
+  if (arguments.action == Action::kAsk) return run_ask(arguments, console);
+  if (arguments.store.empty()) return console.say("STORE is required, such as runs.db"), kUsage;
+  const bool is_add = arguments.action == Action::kAdd;
+  if (is_add == arguments.names.empty()) {
+    console.say(is_add ? "add wants a dump: a file of rows or a folder" : "only add takes dumps, and ask a question");
+    return kUsage;
+  }
+  if (is_add) return run_add(arguments, console);
+  return arguments.action == Action::kRows ? run_rows(arguments, console) : run_runs(arguments, console);
 }
 
 #else
@@ -177,42 +186,28 @@ int run_store(const StoreArguments&, Console& console) {
 Subcommand store_command(CLI::App& command) {
   const auto arguments = std::make_shared<StoreArguments>();
   CLI::App* store = command.add_subcommand("store", "Collect the rows of many dumps in one SQLite file, and ask it");
-  const auto part = [&](const char* name, const char* says) {
-    CLI::App* app = store->add_subcommand(name, says);
-    app->set_help_flag("-h,--help", "Print this help and exit");
-    return app;
-  };
-  const auto names_store = [&](CLI::App* app) {
-    return app->add_option("STORE", arguments->store, "The store, such as RUNS.db")->type_name("");
-  };
-  arguments->add = part("add", "Add the rows of dumps that the store lacks, each once; it may be killed at any time");
-  names_store(arguments->add)->required();
-  arguments->add->add_option("DUMP", arguments->dumps, "Files of rows, and folders")->type_name("")->required();
-  arguments->add->add_option("--run", arguments->run, "The run's name; by default that of the first DUMP's folder")
-      ->type_name("NAME");
-  arguments->add->add_flag("--follow", arguments->is_following, "Go on adding what is written, until this is ended");
-
-  arguments->rows = part("rows", "Print rows of a store");
-  names_store(arguments->rows)->required();
-  arguments->rows->add_option("--run", arguments->run, "Only this run")->type_name("NAME");
-  arguments->rows
-      ->add_option("--where", arguments->where, "Only rows that meet this rule, as `tensorstat --where` has it")
+  add_choice(
+      *store, "ACTION", arguments->action,
+      Choices<Action>{{"add", Action::kAdd}, {"rows", Action::kRows}, {"runs", Action::kRuns}, {"ask", Action::kAsk}},
+      "add: add the rows of dumps that the store lacks; rows: print rows; runs: list the runs; ask: ask a question")
+      ->type_name("")
+      ->required();
+  store->add_option("STORE", arguments->store, "The store, such as runs.db; add makes it")->type_name("");
+  store->add_option("NAME", arguments->names, "add: files of rows, and folders; ask: a question's name")->type_name("");
+  store
+      ->add_option("--run", arguments->run,
+                   "add: the run's name, by default that of the first folder; rows: only this run")
+      ->type_name("RUN");
+  store->add_flag("--follow", arguments->is_following, "add: go on adding what is written, until this is ended");
+  store->add_option("--where", arguments->where, "rows: only those that meet this rule, as `tensorstat --where` has it")
       ->type_name("RULE");
-  add_choice(*arguments->rows, "--format", arguments->format,
-             Choices<Format>{{"csv", Format::kCsv}, {"ndjson", Format::kNdjson}}, "csv or ndjson")
+  add_choice(*store, "--format", arguments->format, Choices<Format>{{"csv", Format::kCsv}, {"ndjson", Format::kNdjson}},
+             "rows: csv or ndjson")
       ->type_name("FORMAT");
-  arguments->rows->add_option("-o,--output", arguments->output, "Write to this file, whole or not at all")
+  store->add_option("-o,--output", arguments->output, "rows: write to this file, whole or not at all")
       ->check(names_output())
       ->type_name("FILE");
-
-  arguments->runs = part("runs", "List the runs of a store");
-  names_store(arguments->runs)->required();
-
-  arguments->ask = part("ask", "Ask a store one of the known questions");
-  names_store(arguments->ask);
-  arguments->ask->add_option("QUESTION", arguments->question, "The question's name")->type_name("");
-  arguments->ask->add_flag("--list", arguments->is_list, "List the questions and their SQL");
-  store->require_subcommand(1);
+  store->add_flag("--list", arguments->is_list, "ask: list the questions and their SQL");
   store->footer(
       "Examples:\n"
       "  tensorstat store add runs.db dump --run monday        again and again: only what is new is added\n"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
+#include <unordered_set>
 
 #include "stats/store/schema.hpp"
 
@@ -32,12 +32,13 @@ std::uint64_t number_or(const Identity& who, std::string_view column, std::uint6
 }  // namespace
 
 std::uint32_t Adding::Interned::of(const std::string& text) {
+  if (last < texts.size() && *texts[last] == text) return last;
   const auto [at, is_new] = numbers.try_emplace(text, static_cast<std::uint32_t>(texts.size()));
   if (is_new) {
     texts.push_back(&at->first);
     ids.push_back(0);
   }
-  return at->second;
+  return last = at->second;
 }
 
 void Adding::begin(const std::string& path, const std::string& folder, const SourceState& before, bool is_replaced) {
@@ -96,7 +97,12 @@ void Adding::add(const Row& row, const DumpPlace& place) {
     fact.data_size_bytes = row.data_size_bytes;
     fact.shape = row.shape;
     kind_facts_.push_back(std::move(fact));
-    kind_layouts_.push_back({categories, {}, held_as(row.data_type)});
+    Kind layout{categories, {}, {}, held_as(row.data_type)};
+    for (std::size_t i = 0; i < categories.size(); ++i) {
+      const auto end = categories.begin() + static_cast<std::ptrdiff_t>(i);
+      layout.is_again.push_back(i >= kMostStatistics || std::find(categories.begin(), end, categories[i]) != end);
+    }
+    kind_layouts_.push_back(std::move(layout));
   }
   pending.extra = extras_.of(who.more.empty() ? std::string() : text_of_cells(who.more));
 
@@ -104,9 +110,7 @@ void Adding::add(const Row& row, const DumpPlace& place) {
   pending.first_cell = cells_.size();
   for (std::size_t i = 0; i < categories.size(); ++i) {
     StoredCell cell = cell_of(row.statistics.values[i], categories[i], layout.element, texts_);
-    const bool is_again = std::find(categories.begin(), categories.begin() + static_cast<std::ptrdiff_t>(i),
-                                    categories[i]) != categories.begin() + static_cast<std::ptrdiff_t>(i);
-    if (cell.held == StoredCell::Held::kExact || is_again || i >= kMostStatistics) {
+    if (cell.held == StoredCell::Held::kExact || layout.is_again[i]) {
       exact_.emplace_back(rows_.size(), static_cast<std::uint32_t>(i), row.statistics.values[i]);
       pending.nan |= kHasExact;
       cell.held = StoredCell::Held::kExact;
@@ -274,21 +278,27 @@ Status Adding::insert_rows(std::uint64_t& rows) {
   auto source_place = database_.prepare("INSERT OR IGNORE INTO source_places VALUES(?,?)");
   if (!source_place) return source_place.error();
 
-  std::vector<std::uint32_t> order(rows_.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto key = [&](std::uint32_t i) {
-    const Pending& row = rows_[i];
-    return std::tuple(tensors_.ids[row.tensor], places_.ids[row.place], files_[row.file].before.source, row.line);
+  struct Key {
+    std::uint64_t tensor, place, source, line;
+    std::uint32_t row;
+    auto operator<=>(const Key&) const = default;
   };
-  std::ranges::sort(order, {}, key);
+  const auto key_of = [&](std::size_t i) {
+    const Pending& row = rows_[i];
+    return Key{tensors_.ids[row.tensor], places_.ids[row.place], files_[row.file].before.source, row.line,
+               static_cast<std::uint32_t>(i)};
+  };
+  std::vector<Key> order;
+  order.reserve(rows_.size());
+  for (std::size_t i = 0; i < rows_.size(); ++i) order.push_back(key_of(i));
+  std::ranges::sort(order);
 
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;
+  std::unordered_set<std::uint64_t> seen;  // files and their places
   std::uint32_t last_kind = UINT32_MAX;
-  for (const std::uint32_t i : order) {
+  for (const auto& [tensor, place, source, line, i] : order) {
     const Pending& row = rows_[i];
     File& file = files_[row.file];
     if (file.is_left) continue;
-    const auto [tensor, place, source, line] = key(i);
     const Kind& layout = kind_layouts_[row.kind];
     if (row.kind != last_kind && last_kind != UINT32_MAX) {
       for (const int parameter : kind_layouts_[last_kind].parameters) {
@@ -319,10 +329,7 @@ Status Adding::insert_rows(std::uint64_t& rows) {
           break;
         case StoredCell::Held::kExact:
           // The second of a repeated statistic has the column of the first.
-          if (std::find(layout.parameters.begin(), layout.parameters.begin() + static_cast<std::ptrdiff_t>(j),
-                        parameter) != layout.parameters.begin() + static_cast<std::ptrdiff_t>(j)) {
-            break;
-          }
+          if (layout.is_again[j]) break;
           [[fallthrough]];
         default:
           insert->bind_null(parameter);
@@ -332,18 +339,16 @@ Status Adding::insert_rows(std::uint64_t& rows) {
     ++rows;
     file.least_tensor = file.least_tensor == 0 ? tensor : std::min(file.least_tensor, tensor);
     file.most_tensor = std::max(file.most_tensor, tensor);
-    if (std::ranges::find(seen, std::pair(source, place)) == seen.end()) {
-      if (seen.size() == 64) seen.clear();
-      seen.emplace_back(source, place);
+    if (seen.insert(std::uint64_t{row.file} << 32 | row.place).second) {
       source_place->bind(1, source).bind(2, place);
       if (Status done = database_.step_once(*source_place); !done) return done;
     }
   }
   for (const auto& [i, nth, value] : exact_) {
     if (files_[rows_[i].file].is_left) continue;
-    const auto [tensor, place, source, line] = key(static_cast<std::uint32_t>(i));
+    const auto [tensor, place, source, line, row] = key_of(i);
     exact->bind(1, tensor).bind(2, place).bind(3, source).bind(4, line).bind(5, std::uint64_t{nth});
-    exact->bind(6, sql_name(kind_layouts_[rows_[i].kind].categories[nth])).bind(7, exact_type(value));
+    exact->bind(6, sql_name(kind_layouts_[rows_[row].kind].categories[nth])).bind(7, exact_type(value));
     exact->bind(8, to_string(value));
     if (Status done = database_.step_once(*exact); !done) return done;
   }

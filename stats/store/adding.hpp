@@ -46,7 +46,7 @@ class Adding {
   Status flush(std::uint64_t& rows, bool& left);
 
  private:
-  static constexpr std::size_t kMostRows = 400'000;
+  static constexpr std::size_t kMostRows = 500'000;
 
   struct File {
     std::string path, folder;
@@ -56,6 +56,7 @@ class Adding {
   };
   struct Kind {
     Categories categories;
+    std::vector<bool> is_again;   // whether the value goes to `exact`: the statistic comes twice, or there are too many
     std::vector<int> parameters;  // of the insert, for each category; 0: there is no column
     Held element = Held::kReal;
   };
@@ -69,6 +70,7 @@ class Adding {
     std::unordered_map<std::string, std::uint32_t> numbers;
     std::vector<const std::string*> texts;
     std::vector<std::uint64_t> ids;
+    std::uint32_t last = 0;  // that was asked for: rows repeat what those before them say
     std::uint32_t of(const std::string& text);
   };
 

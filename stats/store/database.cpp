@@ -135,7 +135,7 @@ Result<Database> Database::open(const std::string& path, Access access) {
     sqlite3_close_v2(handle);
     code = sqlite3_open_v2(uri_of(path, mode).c_str(), &handle,
                            (mode[1] == 'o' ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_URI |
-                               (mode[1] == 'w' && mode[2] == 'c' ? SQLITE_OPEN_CREATE : 0),
+                               SQLITE_OPEN_NOMUTEX | (mode[1] == 'w' && mode[2] == 'c' ? SQLITE_OPEN_CREATE : 0),
                            nullptr);
     if (code == SQLITE_OK || access == Access::kWrite) break;
   }

@@ -11,7 +11,7 @@ HEADING = IDENTITY + ",Max Value,L2Norm Value,NaN Count,Iteration\n"
 
 
 def run(*arguments):
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True)
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, errors="replace")
 
 
 def row(number, tensors=50):

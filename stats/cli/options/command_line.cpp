@@ -204,6 +204,7 @@ CommandLine::CommandLine()
       ->group(kMoreOptions);
 
   for (const auto add : kSubcommands) subcommands_.push_back(add(*app_));
+  app_->require_subcommand(0, 1);  // behind one, a folder may be called as another one is: diff a dump
   app_->set_help_all_flag("--help-all", "Show every option, the statistics and the exit statuses");
 }
 
