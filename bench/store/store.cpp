@@ -40,7 +40,7 @@ void write_rows(const std::string& path, int tensors, int iterations) {
   char line[512];
   for (int step = 0; step < iterations; ++step) {
     for (int tensor = 0; tensor < tensors; ++tensor) {
-      const int negative = static_cast<int>(random() % 1048576);
+      const int negative = static_cast<int>(random() % 1048000);
       const int length = std::snprintf(
           line, sizeof line,
           "Linear,model/layers/%d/mlp/op%d,0,0,%lld,output,0,4194304,float32,\"(1024,1024)\",%.17g,%.17g,%.17g,1048576,"

@@ -65,8 +65,8 @@ std::string table_of(const Lines& lines) {
 // Adds what is new, again and again until the process is ended. It may be ended at any time.
 int run_add(const StoreArguments& arguments, Console& console) {
   const std::string run = arguments.run.empty() ? run_of_path(arguments.names.front()) : arguments.run;
-  if (run.find('/') != run.npos) {
-    console.say("--run: a run's name holds no '/'");
+  if (!is_name_of_run(run)) {
+    console.say("--run: a run's name is not empty, '.' or '..', and holds no '/'");
     return kUsage;
   }
   auto store = Store::open(arguments.store, Access::kWrite);

@@ -195,8 +195,8 @@ Result<StoreAdded> Store::add(const std::vector<std::string>& paths, const std::
       if (!*is_new) continue;
       if (reading.is_replaced() && !reading.is_json())
         told(printable(path) + ": was replaced; its rows are replaced, too");
-      ++added.files;
       const auto more = reading.read_into(adding);
+      if (!more || !*more) ++added.files;
       if (!more) complain(more.error());
       is_full = adding.is_full();
       if (more && *more) break;  // the same file again

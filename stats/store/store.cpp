@@ -1,5 +1,6 @@
 #include "stats/store/store.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -82,10 +83,20 @@ Result<const KindFact*> fact_of(Database& database, std::map<std::uint64_t, Kind
   return &fact;
 }
 
+// Whether a folder that a store names stays below the folder into which its files are written again.
+bool stays_below(const std::string& folder) {
+  if (folder.starts_with('/') || folder.find('\0') != folder.npos) return false;
+  return std::ranges::none_of(fs::path(folder), [](const fs::path& part) { return part == ".."; });
+}
+
 // Opens the store of a path through the door.
 Result<Store> opened(const StoredPath& path) { return Store::open(path.store, Access::kRead); }
 
 }  // namespace
+
+bool is_name_of_run(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find_first_of(std::string_view("/\0", 2)) == name.npos;
+}
 
 std::string run_of_path(const std::string& path) {
   std::error_code ignored;
@@ -132,6 +143,10 @@ Result<std::vector<StoredRows>> Store::files(const std::string& run) {
     if (!row) return row.error();
     if (!*row) break;
     const std::string name(find->text(0)), folder(find->text(2));
+    if (!is_name_of_run(name) || !stays_below(folder)) {
+      return Error{Code::kUnreadable, printable(database_.path()) + ": the store is damaged: it names the run " +
+                                          shown(name) + " and the folder " + shown(folder)};
+    }
     const std::string below = run.empty() ? name + (folder.empty() ? "" : "/" + folder) : folder;
     files.push_back({database_.path() + "//" + name + std::string(find->text(1)), below});
   }

@@ -51,8 +51,11 @@ class Store {
   Database database_;
 };
 
-// "layer" for /dumps/layer: the run that `--run` names otherwise. It holds no '/'.
+// "layer" for /dumps/layer: the name of a run to which nobody gave one.
 std::string run_of_path(const std::string& path);
+
+// Whether a run may be called so: a name is a folder, too, and holds no '/'.
+bool is_name_of_run(std::string_view name);
 
 // The store's side of the door.
 StoreDoor door_of_stores();

@@ -77,6 +77,20 @@ class Foreign(StoreTest):
                 self.assertEqual(ran.returncode, 3)
                 self.assertIn("is no store of tensorstat", ran.stderr)
 
+    def test_no_file_is_written_outside_of_the_output(self):
+        for sql in ("UPDATE sources SET folder = '../../out'", "UPDATE sources SET folder = '/tmp/out'",
+                    "UPDATE runs SET name = '..'", "UPDATE runs SET name = 'a/../..'"):
+            with self.subTest(sql):
+                shutil.copy("runs.db", "evil.db")
+                connection = sqlite3.connect("evil.db")
+                connection.executescript(sql)
+                connection.close()
+                ran = run("convert", "evil.db", "--to", "ours", "-o", "deep/er/converted")
+                self.assertEqual(ran.returncode, 3, ran.stderr)
+                self.assertIn("damaged", ran.stderr)
+                self.assertFalse(os.path.exists("deep"))
+        self.assertEqual(run("store", "add", "runs.db", "dump", "--run", "..").returncode, 2)
+
     def test_reading_changes_nothing(self):
         with open("runs.db", "rb") as file:
             before = file.read()
