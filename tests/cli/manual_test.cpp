@@ -66,7 +66,7 @@ TEST(Manual, HasEveryOption) {
 TEST(Manual, SynopsesShowWhatIsRequired) {
   const std::string page = without_backslashes(content_of(kMan + "/man1/tensorstat.1"));
   for (const char* line :
-       {"fBtensorstatfR [fIOPTIONfR]... fIPATHfR...\n", "fBtensorstat difffR [fIOPTIONfR]... fIAfR fIBfR\n",
+       {"fBtensorstatfR [fIOPTIONfR]... fIPATHfR...\n", "fBtensorstat difffR [fIOPTIONfR]... fIAfR [fIBfR]\n",
         "fBtensorstat originfR [fIOPTIONfR]... fIDUMPfR\n", "fBtensorstat dumpfR [fIOPTIONfR]... fIPATHfR...\n",
         "fBtensorstat convertfR [fIOPTIONfR]... fB--outputfR fIOUTfR fB--tofR "}) {
     EXPECT_PRED2(holds, page, line);

@@ -1,5 +1,6 @@
 """What takes a dump's folder takes a store, and says the same of it."""
 import json
+import os
 import unittest
 
 from stores import HEADING, StoreTest, row, run
@@ -33,6 +34,12 @@ class Verbs(StoreTest):
         self.assertEqual(run("diff", "runs.db").returncode, 2)
         self.assertEqual(run("diff", "good", "--runs", "a,b").returncode, 2)
         self.assertEqual(run("origin", "good", "--run", "a").returncode, 2)
+
+    def test_folders_that_are_called_as_subcommands(self):
+        os.rename("good", "dump")
+        os.rename("bad", "diff")
+        self.add("more.db", "dump", "diff")
+        self.assertEqual(run("diff", "dump", "diff").returncode, 1)
 
     def test_table(self):
         of_store, of_folder = run("runs.db//bad", "--format", "csv"), run("bad", "--format", "csv")
