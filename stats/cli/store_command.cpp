@@ -12,7 +12,6 @@
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/options/options.hpp"
 #include "stats/cli/report/output.hpp"
-#include "stats/cli/report/text_table.hpp"
 #include "stats/cli/report/written_rows.hpp"
 #include "stats/cli/subcommand.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
@@ -82,9 +81,8 @@ int run_add(const StoreArguments& arguments, Console& console) {
     last = said;
     if (!added) return complain(added.error(), console);
     if (added->rows != 0 || !arguments.is_following) {
-      console.say(std::to_string(added->rows) + (added->rows == 1 ? " row of " : " rows of ") +
-                  std::to_string(added->files) + (added->files == 1 ? " file" : " files") + " added to the run " +
-                  printable(run));
+      console.say(counted_noun(added->rows, "row") + " of " + counted_noun(added->files, "file") +
+                  " added to the run " + printable(run));
     }
     if (!arguments.is_following) return added->faults == 0 ? kDone : kNotRead;
     wait = added->rows != 0 ? kShortestWait : std::min(wait * 2, kLongestWait);
