@@ -59,7 +59,8 @@ std::string why_nothing_pairs(const Record& a, const Record& b) {
            place(*same->second) + " in B";
   }
   return "nothing is paired, as no name is in both: A has " + shown(name(a, a.rows().front()), kMostShownBytes) +
-         ", B has " + shown(name(b, b.rows().front()), kMostShownBytes) + "; --names says which belong together";
+         ", B has " + shown(name(b, b.rows().front()), kMostShownBytes) +
+         "; --names FILE pairs them by lines NAME_IN_A,NAME_IN_B, or old/*,new/* for a prefix";
 }
 
 void add_common_options(CLI::App& command, bool& is_json, std::string& output) {
@@ -98,6 +99,10 @@ int run_diff(const DiffArguments& arguments, Console& console) {
   }
   const Differences& found = (*compared)->differences;
   if (found.pairs.empty()) console.say(why_nothing_pairs((*compared)->a.record, (*compared)->b.record));
+  if (const std::string& line = (*compared)->paired_by; !line.empty())
+    console.say("no name is in both: paired as --names does with the line " + printable_name(line));
+  if (const std::string& line = (*compared)->would_pair; !line.empty())
+    console.say("more would pair by --names with the line " + printable_name(line));
   int exit = found.is_clean() ? kDone : kFound;
   if (!(*compared)->is_whole()) exit = kNotRead;
   const std::string text = arguments.is_json ? json_of(**compared) : text_of(**compared, arguments.all);

@@ -114,6 +114,7 @@ std::string json_of(const Compared& compared) {
   };
   json.begin_object().key("schema_version").number(1).key("compared").number(differences.pairs.size());
   json.key("different").number(differences.different_count);
+  if (!compared.paired_by.empty()) json.key("paired_by").text(compared.paired_by);
   append_labels("unmatched_a", a, differences.only_a);
   append_labels("unmatched_b", b, differences.only_b);
   append_lines(json, "pairs", differences.pairs, [&](const Pair& pair) {

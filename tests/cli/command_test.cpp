@@ -211,7 +211,7 @@ TEST(Command, WrongUsageExitsWithTwoAndSaysWhatIsAllowed) {
   const std::pair<const char*, const char*> wrong[] = {
       {"", "nothing to read"},
       {"a.npy --stats maximum", "negative zero count"},
-      {"a.npy --stats ''", "known are"},
+      {"a.npy --stats ''", "the nearest names are"},
       {"a.npy --on gpu", "{auto,host,device}"},
       {"a.npy --precision medium", "{high,low}"},
       {"a.npy --format xml", "{table,csv,json,ndjson,md}"},

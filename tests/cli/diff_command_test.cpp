@@ -85,15 +85,53 @@ TEST(DiffCommand, AModelInOneFileAndInShardsPairsByNamesOfTensors) {
   EXPECT_TRUE(holds(run(folder, "diff one two").out, "3 tensors compared, 0 differ, 0 only in A, 1 only in B"));
 }
 
+// A prefix before every name, as DistributedDataParallel has it.
+TEST(DiffCommand, NamesThatDifferByAPrefixPair) {
+  ScratchFolder folder;
+  put(folder, "a.safetensors", safetensors({"a.w", "b.w", "c.w"}));
+  put(folder, "module.safetensors", safetensors({"module.a.w", "module.b.w", "module.c.w"}));
+  put(folder, "other.safetensors", safetensors({"teacher.model.a.w", "teacher.model.b.w", "teacher.model.c.w"}));
+  put(folder, "mixed.safetensors", safetensors({"module.a.w", "module.b.w", "c.w"}));
+  const auto paired = [&](const std::string& a, const std::string& b) {
+    const Ran ran = run(folder, "diff " + a + ".safetensors " + b + ".safetensors");
+    EXPECT_TRUE(holds(ran.out, "3 tensors compared, ") && holds(ran.out, " 0 only in A, 0 only in B")) << ran.out;
+    return ran.err;
+  };
+  const std::string said = "tensorstat: no name is in both: paired as --names does with the line ";
+  EXPECT_EQ(paired("a", "module"), said + "*,module.*\n");
+  EXPECT_EQ(paired("module", "a"), said + "module.*,*\n");
+  EXPECT_EQ(paired("module", "other"), said + "module.*,teacher.model.*\n");
+  const Ran json = run(folder, "diff a.safetensors module.safetensors --format json");
+  EXPECT_EQ(Json::parse(json.out)["paired_by"], "*,module.*");
+  // Where names pair as they are, no other name is changed.
+  const Ran mixed = run(folder, "diff a.safetensors mixed.safetensors");
+  EXPECT_TRUE(holds(mixed.out, "1 tensor compared, 0 differ, 2 only in A, 2 only in B")) << mixed.out;
+  EXPECT_EQ(mixed.err, "tensorstat: more would pair by --names with the line *,module.*\n");
+  put(folder, "names", "x.*,y.*\n");
+  EXPECT_TRUE(holds(run(folder, "diff a.safetensors module.safetensors --names names").out, "0 tensors compared"));
+}
+
+// Cuts of a model that no shards' names tell.
+TEST(DiffCommand, OtherCutsOfAModelPairByNamesOfTensors) {
+  ScratchFolder folder;
+  put(folder, "one/ckpt-100.safetensors", safetensors({"a.w", "b.w", "c.w"}));
+  put(folder, "two/first.safetensors", safetensors({"a.w"}));
+  put(folder, "two/rest.safetensors", safetensors({"b.w", "c.w"}));
+  for (const char* sides : {"one two", "two one", "one/ckpt-100.safetensors two"}) {
+    EXPECT_EQ(run(folder, std::string("diff ") + sides).out, "3 tensors compared, 0 differ, 0 only in A, 0 only in B\n")
+        << sides;
+  }
+}
+
 TEST(DiffCommand, WhereNothingPairsItSaysHowNamesDiffer) {
   ScratchFolder folder;
   put(folder, "a.safetensors", safetensors({"module.a.w", "module.b.w"}));
-  put(folder, "b.safetensors", safetensors({"a.w", "b.w"}));
+  put(folder, "b.safetensors", safetensors({"a.v", "b.v"}));
   const Ran names = run(folder, "diff a.safetensors b.safetensors");
   EXPECT_EQ(names.exit, 1);
   EXPECT_EQ(names.err,
-            "tensorstat: nothing is paired, as no name is in both: A has module.a.w, B has a.w; --names says which "
-            "belong together\n");
+            "tensorstat: nothing is paired, as no name is in both: A has module.a.w, B has a.v; --names FILE pairs "
+            "them by lines NAME_IN_A,NAME_IN_B, or old/*,new/* for a prefix\n");
   put(folder, "x/rank_0/net/0/7/statistic.csv", dump({"1", "2"}));
   put(folder, "y/rank_1/net/0/7/statistic.csv", dump({"1", "2"}));
   const Ran ranks = run(folder, "diff x y");

@@ -256,7 +256,7 @@ void CommandLine::read_questions() {
   }
   if (app_->count("--top") != 0) arguments_.top = top_;
   if (!arguments_.head_only) return;
-  const bool sorts_statistic = arguments_.sort && std::holds_alternative<Category>(arguments_.sort->subject);
+  const bool sorts_statistic = arguments_.sort && !needed_by(arguments_.sort->subject).empty();
   const char* const wants = app_->count("--stats") != 0                               ? "--stats"
                             : arguments_.by                                           ? "--by"
                             : !arguments_.fail_on.empty()                             ? "--fail-on"

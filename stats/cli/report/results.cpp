@@ -37,7 +37,7 @@ Results::Results(const Arguments& arguments, const std::vector<std::string>& fil
   if (arguments.where) std::ranges::for_each(arguments.where->needed(), need);
   std::ranges::for_each(more, need);
   if (arguments.sort) {
-    if (const auto* category = std::get_if<Category>(&arguments.sort->subject)) need(*category);
+    std::ranges::for_each(needed_by(arguments.sort->subject), need);
   }
 }
 

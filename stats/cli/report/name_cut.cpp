@@ -1,0 +1,133 @@
+#include "stats/cli/report/name_cut.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "stats/cli/report/text_width.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+constexpr std::size_t kMostWords = 64;  // that are tried
+constexpr std::string_view kEllipsis = "…";
+
+bool has_digit(std::string_view text) { return text.find_first_of("0123456789") != text.npos; }
+
+// The name as words with the separators before them: "model", ".layers", "::w".
+std::vector<std::string_view> words_of_name(std::string_view name) {
+  constexpr std::string_view kSeparators = "./:";
+  std::vector<std::string_view> words;
+  for (std::size_t begin = 0; begin < name.size();) {
+    const std::size_t text = std::min(name.find_first_not_of(kSeparators, begin), name.size());
+    const std::size_t end = std::min(name.find_first_of(kSeparators, text), name.size());
+    words.push_back(name.substr(begin, end - begin));
+    begin = end;
+  }
+  return words;
+}
+
+std::string_view without_separator(std::string_view word) {
+  return word.substr(std::min(word.find_first_not_of("./:"), word.size()));
+}
+
+using Words = std::unordered_set<std::string_view>;
+
+std::string name_without(const std::vector<std::string_view>& words, const Words& cut) {
+  std::string name;
+  bool is_behind_gap = false;
+  for (const std::string_view word : words) {
+    const std::string_view text = without_separator(word);
+    if (cut.contains(text)) {
+      if (!std::exchange(is_behind_gap, true)) name += kEllipsis;
+    } else {
+      name += std::exchange(is_behind_gap, false) ? text : word;
+    }
+  }
+  return name;
+}
+
+std::size_t widest(const std::vector<std::string>& names) {
+  std::size_t most = 0;
+  for (const std::string& name : names) most = std::max(most, width(name));
+  return most;
+}
+
+std::size_t different_ones(std::span<const std::string> names) {
+  return std::unordered_set<std::string_view>(names.begin(), names.end()).size();
+}
+
+// The words without a digit, those in most names first.
+std::vector<std::string_view> words_by_use(const std::vector<std::vector<std::string_view>>& names) {
+  std::unordered_map<std::string_view, std::size_t> uses;
+  for (const auto& words : names) {
+    for (const std::string_view word : words) {
+      const std::string_view text = without_separator(word);
+      if (width(text) > 1 && !has_digit(text)) ++uses[text];
+    }
+  }
+  std::vector<std::pair<std::size_t, std::string_view>> sorted;
+  for (const auto& [word, count] : uses) {
+    if (count > 1) sorted.emplace_back(count, word);
+  }
+  std::ranges::sort(sorted, [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first
+                              : std::pair(b.second.size(), a.second) < std::pair(a.second.size(), b.second);
+  });
+  std::vector<std::string_view> words;
+  for (const auto& [count, word] : sorted) words.push_back(word);
+  if (words.size() > kMostWords) words.resize(kMostWords);
+  return words;
+}
+
+// Runs of letters longer than `most` lose their middle.
+std::string with_short_words(std::string_view name, std::size_t most) {
+  constexpr std::string_view kBetween = "./:_-0123456789";
+  std::string text;
+  while (!name.empty()) {
+    const std::size_t end = std::min(name.find_first_of(kBetween), name.size());
+    text += elided(name.substr(0, end), most);
+    name.remove_prefix(end);
+    const std::size_t next = std::min(name.find_first_not_of(kBetween), name.size());
+    text += name.substr(0, next);
+    name.remove_prefix(next);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> cut_names(std::span<const std::string> names, std::size_t columns,
+                                                  CutNames how) {
+  std::vector<std::string> shown(names.begin(), names.end());
+  if (widest(shown) <= columns) return shown;
+  const std::size_t different = different_ones(names);
+  std::vector<std::vector<std::string_view>> words;
+  for (const std::string& name : names) words.push_back(words_of_name(name));
+  Words cut;
+  for (const std::string_view word : words_by_use(words)) {
+    cut.insert(word);
+    std::vector<std::string> next;
+    for (const auto& each : words) next.push_back(name_without(each, cut));
+    if (different_ones(next) < different || std::ranges::count(next, kEllipsis) != 0) {
+      cut.erase(word);
+      continue;
+    }
+    shown = std::move(next);
+    if (widest(shown) <= columns) return shown;
+  }
+  if (how == CutNames::kWholeWords) return std::nullopt;
+  constexpr std::size_t kLeastWord = 3;
+  for (std::size_t most = columns; most >= kLeastWord; --most) {
+    std::vector<std::string> next = shown;
+    for (std::string& name : next) {
+      if (width(name) > columns) name = with_short_words(name, most);
+    }
+    if (widest(next) <= columns && different_ones(next) == different) return next;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,22 @@
+// Shortens names of tensors for a narrow table.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tensorstat::cli {
+
+// kWholeWords: the words between . / and : that most names share are left out, in every name the same ones:
+// "…5.mlp.down_proj…" of model.layers.5.mlp.down_proj.weight. kInWords: then words of names that are still too long
+// lose their middle, too.
+enum class CutNames { kWholeWords, kInWords };
+
+// The names, none wider than `columns`. No digit is cut, and different names stay different; nullopt if that leaves no
+// way.
+std::optional<std::vector<std::string>> cut_names(std::span<const std::string> names, std::size_t columns,
+                                                  CutNames how);
+
+}  // namespace tensorstat::cli
