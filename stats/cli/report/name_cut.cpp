@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -59,25 +60,32 @@ std::size_t different_ones(std::span<const std::string> names) {
   return std::unordered_set<std::string_view>(names.begin(), names.end()).size();
 }
 
-// The words without a digit, those in most names first.
+// The words without a digit, those in most names first; of equal ones the outer ones, which tell the least.
 std::vector<std::string_view> words_by_use(const std::vector<std::vector<std::string_view>>& names) {
-  std::unordered_map<std::string_view, std::size_t> uses;
+  struct Use {
+    std::size_t count = 0, depth = 0;  // depth: its least distance from an end of a name
+    std::string_view word;
+  };
+  std::unordered_map<std::string_view, Use> uses;
   for (const auto& words : names) {
-    for (const std::string_view word : words) {
-      const std::string_view text = without_separator(word);
-      if (width(text) > 1 && !has_digit(text)) ++uses[text];
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const std::string_view text = without_separator(words[i]);
+      if (width(text) < 2 || has_digit(text)) continue;
+      const std::size_t depth = i + 1 == words.size() ? 0 : i;
+      Use& use = uses.try_emplace(text, Use{0, depth, text}).first->second;
+      ++use.count;
+      use.depth = std::min(use.depth, depth);
     }
   }
-  std::vector<std::pair<std::size_t, std::string_view>> sorted;
-  for (const auto& [word, count] : uses) {
-    if (count > 1) sorted.emplace_back(count, word);
+  std::vector<Use> sorted;
+  for (const auto& [word, use] : uses) {
+    if (use.count > 1) sorted.push_back(use);
   }
-  std::ranges::sort(sorted, [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first
-                              : std::pair(b.second.size(), a.second) < std::pair(a.second.size(), b.second);
+  std::ranges::sort(sorted, [](const Use& a, const Use& b) {
+    return std::tuple(b.count, a.depth, b.word.size(), a.word) < std::tuple(a.count, b.depth, a.word.size(), b.word);
   });
   std::vector<std::string_view> words;
-  for (const auto& [count, word] : sorted) words.push_back(word);
+  for (const Use& use : sorted) words.push_back(use.word);
   if (words.size() > kMostWords) words.resize(kMostWords);
   return words;
 }
