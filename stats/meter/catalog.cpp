@@ -191,6 +191,8 @@ Result<Categories> categories_from(std::string_view comma_separated) try {
     } else {
       if (unknown.empty()) nearest = nearest_to(word);
       unknown.append(unknown.empty() ? "'" : ", '").append(word).append("'");
+      if (word.size() > 1 && word[0] == 'p' && word[1] >= '0' && word[1] <= '9')
+        unknown.append(" (pN has 0 <= N <= 100 with at most three decimals)");
       if (const auto hint = hint_of(word); !hint.empty()) unknown.append(" (it is ").append(hint).append(")");
     }
     if (comma == rest.npos) break;

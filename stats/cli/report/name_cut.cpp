@@ -13,6 +13,8 @@ namespace tensorstat::cli {
 namespace {
 
 constexpr std::size_t kMostWords = 64;  // that are tried
+constexpr std::size_t kLongWord = 24;   // no word of any model; it may lose its middle at once
+constexpr std::size_t kLeastWord = 3;
 constexpr std::string_view kEllipsis = "…";
 
 bool has_digit(std::string_view text) { return text.find_first_of("0123456789") != text.npos; }
@@ -109,31 +111,43 @@ std::string with_short_words(std::string_view name, std::size_t most) {
 
 std::optional<std::vector<std::string>> cut_names(std::span<const std::string> names, std::size_t columns,
                                                   CutNames how) {
-  std::vector<std::string> shown(names.begin(), names.end());
-  if (widest(shown) <= columns) return shown;
+  std::vector<std::string> whole(names.begin(), names.end());
   const std::size_t different = different_ones(names);
-  std::vector<std::vector<std::string_view>> words;
-  for (const std::string& name : names) words.push_back(words_of_name(name));
-  Words cut;
-  for (const std::string_view word : words_by_use(words)) {
-    cut.insert(word);
-    std::vector<std::string> next;
-    for (const auto& each : words) next.push_back(name_without(each, cut));
-    if (different_ones(next) < different || std::ranges::count(next, kEllipsis) != 0) {
-      cut.erase(word);
-      continue;
-    }
-    shown = std::move(next);
-    if (widest(shown) <= columns) return shown;
-  }
-  if (how == CutNames::kWholeWords) return std::nullopt;
-  constexpr std::size_t kLeastWord = 3;
-  for (std::size_t most = columns; most >= kLeastWord; --most) {
-    std::vector<std::string> next = shown;
-    for (std::string& name : next) {
+  // The words of names that are too wide, cut to so many letters.
+  const auto cut_words = [&](const std::vector<std::string>& of, std::size_t most) {
+    std::vector<std::string> cut = of;
+    for (std::string& name : cut) {
       if (width(name) > columns) name = with_short_words(name, most);
     }
-    if (widest(next) <= columns && different_ones(next) == different) return next;
+    return different_ones(cut) == different ? cut : of;
+  };
+  for (std::size_t most = columns; most > kLongWord && widest(whole) > columns; --most) {
+    if (std::vector<std::string> cut = cut_words(whole, most); widest(cut) <= columns) return cut;
+  }
+  whole = cut_words(whole, kLongWord);
+  std::vector<std::string> shown = whole;
+  std::vector<std::vector<std::string_view>> words;
+  for (const std::string& name : whole) words.push_back(words_of_name(name));
+  Words cut;
+  for (const std::string_view word : words_by_use(words)) {
+    if (widest(shown) <= columns) return shown;
+    cut.insert(word);
+    std::vector<std::string> next;
+    bool helps = false;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      next.push_back(name_without(words[i], cut));
+      helps = helps || (width(shown[i]) > columns && width(next[i]) < width(shown[i]));
+    }
+    if (helps && different_ones(next) == different && std::ranges::count(next, kEllipsis) == 0) {
+      shown = std::move(next);
+    } else {
+      cut.erase(word);
+    }
+  }
+  if (widest(shown) <= columns) return shown;
+  if (how == CutNames::kWholeWords) return std::nullopt;
+  for (std::size_t most = kLongWord; most >= kLeastWord; --most) {
+    if (std::vector<std::string> shorter = cut_words(shown, most); widest(shorter) <= columns) return shorter;
   }
   return std::nullopt;
 }

@@ -10,8 +10,8 @@
 namespace tensorstat::cli {
 
 // kWholeWords: the words between . / and : that most names share are left out, in every name the same ones:
-// "…5.mlp.down_proj…" of model.layers.5.mlp.down_proj.weight. kInWords: then words of names that are still too long
-// lose their middle, too.
+// "…5.mlp.down_proj…" of model.layers.5.mlp.down_proj.weight. Of names that are still too long, words of more than 24
+// letters lose their middle. kInWords: then shorter words, too.
 enum class CutNames { kWholeWords, kInWords };
 
 // The names, none wider than `columns`. No digit is cut, and different names stay different; nullopt if that leaves no

@@ -187,7 +187,7 @@ class Table : public Report {
     const bool is_container = container != common.npos && container + 2 == common.size();
     const std::string place(common.substr(0, is_container ? common.size() : common.rfind('/') + 1));  // npos + 1 is 0
     for (Line& line : lines_) line.place.erase(0, are_apart ? line.place.size() : place.size());
-    return place.empty() ? place : "in " + printable_name(place) + "\n";
+    return place.empty() || place == "./" ? "" : "in " + printable_name(place) + "\n";
   }
 
   TextColumn names() const {
