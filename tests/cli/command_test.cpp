@@ -280,7 +280,8 @@ TEST(Command, WithoutADeviceOnlyInsistingFails) {
   const Ran named = run(folder, "a.npy --device 9:9", no_icd);
   EXPECT_EQ(named.exit, 4) << "the host would have done it";
   EXPECT_PRED2(holds, named.err, "there is no OpenCL device 9:9; `tensorstat devices` lists them");
-  EXPECT_EQ(run(folder, "a.npy --device 9:9 --on host", no_icd).exit, 0);
+  EXPECT_EQ(run(folder, "a.npy --device 9:9 --on host", no_icd).exit, 4);
+  EXPECT_EQ(run(folder, "a.npy --device 9:9 --head", no_icd).exit, 4);
   const Ran unknown = run(folder, "a.npy", "TENSORSTAT_ISA=x");
   EXPECT_PRED2(holds, unknown.err, "TENSORSTAT_ISA is 'x', which is none of baseline, avx2 and avx512");
   EXPECT_EQ(unknown.exit, 0);

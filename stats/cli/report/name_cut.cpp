@@ -19,13 +19,15 @@ constexpr std::string_view kEllipsis = "…";
 
 bool has_digit(std::string_view text) { return text.find_first_of("0123456789") != text.npos; }
 
+// First the parts of a name are words, then the words of these parts.
+constexpr std::string_view kOfParts = "./:", kOfWords = "./:_";
+
 // The name as words with the separators before them: "model", ".layers", "::w".
-std::vector<std::string_view> words_of_name(std::string_view name) {
-  constexpr std::string_view kSeparators = "./:";
+std::vector<std::string_view> words_of_name(std::string_view name, std::string_view separators) {
   std::vector<std::string_view> words;
   for (std::size_t begin = 0; begin < name.size();) {
-    const std::size_t text = std::min(name.find_first_not_of(kSeparators, begin), name.size());
-    const std::size_t end = std::min(name.find_first_of(kSeparators, text), name.size());
+    const std::size_t text = std::min(name.find_first_not_of(separators, begin), name.size());
+    const std::size_t end = std::min(name.find_first_of(separators, text), name.size());
     words.push_back(name.substr(begin, end - begin));
     begin = end;
   }
@@ -33,7 +35,7 @@ std::vector<std::string_view> words_of_name(std::string_view name) {
 }
 
 std::string_view without_separator(std::string_view word) {
-  return word.substr(std::min(word.find_first_not_of("./:"), word.size()));
+  return word.substr(std::min(word.find_first_not_of(kOfWords), word.size()));
 }
 
 using Words = std::unordered_set<std::string_view>;
@@ -107,6 +109,31 @@ std::string with_short_words(std::string_view name, std::size_t most) {
   return text;
 }
 
+// The names without words that several of them have, until none is wider than `columns` or there is no such word.
+std::vector<std::string> without_shared_words(const std::vector<std::string>& names, std::string_view separators,
+                                              std::size_t columns, std::size_t different) {
+  std::vector<std::string> shown = names;
+  std::vector<std::vector<std::string_view>> words;
+  for (const std::string& name : names) words.push_back(words_of_name(name, separators));
+  Words cut;
+  for (const std::string_view word : words_by_use(words)) {
+    if (widest(shown) <= columns) return shown;
+    cut.insert(word);
+    std::vector<std::string> next;
+    bool helps = false;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      next.push_back(name_without(words[i], cut));
+      helps = helps || (width(shown[i]) > columns && width(next[i]) < width(shown[i]));
+    }
+    if (helps && different_ones(next) == different && std::ranges::count(next, kEllipsis) == 0) {
+      shown = std::move(next);
+    } else {
+      cut.erase(word);
+    }
+  }
+  return shown;
+}
+
 }  // namespace
 
 std::optional<std::vector<std::string>> cut_names(std::span<const std::string> names, std::size_t columns,
@@ -125,26 +152,11 @@ std::optional<std::vector<std::string>> cut_names(std::span<const std::string> n
     if (std::vector<std::string> cut = cut_words(whole, most); widest(cut) <= columns) return cut;
   }
   whole = cut_words(whole, kLongWord);
-  std::vector<std::string> shown = whole;
-  std::vector<std::vector<std::string_view>> words;
-  for (const std::string& name : whole) words.push_back(words_of_name(name));
-  Words cut;
-  for (const std::string_view word : words_by_use(words)) {
+  std::vector<std::string> shown;
+  for (const std::string_view separators : {kOfParts, kOfWords}) {
+    shown = without_shared_words(whole, separators, columns, different);
     if (widest(shown) <= columns) return shown;
-    cut.insert(word);
-    std::vector<std::string> next;
-    bool helps = false;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      next.push_back(name_without(words[i], cut));
-      helps = helps || (width(shown[i]) > columns && width(next[i]) < width(shown[i]));
-    }
-    if (helps && different_ones(next) == different && std::ranges::count(next, kEllipsis) == 0) {
-      shown = std::move(next);
-    } else {
-      cut.erase(word);
-    }
   }
-  if (widest(shown) <= columns) return shown;
   if (how == CutNames::kWholeWords) return std::nullopt;
   for (std::size_t most = kLongWord; most >= kLeastWord; --most) {
     if (std::vector<std::string> shorter = cut_words(shown, most); widest(shorter) <= columns) return shorter;

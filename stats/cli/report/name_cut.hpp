@@ -9,7 +9,7 @@
 
 namespace tensorstat::cli {
 
-// kWholeWords: the words between . / and : that most names share are left out, in every name the same ones:
+// kWholeWords: the words between . / and :, or else _, that most names share are left out, in every name the same ones:
 // "…5.mlp.down_proj…" of model.layers.5.mlp.down_proj.weight. Of names that are still too long, words of more than 24
 // letters lose their middle. kInWords: then shorter words, too.
 enum class CutNames { kWholeWords, kInWords };
