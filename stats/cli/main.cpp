@@ -146,7 +146,7 @@ int run(const Arguments& arguments, Console& console) {
     if (Status written = output.flush(); !written) throw NotWritten(written.error().message);
   };
   // Check the device now: if the host computes, nothing else would notice that it does not exist.
-  if (arguments.meter.platform >= 0 && arguments.request.on != On::kHost && !arguments.head_only) {
+  if (arguments.meter.platform >= 0) {
     if (const Status found = find_named_device(arguments.meter); !found)
       return console.say(found.error().message), kNoDevice;
   }

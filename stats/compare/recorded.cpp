@@ -133,17 +133,18 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
   survey.finish();
 }
 
-// "model" of model-00001-of-00003.safetensors; empty where the file has no such name.
+// "model.safetensors" of model-00001-of-00003.safetensors; empty if the file has no such name.
 std::string name_of_shards(const fs::path& file) {
-  const std::string name = file.filename().string();
-  constexpr std::string_view kEnd = "-00001-of-00003.safetensors";
-  if (name.size() <= kEnd.size()) return {};
-  const std::string_view end = std::string_view(name).substr(name.size() - kEnd.size());
-  for (std::size_t i = 0; i < kEnd.size(); ++i) {
-    const bool is_digit = kEnd[i] >= '0' && kEnd[i] <= '9';
-    if (is_digit ? end[i] < '0' || end[i] > '9' : end[i] != kEnd[i]) return {};
+  constexpr std::string_view kNumbers = "-00001-of-00003";
+  const std::string stem = file.stem().string();
+  if (stem.size() <= kNumbers.size()) return {};
+  const std::string_view end = std::string_view(stem).substr(stem.size() - kNumbers.size());
+  for (std::size_t i = 0; i < kNumbers.size(); ++i) {
+    const bool is_digit = kNumbers[i] >= '0' && kNumbers[i] <= '9';
+    if (is_digit ? end[i] < '0' || end[i] > '9' : end[i] != kNumbers[i]) return {};
   }
-  return (file.parent_path() / name.substr(0, name.size() - kEnd.size())).string() + std::string(end.substr(6));
+  const std::string name = stem.substr(0, stem.size() - kNumbers.size()) + file.extension().string();
+  return (file.parent_path() / name).string();
 }
 
 }  // namespace
@@ -156,10 +157,7 @@ bool is_one_container(const std::string& path) {
     files.clear();
     if (find_row_files({path}, faults).empty()) find_tensor_files(path, files, faults);
   }
-  if (files.size() == 1) {
-    const auto ends_with = [&](const char* end) { return files[0].ends_with(end); };
-    return ends_with(".safetensors") || ends_with(".npz") || ends_with(".safetensors.index.json");
-  }
+  if (files.size() == 1) return true;
   const std::string shards = files.empty() ? "" : name_of_shards(files[0]);
   return !shards.empty() &&
          std::ranges::all_of(files, [&](const std::string& file) { return name_of_shards(file) == shards; });
