@@ -18,6 +18,7 @@
 #include "stats/files/io/whole_file.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "stats/rows/names/mindspore_file_name.hpp"
+#include "stats/rows/store_door.hpp"
 #include "stats/survey/row_files.hpp"
 
 namespace tensorstat::cli {
@@ -102,6 +103,10 @@ struct Bits {
 };
 
 void add(const std::string& path, Found& found) {
+  if (stored_path(path)) {
+    for (RowFile& file : find_row_files({path}, found.faults)) found.files.push_back(std::move(file.path));
+    return;
+  }
   if (!is_folder(path)) return found.files.push_back(path);
   const std::size_t files = found.files.size(), faults = found.faults.size();
   std::string rows;  // the first file of rows
@@ -185,6 +190,7 @@ bool add_tensor(const std::string& path, Found& inputs) {
 }
 
 void add_argument(const std::string& path, Found& inputs) {
+  if (stored_path(path)) return add(path, inputs);
   if (!exists(path) && add_tensor(path, inputs)) return;
   const bool is_glob = path.find_first_of("*?[") != path.npos && !exists(path);
   is_glob ? add_glob(path, inputs) : add(path, inputs);
@@ -228,7 +234,8 @@ Status check_is_no_input(const std::string& output, std::span<const std::string>
     return fault == 0 && facts.st_dev == replaced.st_dev && facts.st_ino == replaced.st_ino;
   };
   for (const std::string& input : inputs) {
-    std::vector<std::string> files = {input};
+    const auto stored = stored_path(input);
+    std::vector<std::string> files = {stored ? stored->store : input};
     if (is_folder(input)) {
       std::vector<Error> ignored;  // reported when the file is read
       find_tensor_files(input, files, ignored);

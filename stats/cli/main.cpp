@@ -25,6 +25,7 @@
 #include "stats/cli/report/report.hpp"
 #include "stats/cli/report/results.hpp"
 #include "stats/cli/report/written_rows.hpp"
+#include "stats/store/store.hpp"
 #include "stats/survey/row_files.hpp"
 #include "stats/survey/survey.hpp"
 
@@ -145,7 +146,7 @@ int run(const Arguments& arguments, Console& console) {
     if (Status written = output.flush(); !written) throw NotWritten(written.error().message);
   };
   // Check the device now: if the host computes, nothing else would notice that it does not exist.
-  if (arguments.meter.platform >= 0 && arguments.request.on != On::kHost && !arguments.head_only) {
+  if (arguments.meter.platform >= 0) {
     if (const Status found = find_named_device(arguments.meter); !found)
       return console.say(found.error().message), kNoDevice;
   }
@@ -187,6 +188,9 @@ int main(int argc, char** argv) {
   occupy_standard_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // without this a file size limit would end the process instead of being reported
   Console console;
+#ifdef TENSORSTAT_STORE
+  tensorstat::open_store_door(tensorstat::door_of_stores());
+#endif
   try {
     CommandLine line;
     const auto parsed = line.parse(argc, argv);

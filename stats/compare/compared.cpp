@@ -1,12 +1,15 @@
 #include "stats/compare/compared.hpp"
 
+#include <algorithm>
 #include <future>
 #include <mutex>
 #include <new>
 #include <system_error>
 #include <tensorstat/pair.hpp>
+#include <unordered_set>
 
 #include "stats/compare/comparison_json.hpp"
+#include "stats/compare/name_prefixes.hpp"
 #include "stats/compare/origin.hpp"
 #include "stats/compare/origin/verdict.hpp"
 
@@ -29,6 +32,59 @@ class Faults {
   std::vector<std::string>& faults_;
   std::mutex mutex_;
 };
+
+// Whether all rows are tensors of containers, and no two of them have one name there.
+bool have_names_of_their_own(const Record& record) {
+  std::unordered_set<std::uint32_t> known;
+  return std::ranges::all_of(record.rows(), [&](const Seen& row) {
+    return !record.texts()[row.tensor].empty() && known.insert(row.tensor).second;
+  });
+}
+
+// Whether all rows are tensors of files without the names of a dump.
+bool are_plain_tensors(const Record& record) {
+  return std::ranges::all_of(record.rows(), [&](const Seen& row) {
+    return !record.texts()[row.file].empty() && record.texts()[row.op_type] == "Tensor";
+  });
+}
+
+// The line of names by which these rows pair, by tensor or by whole names.
+std::string line_between(const Record& a, const std::vector<std::uint32_t>& rows_a, const Record& b,
+                         const std::vector<std::uint32_t>& rows_b, bool by_tensor) {
+  if (!are_plain_tensors(a) || !are_plain_tensors(b)) return "";
+  const auto names_of = [&](const Record& record, const std::vector<std::uint32_t>& rows) {
+    std::vector<std::string_view> names;
+    for (const std::uint32_t at : rows) {
+      const Seen& row = record.rows()[at];
+      names.push_back(record.texts()[by_tensor ? row.tensor : row.name]);
+    }
+    return names;
+  };
+  return prefix_line(names_of(a, rows_a), names_of(b, rows_b));
+}
+
+// Pairs by names as they are; if no name is in both, by names of tensors without those of files, and then by these
+// without a prefix.
+void pair_up(Compared& compared, const Renames& renames, const Tolerances& tolerances) {
+  const Record &a = compared.a.record, &b = compared.b.record;
+  Differences& found = compared.differences;
+  found = compare(a, b, renames, tolerances);
+  bool by_tensor = false;
+  if (found.pairs.empty() && have_names_of_their_own(a) && have_names_of_their_own(b)) {
+    by_tensor = true;
+    found = compare(a, b, renames, tolerances, by_tensor);
+  }
+  if (!renames.is_empty() || found.only_a.empty() || found.only_b.empty()) return;
+  const std::string line = line_between(a, found.only_a, b, found.only_b, by_tensor);
+  const auto prefix = Renames::parse(line);
+  if (line.empty() || !prefix) return;
+  if (!found.pairs.empty()) {
+    compared.would_pair = line;
+    return;
+  }
+  compared.paired_by = line;
+  found = compare(a, b, *prefix, tolerances, by_tensor);
+}
 
 }  // namespace
 
@@ -54,7 +110,7 @@ Result<std::unique_ptr<Compared>> compare_paths(const std::string& path_a, const
   if (!b) return b.error();
   auto compared = std::make_unique<Compared>(Compared{*std::move(a), *std::move(b), {}, {}, {}});
   const Record &in_a = compared->a.record, &in_b = compared->b.record;
-  compared->differences = compare(in_a, in_b, *renames, *tolerances);
+  pair_up(*compared, *renames, *tolerances);
   compared->elements = compare_elements(in_a, in_b, *tolerances, options.meter, compared->differences, listener);
   if (options.first) compared->first = beginnings(in_a, in_b, compared->differences, compared->a.hints);
   return compared;

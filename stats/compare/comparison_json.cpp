@@ -63,6 +63,17 @@ void append_elements(JsonWriter& json, const ElementFindings& elements, const Pa
   json.end();
 }
 
+void append_pair(JsonWriter& json, const Compared& compared, const Pair& pair) {
+  const Record &a = compared.a.record, &b = compared.b.record;
+  const Seen &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
+  json.begin_object().key("a").text(label_of(a, in_a)).key("b").text(label_of(b, in_b));
+  json.key("verdict").text(name(pair.judgement.verdict)).key("why").text(pair.judgement.why);
+  append_identity(json, a, in_a);
+  append_both(json.key("stats"), a.statistics(in_a), b.statistics(in_b));
+  append_elements(json, compared.elements.found, pair);
+  json.end();
+}
+
 void append_code(JsonWriter& json, const std::optional<CodeLine>& code) {
   json.key("file").text_or_null(code ? code->file : "").key("line");
   code && code->line != 0 ? json.number(code->line) : json.null();
@@ -104,7 +115,17 @@ std::string label_of(const Record& record, const Seen& row) {
   return tensor_label(file, tensor.empty() ? std::nullopt : std::optional(std::string(tensor)));
 }
 
-std::string json_of(const Compared& compared) {
+std::string json_lines_of(const Compared& compared, std::span<const Pair> shown) {
+  std::string text;
+  for (const Pair& pair : shown) {
+    JsonWriter json(text);
+    append_pair(json, compared, pair);
+    text += '\n';
+  }
+  return text;
+}
+
+std::string json_of(const Compared& compared, std::optional<std::span<const Pair>> shown) {
   const Record &a = compared.a.record, &b = compared.b.record;
   const Differences& differences = compared.differences;
   std::string text;
@@ -114,17 +135,11 @@ std::string json_of(const Compared& compared) {
   };
   json.begin_object().key("schema_version").number(1).key("compared").number(differences.pairs.size());
   json.key("different").number(differences.different_count);
+  if (!compared.paired_by.empty()) json.key("paired_by").text(compared.paired_by);
   append_labels("unmatched_a", a, differences.only_a);
   append_labels("unmatched_b", b, differences.only_b);
-  append_lines(json, "pairs", differences.pairs, [&](const Pair& pair) {
-    const Seen &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
-    json.begin_object().key("a").text(label_of(a, in_a)).key("b").text(label_of(b, in_b));
-    json.key("verdict").text(name(pair.judgement.verdict)).key("why").text(pair.judgement.why);
-    append_identity(json, a, in_a);
-    append_both(json.key("stats"), a.statistics(in_a), b.statistics(in_b));
-    append_elements(json, compared.elements.found, pair);
-    json.end();
-  });
+  append_lines(json, "pairs", shown.value_or(differences.pairs),
+               [&](const Pair& pair) { append_pair(json, compared, pair); });
   if (compared.first) {
     append_lines(json, "first", *compared.first, [&](const Beginning& beginning) {
       append_identity(json.begin_object(), a, a.rows()[beginning.in_a]);

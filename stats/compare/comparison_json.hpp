@@ -1,6 +1,8 @@
 // What a comparison or a search for NaN found, in JSON.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 
 #include "stats/compare/compared.hpp"
@@ -17,7 +19,10 @@ std::string label_of(const Record& record, const Seen& row);
 // ...}}]}, elements where they were compared: every statistic of <tensorstat/pair.inc>, and with Compared::first first:
 // [{op_type, op_name, rank, iteration, io, slot, added, enters, phase, inside: [names], file, line}]; file and line are
 // null where they are not known.
-std::string json_of(const Compared& compared);
+// `shown`: these pairs instead of all.
+std::string json_of(const Compared& compared, std::optional<std::span<const Pair>> shown = {});
+// Each of these pairs on a line of its own.
+std::string json_lines_of(const Compared& compared, std::span<const Pair> shown);
 
 // {schema_version, verdict: {kind, op_type, op_name, phase, rank, iteration, io, slot, last_clean_iteration, file,
 // line, operation, inside: [names], sentence, details: [texts]}, notes: [texts], producers: [{op_type, op_name, rank,

@@ -48,15 +48,17 @@ bool are_apart(const Record& a, const Record& b) {
   return (in_a.both() && in_b.any()) || (in_b.both() && in_a.any());
 }
 
-std::vector<Key> keys_of(const Record& record, const Renames* renames, bool by_execution, InternedTexts& shared) {
+std::vector<Key> keys_of(const Record& record, const Renames* renames, bool by_execution, bool by_tensor,
+                         InternedTexts& shared) {
   std::vector<std::uint32_t> known(record.texts().size(), InternedTexts::kNone);
+  const std::uint32_t Seen::*const called = by_tensor ? &Seen::tensor : &Seen::name;
   std::vector<Key> keys;
   keys.reserve(record.rows().size());
   for (std::uint32_t i = 0; i < record.rows().size(); ++i) {
     const Seen& row = record.rows()[i];
-    std::uint32_t& name = known[row.name];
+    std::uint32_t& name = known[row.*called];
     if (name == InternedTexts::kNone) {
-      const std::string_view own = record.texts()[row.name];
+      const std::string_view own = record.texts()[row.*called];
       name = shared.id(escaped_op_name(renames ? renames->of(own) : own));
     }
     keys.push_back({name, row.rank, row.iteration, !row.is_input, row.slot,
@@ -158,10 +160,12 @@ std::string Renames::of(std::string_view name) const {
   return std::string(name);
 }
 
-Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances) {
+Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances,
+                    bool by_tensor) {
   InternedTexts shared;
   const bool by_execution = are_apart(a, b);
-  const auto keys_a = keys_of(a, &renames, by_execution, shared), keys_b = keys_of(b, nullptr, by_execution, shared);
+  const auto keys_a = keys_of(a, &renames, by_execution, by_tensor, shared),
+             keys_b = keys_of(b, nullptr, by_execution, by_tensor, shared);
   Differences found;
   auto in_a = keys_a.begin();
   auto in_b = keys_b.begin();

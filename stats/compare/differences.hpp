@@ -23,6 +23,7 @@ class Renames {
   static Result<Renames> parse(std::string_view text);
 
   std::string of(std::string_view name_in_a) const;
+  bool is_empty() const { return lines_.empty(); }
 
  private:
   struct Line {
@@ -59,8 +60,9 @@ struct Differences {
 // Pairs rows of the same name, rank, iteration, io and slot; of several, the first with the first. Where a record has
 // rows of graph/ and of pynative/, a row pairs with one of the same folder; where the other has neither folder, a row
 // of pynative/ comes before one of graph/. Names are compared as they are in files, with _ for / \ . and space, because
-// some dialects keep no others.
-Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances);
+// some dialects keep no others. `by_tensor`: tensors of containers go by their names there, without those of files.
+Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances,
+                    bool by_tensor = false);
 
 // In the order of execution of A, which is sorted: the operators whose inputs agree and whose outputs do not. All
 // others that differ got it from these, or contain one of them. An operator that the other run does not have at all is

@@ -10,6 +10,7 @@
 #include "stats/compare/execution_order.hpp"
 #include "stats/files/io/folders.hpp"
 #include "stats/rows/names/dump_place.hpp"
+#include "stats/rows/store_door.hpp"
 #include "stats/survey/row_files.hpp"
 #include "stats/survey/survey.hpp"
 
@@ -56,13 +57,16 @@ class Folders {
 
 Status add_rows(const std::string& path, const DumpPlace& place, ExecutionOrders& orders, Folders& folders,
                 Record& record) {
-  const ExecutionOrder* order = orders.of_file(path);
-  const Execution execution = execution_of_file(path);
+  // Of rows in a store, what lies beside the file that they came from, while it is there.
+  const auto stored = stored_path(path);
+  const std::string& file = stored ? stored->file : path;
+  const ExecutionOrder* order = orders.of_file(file);
+  const Execution execution = execution_of_file(file);
   const auto read = read_rows_of_file(path, [&](Row&& row) -> Status {
     const Identity& who = row.identity;
     const auto rank = static_cast<std::uint32_t>(number_or(who, "rank", place.rank));
     const std::uint64_t iteration = number_or(who, "iteration", place.iteration);
-    folders.add(rank, iteration, static_cast<std::uint32_t>(place.graph), path);
+    folders.add(rank, iteration, static_cast<std::uint32_t>(place.graph), file);
     record.add(row, {.name = who.op_name,
                      .rank = rank,
                      .iteration = iteration,
@@ -129,17 +133,18 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
   survey.finish();
 }
 
-// "model" of model-00001-of-00003.safetensors; empty where the file has no such name.
+// "model.safetensors" of model-00001-of-00003.safetensors; empty if the file has no such name.
 std::string name_of_shards(const fs::path& file) {
-  const std::string name = file.filename().string();
-  constexpr std::string_view kEnd = "-00001-of-00003.safetensors";
-  if (name.size() <= kEnd.size()) return {};
-  const std::string_view end = std::string_view(name).substr(name.size() - kEnd.size());
-  for (std::size_t i = 0; i < kEnd.size(); ++i) {
-    const bool is_digit = kEnd[i] >= '0' && kEnd[i] <= '9';
-    if (is_digit ? end[i] < '0' || end[i] > '9' : end[i] != kEnd[i]) return {};
+  constexpr std::string_view kNumbers = "-00001-of-00003";
+  const std::string stem = file.stem().string();
+  if (stem.size() <= kNumbers.size()) return {};
+  const std::string_view end = std::string_view(stem).substr(stem.size() - kNumbers.size());
+  for (std::size_t i = 0; i < kNumbers.size(); ++i) {
+    const bool is_digit = kNumbers[i] >= '0' && kNumbers[i] <= '9';
+    if (is_digit ? end[i] < '0' || end[i] > '9' : end[i] != kNumbers[i]) return {};
   }
-  return (file.parent_path() / name.substr(0, name.size() - kEnd.size())).string() + std::string(end.substr(6));
+  const std::string name = stem.substr(0, stem.size() - kNumbers.size()) + file.extension().string();
+  return (file.parent_path() / name).string();
 }
 
 }  // namespace
@@ -152,10 +157,7 @@ bool is_one_container(const std::string& path) {
     files.clear();
     if (find_row_files({path}, faults).empty()) find_tensor_files(path, files, faults);
   }
-  if (files.size() == 1) {
-    const auto ends_with = [&](const char* end) { return files[0].ends_with(end); };
-    return ends_with(".safetensors") || ends_with(".npz") || ends_with(".safetensors.index.json");
-  }
+  if (files.size() == 1) return true;
   const std::string shards = files.empty() ? "" : name_of_shards(files[0]);
   return !shards.empty() &&
          std::ranges::all_of(files, [&](const std::string& file) { return name_of_shards(file) == shards; });
@@ -167,7 +169,7 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
   ExecutionOrders orders;
   Folders folders(read.hints);
   std::error_code ignored;
-  if (fs::symlink_status(path, ignored).type() == fs::file_type::not_found) {
+  if (!stored_path(path) && fs::symlink_status(path, ignored).type() == fs::file_type::not_found) {
     return Error{Code::kUnreadable, printable(path) + ": there is no such file or folder"};
   }
   std::vector<std::string> files;
@@ -176,9 +178,9 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
   if (is_folder || is_row_file(path)) {
     std::vector<Error> none;  // of a folder without rows: it may hold tensors
     for (RowFile& file : find_row_files({path}, none)) files.push_back(std::move(file.path));
-    if (!files.empty()) faults = std::move(none);
+    if (!files.empty() || stored_path(path)) faults = std::move(none);
   }
-  if (!files.empty()) {
+  if (!files.empty() || stored_path(path)) {
     for (const std::string& file : files) {
       // One dump.json may be held against that of another step or rank.
       const DumpPlace place =

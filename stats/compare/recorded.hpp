@@ -42,8 +42,8 @@ struct Reading {
 Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener,
                                const Reading& reading = {});
 
-// Whether the tensors below `path` are those of one container (.safetensors, .npz), or of one model in shards, with an
-// index or without. Then the names of files tell nothing of a tensor.
+// Whether the tensors below `path` are those of one file, or of one model in shards, with an index or without. Then the
+// names of files tell nothing of a tensor.
 bool is_one_container(const std::string& path);
 
 }  // namespace tensorstat

@@ -7,6 +7,7 @@
 
 #include "precision/dtypes.hpp"
 #include "stats/base/caught.hpp"
+#include "stats/base/nearest_names.hpp"
 #include "stats/base/typed_name.hpp"
 
 namespace tensorstat {
@@ -23,8 +24,9 @@ struct CategoryRow {
 struct Alias {
   std::string_view typed, name;
 };
-constexpr Alias kAliases[] = {{"mean", "avg"},        {"norm", "l2norm"},    {"l2", "l2norm"},     {"amax", "absmax"},
-                              {"cur_amax", "absmax"}, {"l1_norm", "l1norm"}, {"l2_norm", "l2norm"}};
+constexpr Alias kAliases[] = {{"mean", "avg"},       {"norm", "l2norm"},     {"l2", "l2norm"},
+                              {"amax", "absmax"},    {"cur_amax", "absmax"}, {"l1_norm", "l1norm"},
+                              {"l2_norm", "l2norm"}, {"nan", "nan count"}};
 
 // Names of TransformerEngine's LogFp8TensorStats without a category here, with a text that says how to get the number.
 struct Hint {
@@ -66,12 +68,14 @@ const CategoryRow& row(Category category) {
 }
 const precision::DtypeFacts& row(Dtype dtype) { return kDtypeFacts[static_cast<int>(dtype)]; }
 
-// All names in `rows`, for the end of an error message.
-template <typename Rows>
-std::string listed(const Rows& rows) {
-  std::string names;
-  for (const auto& each : rows) names.append(names.empty() ? "" : ", ").append(each.name);
-  return names;
+// The names nearest to an unknown one, for the end of an error message.
+std::string nearest_to(std::string_view typed) {
+  std::vector<std::string> names;
+  for (const CategoryRow& each : kCategoryRows) names.emplace_back(each.name);
+  for (const Alias& each : kAliases) names.emplace_back(each.typed);
+  std::string text;
+  for (const std::string& each : nearest_names(typed, names)) text.append(text.empty() ? "" : ", ").append(each);
+  return text;
 }
 
 // The names of a quantile. They are made at the first use and kept, because name() returns a view. There are few of
@@ -170,7 +174,7 @@ std::optional<Dtype> dtype_from(std::string_view text) {
 
 Result<Categories> categories_from(std::string_view comma_separated) try {
   Categories categories;
-  std::string unknown;
+  std::string unknown, nearest;
   const auto add = [&](Category category) {
     if (!std::ranges::count(categories, category)) categories.push_back(category);
   };
@@ -181,17 +185,21 @@ Result<Categories> categories_from(std::string_view comma_separated) try {
       add(*category);
     } else if (word == "all") {
       std::ranges::for_each(all_categories(), add);
+    } else if (word == "inf") {
+      add(Category::kNegativeInfCount);
+      add(Category::kPositiveInfCount);
     } else {
+      if (unknown.empty()) nearest = nearest_to(word);
       unknown.append(unknown.empty() ? "'" : ", '").append(word).append("'");
+      if (word.size() > 1 && word[0] == 'p' && word[1] >= '0' && word[1] <= '9')
+        unknown.append(" (pN has 0 <= N <= 100 with at most three decimals)");
       if (const auto hint = hint_of(word); !hint.empty()) unknown.append(" (it is ").append(hint).append(")");
     }
     if (comma == rest.npos) break;
     rest.remove_prefix(comma + 1);
   }
   if (unknown.empty()) return categories;
-  return Error{Code::kInvalid, "unknown statistic " + unknown + "; known are all, " + listed(kCategoryRows) +
-                                   " (- or _ may stand for a space) and pN, 0 <= N <= 100 with at "
-                                   "most three decimals"};
+  return Error{Code::kInvalid, "unknown statistic " + unknown + "; the nearest names are " + nearest};
 } catch (...) {
   return caught();
 }

@@ -2,16 +2,28 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <tensorstat/rows.hpp>
 
 namespace tensorstat {
 
+// The other side of a tensor that was compared, and what was found.
+struct PairedTensor {
+  StatisticsView statistics;             // of B
+  std::string label, data_type;          // of B
+  std::span<const Value> elements = {};  // by PairStatistic; empty if the elements were not compared
+  bool by_parts = false;                 // complex elements were compared as their parts
+  std::string verdict = {}, why = {};    // "different"; "max", or "shape (2,3) and (3,2)"
+  double apart = 0;                      // the greatest relative difference of a statistic or element
+};
+
 struct TensorRow {
   std::string path;                   // of the file
   std::optional<std::string> tensor;  // its name, if the file is a container
   Row row;
-  std::optional<Shape> index = {};  // if the row describes a part of the tensor (--by): the index of the part
+  std::optional<Shape> index = {};       // if the row describes a part of the tensor (--by): the index of the part
+  const PairedTensor* paired = nullptr;  // if the row is side A of a comparison
 
   // "model.npz::layer.weight[3,5]"
   std::string label() const;

@@ -3,11 +3,11 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "stats/base/printable.hpp"
 #include "stats/files/tensor_reader.hpp"
+#include "stats/rules/facts.hpp"
 
 namespace tensorstat {
 namespace {
@@ -78,15 +78,6 @@ const Value* known(const StatisticsView& statistics, Category category) {
   return value != nullptr && *value != Value() ? value : nullptr;
 }
 
-// Whether this value shows that an element is NaN, -Inf or Inf, depending on what `count` counts.
-bool tells(Category count, Category category, const Value& value) {
-  const auto* real = std::get_if<double>(&value);
-  if (real == nullptr) return false;
-  if (count == Category::kNanCount) return std::isnan(*real);
-  if (count == Category::kPositiveInfCount) return category == Category::kMax && *real == HUGE_VAL;
-  return category == Category::kMin && *real == -HUGE_VAL;
-}
-
 }  // namespace
 
 Rule Rule::word(std::string_view text, Categories counts) {
@@ -101,7 +92,8 @@ Rule Rule::inf() { return word("inf", {Category::kNegativeInfCount, Category::kP
 
 class Rule::Parser {
  public:
-  Parser(std::string_view text, std::vector<Token> tokens) : text_(text), tokens_(std::move(tokens)) {}
+  Parser(std::string_view text, std::vector<Token> tokens, About about)
+      : text_(text), tokens_(std::move(tokens)), about_(about) {}
 
   Result<Rule> whole() {
     const std::size_t begin = peek().at;
@@ -181,7 +173,7 @@ class Rule::Parser {
       return invalid(in_quotes(name) + " is neither nan, inf nor a comparison, such as max > 1", at);
     }
     take();
-    auto subject = subject_from(name);
+    auto subject = subject_from(name, about_);
     if (!subject) return invalid(subject.error().message, at);
     const Token value = peek();
     if (value.kind != Token::Kind::kWord && value.kind != Token::Kind::kQuoted) {
@@ -204,7 +196,7 @@ class Rule::Parser {
     if (!std::holds_alternative<std::monostate>(number.bound_.nearest)) return number;
     const bool is_nan = value.text == "nan" || value.text == "-nan";
     return invalid(in_quotes(name) + " is a number, and " + value.words() + " is none" +
-                       (is_nan ? ": say nan alone, or nan-count > 0" : ""),
+                       (is_nan ? ": say nan alone, or nan > 0" : ""),
                    value.at);
   }
 
@@ -225,19 +217,20 @@ class Rule::Parser {
 
   const std::string_view text_;
   const std::vector<Token> tokens_;  // the last token is kEnd
+  const About about_;
   std::size_t next_ = 0, depth_ = 0;
 };
 
-Result<Rule> Rule::parse(std::string_view text) {
+Result<Rule> Rule::parse(std::string_view text, About about) {
   auto tokens = tokens_of(text, false);
   if (!tokens) return tokens.error();
-  return Parser(text, *std::move(tokens)).whole();
+  return Parser(text, *std::move(tokens), about).whole();
 }
 
 Result<std::vector<Rule>> Rule::parse_list(std::string_view text) {
   auto tokens = tokens_of(text, true);
   if (!tokens) return tokens.error();
-  Parser parser(text, *std::move(tokens));
+  Parser parser(text, *std::move(tokens), About::kTensors);
   std::vector<Rule> rules;
   do {
     auto rule = parser.whole();
@@ -250,10 +243,19 @@ Result<std::vector<Rule>> Rule::parse_list(std::string_view text) {
 Categories Rule::needed(bool with_words) const {
   if (kind_ == Kind::kCounts) return with_words ? counts_ : Categories();
   Categories all;
-  const auto* category = std::get_if<Category>(&subject_);
-  if (parts_.empty() && category != nullptr) all.push_back(*category);
+  if (parts_.empty() && (with_words || !is_word(subject_))) all = needed_by(subject_);
   for (const Rule& part : parts_) {
     const Categories more = part.needed(with_words);
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+std::vector<Subject> Rule::subjects() const {
+  std::vector<Subject> all;
+  if (kind_ == Kind::kNumber || kind_ == Kind::kText || kind_ == Kind::kGlob) all.push_back(subject_);
+  for (const Rule& part : parts_) {
+    const std::vector<Subject> more = part.subjects();
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
@@ -289,7 +291,8 @@ bool Rule::is_met_by(const TensorRow& row) const {
     case Kind::kNot:
       return !is_met(parts_.front());
     case Kind::kCounts:
-      return met_count(row.row.statistics) != nullptr;
+      return met_count(row.row.statistics) != nullptr ||
+             (row.paired != nullptr && met_count(row.paired->statistics) != nullptr);
     case Kind::kNumber:
       return holds(order_of(number_of(row, subject_), bound_), comparison_);
     case Kind::kText:
@@ -312,8 +315,10 @@ void Rule::add_evidence(const TensorRow& row, std::string& text) const {
     text.append(text.empty() ? "" : ", ").append(name).append(" is ").append(to_string(value));
   };
   if (kind_ == Kind::kCounts) {
-    const Category by = *met_count(row.row.statistics);
-    add(name(by), *row.row.statistics.find(by));
+    const Category* in_a = met_count(row.row.statistics);
+    const StatisticsView of = in_a ? StatisticsView(row.row.statistics) : row.paired->statistics;
+    const Category by = in_a ? *in_a : *met_count(of);
+    add(name(by), *of.find(by));
   } else if (kind_ == Kind::kNumber) {
     add(name_of(subject_), number_of(row, subject_));
   } else if (kind_ != Kind::kNot) {

@@ -11,7 +11,8 @@
 // nothing.
 //
 // nan and inf look at the counts of NaN and of both Inf. In a row without such a count, they look for NaN or Inf in
-// max, min, avg and l2norm.
+// max, min, avg and l2norm. As subjects, as in "nan > 10", they are these counts; without them 1 where NaN or Inf is
+// seen.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ inline constexpr Category kTelling[] = {Category::kMax, Category::kMin, Category
 class Rule {
  public:
   // kInvalid says what is wrong, and at which character.
-  static Result<Rule> parse(std::string_view text);
+  static Result<Rule> parse(std::string_view text, About about = About::kTensors);
   // Parses rules separated by commas, at least one: "nan,inf,absmax > 65504 and dtype == float16".
   static Result<std::vector<Rule>> parse_list(std::string_view text);
   static Rule nan();
@@ -43,6 +44,10 @@ class Rule {
   // The statistics that the rule needs, possibly repeated. `with_words` false: without those for the words nan and inf.
   Categories needed(bool with_words = true) const;
 
+  // What the rule compares, possibly repeated; the words nan and inf alone are left out.
+  std::vector<Subject> subjects() const;
+
+  // Of a pair, the words nan and inf are met if one side has them.
   bool is_met_by(const TensorRow& row) const;
 
   // The values by which a row meets the rule: "max is 70000, nan count is 1". Empty if only texts decide.

@@ -7,6 +7,7 @@
 #include "stats/files/ascend/long_name.hpp"
 #include "stats/files/io/folders.hpp"
 #include "stats/rows/names/run_name.hpp"
+#include "stats/rows/store_door.hpp"
 
 namespace tensorstat {
 namespace {
@@ -36,6 +37,7 @@ void find_below(const std::string& folder, const std::string& relative, std::vec
 
 bool is_row_file(const std::string& path) {
   std::error_code ignored;
+  if (stored_path(path)) return true;
   return (path.ends_with(".csv") || is_named_as_dump_json(path)) && !fs::is_directory(path, ignored);
 }
 
@@ -48,6 +50,12 @@ bool has_name_of_rows(const std::string& path) {
 std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults) {
   std::vector<RowFile> files;
   for (const std::string& path : paths) {
+    if (const auto stored = stored_path(path)) {
+      const auto found = store_door()->files(*stored);
+      if (!found) faults.push_back(found.error());
+      for (size_t i = 0; found && i < found->size(); ++i) files.push_back({(*found)[i].path, (*found)[i].folder});
+      continue;
+    }
     std::error_code ignored;
     if (!fs::is_directory(path, ignored)) {
       files.push_back({path, ""});

@@ -78,8 +78,8 @@ std::optional<Category> category_of_column(std::string_view heading);  // "P99.9
 std::optional<Dtype> dtype_from(std::string_view text);
 
 // Parses "max,nan-count" or "all". Keeps the order; a repeated name counts once. Also accepts other tools' names: mean
-// (avg), norm, l2 and l2_norm (l2norm), l1_norm (l1norm), amax and cur_amax (absmax). The error lists every unknown
-// name and all known ones.
+// (avg), norm, l2, l2_norm (l2norm), l1_norm (l1norm), amax, cur_amax (absmax); nan and inf are their counts. The error
+// has the unknown names and those nearest to the first.
 Result<Categories> categories_from(std::string_view comma_separated);
 Categories all_categories();   // what "all" means: MindSpore's twelve
 Categories every_category();   // the whole catalog, without quantiles

@@ -38,7 +38,8 @@ struct DiffAnswer {
   // first: [{op_type, op_name, rank, iteration, io, slot, added, enters, phase, inside: [...], file, line}]: phase,
   // inside, file and line as in OriginAnswer. A verdict is "equal", "within" or "different"; a pair that cannot be
   // judged is "different". NaN and Inf are strings.
-  // Rows below msprobe's graph/ or pynative/ have "execution", which is that word, behind slot.
+  // Rows below msprobe's graph/ or pynative/ have "execution", which is that word, behind slot. If no name was in both,
+  // and names without a prefix pair, "paired_by" is the line of names that says it: "*,module.*".
   std::string json;
   std::vector<std::string> faults;  // one message for each file that could not be read; the rest is compared
 };

@@ -96,10 +96,27 @@ TEST_F(Asking, WhereSelects) {
       {"shape == \"(2)\" and bytes == 8", "nan two"},
       {"slot == 0 and io == output and dtype ~ \"float*\" and bytes < 5", "empty half_nan inf one"},
       {"rank == 0", ""},  // these rows have no rank
+      {"nan > 0", "half_nan nan"},
+      {"nan > 1 or inf == 1", "inf"},
       {"md5 == d41d8cd98f00b204e9800998ecf8427e", "empty"},
       {"  not  not nan ", "half_nan nan"},
   };
   for (const auto& [where, tensors] : cases) EXPECT_EQ(names("--where '" + where + "'"), tensors) << where;
+}
+
+// nan and inf are counts wherever a name is expected.
+TEST_F(Asking, NanAndInfAreWordsEverywhere) {
+  EXPECT_EQ(names("--sort nan --top 2"), "half_nan nan");
+  EXPECT_EQ(names("--sort inf --top 1"), "inf");
+  EXPECT_EQ(run(folder, "inf.npy --stats inf --format csv").out.substr(0, 20), "Op Type,Op Name,Task");
+  EXPECT_PRED2(holds, run(folder, "inf.npy --stats nan,inf --format csv").out,
+               "NaN Count,Negative Inf Count,Positive Inf");
+  EXPECT_PRED2(holds, run(folder, "explain nan").out, "nan count, in statistic.csv");
+  // Rows without counts: NaN is seen in max, min, avg and l2norm.
+  run(folder, ". --stats max,min --format csv -o rows.csv");
+  EXPECT_PRED2(holds, run(folder, "rows.csv --where 'nan > 0' --format csv").out, "half_nan");
+  const std::string sorted = run(folder, "rows.csv --sort nan --top 2 --format csv").out;
+  EXPECT_TRUE(holds(sorted, ",half_nan,") && holds(sorted, ",nan,")) << sorted;
 }
 
 TEST_F(Asking, WhatMakesNoSenseIsRefused) {
@@ -109,7 +126,7 @@ TEST_F(Asking, WhatMakesNoSenseIsRefused) {
       {"max > 1 and", "missing before the end"},
       {"max > 1 max < 2", "and or or is missing before 'max'"},
       {"max = 1", "begins with no operator"},
-      {"maximum > 1", "'maximum' is neither a statistic (`tensorstat explain` lists them) nor one of name, path,"},
+      {"maximum > 1", "'maximum' is neither a statistic nor a fact of a row; the nearest names are max, name, time"},
       {"max > one", "'max' is a number, and 'one' is none"},
       {"max > nan", "say nan alone"},
       {"max ~ 1", "'max' is a number, and ~ compares texts"},
@@ -168,12 +185,19 @@ TEST_F(Asking, WhatIsNotShownIsCountedAllTheSame) {
   EXPECT_EQ(run(folder, ". --on host --fail-on nan --where 'not nan'").exit, 0);
 }
 
-TEST_F(Asking, WhatIsMeasuredForItIsNotShown) {
-  for (const std::string format : {"table", "csv", "json", "md"}) {
-    const std::string plain = run(folder, "one.npy --on host --stats count --explain --format " + format).out;
-    const std::string asked = "one.npy --on host --stats count --where 'max == 1' --sort l2norm --explain --format ";
-    EXPECT_EQ(run(folder, asked + format).out, plain);
+// Tables show it, because people ask for it; the columns of files for programs stay.
+TEST_F(Asking, WhatSortAndWhereNameIsShownInTables) {
+  const std::string asked = "one.npy --on host --stats count --where 'max == 1' --sort l2norm --format ";
+  for (const std::string format : {"csv", "json"}) {
+    EXPECT_EQ(run(folder, asked + format).out, run(folder, "one.npy --on host --stats count --format " + format).out);
   }
+  EXPECT_EQ(run(folder, asked + "table").out,
+            "tensor   dtype    shape  count  max  l2norm\n"
+            "one.npy  float32  (1)        1    1       1\n");
+  EXPECT_PRED2(holds, run(folder, asked + "md").out, "| tensor | dtype | shape | count | max | l2norm |\n");
+  EXPECT_PRED2(holds, run(folder, "one.npy --on host --stats max --sort bytes").out, "dtype    shape  max  bytes\n");
+  EXPECT_PRED2(holds, run(folder, "one.npy --on host --where 'nan-count == 0'").out,
+               "0 in each row above: negative inf count");
 }
 
 TEST_F(Asking, HeadReadsNoElement) {

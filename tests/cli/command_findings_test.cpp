@@ -126,7 +126,7 @@ TEST_F(Findings, WhatMakesNoSenseIsRefused) {
       {"max>1x", "'max' is a number, and '1x' is none; at character 5"},
       {"max>>1", "'max' is compared with '>'"},
       {"max<1e999", "'max' is a number, and '1e999' is none"},
-      {"max>nan", "say nan alone, or nan-count > 0"},
+      {"max>nan", "say nan alone, or nan > 0"},
       {"md5>1", "'md5' is a text"},
   };
   for (const auto& [list, words] : cases) {

@@ -61,7 +61,7 @@ TEST(CommandHelp, ExplainsEveryStatistic) {
   }
   const Ran none = run(folder, "explain maximum");
   EXPECT_EQ(none.exit, 2);
-  EXPECT_PRED2(holds, none.err, "unknown statistic 'maximum'; known are all, max");
+  EXPECT_PRED2(holds, none.err, "unknown statistic 'maximum'; the nearest names are max, min, absmax");
 }
 
 TEST(CommandHelp, ListsDevicesAsJson) {

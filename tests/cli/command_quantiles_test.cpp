@@ -92,7 +92,7 @@ TEST_F(CommandQuantiles, AreExplainedAndListed) {
   EXPECT_PRED2(holds, out("--help-all"), "p0.1, p1, p5, p25, p50, p75, p95, p99, p99.9");
   const Ran wrong = run(folder_, "x.npy --stats p101");
   EXPECT_EQ(2, wrong.exit);
-  EXPECT_PRED2(holds, wrong.err, "pN, 0 <= N <= 100");
+  EXPECT_PRED2(holds, wrong.err, "pN has 0 <= N <= 100");
 }
 
 TEST_F(CommandQuantiles, OfRows) {

@@ -94,10 +94,10 @@ TEST(Command, TheTableIsAlignedAndPlainWithoutATerminal) {
   const Ran ran = run(folder, ". --stats max,nan-count --on host");
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_EQ(ran.out,
-            "                                        nan\n"
-            "tensor           dtype    shape  max  count\n"
-            "./a.npy          float32  (1)      1      0\n"
-            "./long_name.npy  float32  (2)    nan      1\n");
+            "                                      nan\n"
+            "tensor         dtype    shape  max  count\n"
+            "a.npy          float32  (1)      1      0\n"
+            "long_name.npy  float32  (2)    nan      1\n");
 }
 
 // script(1) gives the command a terminal.
@@ -210,8 +210,8 @@ TEST(Command, WrongUsageExitsWithTwoAndSaysWhatIsAllowed) {
   write_file(folder / "a.npy", kOne);
   const std::pair<const char*, const char*> wrong[] = {
       {"", "nothing to read"},
-      {"a.npy --stats maximum", "negative zero count"},
-      {"a.npy --stats ''", "known are"},
+      {"a.npy --stats maximum", "the nearest names are max, min, absmax"},
+      {"a.npy --stats ''", "the nearest names are"},
       {"a.npy --on gpu", "{auto,host,device}"},
       {"a.npy --precision medium", "{high,low}"},
       {"a.npy --format xml", "{table,csv,json,ndjson,md}"},
@@ -237,8 +237,17 @@ TEST(Command, WrongUsageExitsWithTwoAndSaysWhatIsAllowed) {
       {"origin a.npy -o ''", "the name is empty"},
       {"convert a.csv --to ours -o ''", "the name is empty"},
       {"dump a.npy --config c.json -o ''", "the name is empty"},
-      {"diff --top 3 a.npy a.npy", "`tensorstat diff` has no option --top"},
-      {"diff a.npy a.npy --top 3", "`tensorstat diff` has no option --top"},
+      {"diff --by 3 a.npy a.npy", "`tensorstat diff` has no option --by"},
+      {"diff a.npy a.npy --by 3", "`tensorstat diff` has no option --by"},
+      {"origin --top 1 a.npy", "`tensorstat origin` has no option --top"},
+      {"diff a.npy", "Try 'tensorstat diff --help'"},
+      {"origin a.npy --format xml", "Try 'tensorstat origin --help'"},
+      {"diff a.npy a.npy --where 'cosin < 1'", "the nearest names are cosine"},
+      {"diff a.npy a.npy --where 'max < 1'", "write max a or max b"},
+      {"diff a.npy a.npy --sort what", "--sort: 'what' is no column of a comparison"},
+      {"diff a.npy a.npy --columns cosine,what", "--columns: 'what' is no column of a comparison"},
+      {"diff a.npy a.npy --first --format csv", "--first writes a text, or json"},
+      {"diff a.npy a.npy --first --top 1", "--first"},
       {"a.npy --bogus 3", "`tensorstat` has no option --bogus"},
       {"diff a.npy a.npy b.npy", "b.npy"},
   };
@@ -271,7 +280,8 @@ TEST(Command, WithoutADeviceOnlyInsistingFails) {
   const Ran named = run(folder, "a.npy --device 9:9", no_icd);
   EXPECT_EQ(named.exit, 4) << "the host would have done it";
   EXPECT_PRED2(holds, named.err, "there is no OpenCL device 9:9; `tensorstat devices` lists them");
-  EXPECT_EQ(run(folder, "a.npy --device 9:9 --on host", no_icd).exit, 0);
+  EXPECT_EQ(run(folder, "a.npy --device 9:9 --on host", no_icd).exit, 4);
+  EXPECT_EQ(run(folder, "a.npy --device 9:9 --head", no_icd).exit, 4);
   const Ran unknown = run(folder, "a.npy", "TENSORSTAT_ISA=x");
   EXPECT_PRED2(holds, unknown.err, "TENSORSTAT_ISA is 'x', which is none of baseline, avx2 and avx512");
   EXPECT_EQ(unknown.exit, 0);

@@ -63,10 +63,21 @@ TEST(Manual, HasEveryOption) {
   }
 }
 
+TEST(Manual, EachSubcommandHasAPageWithItsOptions) {
+  const ScratchFolder folder;
+  for (const std::string name : {"explain", "devices", "dump", "convert", "diff", "origin"}) {
+    const std::string page = without_backslashes(content_of(kMan + "/man1/tensorstat-" + name + ".1"));
+    EXPECT_PRED2(holds, page, "tensorstat-" + name + " - ");
+    EXPECT_PRED2(holds, page, "fBtensorstat " + name + "fR [fIOPTIONfR]...");
+    for (const std::string& each : flags_in(run(folder, name + " --help").out))
+      EXPECT_PRED2(holds, page, "fB" + each + "fR");
+  }
+}
+
 TEST(Manual, SynopsesShowWhatIsRequired) {
   const std::string page = without_backslashes(content_of(kMan + "/man1/tensorstat.1"));
   for (const char* line :
-       {"fBtensorstatfR [fIOPTIONfR]... fIPATHfR...\n", "fBtensorstat difffR [fIOPTIONfR]... fIAfR fIBfR\n",
+       {"fBtensorstatfR [fIOPTIONfR]... fIPATHfR...\n", "fBtensorstat difffR [fIOPTIONfR]... fIAfR [fIBfR]\n",
         "fBtensorstat originfR [fIOPTIONfR]... fIDUMPfR\n", "fBtensorstat dumpfR [fIOPTIONfR]... fIPATHfR...\n",
         "fBtensorstat convertfR [fIOPTIONfR]... fB--outputfR fIOUTfR fB--tofR "}) {
     EXPECT_PRED2(holds, page, line);
@@ -76,7 +87,9 @@ TEST(Manual, SynopsesShowWhatIsRequired) {
 
 TEST(Manual, ManReadsThePagesWithoutAWarning) {
   if (!has("man")) GTEST_SKIP() << "there is no man here";
-  for (const char* page : {"man1/tensorstat.1", "man1/tensorstat-dump.1", "man5/statistic.csv.5"}) {
+  for (const char* page :
+       {"man1/tensorstat.1", "man1/tensorstat-explain.1", "man1/tensorstat-devices.1", "man1/tensorstat-dump.1",
+        "man1/tensorstat-convert.1", "man1/tensorstat-diff.1", "man1/tensorstat-origin.1", "man5/statistic.csv.5"}) {
     EXPECT_EQ(said("LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z " + kMan + "/" + page +
                    " 2>&1 >/dev/null"),
               "")

@@ -146,14 +146,18 @@ TEST(Categories, TheErrorSaysWhereTransformerEnginesNumbersAre) {
   }
 }
 
-TEST(Categories, TheErrorNamesEveryUnknownAndWhatIsKnown) {
+TEST(Categories, TheErrorNamesEveryUnknownAndTheNearest) {
   const auto categories = categories_from("max,foo,min,bar");
   ASSERT_FALSE(categories);
   EXPECT_EQ(categories.error().code, Code::kInvalid);
-  for (const char* part : {"'foo'", "'bar'", "negative zero count", "l2norm", "all"}) {
+  for (const char* part : {"'foo'", "'bar'", "; the nearest names are "}) {
     EXPECT_NE(categories.error().message.find(part), std::string::npos) << part;
   }
   EXPECT_EQ(categories.error().message.find("'max'"), std::string::npos);
+  EXPECT_NE(categories_from("meen").error().message.find("names are mean, min, "), std::string::npos);
+  EXPECT_NE(categories_from("l2nrom").error().message.find("names are l2norm, "), std::string::npos);
+  EXPECT_EQ(*categories_from("nan,inf"),
+            (Categories{Category::kNanCount, Category::kNegativeInfCount, Category::kPositiveInfCount}));
   for (const char* text : {"", ",", "max,", ",max", "max,,min", "max min"}) {
     EXPECT_FALSE(categories_from(text)) << '"' << text << '"';
   }

@@ -5,6 +5,7 @@
 
 #include "stats/cli/manual/completions.hpp"
 #include "stats/cli/manual/man_pages.hpp"
+#include "stats/cli/manual/option_table.hpp"
 #include "stats/cli/options/command_line.hpp"
 
 namespace {
@@ -25,11 +26,14 @@ int main(int argc, char** argv) {
   const std::string man = argv[1], completions = argv[2];
   CommandLine line;
   CLI::App& app = line.app();
-  const bool done = write(man + "/man1/tensorstat.1", man_of_command(app)) &&
-                    write(man + "/man1/tensorstat-dump.1", man_of_dump(app)) &&
-                    write(man + "/man5/statistic.csv.5", man_of_statistic_csv()) &&
-                    write(completions + "/tensorstat", bash_completion(app)) &&
-                    write(completions + "/_tensorstat", zsh_completion(app)) &&
-                    write(completions + "/tensorstat.fish", fish_completion(app));
+  bool done = true;
+  for (CLI::App* each : subcommands_of(app)) {
+    done = done && write(man + "/man1/tensorstat-" + each->get_name() + ".1", man_of_subcommand(*each));
+  }
+  done = done && write(man + "/man1/tensorstat.1", man_of_command(app)) &&
+         write(man + "/man5/statistic.csv.5", man_of_statistic_csv()) &&
+         write(completions + "/tensorstat", bash_completion(app)) &&
+         write(completions + "/_tensorstat", zsh_completion(app)) &&
+         write(completions + "/tensorstat.fish", fish_completion(app));
   return done ? 0 : 1;
 }

@@ -110,25 +110,32 @@ std::string man_of_command(CLI::App& app) {
   text += section("SUBCOMMANDS");
   for (CLI::App* each : subcommands_of(app)) {
     text += ".SS tensorstat " + roff(each->get_name()) + "\n" + roff(each->get_description()) + ".\n";
-    text += each->get_name() == "dump" ? "See\n.BR tensorstat\\-dump (1).\n" : options_of(*each);
+    text += "See\n.BR " + roff("tensorstat-" + each->get_name()) + " (1).\n";
   }
   for (const Section& each : sections()) text += section(capitals(each.heading)) + roff(each.text) + "\n";
   text += section("EXAMPLES") + ".nf\n" + roff(kExamples) + ".fi\n";
   text += environment();
-  return text + section("SEE ALSO") + ".BR tensorstat\\-dump (1),\n.BR statistic.csv (5)\n";
+  text += section("SEE ALSO");
+  for (CLI::App* each : subcommands_of(app)) text += ".BR " + roff("tensorstat-" + each->get_name()) + " (1),\n";
+  return text + ".BR statistic.csv (5)\n";
 }
 
-std::string man_of_dump(CLI::App& app) {
-  CLI::App& dump = *app.get_subcommand("dump");
-  std::string text = title("TENSORSTAT\\-DUMP", 1, "User Commands");
-  text += section("NAME") + "tensorstat\\-dump \\- replay dumped tensors through a data_dump.json\n";
-  text += section("SYNOPSIS") + usage_of(dump, "tensorstat dump");
-  text += section("DESCRIPTION") + roff(dump.get_description()) + ".\n";
-  text += section("OPTIONS") + options_of(dump);
-  text += section("EXIT STATUS") +
-          roff(
-              "0 done; 2 wrong usage, or a wrong config; 3 some input could not be read (the others are "
-              "done and written); 5 something could not be written.\n");
+std::string man_of_subcommand(CLI::App& subcommand) {
+  const std::string name = subcommand.get_name(), description = subcommand.get_description();
+  std::string text = title(roff("TENSORSTAT-" + capitals(name)), 1, "User Commands");
+  text += section("NAME") + roff("tensorstat-" + name) + " \\- " + roff(brief(description)) + "\n";
+  text += section("SYNOPSIS") + usage_of(subcommand, "tensorstat " + name);
+  text += section("DESCRIPTION") + roff(description) + ".\n";
+  text += section("OPTIONS") + options_of(subcommand);
+  if (const std::string footer = subcommand.get_footer(); !footer.empty()) {
+    text += section("NOTES") + ".nf\n" + roff(footer) + "\n.fi\n";
+  }
+  if (name == "dump") {
+    text += section("EXIT STATUS") +
+            roff(
+                "0 done; 2 wrong usage, or a wrong config; 3 some input could not be read (the others are "
+                "done and written); 5 something could not be written.\n");
+  }
   text += environment();
   return text + section("SEE ALSO") + ".BR tensorstat (1),\n.BR statistic.csv (5)\n";
 }

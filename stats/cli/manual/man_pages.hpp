@@ -7,8 +7,8 @@
 
 namespace tensorstat::cli {
 
-std::string man_of_command(CLI::App& app);  // tensorstat(1)
-std::string man_of_dump(CLI::App& app);     // tensorstat-dump(1)
-std::string man_of_statistic_csv();         // statistic.csv(5)
+std::string man_of_command(CLI::App& app);            // tensorstat(1)
+std::string man_of_subcommand(CLI::App& subcommand);  // tensorstat-dump(1)
+std::string man_of_statistic_csv();                   // statistic.csv(5)
 
 }  // namespace tensorstat::cli

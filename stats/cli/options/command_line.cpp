@@ -204,6 +204,7 @@ CommandLine::CommandLine()
       ->group(kMoreOptions);
 
   for (const auto add : kSubcommands) subcommands_.push_back(add(*app_));
+  app_->require_subcommand(0, 1);  // behind one, a folder may be called as another one is: diff a dump
   app_->set_help_all_flag("--help-all", "Show every option, the statistics and the exit statuses");
 }
 
@@ -256,7 +257,7 @@ void CommandLine::read_questions() {
   }
   if (app_->count("--top") != 0) arguments_.top = top_;
   if (!arguments_.head_only) return;
-  const bool sorts_statistic = arguments_.sort && std::holds_alternative<Category>(arguments_.sort->subject);
+  const bool sorts_statistic = arguments_.sort && !needed_by(arguments_.sort->subject).empty();
   const char* const wants = app_->count("--stats") != 0                               ? "--stats"
                             : arguments_.by                                           ? "--by"
                             : !arguments_.fail_on.empty()                             ? "--fail-on"
@@ -264,6 +265,11 @@ void CommandLine::read_questions() {
                             : sorts_statistic                                         ? "--sort"
                                                                                       : nullptr;
   if (wants) throw CLI::ValidationError("--head", std::string("reads no element, but ") + wants + " needs statistics");
+}
+
+std::string CommandLine::name_of_call() const {
+  const auto called = app_->get_subcommands();
+  return called.empty() ? "tensorstat" : "tensorstat " + called.front()->get_name();
 }
 
 CommandLine::Parsed CommandLine::parse(int argc, const char* const* argv) {
@@ -312,17 +318,16 @@ CommandLine::Parsed CommandLine::parse(int argc, const char* const* argv) {
     return app_->exit(answered);
   } catch (const CLI::ExtrasError& error) {
     // CLI11 reports the leftover words. The cause is an unknown option: its value was taken for a path.
-    const CLI::App* at = app_->get_subcommands().empty() ? app_.get() : app_->get_subcommands().front();
     const std::vector<std::string> left = app_->remaining(true);
     const auto option =
         std::ranges::find_if(left, [](const std::string& each) { return each.starts_with('-') && each != "-"; });
-    const std::string name = at == app_.get() ? "tensorstat" : "tensorstat " + at->get_name();
+    const std::string name = name_of_call();
     std::cerr << "tensorstat: "
               << (option == left.end() ? printable(error.what()) : "`" + name + "` has no option " + printable(*option))
               << "\nTry '" << name << " --help'.\n";
     return kUsage;
   } catch (const CLI::ParseError& error) {
-    std::cerr << "tensorstat: " << printable(error.what()) << "\nTry 'tensorstat --help'.\n";
+    std::cerr << "tensorstat: " << printable(error.what()) << "\nTry '" << name_of_call() << " --help'.\n";
     return kUsage;
   }
 }

@@ -32,6 +32,7 @@ class CommandLine {
   void read_questions();  // --where, --fail-on, --sort and the like
   void read_raw();        // --dtype and --shape
   void read_by();
+  std::string name_of_call() const;  // "tensorstat diff"
 
   std::unique_ptr<CLI::App> app_;
   Arguments arguments_;

@@ -28,6 +28,27 @@ class Csv : public Report {
   const CsvText text_;
 };
 
+TableColumns columns_of(const Arguments& arguments) {
+  const auto fact = [](std::string_view name) { return *subject_from(name); };
+  TableColumns columns{{fact("dtype"), fact("shape")}};
+  for (const Category category : arguments.request.categories) columns.shown.emplace_back(category);
+  if (arguments.request.categories.empty()) columns.shown.push_back(fact("bytes"));  // --head
+  columns.are_default = arguments.stats_are_default;
+  if (arguments.where) columns.named = arguments.where->subjects();
+  if (arguments.sort) columns.named.push_back(arguments.sort->subject);
+  for (const Subject& named : columns.named) {
+    const Categories needed = needed_by(named);
+    const bool is_counted = is_word(named) && std::ranges::all_of(needed, [&](Category category) {
+                              return std::ranges::count(arguments.request.categories, category) != 0;
+                            });
+    constexpr std::string_view kInEachTable[] = {"name", "path", "tensor", "rank", "step", "iteration"};
+    const bool is_there = std::ranges::count(columns.shown, named) != 0 || is_counted ||
+                          std::ranges::count(kInEachTable, name_of(named)) != 0;
+    if (!is_there) columns.shown.push_back(named);
+  }
+  return columns;
+}
+
 }  // namespace
 
 std::unique_ptr<Report> make_report(const Arguments& arguments, const Look& look) {
@@ -40,17 +61,17 @@ std::unique_ptr<Report> make_report(const Arguments& arguments, const Look& look
     case Format::kNdjson:
       return make_ndjson(arguments.explain);
     case Format::kMarkdown:
-      return make_markdown(categories);
+      return make_markdown(columns_of(arguments));
     case Format::kTable:
       break;
   }
-  return make_table(categories, arguments.explain, look);
+  return make_table(columns_of(arguments), arguments.explain, look);
 }
 
 std::string short_text(const Value& value, int digits) {
   if (const auto* exponents = std::get_if<Exponents>(&value)) return sparkline(**exponents);
   const auto* real = std::get_if<double>(&value);
-  if (real == nullptr || !std::isfinite(*real)) return to_string(value);
+  if (real == nullptr || !std::isfinite(*real) || digits >= kAllDigits) return to_string(value);
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, *real, std::chars_format::general, digits).ptr};
 }
@@ -60,6 +81,14 @@ std::string short_text(Category category, const Value& value, const Shape& shape
   if (kind(category) != ValueKind::kIndex || shape.size() < 2) return text;
   const auto at = coordinates(value, shape);
   return at ? text + " " + to_string(*at) : text;
+}
+
+std::string short_text(const Subject& subject, const FactValue& value, const Shape& shape, int digits) {
+  if (const auto* text = std::get_if<std::string>(&value)) return printable_name(*text);
+  const auto* category = std::get_if<Category>(&subject);
+  const auto* side = std::get_if<OfSide>(&subject);
+  if (category == nullptr && side == nullptr) return short_text(std::get<Value>(value), digits);
+  return short_text(category ? *category : side->category, std::get<Value>(value), shape, digits);
 }
 
 std::string short_label(const SurveyedTensor& entry) {

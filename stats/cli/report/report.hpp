@@ -27,21 +27,34 @@ struct Look {
   bool in_color = false;              // shows NaN and Inf in red
 };
 
+// A number in a table has at most so many significant digits. Other formats write all digits.
+inline constexpr int kTableDigits = 6;
+inline constexpr int kAllDigits = 17;  // the shortest that read back as the same number
+
+// The columns of a table behind the name.
+struct TableColumns {
+  std::vector<Subject> shown;
+  std::vector<Subject> named = {};  // by --sort and --where: shown even if there is no room or each row has 0
+  bool are_default = false;         // counts of only zeros are left out in pipes, too
+  int digits = kTableDigits;
+};
+
 // Makes a report in the format, statistics, columns and placement (--explain) of the arguments.
 std::unique_ptr<Report> make_report(const Arguments& arguments, const Look& look);
 
-std::unique_ptr<Report> make_table(const Categories& categories, bool with_placement, const Look& look);
-std::unique_ptr<Report> make_markdown(const Categories& categories);
+std::unique_ptr<Report> make_table(TableColumns columns, bool with_placement, const Look& look);
+std::unique_ptr<Report> make_markdown(const TableColumns& columns);
 std::unique_ptr<Report> make_json(bool with_placement);
 std::unique_ptr<Report> make_ndjson(bool with_placement);
 
-// A number in a table has at most so many significant digits. Other formats write all digits.
-inline constexpr int kTableDigits = 6;
 std::string short_text(const Value& value, int digits = kTableDigits);
 
 // The same for a statistic of a tensor with this shape. An index is followed by its coordinates, "17 (2,3)", unless
 // they are the same.
 std::string short_text(Category category, const Value& value, const Shape& shape, int digits = kTableDigits);
+
+// What a row says of a subject, printable.
+std::string short_text(const Subject& subject, const FactValue& value, const Shape& shape, int digits = kTableDigits);
 
 // Shortens the long name of a dump file to operator, input or output, and slot: the other parts have columns. Not
 // escaped.

@@ -9,12 +9,11 @@
 #include "stats/cli/report/report.hpp"
 #include "stats/compare/comparison_json.hpp"
 #include "stats/compare/origin/sentence.hpp"
-#include "stats/rows/coordinates.hpp"
 
 namespace tensorstat::cli {
 namespace {
 
-constexpr std::size_t kMostUnmatched = 20;
+constexpr std::size_t kMostUnmatched = 5;
 
 // The tensor's label, with rank and iteration.
 std::string place_of(const Record& record, const Seen& row) {
@@ -37,48 +36,6 @@ std::string digits_of(const Value& value) {
   return std::isnan(*real) ? "nan" : text;
 }
 
-// The coordinates of an index, "(5,1)", in a tensor with the shape `written`, such as "(64,256)".
-std::string place_in(const Value& index, std::string_view written) {
-  Shape shape;
-  std::uint64_t size = 0;
-  bool has_digits = false;
-  for (const char c : written) {
-    if (c >= '0' && c <= '9') {
-      size = size * 10 + static_cast<std::uint64_t>(c - '0');
-      has_digits = true;
-    } else if (std::exchange(has_digits, false)) {
-      shape.push_back(std::exchange(size, 0));
-    }
-  }
-  const auto place = coordinates(index, shape);
-  return place ? to_string(*place) : short_text(index);
-}
-
-// "16366 of 16384 elements differ; max |a-b| 0.117 at (5,1); relative 2; cosine -0.008; 3 NaN in one alone".
-std::string elements_text(const Record& record, const Seen& row, const ElementValues& found) {
-  const auto value = [&](PairStatistic which) -> const Value& { return found[static_cast<std::size_t>(which)]; };
-  const auto is_any = [&](PairStatistic which) { return value(which) != Value(std::uint64_t{0}); };
-  const bool is_of_parts = record.texts()[row.dtype].starts_with("complex");
-  std::string text = short_text(value(PairStatistic::kOutsideCount)) + " of " +
-                     short_text(value(PairStatistic::kCount)) + (is_of_parts ? " parts" : " elements") +
-                     " differ; max |a-b| " + digits_of(value(PairStatistic::kMaxAbsDiff));
-  const Value& index = value(PairStatistic::kMaxAbsDiffIndex);
-  if (!std::holds_alternative<std::monostate>(index)) {
-    text += " at " + (is_of_parts ? short_text(index) : place_in(index, record.texts()[row.shape]));
-  }
-  text += "; relative " + digits_of(value(PairStatistic::kMaxRelDiff));
-  if (!std::holds_alternative<std::monostate>(value(PairStatistic::kCosine))) {
-    text += "; cosine " + digits_of(value(PairStatistic::kCosine));
-  }
-  if (is_any(PairStatistic::kNanAloneCount))
-    text += "; " + short_text(value(PairStatistic::kNanAloneCount)) + " NaN in one alone";
-  if (is_any(PairStatistic::kBothNanCount))
-    text += "; " + short_text(value(PairStatistic::kBothNanCount)) + " NaN in both";
-  if (is_any(PairStatistic::kInfAloneCount))
-    text += "; " + short_text(value(PairStatistic::kInfAloneCount)) + " Inf in one alone";
-  return text;
-}
-
 // The statistics of two rows that differ most: "max 3 and 6, l2norm 5 and 9".
 std::string numbers_that_differ(const Compared& compared, const Pair& pair) {
   constexpr int kMost = 4;
@@ -96,32 +53,14 @@ std::string numbers_that_differ(const Compared& compared, const Pair& pair) {
   return text;
 }
 
-// Why the two differ: their elements, or the statistic that decided: "max 1.5 and 2.5".
-std::string reason_of(const Compared& compared, const Pair& pair) {
-  const Judgement& judgement = pair.judgement;
-  if (const auto found = compared.elements.found.find(pair.in_a);
-      found != compared.elements.found.end() && !judgement.why.empty()) {
-    return elements_text(compared.a.record, compared.a.record.rows()[pair.in_a], found->second);
-  }
-  std::string text = judgement.why;
-  const auto a = compared.a.record.statistics(compared.a.record.rows()[pair.in_a]),
-             b = compared.b.record.statistics(compared.b.record.rows()[pair.in_b]);
-  if (const auto category = category_from(judgement.why)) {
-    text += " " + value_or_none(*a.find(*category)) + " and " + value_or_none(*b.find(*category));
-  }
-  if (std::isfinite(judgement.difference) && judgement.difference > 0) {
-    text += (text.empty() ? "at most " : ", at most ") + to_string(Value(judgement.difference)) + " apart";
-  }
-  return text;
-}
-
-std::string unmatched(const Record& record, const std::vector<std::uint32_t>& rows, const char* where) {
+std::string unmatched(const Record& record, const std::vector<std::uint32_t>& rows, const char* where, bool with_all) {
+  const std::size_t most = with_all ? rows.size() : kMostUnmatched;
   std::string text;
-  for (std::size_t i = 0; i < rows.size() && i < kMostUnmatched; ++i) {
+  for (std::size_t i = 0; i < rows.size() && i < most; ++i) {
     text += "only in " + std::string(where) + "  " + place_of(record, record.rows()[rows[i]]) + "\n";
   }
-  if (rows.size() > kMostUnmatched) {
-    text += "only in " + std::string(where) + "  " + std::to_string(rows.size() - kMostUnmatched) + " more\n";
+  if (rows.size() > most) {
+    text += "only in " + std::string(where) + "  " + std::to_string(rows.size() - most) + " more: --all\n";
   }
   return text;
 }
@@ -137,37 +76,40 @@ std::string statistics_text(const StatisticsView& statistics) {
 
 }  // namespace
 
-std::string text_of(const Compared& compared, bool with_all) {
-  const Record &a = compared.a.record, &b = compared.b.record;
+std::string beginnings_of(const Compared& compared) {
+  const Record& a = compared.a.record;
   const Differences& differences = compared.differences;
   std::string text;
-  if (compared.first) {
-    for (const Beginning& beginning : *compared.first) {
-      text += (beginning.enters ? "enters here  " : "begins here  ") + place_of(a, a.rows()[beginning.in_a]) + ", " +
-              std::string(name(beginning.phase)) + "  adds " + digits_of(Value(beginning.added)) + "\n";
-      const auto pair = std::ranges::find(differences.pairs, beginning.in_a, &Pair::in_a);
-      if (pair != differences.pairs.end()) {
-        const std::string numbers = numbers_that_differ(compared, *pair);
-        if (!numbers.empty()) text += "    " + numbers + "\n";
-      }
-      if (beginning.code) {
-        text += "    called at " + printable_name(beginning.code->file) +
-                (beginning.code->line == 0 ? "" : ":" + std::to_string(beginning.code->line)) + "\n";
-      }
-      std::string inside;
-      for (const std::string& call : beginning.inside)
-        inside += (inside.empty() ? "    inside " : ", ") + printable_name(call);
-      if (!inside.empty()) text += inside + "\n";
+  for (const Beginning& beginning : *compared.first) {
+    text += (beginning.enters ? "enters here  " : "begins here  ") + place_of(a, a.rows()[beginning.in_a]) + ", " +
+            std::string(name(beginning.phase)) + "  adds " + digits_of(Value(beginning.added)) + "\n";
+    const auto pair = std::ranges::find(differences.pairs, beginning.in_a, &Pair::in_a);
+    if (pair != differences.pairs.end()) {
+      const std::string numbers = numbers_that_differ(compared, *pair);
+      if (!numbers.empty()) text += "    " + numbers + "\n";
     }
-  } else {
-    for (const Pair& pair : differences.pairs) {
-      if (!with_all && pair.judgement.verdict != Verdict::kDifferent) continue;
-      std::string verdict(name(pair.judgement.verdict));
-      verdict.resize(9, ' ');
-      text += verdict + "  " + place_of(a, a.rows()[pair.in_a]) + "  " + reason_of(compared, pair) + "\n";
+    if (beginning.code) {
+      text += "    called at " + printable_name(beginning.code->file) +
+              (beginning.code->line == 0 ? "" : ":" + std::to_string(beginning.code->line)) + "\n";
     }
+    std::string inside;
+    for (const std::string& call : beginning.inside)
+      inside += (inside.empty() ? "    inside " : ", ") + printable_name(call);
+    if (!inside.empty()) text += inside + "\n";
   }
-  text += unmatched(a, differences.only_a, "A") + unmatched(b, differences.only_b, "B");
+  return text;
+}
+
+std::string unmatched_of(const Compared& compared, bool with_all) {
+  const Differences& differences = compared.differences;
+  return unmatched(compared.a.record, differences.only_a, "A", with_all) +
+         unmatched(compared.b.record, differences.only_b, "B", with_all);
+}
+
+std::string summary_of(const Compared& compared) {
+  const Record& a = compared.a.record;
+  const Differences& differences = compared.differences;
+  std::string text;
   text += std::to_string(differences.pairs.size()) +
           (differences.pairs.size() == 1 ? " tensor compared, " : " tensors compared, ") +
           std::to_string(differences.different_count) + " differ, " + std::to_string(differences.only_a.size()) +

@@ -9,9 +9,14 @@
 
 namespace tensorstat::cli {
 
-// One line for each operator where the runs begin to differ or, if these are unknown, for each difference (with_all:
-// for each pair). Then the rows without a partner, then the summary.
-std::string text_of(const Compared& compared, bool with_all);
+// A line for each operator where the runs begin to differ.
+std::string beginnings_of(const Compared& compared);
+
+// The rows without a partner: a few of them, or all.
+std::string unmatched_of(const Compared& compared, bool with_all);
+
+// "98 tensors compared, 29 differ, 0 only in A, 0 only in B; the first that differs: ..."
+std::string summary_of(const Compared& compared);
 
 // The verdict, at most ten lines; `with_all` adds all of its notes instead of the first ones.
 std::string text_of(const Answer& answer, bool with_all);

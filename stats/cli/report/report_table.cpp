@@ -1,10 +1,14 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "stats/base/printable.hpp"
+#include "stats/cli/report/name_cut.hpp"
 #include "stats/cli/report/report.hpp"
 #include "stats/cli/report/text_table.hpp"
 #include "stats/cli/report/text_width.hpp"
@@ -14,15 +18,14 @@ namespace {
 
 // Significant digits of a narrow table. The first one that leaves kNameColumns for the names is used.
 constexpr int kNarrowDigits[] = {4, 3};
-// Columns for a name: first other columns are dropped, then the name shrinks to kLeastNameColumns. The same for a
-// shape.
+// Columns for a name. First other columns are dropped, then the name shrinks to kLeastNameColumns.
 constexpr std::size_t kNameColumns = 28, kLeastNameColumns = 16;
 
 struct Line {
-  std::string label, dtype, shape;
-  Shape dimensions;
-  std::uint64_t bytes;
-  std::vector<Value> values;
+  std::string place, name;  // "run/model.npz::" and "layer.weight"; not escaped
+  std::string rank, step;   // empty if the row does not have them
+  std::vector<FactValue> cells;
+  Shape shape;
 };
 
 struct Alarms {
@@ -35,22 +38,29 @@ bool counts_specials(Category category) {
          category == Category::kPositiveInfCount;
 }
 
-Alarms alarms_of(Category category, const Value& value) {
-  if (const auto* real = std::get_if<double>(&value)) return {std::isnan(*real), std::isinf(*real)};
-  const auto* count = std::get_if<std::uint64_t>(&value);
-  const bool counts = counts_specials(category) && count != nullptr && *count > 0;
-  return {counts && category == Category::kNanCount, counts && category != Category::kNanCount};
+Alarms alarms_of(const Subject& subject, const FactValue& value) {
+  const auto* number = std::get_if<Value>(&value);
+  const auto* count = number ? std::get_if<std::uint64_t>(number) : nullptr;
+  if (const auto* real = number ? std::get_if<double>(number) : nullptr) return {std::isnan(*real), std::isinf(*real)};
+  if (const auto* fact = std::get_if<const Fact*>(&subject)) {
+    const std::string_view name = (*fact)->name;
+    const bool counts = is_count(subject) && (count ? *count > 0 : number == nullptr);
+    return {counts && name.starts_with("nan"), counts && name.starts_with("inf")};
+  }
+  const auto* category = std::get_if<Category>(&subject);
+  const bool counts = category && counts_specials(*category) && count != nullptr && *count > 0;
+  return {counts && *category == Category::kNanCount, counts && *category != Category::kNanCount};
 }
 
-// An index of 0 is information like any other index.
-bool is_zero(Category category, const Value& value) {
-  if (kind(category) == ValueKind::kIndex) return false;
+bool is_zero(const FactValue& value) {
+  const auto* number = std::get_if<Value>(&value);
+  if (number == nullptr) return false;
   return std::visit(
-      []<typename T>(const T& number) {
-        if constexpr (std::is_arithmetic_v<T>) return number == 0;
+      []<typename T>(const T& of) {
+        if constexpr (std::is_arithmetic_v<T>) return of == 0;
         return false;
       },
-      value);
+      *number);
 }
 
 // "0 in each row above: nan count, zero count" in lines of at most `columns`.
@@ -67,124 +77,189 @@ std::string note(std::string_view what, const std::vector<std::string>& names, s
 
 class Table : public Report {
  public:
-  Table(const Categories& categories, bool with_placement, const Look& look)
-      : categories_(categories), with_placement_(with_placement), look_(look) {}
+  Table(TableColumns columns, bool with_placement, const Look& look)
+      : columns_(std::move(columns)), with_placement_(with_placement), look_(look) {}
 
   std::string add(const SurveyedTensor& entry) override {
-    const Row& row = entry.row;
-    lines_.push_back({printable_name(short_label(entry)), printable_name(row.data_type), to_string(row.shape),
-                      row.shape, row.data_size_bytes, row.statistics.values});
+    static const Subject rank = *subject_from("rank"), step = *subject_from("step");
+    const std::string label = short_label(entry);
+    const std::size_t folder = entry.path.rfind('/') + 1;  // npos + 1 is 0
+    const std::string place = entry.tensor ? entry.path + "::" : entry.path.substr(0, folder);
+    const std::size_t cut = label.starts_with(place) ? place.size() : 0;
+    Line line{label.substr(0, cut), label.substr(cut), text_of(entry, rank), text_of(entry, step), {}, entry.row.shape};
+    for (const Subject& subject : columns_.shown) line.cells.push_back(value_of(entry, subject));
+    lines_.push_back(std::move(line));
     if (with_placement_) explanation_.add(entry);
     return {};
   }
 
   std::string end() override {
     if (lines_.empty()) return {};  // no heading without rows
-    std::string text = look_.screen ? on_screen(*look_.screen) : wide(categories_).text(look_.in_color);
+    std::string text = look_.screen ? on_screen(*look_.screen) : in_a_pipe();
     for (const std::string& line : explanation_.lines()) text += (line.starts_with(' ') ? "" : "\n") + line + "\n";
     return text;
   }
 
  private:
+  using Places = std::vector<std::size_t>;  // among columns_.shown
+
+  bool is_named(std::size_t column) const { return std::ranges::count(columns_.named, columns_.shown[column]) != 0; }
+
+  // Leaves out columns of only zeros. A terminal has no room for any of a statistic; a pipe has, but for counts.
+  Places without_zeros(std::vector<std::string>& zeros) const {
+    Places shown;
+    for (std::size_t i = 0; i < columns_.shown.size(); ++i) {
+      const Subject& subject = columns_.shown[i];
+      const auto* category = std::get_if<Category>(&subject);
+      const bool is_index = category && kind(*category) == ValueKind::kIndex;  // 0 is information like any other index
+      const bool may_go =
+          look_.screen ? (category && !is_index) || is_count(subject) : columns_.are_default && is_count(subject);
+      const bool goes = may_go && !is_named(i) &&
+                        std::ranges::all_of(lines_, [&](const Line& line) { return is_zero(line.cells[i]); });
+      if (goes) zeros.push_back(name_of(subject));
+      if (!goes) shown.push_back(i);
+    }
+    return shown;
+  }
+
+  std::string in_a_pipe() {
+    std::vector<std::string> zeros;
+    const Places shown = without_zeros(zeros);
+    const std::string in = take_common_place();
+    return in + wide(shown).text(look_.in_color) + note("0 in each row above:", zeros, std::string::npos);
+  }
+
   // The widest version that fits: all digits, then fewer digits, then without the last columns.
   std::string on_screen(const Screen& screen) {
-    Categories shown;
     std::vector<std::string> zeros, dropped;
-    for (std::size_t i = 0; i < categories_.size(); ++i) {
-      const bool is_all_zero =
-          std::ranges::all_of(lines_, [&](const Line& line) { return is_zero(categories_[i], line.values[i]); });
-      if (is_all_zero) zeros.emplace_back(name(categories_[i]));
-      if (!is_all_zero) shown.push_back(categories_[i]);
-    }
-    std::string place;
+    const Places shown = without_zeros(zeros);
+    const std::string in = take_common_place();
     TextTable table = wide(shown);
-    bool fits = table.fit(screen.columns, kNameColumns);
-    if (!fits) place = take_common_place();
+    bool fits = fit(table, screen.columns, kNameColumns);
     for (const int digits : kNarrowDigits) {
-      if (fits || categories_.empty()) break;
+      if (fits) break;
       table = narrow(shown, digits);
-      fits = table.fit(screen.columns, kNameColumns);
+      fits = fit(table, screen.columns, kNameColumns);
     }
-    while (!fits && !(fits = table.fit(screen.columns, kLeastNameColumns)) && table.columns.size() > 2) {
-      dropped.insert(dropped.begin(), table.columns.back().heading);
-      table.columns.pop_back();
+    while (!fits && !(fits = fit(table, screen.columns, kLeastNameColumns))) {
+      const auto last = std::find_if(table.columns.rbegin(), table.columns.rend() - 1,
+                                     [](const TextColumn& column) { return column.may_go; });
+      if (last == table.columns.rend() - 1) break;
+      if (!last->heading.empty()) dropped.insert(dropped.begin(), last->heading);
+      table.columns.erase(last.base() - 1);
     }
-    if (!fits) table.fit(screen.columns, 1);
-    const std::string in = place.empty() ? "" : elided("in " + place, screen.columns) + "\n";
+    if (!fits) fit(table, screen.columns, 1, CutNames::kInWords);
     return in + table.text(look_.in_color, screen.rows) + note("0 in each row above:", zeros, screen.columns) +
            note("no room for:", dropped, screen.columns);
   }
 
-  // Removes the folder or container that all labels begin with, and returns it.
+  // Cuts the names until the table fits, but not below `least`. Returns whether it fits.
+  static bool fit(TextTable& table, std::size_t most_width, std::size_t least, CutNames how = CutNames::kWholeWords) {
+    std::vector<TextCell>& cells = table.columns.front().cells;
+    const std::size_t all = table.width(), first = table.columns.front().width(), others = all - first;
+    if (all <= most_width) return true;
+    if (others + std::min(least, first) > most_width) return false;
+    std::vector<std::string> names;
+    for (const TextCell& cell : cells) names.push_back(cell.text);
+    auto cut = cut_names(names, most_width - others, how);
+    if (!cut && least == kLeastNameColumns && most_width - others >= kNameColumns) {
+      cut = cut_names(names, most_width - others, CutNames::kInWords);
+    }
+    if (!cut) return false;
+    for (std::size_t i = 0; i < names.size(); ++i) cells[i].text = std::move((*cut)[i]);
+    return true;
+  }
+
+  // The line "in FILE::" with the place that several names share, which are shown without it. If rank and step tell
+  // the rows of different places apart, names are shown without any place.
   std::string take_common_place() {
-    std::string_view common = lines_.front().label;
+    if (lines_.size() < 2) return {};
+    std::string_view common = lines_.front().place;
+    std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::string_view> place_of;
+    bool are_apart = true;
     for (const Line& line : lines_) {
-      common = common.substr(0, std::ranges::mismatch(common, line.label).in1 - common.begin());
+      common = common.substr(0, std::ranges::mismatch(common, line.place).in1 - common.begin());
+      const bool has_step = !line.rank.empty() || !line.step.empty();
+      const auto& known = place_of.try_emplace({line.name, line.rank, line.step}, line.place).first->second;
+      are_apart = are_apart && has_step && known == line.place;
     }
-    const std::size_t folder = common.rfind('/') + 1, container = common.rfind("::");  // npos + 1 is 0
-    const std::size_t end = container == common.npos ? folder : std::max(folder, container + 2);
-    const std::string place(common.substr(0, end));
-    for (Line& line : lines_) line.label.erase(0, end);
-    return place;
+    const std::size_t container = common.rfind("::");
+    const bool is_container = container != common.npos && container + 2 == common.size();
+    const std::string place(common.substr(0, is_container ? common.size() : common.rfind('/') + 1));  // npos + 1 is 0
+    for (Line& line : lines_) line.place.erase(0, are_apart ? line.place.size() : place.size());
+    return place.empty() || place == "./" ? "" : "in " + printable_name(place) + "\n";
   }
 
-  std::size_t index_of(Category category) const {
-    return std::ranges::find(categories_, category) - categories_.begin();
-  }
-
-  TextColumn words_column(std::string heading, std::string Line::*text, std::size_t most_columns) const {
-    TextColumn column{std::move(heading), true, {}};
-    for (const Line& line : lines_) column.cells.push_back({elided(line.*text, most_columns)});
+  TextColumn names() const {
+    TextColumn column{"tensor", true, {}, false};
+    for (const Line& line : lines_) column.cells.push_back({printable_name(line.place + line.name)});
     return column;
   }
 
-  TextColumn number_column(Category category, int digits) const {
-    TextColumn column{std::string(name(category)), false, {}};
-    const std::size_t at = index_of(category);
+  // The names, and ranks and steps if rows have them.
+  std::vector<TextColumn> first_columns() const {
+    std::vector<TextColumn> columns = {names()};
+    for (const auto& [heading, text] : {std::pair("rank", &Line::rank), std::pair("step", &Line::step)}) {
+      TextColumn column{heading, false, {}, false};
+      for (const Line& line : lines_) column.cells.push_back({line.*text});
+      const auto is_there = [](const TextCell& cell) { return !cell.text.empty(); };
+      if (std::ranges::any_of(column.cells, is_there)) columns.push_back(std::move(column));
+    }
+    return columns;
+  }
+
+  TextColumn column_of(std::size_t at, int digits) const {
+    const Subject& subject = columns_.shown[at];
+    const bool is_fact = std::holds_alternative<const Fact*>(subject);
+    TextColumn column{name_of(subject), is_fact && is_text(subject), {}, !is_named(at)};
     for (const Line& line : lines_) {
-      const Value& value = line.values[at];
-      const bool alarms = static_cast<bool>(alarms_of(category, value));
-      column.cells.push_back({short_text(category, value, line.dimensions, digits), alarms});
+      const FactValue& value = line.cells[at];
+      column.cells.push_back(
+          {short_text(subject, value, line.shape, digits), static_cast<bool>(alarms_of(subject, value))});
     }
     return column;
   }
 
-  TextTable wide(const Categories& shown) const {
-    std::vector<TextColumn> columns = {words_column("tensor", &Line::label, std::string::npos),
-                                       words_column("dtype", &Line::dtype, std::string::npos),
-                                       words_column("shape", &Line::shape, std::string::npos)};
-    for (const Category category : shown) columns.push_back(number_column(category, kTableDigits));
-    if (categories_.empty()) {  // --head
-      columns.push_back({"bytes", false, {}});
-      for (const Line& line : lines_) columns.back().cells.push_back({std::to_string(line.bytes)});
-    }
+  TextTable wide(const Places& shown) const {
+    std::vector<TextColumn> columns = first_columns();
+    for (const std::size_t at : shown) columns.push_back(column_of(at, columns_.digits));
     return {std::move(columns)};
   }
 
   // max and min become an interval, the binades become bars, and several counts become one word of warning.
-  TextTable narrow(const Categories& shown, int digits) const {
-    const auto has = [&](Category category) { return std::ranges::count(shown, category) != 0; };
-    const bool has_interval = has(Category::kMax) && has(Category::kMin);
-    std::vector<TextColumn> columns = {words_column("tensor", &Line::label, std::string::npos), warnings(),
-                                       words_column("dtype", &Line::dtype, std::string::npos),
-                                       words_column("shape", &Line::shape, kLeastNameColumns)};
-    if (columns[1].width() == 0) columns.erase(columns.begin() + 1);
-    if (has_interval) columns.push_back(intervals(digits));
-    if (has(Category::kExponents)) columns.push_back(number_column(Category::kExponents, digits));
-    for (const Category category : shown) {
-      const bool is_said = (has_interval && (category == Category::kMax || category == Category::kMin)) ||
-                           category == Category::kExponents || counts_specials(category);
-      if (!is_said) columns.push_back(number_column(category, digits));
+  TextTable narrow(const Places& shown, int digits) const {
+    const auto place_of = [&](Category category) {
+      const auto found = std::ranges::find_if(shown, [&](std::size_t at) {
+        const auto* here = std::get_if<Category>(&columns_.shown[at]);
+        return here != nullptr && *here == category;
+      });
+      return found == shown.end() ? std::optional<std::size_t>() : *found;
+    };
+    const auto max = place_of(Category::kMax), min = place_of(Category::kMin);
+    std::vector<TextColumn> columns = first_columns();
+    if (TextColumn warned = warnings(); warned.width() != 0) columns.insert(columns.begin() + 1, std::move(warned));
+    const auto is_fact = [&](std::size_t at) { return std::holds_alternative<const Fact*>(columns_.shown[at]); };
+    for (const std::size_t at : shown) {
+      if (is_fact(at)) columns.push_back(column_of(at, digits));
+    }
+    if (max && min) columns.push_back(intervals(*max, *min, digits));
+    const auto exponents = place_of(Category::kExponents);
+    if (exponents) columns.push_back(column_of(*exponents, digits));
+    for (const std::size_t at : shown) {
+      if (is_fact(at) || at == exponents || (max && min && (at == max || at == min))) continue;
+      const auto* category = std::get_if<Category>(&columns_.shown[at]);
+      if (category == nullptr || !counts_specials(*category) || is_named(at)) columns.push_back(column_of(at, digits));
     }
     return {std::move(columns), 1};
   }
 
   TextColumn warnings() const {
-    TextColumn column{"", true, {}};
+    TextColumn column{"", true, {}, false};
     for (const Line& line : lines_) {
       Alarms alarms;
-      for (std::size_t i = 0; i < categories_.size(); ++i) {
-        const Alarms here = alarms_of(categories_[i], line.values[i]);
+      for (std::size_t i = 0; i < columns_.shown.size(); ++i) {
+        if (!std::holds_alternative<Category>(columns_.shown[i])) continue;
+        const Alarms here = alarms_of(columns_.shown[i], line.cells[i]);
         alarms = {alarms.nan || here.nan, alarms.inf || here.inf};
       }
       const std::string both = alarms.nan && alarms.inf ? " " : "";
@@ -193,11 +268,10 @@ class Table : public Report {
     return column;
   }
 
-  TextColumn intervals(int digits) const {
-    TextColumn column{"[min,max]", false, {}};
-    const std::size_t max_at = index_of(Category::kMax), min_at = index_of(Category::kMin);
+  TextColumn intervals(std::size_t max_at, std::size_t min_at, int digits) const {
+    TextColumn column{"[min,max]", false, {}, !is_named(max_at) && !is_named(min_at)};
     for (const Line& line : lines_) {
-      const Value &max = line.values[max_at], &min = line.values[min_at];
+      const Value &max = std::get<Value>(line.cells[max_at]), &min = std::get<Value>(line.cells[min_at]);
       const bool exists = !std::holds_alternative<std::monostate>(max);
       column.cells.push_back({exists ? "[" + short_text(min, digits) + ", " + short_text(max, digits) + "]" : "",
                               alarms_of(Category::kMax, max) || alarms_of(Category::kMin, min)});
@@ -205,7 +279,7 @@ class Table : public Report {
     return column;
   }
 
-  const Categories categories_;
+  const TableColumns columns_;
   const bool with_placement_;
   const Look look_;
   std::vector<Line> lines_;
@@ -214,8 +288,8 @@ class Table : public Report {
 
 }  // namespace
 
-std::unique_ptr<Report> make_table(const Categories& categories, bool with_placement, const Look& look) {
-  return std::make_unique<Table>(categories, with_placement, look);
+std::unique_ptr<Report> make_table(TableColumns columns, bool with_placement, const Look& look) {
+  return std::make_unique<Table>(std::move(columns), with_placement, look);
 }
 
 }  // namespace tensorstat::cli

@@ -21,6 +21,12 @@ bool greatest_first(const Value& a, const Value& b) {
 
 }  // namespace
 
+bool comes_before(const TensorRow& a, const TensorRow& b, const Sort& sort) {
+  const TensorRow &first = sort.is_reversed ? b : a, &second = sort.is_reversed ? a : b;
+  if (is_text(sort.subject)) return natural_before(text_of(first, sort.subject), text_of(second, sort.subject));
+  return greatest_first(number_of(first, sort.subject), number_of(second, sort.subject));
+}
+
 Results::Results(const Arguments& arguments, const std::vector<std::string>& files, const Look& look, Console& console,
                  Write write, const Categories& more)
     : arguments_(arguments),
@@ -37,7 +43,7 @@ Results::Results(const Arguments& arguments, const std::vector<std::string>& fil
   if (arguments.where) std::ranges::for_each(arguments.where->needed(), need);
   std::ranges::for_each(more, need);
   if (arguments.sort) {
-    if (const auto* category = std::get_if<Category>(&arguments.sort->subject)) need(*category);
+    std::ranges::for_each(needed_by(arguments.sort->subject), need);
   }
 }
 
@@ -52,15 +58,8 @@ void Results::add(SurveyedTensor&& entry) {
 }
 
 bool Results::comes_before(const Held& a, const Held& b) const {
-  const auto before = [&](const SurveyedTensor& x, const SurveyedTensor& y) {
-    const Subject& subject = arguments_.sort->subject;
-    if (is_text(subject)) return natural_before(text_of(x, subject), text_of(y, subject));
-    return greatest_first(number_of(x, subject), number_of(y, subject));
-  };
-  const SurveyedTensor &first = arguments_.sort->is_reversed ? b.entry : a.entry,
-                       &second = arguments_.sort->is_reversed ? a.entry : b.entry;
-  if (before(first, second)) return true;
-  return !before(second, first) && a.number < b.number;
+  if (cli::comes_before(a.entry, b.entry, *arguments_.sort)) return true;
+  return !cli::comes_before(b.entry, a.entry, *arguments_.sort) && a.number < b.number;
 }
 
 void Results::hold(SurveyedTensor&& entry) {
@@ -81,10 +80,13 @@ void Results::hold(SurveyedTensor&& entry) {
 }
 
 void Results::report(SurveyedTensor&& entry) {
-  // The statistics that are measured but not shown come last: cut them off.
+  // The statistics that are measured but not asked for come last. Tables choose among them; the others show all.
   const std::size_t shown_count = arguments_.request.categories.size();
-  entry.row.statistics.categories.resize(shown_count);
-  entry.row.statistics.values.resize(shown_count);
+  const bool is_table = arguments_.format == Format::kTable || arguments_.format == Format::kMarkdown;
+  if (!is_table) {
+    entry.row.statistics.categories.resize(shown_count);
+    entry.row.statistics.values.resize(shown_count);
+  }
   // rows read from a file have no placement
   entry.placement = entry.placement.first(std::min(shown_count, entry.placement.size()));
   ++reported_;

@@ -16,6 +16,9 @@
 
 namespace tensorstat::cli {
 
+// Whether a row is shown before another one: what --sort says.
+bool comes_before(const TensorRow& a, const TensorRow& b, const Sort& sort);
+
 // For each tensor: applies --where, counts for --fail-on and the summary, sorts by --sort, and reports the first --top.
 class Results {
  public:

@@ -86,17 +86,6 @@ std::size_t TextTable::width() const {
   return all;
 }
 
-bool TextTable::fit(std::size_t most_width, std::size_t least) {
-  const std::size_t all = width(), first = columns.front().width(), others = all - first;
-  if (all <= most_width) return true;
-  if (others + std::min(least, first) > most_width) return false;
-  std::vector<std::string_view> names;
-  for (const TextCell& cell : columns.front().cells) names.emplace_back(cell.text);
-  std::vector<std::string> fitting = elided_apart(names, most_width - others);
-  for (std::size_t i = 0; i < names.size(); ++i) columns.front().cells[i].text = std::move(fitting[i]);
-  return true;
-}
-
 std::string TextTable::text(bool in_color, std::size_t screen_rows) const {
   Writer writer(*this, in_color);
   const std::size_t height = writer.heading_height(), rows = columns.front().cells.size();

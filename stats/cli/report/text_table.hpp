@@ -16,6 +16,7 @@ struct TextColumn {
   std::string heading;   // broken at spaces, so that "negative inf count" takes few columns
   bool is_name = false;  // aligned left; numbers are aligned right
   std::vector<TextCell> cells;
+  bool may_go = true;  // where there is no room
 
   std::size_t width() const;
 };
@@ -25,10 +26,6 @@ struct TextTable {
   std::size_t gap = 2;              // spaces between columns
 
   std::size_t width() const;
-
-  // Shortens the first column with elided() until the table fits `most_width`, but not below `least`. Returns whether
-  // it fits.
-  bool fit(std::size_t most_width, std::size_t least);
 
   // The table's lines. With `screen_rows`, the heading is repeated at the top of every screen.
   std::string text(bool in_color, std::size_t screen_rows = 0) const;

@@ -4,7 +4,6 @@
 #include <wchar.h>
 
 #include <algorithm>
-#include <map>
 #include <vector>
 
 #include "stats/base/utf8.hpp"
@@ -55,80 +54,6 @@ std::string_view last_of(std::string_view text, std::size_t columns) {
   return text.substr(begin);
 }
 
-bool is_inside_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
-
-// The length in bytes of the common prefix of all texts, in whole characters. common_end(): of the common suffix, after
-// the first `before` bytes.
-std::size_t common_beginning(std::span<const std::string_view> texts) {
-  std::string_view common = texts.front();
-  for (const std::string_view text : texts) {
-    std::size_t same = std::ranges::mismatch(common, text).in1 - common.begin();
-    while (same < text.size() && is_inside_character(text[same])) --same;
-    common = common.substr(0, same);
-  }
-  return common.size();
-}
-std::size_t common_end(std::span<const std::string_view> texts, std::size_t before) {
-  std::string_view common = texts.front().substr(before);
-  for (const std::string_view text : texts) {
-    const std::string_view rest = text.substr(before);
-    const auto differ = std::mismatch(common.rbegin(), common.rend(), rest.rbegin(), rest.rend()).first;
-    common = common.substr(common.rend() - differ);
-  }
-  while (!common.empty() && is_inside_character(common.front())) common.remove_prefix(1);
-  return common.size();
-}
-
-// The text, cut so that the bytes [begin, end) stay visible.
-std::string elided_around(std::string_view text, std::size_t begin, std::size_t end, std::size_t columns) {
-  const std::string_view before = text.substr(0, begin), middle = text.substr(begin, end - begin);
-  const std::string_view behind = text.substr(end);
-  const std::size_t seen = width(middle);
-  if (seen + 2 > columns) {  // keep the ends of the visible part, and the end of the text
-    const std::string_view last = last_of(behind, columns / 3);
-    const std::size_t marks = 1 + (last.size() < behind.size());
-    std::string shown = "…" + elided(middle, columns - std::min(columns, width(last) + marks));
-    return shown.append(last.size() < behind.size() ? "…" : "").append(last);
-  }
-  const std::size_t room = columns - seen, wanted = width(behind);
-  const std::size_t room_before = std::min(width(before), std::max(room / 3, room - std::min(room, wanted)));
-  const std::size_t room_behind = room - room_before;
-  std::string shown;
-  if (width(before) <= room_before) {
-    shown = before;
-  } else if (room_before > 0) {
-    shown.append(first_of(before, room_before - 1)).append("…");
-  }
-  shown += middle;
-  if (wanted <= room_behind) return shown += behind;
-  return room_behind == 0 ? shown : shown.append("…").append(last_of(behind, room_behind - 1));
-}
-
-// Groups of different texts that look the same after the cut, as indices.
-std::vector<std::vector<std::size_t>> alike_in(std::span<const std::string_view> texts,
-                                               const std::vector<std::string>& cut) {
-  std::map<std::string_view, std::vector<std::size_t>> by_look;
-  for (std::size_t i = 0; i < cut.size(); ++i) by_look[cut[i]].push_back(i);
-  std::vector<std::vector<std::size_t>> groups;
-  for (auto& each : by_look) {
-    std::vector<std::size_t>& group = each.second;  // no structured binding: clang 14 has none in a lambda
-    if (std::ranges::any_of(group, [&](std::size_t i) { return texts[i] != texts[group.front()]; })) {
-      groups.push_back(std::move(group));
-    }
-  }
-  return groups;
-}
-
-void cut_apart(std::span<const std::string_view> texts, const std::vector<std::size_t>& group, std::size_t columns,
-               std::vector<std::string>& cut) {
-  std::vector<std::string_view> some;
-  for (const std::size_t i : group) some.push_back(texts[i]);
-  const std::size_t before = common_beginning(some), behind = common_end(some, before);
-  for (const std::size_t i : group) {
-    if (width(texts[i]) > columns) cut[i] = elided_around(texts[i], before, texts[i].size() - behind, columns);
-  }
-}
-
 }  // namespace
 
 std::size_t width(std::string_view text) {
@@ -143,19 +68,6 @@ std::string elided(std::string_view text, std::size_t columns) {
   if (columns == 0) return "";
   const std::string_view head = first_of(text, (columns - 1) / 3);
   return std::string(head).append("…").append(last_of(text.substr(head.size()), columns - 1 - width(head)));
-}
-
-std::vector<std::string> elided_apart(std::span<const std::string_view> texts, std::size_t columns) {
-  std::vector<std::string> cut;
-  for (const std::string_view text : texts) cut.push_back(elided(text, columns));
-  std::vector<std::vector<std::size_t>> groups = alike_in(texts, cut);
-  for (const std::vector<std::size_t>& group : groups) cut_apart(texts, group, columns, cut);
-  // A text of one group may now look like one of another group.
-  groups = alike_in(texts, cut);
-  std::vector<std::size_t> all;
-  for (const std::vector<std::size_t>& group : groups) all.insert(all.end(), group.begin(), group.end());
-  if (!all.empty()) cut_apart(texts, all, columns, cut);
-  return cut;
 }
 
 }  // namespace tensorstat::cli

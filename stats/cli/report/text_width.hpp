@@ -2,10 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace tensorstat::cli {
 
@@ -16,9 +14,5 @@ std::size_t width(std::string_view text);
 // If the text is wider than `columns`: its beginning, an ellipsis and its end. The end gets two thirds of the columns,
 // because names of tensors differ there.
 std::string elided(std::string_view text, std::size_t columns);
-
-// elided() for each text. If two different texts would look the same, the part in which they differ is kept, and more
-// of the common parts before and after it is cut.
-std::vector<std::string> elided_apart(std::span<const std::string_view> texts, std::size_t columns);
 
 }  // namespace tensorstat::cli

@@ -59,7 +59,7 @@ Categories asked_of(const Arguments& arguments) {
   Categories asked = Findings(arguments.fail_on).needed(false, false);
   if (arguments.where) add_once(asked, arguments.where->needed(false));
   if (arguments.sort) {
-    if (const auto* category = std::get_if<Category>(&arguments.sort->subject)) add_once(asked, {*category});
+    if (!is_word(arguments.sort->subject)) add_once(asked, needed_by(arguments.sort->subject));
   }
   return asked;
 }

@@ -14,11 +14,11 @@ constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 }  // namespace
 
-Result<NextPiece> pieces_of(const std::string& path) {
+Result<NextPiece> pieces_of(const std::string& path, std::uint64_t from) {
   auto file = RandomFile::open(path);
   if (!file) return file.error();
   const auto held = std::make_shared<const RandomFile>(*std::move(file));
-  return NextPiece([held, offset = std::uint64_t{0}](std::string& piece) mutable -> Result<bool> {
+  return NextPiece([held, offset = std::min(from, held->size_bytes())](std::string& piece) mutable -> Result<bool> {
     // Doubles the piece, so that a long row costs time proportional to its length.
     const std::size_t before = piece.size();
     const std::size_t more = std::min<std::uint64_t>(std::max(kPieceBytes, before), held->size_bytes() - offset);

@@ -3,16 +3,17 @@
 #include <span>
 
 #include "stats/base/printable.hpp"
-#include "stats/files/ascend/long_name.hpp"
 #include "stats/files/io/random_file.hpp"
 #include "stats/files/io/text_pieces.hpp"
 #include "stats/rows/csv/csv_fields.hpp"
 #include "stats/rows/csv/csv_heading.hpp"
 #include "stats/rows/csv/csv_value.hpp"
+#include "stats/rows/csv/growing_rows.hpp"
 #include "stats/rows/csv/short_row.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
 #include "stats/rows/dump_json/dump_json.hpp"
 #include "stats/rows/names/run_name.hpp"
+#include "stats/rows/store_door.hpp"
 
 namespace tensorstat {
 namespace {
@@ -30,19 +31,22 @@ struct Fault {
 
 class CsvReader {
  public:
-  // `whose`: what the name of the file says, where the rows do not.
-  CsvReader(std::string where, std::string_view text, NextPiece next_piece, Identity whose, const EachRow& each)
+  // `whose`: what the name of the file says, where the rows do not. `growing`: an unfinished last line is no fault.
+  CsvReader(std::string where, std::string_view text, NextPiece next_piece, Identity whose, const EachRow& each,
+            GrowingRows* growing = nullptr)
       : where_(std::move(where)),
         text_(text),
         next_piece_(std::move(next_piece)),
         whose_(std::move(whose)),
-        each_(each) {}
+        each_(each),
+        growing_(growing) {}
 
   // What was read so far.
   const RowsRead& read() const { return read_; }
 
   Result<RowsRead> run() {
     if (Status begun = read_heading(); !begun) return begun.error();
+    if (is_unfinished_) return read_;
     Row row;  // one for all, so that what the caller leaves of it is not allocated again
     while (true) {
       if (text_.empty()) {
@@ -52,7 +56,9 @@ class CsvReader {
       }
       clear(row);
       if (Status cut = read_row(row); !cut) return cut.error();
+      if (is_unfinished_) return read_;
       ++read_.row_count;
+      if (growing_) growing_->offset += cut_.bytes, growing_->dialect = read_.dialect;
       if (Status taken = each_(std::move(row)); !taken) return taken.error();
     }
   }
@@ -98,12 +104,19 @@ class CsvReader {
     if (!fault.what.empty() && text_.find('\n') == text_.npos && text_.find('\r') != text_.npos) {
       return failure("its lines end in CR alone; end them in LF");
     }
+    is_unfinished_ = growing_ && fault.wants_more_text;
+    if (is_unfinished_) return {};
     if (!fault.what.empty()) return failure(fault.what);
     constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // Excel's "CSV UTF-8"
     if (cut_.views.front().starts_with(kByteOrderMark)) cut_.views.front().remove_prefix(kByteOrderMark.size());
     auto candidates = candidates_of(cut_.views);
     if (!candidates) return failure(candidates.error().message);
     candidates_ = *std::move(candidates);
+    if (growing_ && growing_->dialect)
+      std::erase_if(candidates_, [&](const Candidate& each) { return each.id != *growing_->dialect; });
+    if (candidates_.empty()) return failure("the heading is of another dialect than before");
+    if (growing_ && growing_->offset == 0)
+      growing_->heading = text_.substr(0, cut_.bytes), growing_->offset = cut_.bytes;
     announce(candidates_.front());
     consume();
     return {};
@@ -128,6 +141,7 @@ class CsvReader {
       if (!fault.wants_more_text) return failure(fault.what);
       const auto more = refill();
       if (!more) return more.error();
+      if (!*more && growing_) return is_unfinished_ = true, Status();
       if (!*more) return failure(fault.what);
     }
   }
@@ -277,6 +291,8 @@ class CsvReader {
   const NextPiece next_piece_;
   const Identity whose_;
   const EachRow& each_;
+  GrowingRows* const growing_;
+  bool is_unfinished_ = false;  // the last line of what grows
   RowsRead read_;
   std::vector<Candidate> candidates_;
   const Candidate* known_ = nullptr;
@@ -285,21 +301,6 @@ class CsvReader {
   Held element_ = Held::kReal;  // elements are held so
   std::uint64_t line_ = 1;
 };
-
-}  // namespace
-
-namespace {
-
-// The run that a file's name tells of; of another name, the file as the operator.
-Identity run_or_file(std::string_view path) {
-  std::string name(path.substr(path.rfind('/') + 1));  // npos + 1 is 0
-  if (is_number(name, kLeastDigits)) name = LongNames([](const Error&) {}).name_of(path);
-  if (auto run = identity_of_run(name)) return *std::move(run);
-  Identity file;
-  file.op_name = std::move(name);
-  if (file.op_name.ends_with(".csv")) file.op_name.resize(file.op_name.size() - 4);
-  return file;
-}
 
 }  // namespace
 
@@ -335,6 +336,7 @@ Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each)
 }
 
 Result<RowsRead> read_calls_of_file(const std::string& path, const EachRow& each, const CallListener& listener) try {
+  if (const auto stored = stored_path(path)) return store_door()->read(*stored, each);
   const auto beginning = beginning_of(path);
   if (!beginning) return beginning.error();
   auto next_piece = pieces_of(path);
@@ -349,7 +351,25 @@ Result<RowsRead> read_calls_of_file(const std::string& path, const EachRow& each
   return out_of_memory();
 }
 
+Result<RowsRead> read_growing_rows(const std::string& path, GrowingRows& so_far, const EachRow& each) try {
+  auto next_piece = pieces_of(path, so_far.offset);
+  if (!next_piece) return next_piece.error();
+  if (so_far.offset != 0) {
+    next_piece = NextPiece([heading = so_far.heading, next = *std::move(next_piece)](std::string& piece) mutable {
+      if (heading.empty()) return next(piece);
+      piece += std::exchange(heading, {});
+      return Result<bool>(true);
+    });
+  }
+  // Lines are counted from there on; the heading is the first.
+  const std::string where = so_far.offset == 0 ? "" : ", behind byte " + std::to_string(so_far.offset);
+  return CsvReader(printable(path) + where, {}, *std::move(next_piece), run_or_file(path), each, &so_far).run();
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
 Result<RowsRead> read_columns(const std::string& path) try {
+  if (const auto stored = stored_path(path)) return store_door()->columns(*stored);
   const auto beginning = beginning_of(path);
   if (!beginning) return beginning.error();
   auto next_piece = pieces_of(path);

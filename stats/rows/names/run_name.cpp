@@ -1,5 +1,6 @@
 #include "stats/rows/names/run_name.hpp"
 
+#include "stats/files/ascend/long_name.hpp"
 #include "stats/files/ascend/operator_run_name.hpp"
 #include "stats/rows/dialect.hpp"
 #include "stats/rows/names/op_name.hpp"
@@ -50,6 +51,16 @@ std::optional<Identity> identity_of_run(std::string_view path) {
   identity.stream_id = named->stream_id;
   identity.timestamp_us = named->timestamp_us;
   return identity;
+}
+
+Identity run_or_file(std::string_view path) {
+  std::string name(path.substr(path.rfind('/') + 1));  // npos + 1 is 0
+  if (is_number(name, kLeastDigits)) name = LongNames([](const Error&) {}).name_of(path);
+  if (auto run = identity_of_run(name)) return *std::move(run);
+  Identity file;
+  file.op_name = std::move(name);
+  if (file.op_name.ends_with(".csv")) file.op_name.resize(file.op_name.size() - 4);
+  return file;
 }
 
 }  // namespace tensorstat

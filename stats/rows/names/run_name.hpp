@@ -21,4 +21,7 @@ bool can_name_run(const Identity& identity);
 // Parses such a name with OperatorRunName; nullopt for any other name. Folders before it are ignored.
 std::optional<Identity> identity_of_run(std::string_view path);
 
+// The run that a file's name tells of; of another name, the file as the operator.
+Identity run_or_file(std::string_view path);
+
 }  // namespace tensorstat

@@ -1,0 +1,16 @@
+// The names nearest to a mistyped one.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tensorstat {
+
+// The three names with the fewest letters to change, insert, leave out or exchange; of equal ones the first in `names`.
+// A name that holds the typed text, or that it holds, comes before others. Letters of both cases, and - _ and space,
+// are alike.
+std::vector<std::string> nearest_names(std::string_view typed, std::span<const std::string> names);
+
+}  // namespace tensorstat

@@ -1,0 +1,267 @@
+#include "stats/findings/history.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+
+#include "stats/compare/fault_roles.hpp"
+
+namespace tensorstat {
+namespace {
+
+std::optional<double> number_in(const StatisticsView& statistics, Category category) {
+  const Value* value = statistics.find(category);
+  if (value == nullptr) return std::nullopt;
+  if (const auto* real = std::get_if<double>(value)) return *real;
+  if (const auto* whole = std::get_if<std::uint64_t>(value)) return static_cast<double>(*whole);
+  if (const auto* whole = std::get_if<std::int64_t>(value)) return static_cast<double>(*whole);
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> count_in(const StatisticsView& statistics, Category category) {
+  const Value* value = statistics.find(category);
+  if (value == nullptr) return std::nullopt;
+  if (const auto* whole = std::get_if<std::uint64_t>(value)) return *whole;
+  return std::nullopt;
+}
+
+// Six digits do not tell a small change of a parameter: only a digest or a longer number does.
+bool tells_bits(const StatisticsView& statistics) {
+  for (const Value& value : statistics.values) {
+    if (std::holds_alternative<Digest>(value)) return true;
+    const auto* real = std::get_if<double>(&value);
+    if (real == nullptr || !std::isfinite(*real)) continue;
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", *real);
+    if (std::strtod(text, nullptr) != *real) return true;
+  }
+  return false;
+}
+
+std::size_t mixed(std::initializer_list<std::uint64_t> words) {
+  std::uint64_t hash = 0;
+  for (const std::uint64_t word : words) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+  }
+  return static_cast<std::size_t>(hash);
+}
+
+std::uint64_t key_of(std::uint32_t tensor, std::uint32_t rank) { return std::uint64_t{tensor} << 32 | rank; }
+
+template <typename Item, typename Ids>
+std::uint32_t id_of(const Item& item, std::vector<Item>& items, Ids& ids) {
+  const auto [at, is_new] = ids.try_emplace(item, static_cast<std::uint32_t>(items.size()));
+  if (is_new) items.push_back(item);
+  return at->second;
+}
+
+// Half more each time, instead of twice: the history of a large run is most of the memory there is.
+template <typename Item>
+void append(std::vector<Item>& list, const Item& item) {
+  if (list.size() == list.capacity()) list.reserve(list.size() + list.size() / 4 + 4);
+  list.push_back(item);
+}
+
+template <typename Item>
+void reorder(std::vector<Item>& items, const std::vector<std::uint32_t>& order) {
+  std::vector<Item> sorted;
+  sorted.reserve(items.size());
+  for (const std::uint32_t from : order) sorted.push_back(items[from]);
+  items = std::move(sorted);
+}
+
+}  // namespace
+
+template <>
+std::size_t History::HashOf<HistoryTensor>::operator()(const HistoryTensor& key) const {
+  return mixed({std::uint64_t{key.op_type} << 32 | key.op_name, std::uint64_t{key.slot} << 32 | key.call,
+                static_cast<std::uint64_t>(key.execution) << 2 | std::uint64_t{key.is_input} << 1 |
+                    std::uint64_t{key.is_parameter_of_call}});
+}
+
+template <>
+std::size_t History::HashOf<HistoryPlace>::operator()(const HistoryPlace& key) const {
+  return mixed({std::uint64_t{key.rank} << 32 | key.graph, key.iteration});
+}
+
+template <>
+std::size_t History::HashOf<HistoryKind>::operator()(const HistoryKind& key) const {
+  return mixed({std::uint64_t{key.dtype} << 32 | key.shape, key.measured, key.count, key.nan, key.positive_inf,
+                key.negative_inf});
+}
+
+HistorySeries& History::series_of(HistoryTensor tensor, std::uint32_t rank, std::uint32_t place) {
+  std::uint32_t id = id_of(tensor, tensors_, tensor_ids_);
+  Repeated& repeated = repeated_[key_of(id, rank)];
+  if (repeated.place != place) repeated = {place, 0};
+  tensor.call = repeated.calls++;
+  if (tensor.call != 0) id = id_of(tensor, tensors_, tensor_ids_);
+  const auto [at, is_new] = series_ids_.try_emplace(key_of(id, rank), static_cast<std::uint32_t>(series_.size()));
+  if (is_new) series_.push_back({.tensor = id, .rank = rank, .cells = {}, .fingerprints = {}});
+  return series_[at->second];
+}
+
+void History::add(const Entry& entry) {
+  const std::uint32_t place = id_of(entry.place, places_, place_ids_);
+  HistorySeries& series = series_of({.op_type = texts_.id(entry.op_type),
+                                     .op_name = texts_.id(entry.op_name),
+                                     .slot = entry.slot,
+                                     .is_input = entry.is_input,
+                                     .is_parameter_of_call = entry.is_parameter_of_call,
+                                     .execution = entry.execution},
+                                    entry.place.rank, place);
+  HistoryCell cell{.place = place};
+  HistoryKind kind{.dtype = texts_.id(entry.dtype), .shape = texts_.id(entry.shape)};
+  const auto take = [&](Category category, HistoryBit bit, double& to) {
+    const auto number = number_in(entry.statistics, category);
+    if (!number) return;
+    to = *number;
+    kind.measured |= bit;
+  };
+  take(Category::kMax, kHasMax, cell.max);
+  take(Category::kMin, kHasMin, cell.min);
+  take(Category::kL2norm, kHasL2norm, cell.l2norm);
+  take(Category::kAvg, kHasAvg, cell.avg);
+  if (kind.has(kHasMax | kHasMin)) {
+    kind.measured |= kHasAbsmax;
+  } else if (!kind.has(kHasMax) && !kind.has(kHasMin)) {
+    take(Category::kAbsmax, kHasAbsmax, cell.max);  // whose bit is clear: absmax() knows
+  }
+  if (const auto count = entry.count) {
+    kind.count = *count;
+    kind.measured |= kHasCount;
+  }
+  if (const auto nan = count_in(entry.statistics, Category::kNanCount)) {
+    kind.nan = *nan;
+    kind.measured |= kHasNanCount;
+  }
+  const auto positive = count_in(entry.statistics, Category::kPositiveInfCount);
+  const auto negative = count_in(entry.statistics, Category::kNegativeInfCount);
+  if (positive && negative) {
+    kind.positive_inf = *positive;
+    kind.negative_inf = *negative;
+    kind.measured |= kHasInfCounts;
+  }
+  if (const auto zero = count_in(entry.statistics, Category::kZeroCount)) {
+    cell.zero_count = *zero;
+    kind.measured |= kHasZeroCount;
+  }
+  cell.kind = id_of(kind, kinds_, kind_ids_);
+  append(series.cells, cell);
+  if (entry.op_type == "Parameter") {
+    std::uint64_t fingerprint = 0;
+    if (tells_bits(entry.statistics)) fingerprint = std::max<std::uint64_t>(content_of(entry.statistics), 1);
+    append(series.fingerprints, fingerprint);
+  }
+  ++row_count_;
+}
+
+void History::finish() {
+  std::vector<std::uint32_t> order(places_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  const auto rank_of_place = [&](std::uint32_t at) {
+    const HistoryPlace& place = places_[at];
+    return std::tuple(place.iteration, place.graph, place.rank);
+  };
+  if (!std::ranges::is_sorted(order, {}, rank_of_place)) {
+    std::ranges::stable_sort(order, {}, rank_of_place);
+    std::vector<std::uint32_t> now(order.size());
+    for (std::uint32_t to = 0; to < order.size(); ++to) now[order[to]] = to;
+    reorder(places_, order);
+    for (std::uint32_t at = 0; at < places_.size(); ++at) place_ids_[places_[at]] = at;
+    for (HistorySeries& series : series_) {
+      for (HistoryCell& cell : series.cells) cell.place = now[cell.place];
+    }
+    for (auto& [key, repeated] : repeated_) repeated.place = now[repeated.place];
+  }
+  for (HistorySeries& series : series_) {
+    if (!std::ranges::is_sorted(series.cells, {}, &HistoryCell::place)) {
+      std::vector<std::uint32_t> by_place(series.cells.size());
+      std::iota(by_place.begin(), by_place.end(), 0u);
+      std::ranges::stable_sort(by_place, {}, [&](std::uint32_t at) { return series.cells[at].place; });
+      reorder(series.cells, by_place);
+      if (!series.fingerprints.empty()) reorder(series.fingerprints, by_place);
+    }
+    series.cells.shrink_to_fit();
+  }
+  ranks_.clear();
+  iterations_.clear();
+  for (const HistoryPlace& place : places_) {
+    ranks_.push_back(place.rank);
+    iterations_.push_back(place.iteration);
+  }
+  for (auto* numbers : {&ranks_}) {
+    std::ranges::sort(*numbers);
+    numbers->erase(std::unique(numbers->begin(), numbers->end()), numbers->end());
+  }
+  iterations_.erase(std::unique(iterations_.begin(), iterations_.end()), iterations_.end());
+}
+
+const HistorySeries* History::series(std::uint32_t tensor, std::uint32_t rank) const {
+  const auto at = series_ids_.find(key_of(tensor, rank));
+  return at == series_ids_.end() ? nullptr : &series_[at->second];
+}
+
+std::size_t History::bytes() const {
+  std::size_t bytes = 0;
+  for (const HistorySeries& series : series_) {
+    bytes += series.cells.capacity() * sizeof(HistoryCell) + series.fingerprints.capacity() * sizeof(std::uint64_t);
+  }
+  return bytes;
+}
+
+double History::absmax(const HistoryCell& cell) const {
+  const HistoryKind& kind = kinds_[cell.kind];
+  if (!kind.has(kHasAbsmax)) return NAN;
+  if (!kind.has(kHasMax)) return cell.max;
+  if (std::isnan(cell.max) || std::isnan(cell.min)) return NAN;
+  return std::max(std::fabs(cell.max), std::fabs(cell.min));
+}
+
+bool History::has_nan(const HistoryCell& cell) const {
+  const HistoryKind& kind = kinds_[cell.kind];
+  if (kind.has(kHasNanCount)) return kind.nan != 0;
+  if (kind.has(kHasAbsmax)) return std::isnan(cell.max) || std::isnan(cell.min);
+  return std::isnan(cell.l2norm) || std::isnan(cell.avg);
+}
+
+bool History::has_inf(const HistoryCell& cell) const {
+  const HistoryKind& kind = kinds_[cell.kind];
+  if (kind.has(kHasInfCounts)) return kind.positive_inf != 0 || kind.negative_inf != 0;
+  return std::isinf(cell.max) || std::isinf(cell.min);
+}
+
+double History::size(const HistoryCell& cell) const {
+  return kinds_[cell.kind].has(kHasL2norm) ? cell.l2norm : absmax(cell);
+}
+
+History history_of(const Record& record) {
+  History history;
+  for (const Seen& row : record.rows()) {
+    history.add({.op_type = record.texts()[row.op_type],
+                 .op_name = record.texts()[row.name],
+                 .dtype = record.texts()[row.dtype],
+                 .shape = record.texts()[row.shape],
+                 .is_input = row.is_input,
+                 .is_parameter_of_call = row.is_parameter,
+                 .slot = row.slot,
+                 .execution = row.execution,
+                 .place = {.rank = row.rank, .graph = row.graph, .iteration = row.iteration},
+                 .count = row.element_count,
+                 .statistics = record.statistics(row)});
+  }
+  history.finish();
+  return history;
+}
+
+Result<ReadHistory> read_history(const std::string& path, const MeterOptions& meter, const ReadListener& listener) {
+  auto read = read_recorded(path, meter, listener, {.is_alone = true});
+  if (!read) return read.error();
+  ReadHistory both{{}, *std::move(read)};
+  both.history = history_of(both.recorded.record);
+  return both;
+}
+
+}  // namespace tensorstat

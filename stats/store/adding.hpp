@@ -1,0 +1,101 @@
+// Adds rows to a store in batches: sorted, and in one transaction with how far their files have been read.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tensorstat/rows.hpp>
+#include <unordered_map>
+#include <vector>
+
+#include "stats/rows/csv/growing_rows.hpp"
+#include "stats/rows/names/dump_place.hpp"
+#include "stats/store/database.hpp"
+#include "stats/store/row_cells.hpp"
+
+namespace tensorstat {
+
+// What a store knows of a file.
+struct SourceState {
+  std::uint64_t source = 0;  // 0: it is not in the store
+  std::uint64_t device = 0, inode = 0, modified_ns = 0;
+  std::uint64_t head_bytes = 0, head_crc32 = 0;  // of its beginning
+  std::uint64_t row_count = 0;
+  GrowingRows read;  // how far; of a dump.json only the offset, which is its size
+  std::string statistics, columns, framework;
+};
+
+class Adding {
+ public:
+  Adding(Database& database, std::uint64_t run) : database_(database), run_(run) {}
+
+  // Begins to take rows of a file. `before`: its state in the store; `is_replaced`: its rows there are removed.
+  void begin(const std::string& path, const std::string& folder, const SourceState& before, bool is_replaced);
+  void add(const Row& row, const DumpPlace& place);
+  // Ends it: what is to be in the store with its rows.
+  void end(const SourceState& after);
+
+  bool is_full() const { return rows_.size() >= kMostRows; }
+  bool is_empty() const { return files_.empty(); }
+
+  // Writes what was taken. Files that another process brought forward meanwhile are left out; `left` says whether there
+  // were any. They can be read again.
+  Status flush(std::uint64_t& rows, bool& left);
+
+ private:
+  static constexpr std::size_t kMostRows = 500'000;
+
+  struct File {
+    std::string path, folder;
+    SourceState before, after;
+    bool is_replaced = false, is_left = false;
+    std::uint64_t rows = 0, least_tensor = 0, most_tensor = 0;
+  };
+  struct Kind {
+    Categories categories;
+    std::vector<bool> is_again;   // whether the value goes to `exact`: the statistic comes twice, or there are too many
+    std::vector<int> parameters;  // of the insert, for each category; 0: there is no column
+    Held element = Held::kReal;
+  };
+  struct Pending {
+    std::uint32_t file, tensor, place, kind, extra;
+    std::uint64_t line, task_id, stream_id, time_us, nan;
+    std::size_t first_cell;
+  };
+  // Texts that were seen, and their numbers here and in the store (0: not known yet).
+  struct Interned {
+    std::unordered_map<std::string, std::uint32_t> numbers;
+    std::vector<const std::string*> texts;
+    std::vector<std::uint64_t> ids;
+    std::uint32_t last = 0;  // that was asked for: rows repeat what those before them say
+    std::uint32_t of(const std::string& text);
+  };
+
+  Status write(std::uint64_t& rows, bool& left);
+  Status settle_file(File& file);
+  Status remove_rows(const File& file);
+  Status resolve();
+  Status resolve(Interned& interned, const std::string& find, const std::string& make,
+                 const std::function<void(Statement&, std::size_t)>& bind);
+  Status insert_rows(std::uint64_t& rows);
+  Status save_files();
+
+  Database& database_;
+  const std::uint64_t run_;
+  std::vector<File> files_;
+  std::vector<Pending> rows_;
+  std::vector<StoredCell> cells_;
+  std::vector<std::string> texts_;
+  std::vector<std::tuple<std::size_t, std::uint32_t, Value>> exact_;  // row, index among its statistics, value
+  Interned tensors_, places_, kinds_, extras_;
+  std::vector<Identity> tensor_facts_;
+  std::vector<DumpPlace> place_facts_;
+  std::vector<Row> kind_facts_;
+  std::vector<Kind> kind_layouts_;
+  std::string key_;
+};
+
+}  // namespace tensorstat

@@ -1,0 +1,71 @@
+"""What takes a dump's folder takes a store, and says the same of it."""
+import json
+import os
+import unittest
+
+from stores import HEADING, StoreTest, row, run
+
+
+class Verbs(StoreTest):
+    def setUp(self):
+        super().setUp()
+        for name, bad in (("good", None), ("bad", 7)):
+            for step in range(3):
+                rows = [f'{op},layer/{i},0,0,{1000 * step + 2 * i + (io == "output")},{io},0,8,float32,"(2)",'
+                        f'{"nan" if bad == i and step == 2 and io == "output" else i},1,'
+                        f'{int(bad == i and step == 2 and io == "output")},{step}\n'
+                        for i in range(10) for op in ("Add",) for io in ("input", "output")]
+                self.write(f"{name}/step{step}/rank0/statistic.csv", HEADING + "".join(rows))
+            self.add("runs.db", name)
+
+    def answer(self, *arguments):
+        ran = run(*arguments, "--format", "json")
+        self.assertIn(ran.returncode, (0, 1), ran.stderr)
+        return ran.returncode, json.loads(ran.stdout)
+
+    def test_origin(self):
+        for name in ("good", "bad"):
+            self.assertEqual(self.answer("origin", "runs.db", "--run", name), self.answer("origin", name))
+        self.assertEqual(self.answer("origin", "bad")[0], 1)
+
+    def test_diff(self):
+        self.assertEqual(self.answer("diff", "runs.db", "--runs", "good,bad"), self.answer("diff", "good", "bad"))
+        self.assertEqual(self.answer("diff", "runs.db//good", "good")[0], 0)
+        self.assertEqual(run("diff", "runs.db").returncode, 2)
+        self.assertEqual(run("diff", "good", "--runs", "a,b").returncode, 2)
+        self.assertEqual(run("origin", "good", "--run", "a").returncode, 2)
+
+    def test_folders_that_are_called_as_subcommands(self):
+        os.rename("good", "dump")
+        os.rename("bad", "diff")
+        self.add("more.db", "dump", "diff")
+        self.assertEqual(run("diff", "dump", "diff").returncode, 1)
+
+    def test_table(self):
+        of_store, of_folder = run("runs.db//bad", "--format", "csv"), run("bad", "--format", "csv")
+        self.assertEqual((of_store.returncode, of_store.stdout), (of_folder.returncode, of_folder.stdout))
+        found = run("store", "rows", "runs.db", "--where", "nan-count > 0", "--format", "ndjson")
+        self.assertEqual([json.loads(line)["op_name"] for line in found.stdout.splitlines()], ["layer/7"])
+
+    def test_runs_and_questions(self):
+        self.assertEqual(run("store", "runs", "runs.db").stdout.split()[5:], ["good", "3", "60", "1", "0..2", "bad", "3",
+                                                                              "60", "1", "0..2"])
+        names = [line.split(":")[0] for line in run("store", "ask", "--list").stdout.splitlines() if line[0] != " "]
+        for name in names:
+            ran = run("store", "ask", "runs.db", name)
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""), name)
+        self.assertIn("layer/7", run("store", "ask", "runs.db", "faults").stdout)
+        self.assertEqual(run("store", "ask", "runs.db", "nothing").returncode, 2)
+
+    def test_refusals(self):
+        self.assertEqual(run("runs.db", "--format", "csv", "-o", "runs.db").returncode, 2)
+        self.assertEqual(run("store", "rows", "runs.db", "-o", "runs.db").returncode, 2)
+        ran = run("origin", "runs.db", "--run", "absent")
+        self.assertEqual(ran.returncode, 3)
+        self.assertIn("good, bad", ran.stderr)
+        self.assertEqual(run("store", "add", "runs.db", "absent").returncode, 3)
+        self.assertEqual(run("store", "add", "runs.db", "good", "--run", "a/b").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
