@@ -81,12 +81,11 @@ function summarize() {
   run.found = new Uint32Array(n);
   run.present = new Uint8Array(run.ranks.length * n);
   for (const finding of run.findings) { const at = at_iteration(finding.first_iteration); if (at >= 0) ++run.found[at]; }
-  const keys = view.keys;
   run.tensors.forEach((tensor, index) => {
     tensor.first = -1;
     tensor.change = 0;
     for (let at = 0; at < n; ++at) {
-      const key = keys[index * n + at];
+      const key = view.keys[index * n + at];
       if (key >= KEY_MINUS) { ++run.faulty[at]; if (tensor.first < 0) tensor.first = at; }
       else if (key >= KEY_VALUE) { const change = (key - KEY_VALUE >> 1) / 256; if (change > tensor.change) tensor.change = change; }
     }

@@ -24,8 +24,7 @@ const name_of = (text, most = 160) => element('span', {class: 'name', title: sho
 const many = (count, one, more = one + 's') => count.toLocaleString('en') + ' ' + (count === 1 ? one : more);
 const css = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
-const SEVERE = {error: 'fault', fault: 'fault', critical: 'fault', high: 'fault', warning: 'warning', medium: 'warning'};
-const grade = finding => SEVERE[finding.severity] || 'note';
+const grade = finding => ({error: 'fault', warning: 'warning'})[finding.severity] || 'note';
 
 function show_verdict() {
   const first = run.findings[0], worst = !first ? 'clean' : grade(first);
