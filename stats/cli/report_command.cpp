@@ -58,12 +58,13 @@ int run_report(const ReportArguments& arguments, Console& console) {
   const Answer answer = answer_of(read->record, read->hints, {});
   int exit = answer.verdict.kind == FaultKind::kNone ? kDone : kFound;
   if (!read->is_whole) exit = kNotRead;
+  const auto contents = page_contents(read->record, words_of_answer(answer, read->record, arguments.path));
+  if (!contents) return console.say(arguments.path + ": " + contents.error().message), kUsage;
   std::string page;
-  const Status written = write_page(page_contents(read->record, words_of_answer(answer, read->record, arguments.path)),
-                                    [&](std::string_view piece) {
-                                      page += piece;
-                                      return Status();
-                                    });
+  const Status written = write_page(*contents, [&](std::string_view piece) {
+    page += piece;
+    return Status();
+  });
   if (!written) return console.say(written.error().message), kNotWritten;
   return write_out(arguments.output, page, exit, console);
 }

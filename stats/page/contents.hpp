@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tensorstat/status.hpp>
 #include <vector>
 
 #include "stats/compare/record.hpp"
@@ -62,6 +63,7 @@ struct PageContents {
   }
 };
 
-PageContents page_contents(const Record& record, PageWords words);
+// An error: there are more cells than a page can hold.
+Result<PageContents> page_contents(const Record& record, PageWords words);
 
 }  // namespace tensorstat

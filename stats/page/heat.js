@@ -188,8 +188,8 @@ function paint_cursor(context, columns, rows) {
   const row = view.rows.indexOf(view.tensor) - view.top, column = view.at - view.from;
   if (view.tensor >= 0 && row >= 0 && row < rows && column >= 0 && column < columns) {
     const w = shape.width / columns, h = shape.height / rows;
-    const size = Math.max(9, w + 4), tall = Math.max(9, h + 2);
-    context.strokeRect(shape.left + (column + .5) * w - size / 2, (row + .5) * h - tall / 2, size, tall);
+    const wide = Math.max(9, w + 4), tall = Math.max(9, h + 2);
+    context.strokeRect(shape.left + (column + .5) * w - wide / 2, (row + .5) * h - tall / 2, wide, tall);
   }
   if (view.drag) {
     const [x, y] = [Math.min(view.drag.x, view.drag.to_x), Math.min(view.drag.y, view.drag.to_y)];
