@@ -57,7 +57,7 @@ std::uint32_t id_of(const Item& item, std::vector<Item>& items, Ids& ids) {
   return at->second;
 }
 
-// Half more each time, instead of twice: the history of a large run is most of the memory there is.
+// A quarter more each time, instead of twice: the history of a large run is most of the memory there is.
 template <typename Item>
 void append(std::vector<Item>& list, const Item& item) {
   if (list.size() == list.capacity()) list.reserve(list.size() + list.size() / 4 + 4);
@@ -192,10 +192,8 @@ void History::finish() {
     ranks_.push_back(place.rank);
     iterations_.push_back(place.iteration);
   }
-  for (auto* numbers : {&ranks_}) {
-    std::ranges::sort(*numbers);
-    numbers->erase(std::unique(numbers->begin(), numbers->end()), numbers->end());
-  }
+  std::ranges::sort(ranks_);
+  ranks_.erase(std::unique(ranks_.begin(), ranks_.end()), ranks_.end());
   iterations_.erase(std::unique(iterations_.begin(), iterations_.end()), iterations_.end());
 }
 

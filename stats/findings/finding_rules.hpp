@@ -1,0 +1,63 @@
+// The list of rules by which a run is judged. stats/doc/report.md says why each limit is what it is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tensorstat {
+
+enum class FindingSeverity : std::uint8_t { kError, kWarning, kNotice };
+std::string_view name(FindingSeverity severity);  // "error"
+
+// In the order in which findings of one iteration are listed.
+enum class FindingRule : std::uint8_t { kNan, kInf, kOverflow, kJump, kDrift, kDead, kFrozen, kRanks, kStopped };
+
+struct FindingRuleFacts {
+  FindingRule rule;
+  std::string_view name;
+  FindingSeverity severity;
+  double limit;  // the default; 0: the rule has none
+  std::string_view definition;
+  std::string_view next;   // what to look at
+  std::string_view needs;  // what must be measured for it
+};
+
+// "size" is rms, the root of the mean of squares, or the greatest magnitude where there is no l2norm. Only finite
+// values are looked at, and only before the first NaN or Inf: what follows from that is no finding of its own.
+inline constexpr FindingRuleFacts kFindingRules[] = {
+    {FindingRule::kNan, "nan", FindingSeverity::kError, 0, "NaN that did not end; by the rules of `tensorstat origin`",
+     "tensorstat origin DUMP --all", "nan count, or max and min"},
+    {FindingRule::kInf, "inf", FindingSeverity::kError, 0, "Inf that did not end; by the rules of `tensorstat origin`",
+     "tensorstat origin DUMP --all", "inf counts, or max and min"},
+    {FindingRule::kOverflow, "overflow", FindingSeverity::kWarning, 0.5,
+     "a value of the forward pass is above this share of the greatest finite value of its dtype (float16, bfloat16, "
+     "float32, float64) and was below a quarter of that before; a mask is at the greatest value from the beginning",
+     "would bfloat16 do? a smaller scale, or clipping", "max and min"},
+    {FindingRule::kJump, "jump", FindingSeverity::kWarning, 10,
+     "size is above this many times the median of its last 50 values, of which there are at least 20, above twice "
+     "the greatest of them, and above a hundredth of the greatest ever",
+     "the batch of that iteration, and the learning rate", "l2norm, or max and min, of 21 iterations"},
+    {FindingRule::kDrift, "drift", FindingSeverity::kWarning, 10,
+     "size is above this many times the median of its values that are more than 50 iterations old, of which there are "
+     "at least 150, and above twice the greatest of them",
+     "the learning rate, weight decay and clipping", "l2norm, or max and min, of 201 iterations"},
+    {FindingRule::kDead, "dead", FindingSeverity::kWarning, 10,
+     "an output of the forward pass that held other values is all 0 for this many iterations, to the end",
+     "the activation before it, and its bias", "max and min"},
+    {FindingRule::kFrozen, "frozen", FindingSeverity::kNotice, 50,
+     "a parameter that changed has equal max, min and l2norm for this many iterations, to the end, while others of its "
+     "rank change",
+     "is it in the optimizer? is its update below half a step of its dtype?", "rows of parameters"},
+    {FindingRule::kRanks, "ranks", FindingSeverity::kError, 0,
+     "a parameter that was equal on two ranks differs in a bit of max, min, avg or l2norm, to the end",
+     "the ranks' gradients after the reduction", "rows of parameters of two ranks"},
+    {FindingRule::kStopped, "stopped", FindingSeverity::kWarning, 1,
+     "a rank's rows end more than this many recorded iterations before those of the others", "that rank's log",
+     "rows of two ranks"},
+};
+
+inline const FindingRuleFacts& facts(FindingRule rule) { return kFindingRules[static_cast<int>(rule)]; }
+std::optional<FindingRule> finding_rule_from(std::string_view name);
+
+}  // namespace tensorstat

@@ -1,0 +1,219 @@
+#include "stats/findings/series_rules.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <iterator>
+#include <limits>
+#include <set>
+
+namespace tensorstat {
+namespace {
+
+constexpr std::size_t kWindow = 50;  // iterations that the running median looks at, and that drift leaves out
+constexpr std::size_t kLeastRecent = 20;
+constexpr std::size_t kLeastOld = 150;  // fewer, and the growth of a bias that begins at 0 would be a drift
+constexpr double kAboveGreatest = 2;
+
+// The median of a growing multiset, in O(log n) a value.
+class RunningMedian {
+ public:
+  void add(double value) {
+    if (low_.empty() || value <= *low_.rbegin()) {
+      low_.insert(value);
+    } else {
+      high_.insert(value);
+    }
+    balance();
+  }
+  void remove(double value) {
+    auto& half = value <= *low_.rbegin() ? low_ : high_;
+    half.erase(half.find(value));
+    balance();
+  }
+  std::size_t size() const { return low_.size() + high_.size(); }
+  double median() const { return *low_.rbegin(); }  // the lower of the two middle ones
+  double greatest() const { return high_.empty() ? *low_.rbegin() : *high_.rbegin(); }
+
+ private:
+  void balance() {
+    if (low_.size() > high_.size() + 1) {
+      high_.insert(low_.extract(std::prev(low_.end())));
+    } else if (high_.size() > low_.size()) {
+      low_.insert(high_.extract(high_.begin()));
+    }
+  }
+  std::multiset<double> low_, high_;
+};
+
+// What a jump is measured by, so that tensors of two shapes can be compared: the root of the mean of squares; the
+// greatest magnitude where there is no l2norm. nullopt: there is neither, it is not finite, or it is 0, which says
+// nothing of a size.
+std::optional<double> size_of(const History& history, const HistoryCell& cell) {
+  if (history.has_nan(cell) || history.has_inf(cell)) return std::nullopt;
+  const HistoryKind& kind = history.kinds()[cell.kind];
+  double size = history.size(cell);
+  if (kind.has(kHasL2norm | kHasCount) && kind.count != 0) size /= std::sqrt(static_cast<double>(kind.count));
+  if (!std::isfinite(size) || !(size > 0)) return std::nullopt;
+  return size;
+}
+
+std::optional<Breach> breach_of(const RunningMedian& before, std::size_t cell, double value, double limit) {
+  const double bound = std::max(limit * before.median(), kAboveGreatest * before.greatest());
+  if (!(value > bound)) return std::nullopt;
+  return Breach{cell, value, bound};
+}
+
+// Calls each(place in the series, cell) of the iterations before `end` until it returns false.
+template <typename Each>
+void walk(const History& history, const HistorySeries& series, std::uint64_t end, Each each) {
+  for (std::size_t at = 0; at < series.cells.size() && history.iteration(series.cells[at]) < end; ++at) {
+    if (!each(at, series.cells[at])) return;
+  }
+}
+
+}  // namespace
+
+TensorKind kind_of(const History& history, const HistorySeries& series) {
+  const std::string_view type = history.op_type(series.tensor), name = history.op_name(series.tensor);
+  if (type == "Parameter") return TensorKind::kParameter;
+  if (type == "Gradient") return TensorKind::kGradient;
+  if (type == "Loss") return TensorKind::kLoss;
+  // "layers.6/backward" of a watch, "Module.fc.Linear.backward.0" of msprobe, "Gradients/..." of MindSpore's graphs.
+  const bool is_backward = name.ends_with("/backward") || name.find(".backward.") != name.npos ||
+                           name.ends_with(".backward") || name.starts_with("Gradients/");
+  return is_backward ? TensorKind::kBackward : TensorKind::kForward;
+}
+
+std::string label_of(const History& history, const HistorySeries& series) {
+  const std::string name(history.op_name(series.tensor));
+  switch (kind_of(history, series)) {
+    case TensorKind::kLoss:
+      return "the loss";
+    case TensorKind::kParameter:
+      return "parameter " + name;
+    case TensorKind::kGradient:
+      return "gradient of " + name;
+    case TensorKind::kForward:
+    case TensorKind::kBackward:
+      break;
+  }
+  const HistoryTensor& tensor = history.tensors()[series.tensor];
+  return name + (tensor.is_input ? " input " : " output ") + std::to_string(tensor.slot);
+}
+
+SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit, std::uint64_t end) {
+  SeriesJudgement judgement;
+  // A scaled loss makes gradients as large as they may be, and a step that overflows is skipped: that is its design.
+  if (kind_of(history, series) != TensorKind::kForward) return judgement;
+  bool was_below = false;
+  walk(history, series, end, [&](std::size_t at, const HistoryCell& cell) {
+    const double greatest = greatest_finite(history.dtype(cell)), absmax = history.absmax(cell);
+    if (greatest == 0 || !std::isfinite(absmax)) return true;
+    judgement.was_judged = true;
+    if (was_below && absmax > limit * greatest && absmax < greatest) {
+      judgement.breach = Breach{at, absmax, limit * greatest};
+    }
+    was_below |= absmax > 0 && absmax < limit * greatest / 4;
+    return !judgement.breach;
+  });
+  return judgement;
+}
+
+SeriesJudgement judge_jump(const History& history, const HistorySeries& series, double limit, std::uint64_t end) {
+  SeriesJudgement judgement;
+  RunningMedian recent;
+  std::deque<double> sizes;
+  double greatest_ever = 0;
+  walk(history, series, end, [&](std::size_t at, const HistoryCell& cell) {
+    const auto size = size_of(history, cell);
+    if (!size) return true;
+    if (sizes.size() >= kLeastRecent) {
+      judgement.was_judged = true;
+      // What is small beside its own past is the noise of a run that has converged.
+      if (*size > greatest_ever / 100) judgement.breach = breach_of(recent, at, *size, limit);
+      if (judgement.breach) return false;
+    }
+    greatest_ever = std::max(greatest_ever, *size);
+    recent.add(*size);
+    sizes.push_back(*size);
+    if (sizes.size() > kWindow) {
+      recent.remove(sizes.front());
+      sizes.pop_front();
+    }
+    return true;
+  });
+  return judgement;
+}
+
+SeriesJudgement judge_drift(const History& history, const HistorySeries& series, double limit, std::uint64_t end) {
+  SeriesJudgement judgement;
+  RunningMedian old;
+  std::size_t next = 0;  // the first cell that is not among the old ones
+  walk(history, series, end, [&](std::size_t at, const HistoryCell& cell) {
+    for (; next + kWindow < at; ++next) {
+      if (const auto size = size_of(history, series.cells[next])) old.add(*size);
+    }
+    const auto size = size_of(history, cell);
+    if (old.size() < kLeastOld || !size) return true;
+    judgement.was_judged = true;
+    judgement.breach = breach_of(old, at, *size, limit);
+    return !judgement.breach;
+  });
+  return judgement;
+}
+
+SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, std::uint64_t end) {
+  SeriesJudgement judgement;
+  if (kind_of(history, series) != TensorKind::kForward || history.tensors()[series.tensor].is_input) return judgement;
+  std::size_t first_zero = 0, zeros = 0;
+  bool has_lived = false;
+  walk(history, series, end, [&](std::size_t at, const HistoryCell& cell) {
+    const double absmax = history.absmax(cell);
+    if (!history.kinds()[cell.kind].has(kHasAbsmax)) return true;
+    judgement.was_judged = true;
+    if (absmax != 0) {
+      has_lived = true;
+      zeros = 0;
+    } else if (zeros++ == 0) {
+      first_zero = at;
+    }
+    return true;
+  });
+  if (has_lived && zeros > 0 && static_cast<double>(zeros) >= limit) {
+    judgement.breach = Breach{first_zero, static_cast<double>(zeros), limit};
+  }
+  return judgement;
+}
+
+SeriesJudgement judge_frozen(const History& history, const HistorySeries& series, double limit, std::uint64_t end,
+                             std::uint64_t changes_until) {
+  SeriesJudgement judgement;
+  const auto& prints = series.fingerprints;
+  std::size_t last_change = 0, equal = 0;
+  walk(history, series, end, [&](std::size_t at, const HistoryCell& cell) {
+    if (at == 0 || at >= prints.size() || prints[at] == 0 || prints[at - 1] == 0) return true;
+    judgement.was_judged = true;
+    if (prints[at] != prints[at - 1]) {
+      last_change = at;
+      equal = 0;
+    } else if (history.iteration(cell) <= changes_until) {
+      ++equal;
+    }
+    return true;
+  });
+  if (last_change > 0 && equal > 0 && static_cast<double>(equal) >= limit) {
+    judgement.breach = Breach{last_change + 1, static_cast<double>(equal), limit};
+  }
+  return judgement;
+}
+
+double greatest_finite(std::string_view dtype) {
+  if (dtype == "float16") return 65504;
+  if (dtype == "bfloat16") return 0x1.fep127;
+  if (dtype == "float32") return std::numeric_limits<float>::max();
+  if (dtype == "float64") return std::numeric_limits<double>::max();
+  return 0;
+}
+
+}  // namespace tensorstat
