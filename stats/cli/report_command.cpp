@@ -56,6 +56,7 @@ PageWords page_words(const Findings& findings, const Answer& answer, const std::
     words.findings.push_back({.rule = std::string(facts(finding.rule).name),
                               .severity = std::string(name(facts(finding.rule).severity)),
                               .op_name = finding.op_name,
+                              .io = finding.io.empty() ? "" : finding.io + "." + std::to_string(finding.slot),
                               .rank = finding.rank,
                               .first_iteration = finding.first_iteration,
                               .last_clean_iteration = finding.last_clean_iteration,

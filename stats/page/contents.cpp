@@ -160,7 +160,8 @@ class PageFiller {
         continue;
       }
       for (std::size_t tensor = 0; tensor < contents_.tensors.size(); ++tensor) {
-        if (contents_.tensors[tensor].name != finding.op_name) continue;
+        const PageTensor& each = contents_.tensors[tensor];
+        if (each.name != finding.op_name || (!finding.io.empty() && each.io != finding.io)) continue;
         if (!finding.tensor) finding.tensor = tensor;
         const auto cell = first_cell(finding, tensor);
         if (cell && contents_.faults[*cell] != PageContents::kNoFault) {

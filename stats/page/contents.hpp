@@ -17,6 +17,7 @@ struct PageFinding {
   std::string rule;      // "nan"
   std::string severity;  // "error", "warning" or "note"
   std::string op_name;
+  std::string io = {};  // "output.0"; empty: any
   std::optional<std::uint64_t> rank, first_iteration, last_clean_iteration;
   std::string text, next;                  // what was found; what to look at next
   std::optional<std::size_t> tensor = {};  // of the contents
