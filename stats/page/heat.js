@@ -76,7 +76,7 @@ function measure_map() {
   const width = by_id('heat').clientWidth, rows = Math.max(1, view.bottom - view.top);
   shape.left = width < 700 ? 110 : GUTTER;
   shape.width = Math.max(50, width - shape.left - 4);
-  shape.height = Math.max(60, Math.min(rows * 16, Math.max(280, Math.min(560, window.innerHeight - 500))));
+  shape.height = Math.max(60, Math.min(rows * 16, Math.max(280, Math.min(560, window.innerHeight - by_id('heat').offsetTop - 50))));
 }
 
 // A canvas of the size it has on the screen, in its own pixels.

@@ -153,6 +153,9 @@ class Page(unittest.TestCase):
         self.assertIn("a.up", self.text("#card-title"))
         self.assertIn("iteration 7, rank 1", self.text("#readout"))
         self.assertEqual(self.browser.execute_script("return [view.from, view.to, view.colour, view.statistic > 0]"), [4, 31, "size", True])
+        self.assertIn("small to great", self.text("#legend"))
+        self.open("planted", "#find=up")
+        self.assertEqual(self.text("#all-title"), "1 of 2 tensors")
 
     def test_values_are_those_of_the_rows(self):
         self.open("planted", "#tensor=a.up++output.0&step=7")
