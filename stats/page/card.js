@@ -124,11 +124,11 @@ function show_table() {
 function scroll_table() {
   const box = by_id('all'), first = Math.max(0, Math.floor(box.scrollTop / HEIGHT) - 4), last = Math.min(sorting.rows.length, first + Math.ceil(box.clientHeight / HEIGHT) + 8);
   const space = height => { const cell = element('td', {colspan: COLUMNS.length}); cell.style.height = height + 'px'; return element('tr', {class: 'space', 'aria-hidden': 'true'}, cell); };
-  const rows = sorting.rows.slice(first, last).map(index => {
+  const statistic = run.statistics[0], rows = sorting.rows.slice(first, last).map(index => {
     const tensor = run.tensors[index];
     return element('tr', {'aria-current': index === view.tensor, onclick: () => choose(index, -1, tensor.first >= 0 ? tensor.first : run.iterations.length - 1, true)},
       element('td', {}, name_of(tensor.label, 76)), element('td', {}, printable(tensor.type)), element('td', {}, printable(tensor.dtype)), element('td', {}, printable(tensor.shape)),
-      element('td', {class: Number.isFinite(tensor.last) ? 'n' : 'n nan'}, told(0, tensor.end)),
+      element('td', {class: 'n'}, statistic.codes[tensor.end] ? short(tensor.last) : '–'),
       element('td', {class: 'n'}, '×÷ ' + short(2 ** tensor.change)),
       element('td', {class: 'n nan'}, tensor.first < 0 ? '' : String(run.iterations[tensor.first])));
   });
