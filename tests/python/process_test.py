@@ -159,6 +159,17 @@ time.sleep(.2)
                     session.collect("Op", "a", outputs=[numpy.ones(3)], iteration=1)
             self.assertIn("dump_mode is 2", said.output[-1])
 
+    def test_task_and_stream_ids(self):
+        config = {"common_dump_settings": json.loads(config_of(""))["common_dump_settings"] | {"file_format": "npy"}}
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.DumpSession(json.dumps(config), path=folder) as session:
+                for name, ids in (("a", {}), ("b", {"task_id": 0, "stream_id": 7})):
+                    session.collect("Op", name, outputs=[numpy.ones(3)], **ids)
+                self.assertRaises(OverflowError, session.collect, "Op", "c", task_id=-1)
+                self.assertRaises(OverflowError, session.collect, "Op", "c", stream_id=2**64)
+            self.assertEqual([(row["op name"], row["task id"], row["stream id"]) for row in tensorstat.read(folder)],
+                             [("a", 65535, 65535), ("b", 0, 7)])
+
     def test_operators_that_failed(self):
         with tempfile.TemporaryDirectory() as folder:
             config = config_of(folder, op_debug_mode=4, saved_data="tensor")

@@ -102,7 +102,8 @@ void DumpSession::set_initial_iteration(std::uint64_t iteration) {
 }
 
 const DumpOperator* DumpSession::operator_named(std::string_view type, std::string_view full_scope_name, bool set_dump,
-                                                std::uint64_t stream_id, std::uint64_t task_id) try {
+                                                std::optional<std::uint64_t> stream_id,
+                                                std::optional<std::uint64_t> task_id) try {
   // In a forked child, a lock that another thread held is never released.
   if (state_ == nullptr || state_->is_in_fork()) return nullptr;
   return state_->operator_named(type, full_scope_name, set_dump, stream_id, task_id);

@@ -59,7 +59,8 @@ struct DumpSession::State {
   std::uint32_t sample_num() const { return config.on_device ? 0 : config.sample_num; }
 
   const DumpOperator* operator_named(std::string_view type, std::string_view name, bool set_dump,
-                                     std::uint64_t stream_id, std::uint64_t task_id);
+                                     std::optional<std::uint64_t> given_stream_id,
+                                     std::optional<std::uint64_t> given_task_id);
   void collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors,
                std::string_view layout);
   bool step_end(const DumpPlace& place);

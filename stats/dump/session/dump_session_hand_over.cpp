@@ -39,9 +39,11 @@ void tell_faults(PendingRun& run) {
   }
 }
 
-// As in MindSpore, on CPU and GPU the formats that only CANN writes are not written.
+// As in MindSpore, on CPU and GPU nothing is written in the way that only CANN writes.
 DumpConfig on_target(DumpConfig config, std::string_view device_target) {
-  if (config.saves_runs && (device_target == "CPU" || device_target == "GPU")) {
+  if (device_target != "CPU" && device_target != "GPU") return config;
+  config.unknown_id = 0;
+  if (config.saves_runs) {
     config.saves_runs = false;
     config.trans_flag = true;
   }
@@ -101,7 +103,10 @@ void DumpSession::State::say_unlisted(std::uint32_t device) const noexcept {
 }
 
 const DumpOperator* DumpSession::State::operator_named(std::string_view type, std::string_view name, bool set_dump,
-                                                       std::uint64_t stream_id, std::uint64_t task_id) {
+                                                       std::optional<std::uint64_t> given_stream_id,
+                                                       std::optional<std::uint64_t> given_task_id) {
+  const std::uint64_t stream_id = given_stream_id.value_or(config.unknown_id);
+  const std::uint64_t task_id = given_task_id.value_or(config.unknown_id);
   std::string key = std::string(type) + '\n' + std::string(name) + '\n' + std::to_string(set_dump) + ' ' +
                     std::to_string(stream_id) + ' ' + std::to_string(task_id);
   const std::lock_guard lock(operators_mutex_);

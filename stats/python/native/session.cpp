@@ -44,16 +44,21 @@ PyObject* session_enabled(PyObject*, PyObject* arguments) {
   return session == nullptr ? nullptr : PyBool_FromLong(tensorstat_session_enabled(session));
 }
 
-// operator_named(session, type, name, set_dump = False) -> an operator, good as long as the session; None where the
-// session wants nothing
+// operator_named(session, type, name, set_dump = False, stream_id = TENSORSTAT_NO_ID, task_id = TENSORSTAT_NO_ID)
+// -> an operator, good as long as the session; None where the session wants nothing
 PyObject* operator_named(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
   const char *type = nullptr, *name = nullptr;
   int set_dump = 0;
-  if (PyArg_ParseTuple(arguments, "Oss|p", &capsule, &type, &name, &set_dump) == 0) return nullptr;
+  Whole64 stream_id{"stream_id", TENSORSTAT_NO_ID}, task_id{"task_id", TENSORSTAT_NO_ID};
+  if (PyArg_ParseTuple(arguments, "Oss|pO&O&", &capsule, &type, &name, &set_dump, whole64, &stream_id, whole64,
+                       &task_id) == 0) {
+    return nullptr;
+  }
   tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
   if (session == nullptr) return nullptr;
-  const tensorstat_operator* const made = tensorstat_operator_named(session, type, name, set_dump, 0, 0);
+  const tensorstat_operator* const made =
+      tensorstat_operator_named(session, type, name, set_dump, stream_id.value, task_id.value);
   return made == nullptr ? Py_NewRef(Py_None)
                          : PyCapsule_New(const_cast<tensorstat_operator*>(made), kOperator, nullptr);
 }
@@ -352,7 +357,8 @@ PyMethodDef session_functions[] = {
                       "framework_version, framework, world_size, device_rows, budget_bytes, threads)"),
     TENSORSTAT_METHOD(session_enabled, "session_enabled(session)"),
     TENSORSTAT_METHOD(session_demands, "session_demands(session): (failed operators, arguments of kernels)"),
-    TENSORSTAT_METHOD(operator_named, "operator_named(session, type, name, set_dump): an operator, or None"),
+    TENSORSTAT_METHOD(operator_named,
+                      "operator_named(session, type, name, set_dump, stream_id, task_id): an operator, or None"),
     TENSORSTAT_METHOD(describe, "describe(session, operator, frames, parent)"),
     TENSORSTAT_METHOD(wants, "wants(session, operator, rank, device, graph, iteration, failed)"),
     TENSORSTAT_METHOD(collect,
