@@ -170,6 +170,18 @@ time.sleep(.2)
             self.assertEqual([(row["op name"], row["task id"], row["stream id"]) for row in tensorstat.read(folder)],
                              [("a", 65535, 65535), ("b", 0, 7)])
 
+    def test_constants_and_the_order_of_execution(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.DumpSession(config_of(folder, saved_data="tensor")) as session:
+                session.collect("Parameter", "w", outputs=[numpy.ones(3)], graph=2, constants=True)
+                session.save_execution_order(["Default/b", "Default/a"], graph=2)
+                self.assertRaises(TypeError, session.save_execution_order, [1])
+                self.assertRaises(OverflowError, session.save_execution_order, [], rank=-1)
+            found = {path.parent.name: path for path in pathlib.Path(folder).rglob("*.*") if path.is_file()}
+            self.assertTrue(found["constants"].name.startswith("Parameter.w."))
+            self.assertEqual(found["execution_order"].name, "ms_execution_order_graph_2.csv")
+            self.assertEqual(found["execution_order"].read_text(), "NodeExecutionOrder-FullNameWithScope\nDefault/b\nDefault/a\n")
+
     def test_operators_that_failed(self):
         with tempfile.TemporaryDirectory() as folder:
             config = config_of(folder, op_debug_mode=4, saved_data="tensor")

@@ -173,8 +173,9 @@ PyObject* collect(PyObject*, PyObject* arguments) {
   Run run;
   PyObject *inputs = nullptr, *outputs = nullptr;
   const char* layout = nullptr;
-  int failed = 0;
-  if (!run.take(arguments, "OOs|p", &inputs, &outputs, &layout, &failed)) return nullptr;
+  int failed = 0, constants = 0;
+  if (!run.take(arguments, "OOs|pp", &inputs, &outputs, &layout, &failed, &constants)) return nullptr;
+  run.place.constants = constants;
   if (!tensorstat_wants(run.session, &run.place, run.op, failed)) return PyLong_FromLong(0);
   return guarded([&]() -> PyObject* {
     Views views;
@@ -227,6 +228,23 @@ PyObject* save_kernel_args(PyObject*, PyObject* arguments) {
     const bool done = call([&] {
       return tensorstat_save_kernel_args(run.session, &run.place, run.op, names.data(), values.data(), names.size());
     });
+    return done ? Py_NewRef(Py_None) : nullptr;
+  });
+}
+
+// save_execution_order(session, rank, graph, names)
+PyObject* save_execution_order(PyObject*, PyObject* arguments) {
+  PyObject *capsule = nullptr, *name_list = nullptr;
+  Whole32 rank{"rank"}, graph{"graph"};
+  if (PyArg_ParseTuple(arguments, "OO&O&O", &capsule, whole32, &rank, whole32, &graph, &name_list) == 0) return nullptr;
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  return guarded([&]() -> PyObject* {
+    std::vector<Ref> held;
+    std::vector<const char*> names;
+    if (!take_texts(name_list, held, names)) return nullptr;
+    const bool done = call(
+        [&] { return tensorstat_save_execution_order(session, rank.value, graph.value, names.data(), names.size()); });
     return done ? Py_NewRef(Py_None) : nullptr;
   });
 }
@@ -362,10 +380,12 @@ PyMethodDef session_functions[] = {
     TENSORSTAT_METHOD(describe, "describe(session, operator, frames, parent)"),
     TENSORSTAT_METHOD(wants, "wants(session, operator, rank, device, graph, iteration, failed)"),
     TENSORSTAT_METHOD(collect,
-                      "collect(session, operator, rank, device, graph, iteration, inputs, outputs, layout, failed)"),
+                      "collect(session, operator, rank, device, graph, iteration, inputs, outputs, layout, failed, "
+                      "constants)"),
     TENSORSTAT_METHOD(why_not, "why_not(x): why it is no tensor that can be measured, or None"),
     TENSORSTAT_METHOD(save_kernel_args,
                       "save_kernel_args(session, operator, rank, device, graph, iteration, names, values)"),
+    TENSORSTAT_METHOD(save_execution_order, "save_execution_order(session, rank, graph, names)"),
     TENSORSTAT_METHOD(step_end, "step_end(session, None, rank, device, graph, iteration)"),
     TENSORSTAT_METHOD(session_flush, "session_flush(session)"),
     TENSORSTAT_METHOD(session_end, "session_end(session)"),

@@ -78,7 +78,8 @@ class DumpSession:
 
     def collect(self, op_type: str, name: str, *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (), rank: int = 0,
                 device: int = 0, graph: int = 0, iteration: int = 0, layout: str = "", set_dump: bool = False,
-                failed: bool | None = None, stream_id: int | None = None, task_id: int | None = None) -> None:
+                failed: bool | None = None, stream_id: int | None = None, task_id: int | None = None,
+                constants: bool = False) -> None:
         """Hands the tensors of one run of an operator over; None stands for one that is missing. Host tensors are measured
         before it returns, or copied where their bits have to outlive it (files of tensors, digests). Of PyTorch's,
         requires_grad is known to msprobe's dump.json. What cannot be measured, such as an array of text, is left out, counted
@@ -90,16 +91,17 @@ class DumpSession:
         failed    whether the operator failed, which a config with op_debug_mode 4 asks for
         stream_id, task_id  where the operator ran; None: unknown, which is written as 65535 with a data_dump.json without
                   e2e_dump_settings (MindSpore's O2; not on the device targets CPU and GPU), and else as 0
+        constants  whether the tensors are constants of the graph, which have their own folder and no iteration
         """
         handle, operator = self._handle(), self._operator(op_type, name, set_dump, stream_id, task_id)
         text, has_failed = _MARK.sub("\x01\\1\x01", layout), self._has_failed(failed)
         try:
-            _native.collect(handle, operator, rank, device, graph, iteration, inputs, outputs, text, has_failed)
+            _native.collect(handle, operator, rank, device, graph, iteration, inputs, outputs, text, has_failed, constants)
         except Error as refused:
             if refused.code != "unsupported":
                 raise
             inputs, outputs = self._readable(name, "input", inputs), self._readable(name, "output", outputs)
-            _native.collect(handle, operator, rank, device, graph, iteration, inputs, outputs, text, has_failed)
+            _native.collect(handle, operator, rank, device, graph, iteration, inputs, outputs, text, has_failed, constants)
 
     def save_kernel_args(self, op_type: str, name: str, args: Mapping[str, str], *, rank: int = 0, device: int = 0, graph: int = 0,
                          iteration: int = 0) -> None:
@@ -107,6 +109,10 @@ class DumpSession:
         self._awaits_kernel_args = False
         _native.save_kernel_args(self._handle(), self._operator(op_type, name), rank, device, graph, iteration, list(args),
                                  [str(value) for value in args.values()])
+
+    def save_execution_order(self, names: Sequence[str], *, rank: int = 0, graph: int = 0) -> None:
+        """The operators of a compiled graph, by full scope name, in the order of their execution."""
+        _native.save_execution_order(self._handle(), rank, graph, names)
 
     def step_end(self, *, rank: int = 0, device: int = 0, graph: int = 0, iteration: int = 0) -> bool:
         """The iteration of this rank and graph is over. With `enable`, returns when all of it is on disk, and whether it
