@@ -56,6 +56,7 @@ PageWords page_words(const Findings& findings, const Answer& answer, const std::
     words.findings.push_back({.rule = std::string(facts(finding.rule).name),
                               .severity = std::string(name(facts(finding.rule).severity)),
                               .op_name = finding.op_name,
+                              .io = finding.io.empty() ? "" : finding.io + "." + std::to_string(finding.slot),
                               .rank = finding.rank,
                               .first_iteration = finding.first_iteration,
                               .last_clean_iteration = finding.last_clean_iteration,
@@ -109,12 +110,13 @@ int run_report(const ReportArguments& arguments, Console& console) {
   if (format.empty()) format = arguments.output.ends_with(".html") ? "html" : "text";
   if (format == "text") return write_out(arguments.output, text_of(findings), exit, console);
   if (format == "json") return write_out(arguments.output, json_of(findings), exit, console);
+  const auto contents = page_contents(record, page_words(findings, answer, arguments.path));
+  if (!contents) return console.say(arguments.path + ": " + contents.error().message), kUsage;
   std::string page;
-  const Status written =
-      write_page(page_contents(record, page_words(findings, answer, arguments.path)), [&](std::string_view piece) {
-        page += piece;
-        return Status();
-      });
+  const Status written = write_page(*contents, [&](std::string_view piece) {
+    page += piece;
+    return Status();
+  });
   if (!written) return console.say(written.error().message), kNotWritten;
   return write_out(arguments.output, page, exit, console);
 }

@@ -28,8 +28,8 @@ Subcommand store_command(CLI::App& command);
 
 // In the order in which --help lists them.
 inline constexpr Subcommand (*kSubcommands[])(CLI::App&) = {
-    explain_command, devices_command, dump_command, convert_command, diff_command, origin_command, report_command,
-    store_command,
+    explain_command, devices_command, dump_command,   convert_command,
+    diff_command,    origin_command,  report_command, store_command,
 };
 
 }  // namespace tensorstat::cli

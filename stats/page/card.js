@@ -4,7 +4,7 @@ function show_card() {
   body.replaceChildren();
   if (view.tensor < 0) {
     title.textContent = 'A tensor';
-    body.append(element('p', {class: 'none'}, 'Click a cell of the map, a finding or a row of the table.'));
+    body.append(element('p', {class: 'none'}, 'Click a cell of the map or a row of the table.'));
     return;
   }
   const tensor = run.tensors[view.tensor];
@@ -71,8 +71,8 @@ function exact_table() {
 
 // All tensors. Only the rows on the screen are in the document.
 const HEIGHT = 26;
-const COLUMNS = [['Tensor', t => t.label], ['Kind', t => t.type], ['dtype', t => t.dtype], ['Shape', t => t.shape], ['Last', t => t.last], ['Greatest change', t => t.change],
-  ['First NaN, Inf', t => t.first < 0 ? Infinity : t.first]];
+const COLUMNS = [['Tensor', t => t.label], ['Kind', t => t.type], ['dtype', t => t.dtype], ['Shape', t => t.shape], ['Last', t => t.last], ['Change', t => t.change],
+  ['NaN, Inf from', t => t.first < 0 ? Infinity : t.first]];
 const sorting = {column: -1, down: false, rows: []};
 
 function summarize() {
@@ -81,16 +81,17 @@ function summarize() {
   run.found = new Uint32Array(n);
   run.present = new Uint8Array(run.ranks.length * n);
   for (const finding of run.findings) { const at = at_iteration(finding.first_iteration); if (at >= 0) ++run.found[at]; }
-  const keys = view.keys;
   run.tensors.forEach((tensor, index) => {
     tensor.first = -1;
     tensor.change = 0;
     for (let at = 0; at < n; ++at) {
-      const key = keys[index * n + at];
+      const key = view.keys[index * n + at];
       if (key >= KEY_MINUS) { ++run.faulty[at]; if (tensor.first < 0) tensor.first = at; }
       else if (key >= KEY_VALUE) { const change = (key - KEY_VALUE >> 1) / 256; if (change > tensor.change) tensor.change = change; }
     }
-    tensor.last = value_of(statistic, statistic.codes[cell_of(index, 0, n - 1)]);
+    tensor.end = cell_of(index, 0, n - 1);
+    while (!statistic.codes[tensor.end] && tensor.end > cell_of(index, 0, 0)) --tensor.end;
+    tensor.last = value_of(statistic, statistic.codes[tensor.end]);
     for (let rank = 0; rank < run.ranks.length; ++rank) {
       const base = cell_of(index, rank, 0);
       for (let at = 0; at < n; ++at) if (statistic.codes[base + at] !== MISSING) run.present[rank * n + at] = 1;
@@ -127,9 +128,9 @@ function scroll_table() {
     const tensor = run.tensors[index];
     return element('tr', {'aria-current': index === view.tensor, onclick: () => choose(index, -1, tensor.first >= 0 ? tensor.first : run.iterations.length - 1, true)},
       element('td', {}, name_of(tensor.label, 76)), element('td', {}, printable(tensor.type)), element('td', {}, printable(tensor.dtype)), element('td', {}, printable(tensor.shape)),
-      element('td', {class: Number.isFinite(tensor.last) ? 'n' : 'n nan'}, told(0, cell_of(index, 0, run.iterations.length - 1)) || '–'),
-      element('td', {class: 'n'}, tensor.change < .1 ? '–' : '× or ÷ ' + short(2 ** tensor.change)),
-      element('td', {class: 'n nan'}, tensor.first < 0 ? '' : `iteration ${run.iterations[tensor.first]}`));
+      element('td', {class: Number.isFinite(tensor.last) ? 'n' : 'n nan'}, told(0, tensor.end)),
+      element('td', {class: 'n'}, '×÷ ' + short(2 ** tensor.change)),
+      element('td', {class: 'n nan'}, tensor.first < 0 ? '' : String(run.iterations[tensor.first])));
   });
   box.querySelector('tbody').replaceChildren(space(first * HEIGHT), ...rows, space((sorting.rows.length - last) * HEIGHT));
 }

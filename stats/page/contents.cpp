@@ -13,6 +13,8 @@ constexpr Category kPlaneCategories[] = {Category::kL2norm, Category::kAbsmax, C
                                          Category::kAvg};
 // Cells whose values are kept as written: all of a small run; else those of tensors with findings this many iterations
 // around, of all tensors one iteration around, and the last iteration.
+// A browser takes seconds for the most cells. Beyond the few, a page has one statistic.
+constexpr std::size_t kMostCells = std::size_t{1} << 25, kFewCells = std::size_t{1} << 22;
 constexpr std::size_t kSmallRun = 20'000, kAround = 50;
 
 std::optional<double> number_of(const Value* value) {
@@ -58,9 +60,14 @@ class PageFiller {
  public:
   PageFiller(const Record& record, PageContents& contents) : record_(record), contents_(contents) {}
 
-  void fill() {
+  Status fill() {
     list_places();
     const std::size_t cells = contents_.tensors.size() * contents_.ranks.size() * contents_.iterations.size();
+    if (cells > kMostCells) {
+      return Error{Code::kInvalid, "a page holds at most " + std::to_string(kMostCells) +
+                                       " cells (tensors x ranks x iterations), and this run has " +
+                                       std::to_string(cells) + ": name the folder of one rank, or of fewer iterations"};
+    }
     contents_.faults.assign(cells, PageContents::kNoFault);
     row_of_.assign(cells, UINT32_MAX);
     std::size_t repeated = 0;
@@ -75,7 +82,14 @@ class PageFiller {
       row_of_[cell] = i;
       contents_.faults[cell] = fault;
     }
-    for (const Category category : kPlaneCategories) add_plane(category);
+    for (const Category category : kPlaneCategories) {
+      if (contents_.planes.empty() || cells <= kFewCells) add_plane(category);
+    }
+    if (cells > kFewCells) {
+      contents_.words.notes.push_back("The run has more than 4 million cells: the page has " +
+                                      (contents_.planes.empty() ? "no statistic" : contents_.planes.front().name) +
+                                      " alone.");
+    }
     if (repeated != 0) {
       contents_.words.notes.push_back(std::to_string(repeated) +
                                       " rows are of a tensor that has a row in the same iteration already; of those "
@@ -83,6 +97,7 @@ class PageFiller {
     }
     place_findings();
     keep_exact();
+    return Status();
   }
 
  private:
@@ -145,7 +160,8 @@ class PageFiller {
         continue;
       }
       for (std::size_t tensor = 0; tensor < contents_.tensors.size(); ++tensor) {
-        if (contents_.tensors[tensor].name != finding.op_name) continue;
+        const PageTensor& each = contents_.tensors[tensor];
+        if (each.name != finding.op_name || (!finding.io.empty() && each.io != finding.io)) continue;
         if (!finding.tensor) finding.tensor = tensor;
         const auto cell = first_cell(finding, tensor);
         if (cell && contents_.faults[*cell] != PageContents::kNoFault) {
@@ -204,10 +220,11 @@ class PageFiller {
 
 }  // namespace
 
-PageContents page_contents(const Record& record, PageWords words) {
+Result<PageContents> page_contents(const Record& record, PageWords words) {
   PageContents contents;
   contents.words = std::move(words);
-  if (!record.rows().empty()) PageFiller(record, contents).fill();
+  if (record.rows().empty()) return contents;
+  if (const Status filled = PageFiller(record, contents).fill(); !filled) return filled.error();
   return contents;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tensorstat/status.hpp>
 #include <vector>
 
 #include "stats/compare/record.hpp"
@@ -16,6 +17,7 @@ struct PageFinding {
   std::string rule;      // "nan"
   std::string severity;  // "error", "warning" or "note"
   std::string op_name;
+  std::string io = {};  // "output.0"; empty: any
   std::optional<std::uint64_t> rank, first_iteration, last_clean_iteration;
   std::string text, next;                  // what was found; what to look at next
   std::optional<std::size_t> tensor = {};  // of the contents
@@ -62,6 +64,7 @@ struct PageContents {
   }
 };
 
-PageContents page_contents(const Record& record, PageWords words);
+// An error: there are more cells than a page can hold.
+Result<PageContents> page_contents(const Record& record, PageWords words);
 
 }  // namespace tensorstat

@@ -31,9 +31,8 @@ async function read_run() {
   run.exact = new Map(run.exact.map(([cell, ...values]) => [cell, values]));
   const seen = new Map();
   run.tensors.forEach((tensor, index) => {
-    tensor.label = tensor.name + (tensor.io ? '  ' + tensor.io : '');
-    const key = tensor.label.toLowerCase();
-    tensor.key = (tensor.type + ' ' + key + ' ' + tensor.dtype).toLowerCase();
+    tensor.label = tensor.name + '  ' + tensor.io;
+    tensor.key = `${tensor.type} ${tensor.label} ${tensor.dtype}`.toLowerCase();
     if (!seen.has(tensor.label)) seen.set(tensor.label, index);
   });
   run.by_label = seen;

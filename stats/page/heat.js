@@ -76,7 +76,7 @@ function measure_map() {
   const width = by_id('heat').clientWidth, rows = Math.max(1, view.bottom - view.top);
   shape.left = width < 700 ? 110 : GUTTER;
   shape.width = Math.max(50, width - shape.left - 4);
-  shape.height = Math.max(60, Math.min(rows * 16, Math.max(280, Math.min(560, window.innerHeight - 500))));
+  shape.height = Math.max(60, Math.min(rows * 16, Math.max(280, Math.min(560, window.innerHeight - by_id('heat').offsetTop - 50))));
 }
 
 // A canvas of the size it has on the screen, in its own pixels.
@@ -188,8 +188,8 @@ function paint_cursor(context, columns, rows) {
   const row = view.rows.indexOf(view.tensor) - view.top, column = view.at - view.from;
   if (view.tensor >= 0 && row >= 0 && row < rows && column >= 0 && column < columns) {
     const w = shape.width / columns, h = shape.height / rows;
-    const size = Math.max(9, w + 4), tall = Math.max(9, h + 2);
-    context.strokeRect(shape.left + (column + .5) * w - size / 2, (row + .5) * h - tall / 2, size, tall);
+    const wide = Math.max(9, w + 4), tall = Math.max(9, h + 2);
+    context.strokeRect(shape.left + (column + .5) * w - wide / 2, (row + .5) * h - tall / 2, wide, tall);
   }
   if (view.drag) {
     const [x, y] = [Math.min(view.drag.x, view.drag.to_x), Math.min(view.drag.y, view.drag.to_y)];

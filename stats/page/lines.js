@@ -1,5 +1,5 @@
 // Lines over iterations: a tensor's card, and the strip above the map. Both have the map's range of iterations.
-const LINE_COLOURS = ['#2b8cc9', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#8a8a00', '#7f7f7f'];
+const LINE_COLOURS = ['#2b8cc9', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00'];
 const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3]];
 
 // Draws a statistic of a tensor, each rank a line. Values above zero have a logarithmic axis; values of both signs have one
@@ -101,6 +101,7 @@ function draw_marks(context, marks, x_of, y) {
 
 // The strip: the loss if there is one, findings and faults by iteration, and which ranks have rows.
 function paint_strip() {
+  measure_map();
   const lanes = [];
   if (run.loss >= 0) lanes.push(['loss', 56, box => draw_lines(strip, box, run.loss, run.loss_statistic, {few: true})]);
   lanes.push(['findings', 22, box => bars(box, at => run.found[at], 'warn')]);

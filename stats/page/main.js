@@ -3,7 +3,7 @@ let waits = false;
 function repaint() {
   if (waits) return;
   waits = true;
-  requestAnimationFrame(() => { waits = false; paint(); paint_strip(); paint_card(); });
+  requestAnimationFrame(() => { waits = false; paint_strip(); paint(); paint_card(); });
 }
 
 function zoom_to(from, to, top = view.top, bottom = view.bottom) {
@@ -96,6 +96,7 @@ function restore() {
   by_id('statistic').value = String(view.statistic);
   by_id('colour').value = view.colour;
   if (rank >= 0 || statistic > 0 || view.colour !== 'change') prepare();
+  show_legend();
   by_id('find').value = parts.get('find') || '';
   filter(by_id('find').value);
   const [from, to] = (parts.get('steps') || '').split('-').map(Number);
@@ -104,7 +105,7 @@ function restore() {
   if (tensor !== undefined) {
     const at = run.iterations.indexOf(Number(parts.get('step')));
     choose(tensor, rank, at < 0 ? run.iterations.length - 1 : at);
-  } else if (run.findings.length) choose_finding(0, false);
+  } else if (run.findings.length && !by_id('find').value) choose_finding(0, false);
   else show_card();
   restoring = false;
 }
@@ -191,12 +192,10 @@ async function open_page() {
     summarize();
     show_findings();
     show_read();
-    show_legend();
     listen();
     restore();
-    measure_map();
-    paint();
     paint_strip();
+    paint();
   } catch (error) {
     by_id('verdict').replaceChildren(element('p', {class: 'lead'}, 'This page cannot be shown: ' + error.message));
     throw error;

@@ -24,8 +24,7 @@ const name_of = (text, most = 160) => element('span', {class: 'name', title: sho
 const many = (count, one, more = one + 's') => count.toLocaleString('en') + ' ' + (count === 1 ? one : more);
 const css = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
-const SEVERE = {error: 'fault', fault: 'fault', critical: 'fault', high: 'fault', warning: 'warning', medium: 'warning'};
-const grade = finding => SEVERE[finding.severity] || 'note';
+const grade = finding => ({error: 'fault', warning: 'warning'})[finding.severity] || 'note';
 
 function show_verdict() {
   const first = run.findings[0], worst = !first ? 'clean' : grade(first);
@@ -44,10 +43,10 @@ function show_verdict() {
     if (first.op_name) fact('Tensor', name_of(first.op_name, 90));
     if (first.last_clean_iteration !== null) fact('Last clean iteration', String(first.last_clean_iteration));
     header.append(facts);
-    header.append(element('div', {class: 'next'}, element('span', {}, 'Look next:'), ...next_looks(first)));
-    if (first.next) header.append(element('p', {class: 'none'}, printable(first.next)));
+    header.append(element('div', {class: 'next'}, element('span', {}, 'Look next:'), ...next_looks(first),
+      first.next ? element('span', {class: 'name'}, printable(first.next)) : ''));
   }
-  const measured = run.not_measured.length ? 'Not measured: ' + run.not_measured.map(printable).join('; ') + '.' : '';
+  const measured = run.not_measured.length ? 'Not judged: ' + run.not_measured.map(printable).join('; ') + '.' : '';
   header.append(element('p', {class: 'none'},
     `${many(run.rows, 'row')}, ${many(run.tensors.length, 'tensor')}, ${many(run.iterations.length, 'iteration')}, ${many(run.ranks.length, 'rank')}. ` + measured));
 }
@@ -86,7 +85,7 @@ function show_read() {
   const line = (term, text) => section.append(element('p', {}, element('strong', {}, term + ' '), printable(text)));
   line('Read:', `${run.source}: ${many(run.rows, 'row')} on ${many(run.ranks.length, 'rank')}.`);
   for (const text of run.measured) line('Measured:', text);
-  for (const text of run.not_measured) line('Not measured:', text);
+  for (const text of run.not_measured) line('Not judged:', text);
   for (const text of run.notes) line('Note:', text);
   const steps = run.statistics.map(s => `${s.name} within ${short((2 ** (s.step / 2) - 1) * 100)} %`).join(', ');
   line('Kept:', `values as 16-bit logarithms (${steps}), marked with ≈. ${many(run.exact.size, 'cell')} also as written: near the first iteration of a finding, and the last iteration. NaN, +Inf, −Inf, zero and missing are exact everywhere.`);
