@@ -188,8 +188,9 @@ const tensorstat_operator* tensorstat_operator_named(tensorstat_session* session
                                                      uint64_t task_id) {
   const c::Uncancelled here;
   if (session == nullptr || type == nullptr || full_scope_name == nullptr) return nullptr;
+  const auto given = [](uint64_t id) { return id == TENSORSTAT_NO_ID ? std::nullopt : std::optional(id); };
   return reinterpret_cast<const tensorstat_operator*>(
-      session->session.operator_named(type, full_scope_name, set_dump != 0, stream_id, task_id));
+      session->session.operator_named(type, full_scope_name, set_dump != 0, given(stream_id), given(task_id)));
 }
 
 tensorstat_code tensorstat_describe(tensorstat_session* session, const tensorstat_operator* op,

@@ -35,19 +35,22 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
      "float32, float64) and was below a quarter of that before; a mask is at the greatest value from the beginning",
      "would bfloat16 do? a smaller scale, or clipping", "max and min"},
     {FindingRule::kJump, "jump", FindingSeverity::kWarning, 10,
-     "size is above this many times the median of its last 50 values, of which there are at least 20, above twice "
-     "the greatest of them, and above a hundredth of the greatest ever",
+     "size is above this many times the median of its last 50 values, of which there are at least 20, more than twice "
+     "as "
+     "far from that median, in logarithms, as any of them, and above a tenth of the greatest ever; not where the "
+     "number of elements has just halved or doubled",
      "the batch of that iteration, and the learning rate", "l2norm, or max and min, of 21 iterations"},
     {FindingRule::kDrift, "drift", FindingSeverity::kWarning, 10,
      "size is above this many times the median of its values that are more than 50 iterations old, of which there are "
-     "at least 150, and above twice the greatest of them",
+     "at least 150, and more than twice as far from that median, in logarithms, as any of them",
      "the learning rate, weight decay and clipping", "l2norm, or max and min, of 201 iterations"},
     {FindingRule::kDead, "dead", FindingSeverity::kWarning, 10,
      "an output of the forward pass that held other values is all 0 for this many iterations, to the end",
      "the activation before it, and its bias", "max and min"},
     {FindingRule::kFrozen, "frozen", FindingSeverity::kNotice, 50,
-     "a parameter that changed has equal max, min and l2norm for this many iterations, to the end, while others of its "
-     "rank change",
+     "a parameter that changed has equal max, min and l2norm for this many iterations, to the end, while three others "
+     "of "
+     "its rank change",
      "is it in the optimizer? is its update below half a step of its dtype?", "rows of parameters"},
     {FindingRule::kRanks, "ranks", FindingSeverity::kError, 0,
      "a parameter that was equal on two ranks differs in a bit of max, min, avg or l2norm, to the end",

@@ -10,19 +10,16 @@
 namespace tensorstat {
 namespace {
 
-// Tensors that jump within so many iterations do it together: a batch shows in the forward pass, in the gradients, and
-// an iteration later in the parameters.
-constexpr std::uint64_t kTogether = 5;
+// Tensors that break a rule within so many iterations after another do it together: a batch shows in the forward pass,
+// in the gradients, and an iteration later in the parameters. What drifts spreads slowly.
+std::uint64_t together(FindingRule rule) { return rule == FindingRule::kDrift ? 500 : 5; }
+
 constexpr std::size_t kRuleCount = std::size(kFindingRules);
 
 std::string shown_number(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", number);
   return text;
-}
-
-std::string times_of(double value, double limit, double factor) {
-  return shown_number(value / (limit / factor)) + " times";
 }
 
 std::string plural(std::uint64_t count, const char* noun) {
@@ -107,21 +104,13 @@ class Search {
   }
 
   void find_in_series() {
-    std::map<std::uint32_t, std::uint64_t> changes_until;  // by rank
-    for (const HistorySeries& series : history_.series()) {
-      std::uint64_t& last = changes_until[series.rank];
-      for (std::size_t at = 1; at < series.fingerprints.size(); ++at) {
-        if (series.fingerprints[at] != series.fingerprints[at - 1]) {
-          last = std::max(last, history_.iteration(series.cells[at]));
-        }
-      }
-    }
+    const std::map<std::uint32_t, std::uint64_t> changes_until = last_changes();
     for (const HistorySeries& series : history_.series()) {
       const auto ask = [&](FindingRule rule, const SeriesJudgement& judgement) {
         judged_[static_cast<int>(rule)] |= judgement.was_judged;
         if (!judgement.breach) return;
         Finding finding = finding_of(rule, series, *judgement.breach);
-        finding.text = text_of(finding, series);
+        finding.text = text_of(finding, series, *judgement.breach);
         findings_.list.push_back(std::move(finding));
       };
       ask(FindingRule::kOverflow, judge_overflow(history_, series, limits_.of(FindingRule::kOverflow), end_));
@@ -133,25 +122,44 @@ class Search {
       ask(FindingRule::kDrift, judge_drift(history_, series, limits_.of(FindingRule::kDrift), end_of_drift));
       ask(FindingRule::kDead, judge_dead(history_, series, limits_.of(FindingRule::kDead), end_));
       ask(FindingRule::kFrozen,
-          judge_frozen(history_, series, limits_.of(FindingRule::kFrozen), end_, changes_until[series.rank]));
+          judge_frozen(history_, series, limits_.of(FindingRule::kFrozen), end_, changes_until.at(series.rank)));
     }
   }
 
-  std::string text_of(const Finding& finding, const HistorySeries& series) const {
+  // By rank, the last iteration in which at least three parameters have other values than before.
+  std::map<std::uint32_t, std::uint64_t> last_changes() const {
+    constexpr int kLeast = 3;
+    std::map<std::uint32_t, std::map<std::uint64_t, int>> changing;
+    for (const HistorySeries& series : history_.series()) {
+      for (std::size_t at = 1; at < series.fingerprints.size(); ++at) {
+        if (series.fingerprints[at] != series.fingerprints[at - 1]) {
+          ++changing[series.rank][history_.iteration(series.cells[at])];
+        }
+      }
+    }
+    std::map<std::uint32_t, std::uint64_t> last;
+    for (const std::uint32_t rank : history_.ranks()) {
+      last[rank] = 0;
+      for (const auto& [iteration, count] : changing[rank]) {
+        if (count >= kLeast) last[rank] = iteration;
+      }
+    }
+    return last;
+  }
+
+  std::string text_of(const Finding& finding, const HistorySeries& series, const Breach& breach) const {
     const std::string who = label_of(history_, series), at = " at iteration " + std::to_string(finding.first_iteration);
-    const double value = finding.value.value_or(0), limit = finding.limit.value_or(0);
+    const std::string times = breach.usual > 0 ? shown_number(breach.value / breach.usual) + " times" : "";
     switch (finding.rule) {
       case FindingRule::kOverflow: {
         const std::string dtype(history_.dtype(series.cells.front()));
-        return who + " reached " + shown_number(value) + at + ", and " + dtype + " ends at " +
+        return who + " reached " + shown_number(breach.value) + at + ", and " + dtype + " ends at " +
                shown_number(greatest_finite(dtype));
       }
       case FindingRule::kJump:
-        return who + " jumped to " + times_of(value, limit, limits_.of(finding.rule)) +
-               " its median of 50 iterations or more" + at;
+        return who + " jumped to " + times + " its median" + at;
       case FindingRule::kDrift:
-        return who + " has grown to " + times_of(value, limit, limits_.of(finding.rule)) +
-               " what it was, or more, by iteration " + std::to_string(finding.first_iteration);
+        return who + " has grown to " + times + " what it was by iteration " + std::to_string(finding.first_iteration);
       case FindingRule::kDead:
         return who + " is all 0 since iteration " + std::to_string(finding.first_iteration);
       case FindingRule::kFrozen:
@@ -253,7 +261,7 @@ class Search {
     for (auto each = begin; each != findings_.list.end(); ++each) {
       const auto rule = static_cast<std::size_t>(each->rule);
       const bool is_alone = each->rule == FindingRule::kStopped;
-      if (!is_alone && open[rule] && each->first_iteration <= until[rule] + kTogether) {
+      if (!is_alone && open[rule] && each->first_iteration <= until[rule] + together(each->rule)) {
         ++grouped[*open[rule]].others;
       } else {
         open[rule] = grouped.size();

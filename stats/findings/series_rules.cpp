@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kWindow = 50;  // iterations that the running median looks at, and that drift leaves out
 constexpr std::size_t kLeastRecent = 20;
-constexpr std::size_t kLeastOld = 150;  // fewer, and the growth of a bias that begins at 0 would be a drift
-constexpr double kAboveGreatest = 2;
+constexpr std::size_t kLeastOld = 150;    // fewer, and the growth of a bias that begins at 0 would be a drift
+constexpr double kShareOfGreatest = 0.1;  // below it, it is the noise of a run that has converged
 
 // The median of a growing multiset, in O(log n) a value.
 class RunningMedian {
@@ -58,10 +58,12 @@ std::optional<double> size_of(const History& history, const HistoryCell& cell) {
   return size;
 }
 
+// A series that is noisy by itself must go further: in logarithms, twice as far from the median as it ever was.
 std::optional<Breach> breach_of(const RunningMedian& before, std::size_t cell, double value, double limit) {
-  const double bound = std::max(limit * before.median(), kAboveGreatest * before.greatest());
+  const double median = before.median(), greatest = before.greatest();
+  const double bound = std::max(limit * median, greatest * (greatest / median));
   if (!(value > bound)) return std::nullopt;
-  return Breach{cell, value, bound};
+  return Breach{.cell = cell, .value = value, .limit = bound, .usual = median};
 }
 
 // Calls each(place in the series, cell) of the iterations before `end` until it returns false.
@@ -112,7 +114,7 @@ SeriesJudgement judge_overflow(const History& history, const HistorySeries& seri
     if (greatest == 0 || !std::isfinite(absmax)) return true;
     judgement.was_judged = true;
     if (was_below && absmax > limit * greatest && absmax < greatest) {
-      judgement.breach = Breach{at, absmax, limit * greatest};
+      judgement.breach = Breach{.cell = at, .value = absmax, .limit = limit * greatest};
     }
     was_below |= absmax > 0 && absmax < limit * greatest / 4;
     return !judgement.breach;
@@ -124,14 +126,17 @@ SeriesJudgement judge_jump(const History& history, const HistorySeries& series, 
   SeriesJudgement judgement;
   RunningMedian recent;
   std::deque<double> sizes;
-  double greatest_ever = 0;
+  double greatest_ever = 0, last_count = 0;
   walk(history, series, end, [&](std::size_t at, const HistoryCell& cell) {
     const auto size = size_of(history, cell);
     if (!size) return true;
-    if (sizes.size() >= kLeastRecent) {
+    // The gradient of a mean is larger where the batch is smaller.
+    const auto count = static_cast<double>(history.kinds()[cell.kind].count);
+    const bool has_other_shape = count > 2 * last_count || count < last_count / 2;
+    last_count = count;
+    if (sizes.size() >= kLeastRecent && !has_other_shape) {
       judgement.was_judged = true;
-      // What is small beside its own past is the noise of a run that has converged.
-      if (*size > greatest_ever / 100) judgement.breach = breach_of(recent, at, *size, limit);
+      if (*size > kShareOfGreatest * greatest_ever) judgement.breach = breach_of(recent, at, *size, limit);
       if (judgement.breach) return false;
     }
     greatest_ever = std::max(greatest_ever, *size);
@@ -181,7 +186,7 @@ SeriesJudgement judge_dead(const History& history, const HistorySeries& series, 
     return true;
   });
   if (has_lived && zeros > 0 && static_cast<double>(zeros) >= limit) {
-    judgement.breach = Breach{first_zero, static_cast<double>(zeros), limit};
+    judgement.breach = Breach{.cell = first_zero, .value = static_cast<double>(zeros), .limit = limit};
   }
   return judgement;
 }
@@ -203,7 +208,7 @@ SeriesJudgement judge_frozen(const History& history, const HistorySeries& series
     return true;
   });
   if (last_change > 0 && equal > 0 && static_cast<double>(equal) >= limit) {
-    judgement.breach = Breach{last_change + 1, static_cast<double>(equal), limit};
+    judgement.breach = Breach{.cell = last_change + 1, .value = static_cast<double>(equal), .limit = limit};
   }
   return judgement;
 }

@@ -22,6 +22,7 @@ std::string label_of(const History& history, const HistorySeries& series);
 struct Breach {
   std::size_t cell = 0;  // of the series
   double value = 0, limit = 0;
+  double usual = 0;  // of jump and drift: the median that the limit is a multiple of
 };
 
 // What a rule says of a series. `was_judged`: the series has what the rule needs.
@@ -35,7 +36,7 @@ SeriesJudgement judge_overflow(const History& history, const HistorySeries& seri
 SeriesJudgement judge_jump(const History& history, const HistorySeries& series, double limit, std::uint64_t end);
 SeriesJudgement judge_drift(const History& history, const HistorySeries& series, double limit, std::uint64_t end);
 SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, std::uint64_t end);
-// `changes_until`: the last iteration in which any parameter of the rank has other values than before.
+// `changes_until`: the last iteration in which at least three parameters of the rank have other values than before.
 SeriesJudgement judge_frozen(const History& history, const HistorySeries& series, double limit, std::uint64_t end,
                              std::uint64_t changes_until);
 

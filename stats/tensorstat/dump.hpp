@@ -195,10 +195,13 @@ class DumpSession {
   void set_initial_iteration(std::uint64_t iteration);
 
   // Finds or makes an operator by its type and full scope name. Call it once per operator and keep the pointer.
-  // `set_dump`: whether the user flagged the operator, for dump_mode 2. Returns nullptr if the session wants nothing or
-  // host memory is exhausted. Every function accepts nullptr as an operator that is not wanted.
+  // `set_dump`: whether the user flagged the operator, for dump_mode 2. An id that is not given is written as the
+  // config's framework writes it: 65535 with a data_dump.json without e2e_dump_settings (MindSpore's O2), but for the
+  // device targets CPU and GPU; else 0. Returns nullptr if the session wants nothing or host memory is exhausted. Every
+  // function accepts nullptr as an operator that is not wanted.
   const DumpOperator* operator_named(std::string_view type, std::string_view full_scope_name, bool set_dump = false,
-                                     std::uint64_t stream_id = 0, std::uint64_t task_id = 0);
+                                     std::optional<std::uint64_t> stream_id = {},
+                                     std::optional<std::uint64_t> task_id = {});
 
   // For msprobe's stack.json and construct.json: the stack frames from which the operator was called, and the module
   // that contains it, or "". Call it before the operator's first run.

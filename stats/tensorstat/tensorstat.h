@@ -627,8 +627,12 @@ TENSORSTAT_API int tensorstat_session_stop(tensorstat_session* session);
 /* Replaces the config's initial_iteration, which is added to every place's iteration. */
 TENSORSTAT_API void tensorstat_session_set_initial_iteration(tensorstat_session* session, uint64_t iteration);
 
+/* A stream or task id that the caller does not know. The session writes what the config's framework writes: 65535 with a
+ * data_dump.json without e2e_dump_settings (MindSpore's O2), but for the device targets CPU and GPU; else 0. */
+#define TENSORSTAT_NO_ID UINT64_MAX
 /* An operator by its type and full scope name, found or made. Call this once per operator and keep the pointer.
- * `set_dump`: whether the user flagged it, for dump_mode 2. NULL if the session wants nothing; every function
+ * `set_dump`: whether the user flagged it, for dump_mode 2. `stream_id`, `task_id`: 0 is an id like any other;
+ * TENSORSTAT_NO_ID if unknown. NULL if the session wants nothing; every function
  * accepts NULL as an operator that is not wanted. */
 TENSORSTAT_API const tensorstat_operator* tensorstat_operator_named(tensorstat_session* session, const char* type,
                                                                     const char* full_scope_name, int set_dump,

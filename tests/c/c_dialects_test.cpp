@@ -85,6 +85,18 @@ TEST_F(CDialects, AreNumberedAsInTheList) {
             std::string::npos);
 }
 
+// A config without e2e_dump_settings is one of O2, whose documents have 65535 for an id that is unknown.
+TEST_F(CDialects, AnUnknownIdIsNotZero) {
+  nlohmann::json config = mindspore("host");
+  config.erase("e2e_dump_settings");
+  config["common_dump_settings"]["file_format"] = "npy";
+  ASSERT_EQ(open(config), TENSORSTAT_OK) << tensorstat_last_error();
+  collect(tensorstat_operator_named(session_, "Op", "x", 0, 0, TENSORSTAT_NO_ID), tensorstat_dtype_named("float32"),
+          values_, 3);
+  EXPECT_TRUE(tensorstat_session_flush(session_));
+  EXPECT_NE(content_of(folder_ / "rank_0/Net/0/0/statistic.csv").find("\nOp,x,65535,0,"), std::string::npos);
+}
+
 TEST_F(CDialects, WhatNoSessionCanWriteIsRefusedWithTheReason) {
   options_.dialect = TENSORSTAT_DIALECT_CANN;
   EXPECT_EQ(open(mindspore("host")), TENSORSTAT_INVALID);

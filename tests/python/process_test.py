@@ -159,6 +159,29 @@ time.sleep(.2)
                     session.collect("Op", "a", outputs=[numpy.ones(3)], iteration=1)
             self.assertIn("dump_mode is 2", said.output[-1])
 
+    def test_task_and_stream_ids(self):
+        config = {"common_dump_settings": json.loads(config_of(""))["common_dump_settings"] | {"file_format": "npy"}}
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.DumpSession(json.dumps(config), path=folder) as session:
+                for name, ids in (("a", {}), ("b", {"task_id": 0, "stream_id": 7})):
+                    session.collect("Op", name, outputs=[numpy.ones(3)], **ids)
+                self.assertRaises(OverflowError, session.collect, "Op", "c", task_id=-1)
+                self.assertRaises(OverflowError, session.collect, "Op", "c", stream_id=2**64)
+            self.assertEqual([(row["op name"], row["task id"], row["stream id"]) for row in tensorstat.read(folder)],
+                             [("a", 65535, 65535), ("b", 0, 7)])
+
+    def test_constants_and_the_order_of_execution(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.DumpSession(config_of(folder, saved_data="tensor")) as session:
+                session.collect("Parameter", "w", outputs=[numpy.ones(3)], graph=2, constants=True)
+                session.save_execution_order(["Default/b", "Default/a"], graph=2)
+                self.assertRaises(TypeError, session.save_execution_order, [1])
+                self.assertRaises(OverflowError, session.save_execution_order, [], rank=-1)
+            found = {path.parent.name: path for path in pathlib.Path(folder).rglob("*.*") if path.is_file()}
+            self.assertTrue(found["constants"].name.startswith("Parameter.w."))
+            self.assertEqual(found["execution_order"].name, "ms_execution_order_graph_2.csv")
+            self.assertEqual(found["execution_order"].read_text(), "NodeExecutionOrder-FullNameWithScope\nDefault/b\nDefault/a\n")
+
     def test_operators_that_failed(self):
         with tempfile.TemporaryDirectory() as folder:
             config = config_of(folder, op_debug_mode=4, saved_data="tensor")

@@ -46,6 +46,7 @@ struct DumpConfig {
   std::shared_ptr<const OutputForm> form;  // never nullptr after a config was read
   std::string path;                        // absolute
   std::string net_name;                    // the folder of the network, in forms that have one
+  std::uint64_t unknown_id = 0;            // the task and stream id of operators that came without
   bool trans_flag = true;                  // false: file names give the device's formats
   bool enable = false;                     // synchronous: when a step has ended, its data are on disk
   std::string text;                        // the config file's text, unchanged

@@ -102,7 +102,8 @@ void DumpSession::set_initial_iteration(std::uint64_t iteration) {
 }
 
 const DumpOperator* DumpSession::operator_named(std::string_view type, std::string_view full_scope_name, bool set_dump,
-                                                std::uint64_t stream_id, std::uint64_t task_id) try {
+                                                std::optional<std::uint64_t> stream_id,
+                                                std::optional<std::uint64_t> task_id) try {
   // In a forked child, a lock that another thread held is never released.
   if (state_ == nullptr || state_->is_in_fork()) return nullptr;
   return state_->operator_named(type, full_scope_name, set_dump, stream_id, task_id);
@@ -114,8 +115,8 @@ void DumpSession::describe(const DumpOperator* op, std::span<const std::string> 
   if (state_ == nullptr || op == nullptr || !op->wanted || state_->closed || state_->is_in_fork()) return;
   const Notices::Hold hold(*state_->notices);
   try {
-    state_->post([op, stack = std::vector(stack.begin(), stack.end()),
-                  parent = std::string(parent)](DumpOutput& output) { output.describe(*op, stack, parent); });
+    state_->queue.post([op, stack = std::vector(stack.begin(), stack.end()),
+                        parent = std::string(parent)](DumpOutput& output) { output.describe(*op, stack, parent); });
   } catch (const std::exception&) {
     state_->notices->warn_once("memory for stacks", "out of memory: the description of an operator is missing");
   }
@@ -153,7 +154,7 @@ void DumpSession::save_kernel_args(const DumpPlace& place, const DumpOperator* o
       for (const auto& [key, value] : texts) writer.key(key).text(value);
       writer.end();
     }
-    state_->post([place = state_->counted(place), op, json = std::move(json)](DumpOutput& output) {
+    state_->queue.post([place = state_->counted(place), op, json = std::move(json)](DumpOutput& output) {
       output.save_kernel_args(place, *op, json);
     });
   } catch (const std::exception&) {
@@ -168,7 +169,7 @@ void DumpSession::save_execution_order(std::uint32_t rank, std::uint32_t graph,
   try {
     std::string names;
     for (const auto& name : full_scope_names) names += one_line(name) + '\n';
-    state_->post([rank, graph, names = std::move(names)](DumpOutput& output) {
+    state_->queue.post([rank, graph, names = std::move(names)](DumpOutput& output) {
       output.save_execution_order(rank, graph, names);
     });
   } catch (const std::exception&) {
@@ -190,8 +191,8 @@ bool DumpSession::close() { return state_ == nullptr || state_->is_in_fork() || 
 
 DumpCounters DumpSession::counters() const {
   if (state_ == nullptr) return {};
-  const DumpTally& tally = state_->tally;
-  const DumpOutput::Written written = state_->output->written();
+  const DumpTally& tally = state_->work.tally;
+  const DumpOutput::Written written = state_->work.output->written();
   return {.operator_count = tally.operators,
           .tensor_count = tally.tensors,
           .overflow_count = tally.overflows,

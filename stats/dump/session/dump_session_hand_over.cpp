@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <new>
 
-#include "stats/base/abandon.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/dump/session/dump_session.hpp"
 
@@ -39,9 +38,11 @@ void tell_faults(PendingRun& run) {
   }
 }
 
-// As in MindSpore, on CPU and GPU the formats that only CANN writes are not written.
+// As in MindSpore, on CPU and GPU nothing is written in the way that only CANN writes.
 DumpConfig on_target(DumpConfig config, std::string_view device_target) {
-  if (config.saves_runs && (device_target == "CPU" || device_target == "GPU")) {
+  if (device_target != "CPU" && device_target != "GPU") return config;
+  config.unknown_id = 0;
+  if (config.saves_runs) {
     config.saves_runs = false;
     config.trans_flag = true;
   }
@@ -56,17 +57,14 @@ DumpSession::State::State(DumpConfig given_config, DumpOptions given_options, st
       notices(std::move(given_notices)),
       selection(config, options.device_target == "CPU"),
       columns(config.form->columns(config, options)),
-      process(getpid()),
       initial_iteration(config.initial_iteration),
       pool(options.memory_bytes),
-      dump_meter(config, columns, options.meter, notices),
-      tally(notices),
-      output(config.form->open({config, options, columns, notices, dump_meter, tally})) {}
+      work(config, options, columns, notices),
+      queue(work, *notices) {}
 
 DumpSession::State::~State() {
   close();
-  if (thread_.joinable()) thread_.join();  // not joinable if the deleter of a keep_alive has closed the session
-  if (!in_use_->empty()) abandon(std::move(in_use_));
+  queue.close();  // if the deleter of a keep_alive has closed the session, the thread still runs
 }
 
 bool DumpSession::State::wants(const DumpPlace& place, const DumpOperator* op, bool failed) const {
@@ -75,7 +73,7 @@ bool DumpSession::State::wants(const DumpPlace& place, const DumpOperator* op, b
     if (!failed) return false;
     some_failed.store(true, std::memory_order_relaxed);
   }
-  if (enough_overflows.load(std::memory_order_relaxed)) return false;
+  if (work.has_enough_overflows()) return false;
   if (!selection.wants_device(place.device)) {
     say_unlisted(place.device);
     return false;
@@ -101,7 +99,10 @@ void DumpSession::State::say_unlisted(std::uint32_t device) const noexcept {
 }
 
 const DumpOperator* DumpSession::State::operator_named(std::string_view type, std::string_view name, bool set_dump,
-                                                       std::uint64_t stream_id, std::uint64_t task_id) {
+                                                       std::optional<std::uint64_t> given_stream_id,
+                                                       std::optional<std::uint64_t> given_task_id) {
+  const std::uint64_t stream_id = given_stream_id.value_or(config.unknown_id);
+  const std::uint64_t task_id = given_task_id.value_or(config.unknown_id);
   std::string key = std::string(type) + '\n' + std::string(name) + '\n' + std::to_string(set_dump) + ' ' +
                     std::to_string(stream_id) + ' ' + std::to_string(task_id);
   const std::lock_guard lock(operators_mutex_);
@@ -119,8 +120,9 @@ const DumpOperator* DumpSession::State::operator_named(std::string_view type, st
 }
 
 bool DumpSession::State::has_lost_or_waits() const {
-  const DumpOutput::Written written = output->written();
-  return written.waiting_rows + written.lost_rows + written.other_waiting + written.other_lost + tally.lost_tensors !=
+  const DumpOutput::Written written = work.output->written();
+  return written.waiting_rows + written.lost_rows + written.other_waiting + written.other_lost +
+             work.tally.lost_tensors !=
          0;
 }
 
@@ -130,7 +132,7 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
     try {
       auto held = hold(given, !config.trans_flag);
       if (!held) {
-        ++tally.lost_tensors;
+        ++work.tally.lost_tensors;
         notices->warn_once("refused",
                            [&] { return "a tensor of " + run.op->name + " is refused: " + held.error().message; });
       } else if (held->value_count == 0 && !config.form->has_empty_tensors()) {
@@ -138,7 +140,7 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
       } else {
         // Overflow is decided on the whole tensor; it is cut afterwards.
         const bool is_judged = config.op_debug_mode == DebugMode::kOverflow && DumpMeter::looks_at(*held);
-        if (!is_judged) take_sample(*held, sample_num());
+        if (!is_judged) take_sample(*held, work.sample_num());
         if (given.is_in_format && config.trans_flag && config.saves_tensors()) {
           notices->warn_once("format", [&] {
             return "tensors are in a device's format and are written as they are, with its name, though trans_flag is "
@@ -150,7 +152,7 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
         run.tensors.push_back(*std::move(held));
       }
     } catch (const std::exception& fault) {
-      tally.lose(1, fault.what());
+      work.tally.lose(1, fault.what());
     }
   }
 }
@@ -176,16 +178,16 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
   hold_all(tensors, run);
   if (!config.form->has_layouts()) layout = {};
   if (run.tensors.empty() && layout.empty()) return;
-  ++tally.operators;
+  ++work.tally.operators;
   const std::size_t count = run.tensors.size();
-  Items one;
+  DumpQueue::Items one;
   try {
     run.layout = layout;
     measure_here(run);
     tell_faults(run);
     one.emplace_back(std::move(run));
   } catch (const std::bad_alloc&) {
-    return tally.lose(count);
+    return work.tally.lose(count);
   }
   hand_over(std::move(one));
   // The framework is about to abort: the data must be on disk before that.
@@ -197,14 +199,14 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
 // at a time. If the caller allows no memory for copies, these are measured here, too.
 void DumpSession::State::measure_here(PendingRun& run) noexcept try {
   if (config.form->reads_bits(config) || config.op_debug_mode == DebugMode::kOverflow) return;
-  if (options.memory_bytes != 0 && (config.on_device || dump_meter.wants_digests())) return;
+  if (options.memory_bytes != 0 && (config.on_device || work.meter.wants_digests())) return;
   std::vector<PendingTensor*> tensors;
   for (PendingTensor& held : run.tensors) {
-    if (!held.must_be_copied() || (held.tensor.strides != nullptr && sample_num() != 0)) return;
+    if (!held.must_be_copied() || (held.tensor.strides != nullptr && work.sample_num() != 0)) return;
     tensors.push_back(&held);
   }
   for (PendingTensor& held : run.tensors) held.is_borrowed = true;
-  dump_meter.measure(tensors);
+  work.meter.measure(tensors);
   run.is_measured = true;
   for (PendingTensor& held : run.tensors) {
     held.tensor.address = nullptr;
@@ -213,12 +215,12 @@ void DumpSession::State::measure_here(PendingRun& run) noexcept try {
 } catch (const std::exception&) {  // memory is short: hand the run over
 }
 
-void DumpSession::State::hand_over(Items one) noexcept {
+void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
   constexpr std::size_t kAlignment = 64;
   PendingRun& run = std::get<PendingRun>(one.front());
   if (run.is_measured) {
-    if (is_behind()) drain();
-    return post(std::move(one));
+    if (is_behind()) queue.drain();
+    return queue.post(std::move(one));
   }
   std::size_t copied_bytes = 0;
   std::uint64_t other_bytes = sizeof run + run.tensors.size() * sizeof(PendingTensor);
@@ -234,21 +236,18 @@ void DumpSession::State::hand_over(Items one) noexcept {
   if (may_wait) run.buffer = pool.take(copied_bytes, other_bytes);
   if (run.buffer) {
     copy_all(run, kAlignment);
-    post(std::move(one));
+    queue.post(std::move(one));
     return;
   }
   const auto start = std::chrono::steady_clock::now();
-  drain();  // keeps the rows in the order of hand-over
+  queue.drain();  // keeps the rows in the order of hand-over
   copy_strided(run);
   for (PendingTensor& held : run.tensors) held.is_borrowed = held.must_be_copied();
-  {
-    const std::lock_guard lock(work_mutex);
-    work_on(one);
-  }
+  queue.work_now(one);
   if (!may_wait) return;
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
-  ++tally.stalls;
-  tally.stalled_us += static_cast<std::uint64_t>(took.count());
+  ++work.tally.stalls;
+  work.tally.stalled_us += static_cast<std::uint64_t>(took.count());
   if (options.memory_bytes == 0) return;  // the caller chose to wait
   const std::uint64_t wanted = copied_bytes + other_bytes;
   if (wanted > options.memory_bytes) {
@@ -265,14 +264,20 @@ void DumpSession::State::hand_over(Items one) noexcept {
   }
 }
 
+// Whether more measured tensors wait than allowed. memory_bytes does not count these; each takes less than a KiB.
+bool DumpSession::State::is_behind() noexcept {
+  constexpr std::uint64_t kMostMeasured = 4096;
+  return queue.unfinished() >= kMostMeasured;
+}
+
 void DumpSession::State::copy_all(PendingRun& run, std::size_t alignment) noexcept {
   std::byte* to = run.buffer.data();
   std::erase_if(run.tensors, [&](PendingTensor& held) {
     if (!held.must_be_copied()) return false;
     const std::size_t size = held.tensor.bytes();
-    const Status copied = dump_meter.copy(held.tensor, {to, size});
+    const Status copied = work.meter.copy(held.tensor, {to, size});
     to += (size + alignment - 1) / alignment * alignment;
-    if (!copied) tally.lose(1, copied.error().message.c_str());
+    if (!copied) work.tally.lose(1, copied.error().message.c_str());
     return !copied;
   });
 }
@@ -282,12 +287,12 @@ void DumpSession::State::copy_strided(PendingRun& run) noexcept {
     if (held.tensor.strides == nullptr) return false;
     try {
       auto bits = std::make_shared<std::vector<std::byte>>(held.tensor.bytes());
-      const Status copied = dump_meter.copy(held.tensor, *bits);
-      if (!copied) tally.lose(1, copied.error().message.c_str());
+      const Status copied = work.meter.copy(held.tensor, *bits);
+      if (!copied) work.tally.lose(1, copied.error().message.c_str());
       held.keep_alive = std::move(bits);
       return !copied;
     } catch (const std::exception& fault) {
-      tally.lose(1, fault.what());
+      work.tally.lose(1, fault.what());
       return true;
     }
   });
@@ -301,7 +306,7 @@ void DumpSession::State::record(const DumpPlace* step) noexcept try {
   ended.reserve(EndedSteps::kMost + 1);  // reserve first: drain() below forgets what it passes on
   ended_steps_.drain([&](const EndedSteps::Step& each) { ended.push_back(each); });
   if (step != nullptr) ended.push_back({step->rank, step->graph, step->iteration});
-  post([ended = std::move(ended)](DumpOutput& to) {
+  queue.post([ended = std::move(ended)](DumpOutput& to) {
     for (const auto& each : ended) to.note_step(each.rank, each.graph, each.iteration);
   });
 } catch (const std::exception&) {
@@ -319,9 +324,9 @@ bool DumpSession::State::step_end(const DumpPlace& place) {
   if (!is_wanted) return true;
   bool is_whole = true;
   try {
-    post([now](DumpOutput& to) { to.end_step(now); });
+    queue.post([now](DumpOutput& to) { to.end_step(now); });
     is_whole = !config.enable || flush();
-    post([now](DumpOutput& to) { to.close_step(now); });
+    queue.post([now](DumpOutput& to) { to.close_step(now); });
   } catch (const std::bad_alloc&) {
     notices->warn_once("memory for closing", "out of memory: the files of a step stay open");
   }
@@ -330,9 +335,8 @@ bool DumpSession::State::step_end(const DumpPlace& place) {
 
 bool DumpSession::State::flush() {
   record(nullptr);
-  drain();
-  const std::lock_guard lock(work_mutex);
-  output->flush();
+  queue.drain();
+  queue.between_work([&] { work.output->flush(); });
   return !has_lost_or_waits();
 }
 
@@ -355,19 +359,9 @@ bool DumpSession::State::close() {
   if (closed.exchange(true)) return !has_lost_or_waits();
   const Notices::Hold hold(*notices);
   record(nullptr);
-  {
-    const std::lock_guard lock(queue_mutex_);
-    stopping_ = true;
-    came_.notify_one();
-  }
-  if (thread_.get_id() == std::this_thread::get_id()) {
-    drain();
-  } else if (thread_.joinable()) {
-    thread_.join();
-  }
+  queue.close();
   say_what_never_came();
-  const std::lock_guard lock(work_mutex);
-  output->close();
+  queue.between_work([&] { work.output->close(); });
   if (config.operators != nullptr) {
     try {
       for (const std::string& entry : config.operators->unused()) {

@@ -44,16 +44,21 @@ PyObject* session_enabled(PyObject*, PyObject* arguments) {
   return session == nullptr ? nullptr : PyBool_FromLong(tensorstat_session_enabled(session));
 }
 
-// operator_named(session, type, name, set_dump = False) -> an operator, good as long as the session; None where the
-// session wants nothing
+// operator_named(session, type, name, set_dump = False, stream_id = TENSORSTAT_NO_ID, task_id = TENSORSTAT_NO_ID)
+// -> an operator, good as long as the session; None where the session wants nothing
 PyObject* operator_named(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
   const char *type = nullptr, *name = nullptr;
   int set_dump = 0;
-  if (PyArg_ParseTuple(arguments, "Oss|p", &capsule, &type, &name, &set_dump) == 0) return nullptr;
+  Whole64 stream_id{"stream_id", TENSORSTAT_NO_ID}, task_id{"task_id", TENSORSTAT_NO_ID};
+  if (PyArg_ParseTuple(arguments, "Oss|pO&O&", &capsule, &type, &name, &set_dump, whole64, &stream_id, whole64,
+                       &task_id) == 0) {
+    return nullptr;
+  }
   tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
   if (session == nullptr) return nullptr;
-  const tensorstat_operator* const made = tensorstat_operator_named(session, type, name, set_dump, 0, 0);
+  const tensorstat_operator* const made =
+      tensorstat_operator_named(session, type, name, set_dump, stream_id.value, task_id.value);
   return made == nullptr ? Py_NewRef(Py_None)
                          : PyCapsule_New(const_cast<tensorstat_operator*>(made), kOperator, nullptr);
 }
@@ -168,8 +173,9 @@ PyObject* collect(PyObject*, PyObject* arguments) {
   Run run;
   PyObject *inputs = nullptr, *outputs = nullptr;
   const char* layout = nullptr;
-  int failed = 0;
-  if (!run.take(arguments, "OOs|p", &inputs, &outputs, &layout, &failed)) return nullptr;
+  int failed = 0, constants = 0;
+  if (!run.take(arguments, "OOs|pp", &inputs, &outputs, &layout, &failed, &constants)) return nullptr;
+  run.place.constants = constants;
   if (!tensorstat_wants(run.session, &run.place, run.op, failed)) return PyLong_FromLong(0);
   return guarded([&]() -> PyObject* {
     Views views;
@@ -222,6 +228,23 @@ PyObject* save_kernel_args(PyObject*, PyObject* arguments) {
     const bool done = call([&] {
       return tensorstat_save_kernel_args(run.session, &run.place, run.op, names.data(), values.data(), names.size());
     });
+    return done ? Py_NewRef(Py_None) : nullptr;
+  });
+}
+
+// save_execution_order(session, rank, graph, names)
+PyObject* save_execution_order(PyObject*, PyObject* arguments) {
+  PyObject *capsule = nullptr, *name_list = nullptr;
+  Whole32 rank{"rank"}, graph{"graph"};
+  if (PyArg_ParseTuple(arguments, "OO&O&O", &capsule, whole32, &rank, whole32, &graph, &name_list) == 0) return nullptr;
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  return guarded([&]() -> PyObject* {
+    std::vector<Ref> held;
+    std::vector<const char*> names;
+    if (!take_texts(name_list, held, names)) return nullptr;
+    const bool done = call(
+        [&] { return tensorstat_save_execution_order(session, rank.value, graph.value, names.data(), names.size()); });
     return done ? Py_NewRef(Py_None) : nullptr;
   });
 }
@@ -352,14 +375,17 @@ PyMethodDef session_functions[] = {
                       "framework_version, framework, world_size, device_rows, budget_bytes, threads)"),
     TENSORSTAT_METHOD(session_enabled, "session_enabled(session)"),
     TENSORSTAT_METHOD(session_demands, "session_demands(session): (failed operators, arguments of kernels)"),
-    TENSORSTAT_METHOD(operator_named, "operator_named(session, type, name, set_dump): an operator, or None"),
+    TENSORSTAT_METHOD(operator_named,
+                      "operator_named(session, type, name, set_dump, stream_id, task_id): an operator, or None"),
     TENSORSTAT_METHOD(describe, "describe(session, operator, frames, parent)"),
     TENSORSTAT_METHOD(wants, "wants(session, operator, rank, device, graph, iteration, failed)"),
     TENSORSTAT_METHOD(collect,
-                      "collect(session, operator, rank, device, graph, iteration, inputs, outputs, layout, failed)"),
+                      "collect(session, operator, rank, device, graph, iteration, inputs, outputs, layout, failed, "
+                      "constants)"),
     TENSORSTAT_METHOD(why_not, "why_not(x): why it is no tensor that can be measured, or None"),
     TENSORSTAT_METHOD(save_kernel_args,
                       "save_kernel_args(session, operator, rank, device, graph, iteration, names, values)"),
+    TENSORSTAT_METHOD(save_execution_order, "save_execution_order(session, rank, graph, names)"),
     TENSORSTAT_METHOD(step_end, "step_end(session, None, rank, device, graph, iteration)"),
     TENSORSTAT_METHOD(session_flush, "session_flush(session)"),
     TENSORSTAT_METHOD(session_end, "session_end(session)"),

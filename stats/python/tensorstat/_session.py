@@ -13,6 +13,7 @@ _DIALECTS = {"ours": 0, "mindspore-2.7": 1, "mindspore-next": 2, "msprobe-o2": 4
 _LAYOUTS = {"rank": 0, "step": 1}
 _SYNCS = {"never": 0, "close": 1, "row": 2}
 _MARK = re.compile(r'"\\u0001([io][0-9]+)\\u0001"')  # as json.dumps writes the text of a tensor's place
+_NO_ID = 2**64 - 1  # TENSORSTAT_NO_ID
 
 
 class DumpSession:
@@ -50,7 +51,7 @@ class DumpSession:
             None if path is None else str(path), device_target, framework_version, framework, world_size, device_rows,
             NO_LIMIT if budget_bytes is None else budget_bytes, threads)
         self._handles = [handle]
-        self._operators: dict[tuple[str, str, bool], Any] = {}
+        self._operators: dict[tuple[str, str, bool, int | None, int | None], Any] = {}
         self._last_counters: dict[str, int] = {}
         self._left_out: set[str] = set()
         self._left_out_count = 0
@@ -77,7 +78,8 @@ class DumpSession:
 
     def collect(self, op_type: str, name: str, *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (), rank: int = 0,
                 device: int = 0, graph: int = 0, iteration: int = 0, layout: str = "", set_dump: bool = False,
-                failed: bool | None = None) -> None:
+                failed: bool | None = None, stream_id: int | None = None, task_id: int | None = None,
+                constants: bool = False) -> None:
         """Hands the tensors of one run of an operator over; None stands for one that is missing. Host tensors are measured
         before it returns, or copied where their bits have to outlive it (files of tensors, digests). Of PyTorch's,
         requires_grad is known to msprobe's dump.json. What cannot be measured, such as an array of text, is left out, counted
@@ -87,16 +89,19 @@ class DumpSession:
                   "\\x01i0\\x01" stands for inputs[0] and "\\x01o0\\x01" for outputs[0]; "": each stands at its place
         set_dump  whether the user flagged the operator, which a config with dump_mode 2 asks for
         failed    whether the operator failed, which a config with op_debug_mode 4 asks for
+        stream_id, task_id  where the operator ran; None: unknown, which is written as 65535 with a data_dump.json without
+                  e2e_dump_settings (MindSpore's O2; not on the device targets CPU and GPU), and else as 0
+        constants  whether the tensors are constants of the graph, which have their own folder and no iteration
         """
-        handle, operator = self._handle(), self._operator(op_type, name, set_dump)
+        handle, operator = self._handle(), self._operator(op_type, name, set_dump, stream_id, task_id)
         text, has_failed = _MARK.sub("\x01\\1\x01", layout), self._has_failed(failed)
         try:
-            _native.collect(handle, operator, rank, device, graph, iteration, inputs, outputs, text, has_failed)
+            _native.collect(handle, operator, rank, device, graph, iteration, inputs, outputs, text, has_failed, constants)
         except Error as refused:
             if refused.code != "unsupported":
                 raise
             inputs, outputs = self._readable(name, "input", inputs), self._readable(name, "output", outputs)
-            _native.collect(handle, operator, rank, device, graph, iteration, inputs, outputs, text, has_failed)
+            _native.collect(handle, operator, rank, device, graph, iteration, inputs, outputs, text, has_failed, constants)
 
     def save_kernel_args(self, op_type: str, name: str, args: Mapping[str, str], *, rank: int = 0, device: int = 0, graph: int = 0,
                          iteration: int = 0) -> None:
@@ -104,6 +109,10 @@ class DumpSession:
         self._awaits_kernel_args = False
         _native.save_kernel_args(self._handle(), self._operator(op_type, name), rank, device, graph, iteration, list(args),
                                  [str(value) for value in args.values()])
+
+    def save_execution_order(self, names: Sequence[str], *, rank: int = 0, graph: int = 0) -> None:
+        """The operators of a compiled graph, by full scope name, in the order of their execution."""
+        _native.save_execution_order(self._handle(), rank, graph, names)
 
     def step_end(self, *, rank: int = 0, device: int = 0, graph: int = 0, iteration: int = 0) -> bool:
         """The iteration of this rank and graph is over. With `enable`, returns when all of it is on disk, and whether it
@@ -160,10 +169,12 @@ class DumpSession:
             raise Error("the session was closed")
         return self._handles[0]
 
-    def _operator(self, op_type: str, name: str, set_dump: bool = False) -> Any:
-        key = op_type, name, set_dump
+    def _operator(self, op_type: str, name: str, set_dump: bool = False, stream_id: int | None = None,
+                  task_id: int | None = None) -> Any:
+        key = op_type, name, set_dump, stream_id, task_id
         if key not in self._operators:
-            self._operators[key] = _native.operator_named(self._handle(), op_type, name, set_dump)
+            ids = (_NO_ID if each is None else each for each in (stream_id, task_id))
+            self._operators[key] = _native.operator_named(self._handle(), op_type, name, set_dump, *ids)
             self._awaits_flags = self._awaits_flags and not set_dump
         return self._operators[key]
 
