@@ -147,7 +147,9 @@ int run_diff(DiffArguments arguments, Console& console) {
     arguments.b = path_of_run(arguments.a, arguments.runs.substr(comma + 1));
     arguments.a = path_of_run(arguments.a, arguments.runs.substr(0, comma));
   }
-  if (arguments.b.empty()) return console.say("B is required, or with a store --runs a,b"), kUsage;
+  if (arguments.b.empty()) {
+    return console.say("B is required, or with a store --runs a,b\nTry 'tensorstat diff --help'."), kUsage;
+  }
   const std::string inputs[] = {arguments.a, arguments.b, arguments.tolerances, arguments.names};
   if (Status allowed = check_is_no_input(arguments.output, inputs); !allowed) {
     return console.say(allowed.error().message), kUsage;

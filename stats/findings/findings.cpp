@@ -327,6 +327,10 @@ class Search {
       if (judged_[static_cast<int>(rule.rule)] || has_fault()) continue;
       findings_.not_measured.push_back(std::string(rule.name) + ": needs " + std::string(rule.needs));
     }
+    if (has_fault()) {
+      findings_.not_measured.push_back("iterations from " + std::to_string(end_) +
+                                       " on, by other rules than nan and inf: what follows from a fault is no finding");
+    }
     for (const std::string& each : answer_.verdict.not_watched)
       findings_.not_measured.push_back(each + ": not watched");
   }

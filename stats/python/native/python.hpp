@@ -24,7 +24,12 @@ namespace tensorstat::python {
 // GIL. Such a thread sleeps until the process ends instead, as it does in CPython from 3.14 on.
 [[noreturn]] void sleep_for_ever() noexcept;
 template <typename Work>
-decltype(auto) or_sleep(const Work& work) {
+#ifdef __GLIBCXX__
+// GCC gives a handler of __forced_unwind a reference to nothing.
+__attribute__((no_sanitize("null")))
+#endif
+decltype(auto)
+or_sleep(const Work& work) {
 #ifdef __GLIBCXX__
   try {
     return work();
