@@ -6,9 +6,10 @@
 
 #include "precision/scalars.hpp"
 #include "stats/base/caught.hpp"
+#include "stats/base/printable.hpp"
 #include "stats/base/typed_name.hpp"
 #include "stats/engine/pair_layout.hpp"
-#include "stats/meter/written_words.hpp"
+#include "stats/meter/written_records.hpp"
 
 namespace {
 #include "precision/exact.h"
@@ -29,10 +30,33 @@ constexpr std::array kRows = {TENSORSTAT_PAIR_STATISTICS(ROW)};
 
 const Row& row(PairStatistic statistic) { return kRows[static_cast<std::size_t>(statistic)]; }
 
-// The serialised form: magic with the version in its last two characters, both dtypes, scale, five zero bytes, rtol,
-// atol, words. Increase the version whenever the list of accumulators changes.
-constexpr std::string_view kMagic = "tstatq01";
-constexpr std::size_t kVersionAt = 6, kDtypesAt = 8, kScaleAt = 10, kRtolAt = 16, kAtolAt = 24, kHeaderBytes = 32;
+// The serialised form: magic with the version in its last two characters, both dtypes, scale, one zero byte, four
+// bytes of the length of what follows the header, rtol, atol; then a record for each accumulator, named by its row's id
+// in precision/pair/pair.h. Increase the version if an accumulator's words change their meaning.
+constexpr std::string_view kMagic = "tstatq02";
+constexpr std::size_t kVersionAt = 6, kDtypesAt = 8, kScaleAt = 10, kLengthAt = 12, kRtolAt = 16, kAtolAt = 24,
+                      kHeaderBytes = 32;
+
+struct PairRow {
+  std::string_view name;
+  std::size_t number;  // of the field, or behind these of the sum
+};
+constexpr auto kWrittenPairRows = [] {
+  std::size_t number = 0;
+#define ROW(id, ...) PairRow{#id, number++},
+  std::array rows = {PAIR_FIELD_ROWS(ROW) PAIR_EXACT_ROWS(ROW, )};
+#undef ROW
+  std::ranges::sort(rows, {}, &PairRow::name);
+  return rows;
+}();
+static_assert(std::ranges::adjacent_find(kWrittenPairRows, {}, &PairRow::name) == kWrittenPairRows.end());
+
+template <typename Word>
+std::span<Word> words_of(const PairRow& row, const PairLayout& layout, std::span<Word> words) {
+  if (row.number < kPairFields.size()) return words.subspan(row.number, 1);
+  const PairSum& sum = layout[row.number - kPairFields.size()];
+  return words.subspan(sum.first, sum.count);
+}
 
 void carry_pair(Dtype a, Dtype b, std::span<std::int64_t> words) {
   for (const PairSum& sum : pair_layout(a, b)) carry_words(&words[sum.first], static_cast<int>(sum.count));
@@ -164,7 +188,7 @@ Status PairPartial::merge(const PairPartial& other) try {
 std::vector<std::byte> PairPartial::serialize() const try {
   std::vector<std::int64_t> canonical = words_;
   carry_pair(a_, b_, canonical);
-  std::vector<std::byte> bytes(kHeaderBytes + 8 * canonical.size());
+  std::vector<std::byte> bytes(kHeaderBytes);
   const std::span all(bytes);
   std::ranges::copy(std::as_bytes(std::span(kMagic)), bytes.begin());
   bytes[kDtypesAt] = static_cast<std::byte>(a_);
@@ -172,23 +196,27 @@ std::vector<std::byte> PairPartial::serialize() const try {
   bytes[kScaleAt] = static_cast<std::byte>(tolerance_.scale);
   put_word(all.subspan(kRtolAt), std::bit_cast<std::uint64_t>(tolerance_.rtol));
   put_word(all.subspan(kAtolAt), std::bit_cast<std::uint64_t>(tolerance_.atol));
-  for (std::size_t i = 0; i < canonical.size(); ++i) {
-    put_word(all.subspan(kHeaderBytes + 8 * i), static_cast<std::uint64_t>(canonical[i]));
+  for (const PairRow& row : kWrittenPairRows) {
+    add_record(bytes, row.name, words_of(row, pair_layout(a_, b_), std::span<const std::int64_t>(canonical)));
   }
+  put_length(std::span(bytes).subspan(kLengthAt), bytes.size() - kHeaderBytes);
   return bytes;
 } catch (const std::bad_alloc&) {
   return {};
 }
 
 Result<PairPartial> PairPartial::parse(std::span<const std::byte> bytes) try {
-  const auto refuse = [](const char* why) {
-    return Error{Code::kInvalid, std::string("not a pair's partial: ") + why};
+  const auto refuse = [](std::string_view why) {
+    return Error{Code::kInvalid, "not a pair's partial: " + std::string(why)};
   };
   if (bytes.size() < kHeaderBytes) return refuse("shorter than its header of 32 bytes");
   const std::string_view magic(reinterpret_cast<const char*>(bytes.data()), kMagic.size());
-  if (!magic.starts_with(kMagic.substr(0, kVersionAt))) return refuse("does not begin with \"tstatq01\"");
+  if (!magic.starts_with(kMagic.substr(0, kVersionAt))) return refuse("does not begin with \"tstatq02\"");
   if (magic != kMagic)
-    return refuse("of another version of the library (not 01): compare its tensors again with this one");
+    return refuse("of another version of the library (not 02): compare its tensors again with this one");
+  if (bytes.size() - kHeaderBytes != get_length(bytes.subspan(kLengthAt))) {
+    return refuse("its length is not what its header says");
+  }
   const auto a = std::to_integer<int>(bytes[kDtypesAt]), b = std::to_integer<int>(bytes[kDtypesAt + 1]);
   const auto scale = std::to_integer<int>(bytes[kScaleAt]);
   const auto is_known = [](int dtype) { return dtype < kDtypeCount && !is_complex(static_cast<Dtype>(dtype)); };
@@ -199,9 +227,24 @@ Result<PairPartial> PairPartial::parse(std::span<const std::byte> bytes) try {
                                 static_cast<PairTolerance::Scale>(scale)};
   if (!tolerance.is_valid()) return refuse("its tolerance is negative or not finite");
   PairPartial partial(static_cast<Dtype>(a), static_cast<Dtype>(b), tolerance);
-  if (bytes.size() != kHeaderBytes + 8 * partial.words_.size()) return refuse("its length is not that of its dtypes");
-  for (std::size_t i = 0; i < partial.words_.size(); ++i) {
-    partial.words_[i] = static_cast<std::int64_t>(get_word(bytes.subspan(kHeaderBytes + 8 * i)));
+  auto rest = bytes.subspan(kHeaderBytes);
+  for (auto all = rest; !all.empty();) {
+    const auto record = take_record(all);
+    if (!record) return refuse("it ends within a record");
+    if (std::ranges::find(kWrittenPairRows, record->name, &PairRow::name) == kWrittenPairRows.end()) {
+      return refuse("a partial with " + in_quotes(record->name) + ", which this version does not know");
+    }
+  }
+  const PairLayout& layout = pair_layout(partial.a_, partial.b_);
+  for (const PairRow& row : kWrittenPairRows) {
+    const auto record = take_record(rest);
+    if (!record || record->name > row.name) return refuse("it lacks '" + std::string(row.name) + "'");
+    if (record->name != row.name) return refuse("the names of its accumulators do not ascend");
+    const auto words = words_of(row, layout, std::span(partial.words_));
+    if (record->payload.size() != 8 * words.size()) {
+      return refuse("the length of '" + std::string(row.name) + "' is not that of its dtypes");
+    }
+    get_words(record->payload, words);
   }
   if (const char* why = contradiction(partial)) return refuse(why);
   const auto canonical = partial.serialize();

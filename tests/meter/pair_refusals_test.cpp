@@ -8,6 +8,7 @@
 #include <tensorstat/meter.hpp>
 
 #include "stats/engine/pair_layout.hpp"
+#include "tests/support/record_of.hpp"
 
 namespace tensorstat {
 namespace pair_refusals_test {
@@ -77,6 +78,22 @@ TEST(PairRefusals, OfBytesThatNoPairLeft) {
   EXPECT_GT(refused, 100);
 }
 
+TEST(PairRefusals, OfANameThatThisVersionDoesNotKnow) {
+  auto bytes = PairPartial(Dtype::kFloat32, Dtype::kFloat32, {}).serialize();
+  bytes[record_of(bytes, "ULP", 32) + 1] = std::byte{'V'};
+  const auto parsed = PairPartial::parse(bytes);
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().message, "not a pair's partial: a partial with 'VLP', which this version does not know");
+}
+
+TEST(PairRefusals, OfEarlierForms) {
+  auto bytes = PairPartial(Dtype::kFloat32, Dtype::kFloat32, {}).serialize();
+  bytes[7] = std::byte{'1'};
+  const auto parsed = PairPartial::parse(bytes);
+  ASSERT_FALSE(parsed);
+  EXPECT_NE(parsed.error().message.find("another version"), std::string::npos) << parsed.error().message;
+}
+
 // Sums that 2^63 elements cannot have, and sums that would make the distance of a and b imaginary.
 TEST(PairRefusals, OfSumsThatNoPairHas) {
   const TensorPair pair{kTensor, kTensor};
@@ -84,8 +101,9 @@ TEST(PairRefusals, OfSumsThatNoPairHas) {
   const PairLayout& layout = pair_layout(Dtype::kFloat32, Dtype::kFloat32);
   const auto refusal_with = [&](std::size_t sum, std::int64_t last) {
     auto bytes = good;
-    const std::size_t at =
-        good.size() - 8 * (pair_words(Dtype::kFloat32, Dtype::kFloat32) - layout[sum].first - layout[sum].count + 1);
+    constexpr std::string_view kNames[] = {"PRODUCTS", "SQUARES_A", "SQUARES_B", "DISTANCES"};
+    static_assert(std::size(kNames) == PAIR_SUMS);
+    const std::size_t at = payload_of(good, kNames[sum], 32) + 8 * (layout[sum].count - 1);
     std::memcpy(&bytes[at], &last, sizeof last);
     const auto parsed = PairPartial::parse(bytes);
     return parsed ? "" : parsed.error().message;

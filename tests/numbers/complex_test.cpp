@@ -303,11 +303,12 @@ TEST_P(Complex, SaysWhatItDoesNotHave) {
                      std::string(name(part())));
   auto partial = meter.fold({&tensor, 1}, {.categories = kHas});
   ASSERT_TRUE(partial);
-  Bytes written = partial->front().serialize();
-  written[12] |= std::byte{kExtrema};
+  // A float32's extrema, said to be a complex tensor's.
+  Bytes written = Partial(Dtype::kFloat32, Precision::kHigh, kExtrema).serialize();
+  written[8] = static_cast<std::byte>(GetParam());
   const auto read = Partial::parse(written);
   ASSERT_FALSE(read);
-  EXPECT_NE(read.error().message.find("what it keeps is unknown"), std::string::npos) << read.error().message;
+  EXPECT_NE(read.error().message.find("it keeps what its dtype does not have"), std::string::npos) << read.error().message;
 }
 
 // In place or uploaded, in the shape and with the fp64 that TENSORSTAT_CL_* say: every count of a few elements, several

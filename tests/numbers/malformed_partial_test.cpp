@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "precision/partial.h"
+#include "tests/support/record_of.hpp"
 
 namespace tensorstat {
 namespace malformed_partial_test {
@@ -43,13 +44,35 @@ Bytes with_byte(std::size_t at, int value) {
   return bytes;
 }
 
-Bytes with_word(std::size_t word, std::int64_t value, Needs needs = kEverything) {
+Bytes with_word(std::string_view name, std::int64_t value, Needs needs = kEverything, std::size_t word = 0) {
   Bytes bytes = sound(needs).serialize();
   for (std::size_t i = 0; i < 8; ++i) {
-    bytes[16 + 8 * word + i] = static_cast<std::byte>(static_cast<std::uint64_t>(value) >> 8 * i);
+    bytes[payload_of(bytes, name) + 8 * word + i] = static_cast<std::byte>(static_cast<std::uint64_t>(value) >> 8 * i);
   }
   return bytes;
 }
+
+// The record of that name is replaced by other bytes. The header says the new length.
+Bytes with_record(std::string_view name, const Bytes& by, Needs needs = kEverything) {
+  Bytes bytes = sound(needs).serialize();
+  const std::size_t at = record_of(bytes, name), payload = payload_of(bytes, name);
+  const auto length = std::to_integer<std::size_t>(bytes[payload - 4]);  // all lengths here are below 256
+  bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+              bytes.begin() + static_cast<std::ptrdiff_t>(payload + length));
+  bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), by.begin(), by.end());
+  for (std::size_t i = 0; i < 4; ++i) bytes[12 + i] = static_cast<std::byte>((bytes.size() - 16) >> 8 * i);
+  return bytes;
+}
+
+// A record with a payload of zeros.
+Bytes record(std::string_view name, std::size_t payload, std::size_t said) {
+  Bytes bytes{static_cast<std::byte>(name.size())};
+  for (const char c : name) bytes.push_back(static_cast<std::byte>(c));
+  for (std::size_t i = 0; i < 4; ++i) bytes.push_back(static_cast<std::byte>(said >> 8 * i));
+  bytes.resize(bytes.size() + payload);
+  return bytes;
+}
+Bytes record(std::string_view name, std::size_t payload = 8) { return record(name, payload, payload); }
 
 Bytes with_extrema(std::int64_t highest, std::int64_t lowest) {
   Partial partial = sound();
@@ -87,7 +110,6 @@ Bytes with_exponent(std::size_t place, std::int64_t more) {
 
 std::vector<Malformed> malformed_partials() {
   const std::size_t length = sound().serialize().size();
-  const std::size_t last = sound().words().size() - 1;
   constexpr std::string_view kCounts = "counts contradict";
   constexpr std::string_view kCanonical = "canonical form";
   return {
@@ -95,14 +117,14 @@ std::vector<Malformed> malformed_partials() {
       {of_length(1), "shorter than its header"},
       {of_length(8), "shorter than its header"},
       {of_length(15), "shorter than its header"},
-      {of_length(16), "its length is not that of its dtype"},
-      {of_length(17), "its length"},
-      {of_length(length - 8), "its length"},
-      {of_length(length - 1), "its length"},
-      {of_length(length + 1), "its length"},
-      {of_length(length + 8), "its length"},
-      {of_length(100'000), "its length"},
-      {Bytes(length), "does not begin with \"tstatp05\""},
+      {of_length(16), "its length is not what its header says"},
+      {of_length(17), "its length is not what its header says"},
+      {of_length(length - 8), "its length is not what its header says"},
+      {of_length(length - 1), "its length is not what its header says"},
+      {of_length(length + 1), "its length is not what its header says"},
+      {of_length(length + 8), "its length is not what its header says"},
+      {of_length(100'000), "its length is not what its header says"},
+      {Bytes(length), "does not begin with \"tstatp06\""},
       {with_byte(0, 'T'), "does not begin with"},
       {with_byte(6, '1'), "another version"},
       {with_byte(5, '1'), "does not begin with"},
@@ -110,43 +132,51 @@ std::vector<Malformed> malformed_partials() {
       {with_byte(7, '2'), "another version"},
       {with_byte(7, '3'), "another version"},
       {with_byte(7, '4'), "another version"},
+      {with_byte(7, '5'), "another version of the library (not 06): fold its tensors again"},
       {with_byte(8, kDtypeCount), "its dtype is unknown"},
       {with_byte(8, 255), "its dtype is unknown"},
-      {with_byte(8, static_cast<int>(Dtype::kFloat64)), "its length is not that of its dtype"},
+      {with_byte(8, static_cast<int>(Dtype::kFloat64)), "the length of 'SQUARES' is not that of its dtype"},
       {with_byte(9, 2), "its precision is unknown"},
       {with_byte(9, 255), "its precision is unknown"},
       {with_byte(10, 1), kCanonical},
       {with_byte(11, 1), kCanonical},
-      {with_byte(14, 255), "what it keeps is unknown"},
-      {with_byte(15, kMd5Digest >> 24), "what it keeps is unknown"},
-      {with_byte(12, kEverything & ~kExtrema), kCanonical},
-      {with_byte(12, kEverything & ~kSigns), kCanonical},
-      {with_byte(12, kEverything & ~kSum), kCanonical},
-      {with_byte(12, kEverything & ~kSquares), kCanonical},
-      {with_word(PARTIAL_COUNT, 0), kCounts},
-      {with_word(PARTIAL_COUNT, 4), kCounts},
-      {with_word(PARTIAL_NANS, 7), kCounts},
-      {with_word(PARTIAL_NANS, -1), kCounts},
-      {with_word(PARTIAL_POSITIVE_INFS, 5), kCounts},
-      {with_word(PARTIAL_ZEROS, kMost), kCounts},
-      {with_word(PARTIAL_NEGATIVES, 4), kCounts},
-      {with_word(PARTIAL_NEGATIVE_INFS, 3), "fewer elements are below zero than are -Inf"},
-      {with_word(PARTIAL_NEGATIVES, 0), "fewer elements are below zero than are -Inf"},
-      {with_word(PARTIAL_HIGHEST, -21), "its maximum is below its minimum"},
-      {with_word(PARTIAL_LOWEST, ~std::int64_t{11}), "its maximum is below its minimum"},
-      {with_word(PARTIAL_LOWEST, std::numeric_limits<std::int64_t>::min()), "its maximum is below its minimum"},
+      {with_byte(12, 255), "its length is not what its header says"},
+      {with_byte(15, 255), "its length is not what its header says"},
+      {with_record("SUM", record("SUN", 48)), "a partial with 'SUN', which this version does not know"},
+      {with_record("COUNT", record("\n\x1b", 8)), "a partial with '\\n\\x1b', which this version does not know"},
+      {with_record("COUNT", record("", 8)), "a partial with '', which this version does not know"},
+      {with_record("COUNT", record("COUNT", 8, 0xffff'ffff)), "it ends within a record"},
+      {with_record("ZEROS", record("ZEROS", 0, 8)), "it ends within a record"},
+      {with_record("ZEROS", {std::byte{255}}), "it ends within a record"},
+      {with_record("COUNT", {}), "it lacks 'COUNT'"},
+      {with_record("ZEROS", {}), "it lacks 'ZEROS'"},
+      {with_record("LOWEST", {}), "it lacks 'LOWEST'"},
+      {with_record("LOWEST", record("HIGHEST")), "the names of its accumulators do not ascend"},
+      {with_record("HIGHEST", record("LOWEST")), "the names of its accumulators do not ascend"},
+      {with_record("ZEROS", record("ZEROS", 16)), "the length of 'ZEROS' is not that of its dtype"},
+      {with_record("ZEROS", record("ZEROS", 0)), "the length of 'ZEROS' is not that of its dtype"},
+      {with_record("XOR64", record("CAST_SCALE"), kXor64), "the names of its accumulators do not ascend"},
+      {with_record("SUBNORMALS", record("BINS", 13), kSubnormals), "the names of its accumulators do not ascend"},
+      {with_word("COUNT", 0), kCounts},
+      {with_word("COUNT", 4), kCounts},
+      {with_word("NANS", 7), kCounts},
+      {with_word("NANS", -1), kCounts},
+      {with_word("POSITIVE_INFS", 5), kCounts},
+      {with_word("ZEROS", kMost), kCounts},
+      {with_word("NEGATIVES", 4), kCounts},
+      {with_word("NEGATIVE_INFS", 3), "fewer elements are below zero than are -Inf"},
+      {with_word("NEGATIVES", 0), "fewer elements are below zero than are -Inf"},
+      {with_word("HIGHEST", -21), "its maximum is below its minimum"},
+      {with_word("LOWEST", ~std::int64_t{11}), "its maximum is below its minimum"},
+      {with_word("LOWEST", std::numeric_limits<std::int64_t>::min()), "its maximum is below its minimum"},
       {with_extrema(std::numeric_limits<std::int64_t>::min(), kMost), "an extremum is no element of its dtype"},
-      {with_word(PARTIAL_HIGHEST, std::int64_t{1} << 31), "an extremum is no element of its dtype"},
-      {with_word(PARTIAL_LOWEST, std::int64_t{1} << 40), "an extremum is no element of its dtype"},
-      {with_word(PARTIAL_FIELDS, std::int64_t{1} << 32), kCanonical},
-      {with_word(PARTIAL_FIELDS, -1), kCanonical},
-      {with_word(last, -1), "a sum that cannot be negative is"},
-      {with_word(PARTIAL_HIGHEST, 10, kSum), kCanonical},
-      {with_word(PARTIAL_ZEROS, 1, kSum), kCanonical},
-      {with_word(PARTIAL_FIELDS, 1, kExtrema), kCanonical},
-      {with_word(last, 1, kExtrema), kCanonical},
-      {with_word(sound(kSubnormals).words().size() - 1, 7, kSubnormals), kCounts},
-      {with_word(sound(kSubnormals).words().size() - 1, -1, kSubnormals), kCounts},
+      {with_word("HIGHEST", std::int64_t{1} << 31), "an extremum is no element of its dtype"},
+      {with_word("LOWEST", std::int64_t{1} << 40), "an extremum is no element of its dtype"},
+      {with_word("SUM", std::int64_t{1} << 32), kCanonical},
+      {with_word("SUM", -1), kCanonical},
+      {with_word("SQUARES", -1, kEverything, SQUARE_WORDS_Float - 1), "a sum that cannot be negative is"},
+      {with_word("SUBNORMALS", 7, kSubnormals), kCounts},
+      {with_word("SUBNORMALS", -1, kSubnormals), kCounts},
       {with_index(INDEX_AT_FIRST_NAN, std::numeric_limits<std::int64_t>::min()), "an index and its count contradict"},
       {with_index(INDEX_AT_GREATEST, std::numeric_limits<std::int64_t>::min()), "an index and its count contradict"},
       {with_index(INDEX_AT_LEAST, 0), "an index makes no sense"},
@@ -180,8 +210,38 @@ TEST(MalformedPartial, IsRefusedWithTheReason) {
   }
 }
 
+// Digests do not merge: a partial does not keep them, and what is written is read back.
+TEST(MalformedPartial, ADigestIsNotKept) {
+  Partial partial(Dtype::kFloat32, Precision::kHigh, kSum | kDigests);
+  EXPECT_EQ(Needs{kSum}, partial.needs());
+  auto read = Partial::parse(partial.serialize());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_TRUE(read->merge(partial));
+}
+
+// The form that other versions read and write. A row's id is a name in it: renaming one would break it.
+TEST(WrittenPartial, HasTheseNames) {
+  const Bytes bytes = Partial(Dtype::kFloat32, Precision::kHigh, ~Needs{0}).serialize();
+  std::string names;
+  for (std::size_t at = 16; at < bytes.size();) {
+    const auto length = std::to_integer<std::size_t>(bytes[at]);
+    const std::string name(reinterpret_cast<const char*>(&bytes[at + 1]), length);
+    names += name + " ";
+    const std::size_t payload = payload_of(bytes, name);
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < 4; ++i) size |= std::to_integer<std::size_t>(bytes[payload - 4 + i]) << 8 * i;
+    at = payload + size;
+  }
+  EXPECT_EQ(
+      names,
+      "ABSOLUTE AT_FIRST_INF AT_FIRST_NAN AT_GREATEST AT_LEAST BFLOAT16_OVERFLOW BFLOAT16_UNDERFLOW BINS CAST_SCALE "
+      "COUNT CRC32 E4M3FN_OVERFLOW E4M3FN_UNDERFLOW E5M2_OVERFLOW E5M2_UNDERFLOW EXPONENTS FINITE_HIGHEST "
+      "FINITE_LOWEST FLOAT16_OVERFLOW FLOAT16_UNDERFLOW HIGHEST LEAST_SIZE LOWEST MINUS_ZEROS NANS NEGATIVES "
+      "NEGATIVE_INFS OVERFLOWS POSITIVE_INFS SQUARES SUBNORMALS SUM XOR64 ZEROS ");
+}
+
 TEST(MalformedPartial, EveryPrefixIsRefused) {
-  const Bytes bytes = sound().serialize();
+  const Bytes bytes = sound(kSum).serialize();
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_FALSE(Partial::parse(std::span(bytes).first(length))) << length;
   }

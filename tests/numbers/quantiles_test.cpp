@@ -435,7 +435,7 @@ TEST(QuantilesOfPartials, ThatNoTensorLeftAreRefused) {
   EXPECT_EQ("not a partial: a bin is of no element of its dtype", changed(3, {~std::uint32_t{0}, 2}));
   Bytes bytes = sound->front().serialize();
   bytes.pop_back();
-  EXPECT_EQ("not a partial: its length is not that of its dtype", words_of(bytes));
+  EXPECT_EQ("not a partial: its length is not what its header says", words_of(bytes));
   // A maximum of int8 that is 2^32 too high has the place of one that is not, and would lose it once merged.
   Partial narrow(Dtype::kInt8, Precision::kHigh, kExtrema | kQuantiles);
   narrow.words()[PARTIAL_COUNT] = 1;
