@@ -308,7 +308,8 @@ TEST_P(Complex, SaysWhatItDoesNotHave) {
   written[8] = static_cast<std::byte>(GetParam());
   const auto read = Partial::parse(written);
   ASSERT_FALSE(read);
-  EXPECT_NE(read.error().message.find("it keeps what its dtype does not have"), std::string::npos) << read.error().message;
+  EXPECT_NE(read.error().message.find("it keeps what its dtype does not have"), std::string::npos)
+      << read.error().message;
 }
 
 // In place or uploaded, in the shape and with the fp64 that TENSORSTAT_CL_* say: every count of a few elements, several
