@@ -78,11 +78,6 @@ void add_output_option(CLI::App& command, std::string& output) {
       ->type_name("FILE");
 }
 
-// The path of a run in a store; `path` if no run is named.
-std::string path_of_run(const std::string& path, const std::string& run) {
-  return run.empty() ? path : path + "//" + run;
-}
-
 // The pairs that the arguments choose. Tables are for people: short, unless more is asked for.
 Result<PairChoice> choice_of(const DiffArguments& arguments) {
   const bool is_for_people = arguments.format == Format::kTable || arguments.format == Format::kMarkdown;
@@ -144,8 +139,8 @@ int run_diff(DiffArguments arguments, Console& console) {
     if (!stored_path(arguments.a) || comma == arguments.runs.npos) {
       return console.say("--runs wants a store as A and the names of two of its runs: --runs a,b"), kUsage;
     }
-    arguments.b = path_of_run(arguments.a, arguments.runs.substr(comma + 1));
-    arguments.a = path_of_run(arguments.a, arguments.runs.substr(0, comma));
+    arguments.b = arguments.a + "//" + arguments.runs.substr(comma + 1);
+    arguments.a += "//" + arguments.runs.substr(0, comma);
   }
   if (arguments.b.empty()) {
     return console.say("B is required, or with a store --runs a,b\nTry 'tensorstat diff --help'."), kUsage;
@@ -192,10 +187,9 @@ int run_diff(DiffArguments arguments, Console& console) {
 }
 
 int run_origin(OriginArguments arguments, Console& console) {
-  if (!arguments.run.empty() && !stored_path(arguments.path)) {
-    return console.say("--run wants a store as DUMP"), kUsage;
-  }
-  arguments.path = path_of_run(arguments.path, arguments.run);
+  const auto path = path_of_run(arguments.path, arguments.run);
+  if (!path) return console.say(path.error().message), kUsage;
+  arguments.path = *path;
   if (Status allowed = check_is_no_input(arguments.output, {&arguments.path, 1}); !allowed) {
     return console.say(allowed.error().message), kUsage;
   }

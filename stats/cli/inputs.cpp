@@ -250,4 +250,10 @@ Status check_is_no_input(const std::string& output, std::span<const std::string>
   return {};
 }
 
+Result<std::string> path_of_run(const std::string& path, const std::string& run) {
+  if (run.empty()) return path;
+  if (!stored_path(path)) return Error{Code::kInvalid, "--run wants a store as DUMP"};
+  return path + "//" + run;
+}
+
 }  // namespace tensorstat::cli

@@ -20,7 +20,7 @@ namespace tensorstat::cli {
 namespace {
 
 struct ReportArguments {
-  std::string path, format, output;
+  std::string path, run, format, output;
   std::vector<std::string> limits;  // "jump=20"
 };
 
@@ -88,7 +88,10 @@ std::string text_of(const Findings& findings) {
   return text;
 }
 
-int run_report(const ReportArguments& arguments, Console& console) {
+int run_report(ReportArguments arguments, Console& console) {
+  const auto path = path_of_run(arguments.path, arguments.run);
+  if (!path) return console.say(path.error().message), kUsage;
+  arguments.path = *path;
   if (Status allowed = check_is_no_input(arguments.output, {&arguments.path, 1}); !allowed) {
     return console.say(allowed.error().message), kUsage;
   }
@@ -130,6 +133,7 @@ Subcommand report_command(CLI::App& command) {
   report->add_option("DUMP", arguments->path, "A statistic.csv, a dump's folder, or tensors named as in a dump")
       ->type_name("")
       ->required();
+  report->add_option("--run", arguments->run, "The run, if DUMP is a store")->type_name("NAME");
   report
       ->add_option("--format", arguments->format, "text, json or html; by default text, and html if FILE ends in .html")
       ->check(CLI::IsMember({"text", "json", "html"}).description(""))

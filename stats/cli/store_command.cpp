@@ -61,10 +61,32 @@ std::string table_of(const Lines& lines) {
   return text;
 }
 
+// A run and the paths that belong to it: all of them if --run names it, else a run for each path.
+struct AddedRun {
+  std::string name;
+  std::vector<std::string> paths;
+};
+
+std::vector<AddedRun> runs_to_add(const StoreArguments& arguments) {
+  if (!arguments.run.empty()) return {{arguments.run, arguments.names}};
+  std::vector<AddedRun> runs;
+  for (const std::string& path : arguments.names) {
+    const std::string name = run_of_path(path);
+    const auto same = std::ranges::find(runs, name, &AddedRun::name);
+    if (same != runs.end()) {
+      same->paths.push_back(path);
+    } else {
+      runs.push_back({name, {path}});
+    }
+  }
+  return runs;
+}
+
 // Adds what is new, again and again until the process is ended. It may be ended at any time.
 int run_add(const StoreArguments& arguments, Console& console) {
-  const std::string run = arguments.run.empty() ? run_of_path(arguments.names.front()) : arguments.run;
-  if (!is_name_of_run(run)) {
+  const std::vector<AddedRun> runs = runs_to_add(arguments);
+  for (const AddedRun& run : runs) {
+    if (is_name_of_run(run.name)) continue;
     console.say("--run: a run's name is not empty, '.' or '..', and holds no '/'");
     return kUsage;
   }
@@ -74,18 +96,23 @@ int run_add(const StoreArguments& arguments, Console& console) {
   std::string last;  // what was said; a follower says it once
   while (true) {
     std::string said;
-    const auto added = store->add(arguments.names, run, [&](std::string_view words) {
-      said.append(words) += '\n';
-      if (last.find(words) == last.npos) console.say(words);
-    });
-    last = said;
-    if (!added) return complain(added.error(), console);
-    if (added->rows != 0 || !arguments.is_following) {
-      console.say(counted_noun(added->rows, "row") + " of " + counted_noun(added->files, "file") +
-                  " added to the run " + printable(run));
+    std::uint64_t rows = 0, faults = 0;
+    for (const AddedRun& run : runs) {
+      const auto added = store->add(run.paths, run.name, [&](std::string_view words) {
+        said.append(words) += '\n';
+        if (last.find(words) == last.npos) console.say(words);
+      });
+      if (!added) return complain(added.error(), console);
+      rows += added->rows;
+      faults += added->faults;
+      if (added->rows != 0 || !arguments.is_following) {
+        console.say(counted_noun(added->rows, "row") + " of " + counted_noun(added->files, "file") +
+                    " added to the run " + printable(run.name));
+      }
     }
-    if (!arguments.is_following) return added->faults == 0 ? kDone : kNotRead;
-    wait = added->rows != 0 ? kShortestWait : std::min(wait * 2, kLongestWait);
+    last = said;
+    if (!arguments.is_following) return faults == 0 ? kDone : kNotRead;
+    wait = rows != 0 ? kShortestWait : std::min(wait * 2, kLongestWait);
     std::this_thread::sleep_for(wait);
   }
 }
@@ -194,7 +221,7 @@ Subcommand store_command(CLI::App& command) {
   store->add_option("NAME", arguments->names, "add: files of rows, and folders; ask: a question's name")->type_name("");
   store
       ->add_option("--run", arguments->run,
-                   "add: the run's name, by default that of the first folder; rows: only this run")
+                   "add: the run of all DUMPs, by default one for each, named as its folder; rows: only this run")
       ->type_name("RUN");
   store->add_flag("--follow", arguments->is_following, "add: go on adding what is written, until this is ended");
   store->add_option("--where", arguments->where, "rows: only those that meet this rule, as `tensorstat --where` has it")

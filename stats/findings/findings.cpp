@@ -26,6 +26,14 @@ std::string plural(std::uint64_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
+// A text that begins with a word of ours begins with a capital. The name of a tensor stays as it is.
+std::string as_sentence(std::string text) {
+  for (const std::string_view word : {"parameter ", "gradient ", "the loss", "rank "}) {
+    if (text.starts_with(word)) text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  }
+  return text;
+}
+
 class Search {
  public:
   Search(const History& history, const Record& record, const Answer& answer, const RuleLimits& limits)
@@ -296,7 +304,7 @@ class Search {
     } else if (findings_.list.empty()) {
       findings_.verdict.push_back("Nothing found in " + what_was_read());
     } else {
-      findings_.verdict.push_back("No NaN and no Inf that lasted. " + findings_.list.front().text);
+      findings_.verdict.push_back(as_sentence(findings_.list.front().text) + ". No NaN and no Inf lasted");
     }
     if (findings_.list.empty()) say_nearest_limit();
   }

@@ -28,6 +28,18 @@ class Verbs(StoreTest):
             self.assertEqual(self.answer("origin", "runs.db", "--run", name), self.answer("origin", name))
         self.assertEqual(self.answer("origin", "bad")[0], 1)
 
+    def test_report(self):
+        for name in ("good", "bad"):
+            self.assertEqual(self.answer("report", "runs.db", "--run", name), self.answer("report", name))
+        self.assertEqual(self.answer("report", "bad")[1]["findings"][0]["op_name"], "layer/7")
+        self.assertEqual(run("report", "good", "--run", "a").returncode, 2)
+
+    def test_each_dump_is_a_run_unless_one_is_named(self):
+        self.add("two.db", "good", "bad")
+        self.assertEqual(self.ask("SELECT name FROM runs ORDER BY name", "two.db"), [("bad",), ("good",)])
+        self.add("one.db", "good/step0", "good/step1", "--run", "good")
+        self.assertEqual(self.ask("SELECT name FROM runs", "one.db"), [("good",)])
+
     def test_diff(self):
         self.assertEqual(self.answer("diff", "runs.db", "--runs", "good,bad"), self.answer("diff", "good", "bad"))
         self.assertEqual(self.answer("diff", "runs.db//good", "good")[0], 0)
