@@ -15,6 +15,7 @@
 #include <tensorstat/rows.hpp>
 
 #include "tests/support/command_run.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
@@ -713,6 +714,7 @@ long most_memory(const ScratchFolder& folder, int thousands) {
 }
 
 TEST(ConvertCommand, MemoryDoesNotGrowWithTheFile) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer keeps memory that was freed";
   const ScratchFolder folder;
   const long little = most_memory(folder, 30), much = most_memory(folder, 120);
   std::cout << little << " KiB for 30,000 rows, " << much << " KiB for 120,000\n";

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "tests/support/sanitized.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace examples_test {
@@ -28,6 +29,7 @@ TEST(Examples, Cxx) {
 }
 
 TEST(Examples, Python) {
+  if (kSanitized) GTEST_SKIP() << "the sanitizer must be loaded before the interpreter";
   EXPECT_EQ(said("PYTHONPATH='" PYTHONPATH "' /usr/bin/python3 -B '" SOURCES "/measure.py'"),
             "nan nan 1\nw {'l2norm': 5.0, 'zero count': 0}\nb {'l2norm': 1.0, 'zero count': 1}\n");
 }
