@@ -1,0 +1,101 @@
+"""`tensorstat report` of rows that are written here: the rules that need two ranks or float16, what they must not accuse, limits,
+formats and exit statuses."""
+import json
+import os
+import random
+import subprocess
+import tempfile
+import unittest
+
+COMMAND = os.environ["COMMAND"]
+HEADING = ("Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,Avg Value,"
+           "L2Norm Value,NaN Count\n")
+SEED = 7
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.random = random.Random(SEED)
+
+    def write(self, iterations, rows, ranks=1):
+        """`rows(rank, iteration)`: tuples of op type, op name, dtype, greatest magnitude."""
+        for rank in range(ranks):
+            for iteration in range(iterations[rank] if isinstance(iterations, list) else iterations):
+                path = os.path.join(self.folder, f"rank_{rank}", "net", "0", str(iteration))
+                os.makedirs(path)
+                with open(os.path.join(path, "statistic.csv"), "w") as file:
+                    file.write(HEADING)
+                    for at, (kind, name, dtype, size) in enumerate(rows(rank, iteration)):
+                        file.write(f'{kind},{name},0,0,{1000 * iteration + at},output,0,64,{dtype},"(16)",'
+                                   f"{size!r},{-size!r},{size / 3!r},{size * 2.5!r},0\n")
+
+    def run_report(self, *arguments):
+        return subprocess.run([COMMAND, "report", self.folder, *arguments], capture_output=True, text=True)
+
+    def findings(self, *arguments):
+        ran = self.run_report("--format", "json", *arguments)
+        self.assertEqual(ran.stderr, "")
+        report = json.loads(ran.stdout)
+        self.assertEqual(ran.returncode, 1 if report["findings"] else 0)
+        return [(finding["rule"], finding["op_name"], finding["rank"], finding["first_iteration"])
+                for finding in report["findings"]], report
+
+    def noise(self):
+        return 1 + self.random.random() / 7
+
+    def test_overflow_ahead_is_seen_before_it_comes(self):
+        self.write(60, lambda rank, iteration: [("MatMul", "mul", "float16", 900 * 1.1**iteration), ("Add", "add", "float16", self.noise())]
+                   if iteration < 46 else [("Add", "add", "float16", self.noise())])
+        found, report = self.findings()
+        self.assertEqual(found, [("overflow", "mul", 0, 38)])  # 900 * 1.1^38 is the first above 32752
+        self.assertIn("float16 ends at 6.55e+04", report["verdict"])
+        self.assertEqual(self.findings("--limit", "overflow=0.9")[0][0][3], 44)  # 58953.6
+
+    def test_a_mask_is_no_overflow(self):
+        self.write(40, lambda rank, iteration: [("Mask", "mask", "float16", 65504.0), ("Fill", "fill", "float16", 60000.0),
+                                                ("Scaled", "scaled", "float8_e4m3fn", 440.0)])
+        self.assertEqual(self.findings()[0], [])
+
+    def test_ranks_that_part_are_named_with_the_iteration(self):
+        sizes = [self.noise() for _ in range(30)]
+        self.write(30, lambda rank, iteration: [
+            ("Parameter", "a", "float32", sizes[iteration]),
+            ("Parameter", "b", "float32", sizes[iteration] * (1 + 2.0**-50 if rank == 1 and iteration >= 17 else 1))], ranks=2)
+        self.assertEqual(self.findings()[0], [("ranks", "b", 1, 17)])
+
+    def test_parts_of_a_model_and_running_means_may_differ(self):
+        same = [self.noise() for _ in range(30)]
+        own = [[self.noise() for _ in range(30)] for _ in range(2)]
+        self.write(30, lambda rank, iteration: [
+            ("Parameter", "shard", "float32", own[rank][iteration]),
+            ("Parameter", "norm.running_mean", "float32", own[rank][iteration] if iteration > 5 else same[iteration]),
+            ("Parameter", "synchronised.later", "float32", own[rank][iteration] if iteration % 4 else same[iteration // 4])][:2]
+            + [("Parameter", "between", "float32", own[rank][iteration] if iteration % 4 and iteration < 28 else same[iteration])],
+            ranks=2)
+        self.assertEqual(self.findings()[0], [])
+
+    def test_a_rank_that_stops_is_named(self):
+        self.write([30, 12, 30], lambda rank, iteration: [("Add", "add", "float32", self.noise())], ranks=3)
+        self.assertEqual(self.findings()[0], [("stopped", None, 1, 12)])
+
+    def test_a_rank_that_is_one_iteration_behind_has_not_stopped(self):
+        self.write([30, 29], lambda rank, iteration: [("Add", "add", "float32", self.noise())], ranks=2)
+        found, report = self.findings()
+        self.assertEqual(found, [])
+        self.assertIn("nothing found", report["verdict"].lower())
+        self.assertTrue(any(each.startswith("ranks: ") for each in report["not_measured"]))
+
+    def test_wrong_usage(self):
+        self.write(3, lambda rank, iteration: [("Add", "add", "float32", 1.0)])
+        for limit in ("jump", "jump=", "jump=-1", "jump=nan", "nan=3", "leap=3"):
+            ran = self.run_report("--limit", limit)
+            self.assertEqual(ran.returncode, 2, limit)
+            self.assertIn("--limit takes RULE=NUMBER", ran.stderr)
+        self.assertEqual(subprocess.run([COMMAND, "report", self.folder + "/absent"], capture_output=True).returncode, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
