@@ -17,10 +17,10 @@ struct FindingRuleFacts {
   FindingRule rule;
   std::string_view name;
   FindingSeverity severity;
-  double limit;  // the default; 0: the rule has none
-  std::string_view definition;
-  std::string_view next;   // what to look at
-  std::string_view needs;  // what must be measured for it
+  double limit;                 // the default; 0: the rule has none
+  std::string_view definition;  // JSON has it; stats/doc/report.md says it at length
+  std::string_view next;        // what to look at
+  std::string_view needs;       // what must be measured for it
 };
 
 // "size" is rms, the root of the mean of squares, or the greatest magnitude where there is no l2norm. Only finite
@@ -36,8 +36,7 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
      "would bfloat16 do? a smaller scale, or clipping", "max and min"},
     {FindingRule::kJump, "jump", FindingSeverity::kWarning, 10,
      "size is above this many times the median of its last 50 values, of which there are at least 20, more than twice "
-     "as "
-     "far from that median, in logarithms, as any of them, and above a tenth of the greatest ever; not where the "
+     "as far from that median, in logarithms, as any of them, and above a tenth of the greatest ever; not where the "
      "number of elements has just halved or doubled",
      "the batch of that iteration, and the learning rate", "l2norm, or max and min, of 21 iterations"},
     {FindingRule::kDrift, "drift", FindingSeverity::kWarning, 10,
@@ -49,8 +48,7 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
      "the activation before it, and its bias", "max and min"},
     {FindingRule::kFrozen, "frozen", FindingSeverity::kNotice, 50,
      "a parameter that changed has equal max, min and l2norm for this many iterations, to the end, while three others "
-     "of "
-     "its rank change",
+     "of its rank change",
      "is it in the optimizer? is its update below half a step of its dtype?", "rows of parameters"},
     {FindingRule::kRanks, "ranks", FindingSeverity::kError, 0,
      "a parameter that was equal on two ranks differs in a bit of max, min, avg or l2norm, to the end",

@@ -50,8 +50,8 @@ struct Findings {
 Findings find_in(const History& history, const Record& record, const Answer& answer, const RuleLimits& limits = {});
 
 // {schema_version, verdict, sentences: [...], findings: [{rule, severity, op_type, op_name, io, slot, rank,
-// first_iteration, last_clean_iteration, value, limit, others, text, next}], notes: [...], measured: {rows, tensors,
-// ranks: [...], first_iteration, last_iteration}, not_measured: [...]}. What is not known is null.
+// first_iteration, last_clean_iteration, value, limit, others, text, next, definition}], notes: [...], measured: {rows,
+// tensors, ranks: [...], first_iteration, last_iteration}, not_measured: [...]}. What is not known is null.
 std::string json_of(const Findings& findings);
 
 }  // namespace tensorstat

@@ -29,7 +29,8 @@ void write_finding(JsonWriter& json, const Finding& finding) {
   write_number(json, finding.value);
   json.key("limit");
   write_number(json, finding.limit);
-  json.key("others").number(finding.others).key("text").text(finding.text).key("next").text(finding.next).end();
+  json.key("others").number(finding.others).key("text").text(finding.text).key("next").text(finding.next);
+  json.key("definition").text(facts(finding.rule).definition).end();
 }
 
 }  // namespace
