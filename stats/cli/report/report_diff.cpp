@@ -170,7 +170,7 @@ std::string lists_of(const Record& record, const Answer& answer) {
   const auto has_verdict = [&](const auto& of) {
     return !of.first->empty() && of.first->front().row == answer.verdict.row;
   };
-  std::ranges::stable_partition(beginnings, has_verdict);
+  std::stable_partition(beginnings.begin(), beginnings.end(), has_verdict);
   for (const auto& [sources, what] : beginnings) add(*sources, what, true);
   add(lists.turned, "turned Inf into NaN", true);
   add(lists.propagators, "passed on", false);

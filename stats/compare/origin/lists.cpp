@@ -27,7 +27,7 @@ class Listing {
     }
     std::vector<std::uint32_t> carriers = fault.carriers;
     std::ranges::sort(carriers);
-    carriers.erase(std::ranges::unique(carriers).begin(), carriers.end());
+    carriers.erase(std::unique(carriers.begin(), carriers.end()), carriers.end());
     for (const std::uint32_t carrier : carriers) {
       const Call& call = walked_.model.calls[carrier];
       const std::uint32_t at = first_output(call, kNoRow);
