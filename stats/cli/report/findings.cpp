@@ -9,13 +9,6 @@
 namespace tensorstat::cli {
 namespace {
 
-// 4860 as "4,860"
-std::string grouped(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
-}
-
 // "746 MB": three digits and a unit of a power of 1,000
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 1000) return std::to_string(bytes) + " bytes";

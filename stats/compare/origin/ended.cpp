@@ -24,6 +24,8 @@ void Walk::look_at_clean_outputs(std::uint32_t at) {
   if (hints_.not_seen(of.rank, of.iteration, text(of.name), false) != nullptr) return;
   const bool is_given = given_to(of) == Given::kFaulty;
   for (Fault& fault : faults_) {
+    // A launch may look at a part of a buffer: that its results are clean says nothing of a NaN.
+    if (hints_.are_launches() && fault.has_nan) continue;
     if (!fault.is_open || fault.is_confirmed || fault.kind == FaultKind::kParameter) continue;
     if ((fault.phase >= Phase::kBackward) != (phase == Phase::kBackward)) continue;
     const bool was_given = is_given && std::ranges::count(fault.carriers, at) != 0;

@@ -117,6 +117,8 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
       are_gradients_off_ = !line.truth("gradients").value_or(true);
       for (const std::string& path : line.texts("holders")) holders_.insert(path);
       are_parameters_off_ = !line.truth("parameters").value_or(true);
+    } else if (kind == "launches") {
+      are_launches_ = true;
     } else if (kind == "code") {
       watch.code[op_name].push_back({iteration, line.number("call"), line.code(), line.text("parent")});
     } else if (kind == "step") {

@@ -49,7 +49,10 @@ class Hints {
   // Adds the folder that holds the rows of a rank and iteration. Files in it and beside it are read on demand.
   void add_folder(std::uint32_t rank, std::uint64_t iteration, std::uint32_t graph, std::string folder);
 
-  bool is_of_watch() const { return !watches_.empty(); }
+  bool is_of_watch() const { return !watches_.empty() && !are_launches_; }
+  // The calls are launches of kernels, as `tensorstat attach` writes them: each has rows of all that it was given,
+  // unless not_seen() says so.
+  bool are_launches() const { return are_launches_; }
   // How many ranks the job had; 0: not said.
   std::uint64_t world_size() const { return world_size_; }
   // What the watch was told to leave out.
@@ -109,6 +112,7 @@ class Hints {
   std::map<std::uint32_t, Watch> watches_;  // by rank
   std::uint64_t world_size_ = 0;
   std::set<std::string, std::less<>> holders_;
+  bool are_launches_ = false;
   bool are_gradients_off_ = false, are_parameters_off_ = false;
   std::map<Place, std::vector<Folder>> folders_;
   std::map<std::string, std::string, std::less<>> read_;  // folders where watch.ndjson was looked for

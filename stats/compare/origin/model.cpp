@@ -81,7 +81,9 @@ class Builder {
     for (std::uint32_t i = 0; i < rows.size(); ++i) (rows[i].is_input ? inputs : outputs).push_back(first + i);
     const Seen& seen = rows.front();
     const std::string_view type = text(seen.op_type), name = text(seen.name);
-    if (model_.form == Form::kGraph) return put(phase_in_graph(type, name), seen, inputs, outputs);
+    if (model_.form == Form::kGraph) {
+      return put(hints_.are_launches() ? Phase::kForward : phase_in_graph(type, name), seen, inputs, outputs);
+    }
     if (model_.form == Form::kModules) return put(phase_of_call(name).value_or(Phase::kForward), seen, inputs, outputs);
     if (type == "Loss") return put(Phase::kLoss, seen, inputs, outputs);
     if (type == "Gradient") return put(Phase::kGradient, seen, inputs, outputs);
@@ -313,6 +315,7 @@ bool Model::is_inside(std::uint32_t call, std::uint32_t of) const {
 }
 
 Form form_of(const Record& record, const Hints& hints) {
+  if (hints.are_launches()) return Form::kGraph;
   if (hints.is_of_watch()) return Form::kWatch;
   std::vector<bool> is_known(record.texts().size());
   for (const Seen& row : record.rows()) {

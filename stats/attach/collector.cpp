@@ -1,0 +1,177 @@
+#include "stats/attach/collector.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <thread>
+
+#include "stats/attach/rows.hpp"
+#include "stats/base/abandon.hpp"
+#include "stats/base/thread_signals.hpp"
+
+namespace tensorstat::attach {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A driver may forget a callback.
+constexpr auto kTick = 20ms;
+// How long the process may end later while readings are still ending; and how long it waits for one that does not.
+constexpr auto kMostAtEnd = 10s;
+constexpr auto kPatience = 1s;
+
+bool has_event_ended(const Reading* reading) {
+  if (reading == nullptr) return true;
+  cl_int status = CL_QUEUED;
+  const cl_int code =
+      below.clGetEventInfo(reading->event(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  return code != CL_SUCCESS || status <= CL_COMPLETE;
+}
+
+class CollectorThread final : public Collector {
+ public:
+  bool has_room() const override { return waiting_.load(std::memory_order_relaxed) < kMostWaiting; }
+
+  void add(std::unique_ptr<Launch> launch) override {
+    const Reading* last = launch->after ? launch->after.get() : launch->before.get();
+    const cl_event event = last == nullptr ? nullptr : last->event();
+    // While this thread owns the launch, the event lives.
+    if (event != nullptr) below.clSetEventCallback(event, CL_COMPLETE, wake, this);
+    const std::lock_guard lock(mutex_);
+    start();
+    launches_.push_back(std::move(launch));
+    ++waiting_;
+    if (event == nullptr) ended_.notify_one();
+  }
+
+  void retire(std::shared_ptr<void> object) override {
+    const std::lock_guard lock(mutex_);
+    start();
+    retired_.push_back(std::move(object));
+    ended_.notify_one();
+  }
+
+  void end_with_process() override {
+    static std::once_flag once;
+    std::call_once(once, [] { std::atexit([] { static_cast<CollectorThread&>(collector()).finish(); }); });
+  }
+
+ private:
+  static void CL_CALLBACK wake(cl_event, cl_int, void* self) {
+    auto& collector = *static_cast<CollectorThread*>(self);
+    collector.has_news_ = true;
+    collector.ended_.notify_one();
+  }
+
+  void start() {
+    if (thread_.joinable()) return;
+    const ThreadSignals blocked;
+    thread_ = std::thread([this] { run(); });
+  }
+
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      const bool is_last = is_ending_;
+      has_news_ = false;
+      take(lock);
+      if (is_last) break;
+      if (launches_.empty() && retired_.empty()) {
+        ended_.wait(lock, [&] { return is_ending_ || !launches_.empty() || !retired_.empty(); });
+      } else {
+        ended_.wait_for(lock, kTick, [&] { return is_ending_ || has_news_ || !retired_.empty(); });
+      }
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    auto last_progress = begin;
+    while (!launches_.empty()) {
+      const std::size_t before = launches_.size();
+      take(lock);
+      const auto now = std::chrono::steady_clock::now();
+      if (launches_.size() != before) last_progress = now;
+      if (now - begin > kMostAtEnd || now - last_progress > kPatience) break;
+      if (launches_.size() == before) ended_.wait_for(lock, 1ms);
+    }
+    // What has not ended may never end, and its memory is still written to.
+    for (auto& launch : launches_) {
+      layer().tally->left_out += launch->arguments.size();
+      abandon(std::move(launch));
+    }
+    launches_.clear();
+    guarded([] { close_recorders(); });
+  }
+
+  // Takes the launches that have ended, in their order. Without the lock while it works.
+  void take(std::unique_lock<std::mutex>& lock) {
+    std::vector<std::unique_ptr<Launch>> ended;
+    std::vector<std::shared_ptr<void>> retired = std::move(retired_);
+    retired_.clear();
+    for (auto& launch : launches_) {
+      if (launch->has_ended()) ended.push_back(std::move(launch));
+    }
+    std::erase(launches_, nullptr);
+    lock.unlock();
+    for (auto& launch : ended) {
+      guarded([&] { write_rows(*launch); });
+      guarded([&] { forget_events(*launch); });
+      launch.reset();
+      --waiting_;
+    }
+    ended.clear();
+    retired.clear();
+    lock.lock();
+  }
+
+  static void forget_events(const Launch& launch) {
+    std::vector<cl_event> events;
+    for (const auto* reading : {launch.before.get(), launch.after.get()}) {
+      if (reading != nullptr) events.push_back(reading->event());
+    }
+    std::vector<cl_event> forgotten;
+    {
+      const std::lock_guard lock(layer().objects.mutex);
+      for (const auto& storage : launch.storages) {
+        std::erase_if(storage->readings, [&](const OpenReading& each) {
+          const bool is_over = std::ranges::count(events, each.event) != 0;
+          if (is_over) forgotten.push_back(each.event);
+          return is_over;
+        });
+      }
+    }
+    for (const cl_event each : forgotten) below.clReleaseEvent(each);
+  }
+
+  void finish() {
+    if (getpid() != layer().process) return;
+    layer().is_open = false;
+    {
+      const std::lock_guard lock(mutex_);
+      is_ending_ = true;
+      ended_.notify_all();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::atomic<bool> has_news_{false};
+  std::atomic<std::size_t> waiting_{0};
+  bool is_ending_ = false;
+  std::deque<std::unique_ptr<Launch>> launches_;
+  std::vector<std::shared_ptr<void>> retired_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+bool Launch::has_ended() const { return has_event_ended(before.get()) && has_event_ended(after.get()); }
+
+Collector& collector() {
+  static CollectorThread& all = *new CollectorThread;
+  return all;
+}
+
+}  // namespace tensorstat::attach

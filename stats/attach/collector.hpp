@@ -1,0 +1,53 @@
+// The thread that takes readings that have ended and writes their rows. No call of the program waits for it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stats/attach/objects.hpp"
+
+namespace tensorstat::attach {
+
+// A launch whose arguments were read before or after it.
+struct Launch {
+  struct Argument {
+    static constexpr std::size_t kNone = SIZE_MAX;
+    std::uint32_t slot = 0;
+    Extent extent{};
+    bool is_typed = false;
+    bool is_defined = false;  // before the launch, in whole
+    bool is_read = false, is_written = false;
+    std::shared_ptr<Seen> before{}, after{};
+    std::size_t in_before = kNone, in_after = kNone;  // the extents of the readings
+  };
+
+  std::uint64_t number = 0;
+  std::string kernel;
+  std::shared_ptr<Context> context;
+  std::uint32_t queue_number = 0;
+  std::uint64_t timestamp_us = 0;
+  std::vector<Argument> arguments;
+  std::string not_seen;  // why inputs are not in the rows; "": all are
+  std::unique_ptr<Reading> before, after;
+  std::vector<std::shared_ptr<Storage>> storages;  // that hold the readings' events
+
+  bool has_ended() const;
+};
+
+class Collector {
+ public:
+  virtual ~Collector() = default;
+  // How many launches may wait; more are not measured.
+  static constexpr std::size_t kMostWaiting = 8192;
+  virtual bool has_room() const = 0;
+  virtual void add(std::unique_ptr<Launch> launch) = 0;
+  // Lets an object go on the collector's thread: what it releases may take the driver long.
+  virtual void retire(std::shared_ptr<void> object) = 0;
+  // Registers the last look when the process ends; call it once a driver is there, so that it goes first.
+  virtual void end_with_process() = 0;
+};
+Collector& collector();
+
+}  // namespace tensorstat::attach

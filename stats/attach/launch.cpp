@@ -1,0 +1,271 @@
+// A launch of a kernel: what is read before it and behind it, and what that makes of its buffers.
+#include <algorithm>
+#include <chrono>
+
+#include "stats/attach/collector.hpp"
+#include "stats/attach/waits.hpp"
+
+namespace tensorstat::attach {
+namespace {
+
+using Argument = Launch::Argument;
+
+// A launch on its way to the driver.
+struct Plan {
+  std::shared_ptr<Queue> queue;
+  std::shared_ptr<Kernel> kernel;
+  std::unique_ptr<Launch> launch;  // null: its arguments are not measured
+  std::vector<cl_mem> written;     // buffers
+  bool holds_host_memory = false;  // that the program may free once its event has completed
+};
+
+std::uint64_t now_us() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+}
+
+bool is_wanted(const Settings& settings, const Kernel& kernel, std::uint64_t number, std::uint64_t of_kernel) {
+  return number >= settings.first_launch && number <= settings.last_launch && of_kernel % settings.every == 0 &&
+         (!settings.kernels || settings.kernels->matches(kernel.name));
+}
+
+// One reading serves arguments that are the same buffer.
+template <typename Place>
+std::size_t add_extent(std::vector<Extent>& extents, const std::vector<Argument>& arguments, const Argument& argument,
+                       const Place& place) {
+  for (const Argument& other : arguments) {
+    if (other.*place != Argument::kNone && other.extent.memory == argument.extent.memory &&
+        other.extent.dtype == argument.extent.dtype) {
+      return other.*place;
+    }
+  }
+  extents.push_back(argument.extent);
+  return extents.size() - 1;
+}
+
+class Launching {
+ public:
+  Launching(cl_command_queue queue, cl_kernel kernel, cl_uint count, const cl_event* events)
+      : queue_(queue), kernel_(kernel), waits_(queue, count, events), count_(count), events_(events) {}
+
+  template <typename Enqueue>
+  cl_int run(cl_event* event, const Enqueue& enqueue) {
+    guarded([&] { is_planned_ = plan(); });
+    if (!is_planned_) return enqueue(count_, events_, event);
+    if (!plan_.launch) {
+      const cl_int code = enqueue(waits_.count(), waits_.events(), event);
+      if (code == CL_SUCCESS) guarded([&] { commit(); });
+      return code;
+    }
+    cl_int code = CL_SUCCESS;
+    {
+      const std::lock_guard together(plan_.queue->order);
+      guarded([&] { read_before(); });
+      // Behind the launch by its event, where the queue keeps no order.
+      cl_event launched = nullptr;
+      const bool is_ordered = plan_.queue->is_in_order;
+      const bool wants_marker = plan_.holds_host_memory && event != nullptr;
+      const bool needs_own = (!is_ordered && event == nullptr) || wants_marker;
+      cl_event* const told = needs_own ? &launched : event;
+      code = enqueue(waits_.count(), waits_.events(), told);
+      if (code == CL_SUCCESS) {
+        guarded([&] { read_after(is_ordered || told == nullptr ? nullptr : *told); });
+        if (wants_marker && !mark(event)) {
+          *event = launched;
+          launched = nullptr;
+        }
+      }
+      if (launched != nullptr) below.clReleaseEvent(launched);
+    }
+    if (code == CL_SUCCESS) guarded([&] { commit(); });
+    // A reading that is under way is the collector's, whatever became of the launch.
+    if (code != CL_SUCCESS) plan_.launch->arguments.clear();
+    guarded([&] { collector().add(std::move(plan_.launch)); });
+    return code;
+  }
+
+ private:
+  // Whether the layer knows the queue and the kernel.
+  bool plan() {
+    if (!layer().is_active()) return false;
+    Objects& objects = layer().objects;
+    std::unique_lock lock(objects.mutex);
+    plan_.queue = objects.queue(queue_);
+    const auto found = objects.kernels.find(kernel_);
+    if (plan_.queue == nullptr || found == objects.kernels.end()) return false;
+    plan_.kernel = found->second;
+    const std::uint64_t number = objects.launches++, of_kernel = plan_.kernel->launches++;
+    lock.unlock();
+    ++layer().tally->launches;
+    const auto& types = types_of(kernel_, *plan_.kernel, *plan_.queue);
+    const bool wanted = is_wanted(layer().settings, *plan_.kernel, number, of_kernel);
+    if (wanted) {
+      plan_.launch = std::make_unique<Launch>();
+      plan_.launch->number = number;
+      plan_.launch->kernel = plan_.kernel->name;
+      plan_.launch->context = plan_.queue->context;
+      plan_.launch->queue_number = plan_.queue->number;
+      plan_.launch->timestamp_us = now_us();
+    }
+    lock.lock();
+    for (std::uint32_t i = 0; i < plan_.kernel->values.size(); ++i) {
+      const Kernel::Value& value = plan_.kernel->values[i];
+      const ArgumentType type = i < types.size() ? types[i] : ArgumentType{};
+      if (type.kind != ArgumentType::Kind::kValue) add_argument(i, type, value);
+    }
+    lock.unlock();
+    const bool is_full = wanted && !collector().has_room();
+    if (is_full) layer().tally->left_out += plan_.launch->arguments.size();
+    if (wanted && (is_full || plan_.launch->arguments.empty())) plan_.launch.reset();
+    return true;
+  }
+
+  void not_seen(std::uint32_t slot, const char* why) {
+    if (plan_.launch) plan_.launch->not_seen = "argument " + std::to_string(slot) + why;
+  }
+
+  void add_argument(std::uint32_t slot, const ArgumentType& type, const Kernel::Value& value) {
+    Tally& tally = *layer().tally;
+    Buffer* buffer = layer().objects.buffer(value.handle);
+    if (value.is_shared_memory) {
+      if (plan_.launch) ++tally.shared;
+      return not_seen(slot, " is shared virtual memory, which is not measured");
+    }
+    if (buffer == nullptr) return;
+    if (type.kind == ArgumentType::Kind::kImage || buffer->is_image) {
+      if (plan_.launch) ++tally.images;
+      return not_seen(slot, " is an image, which is not measured");
+    }
+    const bool is_written = !type.is_const && (buffer->flags & CL_MEM_READ_ONLY) == 0;
+    if (is_written) {
+      waits_.come_behind(*buffer->storage);
+      plan_.written.push_back(static_cast<cl_mem>(value.handle));
+    }
+    if (!plan_.launch) return;
+    if (!type.is_typed) {
+      ++tally.not_understood;
+      not_seen(slot, " has elements of no known type (--types names them)");
+    }
+    Argument argument{.slot = slot};
+    argument.extent = {static_cast<cl_mem>(value.handle), type.dtype, buffer->bytes / size_bytes(type.dtype)};
+    if (argument.extent.count == 0) return;
+    // Its memory may be freed behind an event that is the kernel's own, as profiling wants it.
+    if (buffer->storage->is_host_memory && plan_.queue->is_profiling) {
+      ++tally.left_out;
+      return not_seen(slot, " is the program's own memory, on a queue that is profiled");
+    }
+    plan_.holds_host_memory |= buffer->storage->is_host_memory;
+    argument.is_typed = type.is_typed;
+    argument.is_written = is_written;
+    argument.is_read = (buffer->flags & CL_MEM_WRITE_ONLY) == 0;
+    argument.is_defined = !buffer->storage->undefined.overlaps(buffer->origin, buffer->end());
+    const auto& known = buffer->known;
+    if (known && known->version == buffer->storage->version && known->dtype == type.dtype) {
+      argument.before = known->seen;
+    } else if (argument.is_read || argument.is_written) {
+      auto& arguments = plan_.launch->arguments;
+      argument.in_before = add_extent(before_, arguments, argument, &Argument::in_before);
+      argument.before = seen_of(arguments, &Argument::in_before, argument.in_before, &Argument::before);
+      if (argument.is_defined) buffer->known = {buffer->storage->version, type.dtype, argument.before};
+    }
+    if (argument.is_written) {
+      auto& arguments = plan_.launch->arguments;
+      argument.in_after = add_extent(after_, arguments, argument, &Argument::in_after);
+      argument.after = seen_of(arguments, &Argument::in_after, argument.in_after, &Argument::after);
+    }
+    plan_.launch->arguments.push_back(std::move(argument));
+    auto& storages = plan_.launch->storages;
+    if (std::ranges::count(storages, buffer->storage) == 0) storages.push_back(buffer->storage);
+  }
+
+  static std::shared_ptr<Seen> seen_of(const std::vector<Argument>& arguments, std::size_t Argument::*place,
+                                       std::size_t at, std::shared_ptr<Seen> Argument::*seen) {
+    for (const Argument& other : arguments) {
+      if (other.*place == at && other.*seen != nullptr) return other.*seen;
+    }
+    return std::make_shared<Seen>();
+  }
+
+  void read_before() {
+    if (before_.empty()) return;
+    Reader* reader = reader_of(*plan_.queue);
+    if (reader == nullptr) return;
+    // The launch may wait for whoever makes its inputs. So does the reading.
+    auto reading = reader->read(queue_, before_, {waits_.events(), waits_.count()});
+    if (!reading) return;
+    plan_.launch->before = *std::move(reading);
+    if (!plan_.queue->is_in_order) waits_.add(plan_.launch->before->event());
+  }
+
+  void read_after(cl_event launched) {
+    if (after_.empty()) return;
+    Reader* reader = reader_of(*plan_.queue);
+    if (reader == nullptr) return;
+    auto reading = reader->read(queue_, after_, {&launched, launched == nullptr ? std::size_t{0} : 1});
+    if (reading) plan_.launch->after = *std::move(reading);
+  }
+
+  // The program's event, behind all readings.
+  bool mark(cl_event* event) {
+    std::vector<cl_event> readings;
+    if (plan_.launch->before) readings.push_back(plan_.launch->before->event());
+    if (plan_.launch->after) readings.push_back(plan_.launch->after->event());
+    if (readings.empty()) return false;
+    return below.clEnqueueMarkerWithWaitList(queue_, static_cast<cl_uint>(readings.size()), readings.data(), event) ==
+           CL_SUCCESS;
+  }
+
+  // What the launch makes of its buffers.
+  void commit() {
+    const std::lock_guard lock(layer().objects.mutex);
+    Objects& objects = layer().objects;
+    for (const cl_mem each : plan_.written) {
+      if (Buffer* buffer = objects.buffer(each)) objects.wrote(*buffer, 0, buffer->bytes);
+    }
+    if (!plan_.launch) return;
+    for (const Argument& argument : plan_.launch->arguments) {
+      Buffer* buffer = argument.is_written ? objects.buffer(argument.extent.memory) : nullptr;
+      if (buffer != nullptr) buffer->known = {buffer->storage->version, argument.extent.dtype, argument.after};
+    }
+    for (const Reading* reading : {plan_.launch->before.get(), plan_.launch->after.get()}) {
+      if (reading == nullptr) continue;
+      for (const auto& storage : plan_.launch->storages) {
+        below.clRetainEvent(reading->event());
+        storage->readings.push_back({reading->event(), queue_, plan_.queue->is_in_order});
+      }
+    }
+  }
+
+  const cl_command_queue queue_;
+  const cl_kernel kernel_;
+  Waits waits_;
+  const cl_uint count_;
+  const cl_event* const events_;
+  Plan plan_;
+  bool is_planned_ = false;
+  std::vector<Extent> before_, after_;
+};
+
+cl_int CL_API_CALL launch_range(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset,
+                                const size_t* global, const size_t* local, cl_uint count, const cl_event* wait,
+                                cl_event* event) {
+  return Launching(queue, kernel, count, wait).run(event, [&](cl_uint more, const cl_event* events, cl_event* told) {
+    return below.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, more, events, told);
+  });
+}
+
+cl_int CL_API_CALL launch_task(cl_command_queue queue, cl_kernel kernel, cl_uint count, const cl_event* wait,
+                               cl_event* event) {
+  return Launching(queue, kernel, count, wait).run(event, [&](cl_uint more, const cl_event* events, cl_event* told) {
+    return below.clEnqueueTask(queue, kernel, more, events, told);
+  });
+}
+
+}  // namespace
+
+void fill_launches(cl_icd_dispatch& table) {
+  table.clEnqueueNDRangeKernel = launch_range;
+  table.clEnqueueTask = launch_task;
+}
+
+}  // namespace tensorstat::attach

@@ -1,0 +1,178 @@
+// What the layer knows of the program's objects: buffers and who wrote them, kernels and their arguments, programs,
+// queues, contexts.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tensorstat/statistics.hpp>
+#include <unordered_map>
+#include <vector>
+
+#include "stats/attach/below.hpp"
+#include "stats/attach/measured.hpp"
+#include "stats/attach/settings.hpp"
+#include "stats/attach/tally.hpp"
+
+namespace tensorstat::attach {
+
+// A set of bytes.
+class Ranges {
+ public:
+  void add(std::uint64_t begin, std::uint64_t end);
+  void remove(std::uint64_t begin, std::uint64_t end);
+  bool overlaps(std::uint64_t begin, std::uint64_t end) const;
+
+ private:
+  std::map<std::uint64_t, std::uint64_t> ends_;  // by where they begin
+};
+
+// The statistics of an argument at one time. Written by the collector, and read by it alone.
+struct Seen {
+  bool is_there = false;
+  bool is_scratch = false;  // NaN or Inf in it are of memory that nobody wrote
+  Statistics statistics;
+};
+
+// A reading that has not ended. Whoever writes what it reads waits for it, unless the queue sees to that.
+struct OpenReading {
+  cl_event event;  // retained
+  cl_command_queue queue;
+  bool is_in_order;
+};
+
+// The bytes of a buffer and of its sub-buffers.
+struct Storage {
+  std::uint64_t version = 0;  // counts what may have written
+  Ranges undefined;           // bytes that nobody wrote
+  std::vector<OpenReading> readings;
+  bool is_host_memory = false;  // of the program, which may free it once the launch has ended
+};
+
+struct Buffer {
+  std::shared_ptr<Storage> storage;
+  std::uint64_t origin = 0, bytes = 0;
+  cl_mem_flags flags = 0;
+  bool is_image = false;
+  cl_uint references = 1;  // of the program
+  // The content at a version of the storage.
+  struct Known {
+    std::uint64_t version;
+    Dtype dtype;
+    std::shared_ptr<Seen> seen;
+  };
+  std::optional<Known> known = {};
+
+  std::uint64_t end() const { return origin + bytes; }
+};
+
+// What a program tells of a kernel's argument.
+struct ArgumentType {
+  enum class Kind : std::uint8_t { kValue, kBuffer, kImage };
+  Kind kind = Kind::kValue;
+  bool is_const = false;
+  bool is_typed = false;  // else `dtype` is bytes, because nothing says what they are
+  Dtype dtype = Dtype::kUint8;
+};
+
+struct Program {
+  std::optional<std::string> options = {};  // as the program gave them
+  bool is_built_with_more = false;          // with -cl-kernel-arg-info
+  bool is_from_source = false;
+  std::mutex mutex;                                      // of the map
+  std::map<std::string, std::optional<Dtype>> probed{};  // by type name
+};
+
+struct Kernel {
+  std::string name;
+  std::shared_ptr<Program> program;
+  // The bytes of each argument that may be a handle; else null.
+  struct Value {
+    void* handle = nullptr;
+    bool is_shared_memory = false;
+  };
+  std::vector<Value> values;
+  cl_uint references = 1;
+  std::uint64_t launches = 0;
+  std::once_flag once;  // of `types`
+  std::vector<ArgumentType> types{};
+  bool has_types = false;  // the driver told them
+};
+
+class Recorder;
+
+struct Context {
+  cl_context handle = nullptr;
+  cl_uint references = 1;                                     // of the program
+  std::mutex mutex{};                                         // of `readers`
+  std::map<cl_device_id, std::unique_ptr<Reader>> readers{};  // null: it cannot be opened
+  std::unique_ptr<Recorder> recorder{};                       // the collector's
+  bool has_recorder = false;                                  // or has tried to have one
+};
+
+struct Queue {
+  std::shared_ptr<Context> context{};
+  cl_device_id device = nullptr;
+  std::uint32_t number = 0;  // of the process
+  bool is_in_order = true, is_profiling = false;
+  cl_uint references = 1;
+  std::mutex order{};  // what is enqueued around a launch stays together
+};
+
+struct Objects {
+  std::mutex mutex;
+  std::unordered_map<cl_mem, Buffer> buffers;
+  std::unordered_map<cl_kernel, std::shared_ptr<Kernel>> kernels;
+  std::unordered_map<cl_program, std::shared_ptr<Program>> programs;
+  std::unordered_map<cl_command_queue, std::shared_ptr<Queue>> queues;
+  std::unordered_map<cl_context, std::shared_ptr<Context>> contexts;
+  std::uint64_t launches = 0;
+  std::uint32_t queue_count = 0;
+
+  // All of these are called with the mutex held.
+  Buffer* buffer(const void* handle);
+  std::shared_ptr<Queue> queue(cl_command_queue handle);
+  std::shared_ptr<Context> context(cl_context handle);
+  void add_buffer(cl_mem memory, cl_mem_flags flags, std::uint64_t bytes, bool is_defined);
+  // Content that nobody measured: of the host, or of a launch that was not wanted.
+  void wrote(Buffer& buffer, std::uint64_t first, std::uint64_t bytes);
+};
+
+// Everything, for ever: threads of drivers may call at any time.
+struct Layer {
+  Settings settings;
+  Tally* tally = nullptr;
+  pid_t process = getpid();
+  std::atomic<bool> is_open{false};
+  Objects objects;
+
+  // Not in a forked child, nor once the process ends.
+  bool is_active() const { return is_open.load(std::memory_order_relaxed) && getpid() == process; }
+};
+Layer& layer();
+
+// Fills the slots that this layer serves.
+void fill_objects(cl_icd_dispatch& table);
+void fill_programs(cl_icd_dispatch& table);
+void fill_writes(cl_icd_dispatch& table);
+void fill_launches(cl_icd_dispatch& table);
+
+// The reader of a queue's context and device, opened if necessary; null where it cannot be. Not with the mutex held.
+Reader* reader_of(const Queue& queue);
+
+// The types of a kernel's arguments, asked once. Not with the mutex held.
+const std::vector<ArgumentType>& types_of(cl_kernel handle, Kernel& kernel, const Queue& queue);
+
+// Runs code of ours under a call of the program: what it throws is dropped.
+template <typename Code>
+void guarded(const Code& code) noexcept try {
+  code();
+} catch (...) {
+}
+
+}  // namespace tensorstat::attach

@@ -1,0 +1,36 @@
+// What a process did under the layer, in a file that survives its end in any way: DUMP/.attach/PID. It is the sign that
+// the layer was loaded, too.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <tensorstat/status.hpp>
+
+namespace tensorstat::attach {
+
+// As it lies in the file. Members may be added at the end.
+struct Tally {
+  static constexpr std::uint64_t kMagic = 0x31'79'6c'6c'61'74'73'74;  // "tstally1"
+  std::uint64_t magic = kMagic;
+  std::atomic<std::uint64_t> launches{0};        // of kernels
+  std::atomic<std::uint64_t> measured{0};        // arguments: rows written
+  std::atomic<std::uint64_t> not_understood{0};  // arguments whose element type is not known
+  std::atomic<std::uint64_t> left_out{0};        // arguments that could not be read without a wait, or were lost
+  std::atomic<std::uint64_t> images{0};          // arguments that are images, which are not measured
+  std::atomic<std::uint64_t> shared{0};          // arguments in shared virtual memory, which is not measured
+  std::atomic<std::uint64_t> scratch{0};         // arguments that held only what nobody wrote
+  std::atomic<std::uint64_t> lost_rows{0};       // that could not be written
+};
+
+// Maps the file of this process. On failure, a Tally in memory: counting goes on.
+Tally& open_tally(const std::string& out);
+
+// Adds up the files of all processes below DUMP. kUnreadable: there is none.
+struct Total {
+  std::uint64_t processes = 0, launches = 0, measured = 0, not_understood = 0, left_out = 0, images = 0, shared = 0,
+                scratch = 0, lost_rows = 0;
+};
+Result<Total> read_tallies(const std::string& out);
+
+}  // namespace tensorstat::attach

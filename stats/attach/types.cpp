@@ -1,0 +1,136 @@
+// The element types of a kernel's arguments: from what the driver tells, the probe, and the user's rules.
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "stats/attach/objects.hpp"
+#include "stats/attach/probe.hpp"
+
+namespace tensorstat::attach {
+namespace {
+
+struct BuiltIn {
+  std::string_view name;
+  Dtype dtype;
+};
+// Not char, uchar and void: these are how programs pass bytes of any type.
+constexpr BuiltIn kBuiltIn[] = {
+    {"float", Dtype::kFloat32},        {"double", Dtype::kFloat64},
+    {"half", Dtype::kFloat16},         {"int", Dtype::kInt32},
+    {"uint", Dtype::kUint32},          {"long", Dtype::kInt64},
+    {"ulong", Dtype::kUint64},         {"short", Dtype::kInt16},
+    {"ushort", Dtype::kUint16},        {"unsigned int", Dtype::kUint32},
+    {"unsigned long", Dtype::kUint64}, {"unsigned short", Dtype::kUint16},
+    {"size_t", Dtype::kUint64},        {"bool", Dtype::kBool},
+};
+
+// "float" of "float4"; "" if the number is no width of a vector. Of three, the fourth is padding, which nobody writes.
+std::string_view scalar_of(std::string_view name) {
+  const auto digits = name.find_last_not_of("0123456789") + 1;
+  const std::string_view width = name.substr(digits);
+  if (width.empty()) return name;
+  for (const std::string_view each : {"2", "4", "8", "16"}) {
+    if (width == each) return name.substr(0, digits);
+  }
+  return {};
+}
+
+std::optional<Dtype> built_in(std::string_view name) {
+  const std::string_view scalar = scalar_of(name);
+  for (const BuiltIn& each : kBuiltIn) {
+    if (each.name == scalar) return each.dtype;
+  }
+  return std::nullopt;
+}
+
+bool is_bytes(std::string_view name) {
+  for (const std::string_view each : {"char", "uchar", "unsigned char", "void"}) {
+    if (name == each) return true;
+  }
+  return scalar_of(name) == "char" || scalar_of(name) == "uchar";
+}
+
+std::string text_of(cl_kernel kernel, cl_uint index, cl_kernel_arg_info what) {
+  size_t bytes = 0;
+  if (below.clGetKernelArgInfo(kernel, index, what, 0, nullptr, &bytes) != CL_SUCCESS || bytes == 0) return {};
+  std::string text(bytes, '\0');
+  if (below.clGetKernelArgInfo(kernel, index, what, bytes, text.data(), nullptr) != CL_SUCCESS) return {};
+  text.resize(std::min(text.find('\0'), text.size()));
+  return text;
+}
+
+// "float4" of "const float4 *"
+std::string pointed_to(std::string name) {
+  for (const std::string_view word : {"__global", "global", "const", "restrict", "volatile"}) {
+    for (auto at = name.find(word); at != name.npos; at = name.find(word, at)) {
+      const bool begins = at == 0 || name[at - 1] == ' ' || name[at - 1] == '*';
+      const auto end = at + word.size();
+      if (begins && (end == name.size() || name[end] == ' ' || name[end] == '*')) {
+        name.erase(at, word.size());
+      } else {
+        at = end;
+      }
+    }
+  }
+  std::erase(name, '*');
+  const auto first = name.find_first_not_of(' ');
+  if (first == name.npos) return {};
+  return name.substr(first, name.find_last_not_of(' ') - first + 1);
+}
+
+std::optional<Dtype> by_rule(const std::string& kernel, const std::string& argument, cl_uint index) {
+  for (const TypeRule& rule : layer().settings.types) {
+    if (rule.kernel.matches(kernel) &&
+        (rule.argument.matches(argument) || rule.argument.matches(std::to_string(index))))
+      return rule.dtype;
+  }
+  return std::nullopt;
+}
+
+ArgumentType type_of(cl_kernel handle, cl_uint index, Kernel& kernel, const Queue& queue) {
+  ArgumentType type;
+  cl_kernel_arg_address_qualifier where = CL_KERNEL_ARG_ADDRESS_PRIVATE;
+  kernel.has_types = below.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof where, &where,
+                                              nullptr) == CL_SUCCESS;
+  if (!kernel.has_types) {
+    // Whether it is a buffer is seen when it is set.
+    type.kind = ArgumentType::Kind::kBuffer;
+    if (const auto ruled = by_rule(kernel.name, "", index)) {
+      type.dtype = *ruled;
+      type.is_typed = true;
+    }
+    return type;
+  }
+  if (where != CL_KERNEL_ARG_ADDRESS_GLOBAL && where != CL_KERNEL_ARG_ADDRESS_CONSTANT) return type;
+  const std::string name = pointed_to(text_of(handle, index, CL_KERNEL_ARG_TYPE_NAME));
+  cl_kernel_arg_access_qualifier access = CL_KERNEL_ARG_ACCESS_NONE;
+  static_cast<void>(
+      below.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof access, &access, nullptr));
+  type.kind = access != CL_KERNEL_ARG_ACCESS_NONE ? ArgumentType::Kind::kImage : ArgumentType::Kind::kBuffer;
+  cl_kernel_arg_type_qualifier qualifiers = 0;
+  static_cast<void>(
+      below.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof qualifiers, &qualifiers, nullptr));
+  type.is_const = (qualifiers & CL_KERNEL_ARG_TYPE_CONST) != 0 || where == CL_KERNEL_ARG_ADDRESS_CONSTANT;
+  if (type.kind == ArgumentType::Kind::kImage) return type;
+  std::optional<Dtype> dtype = by_rule(kernel.name, text_of(handle, index, CL_KERNEL_ARG_NAME), index);
+  if (!dtype) dtype = built_in(name);
+  if (!dtype && !is_bytes(name)) dtype = probed(name, handle, kernel, queue);
+  type.is_typed = dtype.has_value();
+  type.dtype = dtype.value_or(Dtype::kUint8);
+  return type;
+}
+
+}  // namespace
+
+const std::vector<ArgumentType>& types_of(cl_kernel handle, Kernel& kernel, const Queue& queue) {
+  std::call_once(kernel.once, [&] {
+    guarded([&] {
+      cl_uint count = 0;
+      if (below.clGetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr) != CL_SUCCESS) return;
+      for (cl_uint i = 0; i < count; ++i) kernel.types.push_back(type_of(handle, i, kernel, queue));
+    });
+  });
+  return kernel.types;
+}
+
+}  // namespace tensorstat::attach

@@ -1,0 +1,158 @@
+// Commands of the host that change buffers. Each is done as asked, behind readings that it would disturb.
+#include "stats/attach/objects.hpp"
+#include "stats/attach/waits.hpp"
+
+namespace tensorstat::attach {
+namespace {
+
+// Calls `enqueue(count, events)` behind the open readings of the buffer; if that succeeds, its bytes are the host's.
+template <typename Enqueue>
+auto writing(cl_command_queue queue, cl_mem memory, size_t first, size_t bytes, cl_uint count, const cl_event* events,
+             const Enqueue& enqueue) {
+  if (!layer().is_active()) return enqueue(count, events);
+  Waits waits(queue, count, events);
+  guarded([&] {
+    const std::lock_guard lock(layer().objects.mutex);
+    Buffer* buffer = layer().objects.buffer(memory);
+    if (buffer == nullptr) return;
+    waits.come_behind(*buffer->storage);
+    layer().objects.wrote(*buffer, first, bytes);
+  });
+  return enqueue(waits.count(), waits.events());
+}
+
+constexpr size_t kAll = SIZE_MAX;
+
+cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t at, size_t bytes,
+                                const void* from, cl_uint count, const cl_event* wait, cl_event* event) {
+  return writing(queue, buffer, at, bytes, count, wait, [&](cl_uint more, const cl_event* events) {
+    return below.clEnqueueWriteBuffer(queue, buffer, blocking, at, bytes, from, more, events, event);
+  });
+}
+
+// The bytes between the first and the last are taken for written, too.
+size_t rectangle_begin(const size_t* origin, size_t row, size_t slice) {
+  return origin[0] + origin[1] * row + origin[2] * slice;
+}
+size_t rectangle_bytes(const size_t* region, size_t row, size_t slice) {
+  return region[0] + (region[1] - 1) * row + (region[2] - 1) * slice;
+}
+
+cl_int CL_API_CALL write_rectangle(cl_command_queue queue, cl_mem buffer, cl_bool blocking, const size_t* origin,
+                                   const size_t* host_origin, const size_t* region, size_t row, size_t slice,
+                                   size_t host_row, size_t host_slice, const void* from, cl_uint count,
+                                   const cl_event* wait, cl_event* event) {
+  const size_t real_row = row != 0 || region == nullptr ? row : region[0];
+  const size_t real_slice = slice != 0 || region == nullptr ? slice : region[1] * real_row;
+  const bool is_known = origin != nullptr && region != nullptr;
+  return writing(queue, buffer, is_known ? rectangle_begin(origin, real_row, real_slice) : 0,
+                 is_known ? rectangle_bytes(region, real_row, real_slice) : kAll, count, wait,
+                 [&](cl_uint more, const cl_event* events) {
+                   return below.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, host_origin, region, row,
+                                                         slice, host_row, host_slice, from, more, events, event);
+                 });
+}
+
+cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void* pattern, size_t pattern_bytes,
+                               size_t at, size_t bytes, cl_uint count, const cl_event* wait, cl_event* event) {
+  return writing(queue, buffer, at, bytes, count, wait, [&](cl_uint more, const cl_event* events) {
+    return below.clEnqueueFillBuffer(queue, buffer, pattern, pattern_bytes, at, bytes, more, events, event);
+  });
+}
+
+// A copy of what nobody wrote is what nobody wrote.
+void copied(cl_mem from, size_t from_at, cl_mem to, size_t to_at, size_t bytes) {
+  if (!layer().is_active()) return;
+  guarded([&] {
+    const std::lock_guard lock(layer().objects.mutex);
+    const Buffer* source = layer().objects.buffer(from);
+    Buffer* target = layer().objects.buffer(to);
+    if (source == nullptr || target == nullptr) return;
+    const std::uint64_t begin = source->origin + from_at;
+    if (source->storage->undefined.overlaps(begin, begin + bytes))
+      target->storage->undefined.add(target->origin + to_at, target->origin + to_at + bytes);
+  });
+}
+
+cl_int CL_API_CALL copy_buffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_at, size_t to_at,
+                               size_t bytes, cl_uint count, const cl_event* wait, cl_event* event) {
+  const cl_int code = writing(queue, to, to_at, bytes, count, wait, [&](cl_uint more, const cl_event* events) {
+    return below.clEnqueueCopyBuffer(queue, from, to, from_at, to_at, bytes, more, events, event);
+  });
+  if (code == CL_SUCCESS) copied(from, from_at, to, to_at, bytes);
+  return code;
+}
+
+cl_int CL_API_CALL copy_rectangle(cl_command_queue queue, cl_mem from, cl_mem to, const size_t* from_origin,
+                                  const size_t* to_origin, const size_t* region, size_t from_row, size_t from_slice,
+                                  size_t to_row, size_t to_slice, cl_uint count, const cl_event* wait,
+                                  cl_event* event) {
+  const size_t row = to_row != 0 || region == nullptr ? to_row : region[0];
+  const size_t slice = to_slice != 0 || region == nullptr ? to_slice : region[1] * row;
+  const bool is_known = to_origin != nullptr && region != nullptr;
+  return writing(queue, to, is_known ? rectangle_begin(to_origin, row, slice) : 0,
+                 is_known ? rectangle_bytes(region, row, slice) : kAll, count, wait,
+                 [&](cl_uint more, const cl_event* events) {
+                   return below.clEnqueueCopyBufferRect(queue, from, to, from_origin, to_origin, region, from_row,
+                                                        from_slice, to_row, to_slice, more, events, event);
+                 });
+}
+
+cl_int CL_API_CALL copy_image(cl_command_queue queue, cl_mem from, cl_mem to, const size_t* origin,
+                              const size_t* region, size_t at, cl_uint count, const cl_event* wait, cl_event* event) {
+  return writing(queue, to, at, kAll, count, wait, [&](cl_uint more, const cl_event* events) {
+    return below.clEnqueueCopyImageToBuffer(queue, from, to, origin, region, at, more, events, event);
+  });
+}
+
+void* CL_API_CALL map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t at,
+                             size_t bytes, cl_uint count, const cl_event* wait, cl_event* event, cl_int* code) {
+  const auto map = [&](cl_uint more, const cl_event* events) {
+    return below.clEnqueueMapBuffer(queue, buffer, blocking, flags, at, bytes, more, events, event, code);
+  };
+  if ((flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) == 0) return map(count, wait);
+  return writing(queue, buffer, at, bytes, count, wait, map);
+}
+
+cl_int CL_API_CALL unmap(cl_command_queue queue, cl_mem memory, void* mapped, cl_uint count, const cl_event* wait,
+                         cl_event* event) {
+  // What was written was said when it was mapped; it counts from now on.
+  return writing(queue, memory, 0, 0, count, wait, [&](cl_uint more, const cl_event* events) {
+    return below.clEnqueueUnmapMemObject(queue, memory, mapped, more, events, event);
+  });
+}
+
+cl_int CL_API_CALL native_kernel(cl_command_queue queue, void(CL_CALLBACK* function)(void*), void* arguments,
+                                 size_t bytes, cl_uint memory_count, const cl_mem* memory, const void** places,
+                                 cl_uint count, const cl_event* wait, cl_event* event) {
+  Waits waits(queue, count, wait);
+  if (layer().is_active()) {
+    guarded([&] {
+      const std::lock_guard lock(layer().objects.mutex);
+      for (cl_uint i = 0; memory != nullptr && i < memory_count; ++i) {
+        Buffer* buffer = layer().objects.buffer(memory[i]);
+        if (buffer == nullptr) continue;
+        waits.come_behind(*buffer->storage);
+        layer().objects.wrote(*buffer, 0, kAll);
+      }
+    });
+  }
+  return below.clEnqueueNativeKernel(queue, function, arguments, bytes, memory_count, memory, places, waits.count(),
+                                     waits.events(), event);
+}
+
+}  // namespace
+
+void fill_writes(cl_icd_dispatch& table) {
+  table.clEnqueueWriteBuffer = write_buffer;
+  table.clEnqueueWriteBufferRect = write_rectangle;
+  table.clEnqueueFillBuffer = fill_buffer;
+  table.clEnqueueCopyBuffer = copy_buffer;
+  table.clEnqueueCopyBufferRect = copy_rectangle;
+  table.clEnqueueCopyImageToBuffer = copy_image;
+  table.clEnqueueMapBuffer = map_buffer;
+  table.clEnqueueUnmapMemObject = unmap;
+  table.clEnqueueNativeKernel = native_kernel;
+}
+
+}  // namespace tensorstat::attach

@@ -1,0 +1,280 @@
+// `tensorstat attach` runs any OpenCL program with the layer of stats/attach/ between it and its driver, and says at
+// its end which kernel made the first NaN.
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stats/attach/settings.hpp"
+#include "stats/attach/tally.hpp"
+#include "stats/base/printable.hpp"
+#include "stats/cli/exit_status.hpp"
+#include "stats/cli/options/options.hpp"
+#include "stats/cli/report/findings.hpp"
+#include "stats/cli/report/report_diff.hpp"
+#include "stats/cli/subcommand.hpp"
+#include "stats/compare/origin/verdict.hpp"
+#include "stats/compare/recorded.hpp"
+#include "stats/survey/row_files.hpp"
+
+extern char** environ;
+
+namespace tensorstat::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct AttachArguments {
+  std::string output, kernels, launches, every, statistics, types, fail_on;
+  bool poison = false, refuse_binaries = false;
+  std::vector<std::string> program;
+};
+
+// As shells have it: 127 where the program is not found, 126 where it cannot be run.
+enum Shell : int { kCannotRun = 126, kNotFound = 127, kSignal = 128 };
+
+std::string settings_text(const AttachArguments& arguments) {
+  std::string text = "out=" + fs::absolute(arguments.output).lexically_normal().string();
+  const auto add = [&](const char* word, const std::string& value) {
+    if (!value.empty()) text.append(",").append(word).append("=").append(value);
+  };
+  add("kernels", arguments.kernels);
+  add("launches", arguments.launches);
+  add("every", arguments.every);
+  add("stats", arguments.statistics);
+  add("types", arguments.types.empty() ? "" : fs::absolute(arguments.types).string());
+  add("poison", arguments.poison ? "1" : "");
+  add("binaries", arguments.refuse_binaries ? "refuse" : "");
+  return text;
+}
+
+// Beside the program, where an installation has moved; else where it was configured.
+Result<std::string> find_layer() {
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+  std::vector<fs::path> places;
+  if (!failed) places.push_back((program.parent_path() / TENSORSTAT_LAYER_FROM_PROGRAM).lexically_normal());
+  places.emplace_back(TENSORSTAT_LAYER_CONFIGURED);
+  for (const fs::path& place : places) {
+    if (fs::is_regular_file(place, failed)) return place.string();
+  }
+  return Error{Code::kUnreadable, "the layer " + places.front().string() + " is not there"};
+}
+
+// This process's environment, and what the program's OpenCL loader needs.
+std::vector<std::string> environment_with(const std::string& layer, const std::string& settings) {
+  std::vector<std::string> all;
+  std::string layers;
+  bool has_cache = false;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view entry = *each;
+    if (entry.starts_with("OPENCL_LAYERS=")) {
+      layers = entry.substr(entry.find('=') + 1);
+    } else if (!entry.starts_with(std::string(attach::kVariable) + "=")) {
+      has_cache |= entry.starts_with("PYOPENCL_NO_CACHE=");
+      all.emplace_back(entry);
+    }
+  }
+  all.push_back("OPENCL_LAYERS=" + layers + (layers.empty() ? "" : ":") + layer);
+  all.push_back(std::string(attach::kVariable) + "=" + settings);
+  // PyOpenCL's own cache holds binaries, which do not say what a typedef stands for.
+  if (!has_cache) all.emplace_back("PYOPENCL_NO_CACHE=1");
+  return all;
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::atomic<pid_t> running{0};
+
+// Runs the program as a shell would and returns its exit status. Signals to end go to it; those of the terminal reach
+// it anyway.
+Result<int> run_program(const AttachArguments& arguments, const std::vector<std::string>& environment) {
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t reset;
+  sigemptyset(&reset);
+  for (const int each : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE}) sigaddset(&reset, each);
+  posix_spawnattr_setsigdefault(&attributes, &reset);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  const auto pass_on = [](int signal) {
+    if (const pid_t child = running) kill(child, signal);
+  };
+  signal(SIGINT, SIG_IGN);
+  signal(SIGQUIT, SIG_IGN);
+  signal(SIGTERM, pass_on);
+  signal(SIGHUP, pass_on);
+  pid_t child = 0;
+  const int failed = posix_spawnp(&child, arguments.program[0].c_str(), nullptr, &attributes,
+                                  pointers_to(arguments.program).data(), pointers_to(environment).data());
+  posix_spawnattr_destroy(&attributes);
+  if (failed != 0) {
+    return Error{failed == ENOENT ? Code::kUnreadable : Code::kInvalid,
+                 printable(arguments.program[0]) + ": " + std::strerror(failed)};
+  }
+  running = child;
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  running = 0;
+  return WIFSIGNALED(status) ? kSignal + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void say_verdict(const std::string& output, Console& console) {
+  const auto failed = [&](std::string_view words) { console.say(words); };
+  auto read = read_recorded(output, {}, {failed, [](std::size_t, std::size_t, std::uint64_t) {}}, {.is_alone = true});
+  if (!read) return;  // no rows
+  const Answer answer = answer_of(read->record, read->hints, {});
+  if (answer.verdict.kind == FaultKind::kNone) return;
+  console.say(answer.verdict.sentence);
+  for (const std::string& detail : answer.verdict.details) console.say("  " + detail);
+}
+
+bool is_any_met(const std::string& output, const std::vector<Rule>& rules, Console& console) {
+  std::vector<Error> faults;
+  Findings findings(rules);
+  for (const RowFile& file : find_row_files({output}, faults)) {
+    const auto read = read_rows_of_file(file.path, [&](Row&& row) {
+      TensorRow entry{.path = row.identity.op_name,
+                      .tensor = row.identity.io + "." + std::to_string(row.identity.slot),
+                      .row = std::move(row)};
+      findings.add(entry);
+      return Status();
+    });
+    if (!read) console.say(read.error().message);
+  }
+  if (findings.any()) console.say(findings.words());
+  return findings.any();
+}
+
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return grouped(count) + " " + std::string(noun) + (count == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
+}
+
+// What was looked at, and what was not.
+std::string last_line(const attach::Total& total, const std::string& output) {
+  std::string text = counted(total.launches, "launch") + ", " + counted(total.measured, "argument") + " measured, " +
+                     grouped(total.not_understood) + " not understood";
+  const auto add = [&](std::uint64_t count, std::string_view words) {
+    if (count != 0) text += ", " + grouped(count) + " " + std::string(words);
+  };
+  add(total.left_out, "left out");
+  add(total.images, "images not measured");
+  add(total.shared, "in shared memory not measured");
+  add(total.scratch, "held only what nobody wrote");
+  add(total.lost_rows, "rows lost");
+  return text + "; " + printable(output);
+}
+
+int run_attach(AttachArguments arguments, Console& console) {
+  const std::string text = settings_text(arguments);
+  if (const auto settings = attach::Settings::from(text); !settings) {
+    return console.say("--" + settings.error().message), kUsage;
+  }
+  std::vector<Rule> rules;
+  if (!arguments.fail_on.empty()) {
+    auto parsed = Rule::parse_list(arguments.fail_on);
+    if (!parsed) return console.say("--fail-on: " + parsed.error().message), kUsage;
+    rules = *std::move(parsed);
+  }
+  std::error_code failed;
+  if (fs::exists(arguments.output, failed) && !fs::is_empty(arguments.output, failed)) {
+    return console.say(printable(arguments.output) + " holds something already. Choose another folder with -o."),
+           kUsage;
+  }
+  fs::create_directories(arguments.output, failed);
+  if (failed) return console.say(printable(arguments.output) + ": " + failed.message()), kNotWritten;
+  const auto layer = find_layer();
+  if (!layer) return console.say(layer.error().message), kUsage;
+
+  const auto status = run_program(arguments, environment_with(*layer, text));
+  if (!status) {
+    console.say(status.error().message);
+    return status.error().code == Code::kUnreadable ? kNotFound : kCannotRun;
+  }
+  const auto total = attach::read_tallies(arguments.output);
+  if (!total) {
+    console.say(
+        "the program did not load OpenCL through the ICD loader, so nothing was measured: it uses no OpenCL, or a "
+        "driver directly, or another libOpenCL, or it is set-user-ID");
+    return *status;
+  }
+  say_verdict(arguments.output, console);
+  const bool is_found = !rules.empty() && is_any_met(arguments.output, rules, console);
+  console.say(last_line(*total, arguments.output));
+  return is_found ? kFound : *status;
+}
+
+}  // namespace
+
+Subcommand attach_command(CLI::App& command) {
+  const auto arguments = std::make_shared<AttachArguments>();
+  arguments->output = "tensorstat-attach";
+  std::vector<std::string> statistics;
+  for (const Category category : every_category()) statistics.emplace_back(name(category));
+  CLI::App* attach = command.add_subcommand(
+      "attach",
+      "Run an OpenCL program as it is, measure the arguments of its kernels, and name the kernel that made NaN");
+  attach
+      ->add_option("-o,--output", arguments->output,
+                   "The folder for the rows, which must be new or empty; by default tensorstat-attach")
+      ->check(names_output())
+      ->type_name("DUMP");
+  attach->add_option("--kernels", arguments->kernels, "Only kernels with names that match this pattern in whole")
+      ->type_name("REGEX");
+  attach->add_option("--launches", arguments->launches, "Only launches of these numbers, counted from 0")
+      ->type_name("A-B");
+  attach->add_option("--every", arguments->every, "Only each N-th launch of a kernel")->type_name("N");
+  suggest_list(attach
+                   ->add_option("--stats", arguments->statistics,
+                                "The statistics, separated by commas; by default max, min, avg, l2norm, counts of NaN "
+                                "and Inf, and the first of them")
+                   ->type_name("LIST"),
+               statistics);
+  attach
+      ->add_option("--fail-on", arguments->fail_on,
+                   "End with exit status 1 if an argument meets one of these conditions, e.g. nan,inf")
+      ->type_name("LIST");
+  attach
+      ->add_option("--types", arguments->types,
+                   "Lines of KERNEL.ARGUMENT = DTYPE for arguments that are declared as bytes; both are patterns")
+      ->type_name("FILE");
+  attach->add_flag("--poison", arguments->poison,
+                   "Fill new buffers with a NaN of its own, and name who reads memory that nobody wrote");
+  attach->add_flag("--refuse-binaries", arguments->refuse_binaries,
+                   "Refuse programs from binaries, so that the program compiles its source, which names the types");
+  attach->add_option("PROGRAM", arguments->program, "The program and its arguments, behind --")
+      ->type_name("ARGS...")
+      ->required();
+  attach->positionals_at_end();
+  attach->footer(
+      "Examples:\n"
+      "  tensorstat attach -- python3 model.py                     which kernel made the first NaN\n"
+      "  tensorstat attach -o a -- ./solver; tensorstat diff a b --first\n"
+      "  tensorstat attach --kernels 'gemm.*' --fail-on nan,inf -- ./test\n\n"
+      "The program is not changed and never waits for a measurement. Each launch of a kernel is an operator: its type "
+      "is "
+      "the kernel's name, its name kernel#launch, its inputs and outputs are the arguments by their index. origin, "
+      "diff, report and --where read the folder. stats/doc/attach.md has the rules and the limits.\n\n"
+      "Exit status: that of the program, 128 + N if signal N ended it; 1 if a condition of --fail-on is met; 2 wrong "
+      "usage; 126 or 127 if it cannot be run or is not found.");
+  return {attach, [arguments](Console& console) { return run_attach(*arguments, console); }};
+}
+
+}  // namespace tensorstat::cli
