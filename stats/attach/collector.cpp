@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
+#include <set>
 #include <thread>
 
 #include "stats/attach/rows.hpp"
@@ -23,11 +24,9 @@ constexpr auto kTick = 20ms;
 constexpr auto kMostAtEnd = 10s;
 constexpr auto kPatience = 1s;
 
-bool has_event_ended(const Reading* reading) {
-  if (reading == nullptr) return true;
+bool has_event_ended(cl_event event) {
   cl_int status = CL_QUEUED;
-  const cl_int code =
-      below.clGetEventInfo(reading->event(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  const cl_int code = below.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
   return code != CL_SUCCESS || status <= CL_COMPLETE;
 }
 
@@ -36,8 +35,8 @@ class CollectorThread final : public Collector {
   bool has_room() const override { return waiting_.load(std::memory_order_relaxed) < kMostWaiting; }
 
   void add(std::unique_ptr<Launch> launch) override {
-    const Reading* last = launch->after ? launch->after.get() : launch->before.get();
-    const cl_event event = last == nullptr ? nullptr : last->event();
+    const auto events = launch->events();
+    const cl_event event = events.empty() ? nullptr : events.back();
     // While this thread owns the launch, the event lives.
     if (event != nullptr) below.clSetEventCallback(event, CL_COMPLETE, wake, this);
     const std::lock_guard lock(mutex_);
@@ -109,8 +108,15 @@ class CollectorThread final : public Collector {
     std::vector<std::unique_ptr<Launch>> ended;
     std::vector<std::shared_ptr<void>> retired = std::move(retired_);
     retired_.clear();
+    // A queue that keeps order may go on between two looks: what is behind a launch is not taken before it.
+    std::set<std::uint32_t> held;
     for (auto& launch : launches_) {
-      if (launch->has_ended()) ended.push_back(std::move(launch));
+      if (held.contains(launch->queue_number)) continue;
+      if (launch->has_ended()) {
+        ended.push_back(std::move(launch));
+      } else if (launch->is_ordered) {
+        held.insert(launch->queue_number);
+      }
     }
     std::erase(launches_, nullptr);
     lock.unlock();
@@ -126,10 +132,7 @@ class CollectorThread final : public Collector {
   }
 
   static void forget_events(const Launch& launch) {
-    std::vector<cl_event> events;
-    for (const auto* reading : {launch.before.get(), launch.after.get()}) {
-      if (reading != nullptr) events.push_back(reading->event());
-    }
+    const auto events = launch.events();
     std::vector<cl_event> forgotten;
     {
       const std::lock_guard lock(layer().objects.mutex);
@@ -167,7 +170,18 @@ class CollectorThread final : public Collector {
 
 }  // namespace
 
-bool Launch::has_ended() const { return has_event_ended(before.get()) && has_event_ended(after.get()); }
+std::vector<cl_event> Launch::events() const {
+  std::vector<cl_event> all;
+  for (const Reading* reading : {before.get(), after.get()}) {
+    if (reading != nullptr) all.push_back(reading->event());
+  }
+  for (const Argument& argument : arguments) {
+    if (argument.look && argument.look->event() != nullptr) all.push_back(argument.look->event());
+  }
+  return all;
+}
+
+bool Launch::has_ended() const { return std::ranges::all_of(events(), has_event_ended); }
 
 Collector& collector() {
   static CollectorThread& all = *new CollectorThread;

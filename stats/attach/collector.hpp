@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stats/attach/objects.hpp"
+#include "stats/attach/unwritten.hpp"
 
 namespace tensorstat::attach {
 
@@ -21,18 +22,24 @@ struct Launch {
     bool is_read = false, is_written = false;
     std::shared_ptr<Seen> before{}, after{};
     std::size_t in_before = kNone, in_after = kNone;  // the extents of the readings
+    std::unique_ptr<UnwrittenLook> look{};
+    bool has_lost_look = false;
   };
 
   std::uint64_t number = 0;
   std::string kernel;
   std::shared_ptr<Context> context;
   std::uint32_t queue_number = 0;
+  bool is_ordered = true;  // the queue
   std::uint64_t timestamp_us = 0;
   std::vector<Argument> arguments;
-  std::string not_seen;  // why inputs are not in the rows; "": all are
+  bool has_failed = false;  // the driver refused it: only what is under way is waited for
+  std::string not_seen;     // why inputs are not in the rows; "": all are
   std::unique_ptr<Reading> before, after;
   std::vector<std::shared_ptr<Storage>> storages;  // that hold the readings' events
 
+  // Of all that is under way for it.
+  std::vector<cl_event> events() const;
   bool has_ended() const;
 };
 

@@ -79,7 +79,7 @@ class Launching {
     }
     if (code == CL_SUCCESS) guarded([&] { commit(); });
     // A reading that is under way is the collector's, whatever became of the launch.
-    if (code != CL_SUCCESS) plan_.launch->arguments.clear();
+    plan_.launch->has_failed = code != CL_SUCCESS;
     guarded([&] { collector().add(std::move(plan_.launch)); });
     return code;
   }
@@ -105,6 +105,7 @@ class Launching {
       plan_.launch->kernel = plan_.kernel->name;
       plan_.launch->context = plan_.queue->context;
       plan_.launch->queue_number = plan_.queue->number;
+      plan_.launch->is_ordered = plan_.queue->is_in_order;
       plan_.launch->timestamp_us = now_us();
     }
     lock.lock();
@@ -160,13 +161,22 @@ class Launching {
     argument.is_read = (buffer->flags & CL_MEM_WRITE_ONLY) == 0;
     argument.is_defined = !buffer->storage->undefined.overlaps(buffer->origin, buffer->end());
     const auto& known = buffer->known;
-    if (known && known->version == buffer->storage->version && known->dtype == type.dtype) {
+    if (!argument.is_defined || (layer().settings.poison && argument.is_written)) {
+      LookWanted look{.argument = plan_.launch->arguments.size(), .number = buffer->storage->number};
+      for (const auto& [begin, end] : buffer->storage->undefined.within(buffer->origin, buffer->end()))
+        look.undefined.push_back({begin - buffer->origin, end - buffer->origin});
+      looks_.push_back(std::move(look));
+    }
+    if (!argument.is_defined) {
+      // What it holds is no input, and its NaN and Inf are looked at by themselves.
+    } else if (known && known->version == buffer->storage->version && known->dtype == type.dtype &&
+               (known->seen->is_there || known->queue == queue_)) {
       argument.before = known->seen;
     } else if (argument.is_read || argument.is_written) {
       auto& arguments = plan_.launch->arguments;
       argument.in_before = add_extent(before_, arguments, argument, &Argument::in_before);
       argument.before = seen_of(arguments, &Argument::in_before, argument.in_before, &Argument::before);
-      if (argument.is_defined) buffer->known = {buffer->storage->version, type.dtype, argument.before};
+      if (argument.is_defined) buffer->known = {buffer->storage->version, type.dtype, argument.before, ordered_queue()};
     }
     if (argument.is_written) {
       auto& arguments = plan_.launch->arguments;
@@ -186,18 +196,32 @@ class Launching {
     return std::make_shared<Seen>();
   }
 
+  // What this queue reads, its later launches find read.
+  cl_command_queue ordered_queue() const { return plan_.queue->is_in_order ? queue_ : nullptr; }
+
   void read_before() {
-    if (before_.empty()) return;
+    if (before_.empty() && looks_.empty()) return;
     Reader* reader = reader_of(*plan_.queue);
     if (reader == nullptr) return;
+    const std::vector<cl_event> behind(waits_.events(), waits_.events() + waits_.count());
+    for (const LookWanted& wanted : looks_) {
+      Argument& argument = plan_.launch->arguments[wanted.argument];
+      argument.look = look_at_unwritten(*plan_.queue, queue_, argument.extent, wanted.undefined, wanted.number, behind);
+      if (argument.look && argument.look->before_event() != nullptr && !plan_.queue->is_in_order)
+        waits_.add(argument.look->before_event());
+    }
+    if (before_.empty()) return;
     // The launch may wait for whoever makes its inputs. So does the reading.
-    auto reading = reader->read(queue_, before_, {waits_.events(), waits_.count()});
+    auto reading = reader->read(queue_, before_, behind);
     if (!reading) return;
     plan_.launch->before = *std::move(reading);
     if (!plan_.queue->is_in_order) waits_.add(plan_.launch->before->event());
   }
 
   void read_after(cl_event launched) {
+    for (Argument& argument : plan_.launch->arguments) {
+      if (argument.look && !argument.look->look_after(queue_, launched)) argument.has_lost_look = true;
+    }
     if (after_.empty()) return;
     Reader* reader = reader_of(*plan_.queue);
     if (reader == nullptr) return;
@@ -207,9 +231,7 @@ class Launching {
 
   // The program's event, behind all readings.
   bool mark(cl_event* event) {
-    std::vector<cl_event> readings;
-    if (plan_.launch->before) readings.push_back(plan_.launch->before->event());
-    if (plan_.launch->after) readings.push_back(plan_.launch->after->event());
+    const auto readings = plan_.launch->events();
     if (readings.empty()) return false;
     return below.clEnqueueMarkerWithWaitList(queue_, static_cast<cl_uint>(readings.size()), readings.data(), event) ==
            CL_SUCCESS;
@@ -225,13 +247,13 @@ class Launching {
     if (!plan_.launch) return;
     for (const Argument& argument : plan_.launch->arguments) {
       Buffer* buffer = argument.is_written ? objects.buffer(argument.extent.memory) : nullptr;
-      if (buffer != nullptr) buffer->known = {buffer->storage->version, argument.extent.dtype, argument.after};
+      if (buffer != nullptr)
+        buffer->known = {buffer->storage->version, argument.extent.dtype, argument.after, ordered_queue()};
     }
-    for (const Reading* reading : {plan_.launch->before.get(), plan_.launch->after.get()}) {
-      if (reading == nullptr) continue;
+    for (const cl_event event : plan_.launch->events()) {
       for (const auto& storage : plan_.launch->storages) {
-        below.clRetainEvent(reading->event());
-        storage->readings.push_back({reading->event(), queue_, plan_.queue->is_in_order});
+        below.clRetainEvent(event);
+        storage->readings.push_back({event, queue_, plan_.queue->is_in_order});
       }
     }
   }
@@ -244,6 +266,12 @@ class Launching {
   Plan plan_;
   bool is_planned_ = false;
   std::vector<Extent> before_, after_;
+  struct LookWanted {
+    std::size_t argument;
+    std::uint32_t number;
+    std::vector<UnwrittenBytes> undefined{};
+  };
+  std::vector<LookWanted> looks_;
 };
 
 cl_int CL_API_CALL launch_range(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset,

@@ -33,6 +33,14 @@ bool Ranges::overlaps(std::uint64_t begin, std::uint64_t end) const {
   return behind != ends_.begin() && std::prev(behind)->second > begin;
 }
 
+std::vector<std::pair<std::uint64_t, std::uint64_t>> Ranges::within(std::uint64_t begin, std::uint64_t end) const {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
+  for (const auto& [first, last] : ends_) {
+    if (first < end && last > begin) found.emplace_back(std::max(first, begin), std::min(last, end));
+  }
+  return found;
+}
+
 Layer& layer() {
   static Layer& all = *new Layer;
   return all;
@@ -50,6 +58,7 @@ std::shared_ptr<Queue> Objects::queue(cl_command_queue handle) {
 
 void Objects::add_buffer(cl_mem memory, cl_mem_flags flags, std::uint64_t bytes, bool is_defined) {
   Buffer buffer{.storage = std::make_shared<Storage>(), .bytes = bytes, .flags = flags};
+  buffer.storage->number = storage_count++;
   buffer.storage->is_host_memory = (flags & CL_MEM_USE_HOST_PTR) != 0;
   if (!is_defined) buffer.storage->undefined.add(0, bytes);
   buffers.insert_or_assign(memory, std::move(buffer));

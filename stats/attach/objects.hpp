@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,6 +28,8 @@ class Ranges {
   void add(std::uint64_t begin, std::uint64_t end);
   void remove(std::uint64_t begin, std::uint64_t end);
   bool overlaps(std::uint64_t begin, std::uint64_t end) const;
+  // The bytes of the set in there.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> within(std::uint64_t begin, std::uint64_t end) const;
 
  private:
   std::map<std::uint64_t, std::uint64_t> ends_;  // by where they begin
@@ -34,7 +37,7 @@ class Ranges {
 
 // The statistics of an argument at one time. Written by the collector, and read by it alone.
 struct Seen {
-  bool is_there = false;
+  std::atomic<bool> is_there{false};
   bool is_scratch = false;  // NaN or Inf in it are of memory that nobody wrote
   Statistics statistics;
 };
@@ -51,6 +54,7 @@ struct Storage {
   std::uint64_t version = 0;  // counts what may have written
   Ranges undefined;           // bytes that nobody wrote
   std::vector<OpenReading> readings;
+  std::uint32_t number = 0;     // of the process
   bool is_host_memory = false;  // of the program, which may free it once the launch has ended
 };
 
@@ -65,6 +69,7 @@ struct Buffer {
     std::uint64_t version;
     Dtype dtype;
     std::shared_ptr<Seen> seen;
+    cl_command_queue queue;  // that keeps order; else null
   };
   std::optional<Known> known = {};
 
@@ -105,6 +110,7 @@ struct Kernel {
 };
 
 class Recorder;
+struct UnwrittenPrograms;
 
 struct Context {
   cl_context handle = nullptr;
@@ -113,6 +119,7 @@ struct Context {
   std::map<cl_device_id, std::unique_ptr<Reader>> readers{};  // null: it cannot be opened
   std::unique_ptr<Recorder> recorder{};                       // the collector's
   bool has_recorder = false;                                  // or has tried to have one
+  std::shared_ptr<UnwrittenPrograms> unwritten{};             // under the mutex
 };
 
 struct Queue {
@@ -132,7 +139,7 @@ struct Objects {
   std::unordered_map<cl_command_queue, std::shared_ptr<Queue>> queues;
   std::unordered_map<cl_context, std::shared_ptr<Context>> contexts;
   std::uint64_t launches = 0;
-  std::uint32_t queue_count = 0;
+  std::uint32_t queue_count = 0, storage_count = 0;
 
   // All of these are called with the mutex held.
   Buffer* buffer(const void* handle);

@@ -115,7 +115,16 @@ std::optional<Dtype> probed(const std::string& type_name, cl_kernel handle, Kern
   for (auto at = text.find("TENSORSTAT_T"); at != text.npos; at = text.find("TENSORSTAT_T", at)) {
     text.replace(at, std::string_view("TENSORSTAT_T").size(), type_name);
   }
-  result = run_probe(source + text, program.options.value_or(""), queue, reader->own_queue());
+  // Programs are made anew again and again, in one context after another.
+  static std::mutex mutex;
+  static auto& known = *new std::map<std::pair<std::string, cl_device_id>, std::optional<Dtype>>;
+  const std::string options = program.options.value_or("");
+  const std::pair key(std::to_string(std::hash<std::string>()(source + "\n" + options)) + " " +
+                          std::to_string(source.size()) + " " + type_name,
+                      queue.device);
+  const std::lock_guard known_lock(mutex);
+  if (const auto found = known.find(key); found != known.end()) return result = found->second;
+  result = known[key] = run_probe(source + text, options, queue, reader->own_queue());
   return result;
 }
 

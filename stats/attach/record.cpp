@@ -59,6 +59,11 @@ class RecorderInFolder final : public Recorder {
                  ", \"io\": " + json_quoted(io) + ", \"why\": " + json_quoted(why) + "}\n");
   }
 
+  void write_poisoned(std::string_view op_name, std::string_view what) override {
+    said_.append("{\"kind\": \"poisoned\", \"op_name\": " + json_quoted(op_name) + ", \"what\": " + json_quoted(what) +
+                 "}\n");
+  }
+
   void close() override {
     if (rows_) rows_->close();
     said_.close();

@@ -21,6 +21,7 @@ class Recorder {
   virtual std::size_t write(const std::vector<Row>& rows) = 0;
   // Says that arguments of a launch are not in the rows.
   virtual void write_not_seen(std::string_view op_name, std::string_view io, std::string_view why) = 0;
+  virtual void write_poisoned(std::string_view op_name, std::string_view what) = 0;
   virtual void close() = 0;
 };
 

@@ -89,11 +89,17 @@ void write_rows(Launch& launch) {
   using Argument = Launch::Argument;
   Tally& tally = *layer().tally;
   collect(launch.before.get(), launch.arguments, &Argument::before, &Argument::in_before);
+  if (launch.has_failed) return;
   collect(launch.after.get(), launch.arguments, &Argument::after, &Argument::in_after);
   Rows rows(launch);
   std::string not_seen = launch.not_seen;
   std::set<const Seen*> given;
   for (const Argument& argument : launch.arguments) {
+    if (argument.is_read && !argument.is_defined && !argument.is_written && argument.look &&
+        argument.look->found().had_any != 0) {
+      not_seen = "argument " + std::to_string(argument.slot) +
+                 " holds NaN or Inf where nobody wrote (--poison tells whether they are used)";
+    }
     if (!argument.is_read || !argument.is_defined) continue;
     if (argument.before == nullptr || !argument.before->is_there) {
       ++tally.left_out;
@@ -105,6 +111,7 @@ void write_rows(Launch& launch) {
     }
   }
   bool has_faults = false;
+  std::string poisoned;
   for (const Argument& argument : launch.arguments) {
     if (!argument.is_written) continue;
     if (argument.after == nullptr || !argument.after->is_there) {
@@ -113,12 +120,15 @@ void write_rows(Launch& launch) {
     }
     Seen& after = *argument.after;
     const Seen* before = argument.before != nullptr && argument.before->is_there ? argument.before.get() : nullptr;
+    const UnwrittenLook* look = argument.has_lost_look ? nullptr : argument.look.get();
     const bool is_unchanged = before != nullptr && is_same_content(before->statistics, after.statistics);
     const Faults now = faults_in(after.statistics);
     if (!argument.is_defined || (before != nullptr && before->is_scratch)) {
       // Memory that nobody wrote, at least in part. Only what came to be there is the launch's.
       const Faults then = before == nullptr ? Faults{} : faults_in(before->statistics);
-      after.is_scratch = now.any() && (before == nullptr || (now.nan <= then.nan && now.inf <= then.inf));
+      const bool is_fresh = look != nullptr ? look->found().new_nan != 0 || look->found().new_inf != 0
+                                            : before != nullptr && (now.nan > then.nan || now.inf > then.inf);
+      after.is_scratch = now.any() && !is_fresh;
       if (after.is_scratch) {
         ++tally.scratch;
         continue;
@@ -129,6 +139,11 @@ void write_rows(Launch& launch) {
       continue;
     }
     has_faults |= now.any();
+    if (look != nullptr && look->found().poisoned != 0) {
+      ++tally.poisoned;
+      poisoned += (poisoned.empty() ? "" : ", ") + std::to_string(look->found().poisoned) + " of " +
+                  std::to_string(argument.extent.count) + " elements of output " + std::to_string(argument.slot);
+    }
     rows.add(argument, "output", after.statistics);
   }
   if (rows.rows().empty()) return;
@@ -139,6 +154,7 @@ void write_rows(Launch& launch) {
   }
   // Before the rows: who reads them has it then.
   if (has_faults && !not_seen.empty()) recorder->write_not_seen(rows.op_name(), "input", not_seen);
+  if (!poisoned.empty()) recorder->write_poisoned(rows.op_name(), poisoned);
   const std::size_t written = recorder->write(rows.rows());
   tally.measured += written;
   tally.lost_rows += rows.rows().size() - written;

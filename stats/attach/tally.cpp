@@ -55,6 +55,7 @@ Result<Total> read_tallies(const std::string& out) {
     total.shared += tally.shared;
     total.scratch += tally.scratch;
     total.lost_rows += tally.lost_rows;
+    total.poisoned += tally.poisoned;
   }
   if (total.processes == 0) return Error{Code::kUnreadable, out + ": no process has loaded the layer"};
   return total;

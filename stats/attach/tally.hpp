@@ -21,6 +21,7 @@ struct Tally {
   std::atomic<std::uint64_t> shared{0};          // arguments in shared virtual memory, which is not measured
   std::atomic<std::uint64_t> scratch{0};         // arguments that held only what nobody wrote
   std::atomic<std::uint64_t> lost_rows{0};       // that could not be written
+  std::atomic<std::uint64_t> poisoned{0};        // arguments made of memory that nobody wrote (--poison)
 };
 
 // Maps the file of this process. On failure, a Tally in memory: counting goes on.
@@ -29,7 +30,7 @@ Tally& open_tally(const std::string& out);
 // Adds up the files of all processes below DUMP. kUnreadable: there is none.
 struct Total {
   std::uint64_t processes = 0, launches = 0, measured = 0, not_understood = 0, left_out = 0, images = 0, shared = 0,
-                scratch = 0, lost_rows = 0;
+                scratch = 0, lost_rows = 0, poisoned = 0;
 };
 Result<Total> read_tallies(const std::string& out);
 

@@ -27,6 +27,9 @@
 #include "stats/cli/subcommand.hpp"
 #include "stats/compare/origin/verdict.hpp"
 #include "stats/compare/recorded.hpp"
+#include "stats/files/io/text_lines.hpp"
+#include "stats/files/io/whole_file.hpp"
+#include "stats/json/json_text.hpp"
 #include "stats/survey/row_files.hpp"
 
 extern char** environ;
@@ -146,6 +149,27 @@ void say_verdict(const std::string& output, Console& console) {
   for (const std::string& detail : answer.verdict.details) console.say("  " + detail);
 }
 
+// Who read memory that nobody wrote, as --poison found it.
+void say_poisoned(const std::string& output, Console& console) {
+  constexpr std::size_t kMostBytes = std::size_t{64} << 20, kMostSaid = 10;
+  std::size_t said = 0;
+  std::error_code failed;
+  for (const auto& rank : fs::directory_iterator(output, failed)) {
+    const auto file = read_whole_file((rank.path() / "attach" / "watch.ndjson").string(), kMostBytes);
+    std::string_view text = file ? std::string_view(*file) : std::string_view();
+    while (!text.empty()) {
+      const auto line = parse_json(take_line(text));
+      const auto member = [&](std::string_view key) {
+        const auto found = line ? line->root().find(key) : std::nullopt;
+        return found && found->is(JsonDocument::Kind::kString) ? std::string(found->text()) : std::string();
+      };
+      if (member("kind") != "poisoned" || ++said > kMostSaid) continue;
+      console.say(member("op_name") + " read memory that nobody wrote: " + member("what"));
+    }
+  }
+  if (said > kMostSaid) console.say("and " + counted_noun(said - kMostSaid, "more launch") + " did");
+}
+
 bool is_any_met(const std::string& output, const std::vector<Rule>& rules, Console& console) {
   std::vector<Error> faults;
   Findings findings(rules);
@@ -216,6 +240,7 @@ int run_attach(AttachArguments arguments, Console& console) {
     return *status;
   }
   say_verdict(arguments.output, console);
+  if (arguments.poison) say_poisoned(arguments.output, console);
   const bool is_found = !rules.empty() && is_any_met(arguments.output, rules, console);
   console.say(last_line(*total, arguments.output));
   return is_found ? kFound : *status;

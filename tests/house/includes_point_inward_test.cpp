@@ -47,8 +47,10 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"page",
      {"findings", "compare-api", "compare", "survey", "dump", "rules", "rows", "files", "json", "base", "rows-api",
       "dump-api", "api", "catalog"}},
+    {"attach",
+     {"kernels-cl", "engine", "rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
     {"cli",
-     {"page", "findings", "store", "compare-api", "compare", "survey", "dump", "rules", "rows", "files", "json", "base",
+     {"attach", "page", "findings", "store", "compare-api", "compare", "survey", "dump", "rules", "rows", "files", "json", "base",
       "rows-api", "dump-api", "api", "catalog"}},
 };
 
@@ -62,7 +64,7 @@ std::optional<std::string> part_of(std::string_view path) {
   if (path == "stats/tensorstat/compare.hpp") return "compare-api";
   if (starts(path, "stats/tensorstat/")) return "api";
   for (const std::string room : {"base", "engine", "meter", "json", "files", "rows", "rules", "survey", "dump",
-                                 "compare", "store", "findings", "page", "cli"}) {
+                                 "compare", "store", "findings", "page", "attach", "cli"}) {
     if (starts(path, "stats/" + room + "/")) return room;
   }
   for (const std::string part : {"precision", "host", "kernels-cl"}) {

@@ -12,7 +12,7 @@ void Walk::look_at_clean_inputs(std::uint32_t at) {
   const Call& of = call(at);
   // The loss was given an Inf and hands back clean gradients: the Inf ended. A NaN proves nothing: a sum has clean
   // gradients.
-  if (model_.form != Form::kGraph && of.phase == Phase::kBackward && is_outermost(of) && loss_call() == kNoCall)
+  if (!is_flat(model_.form) && of.phase == Phase::kBackward && is_outermost(of) && loss_call() == kNoCall)
     end_of_forward(false);
 }
 
@@ -25,7 +25,7 @@ void Walk::look_at_clean_outputs(std::uint32_t at) {
   const bool is_given = given_to(of) == Given::kFaulty;
   for (Fault& fault : faults_) {
     // A launch may look at a part of a buffer: that its results are clean says nothing of a NaN.
-    if (hints_.are_launches() && fault.has_nan) continue;
+    if (model_.form == Form::kLaunches && fault.has_nan) continue;
     if (!fault.is_open || fault.is_confirmed || fault.kind == FaultKind::kParameter) continue;
     if ((fault.phase >= Phase::kBackward) != (phase == Phase::kBackward)) continue;
     const bool was_given = is_given && std::ranges::count(fault.carriers, at) != 0;
@@ -48,13 +48,13 @@ void Walk::end(Fault& fault, std::uint32_t by) {
 }
 
 bool Walk::comes_again(const Scene& scene) {
-  if (scene.is_end && scene.given == Given::kUnseen && model_.form != Form::kGraph) return false;
+  if (scene.is_end && scene.given == Given::kUnseen && !is_flat(model_.form)) return false;
   for (auto at = faults_.rbegin(); at != faults_.rend(); ++at) {
     Fault& fault = *at;
     if (fault.is_open || fault.phase > Phase::kForward) continue;
     const std::uint32_t parent = call(scene.call).parent;
     bool is_way = false;
-    if (model_.form == Form::kGraph) {
+    if (is_flat(model_.form)) {
       is_way = !scene.is_end || scene.given == Given::kUnseen;
     } else if (scene.is_end) {
       is_way = has_children_[scene.call] && has_inside(fault, scene.call);
@@ -74,7 +74,7 @@ bool Walk::comes_again(const Scene& scene) {
 const Fault* Walk::select(bool& is_skipped) {
   bool has_loss = false, has_gradients = false, has_step = false;
   for (const Call& each : model_.calls) {
-    if (model_.form == Form::kGraph) break;
+    if (is_flat(model_.form)) break;
     has_loss |= each.phase == Phase::kLoss;
     has_gradients |= each.phase == Phase::kBackward || each.phase == Phase::kGradient;
     has_step |= each.phase == Phase::kOptimizer;

@@ -54,7 +54,7 @@ class Builder {
       if (record_.run(run).front().rank == rank) add(run);
     }
     for (Call& call : model_.calls) set_times(call);
-    if (model_.form != Form::kGraph) find_parents();
+    if (!is_flat(model_.form)) find_parents();
     if (model_.form == Form::kModules) order_as_tree();
     return std::move(model_);
   }
@@ -81,9 +81,8 @@ class Builder {
     for (std::uint32_t i = 0; i < rows.size(); ++i) (rows[i].is_input ? inputs : outputs).push_back(first + i);
     const Seen& seen = rows.front();
     const std::string_view type = text(seen.op_type), name = text(seen.name);
-    if (model_.form == Form::kGraph) {
-      return put(hints_.are_launches() ? Phase::kForward : phase_in_graph(type, name), seen, inputs, outputs);
-    }
+    if (model_.form == Form::kLaunches) return put(Phase::kForward, seen, inputs, outputs);
+    if (model_.form == Form::kGraph) return put(phase_in_graph(type, name), seen, inputs, outputs);
     if (model_.form == Form::kModules) return put(phase_of_call(name).value_or(Phase::kForward), seen, inputs, outputs);
     if (type == "Loss") return put(Phase::kLoss, seen, inputs, outputs);
     if (type == "Gradient") return put(Phase::kGradient, seen, inputs, outputs);
@@ -108,7 +107,7 @@ class Builder {
       });
     };
     Call* call = nullptr;
-    if (model_.form != Form::kGraph) {
+    if (!is_flat(model_.form)) {
       constexpr std::ptrdiff_t kMostOpen = 256;  // calls of one name at a time
       for (auto at = known.rbegin(); at != known.rend() && call == nullptr && at - known.rbegin() < kMostOpen; ++at) {
         Call& each = model_.calls[*at];
@@ -315,7 +314,7 @@ bool Model::is_inside(std::uint32_t call, std::uint32_t of) const {
 }
 
 Form form_of(const Record& record, const Hints& hints) {
-  if (hints.are_launches()) return Form::kGraph;
+  if (hints.are_launches()) return Form::kLaunches;
   if (hints.is_of_watch()) return Form::kWatch;
   std::vector<bool> is_known(record.texts().size());
   for (const Seen& row : record.rows()) {

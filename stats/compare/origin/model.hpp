@@ -18,10 +18,12 @@ std::string_view name(Phase phase);  // "forward"
 
 // How the rows of a dump are to be read.
 enum class Form : std::uint8_t {
-  kWatch,    // PyTorch's watch: modules, loss, gradients and parameters; inputs are taken before the call
-  kModules,  // msprobe's modules and functions
-  kGraph,    // operators of a graph, none inside another
+  kWatch,     // PyTorch's watch: modules, loss, gradients and parameters; inputs are taken before the call
+  kModules,   // msprobe's modules and functions
+  kGraph,     // operators of a graph, none inside another
+  kLaunches,  // launches of OpenCL kernels, none inside another; rows of all that a launch was given
 };
+inline bool is_flat(Form form) { return form == Form::kGraph || form == Form::kLaunches; }
 
 inline constexpr std::uint32_t kNoCall = UINT32_MAX;
 

@@ -30,7 +30,7 @@ bool Walk::came_in(const Scene& scene) {
         Phase::kInput;
     return true;
   }
-  if (model_.form == Form::kGraph || !is_other) {
+  if (is_flat(model_.form) || !is_other) {
     begin(scene, FaultKind::kEntered, scene.call).phase = Phase::kInput;
     return true;
   }
@@ -75,10 +75,11 @@ bool Walk::made_by_call(const Scene& scene) {
     fault.is_own_code = last_child != kNoCall;
     fault.after = last_child;
   };
-  if (model_.form == Form::kGraph) {
+  if (is_flat(model_.form)) {
     // A launch has rows of all that it was given. Arguments that are no buffers have none.
-    const bool is_whole = hints_.are_launches() ? scene.given != Given::kFaulty : !has_gap(of);
-    if ((scene.given == Given::kClean || hints_.are_launches()) && is_whole) return by_call(), true;
+    if (model_.form == Form::kLaunches ? scene.given != Given::kFaulty : scene.given == Given::kClean && !has_gap(of)) {
+      return by_call(), true;
+    }
     const std::uint32_t before = last_before(kNoCall, Phase::kForward, scene.call);
     if (text(of.op_type) == "Tensor") {
       unknown(scene, scene.call, "these are tensors, without the operators that made them");

@@ -90,8 +90,9 @@ class Words {
   }
   // ", iteration 412 (411 was clean), rank 1"
   std::string when() const {
-    std::string text = ", iteration " + std::to_string(verdict_.iteration);
-    if (verdict_.last_clean_iteration) {
+    const bool has_iterations = form_ != Form::kLaunches || verdict_.iteration != 0;
+    std::string text = has_iterations ? ", iteration " + std::to_string(verdict_.iteration) : "";
+    if (has_iterations && verdict_.last_clean_iteration) {
       const std::uint64_t last = *verdict_.last_clean_iteration;
       text += " (" + std::to_string(last) + " was clean" +
               (last + 1 == verdict_.iteration ? ")" : ", those between are not in the rows)");
@@ -103,6 +104,9 @@ class Words {
     }
     if (has_ranks) text += ", rank " + std::to_string(verdict_.rank);
     return text;
+  }
+  std::string in_phase() const {
+    return form_ == Form::kLaunches ? std::string() : ", " + std::string(name(verdict_.phase));
   }
   // Of several, which.
   std::string the_loss() const {
@@ -124,6 +128,10 @@ class Words {
       case FaultKind::kNone:
         return "Nothing wrong";
       case FaultKind::kEntered: {
+        if (form_ == Form::kLaunches) {
+          return fault() + " came from the host: " + who + " " + io_slot() + " holds " + counted() + when() +
+                 ". No launch before it made it";
+        }
         const std::string what = form_ == Form::kGraph ? "No operator before it made it" : "No call made it";
         return fault() + " came in with the data: " + who + " " + io_slot() + " holds " + counted() + when() + ". " +
                what;
@@ -162,12 +170,12 @@ class Words {
                ", whose value and gradient were finite before" + when();
       case FaultKind::kUnknown:
         return "Not known: " + fault() + " is first in " + io_slot() + " of " +
-               call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) + ", " + phase + when() +
-               ", and " + printable_name(verdict_.reason) + (verdict_.next.empty() ? "" : "; " + verdict_.next);
+               call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) + in_phase() + when() + ", and " +
+               printable_name(verdict_.reason) + (verdict_.next.empty() ? "" : "; " + verdict_.next);
       case FaultKind::kProduced:
         break;
     }
-    std::string text = fault() + " in " + who + ", " + phase + when() + ": ";
+    std::string text = fault() + " in " + who + in_phase() + when() + ": ";
     if (verdict_.is_own_code) return text + "made by its own code" + between();
     if (verdict_.wrote_inf.is_named()) return text + "made of the Inf that " + call(verdict_.wrote_inf) + " wrote";
     const bool is_backward = verdict_.phase == Phase::kBackward;
@@ -350,7 +358,8 @@ class Words {
       case FaultKind::kNone:
         break;
       case FaultKind::kEntered:
-        return detail("next: look at the batch, and at what loads it");
+        return detail(form_ == Form::kLaunches ? "next: look at what the host writes into it"
+                                               : "next: look at the batch, and at what loads it");
       case FaultKind::kParameter: {
         if (!verdict_.last_clean_iteration) return detail("next: look at the checkpoint, and at what initialises it");
         const std::uint64_t last = *verdict_.last_clean_iteration;
@@ -367,6 +376,7 @@ class Words {
       case FaultKind::kUnknown:
         if (verdict_.may_be_received) return detail("next: give the folder that holds the rows of all ranks");
         if (!verdict_.next.empty()) return;
+        if (form_ == Form::kLaunches) return;
         if (form_ == Form::kWatch) return detail("next: watch(model, inputs=True) has the rows that are missing");
         return detail(form_ == Form::kModules ? "next: level mix of msprobe has rows of functions, too"
                                               : "next: dump inputs, too, of all operators");

@@ -193,7 +193,8 @@ Fault& Walk::unknown(const Scene& scene, std::uint32_t suspect, std::string reas
 }
 
 bool Walk::is_overwritten(const Call& of, std::uint32_t input) const {
-  if (model_.form == Form::kWatch || hints_.are_launches() || !writes_its_input(text(of.op_type))) return false;
+  if (model_.form == Form::kWatch || model_.form == Form::kLaunches || !writes_its_input(text(of.op_type)))
+    return false;
   return std::ranges::any_of(of.outputs, [&](std::uint32_t output) {
     return row(output).shape == row(input).shape && row(output).dtype == row(input).dtype &&
            (content_of(record_.statistics(row(output))) == content_of(record_.statistics(row(input))));
@@ -227,7 +228,7 @@ bool Walk::is_clean(const std::vector<std::uint32_t>& rows) const {
 }
 
 Phase Walk::rules_of(const Call& of) const {
-  return model_.form != Form::kGraph || of.phase == Phase::kParameter ? of.phase : Phase::kForward;
+  return !is_flat(model_.form) || of.phase == Phase::kParameter ? of.phase : Phase::kForward;
 }
 
 const Zoom* Walk::zoom_of(std::uint32_t at) const {

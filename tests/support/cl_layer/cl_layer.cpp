@@ -172,6 +172,10 @@ cl_program CL_API_CALL create_binary(cl_context context, cl_uint count, const cl
 cl_int CL_API_CALL build_program(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
                                  void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
   ++state.builds;
+  const char* const refused = std::getenv("CL_LAYER_REFUSE_OPTION");
+  if (refused != nullptr && options != nullptr && std::strstr(options, refused) != nullptr) {
+    return CL_INVALID_BUILD_OPTIONS;
+  }
   while (state.hold_builds) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return coded<&cl_icd_dispatch::clBuildProgram>(program, count, devices, options, notify, data);
 }

@@ -1,0 +1,34 @@
+"""The launch that made the first NaN is named in each of the twenty PyOpenCL programs of planted.py: once in the quick run, fifty
+times with TENSORSTAT_FULL=1. Output and exit status are the program's own. Skipped without Debian's python3-pyopencl."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMMAND = os.environ["COMMAND"]
+RUNS = 50 if os.environ.get("TENSORSTAT_FULL") == "1" else 1
+try:
+    import planted
+except ImportError:
+    planted = None
+
+
+@unittest.skipIf(planted is None, "python3-pyopencl is not installed")
+class Planted(unittest.TestCase):
+    def test_each_is_named(self):
+        self.assertEqual(len(planted.GUILTY), 20)
+        for name, guilty in planted.GUILTY.items():
+            program = [sys.executable, planted.__file__, name]
+            alone = subprocess.run(program, capture_output=True, text=True, timeout=120)
+            for attempt in range(RUNS):
+                with self.subTest(name, attempt=attempt), tempfile.TemporaryDirectory() as folder:
+                    ran = subprocess.run([COMMAND, "attach", "-o", folder + "/dump", "--", *program], capture_output=True,
+                                         text=True, timeout=120)
+                    self.assertEqual((ran.stdout, ran.returncode), (alone.stdout, 0), ran.stderr)
+                    self.assertIn(f"NaN in {guilty} (", ran.stderr)
+                    self.assertIn(", 0 not understood", ran.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
