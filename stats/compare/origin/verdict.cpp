@@ -42,10 +42,9 @@ class FaultSearch::State {
     record_ = nullptr;
   }
 
-  Answer answer() {
+  Answer answer(const Record& read) {
     if (!has_verdict()) {
-      const Record none;
-      record_ = &none;
+      record_ = &read;
       finish_verdict();
     }
     Answer answer{.verdict = std::move(verdict_), .lists = std::move(lists_), .notes = notes()};
@@ -195,7 +194,7 @@ void FaultSearch::look_at(const Record& record, std::span<const std::uint64_t> c
   state_->look_at(record, clean);
 }
 bool FaultSearch::has_verdict() const { return state_->has_verdict(); }
-Answer FaultSearch::answer() { return state_->answer(); }
+Answer FaultSearch::answer(const Record& read) { return state_->answer(read); }
 
 RunFacts facts_of(const Record& record, const Hints& hints) {
   RunFacts facts{.form = form_of(record, hints)};
@@ -217,7 +216,7 @@ std::string_view name(FaultKind kind) {
 Answer answer_of(const Record& record, Hints& hints, const FaultChoice& choice) {
   FaultSearch search(facts_of(record, hints), hints, choice);
   search.look_at(record);
-  return search.answer();
+  return search.answer(record);
 }
 
 bool is_fault(const StatisticsView& statistics, const FaultChoice& choice) {

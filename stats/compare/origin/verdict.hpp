@@ -89,7 +89,8 @@ class FaultSearch {
   // or Inf. They come after all that was looked at before.
   void look_at(const Record& record, std::span<const std::uint64_t> clean = {});
   bool has_verdict() const;
-  Answer answer();
+  // `read`: what the words of an answer without a fault say was read.
+  Answer answer(const Record& read = {});
 
  private:
   class State;
