@@ -36,7 +36,7 @@ class Attach(unittest.TestCase):
         return run(COMMAND, "attach", "-o", dump, *options, "--", PROGRAMS, program, **more)
 
     def rows(self):
-        ran = run(COMMAND, self.dump, "--format", "ndjson", "--columns", "path")
+        ran = run(COMMAND, self.dump, "--format", "ndjson")
         return [json.loads(line) for line in ran.stdout.splitlines()]
 
     def test_every_program_is_as_alone_and_the_guilty_launch_is_named(self):
