@@ -26,7 +26,7 @@ std::uint64_t now_us() {
 
 bool is_wanted(const Settings& settings, const Kernel& kernel, std::uint64_t number, std::uint64_t of_kernel) {
   return number >= settings.first_launch && number <= settings.last_launch && of_kernel % settings.every == 0 &&
-         (!settings.kernels || settings.kernels->matches(kernel.name));
+         kernel.is_chosen;
 }
 
 // One reading serves arguments that are the same buffer.
@@ -97,8 +97,8 @@ class Launching {
     const std::uint64_t number = objects.launches++, of_kernel = plan_.kernel->launches++;
     lock.unlock();
     ++layer().tally->launches;
-    const auto& types = types_of(kernel_, *plan_.kernel, *plan_.queue);
     const bool wanted = is_wanted(layer().settings, *plan_.kernel, number, of_kernel);
+    find_types(kernel_, *plan_.kernel, *plan_.queue, wanted);
     if (wanted) {
       plan_.launch = std::make_unique<Launch>();
       plan_.launch->number = number;
@@ -111,8 +111,10 @@ class Launching {
     lock.lock();
     for (std::uint32_t i = 0; i < plan_.kernel->values.size(); ++i) {
       const Kernel::Value& value = plan_.kernel->values[i];
-      const ArgumentType type = i < types.size() ? types[i] : ArgumentType{};
-      if (type.kind != ArgumentType::Kind::kValue) add_argument(i, type, value);
+      const auto& types = plan_.kernel->types;
+      const auto& dtypes = plan_.kernel->dtypes;
+      if (i >= types.size() || types[i].kind == ArgumentType::Kind::kValue) continue;
+      add_argument(i, types[i], wanted && i < dtypes.size() ? dtypes[i] : std::nullopt, value);
     }
     lock.unlock();
     const bool is_full = wanted && !collector().has_room();
@@ -125,7 +127,8 @@ class Launching {
     if (plan_.launch) plan_.launch->not_seen = "argument " + std::to_string(slot) + why;
   }
 
-  void add_argument(std::uint32_t slot, const ArgumentType& type, const Kernel::Value& value) {
+  void add_argument(std::uint32_t slot, const ArgumentType& type, std::optional<Dtype> known_dtype,
+                    const Kernel::Value& value) {
     Tally& tally = *layer().tally;
     Buffer* buffer = layer().objects.buffer(value.handle);
     if (value.is_shared_memory) {
@@ -143,12 +146,13 @@ class Launching {
       plan_.written.push_back(static_cast<cl_mem>(value.handle));
     }
     if (!plan_.launch) return;
-    if (!type.is_typed) {
+    if (!known_dtype) {
       ++tally.not_understood;
       not_seen(slot, " has elements of no known type (--types names them)");
     }
+    const Dtype dtype = known_dtype.value_or(Dtype::kUint8);
     Argument argument{.slot = slot};
-    argument.extent = {static_cast<cl_mem>(value.handle), type.dtype, buffer->bytes / size_bytes(type.dtype)};
+    argument.extent = {static_cast<cl_mem>(value.handle), dtype, buffer->bytes / size_bytes(dtype)};
     if (argument.extent.count == 0) return;
     // Its memory may be freed behind an event that is the kernel's own, as profiling wants it.
     if (buffer->storage->is_host_memory && plan_.queue->is_profiling) {
@@ -156,7 +160,7 @@ class Launching {
       return not_seen(slot, " is the program's own memory, on a queue that is profiled");
     }
     plan_.holds_host_memory |= buffer->storage->is_host_memory;
-    argument.is_typed = type.is_typed;
+    argument.is_typed = known_dtype.has_value();
     argument.is_written = is_written;
     argument.is_read = (buffer->flags & CL_MEM_WRITE_ONLY) == 0;
     argument.is_defined = !buffer->storage->undefined.overlaps(buffer->origin, buffer->end());
@@ -169,14 +173,14 @@ class Launching {
     }
     if (!argument.is_defined) {
       // What it holds is no input, and its NaN and Inf are looked at by themselves.
-    } else if (known && known->version == buffer->storage->version && known->dtype == type.dtype &&
+    } else if (known && known->version == buffer->storage->version && known->dtype == dtype &&
                (known->seen->is_there || known->queue == queue_)) {
       argument.before = known->seen;
     } else if (argument.is_read || argument.is_written) {
       auto& arguments = plan_.launch->arguments;
       argument.in_before = add_extent(before_, arguments, argument, &Argument::in_before);
       argument.before = seen_of(arguments, &Argument::in_before, argument.in_before, &Argument::before);
-      if (argument.is_defined) buffer->known = {buffer->storage->version, type.dtype, argument.before, ordered_queue()};
+      if (argument.is_defined) buffer->known = {buffer->storage->version, dtype, argument.before, ordered_queue()};
     }
     if (argument.is_written) {
       auto& arguments = plan_.launch->arguments;

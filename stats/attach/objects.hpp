@@ -81,8 +81,7 @@ struct ArgumentType {
   enum class Kind : std::uint8_t { kValue, kBuffer, kImage };
   Kind kind = Kind::kValue;
   bool is_const = false;
-  bool is_typed = false;  // else `dtype` is bytes, because nothing says what they are
-  Dtype dtype = Dtype::kUint8;
+  bool is_told = true;  // by the driver
 };
 
 struct Program {
@@ -104,9 +103,10 @@ struct Kernel {
   std::vector<Value> values;
   cl_uint references = 1;
   std::uint64_t launches = 0;
-  std::once_flag once;  // of `types`
+  std::once_flag once, once_dtypes;  // of `types`, and of their dtypes
   std::vector<ArgumentType> types{};
-  bool has_types = false;  // the driver told them
+  std::vector<std::optional<Dtype>> dtypes{};  // nullopt: nothing says what the elements are
+  bool is_chosen = true;                       // by its name
 };
 
 class Recorder;
@@ -172,8 +172,8 @@ void fill_launches(cl_icd_dispatch& table);
 // The reader of a queue's context and device, opened if necessary; null where it cannot be. Not with the mutex held.
 Reader* reader_of(const Queue& queue);
 
-// The types of a kernel's arguments, asked once. Not with the mutex held.
-const std::vector<ArgumentType>& types_of(cl_kernel handle, Kernel& kernel, const Queue& queue);
+// Finds what a kernel's arguments are, once; their dtypes only if they are wanted. Not with the mutex held.
+void find_types(cl_kernel handle, Kernel& kernel, const Queue& queue, bool with_dtypes);
 
 // Runs code of ours under a call of the program: what it throws is dropped.
 template <typename Code>

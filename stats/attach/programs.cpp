@@ -124,6 +124,7 @@ void add_kernel(cl_kernel made, cl_program program, std::string name, const Kern
     kernel->program = copied->program;
     kernel->values = copied->values;
   }
+  kernel->is_chosen = !layer().settings.kernels || layer().settings.kernels->matches(kernel->name);
   const std::lock_guard lock(layer().objects.mutex);
   layer().objects.kernels.insert_or_assign(made, std::move(kernel));
 }

@@ -87,22 +87,38 @@ std::optional<Dtype> by_rule(const std::string& kernel, const std::string& argum
   return std::nullopt;
 }
 
-ArgumentType type_of(cl_kernel handle, cl_uint index, Kernel& kernel, const Queue& queue) {
+// OpenCV hands every matrix to its kernels as uchar*, and names its elements by a macro: srcptr1 is of srcT1, dst of
+// dstT. Three channels are packed, not padded.
+std::optional<Dtype> by_macro(const Kernel& kernel, std::string argument) {
+  if (kernel.program == nullptr || !kernel.program->options) return std::nullopt;
+  if (const auto pointer = argument.find("ptr"); pointer != argument.npos) argument.erase(pointer, 3);
+  const auto digits = argument.find_last_not_of("0123456789") + 1;
+  const std::string base = argument.substr(0, digits) + "T", number = argument.substr(digits);
+  if (base != "srcT" && base != "dstT") return std::nullopt;
+  const std::string options = " " + *kernel.program->options + " ";
+  for (const std::string& macro : {base + number, base, base + "1"}) {
+    const std::string begin = " " + macro + "=";
+    const auto at = options.find(begin);
+    if (at == options.npos) continue;
+    const auto first = at + begin.size();
+    std::string value = options.substr(first, options.find(' ', first) - first);
+    value.erase(value.find_last_not_of("0123456789") + 1);
+    if (is_bytes(value)) return value == "char" ? Dtype::kInt8 : Dtype::kUint8;
+    return built_in(value);
+  }
+  return std::nullopt;
+}
+
+ArgumentType type_of(cl_kernel handle, cl_uint index) {
   ArgumentType type;
   cl_kernel_arg_address_qualifier where = CL_KERNEL_ARG_ADDRESS_PRIVATE;
-  kernel.has_types = below.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof where, &where,
-                                              nullptr) == CL_SUCCESS;
-  if (!kernel.has_types) {
-    // Whether it is a buffer is seen when it is set.
-    type.kind = ArgumentType::Kind::kBuffer;
-    if (const auto ruled = by_rule(kernel.name, "", index)) {
-      type.dtype = *ruled;
-      type.is_typed = true;
-    }
+  type.is_told = below.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof where, &where,
+                                          nullptr) == CL_SUCCESS;
+  if (!type.is_told) {
+    type.kind = ArgumentType::Kind::kBuffer;  // whether it is one is seen when it is set
     return type;
   }
   if (where != CL_KERNEL_ARG_ADDRESS_GLOBAL && where != CL_KERNEL_ARG_ADDRESS_CONSTANT) return type;
-  const std::string name = pointed_to(text_of(handle, index, CL_KERNEL_ARG_TYPE_NAME));
   cl_kernel_arg_access_qualifier access = CL_KERNEL_ARG_ACCESS_NONE;
   static_cast<void>(
       below.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof access, &access, nullptr));
@@ -111,26 +127,38 @@ ArgumentType type_of(cl_kernel handle, cl_uint index, Kernel& kernel, const Queu
   static_cast<void>(
       below.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof qualifiers, &qualifiers, nullptr));
   type.is_const = (qualifiers & CL_KERNEL_ARG_TYPE_CONST) != 0 || where == CL_KERNEL_ARG_ADDRESS_CONSTANT;
-  if (type.kind == ArgumentType::Kind::kImage) return type;
-  std::optional<Dtype> dtype = by_rule(kernel.name, text_of(handle, index, CL_KERNEL_ARG_NAME), index);
-  if (!dtype) dtype = built_in(name);
-  if (!dtype && !is_bytes(name)) dtype = probed(name, handle, kernel, queue);
-  type.is_typed = dtype.has_value();
-  type.dtype = dtype.value_or(Dtype::kUint8);
   return type;
+}
+
+std::optional<Dtype> element_type_of(cl_kernel handle, cl_uint index, Kernel& kernel, const Queue& queue) {
+  const ArgumentType& type = kernel.types[index];
+  if (type.kind != ArgumentType::Kind::kBuffer) return std::nullopt;
+  const std::string argument = type.is_told ? text_of(handle, index, CL_KERNEL_ARG_NAME) : "";
+  std::optional<Dtype> dtype = by_rule(kernel.name, argument, index);
+  if (!dtype && type.is_told) {
+    const std::string name = pointed_to(text_of(handle, index, CL_KERNEL_ARG_TYPE_NAME));
+    dtype = is_bytes(name) ? by_macro(kernel, argument) : built_in(name);
+    if (!dtype && !is_bytes(name)) dtype = probed(name, handle, kernel, queue);
+  }
+  return dtype;
 }
 
 }  // namespace
 
-const std::vector<ArgumentType>& types_of(cl_kernel handle, Kernel& kernel, const Queue& queue) {
+void find_types(cl_kernel handle, Kernel& kernel, const Queue& queue, bool with_dtypes) {
   std::call_once(kernel.once, [&] {
     guarded([&] {
       cl_uint count = 0;
       if (below.clGetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr) != CL_SUCCESS) return;
-      for (cl_uint i = 0; i < count; ++i) kernel.types.push_back(type_of(handle, i, kernel, queue));
+      for (cl_uint i = 0; i < count; ++i) kernel.types.push_back(type_of(handle, i));
     });
   });
-  return kernel.types;
+  if (!with_dtypes) return;
+  std::call_once(kernel.once_dtypes, [&] {
+    guarded([&] {
+      for (cl_uint i = 0; i < kernel.types.size(); ++i) kernel.dtypes.push_back(element_type_of(handle, i, kernel, queue));
+    });
+  });
 }
 
 }  // namespace tensorstat::attach

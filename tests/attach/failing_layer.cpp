@@ -1,0 +1,181 @@
+// An OpenCL layer to be loaded below ours. It fails calls that ours makes for itself, and none that the program makes
+// through it: FAIL_OURS=K fails the K-th one, FAIL_OURS=-K the K-th and all behind it. FAIL_COUNT names a file for how
+// many there were.
+//
+// Which call is ours is told by what it is about: programs with text of tensorstat's, their kernels, and commands that
+// programs.cpp never uses.
+#define CL_TARGET_OPENCL_VERSION 120
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+#include <CL/cl_icd.h>
+#include <CL/cl_layer.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <set>
+
+namespace {
+
+cl_icd_dispatch below, table;
+std::mutex mutex;
+std::set<const void*> ours;
+std::atomic<long> calls{0};
+long fail_at = 0;
+
+void add(const void* object) {
+  const std::lock_guard lock(mutex);
+  ours.insert(object);
+}
+bool is_ours(const void* object) {
+  const std::lock_guard lock(mutex);
+  return ours.contains(object);
+}
+// Whether this call of ours fails.
+bool fails() {
+  const long call = ++calls;
+  return fail_at > 0 ? call == fail_at : fail_at < 0 && call >= -fail_at;
+}
+constexpr cl_int kCode = CL_OUT_OF_HOST_MEMORY;
+
+cl_program CL_API_CALL from_source(cl_context context, cl_uint count, const char** texts, const size_t* lengths,
+                                   cl_int* code) {
+  const bool is = std::strstr(texts[0], "tensorstat") != nullptr || std::strstr(texts[0], "TENSORSTAT") != nullptr;
+  if (is && fails()) {
+    if (code != nullptr) *code = kCode;
+    return nullptr;
+  }
+  const cl_program made = below.clCreateProgramWithSource(context, count, texts, lengths, code);
+  if (is) add(made);
+  return made;
+}
+
+cl_program CL_API_CALL from_binary(cl_context context, cl_uint count, const cl_device_id* devices,
+                                   const size_t* lengths, const unsigned char** binaries, cl_int* status,
+                                   cl_int* code) {
+  if (fails()) {
+    if (code != nullptr) *code = kCode;
+    return nullptr;
+  }
+  const cl_program made = below.clCreateProgramWithBinary(context, count, devices, lengths, binaries, status, code);
+  add(made);
+  return made;
+}
+
+cl_int CL_API_CALL build(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
+                         void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
+  if (is_ours(program) && fails()) return kCode;
+  return below.clBuildProgram(program, count, devices, options, notify, data);
+}
+
+cl_kernel CL_API_CALL create_kernel(cl_program program, const char* name, cl_int* code) {
+  const bool is = is_ours(program);
+  if (is && fails()) {
+    if (code != nullptr) *code = kCode;
+    return nullptr;
+  }
+  const cl_kernel made = below.clCreateKernel(program, name, code);
+  if (is) add(made);
+  return made;
+}
+
+cl_int CL_API_CALL set_argument(cl_kernel kernel, cl_uint index, size_t bytes, const void* value) {
+  if (is_ours(kernel) && fails()) return kCode;
+  return below.clSetKernelArg(kernel, index, bytes, value);
+}
+
+cl_int CL_API_CALL launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset,
+                          const size_t* global, const size_t* local, cl_uint count, const cl_event* wait,
+                          cl_event* event) {
+  if (is_ours(kernel) && fails()) return kCode;
+  return below.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count, wait, event);
+}
+
+cl_int CL_API_CALL read(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t at, size_t bytes, void* to,
+                        cl_uint count, const cl_event* wait, cl_event* event) {
+  if (blocking == CL_FALSE && fails()) return kCode;
+  return below.clEnqueueReadBuffer(queue, buffer, blocking, at, bytes, to, count, wait, event);
+}
+
+cl_int CL_API_CALL native(cl_command_queue queue, void(CL_CALLBACK* function)(void*), void* arguments, size_t bytes,
+                          cl_uint memory_count, const cl_mem* memory, const void** places, cl_uint count,
+                          const cl_event* wait, cl_event* event) {
+  if (fails()) return kCode;
+  return below.clEnqueueNativeKernel(queue, function, arguments, bytes, memory_count, memory, places, count, wait,
+                                     event);
+}
+
+cl_int CL_API_CALL marker(cl_command_queue queue, cl_uint count, const cl_event* wait, cl_event* event) {
+  if (fails()) return kCode;
+  return below.clEnqueueMarkerWithWaitList(queue, count, wait, event);
+}
+
+cl_int CL_API_CALL callback(cl_event event, cl_int status, void(CL_CALLBACK* function)(cl_event, cl_int, void*),
+                            void* data) {
+  if (fails()) return kCode;
+  return below.clSetEventCallback(event, status, function, data);
+}
+
+cl_int CL_API_CALL argument_info(cl_kernel kernel, cl_uint index, cl_kernel_arg_info what, size_t bytes, void* value,
+                                 size_t* needed) {
+  if (fails()) return kCode;
+  return below.clGetKernelArgInfo(kernel, index, what, bytes, value, needed);
+}
+
+cl_int CL_API_CALL context_info(cl_context context, cl_context_info what, size_t bytes, void* value, size_t* needed) {
+  if (fails()) return kCode;
+  return below.clGetContextInfo(context, what, bytes, value, needed);
+}
+
+cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t bytes, void* value, size_t* needed) {
+  if (fails()) return kCode;
+  return below.clGetDeviceInfo(device, what, bytes, value, needed);
+}
+
+void write_count() {
+  const char* const path = std::getenv("FAIL_COUNT");
+  std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "w");
+  if (file == nullptr) return;
+  std::fprintf(file, "%ld\n", calls.load());
+  std::fclose(file);
+}
+
+}  // namespace
+
+extern "C" {
+
+CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info info, size_t size, void* value, size_t* needed) {
+  const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+  if (info != CL_LAYER_API_VERSION || (value != nullptr && size < sizeof version)) return CL_INVALID_VALUE;
+  if (value != nullptr) std::memcpy(value, &version, sizeof version);
+  if (needed != nullptr) *needed = sizeof version;
+  return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint, const cl_icd_dispatch* target, cl_uint* made_entries,
+                                            const cl_icd_dispatch** made_table) {
+  below = *target;
+  table = below;
+  table.clCreateProgramWithSource = from_source;
+  table.clCreateProgramWithBinary = from_binary;
+  table.clBuildProgram = build;
+  table.clCreateKernel = create_kernel;
+  table.clSetKernelArg = set_argument;
+  table.clEnqueueNDRangeKernel = launch;
+  table.clEnqueueReadBuffer = read;
+  table.clEnqueueNativeKernel = native;
+  table.clEnqueueMarkerWithWaitList = marker;
+  table.clSetEventCallback = callback;
+  table.clGetKernelArgInfo = argument_info;
+  table.clGetContextInfo = context_info;
+  table.clGetDeviceInfo = device_info;
+  if (const char* const text = std::getenv("FAIL_OURS")) fail_at = std::atol(text);
+  std::atexit(write_count);
+  *made_entries = sizeof table / sizeof(void*);
+  *made_table = &table;
+  return CL_SUCCESS;
+}
+
+}  // extern "C"
