@@ -17,8 +17,8 @@ struct Launch {
     static constexpr std::size_t kNone = SIZE_MAX;
     std::uint32_t slot = 0;
     Extent extent{};
-    bool is_typed = false;
-    bool is_defined = false;  // before the launch, in whole
+    std::uint64_t version = 0;  // of the storage, before the launch
+    bool is_defined = false;    // before the launch, in whole
     bool is_read = false, is_written = false;
     std::shared_ptr<Seen> before{}, after{};
     std::size_t in_before = kNone, in_after = kNone;  // the extents of the readings

@@ -91,6 +91,13 @@ class Launching {
     Objects& objects = layer().objects;
     std::unique_lock lock(objects.mutex);
     plan_.queue = objects.queue(queue_);
+    if (plan_.queue == nullptr) {
+      // Made by a function of an extension.
+      lock.unlock();
+      adopt_queue(queue_);
+      lock.lock();
+      plan_.queue = objects.queue(queue_);
+    }
     const auto found = objects.kernels.find(kernel_);
     if (plan_.queue == nullptr || found == objects.kernels.end()) return false;
     plan_.kernel = found->second;
@@ -160,7 +167,7 @@ class Launching {
       return not_seen(slot, " is the program's own memory, on a queue that is profiled");
     }
     plan_.holds_host_memory |= buffer->storage->is_host_memory;
-    argument.is_typed = known_dtype.has_value();
+    argument.version = buffer->storage->version;
     argument.is_written = is_written;
     argument.is_read = (buffer->flags & CL_MEM_WRITE_ONLY) == 0;
     argument.is_defined = !buffer->storage->undefined.overlaps(buffer->origin, buffer->end());
@@ -180,7 +187,6 @@ class Launching {
       auto& arguments = plan_.launch->arguments;
       argument.in_before = add_extent(before_, arguments, argument, &Argument::in_before);
       argument.before = seen_of(arguments, &Argument::in_before, argument.in_before, &Argument::before);
-      if (argument.is_defined) buffer->known = {buffer->storage->version, dtype, argument.before, ordered_queue()};
     }
     if (argument.is_written) {
       auto& arguments = plan_.launch->arguments;
@@ -250,9 +256,14 @@ class Launching {
     }
     if (!plan_.launch) return;
     for (const Argument& argument : plan_.launch->arguments) {
-      Buffer* buffer = argument.is_written ? objects.buffer(argument.extent.memory) : nullptr;
-      if (buffer != nullptr)
-        buffer->known = {buffer->storage->version, argument.extent.dtype, argument.after, ordered_queue()};
+      Buffer* buffer = objects.buffer(argument.extent.memory);
+      if (buffer == nullptr) continue;
+      const std::uint64_t version = buffer->storage->version;
+      if (argument.is_written && plan_.launch->after) {
+        buffer->known = {version, argument.extent.dtype, argument.after, ordered_queue()};
+      } else if (argument.in_before != Argument::kNone && plan_.launch->before && version == argument.version) {
+        buffer->known = {version, argument.extent.dtype, argument.before, ordered_queue()};
+      }
     }
     for (const cl_event event : plan_.launch->events()) {
       for (const auto& storage : plan_.launch->storages) {

@@ -314,6 +314,19 @@ cl_int CL_API_CALL memory_info(cl_mem memory, cl_mem_info what, size_t bytes, vo
 
 }  // namespace
 
+void adopt_queue(cl_command_queue handle) {
+  cl_context context = nullptr;
+  cl_device_id device = nullptr;
+  cl_command_queue_properties properties = 0;
+  if (handle == nullptr ||
+      below.clGetCommandQueueInfo(handle, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr) != CL_SUCCESS ||
+      below.clGetCommandQueueInfo(handle, CL_QUEUE_DEVICE, sizeof device, &device, nullptr) != CL_SUCCESS ||
+      below.clGetCommandQueueInfo(handle, CL_QUEUE_PROPERTIES, sizeof properties, &properties, nullptr) != CL_SUCCESS) {
+    return;
+  }
+  add_queue(handle, context, device, properties);
+}
+
 void fill_objects(cl_icd_dispatch& table) {
   table.clCreateContext = create_context;
   table.clCreateContextFromType = create_context_from_type;

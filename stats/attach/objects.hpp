@@ -117,7 +117,7 @@ struct Context {
   cl_uint references = 1;                                     // of the program
   std::mutex mutex{};                                         // of `readers`
   std::map<cl_device_id, std::unique_ptr<Reader>> readers{};  // null: it cannot be opened
-  std::unique_ptr<Recorder> recorder{};                       // the collector's
+  std::shared_ptr<Recorder> recorder{};                       // the collector's
   bool has_recorder = false;                                  // or has tried to have one
   std::shared_ptr<UnwrittenPrograms> unwritten{};             // under the mutex
 };
@@ -171,6 +171,9 @@ void fill_launches(cl_icd_dispatch& table);
 
 // The reader of a queue's context and device, opened if necessary; null where it cannot be. Not with the mutex held.
 Reader* reader_of(const Queue& queue);
+
+// Begins to follow a queue that was not seen being made. Not with the mutex held.
+void adopt_queue(cl_command_queue handle);
 
 // Finds what a kernel's arguments are, once; their dtypes only if they are wanted. Not with the mutex held.
 void find_types(cl_kernel handle, Kernel& kernel, const Queue& queue, bool with_dtypes);

@@ -130,7 +130,7 @@ void write_rows(Launch& launch) {
                                             : before != nullptr && (now.nan > then.nan || now.inf > then.inf);
       after.is_scratch = now.any() && !is_fresh;
       if (after.is_scratch) {
-        ++tally.scratch;
+        ++(look == nullptr && before == nullptr ? tally.left_out : tally.scratch);
         continue;
       }
     }

@@ -156,7 +156,8 @@ void find_types(cl_kernel handle, Kernel& kernel, const Queue& queue, bool with_
   if (!with_dtypes) return;
   std::call_once(kernel.once_dtypes, [&] {
     guarded([&] {
-      for (cl_uint i = 0; i < kernel.types.size(); ++i) kernel.dtypes.push_back(element_type_of(handle, i, kernel, queue));
+      for (cl_uint i = 0; i < kernel.types.size(); ++i)
+        kernel.dtypes.push_back(element_type_of(handle, i, kernel, queue));
     });
   });
 }

@@ -6,34 +6,37 @@
 namespace tensorstat::attach {
 namespace {
 
+// Beyond this, elements that were NaN or Inf count as not written, whatever bits they have afterwards.
+constexpr std::uint64_t kMostCopiedBytes = std::uint64_t{16} << 20;
+
 // WORD is an element's bits. A work-item has 32 elements, a word of the map.
 constexpr const char* kSource = R"(
 #define IS_SPECIAL(bits) (((bits) & EXPONENT) == EXPONENT)
 #define IS_NAN(bits) (((bits) & ABSOLUTE) > EXPONENT)
 
 __kernel void tensorstat_note(__global const WORD* elements, ulong count, __global uint* map, __global uint* found,
-                              __global WORD* copy) {
+                              __global WORD* copy, uint has_copy) {
   ulong first = (ulong)get_global_id(0) * 32;
   uint seen = 0;
   uint last = (uint)min(count - first, (ulong)32);
   for (uint i = 0; i < last; ++i) {
     if (!IS_SPECIAL(elements[first + i])) continue;
     seen |= 1u << i;
-    copy[first + i] = elements[first + i];
+    if (has_copy != 0) copy[first + i] = elements[first + i];
   }
   map[get_global_id(0)] = seen;
   if (seen != 0) atomic_or(found + 3, 1u);
 }
 
 __kernel void tensorstat_find(__global const WORD* elements, ulong count, __global const uint* map,
-                              __global uint* found, __global const WORD* copy, uint has_map, ulong poison) {
+                              __global uint* found, __global const WORD* copy, uint has_map, uint has_copy, ulong poison) {
   ulong first = (ulong)get_global_id(0) * 32;
   uint seen = has_map != 0 && found[3] != 0 ? map[get_global_id(0)] : 0;
   uint last = (uint)min(count - first, (ulong)32);
   uint nans = 0, infs = 0, poisoned = 0;
   for (uint i = 0; i < last; ++i) {
     WORD bits = elements[first + i];
-    if (!IS_SPECIAL(bits) || ((seen >> i & 1) != 0 && copy[first + i] == bits)) continue;
+    if (!IS_SPECIAL(bits) || ((seen >> i & 1) != 0 && (has_copy == 0 || copy[first + i] == bits))) continue;
     if (has_map == 0 && bits == (WORD)poison) continue;
     if (has_map == 0 && (bits & ~(WORD)NUMBER) == TAG) ++poisoned;
     if (IS_NAN(bits)) ++nans;
@@ -133,10 +136,12 @@ class Look final : public UnwrittenLook {
     if (undefined.empty()) return true;
     map_ = KeptMemory(below.clCreateBuffer(context, CL_MEM_READ_WRITE, words() * sizeof(cl_uint), nullptr, &code));
     if (code != CL_SUCCESS) return false;
-    // Written where there is something to keep. Where memory is given when it is touched, it takes none elsewhere.
-    copy_ = KeptMemory(
-        below.clCreateBuffer(context, CL_MEM_READ_WRITE, extent_.count * size_bytes(format_.dtype), nullptr, &code));
-    if (code != CL_SUCCESS) return false;
+    // Written only where there is something to keep. A large copy might take memory that the program needs.
+    if (extent_.count * size_bytes(format_.dtype) <= kMostCopiedBytes) {
+      copy_ = KeptMemory(
+          below.clCreateBuffer(context, CL_MEM_READ_WRITE, extent_.count * size_bytes(format_.dtype), nullptr, &code));
+    }
+    const cl_uint has_copy = copy_.get() != nullptr ? 1 : 0;
     const KeptKernel note(below.clCreateKernel(program_, "tensorstat_note", &code));
     if (code != CL_SUCCESS) return false;
     const cl_ulong elements = extent_.count;
@@ -144,7 +149,8 @@ class Look final : public UnwrittenLook {
     set(code, note, 1, elements);
     set(code, note, 2, map_.get());
     set(code, note, 3, results_.get());
-    set(code, note, 4, copy_.get());
+    set(code, note, 4, has_copy != 0 ? copy_.get() : results_.get());
+    set(code, note, 5, has_copy);
     const size_t size = words();
     if (code != CL_SUCCESS) return false;
     return below.clEnqueueNDRangeKernel(queue, note.get(), 1, nullptr, &size, nullptr, count, events, before_.to()) ==
@@ -162,9 +168,11 @@ class Look final : public UnwrittenLook {
     set(code, find, 1, elements);
     set(code, find, 2, has_map ? map_.get() : results_.get());
     set(code, find, 3, results_.get());
-    set(code, find, 4, has_map ? copy_.get() : results_.get());
+    const cl_uint has_copy = copy_.get() != nullptr ? 1 : 0;
+    set(code, find, 4, has_copy != 0 ? copy_.get() : results_.get());
     set(code, find, 5, takes_map);
-    set(code, find, 6, poison);
+    set(code, find, 6, has_copy);
+    set(code, find, 7, poison);
     if (code != CL_SUCCESS) return false;
     const size_t size = words();
     code = below.clEnqueueNDRangeKernel(queue, find.get(), 1, nullptr, &size, nullptr, launched == nullptr ? 0 : 1,
