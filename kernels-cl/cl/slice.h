@@ -1,6 +1,6 @@
-// What a launch is given for each slice, for C++ and OpenCL C. A batch has one workspace, which holds the slices of each
-// launch, its partials and its bins; a launch is told where. kernels-cl/launch/batch_layout.cpp fills it. Includers
-// define u64.
+// What a launch is given for each slice, for C++ and OpenCL C. A batch has one workspace, which holds the slices of
+// each launch, its partials and its bins; a launch is told where. kernels-cl/launch/batch_layout.cpp fills it.
+// Includers define u64.
 
 // `count` elements from `first_byte` of the source are folded into partial number `partial`, and into the `bins` of
 // quantiles (bins.cl). The bounds of casts are at `casts` (casts.cl).
