@@ -20,20 +20,20 @@ struct Wants {
 
 class ReadingOnQueue final : public Reading {
  public:
-  ReadingOnQueue(const Wants& wants, cl_engine::Batch batch, std::vector<Partial> partials)
+  ReadingOnQueue(const Wants& wants, std::unique_ptr<cl_engine::Batch> batch, std::vector<Partial> partials)
       : wants_(wants), partials_(std::move(partials)), batch_(std::move(batch)) {}
 
-  cl_event event() const override { return batch_.event(); }
+  cl_event event() const override { return batch_->event(); }
 
   Result<Measurements> collect() override try {
-    if (Status status = batch_.collect(partials_); !status) return std::move(status).error();
+    if (Status status = batch_->collect(std::span(partials_)); !status) return std::move(status).error();
     const Wanted wanted{Precision::kHigh, wants_.needs, true, 1};
     auto results = Measurements::State::make(wants_.statistics, wants_.needs, partials_.size());
     for (std::size_t i = 0; i < partials_.size(); ++i) {
       results->put(i, partials_[i].dtype(), {.words = partials_[i].words(), .bins = {.kept = partials_[i].bins()}},
                    wanted);
     }
-    results->place({"opencl", "submitted to its queue", batch_.device_bytes()});
+    results->place({"opencl", "submitted to its queue", batch_->device_bytes()});
     return Measurements(std::move(results));
   } catch (...) {
     return caught();
@@ -42,7 +42,7 @@ class ReadingOnQueue final : public Reading {
  private:
   const Wants& wants_;
   std::vector<Partial> partials_;
-  cl_engine::Batch batch_;
+  std::unique_ptr<cl_engine::Batch> batch_;
 };
 
 class ReaderInContext final : public Reader {
@@ -81,7 +81,7 @@ class ReaderInContext final : public Reader {
                           .address = extents[i].memory,
                           .where = Where::kClBuffer};
       const Job job{tensor, &partials[i]};
-      if (Status added = queue_context_->add(job, i, total_bytes, pieces, sources); !added) {
+      if (Status added = queue_context_->add(cl_engine::task_of(job), i, total_bytes, pieces, sources); !added) {
         return std::move(added).error();
       }
     }
