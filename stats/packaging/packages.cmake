@@ -1,6 +1,6 @@
 # `cpack` in a build folder makes four .deb packages from the installed components. Also defines the target `uninstall`.
 #
-#   tensorstat           the command, its man pages and completions
+#   tensorstat           the command, its man pages and completions, and the layer that `attach` loads
 #   libtensorstat0       libtensorstat.so, the C library, and the helper program that tries a driver out
 #   libtensorstat-dev    headers, static libraries of C++, files for find_package and pkg-config
 #   python3-tensorstat   import tensorstat
