@@ -25,15 +25,19 @@ std::uint64_t number_or(const Identity& who, std::string_view column, std::uint6
   return number ? *number : otherwise;
 }
 
-// "Module.a.Linear.forward.0.parameters.weight": msprobe has the parameters of a module among the inputs of its calls.
-bool is_parameter(const Identity& who) {
+// ".parameters.weight" of msprobe's "Module.a.Linear.forward.0.parameters.weight"; empty for other rows.
+std::string_view argument_of(const Identity& who) {
   const Cell* cell = who.find("tensor");
   const auto* name = cell ? std::get_if<std::string>(cell) : nullptr;
-  return name != nullptr && name->size() > who.op_name.size() &&
-         std::string_view(*name).substr(who.op_name.size()).starts_with(".parameters.");
+  if (name == nullptr || who.op_name.empty() || !name->starts_with(who.op_name + ".")) return {};
+  return std::string_view(*name).substr(who.op_name.size());
 }
 
-// Remembers where the rows of a rank and iteration lie, each folder once.
+// msprobe has the parameters of a module among the inputs of its calls.
+bool is_parameter(std::string_view argument) { return argument.starts_with(".parameters."); }
+
+// Remembers where the rows of a rank and iteration lie, each folder once. msprobe's stack.json lies above the folder of
+// its tensors.
 class Folders {
  public:
   explicit Folders(Hints& hints) : hints_(hints) {}
@@ -44,7 +48,10 @@ class Folders {
     rank_ = rank;
     iteration_ = iteration;
     folder_ = folder;
-    if (known_.insert({rank, iteration, *folder_}).second) hints_.add_folder(rank, iteration, graph, *folder_);
+    std::string of_companions(folder);
+    if (folder.ends_with("/dump_tensor_data")) of_companions.resize(folder.rfind('/'));
+    if (known_.insert({rank, iteration, of_companions}).second)
+      hints_.add_folder(rank, iteration, graph, of_companions);
   }
 
  private:
@@ -68,11 +75,12 @@ Status add_rows(const std::string& path, const DumpPlace& place, ExecutionOrders
     const std::uint64_t iteration = number_or(who, "iteration", place.iteration);
     folders.add(rank, iteration, static_cast<std::uint32_t>(place.graph), file);
     record.add(row, {.name = who.op_name,
+                     .argument = argument_of(who),
                      .rank = rank,
                      .iteration = iteration,
                      .graph = place.graph,
                      .position = order ? order->place_of(who.op_name) : std::nullopt,
-                     .is_parameter = is_parameter(who),
+                     .is_parameter = is_parameter(argument_of(who)),
                      .execution = execution});
     return {};
   });
@@ -90,9 +98,17 @@ const Categories kOfTensors = {Category::kMax,
                                Category::kZeroCount,
                                Category::kMd5};
 
+// Whether these are the tensors of one step and rank of msprobe.
+bool are_of_one_dump_json(const std::vector<std::string>& files) {
+  const auto folder_of = [](const std::string& file) { return fs::path(file).parent_path(); };
+  return !files.empty() && folder_of(files[0]).filename() == "dump_tensor_data" &&
+         std::ranges::all_of(files, [&](const std::string& file) { return folder_of(file) == folder_of(files[0]); });
+}
+
 void measure_tensors(const std::string& root, const std::vector<std::string>& files, const MeterOptions& options,
-                     const ReadListener& told, ExecutionOrders& orders, Folders& folders, Reading::Names names,
+                     const ReadListener& told, ExecutionOrders& orders, Folders& folders, const Reading& reading,
                      Recorded& read) {
+  const bool has_place = reading.is_alone || !are_of_one_dump_json(files);
   Meter meter(options);
   Survey::Listener listener;
   listener.measured = [&](SurveyedTensor&& entry) {
@@ -100,23 +116,25 @@ void measure_tensors(const std::string& root, const std::vector<std::string>& fi
     const bool is_dumped = who.op_type != "Tensor";
     std::string name = who.op_name;
     if (!is_dumped) {
-      const std::string below = entry.path == root || (names == Reading::Names::kOfTensors && entry.tensor)
+      const std::string below = entry.path == root || (reading.names == Reading::Names::kOfTensors && entry.tensor)
                                     ? ""
                                     : fs::path(entry.path).lexically_relative(root).string();
       name = below + (entry.tensor && !below.empty() ? "::" : "") + entry.tensor.value_or("");
     }
-    if (is_dumped) {
-      folders.add(static_cast<std::uint32_t>(number_or(who, "rank", 0)), number_or(who, "iteration", 0),
-                  static_cast<std::uint32_t>(number_or(who, "graph", 0)), entry.path);
-    }
+    const auto rank = static_cast<std::uint32_t>(has_place ? number_or(who, "rank", 0) : 0);
+    const auto graph = static_cast<std::uint32_t>(number_or(who, "graph", 0));
+    const std::uint64_t iteration = is_dumped && has_place ? number_or(who, "iteration", 0) : 0;
+    if (is_dumped) folders.add(rank, iteration, graph, entry.path);
     const ExecutionOrder* order = is_dumped ? orders.of_file(entry.path) : nullptr;
     read.record.add(entry.row, {.name = name,
                                 .file = entry.path,
                                 .tensor = entry.tensor.value_or(""),
-                                .rank = static_cast<std::uint32_t>(number_or(who, "rank", 0)),
-                                .iteration = is_dumped ? number_or(who, "iteration", 0) : 0,
-                                .graph = static_cast<std::uint32_t>(number_or(who, "graph", 0)),
+                                .argument = argument_of(who),
+                                .rank = rank,
+                                .iteration = iteration,
+                                .graph = graph,
                                 .position = order ? order->place_of(who.op_name) : std::nullopt,
+                                .is_parameter = is_parameter(argument_of(who)),
                                 .execution = is_dumped ? execution_of_file(entry.path) : Execution::kUnknown});
   };
   const auto complain = [&](const std::string& what) {
@@ -182,7 +200,7 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
   }
   if (!files.empty() || stored_path(path)) {
     for (const std::string& file : files) {
-      // One dump.json may be held against that of another step or rank.
+      // One dump.json may be held against that of another step or rank, and so may the tensors of one.
       const DumpPlace place =
           files.size() == 1 && !reading.is_alone ? place_of_file(file) : place_of_rows(file).value_or(DumpPlace{});
       if (Status added = add_rows(file, place, orders, folders, read.record); !added) faults.push_back(added.error());
@@ -193,7 +211,7 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
     } else {
       files.push_back(path);
     }
-    measure_tensors(path, files, meter, listener, orders, folders, reading.names, read);
+    measure_tensors(path, files, meter, listener, orders, folders, reading, read);
   }
   faults.insert(faults.end(), orders.faults().begin(), orders.faults().end());
   for (const Error& fault : faults) listener.failed(fault.message);

@@ -321,7 +321,8 @@ Form form_of(const Record& record, const Hints& hints) {
     const std::string_view name = record.texts()[row.name], type = record.texts()[row.op_type];
     if (type == "Loss" || type == "Gradient" || type == "OptimizerState") return Form::kWatch;
     if (name.ends_with(kForward) || name.ends_with(kBackward)) return Form::kWatch;
-    if (record.texts()[row.file].empty() && phase_of_call(name)) return Form::kModules;
+    // Names in a checkpoint may look alike: their tensors have the type Tensor.
+    if ((record.texts()[row.file].empty() || type != "Tensor") && phase_of_call(name)) return Form::kModules;
   }
   return Form::kGraph;
 }

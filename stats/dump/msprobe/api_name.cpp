@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "stats/rows/names/msprobe_file_name.hpp"
 #include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {

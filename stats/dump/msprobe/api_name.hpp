@@ -25,8 +25,6 @@ struct ApiName {
   std::string family() const;
 };
 
-inline bool is_direction(std::string_view word) { return word == "forward" || word == "backward"; }
-
 // A name of one of these forms is kept. The count of parameters_grad is optional. Any other operator becomes the API
 // `Primitive.{name}.{type}`, as msprobe names MindSpore's primitives, with / . \ and space replaced by _. It belongs to
 // the backward pass if its scope is MindSpore's "Gradients/".
