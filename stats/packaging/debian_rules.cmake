@@ -1,5 +1,6 @@
 # Changes each package that CPack has made to what Debian's policy asks: compressed man pages and changelogs, and a trigger
-# where CPack has maintainer scripts that call ldconfig. Needs dpkg-deb and gzip; without them packages stay as they are.
+# where CPack has maintainer scripts that call ldconfig. Without dpkg-deb and gzip, packages stay as they are. CPack does not
+# say when this fails; lintian does (tests/house/debian_packages_test.cpp).
 find_program(dpkg_deb dpkg-deb)
 find_program(gzip gzip)
 find_program(md5sum md5sum)
@@ -29,6 +30,11 @@ foreach(package IN LISTS CPACK_PACKAGE_FILES)
     endif()
   endforeach()
   file(GLOB_RECURSE files RELATIVE ${tree} ${tree}/usr/*)
+  foreach(file IN LISTS files)
+    if(IS_SYMLINK ${tree}/${file})
+      list(REMOVE_ITEM files ${file})
+    endif()
+  endforeach()
   execute_process(COMMAND ${md5sum} ${files} WORKING_DIRECTORY ${tree} OUTPUT_FILE ${tree}/DEBIAN/md5sums
                   COMMAND_ERROR_IS_FATAL ANY)
   run(${dpkg_deb} --root-owner-group --build ${tree} ${package})

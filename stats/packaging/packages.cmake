@@ -10,6 +10,7 @@ set(same "(= ${PROJECT_VERSION})")
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tensorstat)
 set(CPACK_PACKAGE_CONTACT "The tensorstat authors <tensorstat@example.org>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "statistics of tensors, computed where the tensors live")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/stats/LICENSE)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_OUTPUT_FILE_PREFIX packages)
@@ -25,11 +26,12 @@ string(TIMESTAMP changelog_date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DAT
 configure_file(${PROJECT_SOURCE_DIR}/stats/packaging/changelog.in ${PROJECT_BINARY_DIR}/packaging/changelog @ONLY)
 
 set(CPACK_COMPONENTS_ALL)
-# tensorstat_package(GROUP NAME SYNOPSIS DESCRIPTION COMPONENT...): puts these components into one package.
-macro(tensorstat_package group name synopsis description)
+# tensorstat_package(GROUP NAME DESCRIPTION COMPONENT...): puts these components into one package. Lines of the description
+# have at most 80 bytes.
+macro(tensorstat_package group name description)
   string(TOUPPER ${group} upper)
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${name})
-  set(CPACK_DEBIAN_${upper}_DESCRIPTION "${synopsis}\n${description}")
+  set(CPACK_DEBIAN_${upper}_DESCRIPTION ${description})
   # EXCLUDE_FROM_ALL: only for the package, so that `cmake --install` does not install these files four times.
   install(FILES ${PROJECT_SOURCE_DIR}/stats/packaging/copyright ${PROJECT_SOURCE_DIR}/stats/CHANGELOG.md
                 ${PROJECT_BINARY_DIR}/packaging/changelog
@@ -41,32 +43,35 @@ macro(tensorstat_package group name synopsis description)
   endforeach()
 endmacro()
 
-tensorstat_package(command tensorstat "statistics of tensors: the command"
-  "Measures every tensor of a file, a dump or a training run, and names the operation that made the first NaN. Reads .npy, .npz, \
-.safetensors, torch.save's files and the dumps of MindSpore, msprobe and CANN."
+tensorstat_package(command tensorstat
+  "The command: measures every tensor of a file, a dump or a training run, and
+names the operation that made the first NaN. It reads .npy, .npz, .safetensors,
+torch.save's files and the dumps of MindSpore, msprobe and CANN."
   command)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libtensorstat${major} ${same}")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
 
-tensorstat_package(library libtensorstat${major} "statistics of tensors: the C library"
-  "Measures tensors where they live: in host memory with SIMD, or on an OpenCL device. The bits of each result are the same \
-everywhere."
+tensorstat_package(library libtensorstat${major}
+  "The C library: measures tensors in host memory with SIMD, or on an OpenCL
+device. The bits of each result are the same everywhere."
   c helper)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
 
-tensorstat_package(dev libtensorstat-dev "statistics of tensors: files for development"
-  "Headers of C and C++, static libraries of C++, and the files for find_package and pkg-config."
+tensorstat_package(dev libtensorstat-dev
+  "Files for development: headers of C and C++, static libraries of C++, and the
+files for find_package and pkg-config."
   core dump c_dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
     "libtensorstat${major} ${same}, ocl-icd-opencl-dev, libssl-dev, zlib1g-dev")
 
 if(TARGET tensorstat_python)
-  tensorstat_package(python python3-tensorstat "statistics of tensors: the Python package"
-    "Measures arrays of NumPy, PyTorch, PyOpenCL and whatever has DLPack, and watches the training of a PyTorch model."
+  tensorstat_package(python python3-tensorstat
+    "The Python package: measures arrays of NumPy, PyTorch, PyOpenCL and whatever
+has DLPack, and watches the training of a PyTorch model."
     python)
 endif()
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)

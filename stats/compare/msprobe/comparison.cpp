@@ -29,6 +29,12 @@ bool Comparison::differs() const {
          std::ranges::any_of(rows, [](const ComparedRow& row) { return row.level != Level::kPass; });
 }
 
+std::uint64_t Comparison::passed_nan_count() const {
+  return static_cast<std::uint64_t>(std::ranges::count_if(rows, [](const ComparedRow& row) {
+    return row.level == Level::kPass && std::ranges::any_of(row.bench_statistics, is_nan_or_inf);
+  }));
+}
+
 Result<Comparison> compare_by_rules(const std::string& npu, const std::string& bench,
                                     const std::function<void(std::string_view words)>& failed) {
   auto reading = std::async(way_to_read(bench), [&] { return read_dump(bench); });

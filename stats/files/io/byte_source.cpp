@@ -166,6 +166,7 @@ class FieldBytes : public ByteSource {
 }  // namespace
 
 std::unique_ptr<ByteSource> elements_of(std::unique_ptr<ByteSource> bytes, const StoredTensor& tensor) {
+  if (tensor.blocks) return blocked_bytes(std::move(bytes), *tensor.blocks);
   if (tensor.records) return std::make_unique<FieldBytes>(std::move(bytes), *tensor.records);
   if (!tensor.is_packed) return bytes;
   return std::make_unique<UnpackedBytes>(std::move(bytes), tensor);
