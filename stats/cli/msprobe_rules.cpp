@@ -19,9 +19,9 @@ std::string with_name(const std::string& path, const std::string& name) {
   return has_extension ? path.substr(0, dot) + name + path.substr(dot) : path + name;
 }
 
-int compare_pair(const msprobe::DumpPair& pair, const std::string& path, Console& console) {
-  const auto compared =
-      msprobe::compare_by_rules(pair.npu, pair.bench, [&](std::string_view words) { console.say(words); });
+int compare_pair(const msprobe::DumpPair& pair, const Renames& names, const std::string& path, Console& console) {
+  const auto compared = msprobe::compare_by_rules(
+      pair.npu, pair.bench, [&](std::string_view words) { console.say(words); }, names);
   if (!compared) {
     console.say(compared.error().message);
     return kNotRead;
@@ -51,7 +51,13 @@ int compare_pair(const msprobe::DumpPair& pair, const std::string& path, Console
 
 }  // namespace
 
-int run_msprobe_rules(const std::string& a, const std::string& b, const std::string& path, Console& console) {
+int run_msprobe_rules(const std::string& a, const std::string& b, const std::string& names, const std::string& path,
+                      Console& console) {
+  const auto renames = Renames::parse(names);
+  if (!renames) {
+    console.say("names, " + renames.error().message);
+    return kUsage;
+  }
   const auto found = msprobe::pairs_of_dumps(a, b);
   if (!found) {
     console.say(found.error().message);
@@ -65,7 +71,7 @@ int run_msprobe_rules(const std::string& a, const std::string& b, const std::str
   }
   int status = kDone;
   for (const msprobe::DumpPair& pair : found->pairs) {
-    status = std::max(status, compare_pair(pair, are_several ? with_name(path, pair.name) : path, console));
+    status = std::max(status, compare_pair(pair, *renames, are_several ? with_name(path, pair.name) : path, console));
   }
   for (const auto* alone : {&found->only_npu, &found->only_bench}) {
     for (const std::string& dump : *alone) {

@@ -687,6 +687,19 @@ TEST(MsprobeRules, TakeFoldersOfSeveralRanksAndExecutions) {
       << without.err;
 }
 
+TEST(MsprobeRules, PairByNames) {
+  ScratchFolder folder;
+  put(folder, "a/dump.json", dump_json("2.0"));
+  std::string renamed = dump_json("2.0");
+  renamed.replace(renamed.find("Torch.add"), 9, "Mint.add_");
+  put(folder, "b/dump.json", renamed);
+  put(folder, "names", "Torch.add.*,Mint.add_.*\n");
+  EXPECT_EQ(run(folder, "diff a b --rules msprobe -o out.csv").exit, 1);
+  const Ran ran = run(folder, "diff a b --rules msprobe --names names -o out.csv");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_TRUE(holds(content_of(folder / "out.csv"), "Torch.add.0.forward.input.0,Mint.add_.0.forward.input.0,"));
+}
+
 TEST(MsprobeRules, SayThatTheyPassNanOfBench) {
   ScratchFolder folder;
   put(folder, "a/dump.json", dump_json("2.0"));

@@ -36,7 +36,7 @@ std::uint64_t Comparison::passed_nan_count() const {
 }
 
 Result<Comparison> compare_by_rules(const std::string& npu, const std::string& bench,
-                                    const std::function<void(std::string_view words)>& failed) {
+                                    const std::function<void(std::string_view words)>& failed, const Renames& names) {
   auto reading = std::async(way_to_read(bench), [&] { return read_dump(bench); });
   auto read = read_dump(npu);
   auto other = reading.get();
@@ -50,6 +50,7 @@ Result<Comparison> compare_by_rules(const std::string& npu, const std::string& b
     return Error{Code::kUnreadable,
                  says(npu, *read) + " and " + says(bench, *other) + ": msprobe compares two dumps of one kind"};
   }
+  for (Item& item : read->items) item.key = names.of(item.key);
   Comparison comparison{.npu = *std::move(read), .bench = *std::move(other)};
   const Mode mode = comparison.npu.mode;
   pair_items(comparison);

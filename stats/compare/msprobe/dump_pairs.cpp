@@ -13,8 +13,8 @@
 namespace tensorstat::msprobe {
 namespace {
 
-enum Part : std::size_t { kExecution, kStep, kRank, kPartCount };
-using DumpKey = std::array<std::uint64_t, kPartCount>;
+enum DumpPart : std::size_t { kByExecution, kByStep, kByRank, kDumpPartCount };
+using DumpKey = std::array<std::uint64_t, kDumpPartCount>;
 
 struct FoundDump {
   std::string path;
@@ -39,15 +39,15 @@ Result<std::vector<FoundDump>> dumps_at(const std::string& path) {
 }
 
 // Whether a part differs among the dumps of a side.
-bool differs(const std::vector<FoundDump>& dumps, Part part) {
+bool differ_in(const std::vector<FoundDump>& dumps, DumpPart part) {
   return std::ranges::any_of(dumps, [&](const FoundDump& dump) { return dump.key[part] != dumps[0].key[part]; });
 }
 
-std::string name_of(const DumpKey& key, const std::array<bool, kPartCount>& counts) {
+std::string table_name(const DumpKey& key, const std::array<bool, kDumpPartCount>& counts) {
   std::string text;
-  if (counts[kExecution]) text.append("_").append(name(static_cast<Execution>(key[kExecution])));
-  if (counts[kStep]) text += "_step" + std::to_string(key[kStep]);
-  if (counts[kRank]) text += "_rank" + std::to_string(key[kRank]);
+  if (counts[kByExecution]) text.append("_").append(name(static_cast<Execution>(key[kByExecution])));
+  if (counts[kByStep]) text += "_step" + std::to_string(key[kByStep]);
+  if (counts[kByRank]) text += "_rank" + std::to_string(key[kByRank]);
   return text;
 }
 
@@ -57,13 +57,14 @@ Result<DumpPairs> pairs_of_dumps(const std::string& npu, const std::string& benc
   auto of_npu = dumps_at(npu), of_bench = dumps_at(bench);
   if (!of_npu) return of_npu.error();
   if (!of_bench) return of_bench.error();
-  std::array<bool, kPartCount> counts{};
-  for (const Part part : {kExecution, kStep, kRank}) counts[part] = differs(*of_npu, part) || differs(*of_bench, part);
+  std::array<bool, kDumpPartCount> counts{};
+  for (const DumpPart part : {kByExecution, kByStep, kByRank})
+    counts[part] = differ_in(*of_npu, part) || differ_in(*of_bench, part);
 
   const auto by_key = [&](std::vector<FoundDump>& dumps) -> Result<std::map<DumpKey, std::string>> {
     std::map<DumpKey, std::string> known;
     for (FoundDump& dump : dumps) {
-      for (const Part part : {kExecution, kStep, kRank}) {
+      for (const DumpPart part : {kByExecution, kByStep, kByRank}) {
         if (!counts[part]) dump.key[part] = 0;
       }
       const auto [other, is_new] = known.try_emplace(dump.key, dump.path);
@@ -82,7 +83,7 @@ Result<DumpPairs> pairs_of_dumps(const std::string& npu, const std::string& benc
     if (partner == in_bench->end()) {
       found.only_npu.push_back(path);
     } else {
-      found.pairs.push_back({path, partner->second, name_of(key, counts)});
+      found.pairs.push_back({path, partner->second, table_name(key, counts)});
     }
   }
   for (const auto& [key, path] : *in_bench) {
