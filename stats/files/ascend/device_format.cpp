@@ -11,7 +11,7 @@ bool fills(std::uint64_t length, std::uint64_t blocks, std::uint64_t block) {
   return block != 0 && blocks == length / block + (length % block != 0);
 }
 
-BlockedAxis plain(std::uint64_t length, std::uint64_t stride) { return {length, 1, stride, 0}; }
+TiledAxis plain(std::uint64_t length, std::uint64_t stride) { return {length, 1, stride, 0}; }
 
 // The four axes of an original shape, by what they are.
 struct Image {
@@ -19,7 +19,7 @@ struct Image {
 };
 
 // Puts the axes in the order of the format.
-HostLayout laid_out(std::string_view format, BlockedAxis n, BlockedAxis c, BlockedAxis h, BlockedAxis w) {
+HostLayout laid_out(std::string_view format, TiledAxis n, TiledAxis c, TiledAxis h, TiledAxis w) {
   return format == "NHWC" ? HostLayout{format, {n, h, w, c}} : HostLayout{format, {n, c, h, w}};
 }
 

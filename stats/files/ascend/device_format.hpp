@@ -5,7 +5,7 @@
 //   FRACTAL_Z   (C1 H W, N1, N0, C0)          of a convolution's weights; N in N1 blocks of N0, too
 //   FRACTAL_NZ  (..., N1, M1, M0, N0)         of the last two axes (M, N)
 //
-// Blocks are filled up with padding, which is no element.
+// Tiles are filled up with padding, which is no element.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 #include <string_view>
 #include <tensorstat/tensor.hpp>
 
-#include "stats/files/io/blocked_bytes.hpp"
+#include "stats/files/io/tiled_bytes.hpp"
 
 namespace tensorstat {
 
 struct HostLayout {
-  std::string_view format;        // "NCHW", "NHWC" or "ND", the order of the axes of the original shape; static text
-  std::vector<BlockedAxis> axes;  // of the original shape
+  std::string_view format;      // "NCHW", "NHWC" or "ND", the order of the axes of the original shape; static text
+  std::vector<TiledAxis> axes;  // of the original shape
 };
 
 // How a tensor of the original shape lies in a device's shape. `original_format` is its name, or "" if it is not known:

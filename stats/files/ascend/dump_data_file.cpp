@@ -38,10 +38,10 @@ void convert_to_host(const DumpDataTensor& given, StoredTensor& tensor) {
   const auto count = element_count(given.original_shape, 16);
   if (!layout || !count) return;
   const std::uint64_t size = size_bytes(tensor.dtype);
-  tensor.blocks = Blocks{.at_bytes = std::exchange(tensor.offset_bytes, 0),
-                         .span_bytes = tensor.element_count * size,
-                         .element_bytes = size,
-                         .axes = std::move(layout->axes)};
+  tensor.tiles = Tiles{.at_bytes = std::exchange(tensor.offset_bytes, 0),
+                       .span_bytes = tensor.element_count * size,
+                       .element_bytes = size,
+                       .axes = std::move(layout->axes)};
   tensor.shape = given.original_shape;
   tensor.element_count = *count;
   tensor.format = layout->format;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "stats/files/io/block_bytes.hpp"
 #include "stats/files/io/random_file.hpp"
 #include "stats/files/npy/npy_writer.hpp"
 #include "stats/files/tensor_reader.hpp"
@@ -166,9 +167,10 @@ class FieldBytes : public ByteSource {
 }  // namespace
 
 std::unique_ptr<ByteSource> elements_of(std::unique_ptr<ByteSource> bytes, const StoredTensor& tensor) {
-  if (tensor.blocks) return blocked_bytes(std::move(bytes), *tensor.blocks);
+  if (tensor.tiles) return tiled_bytes(std::move(bytes), *tensor.tiles);
   if (tensor.records) return std::make_unique<FieldBytes>(std::move(bytes), *tensor.records);
   if (!tensor.is_packed) return bytes;
+  if (tensor.blocks != nullptr) return decoded_blocks(std::move(bytes), *tensor.blocks, tensor.packed_at_bytes);
   return std::make_unique<UnpackedBytes>(std::move(bytes), tensor);
 }
 

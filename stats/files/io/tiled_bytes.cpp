@@ -1,4 +1,4 @@
-#include "stats/files/io/blocked_bytes.hpp"
+#include "stats/files/io/tiled_bytes.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -8,12 +8,11 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::uint64_t kMostHeldBlocks = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMostHeldTiles = std::uint64_t{256} << 20;
 
-class BlockedBytes : public ByteSource {
+class TiledBytes : public ByteSource {
  public:
-  BlockedBytes(std::unique_ptr<ByteSource> bytes, Blocks blocks)
-      : bytes_(std::move(bytes)), blocks_(std::move(blocks)) {}
+  TiledBytes(std::unique_ptr<ByteSource> bytes, Tiles tiles) : bytes_(std::move(bytes)), tiles_(std::move(tiles)) {}
   const std::string& path() const override { return bytes_->path(); }
   std::uint64_t modified_us() const override { return bytes_->modified_us(); }
   bool seeks() const override { return bytes_->seeks(); }
@@ -21,7 +20,7 @@ class BlockedBytes : public ByteSource {
 
   // Reads whole elements only.
   Status read_at(std::uint64_t first_byte, std::span<std::byte> out) override try {
-    const std::uint64_t size = blocks_.element_bytes, row_length = blocks_.axes.back().length;
+    const std::uint64_t size = tiles_.element_bytes, row_length = tiles_.axes.back().length;
     std::uint64_t element = first_byte / size;
     while (!out.empty()) {
       const std::uint64_t in_row = element % row_length;
@@ -40,22 +39,22 @@ class BlockedBytes : public ByteSource {
   // The offset of a row's first element, in elements.
   std::uint64_t row_at(std::uint64_t row) const {
     std::uint64_t at = 0;
-    for (std::size_t i = blocks_.axes.size() - 1; i-- > 0;) {
-      at += blocks_.axes[i].offset(row % blocks_.axes[i].length);
-      row /= blocks_.axes[i].length;
+    for (std::size_t i = tiles_.axes.size() - 1; i-- > 0;) {
+      at += tiles_.axes[i].offset(row % tiles_.axes[i].length);
+      row /= tiles_.axes[i].length;
     }
     return at;
   }
 
   Status read_row(std::uint64_t row, std::uint64_t first, std::span<std::byte> out) {
-    const BlockedAxis& axis = blocks_.axes.back();
-    const std::uint64_t size = blocks_.element_bytes, count = out.size() / size;
+    const TiledAxis& axis = tiles_.axes.back();
+    const std::uint64_t size = tiles_.element_bytes, count = out.size() / size;
     const std::byte* from = nullptr;  // the byte at `begin`, an offset in elements
     std::uint64_t begin = 0;
-    if (blocks_.span_bytes <= kMostHeldBlocks) {
+    if (tiles_.span_bytes <= kMostHeldTiles) {
       if (held_.empty()) {
-        std::vector<std::byte> all(blocks_.span_bytes);
-        if (Status read = bytes_->read_at(blocks_.at_bytes, all); !read) return read;
+        std::vector<std::byte> all(tiles_.span_bytes);
+        if (Status read = bytes_->read_at(tiles_.at_bytes, all); !read) return read;
         held_ = std::move(all);
       }
       from = held_.data();
@@ -67,7 +66,7 @@ class BlockedBytes : public ByteSource {
         end = std::max(end, row + axis.offset(i) + 1);
       }
       row_.resize((end - begin) * size);
-      if (Status read = bytes_->read_at(blocks_.at_bytes + begin * size, row_); !read) return read;
+      if (Status read = bytes_->read_at(tiles_.at_bytes + begin * size, row_); !read) return read;
       from = row_.data();
     }
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -77,14 +76,14 @@ class BlockedBytes : public ByteSource {
   }
 
   const std::unique_ptr<ByteSource> bytes_;
-  const Blocks blocks_;
+  const Tiles tiles_;
   std::vector<std::byte> held_, row_;
 };
 
 }  // namespace
 
-std::unique_ptr<ByteSource> blocked_bytes(std::unique_ptr<ByteSource> bytes, Blocks blocks) {
-  return std::make_unique<BlockedBytes>(std::move(bytes), std::move(blocks));
+std::unique_ptr<ByteSource> tiled_bytes(std::unique_ptr<ByteSource> bytes, Tiles tiles) {
+  return std::make_unique<TiledBytes>(std::move(bytes), std::move(tiles));
 }
 
 }  // namespace tensorstat
