@@ -36,6 +36,8 @@ class BuildPackage(build_py):
         package = Path(self.build_lib) / "tensorstat"
         shutil.rmtree(package, ignore_errors=True)
         shutil.copytree(found.parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+        for text in ("LICENSE", "packaging/copyright"):
+            shutil.copy(PROJECT / "stats" / text, package)
         for library in (SCRATCH / "installed").glob("**/libtensorstat.so.*"):
             if library.is_symlink():  # libtensorstat.so.0, by which the extension knows it
                 self.copy(library, package)
