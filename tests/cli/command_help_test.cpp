@@ -28,6 +28,10 @@ TEST(CommandHelp, IsShortAndBeginsWithExamples) {
     EXPECT_PRED2(holds, help.out, part);
   }
   EXPECT_FALSE(holds(help.out, "--bfloat16"));
+  const std::string options = help.out.substr(help.out.find("Options:"));
+  for (const char* of_examples : {"--columns", "--budget", "--explain", "--sort"}) {
+    EXPECT_PRED2(holds, options, std::string("\n  ") + of_examples + " ");
+  }
 }
 
 TEST(CommandHelp, IsWholeWhereAllIsAskedFor) {
