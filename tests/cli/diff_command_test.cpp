@@ -683,7 +683,7 @@ TEST(MsprobeRules, TakeFoldersOfSeveralRanksAndExecutions) {
       << one.err;
   const Ran without = run(folder, "diff a b --rules msprobe");
   EXPECT_EQ(without.exit, 2);
-  EXPECT_TRUE(holds(without.err, "4 pairs of dumps have a table each: -o out.csv writes out_graph_rank0.csv"))
+  EXPECT_TRUE(holds(without.err, "4 pairs of dumps have a table each: -o out.csv writes out_pynative_rank0.csv"))
       << without.err;
 }
 
