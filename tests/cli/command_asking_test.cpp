@@ -152,7 +152,7 @@ TEST_F(Asking, WhatMakesNoSenseIsRefused) {
       {"max > 1)", "missing before ')'"},
       {"path == \"one", "does not end"},
       {"all > 1", "'all' is neither a statistic"},
-      {"max > (1)", "'max' is compared with '('"},
+      {"max > (1)", "a number should follow 'max >', and '(' does"},
   };
   for (const auto& [where, words] : cases) {
     const Ran ran = run(folder, "one.npy --where '" + where + "'");
