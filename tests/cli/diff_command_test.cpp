@@ -679,7 +679,7 @@ TEST(MsprobeRules, TakeFoldersOfSeveralRanksAndExecutions) {
   EXPECT_TRUE(holds(content_of(folder / "of_step_rank1.csv"), "Torch.add"));
   const Ran one = run(folder, "diff a/pynative c/step7/rank1 --rules msprobe -o one.csv");
   EXPECT_EQ(one.exit, 1);
-  EXPECT_TRUE(holds(one.err, "a/pynative/step0/rank1/dump.json: the other side has no dump of this step and rank"))
+  EXPECT_TRUE(holds(one.err, "a/pynative/step0/rank0/dump.json: the other side has no dump of this step and rank"))
       << one.err;
   const Ran without = run(folder, "diff a b --rules msprobe");
   EXPECT_EQ(without.exit, 2);
