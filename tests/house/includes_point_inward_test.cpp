@@ -47,11 +47,10 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"page",
      {"findings", "compare-api", "compare", "survey", "dump", "rules", "rows", "files", "json", "base", "rows-api",
       "dump-api", "api", "catalog"}},
-    {"attach",
-     {"kernels-cl", "engine", "rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
+    {"attach", {"kernels-cl", "engine", "rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
     {"cli",
-     {"attach", "page", "findings", "store", "compare-api", "compare", "survey", "dump", "rules", "rows", "files", "json", "base",
-      "rows-api", "dump-api", "api", "catalog"}},
+     {"attach", "page", "findings", "store", "compare-api", "compare", "survey", "dump", "rules", "rows", "files",
+      "json", "base", "rows-api", "dump-api", "api", "catalog"}},
 };
 
 bool starts(std::string_view path, std::string_view prefix) { return path.substr(0, prefix.size()) == prefix; }
