@@ -44,15 +44,18 @@
   ROW(NEGATIVES, ADDITION, SIGNS)        /* below zero, -Inf included                      */ \
   ROW(OVERFLOWS, ADDITION, SQUARES)      /* `low` only: tiles whose squares left the dtype */
 
-// Exact sums over the finite elements, in the order of their needs. ROW(id, words, power, need, optional, ...)
+// Exact sums over the finite elements, in the order of their needs. Those of power 1 are linear sums: a row is all there is
+// to one (sums.h). ROW(id, words, power, need, optional, above, below, ...)
 //   words     SUM_WORDS or SQUARE_WORDS: how many, which the dtype's family says (families.h)
 //   power     its unit is that of the family's sum to this power
-//   optional  1: there are no words for it where neither it nor a later one is asked
-// What follows the row's name is handed to every row.
-#define EXACT_ROWS(ROW, ...)                          \
-  ROW(SUM, SUM_WORDS, 1, SUM, 0, __VA_ARGS__)         \
-  ROW(SQUARES, SQUARE_WORDS, 2, SQUARES, 0, __VA_ARGS__) \
-  ROW(ABSOLUTE, SUM_WORDS, 1, ABSOLUTE, 1, __VA_ARGS__) /* of |x| */
+//   optional  1: its words exist only if this sum, or one after it, is requested
+//   above     0 or 1: an element x above 0 adds above * x, or its square
+//   below     -1, 0 or 1: an element x below 0 adds below * x, or its square
+// What follows the row's name is handed to every row. SUM is the first linear sum: the folds take every element into it.
+#define EXACT_ROWS(ROW, ...)                                   \
+  ROW(SUM, SUM_WORDS, 1, SUM, 0, 1, 1, __VA_ARGS__)            \
+  ROW(SQUARES, SQUARE_WORDS, 2, SQUARES, 0, 1, 1, __VA_ARGS__) \
+  ROW(ABSOLUTE, SUM_WORDS, 1, ABSOLUTE, 1, 1, -1, __VA_ARGS__) /* of |x| */
 
 #define PARTIAL_ENUM(id, ...) NEED_BIT_##id,
 enum { NEED_ROWS(PARTIAL_ENUM) NEED_BITS };
@@ -111,7 +114,7 @@ enum { INDEX_ROWS(PARTIAL_ENUM, ) INDEX_WORDS };
 
 // PLACE_SQUARES_Float and the like: the first word of an exact sum, a word of elements.h, or the first of fingerprints.h,
 // of indices.h or of exponents.h.
-#define PARTIAL_ENUM(id, words, power, need, optional, family) \
+#define PARTIAL_ENUM(id, words, power, need, optional, above, below, family) \
   PLACE_##id##_##family, LAST_##id##_##family = PLACE_##id##_##family + words##_##family - 1,
 #define PARTIAL_ELEMENT(id, merge, need, of, fold, family) PLACE_##id##_##family,
 #define PARTIAL_PLACES(family, ...)                                                                   \
@@ -141,7 +144,7 @@ FAMILIES(PARTIAL_PLACES)
 #define EMPTY_WORD(family, word) (MERGES_BY_MAXIMUM(family, word) ? PARTIAL_NO_KEY : 0)
 
 // The words of a partial of a family that keeps `needs`.
-#define PARTIAL_WORDS_OF(id, words, power, need, optional, family, needs) \
+#define PARTIAL_WORDS_OF(id, words, power, need, optional, above, below, family, needs) \
   +((optional) && ((needs) & NEED_ALL) < NEED_##need ? 0 : (int)CAT(words##_, family))
 #define PARTIAL_WORD_OF(id, merge, need, of, fold, family, needs) +(((needs) & NEED_ALL) < NEED_##need ? 0 : 1)
 #define PARTIAL_WORDS(family, needs) \

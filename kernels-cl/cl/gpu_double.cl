@@ -6,14 +6,14 @@
 #define SPLIT(bits) (LOG2_STEPS + (bits)-51)
 #define SCALED_UNIT (-60)  // a window's unit after scaling, as a power of two
 
-// The four sums, and that of |d| where it is asked, each in a high and a low part: unit and bits of their addends.
-enum { SUM, HI_HI, HI_LO, LO_LO, SIZES, KINDS = SIZES + HAS_ABSOLUTE };
-#define IS_LINEAR(k) ((k) == SUM || (k) == SIZES)
+// The linear sums, then the sums of the products, each in a high and a low part: unit and bits of their addends.
+enum { HI_HI = LINEAR, HI_LO, LO_LO, KINDS };
+#define IS_LINEAR(k) ((k) < LINEAR)
 #define UNIT_OF(k) ((k) == HI_HI ? 2 * LO_BITS : (k) == HI_LO ? LO_BITS : 0)
-#define BITS_OF(k)                                \
-  (IS_LINEAR(k)   ? 53 + SPAN                     \
-   : (k) == HI_HI ? 2 * (53 - LO_BITS + SPAN)     \
-   : (k) == HI_LO ? 53 + 2 * SPAN                 \
+#define BITS_OF(k)                            \
+  (IS_LINEAR(k)   ? 53 + SPAN                 \
+   : (k) == HI_HI ? 2 * (53 - LO_BITS + SPAN) \
+   : (k) == HI_LO ? 53 + 2 * SPAN             \
                   : 2 * (LO_BITS + SPAN))
 #define LOW_EXPONENT(k) (IS_LINEAR(k) ? SCALED_UNIT : 2 * SCALED_UNIT + UNIT_OF(k))
 #define LOW_START(k) START(LOW_EXPONENT(k))
@@ -77,8 +77,10 @@ INLINE void add_element(Lane* lane, const Window* window, UBITS bits) {
   }
   if (!HAS_SUMS) return;
   const f64 d = x * SCALE(window);
-  if (NEEDS & NEED_SUM) split_value(lane, SUM, d);
-  if (HAS_ABSOLUTE) split_value(lane, KINDS - 1, fabs(d));
+#pragma unroll
+  for (int sum = 0; sum < LINEAR; ++sum) {
+    if (NEEDS & linear_need(sum)) split_value(lane, sum, linear_value(d, sum));
+  }
   if (NEEDS & NEED_SQUARES) {
     const f64 hi = as_double(as_ulong(d) & ~(((u64)1 << LO_BITS) - 1)), lo = d - hi;
     split_product(lane, HI_HI, hi, hi);
@@ -126,8 +128,8 @@ INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
 #pragma unroll
   for (int k = 0; k < KINDS; ++k) {
-    if ((NEEDS & (k == SUM ? NEED_SUM : k == SIZES ? NEED_ABSOLUTE : NEED_SQUARES)) == 0) continue;
-    local i64* words = partial + (k == SUM ? PLACE(SUM) : k == SIZES ? PLACE(ABSOLUTE) : PLACE(SQUARES));
+    if ((NEEDS & (IS_LINEAR(k) ? linear_need(k) : (int)NEED_SQUARES)) == 0) continue;
+    local i64* words = partial + (IS_LINEAR(k) ? LINEAR_PLACE(k) : (int)PLACE(SQUARES));
     // hi * lo counts twice in the square
     const u32 unit = IS_LINEAR(k) ? window->unit : 2 * window->unit + UNIT_OF(k) + (k == HI_LO ? 1 : 0);
     deposit(words, sums[k], unit + SPLIT(BITS_OF(k)));

@@ -1,7 +1,7 @@
 // What all families' lanes have in common. A float's sums are exact for magnitudes in a window, which a
 // slice's first elements choose; an element outside is lifted alone. Integers have no window.
 #define HAS_SUMS ((bool)(NEEDS & NEED_EXACT))
-#define HAS_ABSOLUTE ((NEEDS & NEED_ABSOLUTE) != 0)  // 0 or 1
+#define LINEAR LINEAR_KEPT(NEEDS)  // a tally's linear sums
 #define HAS_WINDOW IS_FLOAT
 
 typedef struct {
@@ -34,6 +34,15 @@ INLINE void place(Window* window, i32 highest) {
   window->largest = HAS_SUMS ? (UBITS)(((UBITS)(highest + 1) << MANTISSA_SHIFT) - 1) : (UBITS)(INF_BITS - 1);
   window->smallest = !HAS_SUMS || (lowest == 1 && SUBNORMALS_FIT) ? 1 : (UBITS)((UBITS)lowest << MANTISSA_SHIFT);
   window->unit = (u32)(lowest - 1 + FIRST_UNIT);
+}
+#endif
+
+#ifdef FP64
+// What d adds to a linear sum (precision/sums.h).
+INLINE f64 linear_value(f64 d, int sum) {
+  if (linear_above(sum) != 0 && linear_below(sum) > 0) return d;
+  if (linear_above(sum) != 0 && linear_below(sum) < 0) return fabs(d);
+  return linear_above(sum) != 0 ? fmax(d, 0.0) : linear_below(sum) * fmin(d, 0.0);
 }
 #endif
 

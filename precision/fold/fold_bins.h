@@ -2,9 +2,9 @@
 // as in Neal's "large superaccumulator" (arXiv:1505.05571). One text for C++ and OpenCL C, included once
 // a dtype.
 //
-// A bin holds both sums side by side, so that an element costs one addition to memory whatever its exponent. With a bin for
-// each sign they are of sizes, and their sum is that of |x|. Neighbours go to different copies, so that an addition seldom
-// waits for the one before. NaN and Inf have an exponent of their own, whose bins nobody reads.
+// A bin holds both sums side by side, so that an element costs one addition to memory whatever its exponent. There is a
+// bin for each sign, which sums sizes: every linear sum follows from the two. Neighbours go to different copies, so
+// that an addition seldom waits for the one before. NaN and Inf have an exponent of their own, whose bins nobody reads.
 #define BINS (2 * (MAX_EXPONENT + 1))
 #define BIN_COPIES 4
 #define LOG2_BIN_BYTES (sizeof(UBITS) == 2 ? 5 : 6)  // of all copies
@@ -41,15 +41,17 @@ NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int needs) {
     }
     if (squares == 0) continue;
     const u32 position = MAX(exponent, 1u) - 1 + FIRST_UNIT;
-    deposit(partial + PLACE(SUM), positive - negative, position);
+    FOR_EACH_LINEAR(if (linear_is_lifted(sum, needs)) {
+      const i64 total = linear_of_size(sum, positive, 0) + linear_of_size(sum, negative, 1);
+      deposit(partial + LINEAR_PLACE(sum), total, position);
+    })
     deposit_times(partial + PLACE(SQUARES), squares, 1, 2 * position);
-    if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), positive + negative, position);
   }
   bins->elements = 0;
 }
 
-// A vector of 32-bit words holds 2 * BIN_PAIRS elements. The terms of those at even places come first, then of those at odd
-// ones; each half in the order that STORE_ZIPPED has.
+// A vector of 32-bit words holds 2 * BIN_PAIRS elements. The terms of those at even places come first, then of those at
+// odd ones; each half in the order that STORE_ZIPPED has.
 #define BIN_PAIRS (LANES(u32) * 2 / (int)sizeof(UBITS))
 #define BIN_ORDER(k) (2 * CAT(BIN_LANE_, UBITS)((k) % BIN_PAIRS) + (k) / BIN_PAIRS)
 #define BIN_LANE_u16(k) ZIPPED_LANE(i32, k)

@@ -17,8 +17,8 @@ typedef struct {
   u32 elements;    // 0: nothing above is set
 } Bins;
 
-// With `absolute`, the bins are of |x|, and only their sum counts.
-NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int absolute) {
+// The bins of a linear sum; those of SUM have the squares, too.
+NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int sum) {
   if (bins->elements == 0) return;
   for (u32 i = (u32)bins->first; i < (u32)bins->end; i += 4) {
     u64 low = 0, high = 0, squares[4] = {0, 0, 0, 0};  // 32 bits each, so that the copies' do not overflow
@@ -32,10 +32,9 @@ NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int absolute) {
       squares[3] += bin[BIN_SQUARE_HIGH] >> 32;
     }
     if ((squares[0] | squares[1] | squares[2] | squares[3]) == 0) continue;
-    WORDS i64* const sum = partial + (absolute ? PLACE(ABSOLUTE) : PLACE(SUM));
-    deposit(sum, (i64)low, i);
-    deposit(sum, (i64)high, i + 32);
-    if (absolute) continue;
+    deposit(partial + LINEAR_PLACE(sum), (i64)low, i);
+    deposit(partial + LINEAR_PLACE(sum), (i64)high, i + 32);
+    if (sum != LINEAR_SUM) continue;
     for (u32 k = 0; k < 4; ++k) deposit(partial + PLACE(SQUARES), (i64)squares[k], 2 * i + 32 * k);
   }
   bins->elements = 0;
@@ -65,18 +64,22 @@ INLINE void open_exponent_bins(Bins* bins, i32 lowest, i32 highest) {
   }
 }
 
-// The sums of the finite ones of the `count` elements at p, or of their sizes if `absolute`, with their lowest and highest exponent, zeros aside.
+// A linear sum of the finite ones of the `count` elements at p. `lowest` and `highest` are their exponents, zeros
+// aside.
 NOINLINE void bin_round(Bins* bins, WORDS i64* partial, SPACE const u8* p, const int count, i32 lowest, i32 highest,
-                        const int absolute) {
+                        const int sum) {
   open_exponent_bins(bins, lowest, highest);
   i64 places[GROUP], mantissas[GROUP];
   for (int i = 0; i < count; i += LANES(i64)) {
-    const v_i64 bits = LOAD(i64, p + i * 8), magnitude = bits & (i64)MAGNITUDE_MASK, sign = absolute ? SPLAT(i64, 0) : bits >> 63;
+    const v_i64 bits = LOAD(i64, p + i * 8), magnitude = bits & (i64)MAGNITUDE_MASK, is_below = bits >> 63;
     const v_i64 position = MAX(magnitude >> 52, SPLAT(i64, 1)) - (i64)1;
     const v_i64 mantissa = (magnitude - (position << 52)) << (position & (i64)3);
-    const v_i64 kept = magnitude < INF_BITS ? mantissa : SPLAT(i64, 0);
+    v_i64 taken = magnitude < INF_BITS ? mantissa : SPLAT(i64, 0);
+    if (linear_below(sum) == 0) taken &= ~is_below;
+    if (linear_above(sum) == 0) taken &= is_below;
+    if (linear_below(sum) > 0) taken = (taken ^ is_below) - is_below;
     STORE(i64, places + i, position & ~(i64)3);
-    STORE(i64, mantissas + i, (kept ^ sign) - sign);
+    STORE(i64, mantissas + i, taken);
   }
   for (int i = 0; i < count; i += BIN_COPIES_DOUBLE) {
     UNROLL
@@ -93,5 +96,5 @@ NOINLINE void bin_round(Bins* bins, WORDS i64* partial, SPACE const u8* p, const
     }
   }
   bins->elements += (u32)count;
-  if (bins->elements > BIN_ELEMENTS_DOUBLE) flush_bins(bins, partial, absolute);
+  if (bins->elements > BIN_ELEMENTS_DOUBLE) flush_bins(bins, partial, sum);
 }

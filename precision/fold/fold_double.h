@@ -8,6 +8,7 @@
 // Elements are taken a round at a time: summed as though the window held them, and seen on the way. Where
 // it did not hold them after all, the round's sums are forgotten.
 #include "precision/fold/fold_bins_double.h"
+#include "precision/fold/fold_terms.h"
 
 // An element is high * 2^(2 * PART) + middle * 2^PART + low units, each part at most 2^PART in size. A lane
 // takes 2^5 of them a round, at most: 2^5 * 2^(2 * PART) is 2^51.
@@ -21,18 +22,18 @@
 // Moving a window costs as much as the bins of a few rounds.
 #define STAY_DOUBLE 8
 
-// What is summed: the high parts, what they leave, and the products of parts.
-// Of |x|, the first two again, with the element's sign taken off.
-enum { REST, HIGH, LOW_LOW, MIDDLE_LOW, MIDDLE_MIDDLE, HIGH_LOW, HIGH_MIDDLE, HIGH_HIGH, SIZE_REST, SIZE_HIGH, TERMS };
-#define IS_SIZE(k) ((k) >= SIZE_REST)
-#define IS_SQUARE(k) ((k) >= LOW_LOW && !IS_SIZE(k))
-#define NEEDED(k) ((needs & (IS_SIZE(k) ? NEED_ABSOLUTE : IS_SQUARE(k) ? NEED_SQUARES : NEED_SUM)) != 0)
+// What is summed: what the high parts leave, the high parts, and the products of parts. Behind these, for each linear
+// sum but SUM, what it takes of the first two.
+enum {
+  REST, HIGH, LOW_LOW, MIDDLE_LOW, MIDDLE_MIDDLE, HIGH_LOW, HIGH_MIDDLE, HIGH_HIGH, OTHERS,
+  TERMS = OTHERS + 2 * (LINEAR_SUMS - 1)
+};
+#define REST_OF(sum) ((sum) == LINEAR_SUM ? (int)REST : OTHERS + 2 * ((sum)-1))  // the high parts' term is behind it
+#define IS_SQUARE(k) ((k) >= LOW_LOW && (k) < OTHERS)
+#define LINEAR_OF(k) ((k) < LOW_LOW ? (int)LINEAR_SUM : 1 + ((k)-OTHERS) / 2)
+#define NEEDED(k) ((needs & (IS_SQUARE(k) ? (int)NEED_SQUARES : linear_need(LINEAR_OF(k)))) != 0)
 // A term counts 2^TERM_UNIT units, or square units; a product of two different parts counts twice.
-#define TERM_UNIT(k)                           \
-  (PART * (IS_SIZE(k)      ? 2 * ((k)-SIZE_REST) \
-           : (k) < LOW_LOW  ? 2 * (k)          \
-           : (k) < HIGH_LOW ? (k)-LOW_LOW      \
-                            : (k)-MIDDLE_LOW))
+#define TERM_UNIT(k) (PART * (!IS_SQUARE(k) ? 2 * ((k) % 2) : (k) < HIGH_LOW ? (k)-LOW_LOW : (k)-MIDDLE_LOW))
 #define TERM_TWICE(k) ((k) == MIDDLE_LOW || (k) == HIGH_LOW || (k) == HIGH_MIDDLE ? 1 : 0)
 // 1.5 * 2^52 units, as bits
 #define START_AT(exponent) (((u64)(1023 + 52 + (exponent)) << 52) | ((u64)1 << 51))
@@ -58,7 +59,7 @@ typedef struct {
   u32 rounds;    // in the totals
   u32 missed;    // rounds outside the window since it was placed
   u32 expected;  // PLAIN, ZEROS, SPECIALS or STRANGE
-  Bins bins, absolute_bins;
+  Bins bins[LINEAR_SUMS];
 } Fold;
 
 #define INFINITY_DOUBLE AS_F64(INF_BITS)
@@ -90,7 +91,7 @@ INLINE void flush(Fold* fold, WORDS i64* partial, const int needs) {
     if (!NEEDED(k)) continue;
     const u64 starts = (u64)fold->rounds * LANES(f64) * START_BITS(k);
     const i64 sum = (i64)((u64)ADD_LANES(u64, fold->totals[k]) - starts);
-    deposit(partial + (IS_SIZE(k) ? PLACE(ABSOLUTE) : IS_SQUARE(k) ? PLACE(SQUARES) : PLACE(SUM)), sum,
+    deposit(partial + (IS_SQUARE(k) ? (int)PLACE(SQUARES) : LINEAR_PLACE(LINEAR_OF(k))), sum,
             (IS_SQUARE(k) ? 2 : 1) * fold->unit + TERM_UNIT(k) + TERM_TWICE(k));
   }
   clear(fold);
@@ -124,7 +125,7 @@ INLINE void open(Fold* fold, const int needs) {
   see_nothing(&fold->seen);
   fold->nans = fold->positive_infs = fold->negative_infs = SPLAT(u64, 0);
   fold->expected = PLAIN;
-  fold->bins.elements = fold->absolute_bins.elements = 0;
+  FOR_EACH_LINEAR(fold->bins[sum].elements = 0;)
 }
 
 // The keys of the finite elements' extrema; of none, the highest lies below the lowest.
@@ -138,8 +139,7 @@ INLINE void finite_extrema(const Seen* seen, i64* highest, i64* lowest) {
 
 INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
   flush(fold, partial, needs);
-  flush_bins(&fold->bins, partial, 0);
-  if (needs & NEED_ABSOLUTE) flush_bins(&fold->absolute_bins, partial, 1);
+  FOR_EACH_LINEAR(if (linear_is_lifted(sum, needs)) flush_bins(&fold->bins[sum], partial, sum);)
   const Seen* seen = &fold->seen;
   ADD(partial[PARTIAL_NANS], ADD_LANES(u64, fold->nans));
   const i64 positive_infs = ADD_LANES(u64, fold->positive_infs), negative_infs = ADD_LANES(u64, fold->negative_infs);
@@ -177,11 +177,10 @@ INLINE void add(v_f64* sums, v_f64 x, v_f64 scale, const int needs) {
     const v_f64 high = raised - sums[HIGH];
     const v_f64 rest = MUL_ADD(x, scale, -high);
     if (needs & NEED_SUM) sums[REST] += rest;
-    if (needs & NEED_ABSOLUTE) {
-      const v_u64 sign = AS(u64, x) & ((u64)1 << 63);
-      sums[SIZE_REST] += AS(f64, AS(u64, rest) ^ sign);
-      sums[SIZE_HIGH] += AS(f64, AS(u64, high) ^ sign);
-    }
+    FOR_EACH_LINEAR(if (sum != LINEAR_SUM && (needs & linear_need(sum))) {
+      sums[REST_OF(sum)] += linear_part(rest, x, sum);
+      sums[REST_OF(sum) + 1] += linear_part(high, x, sum);
+    })
     if (needs & NEED_SQUARES) {
       const v_f64 cut = SPLAT(f64, AS_F64(START_AT(SCALED_UNIT + PART)));
       const v_f64 middle = (rest + cut) - cut;
@@ -333,8 +332,9 @@ NOINLINE void settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, const in
     const i32 lowest = highest - SPAN_DOUBLE;
     if ((lowest > 1 && (i32)(smallest >> 52) < lowest) || fold->rounds + ++fold->missed < STAY_DOUBLE) {
       const i32 first = (i32)(smallest >> 52), last = (i32)(largest >> 52);
-      bin_round(&fold->bins, partial, p, ROUND, first, last, 0);
-      if (needs & NEED_ABSOLUTE) bin_round(&fold->absolute_bins, partial, p, ROUND, first, last, 1);
+      FOR_EACH_LINEAR(if (linear_is_lifted(sum, needs)) {
+        bin_round(&fold->bins[sum], partial, p, ROUND, first, last, sum);
+      })
       fold->expected = STRANGE;
       return;
     }

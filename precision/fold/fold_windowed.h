@@ -1,9 +1,8 @@
 // The fold of float16, bfloat16 and float32: exact sums at the speed of memory. One text for C++ and
 // OpenCL C, included once a dtype; host/simd/vectors.h and kernels-cl/cl/vectors.cl say what a vector is.
 //
-// Every value becomes a binary64 d, and each lane keeps the sum of d, that of |d| where it is asked, and the sum of
-// d*d in two parts.
-// An accumulator starts at 1.5 * 2^52 of its units, so that its bits less the start's are its integer
+// Every value becomes a binary64 d. Each lane keeps the linear sums of d that are requested (sums.h), and the sum of
+// d*d in two parts. An accumulator starts at 1.5 * 2^52 of its units, so that its bits less the start's are its integer
 // sum. With all exponents inside a window, no operation below rounds, except the addition that splits
 // d*d at the coarser unit `high`; and that one's error, exact again, is what `low` adds up. All being
 // exact, neither contraction to fma nor a caller's rounding mode can change a bit. The splitting is
@@ -13,11 +12,12 @@
 // most tensors fit that one, at half the operations.
 //
 // A group of elements that its window does not hold moves it. NaN and Inf are counted and left out. A group
-// whose finite elements alone span too many binades has a window of its own, which may be wider, because it is for a few
-// additions; and goes into bins (fold_bins.h) where that is too narrow as well.
+// whose finite elements alone span too many binades has a window of its own, which may be wider, because it is for a
+// few additions; and goes into bins (fold_bins.h) where that is too narrow as well.
 
-#include "precision/fold/fold_extremes.h"
 #include "precision/fold/fold_bins.h"
+#include "precision/fold/fold_extremes.h"
+#include "precision/fold/fold_terms.h"
 
 // A lane adds 2^LOG2_STEPS elements between flushes. Its integers stay within 2^51 when
 // STEPS * 2^(SPAN + MANTISSA_BITS) does, SPAN being how many binades apart elements may lie; the same
@@ -48,8 +48,8 @@ typedef struct {
 
 // What is added in a wide window.
 typedef struct {
-  v_f64 sum[SETS], high[SETS], low[SETS], absolute[SETS];
-  f64 sum_start, high_start, low_start;
+  v_f64 linear[LINEAR_SUMS][SETS], high[SETS], low[SETS];
+  f64 linear_start, high_start, low_start;
   u32 unit;   // the window's
   u32 split;  // the coarser unit of squares is 2^split of the finer one
 } Sums;
@@ -58,18 +58,15 @@ typedef struct {
   Sums sums;
   FoldWindow wide;
   u32 steps;  // since the last flush
-  v_i64 narrow_sum, narrow_square, narrow_absolute;
-  f64 narrow_sum_start, narrow_square_start;
+  v_i64 narrow_linear[LINEAR_SUMS], narrow_square;
+  f64 narrow_linear_start, narrow_square_start;
   FoldWindow narrow;
   u32 narrow_groups;
   u32 wide_run, wide_left;  // groups in a row that went into the wide window, and those that go there unasked
-  int had_specials;  // the group before had NaN or Inf: the next one is likely to
+  int had_specials;         // the group before had NaN or Inf: the next one is likely to
   Seen seen;
   Bins bins;
 } Fold;
-
-// |d|
-#define SIZE_OF(d) AS(f64, AS(u64, d) & (u64)0x7fffffffffffffff)
 
 // 1.5 * 2^(52 + exponent)
 INLINE f64 start(i32 exponent) { return AS_F64(((u64)(1023 + 52 + exponent) << 52) | ((u64)1 << 51)); }
@@ -77,10 +74,9 @@ INLINE f64 start(i32 exponent) { return AS_F64(((u64)(1023 + 52 + exponent) << 5
 INLINE void clear(Sums* sums) {
   UNROLL
   for (int s = 0; s < SETS; ++s) {
-    sums->sum[s] = SPLAT(f64, sums->sum_start);
+    FOR_EACH_LINEAR(sums->linear[sum][s] = SPLAT(f64, sums->linear_start);)
     sums->high[s] = SPLAT(f64, sums->high_start);
     sums->low[s] = SPLAT(f64, sums->low_start);
-    sums->absolute[s] = SPLAT(f64, sums->sum_start);
   }
 }
 
@@ -107,7 +103,7 @@ INLINE void open_sums(Sums* sums, FoldWindow* window, i32 highest, i32 log2_step
   const i32 exponent = (i32)window->unit + SUM_EXPONENT_Float;
   sums->unit = window->unit;
   sums->split = (u32)SPLIT_OF(log2_steps);
-  sums->sum_start = start(exponent);
+  sums->linear_start = start(exponent);
   sums->high_start = start(2 * exponent + SPLIT_OF(log2_steps));
   sums->low_start = start(2 * exponent);
   clear(sums);
@@ -118,26 +114,32 @@ INLINE void place(Fold* fold, i32 highest) {
   fold->steps = 0;
 }
 
-INLINE void place_narrow(Fold* fold, i32 highest) {
-  const i32 lowest = place_window(&fold->narrow, highest, NARROW_SPAN, 0);
-  const i32 exponent = lowest - MAX_EXPONENT / 2 - MANTISSA_SHIFT;
-  fold->narrow_sum_start = start(exponent);
-  fold->narrow_square_start = start(2 * exponent);
-  fold->narrow_sum = fold->narrow_square = fold->narrow_absolute = SPLAT(i64, 0);
+INLINE void clear_narrow(Fold* fold) {
+  FOR_EACH_LINEAR(fold->narrow_linear[sum] = SPLAT(i64, 0);)
+  fold->narrow_square = SPLAT(i64, 0);
   fold->narrow_groups = 0;
 }
 
+INLINE void place_narrow(Fold* fold, i32 highest) {
+  const i32 lowest = place_window(&fold->narrow, highest, NARROW_SPAN, 0);
+  const i32 exponent = lowest - MAX_EXPONENT / 2 - MANTISSA_SHIFT;
+  fold->narrow_linear_start = start(exponent);
+  fold->narrow_square_start = start(2 * exponent);
+  clear_narrow(fold);
+}
+
 INLINE void hand_over(const Sums* sums, WORDS i64* partial, const int needs) {
-  v_i64 sum = SPLAT(i64, 0), high = SPLAT(i64, 0), low = SPLAT(i64, 0), absolute = SPLAT(i64, 0);
+  v_i64 linear[LINEAR_SUMS], high = SPLAT(i64, 0), low = SPLAT(i64, 0);
+  FOR_EACH_LINEAR(linear[sum] = SPLAT(i64, 0);)
   UNROLL
   for (int s = 0; s < SETS; ++s) {
-    sum += AS(i64, sums->sum[s]) - AS_I64(sums->sum_start);
+    FOR_EACH_LINEAR(linear[sum] += AS(i64, sums->linear[sum][s]) - AS_I64(sums->linear_start);)
     high += AS(i64, sums->high[s]) - AS_I64(sums->high_start);
     low += AS(i64, sums->low[s]) - AS_I64(sums->low_start);
-    absolute += AS(i64, sums->absolute[s]) - AS_I64(sums->sum_start);
   }
-  if (needs & NEED_SUM) deposit(partial + PLACE(SUM), ADD_LANES(i64, sum), sums->unit);
-  if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), ADD_LANES(i64, absolute), sums->unit);
+  FOR_EACH_LINEAR(if (needs & linear_need(sum)) {
+    deposit(partial + LINEAR_PLACE(sum), ADD_LANES(i64, linear[sum]), sums->unit);
+  })
   if (needs & NEED_SQUARES) {
     deposit(partial + PLACE(SQUARES), ADD_LANES(i64, high), 2 * sums->unit + sums->split);
     deposit(partial + PLACE(SQUARES), ADD_LANES(i64, low), 2 * sums->unit);
@@ -153,15 +155,13 @@ INLINE void flush(Fold* fold, WORDS i64* partial, const int needs) {
 
 INLINE void flush_narrow(Fold* fold, WORDS i64* partial, const int needs) {
   if (fold->narrow_groups == 0) return;
-  if (needs & NEED_SUM) deposit(partial + PLACE(SUM), ADD_LANES(i64, fold->narrow_sum), fold->narrow.unit);
-  if (needs & NEED_ABSOLUTE) {
-    deposit(partial + PLACE(ABSOLUTE), ADD_LANES(i64, fold->narrow_absolute), fold->narrow.unit);
-  }
+  FOR_EACH_LINEAR(if (needs & linear_need(sum)) {
+    deposit(partial + LINEAR_PLACE(sum), ADD_LANES(i64, fold->narrow_linear[sum]), fold->narrow.unit);
+  })
   if (needs & NEED_SQUARES) {
     deposit(partial + PLACE(SQUARES), ADD_LANES(i64, fold->narrow_square), 2 * fold->narrow.unit);
   }
-  fold->narrow_sum = fold->narrow_square = fold->narrow_absolute = SPLAT(i64, 0);
-  fold->narrow_groups = 0;
+  clear_narrow(fold);
 }
 
 INLINE void open(Fold* fold, const int needs) {
@@ -202,11 +202,12 @@ INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p,
 
 // With `all`, every element is finite; otherwise those that are not are left out.
 INLINE void add_narrow(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
-  const v_f64 sum_start = SPLAT(f64, fold->narrow_sum_start), square_start = SPLAT(f64, fold->narrow_square_start);
-  v_f64 sum[SETS], square[SETS], absolute[SETS];
+  const v_f64 linear_start = SPLAT(f64, fold->narrow_linear_start);
+  const v_f64 square_start = SPLAT(f64, fold->narrow_square_start);
+  v_f64 linear[LINEAR_SUMS][SETS], square[SETS];
   UNROLL
   for (int s = 0; s < SETS; ++s) {
-    sum[s] = absolute[s] = sum_start;
+    FOR_EACH_LINEAR(linear[sum][s] = linear_start;)
     square[s] = square_start;
   }
   const v_f64 one = ONE;
@@ -216,29 +217,30 @@ INLINE void add_narrow(Fold* fold, WORDS i64* partial, SPACE const u8* p, const 
     for (int k = 0; k < 2 * LANES(f32) / LANES(f64); ++k) {
       v_f64 d = LOAD_NARROW(p + i * (int)sizeof(UBITS), k);
       if (!all) d = ONLY_FINITE(d);
-      if (needs & NEED_SUM) sum[k % SETS] = ADD_F64(d, one, sum[k % SETS]);
+      FOR_EACH_LINEAR(if (needs & linear_need(sum)) {
+        linear[sum][k % SETS] = ADD_F64(linear_term(d, sum), one, linear[sum][k % SETS]);
+      })
       if (needs & NEED_SQUARES) square[k % SETS] = MUL_ADD(d, d, square[k % SETS]);
-      if (needs & NEED_ABSOLUTE) absolute[k % SETS] = ADD_F64(SIZE_OF(d), one, absolute[k % SETS]);
     }
   }
   UNROLL
   for (int s = 0; s < SETS; ++s) {
-    fold->narrow_sum += AS(i64, sum[s]) - AS(i64, sum_start);
+    FOR_EACH_LINEAR(if (needs & linear_need(sum)) {
+      fold->narrow_linear[sum] += AS(i64, linear[sum][s]) - AS(i64, linear_start);
+    })
     fold->narrow_square += AS(i64, square[s]) - AS(i64, square_start);
-    if (needs & NEED_ABSOLUTE) fold->narrow_absolute += AS(i64, absolute[s]) - AS(i64, sum_start);
   }
   if (++fold->narrow_groups == NARROW_GROUPS) flush_narrow(fold, partial, needs);
 }
 
 INLINE void add_to(Sums* sums, SPACE const u8* p, const int needs, const int all) {
   const v_f64 one = ONE;
-  v_f64 sum[SETS], high[SETS], low[SETS], absolute[SETS];  // the compiler may keep these in registers
+  v_f64 linear[LINEAR_SUMS][SETS], high[SETS], low[SETS];  // the compiler may keep these in registers
   UNROLL
   for (int s = 0; s < SETS; ++s) {
-    sum[s] = sums->sum[s];
+    FOR_EACH_LINEAR(linear[sum][s] = sums->linear[sum][s];)
     high[s] = sums->high[s];
     low[s] = sums->low[s];
-    absolute[s] = sums->absolute[s];
   }
   UNROLL
   for (int i = 0; i < GROUP; i += LANES(f64) * SETS) {
@@ -246,8 +248,9 @@ INLINE void add_to(Sums* sums, SPACE const u8* p, const int needs, const int all
     for (int s = 0; s < SETS; ++s) {
       v_f64 d = NAME(load_f64)(p + (i + s * LANES(f64)) * (int)sizeof(UBITS));
       if (!all) d = ONLY_FINITE(d);
-      if (needs & NEED_SUM) sum[s] = ADD_F64(d, one, sum[s]);
-      if (needs & NEED_ABSOLUTE) absolute[s] = ADD_F64(SIZE_OF(d), one, absolute[s]);
+      FOR_EACH_LINEAR(if (needs & linear_need(sum)) {
+        linear[sum][s] = ADD_F64(linear_term(d, sum), one, linear[sum][s]);
+      })
       if (needs & NEED_SQUARES) {
         const v_f64 raised = MUL_ADD(d, d, high[s]);
         const v_f64 taken = raised - high[s];
@@ -258,10 +261,9 @@ INLINE void add_to(Sums* sums, SPACE const u8* p, const int needs, const int all
   }
   UNROLL
   for (int s = 0; s < SETS; ++s) {
-    sums->sum[s] = sum[s];
+    FOR_EACH_LINEAR(if (needs & linear_need(sum)) sums->linear[sum][s] = linear[sum][s];)
     sums->high[s] = high[s];
     sums->low[s] = low[s];
-    if (needs & NEED_ABSOLUTE) sums->absolute[s] = absolute[s];
   }
 }
 
@@ -332,12 +334,12 @@ INLINE void fold_group(Fold* fold, WORDS i64* partial, SPACE const u8* p, const 
   see(&seen, p, needs);
   const VECTOR_OF(SBITS) largest = largest_seen(&seen);
   int path = tries_narrow ? NARROW : WIDE;
-  if (UNLIKELY(ANY(SBITS, ABOVE(SBITS, largest, window->largest_lanes) |
-                              BELOW(UBITS, seen.near, window->smallest_lanes)))) {
+  if (UNLIKELY(
+          ANY(SBITS, ABOVE(SBITS, largest, window->largest_lanes) | BELOW(UBITS, seen.near, window->smallest_lanes)))) {
     VECTOR_OF(UBITS) least = seen.near - (UBITS)1;
     if (ANY(SBITS, seen.near == (UBITS)0)) least = see_zeros(&seen, p, needs);
-    if (ANY(SBITS, ABOVE(SBITS, largest, window->largest_lanes) |
-                       BELOW(UBITS, least, window->smallest_lanes - (UBITS)1))) {
+    if (ANY(SBITS,
+            ABOVE(SBITS, largest, window->largest_lanes) | BELOW(UBITS, least, window->smallest_lanes - (UBITS)1))) {
       const UBITS most = (UBITS)MAX_LANE(SBITS, largest);
       path = settle(fold, partial, p, most, (UBITS)(MIN_LANE(UBITS, least) + 1), needs);
       if (most >= (UBITS)INF_BITS) return;

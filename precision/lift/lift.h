@@ -5,6 +5,8 @@
 #ifndef TENSORSTAT_PRECISION_LIFT_H
 #define TENSORSTAT_PRECISION_LIFT_H
 
+#include "precision/sums.h"
+
 INLINE void raise_extrema(WORDS i64* partial, i64 highest, i64 lowest) {
   RAISE(partial[PARTIAL_HIGHEST], highest);
   RAISE(partial[PARTIAL_LOWEST], ~lowest);

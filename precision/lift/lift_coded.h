@@ -1,6 +1,7 @@
-// What is stored as one of 256 codes: the 8-bit floats, and the packed dtypes, of which a byte holds several elements. One
-// element, or n that are equal, into a partial: integer arithmetic only, and the definition that the folds must agree
-// with. One text for C++ and OpenCL C, included once a dtype.
+// What is stored as one of 256 codes: the 8-bit floats, and the packed dtypes, of which a byte holds several elements.
+// One element, or n that are equal, into a partial: integer arithmetic only, and the definition that the folds must
+// agree with. One text for C++ and OpenCL C, included once a dtype.
+#include "precision/lift/lift_sums.h"
 
 #if IS_FLOAT
 // `n` elements with these bits, unpacked. lift_float knows of Inf by its bits alone; twice the bits leave an odd number
@@ -13,21 +14,16 @@ INLINE void lift_bits(WORDS i64* partial, const UBITS bits, const i64 n, const i
   const i32 exponent = magnitude >> MANTISSA_SHIFT;
   const i32 fraction = magnitude & ((1 << MANTISSA_SHIFT) - 1);
   const i64 mantissa = exponent == 0 ? fraction : fraction | (1 << MANTISSA_SHIFT);
-  const u32 position = (u32)(MAX(exponent, 1) - 1 + FIRST_UNIT);
-  deposit(partial + PLACE(SUM), sign != 0 ? -mantissa * n : mantissa * n, position);
-  deposit(partial + PLACE(SQUARES), mantissa * mantissa * n, 2 * position);
-  if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), mantissa * n, position);
+  lift_sums(partial, (u64)mantissa, sign != 0, n, (u32)(MAX(exponent, 1) - 1 + FIRST_UNIT), needs);
 }
 #else
 INLINE void lift_bits(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
   lift_elements(partial, bits, n, needs);
-  const i64 value = (i64)(ORDERED)bits, size = value < 0 ? -value : value;
+  const i64 value = (i64)(ORDERED)bits;
   raise_extrema(partial, value, value);
   if (value == 0) ADD(partial[PARTIAL_ZEROS], n);
   if (value < 0) ADD(partial[PARTIAL_NEGATIVES], n);
-  deposit(partial + PLACE(SUM), value * n, 0);
-  deposit(partial + PLACE(SQUARES), size * size * n, 0);
-  if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), size * n, 0);
+  lift_sums(partial, (u64)(value < 0 ? -value : value), value < 0, n, 0, needs);
 }
 #endif
 
