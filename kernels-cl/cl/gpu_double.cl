@@ -1,12 +1,12 @@
-// A lane's tally of float64: an algorithm of its own, beside precision/fold/fold_double.h; both must agree with
-// precision/lift/lift_double.h. d is cut into hi and lo, whose products
-// fma adds exactly; the sums of d, hi * hi, hi * lo and lo * lo are each kept in a high and a low part.
+// A lane's tally of float64. This is a second algorithm beside precision/fold/fold_double.h; both must agree with
+// precision/lift/lift_double.h. d is cut into hi and lo, and fma adds their products exactly. Each linear sum of d, and the
+// sums of hi * hi, hi * lo and lo * lo, has a high and a low part.
 #define LO_BITS 27
-// SPLIT of the widest addends, lo * lo, leaves LOG2_STEPS + SPAN = 24.
+// The widest addends are lo * lo. SPLIT of these leaves LOG2_STEPS + SPAN = 24.
 #define SPLIT(bits) (LOG2_STEPS + (bits)-51)
 #define SCALED_UNIT (-60)  // a window's unit after scaling, as a power of two
 
-// The linear sums, then the sums of the products, each in a high and a low part: unit and bits of their addends.
+// The linear sums, then the sums of products. UNIT_OF and BITS_OF are the unit and the bits of their addends.
 enum { HI_HI = LINEAR, HI_LO, LO_LO, KINDS };
 #define IS_LINEAR(k) ((k) < LINEAR)
 #define UNIT_OF(k) ((k) == HI_HI ? 2 * LO_BITS : (k) == HI_LO ? LO_BITS : 0)
@@ -22,7 +22,7 @@ enum { HI_HI = LINEAR, HI_LO, LO_LO, KINDS };
 
 typedef struct {
   f64 high[KINDS], low[KINDS];
-  f64 top, bottom;  // as numbers; which zero is told by the counts
+  f64 top, bottom;  // as numbers; the counts tell whether a zero is +0 or -0
   u32 zeros, negative_zeros, signs;
 } Lane;
 
@@ -53,7 +53,7 @@ INLINE void split_value(Lane* lane, int k, f64 d) {
   lane->high[k] = raised;
 }
 
-// A window's ends are whole upper halves, so those of the elements tell.
+// A window's ends have lower halves of 0 or of ones, so the upper half of an element decides.
 INLINE u32 upper_magnitude(UBITS bits) { return (u32)(bits >> 32) & 0x7fffffff; }
 INLINE bool is_zero(UBITS bits) { return (upper_magnitude(bits) | (u32)bits) == 0; }
 INLINE bool inside(const Window* window, UBITS bits) {
@@ -89,7 +89,7 @@ INLINE void add_element(Lane* lane, const Window* window, UBITS bits) {
   }
 }
 
-// Takes both elements, or nothing where one is outside the window.
+// Takes both elements, or neither if one is outside of the window.
 INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
   const UBITS a = as_ulong(vector.xy), b = as_ulong(vector.zw);
   if (!(inside(window, a) & inside(window, b))) return false;
@@ -104,11 +104,11 @@ INLINE bool take(Lane* lane, const Window* window, UBITS bits) {
   return true;
 }
 
-// +0 is the highest of zeros where there is one, -0 the lowest.
+// Of several zeros the highest is +0 if there is one, and the lowest is -0 if there is one.
 INLINE i64 key_of(f64 x, bool negative_zero) {
   const i64 bits = as_long(x);
   if (x == 0) return negative_zero ? -1 : 0;
-  return bits < 0 ? bits ^ (i64)MAGNITUDE_MASK : bits;  // as lift_double.h has it
+  return bits < 0 ? bits ^ (i64)MAGNITUDE_MASK : bits;  // as in lift_double.h
 }
 
 #define SUMS (2 * KINDS)

@@ -1,17 +1,17 @@
-// A lane's tally of bool and the integers up to 32 bits: four bytes or two 16-bit elements at a time, as
-// gpu_packed.cl has them. Of what a lane may be given, all but the squares of 16 and 32 bits, and the sum of
-// 32, stay below 2^32.
+// A lane's tally of bool and the integers up to 32 bits. It takes four bytes or two elements of 16 bits at a time, by the
+// functions of gpu_packed.cl. The sums of one lane stay below 2^32, but for the squares of 16 and 32 bits and the linear sums
+// of 32 bits.
 #define BYTES ((bool)(sizeof(UBITS) == 1))
 #define PAIRS_OF_ELEMENTS ((bool)(sizeof(UBITS) == 2))
 #define LEAST (!IS_SIGNED ? 0u : BYTES || PAIRS_OF_ELEMENTS ? SIGNS_16 : 0x80000000u)
 
 typedef struct {
-  u32 top, bottom;            // of bytes, two in each word's upper halves: the odd ones,
+  u32 top, bottom;            // of bytes: the odd ones, each in the upper half of 16 bits,
   u32 top_even, bottom_even;  // and the even ones
   u32 count, nonzeros, negatives;
-  u32 linear[LINEAR], squares;  // of bytes, and the sums of 16-bit elements
+  u32 linear[LINEAR], squares;  // of bytes; linear sums of 16-bit elements, too
   i64 wide_linear[LINEAR];
-  u64 wide_squares, high_squares;  // of 32-bit elements, the products' halves
+  u64 wide_squares, high_squares;  // of 32-bit elements: the lower and the upper halves of the products
 } Lane;
 
 INLINE void open_lane(Lane* lane, const Window* window) {
@@ -28,7 +28,7 @@ INLINE u32 packed_max(u32 a, u32 b) { return IS_SIGNED ? max_i16x2(a, b) : max_u
 INLINE u32 packed_min(u32 a, u32 b) { return IS_SIGNED ? min_i16x2(a, b) : min_u16x2(a, b); }
 INLINE u32 dot(u32 a, u32 b, u32 sum) { return IS_SIGNED ? dot_i8x4(a, b, sum) : dot_u8x4(a, b, sum); }
 
-// Linear sums and square of a 32-bit element; of a 16-bit one, its square.
+// Adds the linear sums and the square of a 32-bit element. Of a 16-bit element it adds only the square.
 INLINE void add_wide(Lane* lane, i64 x) {
   const u64 square = (u64)(x * x);
   if (PAIRS_OF_ELEMENTS) {
@@ -55,7 +55,7 @@ INLINE void add_pair(Lane* lane, u32 word) {
   add_wide(lane, high);
 }
 
-// Of bool, only how many are not zero counts for anything.
+// For bool only the number of nonzero bytes matters.
 INLINE void take_bytes(Lane* lane, u32 word) {
   lane->nonzeros = count_signs_8(lane->nonzeros, nonzero_8(word & ~SIGNS_8) | word);
   if (IS_BOOL) return;
@@ -68,7 +68,7 @@ INLINE void take_bytes(Lane* lane, u32 word) {
   if ((NEEDS & NEED_SIGNS) && (bool)IS_SIGNED) lane->negatives = count_signs_8(lane->negatives, word);
   const u32 below_zero = word & (((word & SIGNS_8) >> 7) * 0xffu);
 #pragma unroll
-  for (int sum = 0; sum < LINEAR; ++sum) {  // all elements times `above`, and those below zero times what that lacks
+  for (int sum = 0; sum < LINEAR; ++sum) {  // all elements times `above`, then those below 0 times the rest of `below`
     if ((NEEDS & linear_need(sum)) == 0) continue;
     const u32 lacks = (u32)(u8)(linear_below(sum) - linear_above(sum)) * 0x01010101u;
     if (linear_above(sum) != 0) lane->linear[sum] = dot(word, 0x01010101, lane->linear[sum]);
@@ -77,7 +77,7 @@ INLINE void take_bytes(Lane* lane, u32 word) {
   if (NEEDS & NEED_SQUARES) lane->squares = dot(word, word, lane->squares);
 }
 
-// Of two words.
+// Takes two words of 16-bit elements.
 INLINE void take_pairs(Lane* lane, u32 a, u32 b) {
   if (NEEDS & NEED_EXTREMA) {
     lane->top = packed_max(packed_max(lane->top, a), b);
@@ -121,7 +121,7 @@ INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
   return true;
 }
 
-// As the only element of a word that is not 0, except for the bounds, which do not mind it in every place.
+// Takes one element, as a word whose other elements are 0. For the bounds each element of the word is this one.
 INLINE bool take(Lane* lane, const Window* window, UBITS element) {
   const u32 word = (u32)element;
   (void)window;
@@ -146,7 +146,7 @@ INLINE bool take(Lane* lane, const Window* window, UBITS element) {
   return true;
 }
 
-// Of the upper or of all elements of a word, as packed_max and packed_min left them.
+// The upper and the lower element of a word that packed_max or packed_min made.
 #define UPPER(word) (BYTES ? (i64)(ORDERED)((word) >> 24) : (i64)(ORDERED)((word) >> 16))
 #define LOWER(word) (BYTES ? (i64)(ORDERED)((word) >> 8) : (i64)(ORDERED)(word))
 

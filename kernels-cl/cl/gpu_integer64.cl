@@ -1,6 +1,6 @@
-// A lane's tally of int64 and uint64, from 32-bit halves as precision/fold/fold_integer64.h has them.
+// A lane's tally of int64 and uint64. It adds 32-bit halves, as precision/fold/fold_integer64.h does.
 #define SUMS (2 * LINEAR + 6)
-#define SQUARE_SUMS (2 * LINEAR)  // before those of the squares
+#define SQUARE_SUMS (2 * LINEAR)  // the index of the squares' sums
 typedef struct {
   // Low and high halves of each linear sum; of low^2, low * high and high^2. Those of SUM add x, of the others sizes
   // |x|.

@@ -1,5 +1,5 @@
-// What the kernels of two tensors need of either shape. Each work-item has words of its own, so that the lifts add to
-// them without atomics, and lifts elements that it has loaded.
+// The words of the kernels for two tensors, for both shapes. Each work-item has its own words, so lifts need no atomics. It
+// lifts elements from private memory.
 #undef SPACE
 #undef WORDS
 #undef ADD
@@ -9,8 +9,9 @@
 #define ADD(word, value) ((word) += (value))
 #define RAISE(word, value) ((word) = max((word), (i64)(value)))
 
-// What a launch is given: `count` elements from `first_a` of the one source and from `first_b` of the other, the first of
-// them number `first_element`, to be folded into partial number `partial`. kernels-cl/launch/batch.cpp fills it.
+// The work of one work-item or work-group: fold `count` elements, from byte `first_a` of one source and byte `first_b` of the
+// other, into partial number `partial`. The first one is element `first_element` of the tensors. kernels-cl/launch/batch.cpp
+// fills it.
 typedef struct {
   u64 first_a, first_b, count, first_element, partial;
 } PairSlice;
@@ -30,7 +31,7 @@ typedef struct {
     for (int word = PAIR_SUMS_BEGIN; word < PAIR_WORD_COUNT; ++word) words[word] = 0; \
   } while (false)
 
-// Element i of each of two tensors, lifted.
+// Lifts element i of both tensors.
 #define LIFT_PAIR_AT(partial, a, b, i, first_element, tolerance)           \
   do {                                                                     \
     number of_a, of_b;                                                     \
