@@ -1,27 +1,27 @@
-// Bins for the rounds of float64 that no window holds: fold_bins.h for 53-bit mantissas. One text for C++
-// and OpenCL C, included once a dtype.
+// Bins for the rounds of float64 that no window holds: fold_bins.h for mantissas of 53 bits. One text for C++ and
+// OpenCL C, included once for each dtype.
 //
-// A bin takes four exponents, so that all of them stay in the nearest cache: the sum of mantissas, shifted to
-// its lowest exponent, in a lower and an upper half that carry nothing to each other, and the 128-bit sum of
-// their squares. Neighbours go to different copies, so that an addition seldom waits for the one before.
+// A bin takes four exponents, so that all bins stay in the nearest cache. It holds the sum of mantissas, shifted to the
+// lowest of its exponents, as two halves without a carry between them, and the 128-bit sum of their squares. Neighbours
+// go to different copies, so that an addition seldom waits for the one before.
 #define BIN_COPIES_DOUBLE 2
-#define BIN_WORDS 2048  // four a bin, so that a bin's first is its lowest exponent's place
+#define BIN_WORDS 2048  // four for each bin, so the index of a bin's first word is its lowest exponent
 #define BIN_OF(exponent) ((MAX(exponent, 1) - 1) & ~3)
 enum { BIN_LOW, BIN_SQUARE_LOW, BIN_SQUARE_HIGH, BIN_HIGH };
-// Elements until the bins are emptied: 2^16 squares of 2 * (53 + 3) bits fit 128.
+// The number of elements until the bins are emptied: 2^16 squares of 2 * (53 + 3) bits fit into 128 bits.
 #define BIN_ELEMENTS_DOUBLE (BIN_COPIES_DOUBLE * 65536 - GROUP)
 
 typedef struct {
   u64 words[BIN_COPIES_DOUBLE][BIN_WORDS];
-  i32 first, end;  // no others are set, apart from those that zeros and what is not finite are added to
-  u32 elements;    // 0: nothing above is set
+  i32 first, end;  // only these words are in use, and the bins of zeros and of NaN and Inf
+  u32 elements;    // 0: the bins are not cleared yet
 } Bins;
 
-// The bins of a linear sum; those of SUM have the squares, too.
+// Empties the bins of a linear sum. The bins of SUM also hold the squares.
 NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int sum) {
   if (bins->elements == 0) return;
   for (u32 i = (u32)bins->first; i < (u32)bins->end; i += 4) {
-    u64 low = 0, high = 0, squares[4] = {0, 0, 0, 0};  // 32 bits each, so that the copies' do not overflow
+    u64 low = 0, high = 0, squares[4] = {0, 0, 0, 0};  // 32 bits each, so that the sum over copies does not overflow
     for (int copy = 0; copy < BIN_COPIES_DOUBLE; ++copy) {
       const u64* bin = bins->words[copy] + i;
       low += bin[BIN_LOW];
@@ -46,7 +46,7 @@ INLINE void clear_bins(Bins* bins, i32 first, i32 end) {
   }
 }
 
-// Clears what is not yet set of the bins of these exponents and of all between.
+// Clears the bins from the lowest to the highest of these exponents, unless they are in use.
 INLINE void open_exponent_bins(Bins* bins, i32 lowest, i32 highest) {
   const i32 first = BIN_OF(lowest), end = BIN_OF(highest) + 4;
   if (bins->elements == 0) {
@@ -64,8 +64,8 @@ INLINE void open_exponent_bins(Bins* bins, i32 lowest, i32 highest) {
   }
 }
 
-// A linear sum of the finite ones of the `count` elements at p. `lowest` and `highest` are their exponents, zeros
-// aside.
+// Adds the finite ones of the `count` elements at p to the bins of a linear sum. `lowest` and `highest` are the extreme
+// exponents of the elements that are neither 0, NaN nor Inf.
 NOINLINE void bin_round(Bins* bins, WORDS i64* partial, SPACE const u8* p, const int count, i32 lowest, i32 highest,
                         const int sum) {
   open_exponent_bins(bins, lowest, highest);

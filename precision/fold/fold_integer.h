@@ -1,26 +1,26 @@
-// The fold of bool and the integers up to 32 bits. One text for C++ and OpenCL C, included once a dtype.
+// The fold of bool and the integers up to 32 bits. One text for C++ and OpenCL C, included once for each dtype.
 //
 // Each width adds in the narrowest lanes that stay exact:
 //
-//   bool     only zeros are counted; n elements less those is every sum. Any non-zero byte is 1.
+//   bool     only zeros are counted. Each other byte is 1, so every sum is the number of elements less the zeros.
 //   8 bits   sums and squares of neighbours in 32-bit lanes: four squares stay below 2^18
-//   16 bits  sums in 32-bit lanes; two squares make at most 2^31, which two 64-bit sums take in
-//   32 bits  the same two sums, for the elements and for each square
+//   16 bits  sums in 32-bit lanes; two squares are at most 2^31 and go into two 64-bit sums
+//   32 bits  two 64-bit sums for the elements, and two for their squares
 //
-// Two 64-bit sums take in pairs of 32-bit numbers: `whole` adds a 64-bit lane as it stands, modulo 2^64,
-// and `high` its upper number. whole - (high << 32) is then the sum of the lower numbers, as long as
-// that is below 2^64: an operation less than cutting both out.
+// Two 64-bit sums take pairs of 32-bit numbers. `whole` adds the 64-bit lane modulo 2^64, and `high` adds its upper
+// number. whole - (high << 32) is the sum of the lower numbers if that is below 2^64. This takes one operation less
+// than masking both.
 #include "precision/fold/fold_terms.h"
 
-// Vectors until the narrow lanes are emptied: 8-bit counters hold 255, and 2^14 * 2^16 stays in 31 bits.
+// The number of vectors until the narrow lanes are emptied. 8-bit counters hold 255, and 2^14 * 2^16 stays in 31 bits.
 #define DRAIN_STEPS (sizeof(UBITS) == 1 ? 128 : 1 << 14)
 
-// uint16 is multiplied as x - 2^15, which fits the instruction that squares and adds pairs of int16.
-// int32 is added as x + 2^31, so that the pairs are unsigned. Both are put right at the end.
+// uint16 is multiplied as x - 2^15, which suits the instruction that squares and adds pairs of int16. int32 is added as
+// x + 2^31, so that the pairs are unsigned. close() corrects both.
 #define LESS_BIAS (sizeof(UBITS) == 2 && !IS_SIGNED)
 #define MORE_BIAS (sizeof(UBITS) == 4 && IS_SIGNED)
-// A linear sum but SUM adds sizes |x|, of the unsigned type and biased alike. Of unsigned elements the sizes are the
-// elements.
+// SUM adds elements. The other linear sums add sizes |x|, which have the unsigned type and its bias. For unsigned
+// dtypes the sizes are the elements.
 #define HAS_SIZES (IS_SIGNED && (needs & NEED_LINEAR & ~NEED_SUM) != 0)
 #define NEED_PLAIN_SUM (IS_SIGNED ? (int)NEED_SUM : (int)NEED_LINEAR)
 #define BIAS ((UBITS)(LESS_BIAS || MORE_BIAS ? (UBITS)1 << SIGN_SHIFT : 0))
@@ -34,14 +34,15 @@ INLINE void add_pairs(Pairs* to, v_u64 pairs) {
   to->high += pairs >> 32;
 }
 
-// `times` the lower numbers at 0, and `times` the upper ones at `upper`: 0 for two numbers, 32 for one of 64 bits.
+// Deposits `times` the lower numbers at 0, and `times` the upper ones at `upper`: at 0 for two numbers, at 32 for one
+// of 64 bits.
 INLINE void deposit_pairs(WORDS i64* words, Pairs from, u32 upper, i64 times) {
   const u64 high = (u64)ADD_LANES(u64, from.high);
   deposit(words, times * (i64)((u64)ADD_LANES(u64, from.whole) - (high << 32)), 0);
   deposit(words, times * (i64)high, upper);
 }
 
-// A linear sum, in the narrow lanes, in pairs or in both.
+// A linear sum: what is in narrow lanes, what was in them, and what is in pairs.
 typedef struct {
   v_i32 lanes;
   i64 total;  // of lanes that were emptied
@@ -70,7 +71,7 @@ typedef struct {
   u32 steps;
 } Fold;
 
-// One vector of elements, by the width of FACTOR, the type in which they multiply.
+// Adds one vector of elements, for each FACTOR, the type in which they are multiplied.
 #define ADD_BYTES(type, x)                                                     \
   if (needs & NEED_PLAIN_SUM) fold->linear[LINEAR_SUM].lanes += SUMS(type, x); \
   if (needs & NEED_SQUARES) fold->square += SQUARE_SUMS(type, x);
@@ -94,7 +95,7 @@ typedef struct {
 #define ADD_VECTOR_u32(x) ADD_WORDS(u32, x)
 #define ADD_VECTOR(x) CAT(ADD_VECTOR_, FACTOR)(x)
 
-// One vector of sizes, by their type.
+// Adds one vector of sizes, for each type.
 #define ADD_SIZES_u8(to, x) (to)->lanes += SUMS(u8, x);
 #define ADD_SIZES_u16(to, x) (to)->lanes += SUMS(i16, AS(i16, (x) ^ (u16)0x8000));
 #define ADD_SIZES_u32(to, x) add_pairs(&(to)->pairs, PAIRS(x));
@@ -124,7 +125,7 @@ INLINE void open(Fold* fold, const int needs) {
   fold->steps = 0;
 }
 
-// The sum of the elements.
+// Deposits the sum of the elements.
 INLINE void deposit_sum(const Fold* fold, WORDS i64* words) {
   const i64 n = (i64)fold->elements;
   deposit_pairs(words, fold->linear[LINEAR_SUM].pairs, 0, 1);
@@ -133,7 +134,7 @@ INLINE void deposit_sum(const Fold* fold, WORDS i64* words) {
   if (MORE_BIAS) deposit(words, -n, SIGN_SHIFT);
 }
 
-// A linear sum of sizes.
+// Deposits a linear sum of sizes.
 INLINE void deposit_sizes(const Fold* fold, WORDS i64* words, const int sum) {
   const i64 times = factor_of_sizes(sum);
   deposit_pairs(words, fold->linear[sum].pairs, 0, times);
@@ -180,8 +181,8 @@ INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
   }
 }
 
-// What the fold has seen so far, for fold_indices.h: SEEN_NAN and SEEN_INF, and the keys of the extrema of numbers, of
-// which the highest lies below the lowest where there is none.
+// What the fold has seen so far, for fold_indices.h: returns SEEN_NAN and SEEN_INF, and sets the keys of the extrema.
+// If there is no number, the highest lies below the lowest.
 INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p, const u32 count, i64* highest,
                   i64* lowest) {
   (void)partial;

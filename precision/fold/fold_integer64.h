@@ -1,13 +1,13 @@
-// The fold of int64 and uint64: 128-bit sums and 192-bit sums of squares from 32-bit halves. One text
-// for C++ and OpenCL C, included once a dtype.
+// The fold of int64 and uint64: 128-bit sums and 192-bit sums of squares from 32-bit halves. One text for C++ and
+// OpenCL C, included once for each dtype.
 //
-// A sum of 64-bit numbers is kept as two: of the numbers modulo 2^64, and of their upper halves. The
-// first less 2^32 of the second is the sum of the lower halves, which stays below 2^64 for the 2^31
-// elements that a lane may see; so no flush is needed before the end.
+// A sum of 64-bit numbers is kept as two sums: of the numbers modulo 2^64, and of their upper halves. The first less
+// 2^32 times the second is the sum of the lower halves. It stays below 2^64 for the 2^31 elements that a lane may get,
+// so no flush is needed before the end.
 #include "precision/fold/fold_terms.h"
 
 typedef struct {
-  v_u64 linear[LINEAR_SUMS], linear_high[LINEAR_SUMS];  // of x; of sizes |x| for all sums but SUM
+  v_u64 linear[LINEAR_SUMS], linear_high[LINEAR_SUMS];  // SUM adds x, the others sizes |x|
   v_u64 square[3], square_high[3];                      // of low^2, low * high, high^2 of the magnitude
   v_i64 top, bottom;
   v_u64 zeros, negatives;
@@ -51,8 +51,8 @@ INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
   }
 }
 
-// What the fold has seen so far, for fold_indices.h: SEEN_NAN and SEEN_INF, and the keys of the extrema of numbers, of
-// which the highest lies below the lowest where there is none.
+// What the fold has seen so far, for fold_indices.h: returns SEEN_NAN and SEEN_INF, and sets the keys of the extrema.
+// If there is no number, the highest lies below the lowest.
 INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p, const u32 count, i64* highest,
                   i64* lowest) {
   (void)partial;

@@ -1,41 +1,42 @@
-// The fold of float16, bfloat16 and float32: exact sums at the speed of memory. One text for C++ and
-// OpenCL C, included once a dtype; host/simd/vectors.h and kernels-cl/cl/vectors.cl say what a vector is.
+// The fold of float16, bfloat16 and float32: exact sums at the speed of memory. One text for C++ and OpenCL C, included
+// once for each dtype. host/simd/vectors.h and kernels-cl/cl/vectors.cl define the vectors.
 //
-// Every value becomes a binary64 d. Each lane keeps the linear sums of d that are requested (sums.h), and the sum of
-// d*d in two parts. An accumulator starts at 1.5 * 2^52 of its units, so that its bits less the start's are its integer
-// sum. With all exponents inside a window, no operation below rounds, except the addition that splits
-// d*d at the coarser unit `high`; and that one's error, exact again, is what `low` adds up. All being
-// exact, neither contraction to fma nor a caller's rounding mode can change a bit. The splitting is
-// that of Rump, Ogita and Oishi's accurate summation; the proof is in precision/README.md.
+// Each value becomes a binary64 d. A lane keeps the linear sums of d that are requested (sums.h), and the sum of d*d in
+// two parts. An accumulator starts at 1.5 * 2^52 units. Its bits less the bits of the start are its integer sum. A
+// window is a range of exponents. If all elements lie in the window, no operation rounds, with one exception: the
+// addition that splits d*d at the coarser unit of `high`. Its error is exact, and `low` sums the errors. So neither
+// contraction to fma nor the caller's rounding mode can change a bit. The splitting is from Rump, Ogita and Oishi,
+// "Accurate floating-point summation". The proof is in precision/README.md.
 //
-// The half types' squares are short enough to need no splitting in a narrower window; most groups of
-// most tensors fit that one, at half the operations.
+// The squares of the half types are so short that a narrower window needs no splitting. Most groups of most tensors fit
+// the narrow window, which takes half the operations.
 //
-// A group of elements that its window does not hold moves it. NaN and Inf are counted and left out. A group
-// whose finite elements alone span too many binades has a window of its own, which may be wider, because it is for a
-// few additions; and goes into bins (fold_bins.h) where that is too narrow as well.
+// If a group does not fit the window, the window moves. NaN and Inf are counted and left out. If the finite elements of
+// one group span too many binades, the group gets its own window. That one may be wider, because it is for few
+// additions. If it is still too narrow, the group goes into bins (fold_bins.h).
 
 #include "precision/fold/fold_bins.h"
 #include "precision/fold/fold_extremes.h"
 #include "precision/fold/fold_terms.h"
 
-// A lane adds 2^LOG2_STEPS elements between flushes. Its integers stay within 2^51 when
-// STEPS * 2^(SPAN + MANTISSA_BITS) does, SPAN being how many binades apart elements may lie; the same
-// for the squares' low part gives SPLIT, the coarser unit.
+// A lane adds 2^LOG2_STEPS elements between two flushes. SPAN is the number of binades between the smallest and the
+// largest exponent of a window. The lane's integers stay within 2^51 if 2^LOG2_STEPS * 2^(SPAN + MANTISSA_BITS) does.
+// The same bound for the low part of the squares gives SPLIT, the coarser unit.
 #define LOG2_STEPS 9
 #define SPAN_OF(log2_steps) (51 - MANTISSA_BITS - (log2_steps))
 #define SPLIT_OF(log2_steps) ((log2_steps) + 2 * (SPAN_OF(log2_steps) + MANTISSA_BITS) - 51)
 #define SPAN SPAN_OF(LOG2_STEPS)
-// A lane's share of a group that has a window of its own.
+// A lane's share of a group that has its own window.
 #define LOG2_ALONE (LANES(f64) == 8 ? 3 : LANES(f64) == 4 ? 4 : 5)
 
-// In the narrow window a lane adds the 2^LOG2_IN_GROUP elements that it has in a group, then hands both
-// integers to 64-bit lanes: 2^LOG2_IN_GROUP * 2^(2 * (NARROW_SPAN + MANTISSA_BITS)) is at most 2^51.
+// In the narrow window a lane adds its 2^LOG2_IN_GROUP elements of a group. Then the integers go to 64-bit lanes.
+// 2^LOG2_IN_GROUP * 2^(2 * (NARROW_SPAN + MANTISSA_BITS)) is at most 2^51.
 #define HAS_NARROW (sizeof(UBITS) == 2)
 #define LOG2_IN_GROUP (LANES(f64) == 8 ? 3 : LANES(f64) == 4 ? 4 : 5)
 #define NARROW_SPAN ((51 - LOG2_IN_GROUP) / 2 - MANTISSA_BITS)
-#define NARROW_GROUPS 256  // 2^8 groups of 2^7 squares of 2^48 stay in 63 bits, in all lanes together
-// After WIDE_RUN groups in a row that it did not hold, WIDE_GROUPS are not held against it, which costs as much again.
+#define NARROW_GROUPS 256  // 2^8 groups of 2^7 squares below 2^48: the sum over all lanes stays in 63 bits
+// If WIDE_RUN groups in a row do not fit the narrow window, the next WIDE_GROUPS are not tried: a trial costs as much
+// again.
 #define WIDE_RUN 4
 #define WIDE_GROUPS 12
 
@@ -43,14 +44,14 @@ typedef struct {
   UBITS smallest, largest;  // as bits without the sign; zeros are always inside
   VECTOR_OF(UBITS) smallest_lanes;
   VECTOR_OF(SBITS) largest_lanes;
-  u32 unit;  // its unit is 2^unit of the partial's
+  u32 unit;  // the window's unit is 2^unit units of the partial
 } FoldWindow;
 
-// What is added in a wide window.
+// The sums in a wide window.
 typedef struct {
   v_f64 linear[LINEAR_SUMS][SETS], high[SETS], low[SETS];
   f64 linear_start, high_start, low_start;
-  u32 unit;   // the window's
+  u32 unit;   // of the window
   u32 split;  // the coarser unit of squares is 2^split of the finer one
 } Sums;
 
@@ -62,8 +63,8 @@ typedef struct {
   f64 narrow_linear_start, narrow_square_start;
   FoldWindow narrow;
   u32 narrow_groups;
-  u32 wide_run, wide_left;  // groups in a row that went into the wide window, and those that go there unasked
-  int had_specials;         // the group before had NaN or Inf: the next one is likely to
+  u32 wide_run, wide_left;  // groups in a row that went into the wide window; groups that still go there untried
+  int had_specials;         // the last group had NaN or Inf, so the next one is likely to have them
   Seen seen;
   Bins bins;
 } Fold;
@@ -87,7 +88,7 @@ INLINE void set_window(FoldWindow* window, UBITS smallest, UBITS largest) {
   window->largest_lanes = SPLAT(SBITS, (SBITS)largest);
 }
 
-// A window whose upper end is at the stored exponent `highest`; returns its lowest exponent.
+// Makes a window with the upper end at the stored exponent `highest`. Returns its lowest exponent.
 INLINE i32 place_window(FoldWindow* window, i32 highest, i32 span, int subnormals) {
   highest = MIN(highest, MAX_EXPONENT - 1);
   const i32 lowest = MAX(highest - span, 1);
@@ -97,7 +98,7 @@ INLINE i32 place_window(FoldWindow* window, i32 highest, i32 span, int subnormal
   return lowest;
 }
 
-// Sums of nothing, in a window whose upper end is at the stored exponent `highest`, for 2^log2_steps elements a lane.
+// Opens empty sums for 2^log2_steps elements a lane, with the upper end of the window at the stored exponent `highest`.
 INLINE void open_sums(Sums* sums, FoldWindow* window, i32 highest, i32 log2_steps) {
   place_window(window, highest, SPAN_OF(log2_steps), SUBNORMALS_CONVERT);
   const i32 exponent = (i32)window->unit + SUM_EXPONENT_Float;
@@ -166,12 +167,12 @@ INLINE void flush_narrow(Fold* fold, WORDS i64* partial, const int needs) {
 
 INLINE void open(Fold* fold, const int needs) {
   see_nothing(&fold->seen);
-  // float16 fits one window whole; data of unit size fits these ones of the others.
+  // One window holds all of float16. For the other dtypes these windows hold data of unit size.
   place(fold, SPAN >= MAX_EXPONENT - 2 ? MAX_EXPONENT - 1 : MAX_EXPONENT / 2 + 3);
   place_narrow(fold, MAX_EXPONENT / 2 + 3);
   fold->wide_run = fold->wide_left = 0;
   fold->had_specials = 0;
-  if ((needs & NEED_EXACT) == 0) {  // only NaN and Inf are kept out
+  if ((needs & NEED_EXACT) == 0) {  // only NaN and Inf leave the window
     set_window(&fold->narrow, 1, (UBITS)(INF_BITS - 1));
     set_window(&fold->wide, 1, (UBITS)(INF_BITS - 1));
   }
@@ -185,8 +186,8 @@ INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
   flush_bins(&fold->bins, partial, needs);
 }
 
-// What the fold has seen so far, for fold_indices.h: SEEN_NAN and SEEN_INF, and the keys of the extrema of numbers, of
-// which the highest lies below the lowest where there is none.
+// What the fold has seen so far, for fold_indices.h: returns SEEN_NAN and SEEN_INF, and sets the keys of the extrema.
+// If there is no number, the highest lies below the lowest.
 INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p, const u32 count, i64* highest,
                   i64* lowest) {
   (void)p;
@@ -200,7 +201,7 @@ INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p,
   return (has_nan ? SEEN_NAN : 0) | (positive || negative ? SEEN_INF : 0);
 }
 
-// With `all`, every element is finite; otherwise those that are not are left out.
+// `all`: every element is finite. Otherwise NaN and Inf are left out.
 INLINE void add_narrow(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int all) {
   const v_f64 linear_start = SPLAT(f64, fold->narrow_linear_start);
   const v_f64 square_start = SPLAT(f64, fold->narrow_square_start);
@@ -273,7 +274,7 @@ INLINE void add_wide(Fold* fold, WORDS i64* partial, SPACE const u8* p, const in
   if (fold->steps == 1 << LOG2_STEPS) flush(fold, partial, needs);
 }
 
-// A group of elements of which the finite ones, and zeros, lie in a window of its own: its upper end is at `highest`.
+// Adds a group in its own window, with the upper end at `highest`. The window holds all finite elements.
 INLINE void add_alone(WORDS i64* partial, SPACE const u8* p, i32 highest, const int needs) {
   Sums sums;
   FoldWindow window;
@@ -282,16 +283,16 @@ INLINE void add_alone(WORDS i64* partial, SPACE const u8* p, i32 highest, const 
   hand_over(&sums, partial, needs);
 }
 
-// Where a group's sums are to be added.
+// Which window adds a group's sums. DONE: they are added.
 enum { NARROW, WIDE, DONE };
 
-// For a group outside the window that it was held against: moves a window where that helps. DONE when the group
-// has been added, as one with NaN or Inf has, which is seen here too.
+// Takes a group that does not fit the window that was tried. Moves a window if that helps. Returns DONE if it added the
+// group. A group with NaN or Inf is seen and added here.
 NOINLINE int settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, UBITS largest, UBITS smallest, const int needs) {
   const int finite = largest < (UBITS)INF_BITS;
   if (!finite) fold->had_specials = see_finite(&fold->seen, partial, p, &largest, &smallest, needs);
   if ((needs & NEED_EXACT) == 0 || largest == 0) return DONE;
-  const i32 highest = MIN((i32)(largest >> MANTISSA_SHIFT) + 1, MAX_EXPONENT - 1);  // a binade to spare
+  const i32 highest = MIN((i32)(largest >> MANTISSA_SHIFT) + 1, MAX_EXPONENT - 1);  // with a spare binade
   const i32 exponent = (i32)(smallest >> MANTISSA_SHIFT);
   if (HAS_NARROW && (largest > fold->narrow.largest || smallest < fold->narrow.smallest) &&
       exponent >= MAX(highest - NARROW_SPAN, 1)) {
@@ -322,7 +323,7 @@ NOINLINE int settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, UBITS lar
   return DONE;
 }
 
-// The GROUP elements at p.
+// Folds the GROUP elements at p.
 INLINE void fold_group(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
   if (UNLIKELY(fold->had_specials)) {
     settle(fold, partial, p, (UBITS)INF_BITS, 0, needs);

@@ -1,11 +1,11 @@
-// What is stored as one of 256 codes: the 8-bit floats, and the packed dtypes, of which a byte holds several elements.
-// One element, or n that are equal, into a partial: integer arithmetic only, and the definition that the folds must
-// agree with. One text for C++ and OpenCL C, included once a dtype.
+// Lifts n equal elements of the dtypes that are stored as one of 256 codes: the 8-bit floats, and the packed dtypes,
+// which have several elements in a byte. It uses only integer arithmetic, and the folds must agree with it. One text
+// for C++ and OpenCL C, included once for each dtype.
 #include "precision/lift/lift_sums.h"
 
 #if IS_FLOAT
-// `n` elements with these bits, unpacked. lift_float knows of Inf by its bits alone; twice the bits leave an odd number
-// free to stand between the largest finite value and a NaN, for the formats that have no Inf.
+// Lifts `n` elements with these bits, unpacked. lift_float() knows Inf only by its bits. Some formats have no Inf. So
+// the bits are doubled: an odd number between the largest finite value and the least NaN stands for Inf.
 INLINE void lift_bits(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
   lift_elements(partial, bits, n, needs);
   const i32 sign = bits >> SIGN_SHIFT, stored = bits & MAGNITUDE_MASK;
@@ -27,7 +27,7 @@ INLINE void lift_bits(WORDS i64* partial, const UBITS bits, const i64 n, const i
 }
 #endif
 
-// The first `elements` of a byte, `n` times.
+// Lifts the first `elements` elements of a byte, `n` times.
 INLINE void lift_some(WORDS i64* partial, const u32 code, const u32 elements, const i64 n, const int needs) {
   for (u32 k = 0; k < elements; ++k) lift_bits(partial, UNPACKED(code, k), n, needs);
 }
@@ -36,7 +36,7 @@ INLINE void lift_codes(WORDS i64* partial, const u32 code, const i64 n, const in
   lift_some(partial, code, ELEMENTS_A_CODE, n, needs);
 }
 
-// All elements of a byte.
+// Lifts all elements of a byte.
 INLINE void lift(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
   lift_codes(partial, (u32)LOAD_ONE(u8, p), n, needs);
 }

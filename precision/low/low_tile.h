@@ -1,5 +1,5 @@
-// The fold of a float tensor in `low`: every square and every sum is held in the tensor's own type.
-// One text for C++ and OpenCL C, included once a dtype; low.h has the types.
+// The fold of a float tensor in `low`: each square and each sum is rounded to the tensor's type. One text for C++ and
+// OpenCL C, included once for each dtype. low.h has the types.
 //
 // Rounded sums depend on their order, so `low` fixes one. The tensor is cut into tiles of 1,024
 // elements, from its first on. Within a tile, lane k of 16 adds the elements k, k + 16, k + 32, ...;
@@ -9,7 +9,8 @@
 //
 // The squares overflow where the type does. The linear sums are held at 2^-10 of their size, which
 // a tile of the largest values does not overflow.
-// The `count` elements at p, at most a tile.
+
+// Folds the `count` elements at p, at most a tile.
 INLINE void low_tile(WORDS i64* partial, TILE_SPACE const u8* p, const u32 count, const int needs) {
   OWN linear[LINEAR_SUMS][TILE_LANES], square[TILE_LANES];
   for (u32 k = 0; k < TILE_LANES; ++k) {
