@@ -9,13 +9,6 @@
 #define ADD(word, value) ((word) += (value))
 #define RAISE(word, value) ((word) = max((word), (i64)(value)))
 
-// The work of one work-item or work-group: fold `count` elements, from byte `first_a` of one source and byte `first_b` of the
-// other, into partial number `partial`. The first one is element `first_element` of the tensors. kernels-cl/launch/batch.cpp
-// fills it.
-typedef struct {
-  u64 first_a, first_b, count, first_element, partial;
-} PairSlice;
-
 #define PAIR_WORD_COUNT (IS_WIDE ? (int)PAIR_WORDS_Double : (int)PAIR_WORDS_Float)
 #define PAIR_SUMS_BEGIN PAIR_FIELDS
 
