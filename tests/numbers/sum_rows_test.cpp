@@ -1,6 +1,6 @@
 // A row of precision/partial.h is all there is to a linear sum: with two more rows, each fold and each lift has them.
 //
-// CMake writes a partial.h that also has POSITIVES, the sum of the elements above 0, and NEGATIVES, of those below 0.
+// CMake writes a partial.h that also has SUM_ABOVE, the sum of the elements above 0, and SUM_BELOW, of those below 0.
 // The texts of the folds and lifts are compiled with it. GMP adds the elements up.
 #include <gmpxx.h>
 #include <gtest/gtest.h>
@@ -92,8 +92,8 @@ void expect_sums(const std::vector<i64>& partial, const std::vector<typename T::
   }
   EXPECT_EQ(T::sum(partial, LINEAR_SUM), all) << of << " of " << elements.size();
   EXPECT_EQ(T::sum(partial, LINEAR_ABSOLUTE), above - below) << of << " of " << elements.size();
-  EXPECT_EQ(T::sum(partial, LINEAR_POSITIVES), above) << of << " of " << elements.size();
-  EXPECT_EQ(T::sum(partial, LINEAR_NEGATIVES), below) << of << " of " << elements.size();
+  EXPECT_EQ(T::sum(partial, LINEAR_SUM_ABOVE), above) << of << " of " << elements.size();
+  EXPECT_EQ(T::sum(partial, LINEAR_SUM_BELOW), below) << of << " of " << elements.size();
 }
 
 TYPED_TEST(SumRows, GiveTheSumsOfBothSigns) {
