@@ -8,6 +8,7 @@
 #include <tensorstat/status.hpp>
 #include <vector>
 
+#include "stats/compare/differences.hpp"
 #include "stats/compare/msprobe/dumped_items.hpp"
 
 namespace tensorstat::msprobe {
@@ -54,11 +55,16 @@ struct Comparison {
 
   // Whether any row does not pass, or any item has no partner.
   bool differs() const;
+
+  // Rows that pass although the Bench has NaN or Inf among its statistics: msprobe's rule looks at the NPU alone.
+  std::uint64_t passed_nan_count() const;
 };
 
-// Compares two dumps. Only in tensor mode are the tensors' files read; `failed` is told of each that cannot be. Errors:
-// a dump cannot be read, or the dumps have different modes.
+// Compares two dumps; the paths are those of a DumpPair. `names` turn names of the NPU's tensors into the Bench's. Only
+// in tensor mode are the tensors' files read; `failed` is told of each that cannot be. Errors: a dump cannot be read,
+// or the dumps have different modes.
 Result<Comparison> compare_by_rules(const std::string& npu, const std::string& bench,
-                                    const std::function<void(std::string_view words)>& failed);
+                                    const std::function<void(std::string_view words)>& failed,
+                                    const Renames& names = {});
 
 }  // namespace tensorstat::msprobe

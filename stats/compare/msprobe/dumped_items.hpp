@@ -40,8 +40,7 @@ struct Dump {
   std::unordered_map<std::string, std::string> stacks = {};  // by call, as text
 };
 
-// `path` is a dump.json or debug.json, a folder that holds one, or a file of rows in another dialect. A stack.json
-// beside the dump is read, too. Errors: the path cannot be read, or the folder holds several dumps.
+// `path` is a dump.json, a debug.json, or a file of rows in another dialect. A stack.json beside it is read, too.
 Result<Dump> read_dump(const std::string& path);
 
 }  // namespace tensorstat::msprobe

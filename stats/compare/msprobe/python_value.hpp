@@ -24,6 +24,9 @@ double as_double(const PythonValue& number);  // the number must be an int or a 
 std::string text_of(double number);
 std::string text_of(const PythonValue& value);
 
+// Whether a number, or a text such as " -inf", is not finite.
+bool is_nan_or_inf(const PythonValue& value);
+
 // a == b, as in Python: 1, 1.0 and True are equal; NaN does not equal itself.
 bool are_equal(const PythonValue& a, const PythonValue& b);
 
