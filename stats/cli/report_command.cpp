@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "stats/cli/exit_status.hpp"
@@ -12,9 +11,8 @@
 #include "stats/cli/options/options.hpp"
 #include "stats/cli/report/output.hpp"
 #include "stats/cli/subcommand.hpp"
-#include "stats/compare/origin/verdict.hpp"
 #include "stats/findings/findings.hpp"
-#include "stats/page/page.hpp"
+#include "stats/page/run_report.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -24,70 +22,6 @@ struct ReportArguments {
   std::vector<std::string> limits;  // "jump=20"
 };
 
-// RULE=NUMBER
-Result<RuleLimits> limits_from(const std::vector<std::string>& texts) {
-  RuleLimits limits;
-  for (const std::string& text : texts) {
-    const std::size_t sign = text.find('=');
-    const auto rule = finding_rule_from(std::string_view(text).substr(0, sign));
-    double limit = 0;
-    if (!rule || facts(*rule).limit == 0 || sign == text.npos ||
-        !CLI::detail::lexical_cast(text.substr(sign + 1), limit) || !(limit > 0)) {
-      std::string names;
-      for (const FindingRuleFacts& each : kFindingRules) {
-        if (each.limit != 0) names += (names.empty() ? "" : ", ") + std::string(each.name);
-      }
-      return Error{Code::kInvalid, "--limit takes RULE=NUMBER, a number above 0 and one of the rules " + names +
-                                       "; this is '" + text + "'"};
-    }
-    limits.limits[*rule] = limit;
-  }
-  return limits;
-}
-
-PageWords page_words(const Findings& findings, const Answer& answer, const std::string& path) {
-  PageWords words{.source = path,
-                  .verdict = findings.verdict,
-                  .findings = {},
-                  .row = answer.verdict.row,
-                  .not_measured = findings.not_measured,
-                  .notes = findings.notes};
-  for (const Finding& finding : findings.list) {
-    words.findings.push_back({.rule = std::string(facts(finding.rule).name),
-                              .severity = std::string(name(facts(finding.rule).severity)),
-                              .op_name = finding.op_name,
-                              .io = finding.io.empty() ? "" : finding.io + "." + std::to_string(finding.slot),
-                              .rank = finding.rank,
-                              .first_iteration = finding.first_iteration,
-                              .last_clean_iteration = finding.last_clean_iteration,
-                              .text = finding.text,
-                              .next = finding.next});
-  }
-  return words;
-}
-
-std::string text_of(const Findings& findings) {
-  std::string text;
-  for (const std::string& sentence : findings.verdict) text += (text.empty() ? "" : "  ") + sentence + "\n";
-  if (!findings.list.empty()) text += "\n";
-  for (const Finding& finding : findings.list) {
-    std::string line = std::string(name(facts(finding.rule).severity)) + "  ";
-    line.resize(9, ' ');
-    line += std::string(facts(finding.rule).name);
-    line.resize(19, ' ');
-    line += "iteration " + std::to_string(finding.first_iteration) + ", rank " + std::to_string(finding.rank) + ": ";
-    // The verdict has the sentence of the fault.
-    line += finding.rule <= FindingRule::kInf ? finding.op_name : finding.text;
-    text += line + "\n" + std::string(19, ' ') + "next: " + finding.next + "\n";
-  }
-  for (const std::string& note : findings.notes) text += "note: " + note + "\n";
-  if (!findings.not_measured.empty()) {
-    text += "\nNot judged:\n";
-    for (const std::string& each : findings.not_measured) text += "  " + each + "\n";
-  }
-  return text;
-}
-
 int run_report(ReportArguments arguments, Console& console) {
   const auto path = path_of_run(arguments.path, arguments.run);
   if (!path) return console.say(path.error().message), kUsage;
@@ -95,33 +29,25 @@ int run_report(ReportArguments arguments, Console& console) {
   if (Status allowed = check_is_no_input(arguments.output, {&arguments.path, 1}); !allowed) {
     return console.say(allowed.error().message), kUsage;
   }
-  const auto limits = limits_from(arguments.limits);
-  if (!limits) return console.say(limits.error().message), kUsage;
+  const auto limits = finding_limits_from(CLI::detail::join(arguments.limits, ","));
+  if (!limits) return console.say("--limit: " + limits.error().message), kUsage;
   const ReadListener listener = {
       [&](std::string_view words) { console.say(words); },
       [&](std::size_t done, std::size_t total, std::uint64_t bytes) { console.progress(done, total, bytes); }};
-  auto read = read_history(arguments.path, {}, listener);
+  auto run = judge_run(arguments.path, *limits, {}, listener);
   console.hide_progress();
-  if (!read) return console.say(read.error().message), kNotRead;
-  const Record& record = read->recorded.record;
-  const Answer answer = answer_of(record, read->recorded.hints, {});
-  const Findings findings = find_in(read->history, record, answer, *limits);
+  if (!run) return console.say(run.error().message), kNotRead;
+  const Findings& findings = run->findings;
   int exit = findings.is_clean() ? kDone : kFound;
-  if (!read->recorded.is_whole) exit = kNotRead;
+  if (!findings.faults.empty()) exit = kNotRead;
 
   std::string format = arguments.format;
   if (format.empty()) format = arguments.output.ends_with(".html") ? "html" : "text";
   if (format == "text") return write_out(arguments.output, text_of(findings), exit, console);
   if (format == "json") return write_out(arguments.output, json_of(findings), exit, console);
-  const auto contents = page_contents(record, page_words(findings, answer, arguments.path));
-  if (!contents) return console.say(arguments.path + ": " + contents.error().message), kUsage;
-  std::string page;
-  const Status written = write_page(*contents, [&](std::string_view piece) {
-    page += piece;
-    return Status();
-  });
-  if (!written) return console.say(written.error().message), kNotWritten;
-  return write_out(arguments.output, page, exit, console);
+  const auto page = page_of(*run, arguments.path);
+  if (!page) return console.say(arguments.path + ": " + page.error().message), kUsage;
+  return write_out(arguments.output, *page, exit, console);
 }
 
 }  // namespace
@@ -148,8 +74,8 @@ Subcommand report_command(CLI::App& command) {
       "  tensorstat report dump                     the verdict, and what else was found\n"
       "  tensorstat report dump -o page.html        a page for a browser; it needs no network\n"
       "  tensorstat report dump --format json | jq '.findings[] | {rule, op_name, first_iteration}'\n\n"
-      "The rules: nan, inf, overflow, jump, drift, dead, frozen, ranks, stopped. Their definitions are in "
-      "stats/doc/report.md. What follows from a NaN or Inf is no finding of its own.\n\n"
+      "The rules: nan, inf, turned, overflow, jump, drift, dead, frozen, gone, ranks, stopped. Their definitions are "
+      "in stats/doc/report.md. What follows from a NaN or Inf is no finding of its own.\n\n"
       "Exit status: 0 nothing found; 1 something was found; 2 wrong usage; 3 some input could not be read; 5 the "
       "result could not be written.");
   return {report, [arguments](Console& console) { return run_report(*arguments, console); }};

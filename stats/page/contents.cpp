@@ -9,36 +9,49 @@
 namespace tensorstat {
 namespace {
 
-constexpr Category kPlaneCategories[] = {Category::kL2norm, Category::kAbsmax, Category::kMax, Category::kMin,
-                                         Category::kAvg};
+// What a page shows of a cell, and where the first comes first.
+struct PlaneStatistic {
+  std::string_view name;
+  HistoryBit bit;
+};
+constexpr PlaneStatistic kPlaneStatistics[] = {
+    {"l2norm", kHasL2norm}, {"absmax", kHasAbsmax}, {"max", kHasMax}, {"min", kHasMin}, {"avg", kHasAvg}};
+
 // Cells whose values are kept as written: all of a small run; else those of tensors with findings this many iterations
 // around, of all tensors one iteration around, and the last iteration.
 // A browser takes seconds for the most cells. Beyond the few, a page has one statistic.
 constexpr std::size_t kMostCells = std::size_t{1} << 25, kFewCells = std::size_t{1} << 22;
 constexpr std::size_t kSmallRun = 20'000, kAround = 50;
 
-std::optional<double> number_of(const Value* value) {
-  if (value == nullptr) return std::nullopt;
-  if (const auto* real = std::get_if<double>(value)) return *real;
-  if (const auto* whole = std::get_if<std::uint64_t>(value)) return static_cast<double>(*whole);
-  if (const auto* whole = std::get_if<std::int64_t>(value)) return static_cast<double>(*whole);
-  return std::nullopt;
+double value_of(const History& history, const HistoryCell& cell, HistoryBit bit) {
+  switch (bit) {
+    case kHasL2norm:
+      return cell.l2norm;
+    case kHasAbsmax:
+      return history.absmax(cell);
+    case kHasMax:
+      return cell.max;
+    case kHasMin:
+      return cell.min;
+    default:
+      return cell.avg;
+  }
 }
 
-PageContents::Fault fault_of(const StatisticsView& statistics) {
-  bool is_nan = false, is_plus = false, is_minus = false;
-  const auto counted = [&](Category category) { return number_of(statistics.find(category)).value_or(0) > 0; };
-  for (const Category category : kPlaneCategories) {
-    const auto value = number_of(statistics.find(category));
-    if (!value) continue;
-    is_nan |= std::isnan(*value);
-    if (!std::isinf(*value) || category == Category::kL2norm) continue;  // a norm overflows without any Inf
-    (*value > 0 ? is_plus : is_minus) = true;
+PageContents::Fault fault_of(const History& history, const HistoryCell& cell) {
+  const HistoryKind& kind = history.kinds()[cell.kind];
+  if (history.has_nan(cell) || std::isnan(cell.l2norm) || std::isnan(cell.avg)) return PageContents::kNan;
+  bool is_plus = kind.positive_inf != 0, is_minus = kind.negative_inf != 0;
+  for (const double value : {cell.max, cell.min, cell.avg}) {  // a norm overflows without any Inf
+    if (std::isinf(value)) (value > 0 ? is_plus : is_minus) = true;
   }
-  if (is_nan || counted(Category::kNanCount)) return PageContents::kNan;
-  if (is_plus || counted(Category::kPositiveInfCount)) return PageContents::kPlusInf;
-  if (is_minus || counted(Category::kNegativeInfCount)) return PageContents::kMinusInf;
-  return PageContents::kNoFault;
+  return is_plus ? PageContents::kPlusInf : is_minus ? PageContents::kMinusInf : PageContents::kNoFault;
+}
+
+// As a csv has it. Integers are kept as binary64.
+std::string text_of_value(double value, bool is_integer) {
+  if (is_integer && std::fabs(value) > 0x1p53) return to_string(Value(value)) + " (rounded)";
+  return to_string(Value(value));
 }
 
 int weight(std::uint8_t fault) { return fault == PageContents::kNoFault ? 0 : 10 - fault; }
@@ -48,43 +61,26 @@ std::size_t place_of(const std::vector<std::uint64_t>& sorted, std::uint64_t num
   return static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), number) - sorted.begin());
 }
 
-void sort_and_thin(std::vector<std::uint64_t>& numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-}
-
 bool is_loss(std::string_view name) { return name == "loss" || name == "Loss"; }
 
-// Rows as cells.
+// The cells of a history as those of a page.
 class PageFiller {
  public:
-  PageFiller(const Record& record, PageContents& contents) : record_(record), contents_(contents) {}
+  PageFiller(const History& history, PageContents& contents) : history_(history), contents_(contents) {}
 
   Status fill() {
-    list_places();
+    list_tensors();
+    contents_.ranks.assign(history_.ranks().begin(), history_.ranks().end());
+    contents_.iterations = history_.iterations();
+    contents_.row_count = history_.row_count();
     const std::size_t cells = contents_.tensors.size() * contents_.ranks.size() * contents_.iterations.size();
     if (cells > kMostCells) {
       return Error{Code::kInvalid, "a page holds at most " + std::to_string(kMostCells) +
                                        " cells (tensors x ranks x iterations), and this run has " +
                                        std::to_string(cells) + ": name the folder of one rank, or of fewer iterations"};
     }
-    contents_.faults.assign(cells, PageContents::kNoFault);
-    row_of_.assign(cells, UINT32_MAX);
-    std::size_t repeated = 0;
-    for (std::uint32_t i = 0; i < record_.rows().size(); ++i) {
-      const Seen& row = record_.rows()[i];
-      const std::size_t cell = cell_of(row, i);
-      const auto fault = fault_of(record_.statistics(row));
-      if (row_of_[cell] != UINT32_MAX) {
-        ++repeated;
-        if (weight(fault) < weight(contents_.faults[cell])) continue;
-      }
-      row_of_[cell] = i;
-      contents_.faults[cell] = fault;
-    }
-    for (const Category category : kPlaneCategories) {
-      if (contents_.planes.empty() || cells <= kFewCells) add_plane(category);
-    }
+    add_planes(cells);
+    const std::size_t repeated = fill_cells(cells);
     if (cells > kFewCells) {
       contents_.words.notes.push_back("The run has more than 4 million cells: the page has " +
                                       (contents_.planes.empty() ? "no statistic" : contents_.planes.front().name) +
@@ -101,53 +97,67 @@ class PageFiller {
   }
 
  private:
-  void list_places() {
+  // In the order of execution. Calls of one name are one tensor of the page.
+  void list_tensors() {
     std::map<std::tuple<std::uint32_t, std::uint32_t, bool, std::uint32_t>, std::uint32_t> numbers;
-    tensor_of_.reserve(record_.rows().size());
-    for (const Seen& row : record_.rows()) {
-      const auto [at, is_new] = numbers.try_emplace({row.name, row.op_type, row.is_input, row.slot},
+    tensor_of_.assign(history_.tensors().size(), UINT32_MAX);
+    for (const HistorySeries& series : history_.series()) {
+      const HistoryTensor& tensor = history_.tensors()[series.tensor];
+      const auto [at, is_new] = numbers.try_emplace({tensor.op_name, tensor.op_type, tensor.is_input, tensor.slot},
                                                     static_cast<std::uint32_t>(contents_.tensors.size()));
-      tensor_of_.push_back(at->second);
-      contents_.ranks.push_back(row.rank);
-      contents_.iterations.push_back(row.iteration);
-      if (contents_.ranks.size() % 65'536 == 0) sort_and_thin(contents_.ranks), sort_and_thin(contents_.iterations);
+      tensor_of_[series.tensor] = at->second;
       if (!is_new) continue;
-      const auto text = [&](std::uint32_t number) { return std::string(record_.texts()[number]); };
-      contents_.tensors.push_back({text(row.op_type), text(row.name),
-                                   (row.is_input ? "input." : "output.") + std::to_string(row.slot), text(row.dtype),
-                                   text(row.shape)});
+      const HistoryKind& kind = history_.kinds()[series.cells.front().kind];
+      const auto text = [&](std::uint32_t number) { return std::string(history_.texts()[number]); };
+      contents_.tensors.push_back({text(tensor.op_type), text(tensor.op_name),
+                                   (tensor.is_input ? "input." : "output.") + std::to_string(tensor.slot),
+                                   text(kind.dtype), text(kind.shape)});
       if (!contents_.loss && is_loss(contents_.tensors.back().name)) contents_.loss = at->second;
     }
-    sort_and_thin(contents_.ranks);
-    sort_and_thin(contents_.iterations);
-    contents_.row_count = record_.rows().size();
   }
 
-  std::size_t cell_of(const Seen& row, std::uint32_t number) const {
-    return contents_.cell(tensor_of_[number], place_of(contents_.ranks, row.rank),
-                          place_of(contents_.iterations, row.iteration));
-  }
-
-  const Value* value_of(std::size_t cell, Category category) const {
-    if (row_of_[cell] == UINT32_MAX) return nullptr;
-    return record_.statistics(record_.rows()[row_of_[cell]]).find(category);
-  }
-
-  void add_plane(Category category) {
-    PageContents::Plane plane{std::string(name(category)), std::vector<double>(row_of_.size()),
-                              std::vector<std::uint8_t>(row_of_.size())};
-    std::size_t count = 0;
-    for (std::size_t cell = 0; cell < row_of_.size(); ++cell) {
-      const auto number = number_of(value_of(cell, category));
-      if (!number) continue;
-      plane.values[cell] = *number;
-      plane.has[cell] = 1;
-      ++count;
+  // Of the statistics that some row has: all of a small run, else the first.
+  void add_planes(std::size_t cells) {
+    std::uint16_t measured = 0;
+    for (const HistoryKind& kind : history_.kinds()) measured |= kind.measured;
+    for (const PlaneStatistic& statistic : kPlaneStatistics) {
+      if ((measured & statistic.bit) == 0 || (cells > kFewCells && !contents_.planes.empty())) continue;
+      contents_.planes.push_back(
+          {std::string(statistic.name), std::vector<double>(cells), std::vector<std::uint8_t>(cells)});
+      bits_.push_back(statistic.bit);
     }
-    if (count == 0) return;
-    contents_.measured.push_back(plane.name + " in " + std::to_string(count) + " cells");
-    contents_.planes.push_back(std::move(plane));
-    categories_.push_back(category);
+  }
+
+  // Returns how many rows had a cell that another row had, too.
+  std::size_t fill_cells(std::size_t cells) {
+    contents_.faults.assign(cells, PageContents::kNoFault);
+    has_row_.assign(cells, false);
+    std::size_t repeated = 0;
+    for (const HistorySeries& series : history_.series()) {
+      const std::size_t rank = place_of(contents_.ranks, series.rank);
+      std::size_t iteration = 0;
+      for (const HistoryCell& each : series.cells) {
+        while (contents_.iterations[iteration] != history_.iteration(each)) ++iteration;  // they ascend
+        const std::size_t cell = contents_.cell(tensor_of_[series.tensor], rank, iteration);
+        const auto fault = fault_of(history_, each);
+        if (has_row_[cell]) {
+          ++repeated;
+          if (weight(fault) < weight(contents_.faults[cell])) continue;
+        }
+        has_row_[cell] = true;
+        contents_.faults[cell] = fault;
+        for (std::size_t plane = 0; plane < bits_.size(); ++plane) {
+          const bool has = history_.kinds()[each.kind].has(bits_[plane]);
+          contents_.planes[plane].has[cell] = has;
+          contents_.planes[plane].values[cell] = has ? value_of(history_, each, bits_[plane]) : 0;
+        }
+      }
+    }
+    for (const PageContents::Plane& plane : contents_.planes) {
+      const auto count = std::count(plane.has.begin(), plane.has.end(), 1);
+      contents_.measured.push_back(plane.name + " in " + std::to_string(count) + " cells");
+    }
+    return repeated;
   }
 
   // A finding names a tensor by its operator: the first one that holds a fault there, else the first.
@@ -155,8 +165,8 @@ class PageFiller {
     PageWords& words = contents_.words;
     for (PageFinding& finding : words.findings) {
       if (finding.tensor) continue;
-      if (&finding == words.findings.data() && words.row < tensor_of_.size()) {
-        finding.tensor = tensor_of_[words.row];
+      if (&finding == words.findings.data() && words.tensor < tensor_of_.size()) {
+        finding.tensor = tensor_of_[words.tensor];
         continue;
       }
       for (std::size_t tensor = 0; tensor < contents_.tensors.size(); ++tensor) {
@@ -182,7 +192,7 @@ class PageFiller {
 
   void keep_exact() {
     const std::size_t iterations = contents_.iterations.size();
-    std::vector<std::uint8_t> wanted(row_of_.size(), row_of_.size() <= kSmallRun);
+    std::vector<std::uint8_t> wanted(has_row_.size(), has_row_.size() <= kSmallRun);
     const auto want = [&](std::size_t tensor, std::size_t middle, std::size_t around) {
       for (std::size_t rank = 0; rank < contents_.ranks.size(); ++rank) {
         for (std::size_t at = middle - std::min(middle, around); at < std::min(iterations, middle + around + 1); ++at) {
@@ -200,31 +210,32 @@ class PageFiller {
         want(*finding.tensor, place_of(contents_.iterations, *finding.first_iteration), kAround);
       }
     }
-    for (std::size_t cell = 0; cell < row_of_.size(); ++cell) {
-      if (wanted[cell] == 0 || row_of_[cell] == UINT32_MAX) continue;
+    for (std::size_t cell = 0; cell < has_row_.size(); ++cell) {
+      if (wanted[cell] == 0 || !has_row_[cell]) continue;
       PageContents::Exact exact{cell, {}};
-      for (const Category category : categories_) {
-        const Value* value = value_of(cell, category);
-        exact.texts.push_back(value == nullptr ? "" : to_string(*value));
+      const std::string& dtype = contents_.tensors[cell / (contents_.ranks.size() * iterations)].dtype;
+      const bool is_integer = dtype.starts_with("int") || dtype.starts_with("uint");
+      for (const PageContents::Plane& plane : contents_.planes) {
+        exact.texts.push_back(plane.has[cell] != 0 ? text_of_value(plane.values[cell], is_integer) : "");
       }
       contents_.exact.push_back(std::move(exact));
     }
   }
 
-  const Record& record_;
+  const History& history_;
   PageContents& contents_;
-  std::vector<std::uint32_t> tensor_of_;  // of each row
-  std::vector<std::uint32_t> row_of_;     // of each cell
-  std::vector<Category> categories_;      // of the planes
+  std::vector<std::uint32_t> tensor_of_;  // of each tensor of the history
+  std::vector<bool> has_row_;             // of each cell
+  std::vector<HistoryBit> bits_;          // of the planes
 };
 
 }  // namespace
 
-Result<PageContents> page_contents(const Record& record, PageWords words) {
+Result<PageContents> page_contents(const History& history, PageWords words) {
   PageContents contents;
   contents.words = std::move(words);
-  if (record.rows().empty()) return contents;
-  if (const Status filled = PageFiller(record, contents).fill(); !filled) return filled.error();
+  if (history.row_count() == 0) return contents;
+  if (const Status filled = PageFiller(history, contents).fill(); !filled) return filled.error();
   return contents;
 }
 

@@ -9,7 +9,7 @@
 #include <tensorstat/status.hpp>
 #include <vector>
 
-#include "stats/compare/record.hpp"
+#include "stats/findings/history.hpp"
 
 namespace tensorstat {
 
@@ -28,7 +28,7 @@ struct PageWords {
   std::string source;                 // what was read
   std::vector<std::string> verdict;   // sentences, the first of them in large letters
   std::vector<PageFinding> findings;  // the first is the verdict's
-  std::uint32_t row = UINT32_MAX;     // of the record: the first finding's tensor
+  std::uint32_t tensor = UINT32_MAX;  // of the history: the first finding's; UINT32_MAX: it is looked for by its name
   std::vector<std::string> not_measured, notes;
 };
 
@@ -64,7 +64,7 @@ struct PageContents {
   }
 };
 
-// An error: there are more cells than a page can hold.
-Result<PageContents> page_contents(const Record& record, PageWords words);
+// An error: there are more cells than a page can hold. Texts of integers above 2^53 say that they are rounded.
+Result<PageContents> page_contents(const History& history, PageWords words);
 
 }  // namespace tensorstat
