@@ -104,8 +104,12 @@ enum : std::uint32_t { kDim = 1 };
 }
 struct TensorFields {
   std::uint32_t data_type, format, shape, data, size;
+  std::uint32_t original_shape = 0, sub_format = 0, original_op = 0;
 };
-constexpr TensorFields kInputFields{1, 2, 3, 4, 5}, kOutputFields{1, 2, 3, 5, 6};
+constexpr TensorFields kInputFields{1, 2, 3, 4, 5, 6, 7, 0}, kOutputFields{1, 2, 3, 5, 6, 7, 8, 4};
+namespace original_op {
+enum : std::uint32_t { kFormat = 4 };
+}
 // The fields of OpBuffer and Workspace.
 constexpr TensorFields kOtherFields{.data_type = 0, .format = 0, .shape = 0, .data = 2, .size = 3};
 
@@ -172,12 +176,26 @@ class Parser {
       }
       if (field.is_number && field.number == fields.format) tensor.format = static_cast<std::int32_t>(field.value);
       if (field.is_number && field.number == fields.size) tensor.size_bytes = field.value;
+      if (field.is_number && field.number == fields.sub_format) tensor.groups = static_cast<std::int32_t>(field.value);
       if (field.is_bytes && field.number == fields.data) tensor.data = field.bytes;
-      if (!field.is_bytes || field.number != fields.shape) return {};
-      return for_each_field(window_, field.bytes, [&](const WireField& dimension) -> Status {
-        if (dimension.number != shape::kDim) return {};
-        return append_dimensions(window_, dimension, kMostDumpDimensions, tensor.shape);
-      });
+      if (!field.is_bytes) return {};
+      if (field.number == fields.shape) return add_dimensions(field.bytes, tensor.shape);
+      if (field.number == fields.original_shape) return add_dimensions(field.bytes, tensor.original_shape);
+      if (field.number == fields.original_op) return read_original_op(field.bytes, tensor.original_format);
+      return {};
+    });
+  }
+
+  Status read_original_op(ByteRange message, std::int32_t& format) {
+    return for_each_field(window_, message, [&](const WireField& field) -> Status {
+      if (field.is_number && field.number == original_op::kFormat) format = static_cast<std::int32_t>(field.value);
+      return {};
+    });
+  }
+
+  Status add_dimensions(ByteRange message, Shape& to) {
+    return for_each_field(window_, message, [&](const WireField& field) -> Status {
+      return field.number == shape::kDim ? append_dimensions(window_, field, kMostDumpDimensions, to) : Status();
     });
   }
 
