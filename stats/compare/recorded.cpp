@@ -8,6 +8,7 @@
 
 #include "stats/base/printable.hpp"
 #include "stats/compare/execution_order.hpp"
+#include "stats/compare/row_place.hpp"
 #include "stats/files/io/folders.hpp"
 #include "stats/rows/names/dump_place.hpp"
 #include "stats/rows/store_door.hpp"
@@ -18,20 +19,6 @@ namespace tensorstat {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::uint64_t number_or(const Identity& who, std::string_view column, std::uint64_t otherwise) {
-  const Cell* cell = who.find(column);
-  const auto* number = cell ? std::get_if<std::uint64_t>(cell) : nullptr;
-  return number ? *number : otherwise;
-}
-
-// "Module.a.Linear.forward.0.parameters.weight": msprobe has the parameters of a module among the inputs of its calls.
-bool is_parameter(const Identity& who) {
-  const Cell* cell = who.find("tensor");
-  const auto* name = cell ? std::get_if<std::string>(cell) : nullptr;
-  return name != nullptr && name->size() > who.op_name.size() &&
-         std::string_view(*name).substr(who.op_name.size()).starts_with(".parameters.");
-}
 
 // Remembers where the rows of a rank and iteration lie, each folder once.
 class Folders {
@@ -64,15 +51,14 @@ Status add_rows(const std::string& path, const DumpPlace& place, ExecutionOrders
   const Execution execution = execution_of_file(file);
   const auto read = read_rows_of_file(path, [&](Row&& row) -> Status {
     const Identity& who = row.identity;
-    const auto rank = static_cast<std::uint32_t>(number_or(who, "rank", place.rank));
-    const std::uint64_t iteration = number_or(who, "iteration", place.iteration);
-    folders.add(rank, iteration, static_cast<std::uint32_t>(place.graph), file);
+    const RowPlace at = place_of_row(who, place);
+    folders.add(at.rank, at.iteration, at.graph, file);
     record.add(row, {.name = who.op_name,
-                     .rank = rank,
-                     .iteration = iteration,
-                     .graph = place.graph,
+                     .rank = at.rank,
+                     .iteration = at.iteration,
+                     .graph = at.graph,
                      .position = order ? order->place_of(who.op_name) : std::nullopt,
-                     .is_parameter = is_parameter(who),
+                     .is_parameter = at.is_parameter,
                      .execution = execution});
     return {};
   });

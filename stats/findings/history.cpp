@@ -103,7 +103,7 @@ HistorySeries& History::series_of(HistoryTensor tensor, std::uint32_t rank, std:
   return series_[at->second];
 }
 
-void History::add(const Entry& entry) {
+const HistorySeries& History::add(const Entry& entry) {
   const std::uint32_t place = id_of(entry.place, places_, place_ids_);
   HistorySeries& series = series_of({.op_type = texts_.id(entry.op_type),
                                      .op_name = texts_.id(entry.op_name),
@@ -156,6 +156,7 @@ void History::add(const Entry& entry) {
     append(series.fingerprints, fingerprint);
   }
   ++row_count_;
+  return series;
 }
 
 void History::finish() {

@@ -91,7 +91,7 @@ class History {
     std::optional<std::uint64_t> count;  // of elements
     StatisticsView statistics;
   };
-  void add(const Entry& entry);
+  const HistorySeries& add(const Entry& entry);  // the series that has it; valid until the next row
   // After the last row: puts places into the order of iteration, graph and rank, and cells into that of their places.
   void finish();
 
