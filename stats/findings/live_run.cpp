@@ -52,6 +52,7 @@ LiveRun::News LiveRun::look(const EachNewRow& each) {
     std::ranges::move(again.faults, std::back_inserter(seen.faults));
     news.begins_again = true;
   }
+  has_looked_ = true;
   news.rows = seen.rows;
   news.faults = std::move(seen.faults);
   return news;
@@ -77,6 +78,7 @@ void LiveRun::add(const Row& row, const HistoryPlace& place, bool is_parameter, 
   rank.last_iteration = std::max(rank.last_iteration, place.iteration);
   ++rank.rows;
   rank.last_row = last_row_;
+  rank.is_live |= has_looked_;
   rank.last_row_us = std::max(rank.last_row_us, row.identity.timestamp_us);
   if (!shows_fault(history_, series.cells.back())) return;
   has_fault_ = true;

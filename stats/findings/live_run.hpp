@@ -53,6 +53,7 @@ class LiveRun {
 
   struct RankNews {
     std::uint64_t last_iteration = 0, rows = 0;
+    bool is_live = false;           // it has rows that were not there at the first look
     Clock::time_point last_row;     // when it was read
     std::uint64_t last_row_us = 0;  // the time that it says, since the Unix epoch; 0: none
   };
@@ -74,6 +75,7 @@ class LiveRun {
   Findings findings_;
   std::map<std::uint32_t, RankNews> ranks_;
   std::uint64_t judged_rows_ = 0;
+  bool has_looked_ = false;
   bool has_fault_ = false;      // some row holds NaN or Inf
   bool has_new_fault_ = false;  // a tensor does that did not when the run was judged
   Clock::time_point last_row_ = Clock::now(), judged_{};

@@ -7,7 +7,7 @@
 #include "stats/rows/csv/statistic_csv.hpp"
 #include "stats/store/adding.hpp"
 #include "stats/store/store.hpp"
-#include "stats/survey/growing_file.hpp"
+#include "stats/survey/growing_row_file.hpp"
 #include "stats/survey/row_files.hpp"
 
 namespace tensorstat {
@@ -64,7 +64,7 @@ std::string names_of_columns(const std::vector<std::string>& columns) {
 }
 
 // Takes the new rows of a file, until the batch is full. True: there may be more.
-Result<bool> read_into(Adding& adding, GrowingFile& file, const std::string& path, const std::string& folder,
+Result<bool> read_into(Adding& adding, GrowingRowFile& file, const std::string& path, const std::string& folder,
                        const SourceState& before) {
   const DumpPlace place = place_of_rows(path).value_or(DumpPlace{});
   adding.begin(path, folder, before, file.is_replaced());
@@ -123,7 +123,7 @@ Result<StoreAdded> Store::add(const std::vector<RowFile>& files, const std::stri
       std::error_code ignored;
       const std::string path = fs::absolute(file.path, ignored).lexically_normal().string();
       const SourceState& before = (*sources)[path];
-      GrowingFile reading(path, before.growth);
+      GrowingRowFile reading(path, before.growth);
       const auto is_new = reading.looks_new();
       if (!is_new) {
         complain(is_new.error());

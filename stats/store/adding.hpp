@@ -14,7 +14,7 @@
 #include "stats/rows/names/dump_place.hpp"
 #include "stats/store/database.hpp"
 #include "stats/store/row_cells.hpp"
-#include "stats/survey/growing_file.hpp"
+#include "stats/survey/growing_row_file.hpp"
 
 namespace tensorstat {
 

@@ -46,7 +46,7 @@ bool GrowingDump::is_replaced(const RowFile& file, std::uint64_t row_count) {
   const auto known = growth_.find(file.path);
   if (known == growth_.end()) return false;
   if (stored_path(file.path)) return row_count < known->second.row_count;
-  GrowingFile growing(file.path, known->second);
+  GrowingRowFile growing(file.path, known->second);
   const auto is_new = growing.looks_new();
   return is_new && *is_new && growing.is_replaced() && !growing.is_json();
 }
@@ -54,7 +54,7 @@ bool GrowingDump::is_replaced(const RowFile& file, std::uint64_t row_count) {
 void GrowingDump::read(const RowFile& file, const EachFile& each, Look& look) {
   FileGrowth& known = growth_[file.path];
   const bool is_stored = stored_path(file.path).has_value();
-  GrowingFile growing(file.path, known);
+  GrowingRowFile growing(file.path, known);
   if (!is_stored) {
     const auto is_new = growing.looks_new();
     if (is_new && !*is_new) return static_cast<void>(faults_.erase(file.path));

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "stats/survey/changing_files.hpp"
-#include "stats/survey/growing_file.hpp"
+#include "stats/survey/growing_row_file.hpp"
 
 namespace tensorstat {
 

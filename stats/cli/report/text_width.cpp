@@ -70,4 +70,9 @@ std::string elided(std::string_view text, std::size_t columns) {
   return std::string(head).append("…").append(last_of(text.substr(head.size()), columns - 1 - width(head)));
 }
 
+std::string cut_short(std::string_view text, std::size_t columns) {
+  if (width(text) <= columns) return std::string(text);
+  return columns == 0 ? "" : std::string(first_of(text, columns - 1)) + "…";
+}
+
 }  // namespace tensorstat::cli

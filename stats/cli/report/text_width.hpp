@@ -15,4 +15,7 @@ std::size_t width(std::string_view text);
 // because names of tensors differ there.
 std::string elided(std::string_view text, std::size_t columns);
 
+// If the text is wider than `columns`: its beginning and an ellipsis. For sentences.
+std::string cut_short(std::string_view text, std::size_t columns);
+
 }  // namespace tensorstat::cli

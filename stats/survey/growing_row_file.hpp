@@ -18,10 +18,10 @@ struct FileGrowth {
   GrowingRows read;  // how far; of a dump.json only the offset, which is its size
 };
 
-class GrowingFile {
+class GrowingRowFile {
  public:
   // `path` is a file, or one of a store. `before`: what was read of it.
-  GrowingFile(std::string path, const FileGrowth& before);
+  GrowingRowFile(std::string path, const FileGrowth& before);
 
   // A dump.json is written whole each time.
   bool is_json() const { return path_.ends_with(".json"); }

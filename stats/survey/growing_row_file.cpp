@@ -1,4 +1,4 @@
-#include "stats/survey/growing_file.hpp"
+#include "stats/survey/growing_row_file.hpp"
 
 #include <sys/stat.h>
 
@@ -29,12 +29,12 @@ std::optional<std::uint64_t> head_of(const std::string& path, std::uint64_t byte
 
 }  // namespace
 
-GrowingFile::GrowingFile(std::string path, const FileGrowth& before)
+GrowingRowFile::GrowingRowFile(std::string path, const FileGrowth& before)
     : path_(std::move(path)), before_(before), after_(before) {
   after_.is_known = true;
 }
 
-Result<bool> GrowingFile::looks_new() {
+Result<bool> GrowingRowFile::looks_new() {
   struct stat facts = {};
   if (::stat(path_.c_str(), &facts) != 0) {
     return Error{Code::kUnreadable, printable(path_) + ": cannot be read: " + std::generic_category().message(errno)};
@@ -57,7 +57,7 @@ Result<bool> GrowingFile::looks_new() {
   return is_replaced_ || size > before_.read.offset;
 }
 
-Result<RowsRead> GrowingFile::read(const EachRow& each) {
+Result<RowsRead> GrowingRowFile::read(const EachRow& each) {
   auto read = is_json() ? read_rows_of_file(path_, each) : read_growing_rows(path_, after_.read, each);
   if (is_json() && read) {
     struct stat facts = {};
