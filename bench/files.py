@@ -70,6 +70,14 @@ def write_safetensors(path, tensors):
             array.tofile(file)
 
 
+def write_gguf(path, name, number, shape, blocks):
+    head = b"GGUF" + struct.pack("<IQQQ", 3, 1, 0, len(name)) + name.encode()
+    head += struct.pack("<I2QIQ", 2, *reversed(shape), number, 0)
+    with open(path, "wb") as file:
+        file.write(head + bytes(-len(head) % 32))
+        blocks.tofile(file)
+
+
 def write_rows(path, rows):
     with open(path, "w") as file:
         file.write("Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,"
@@ -117,6 +125,14 @@ def main():
     write_rows("b.csv", rows)
     compare("diff of two files of 1,000,000 rows; cat of both", lambda: ran(COMMAND, "diff", "a.csv", "b.csv"),
             lambda: ran("cat", "a.csv", "b.csv"))
+
+    for name, number, block, size, scales in ("Q4_0", 2, 32, 18, (0,)), ("Q4_K", 12, 256, 144, (0, 2)):
+        blocks = random.integers(0, 256, ((1 << 28) // block, size), dtype="u1")
+        for at in scales:
+            blocks[:, at:at + 2] = numpy.frombuffer(numpy.float16(0.01).tobytes(), "u1")
+        write_gguf("quantized.gguf", name, number, (1 << 14, 1 << 14), blocks)
+        compare(f"2^28 values of {name}, {blocks.nbytes >> 20} MiB; pread of 120 KiB by a thread a core",
+                measured("quantized.gguf"), lambda: read_in_parallel("quantized.gguf", 120 << 10))
 
     numpy.save("small.npy", numpy.arange(10))
     compare("a file of 80 bytes; true", measured("small.npy"), lambda: ran("true"))

@@ -1,7 +1,9 @@
-// Comparisons of <tensorstat/tensorstat.h>.
+// Comparisons and findings of <tensorstat/tensorstat.h>.
 #include <tensorstat/compare.hpp>
+#include <utility>
 
 #include "stats/c/support.hpp"
+#include "stats/page/run_report.hpp"
 
 using namespace tensorstat;
 using c::failed;
@@ -12,6 +14,7 @@ struct tensorstat_answer {
   bool found;
   std::string json;
   std::vector<std::string> faults;
+  std::optional<std::string> page = {};
 };
 
 tensorstat_code tensorstat_diff(const char* a, const char* b, const tensorstat_diff_options* options,
@@ -46,10 +49,39 @@ tensorstat_code tensorstat_origin(const char* path, int nan_only, tensorstat_ans
   });
 }
 
+tensorstat_code tensorstat_findings(const char* path, const tensorstat_findings_options* options,
+                                    tensorstat_answer** answer) {
+  return guarded([&]() -> tensorstat_code {
+    if (path == nullptr || answer == nullptr)
+      return missing(path == nullptr ? "the path" : "the pointer for the answer");
+    const tensorstat_findings_options defaults = TENSORSTAT_FINDINGS_OPTIONS;
+    const auto given =
+        c::taken<tensorstat_findings_options>(options == nullptr ? &defaults : options, TENSORSTAT_FINDINGS_OPTIONS);
+    if (!given) return missing("tensorstat_findings_options");
+    const auto limits = finding_limits_from(given->limits == nullptr ? "" : given->limits);
+    if (!limits) return failed(limits.error());
+    auto run = judge_run(path, *limits, {}, {});
+    if (!run) return failed(run.error());
+    std::optional<std::string> page;
+    if (given->page != 0) {
+      auto written = page_of(*run, path);
+      if (!written) return failed(written.error());
+      page = *std::move(written);
+    }
+    *answer = new tensorstat_answer{!run->findings.is_clean(), json_of(run->findings), std::move(run->findings.faults),
+                                    std::move(page)};
+    return TENSORSTAT_OK;
+  });
+}
+
 int tensorstat_answer_found(const tensorstat_answer* answer) { return answer != nullptr && answer->found ? 1 : 0; }
 
 const char* tensorstat_answer_json(const tensorstat_answer* answer) {
   return answer == nullptr ? nullptr : answer->json.c_str();
+}
+
+const char* tensorstat_answer_page(const tensorstat_answer* answer) {
+  return answer == nullptr || !answer->page ? nullptr : answer->page->c_str();
 }
 
 const char* tensorstat_answer_fault(const tensorstat_answer* answer, size_t index) {

@@ -2,9 +2,13 @@
 // HTML page.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
 #include <memory>
 #include <string>
-#include <utility>
+#include <thread>
 #include <vector>
 
 #include "stats/cli/exit_status.hpp"
@@ -12,116 +16,102 @@
 #include "stats/cli/options/options.hpp"
 #include "stats/cli/report/output.hpp"
 #include "stats/cli/subcommand.hpp"
-#include "stats/compare/origin/verdict.hpp"
 #include "stats/findings/findings.hpp"
-#include "stats/page/page.hpp"
+#include "stats/findings/live_run.hpp"
+#include "stats/page/picture.hpp"
+#include "stats/page/run_report.hpp"
 
 namespace tensorstat::cli {
 namespace {
 
 struct ReportArguments {
-  std::string path, run, format, output;
+  std::string path, other, run, format, output;
+  double follow = 0;                // seconds
   std::vector<std::string> limits;  // "jump=20"
 };
 
-// RULE=NUMBER
-Result<RuleLimits> limits_from(const std::vector<std::string>& texts) {
-  RuleLimits limits;
-  for (const std::string& text : texts) {
-    const std::size_t sign = text.find('=');
-    const auto rule = finding_rule_from(std::string_view(text).substr(0, sign));
-    double limit = 0;
-    if (!rule || facts(*rule).limit == 0 || sign == text.npos ||
-        !CLI::detail::lexical_cast(text.substr(sign + 1), limit) || !(limit > 0)) {
-      std::string names;
-      for (const FindingRuleFacts& each : kFindingRules) {
-        if (each.limit != 0) names += (names.empty() ? "" : ", ") + std::string(each.name);
-      }
-      return Error{Code::kInvalid, "--limit takes RULE=NUMBER, a number above 0 and one of the rules " + names +
-                                       "; this is '" + text + "'"};
+volatile std::sig_atomic_t was_interrupted = 0;
+
+// Writes the page again and again while the run is written, until the user ends it. The last page does not reload
+// itself.
+int follow_run(const ReportArguments& arguments, const FindingLimits& limits, Console& console) {
+  LiveRun run(arguments.path, limits);
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { was_interrupted = 1; });
+  console.say("writes " + arguments.output + " while " + arguments.path + " grows; Ctrl-C ends it");
+  const auto gap =
+      std::chrono::duration_cast<LiveRun::Clock::duration>(std::chrono::duration<double>(arguments.follow));
+  LiveRun::Clock::time_point next{};
+  std::uint64_t shown_rows = 0;
+  const auto write = [&](std::uint64_t follow_seconds) {
+    if (!run.is_judged()) run.judge();
+    const auto page = page_of({{&run.history(), &run.verdict(), &run.findings(), arguments.path}}, follow_seconds);
+    if (!page) return console.say(page.error().message), kNotWritten;
+    shown_rows = run.history().row_count();
+    const int exit = run.findings().is_clean() ? kDone : kFound;
+    return static_cast<Exit>(write_out(arguments.output, *page, exit, console));
+  };
+  while (was_interrupted == 0) {
+    for (const std::string& fault : run.look().faults) console.say(fault);
+    const auto now = LiveRun::Clock::now();
+    if (now >= next && run.history().row_count() != shown_rows) {
+      if (write(static_cast<std::uint64_t>(std::ceil(arguments.follow))) == kNotWritten) return kNotWritten;
+      // Of a large run the page takes seconds: then it is written less often.
+      next = now + std::max(gap, (LiveRun::Clock::now() - now) * 10);
     }
-    limits.limits[*rule] = limit;
+    std::this_thread::sleep_for(run.pause());
   }
-  return limits;
-}
-
-PageWords page_words(const Findings& findings, const Answer& answer, const std::string& path) {
-  PageWords words{.source = path,
-                  .verdict = findings.verdict,
-                  .findings = {},
-                  .row = answer.verdict.row,
-                  .not_measured = findings.not_measured,
-                  .notes = findings.notes};
-  for (const Finding& finding : findings.list) {
-    words.findings.push_back({.rule = std::string(facts(finding.rule).name),
-                              .severity = std::string(name(facts(finding.rule).severity)),
-                              .op_name = finding.op_name,
-                              .io = finding.io.empty() ? "" : finding.io + "." + std::to_string(finding.slot),
-                              .rank = finding.rank,
-                              .first_iteration = finding.first_iteration,
-                              .last_clean_iteration = finding.last_clean_iteration,
-                              .text = finding.text,
-                              .next = finding.next});
-  }
-  return words;
-}
-
-std::string text_of(const Findings& findings) {
-  std::string text;
-  for (const std::string& sentence : findings.verdict) text += (text.empty() ? "" : "  ") + sentence + "\n";
-  if (!findings.list.empty()) text += "\n";
-  for (const Finding& finding : findings.list) {
-    std::string line = std::string(name(facts(finding.rule).severity)) + "  ";
-    line.resize(9, ' ');
-    line += std::string(facts(finding.rule).name);
-    line.resize(19, ' ');
-    line += "iteration " + std::to_string(finding.first_iteration) + ", rank " + std::to_string(finding.rank) + ": ";
-    // The verdict has the sentence of the fault.
-    line += finding.rule <= FindingRule::kInf ? finding.op_name : finding.text;
-    text += line + "\n" + std::string(19, ' ') + "next: " + finding.next + "\n";
-  }
-  for (const std::string& note : findings.notes) text += "note: " + note + "\n";
-  if (!findings.not_measured.empty()) {
-    text += "\nNot judged:\n";
-    for (const std::string& each : findings.not_measured) text += "  " + each + "\n";
-  }
-  return text;
+  return run.history().row_count() == 0 ? kNotRead : write(0);
 }
 
 int run_report(ReportArguments arguments, Console& console) {
   const auto path = path_of_run(arguments.path, arguments.run);
   if (!path) return console.say(path.error().message), kUsage;
   arguments.path = *path;
-  if (Status allowed = check_is_no_input(arguments.output, {&arguments.path, 1}); !allowed) {
+  const bool has_two = !arguments.other.empty();
+  std::vector<std::string> paths = {arguments.path};
+  if (has_two) paths.push_back(arguments.other);
+  if (Status allowed = check_is_no_input(arguments.output, paths); !allowed) {
     return console.say(allowed.error().message), kUsage;
   }
-  const auto limits = limits_from(arguments.limits);
-  if (!limits) return console.say(limits.error().message), kUsage;
+  std::string format = arguments.format;
+  for (const char* each : {"html", "svg", "png"}) {
+    if (format.empty() && arguments.output.ends_with(std::string(".") + each)) format = each;
+  }
+  if (format.empty()) format = "text";
+  if (has_two && format != "html") return console.say("two runs are shown on a page: -o page.html"), kUsage;
+  const auto limits = finding_limits_from(CLI::detail::join(arguments.limits, ","));
+  if (!limits) return console.say("--limit: " + limits.error().message), kUsage;
+  if (arguments.follow > 0) {
+    if (format == "html" && !arguments.output.empty() && !has_two) return follow_run(arguments, *limits, console);
+    return console.say("--follow writes the page of one run: report DUMP -o page.html --follow 10"), kUsage;
+  }
   const ReadListener listener = {
       [&](std::string_view words) { console.say(words); },
       [&](std::size_t done, std::size_t total, std::uint64_t bytes) { console.progress(done, total, bytes); }};
-  auto read = read_history(arguments.path, {}, listener);
-  console.hide_progress();
-  if (!read) return console.say(read.error().message), kNotRead;
-  const Record& record = read->recorded.record;
-  const Answer answer = answer_of(record, read->recorded.hints, {});
-  const Findings findings = find_in(read->history, record, answer, *limits);
-  int exit = findings.is_clean() ? kDone : kFound;
-  if (!read->recorded.is_whole) exit = kNotRead;
-
-  std::string format = arguments.format;
-  if (format.empty()) format = arguments.output.ends_with(".html") ? "html" : "text";
+  std::vector<JudgedRun> runs;
+  int exit = kDone;
+  for (const std::string& each : paths) {
+    auto run = judge_run(each, *limits, {}, listener);
+    console.hide_progress();
+    if (!run) return console.say(run.error().message), kNotRead;
+    exit = std::max<int>(exit, !run->findings.faults.empty() ? kNotRead : run->findings.is_clean() ? kDone : kFound);
+    runs.push_back(*std::move(run));
+  }
+  const Findings& findings = runs.front().findings;
   if (format == "text") return write_out(arguments.output, text_of(findings), exit, console);
   if (format == "json") return write_out(arguments.output, json_of(findings), exit, console);
-  const auto contents = page_contents(record, page_words(findings, answer, arguments.path));
-  if (!contents) return console.say(arguments.path + ": " + contents.error().message), kUsage;
-  std::string page;
-  const Status written = write_page(*contents, [&](std::string_view piece) {
-    page += piece;
-    return Status();
-  });
-  if (!written) return console.say(written.error().message), kNotWritten;
-  return write_out(arguments.output, page, exit, console);
+  Result<std::string> drawn = Error{};
+  if (format == "html") {
+    std::vector<PageRun> shown;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      shown.push_back({&runs[i].history, &runs[i].verdict, &runs[i].findings, paths[i]});
+    }
+    drawn = page_of(shown);
+  } else {
+    drawn = format == "png" ? png_of(runs.front().history) : svg_of(runs.front().history, findings, arguments.path);
+  }
+  if (!drawn) return console.say(arguments.path + ": " + drawn.error().message), kUsage;
+  return write_out(arguments.output, *drawn, exit, console);
 }
 
 }  // namespace
@@ -133,23 +123,31 @@ Subcommand report_command(CLI::App& command) {
   report->add_option("DUMP", arguments->path, "A statistic.csv, a dump's folder, or tensors named as in a dump")
       ->type_name("")
       ->required();
+  report->add_option("B", arguments->other, "A second run: the page holds it against the first")->type_name("");
   report->add_option("--run", arguments->run, "The run, if DUMP is a store")->type_name("NAME");
-  report
-      ->add_option("--format", arguments->format, "text, json or html; by default text, and html if FILE ends in .html")
-      ->check(CLI::IsMember({"text", "json", "html"}).description(""))
+  report->add_option("--format", arguments->format, "text, json, html, svg or png; by default as FILE ends, else text")
+      ->check(CLI::IsMember({"text", "json", "html", "svg", "png"}).description(""))
       ->type_name("FORMAT");
   report->add_option("-o,--output", arguments->output, "Write to this file, whole or not at all, instead of stdout")
       ->check(names_output())
       ->type_name("FILE");
+  report
+      ->add_option("--follow", arguments->follow,
+                   "Write the page again every so many seconds while the run is written; it reloads itself")
+      ->check(CLI::Range(0.5, 86400.0).description(""))
+      ->type_name("SECONDS");
   report->add_option("--limit", arguments->limits, "Another limit for a rule, such as jump=20; may be repeated")
       ->type_name("RULE=NUMBER");
   report->footer(
       "Examples:\n"
       "  tensorstat report dump                     the verdict, and what else was found\n"
       "  tensorstat report dump -o page.html        a page for a browser; it needs no network\n"
+      "  tensorstat report dump -o page.html --follow 10    while the training writes\n"
+      "  tensorstat report a b -o page.html         two runs, one over the other\n"
+      "  tensorstat report dump -o map.png          the map alone; .svg has the verdict, too\n"
       "  tensorstat report dump --format json | jq '.findings[] | {rule, op_name, first_iteration}'\n\n"
-      "The rules: nan, inf, overflow, jump, drift, dead, frozen, ranks, stopped. Their definitions are in "
-      "stats/doc/report.md. What follows from a NaN or Inf is no finding of its own.\n\n"
+      "The rules: nan, inf, turned, overflow, jump, drift, dead, frozen, gone, ranks, stopped. Their definitions are "
+      "in stats/doc/report.md. What follows from a NaN or Inf is no finding of its own.\n\n"
       "Exit status: 0 nothing found; 1 something was found; 2 wrong usage; 3 some input could not be read; 5 the "
       "result could not be written.");
   return {report, [arguments](Console& console) { return run_report(*arguments, console); }};

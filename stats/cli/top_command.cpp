@@ -81,14 +81,6 @@ Result<Until> until_from(const std::string& text) {
   return until;
 }
 
-// NaN that is gone in the next iteration is no finding: wait until that iteration is judged, too, or the rows end.
-bool is_settled(const Finding& finding, const LiveRun& run) {
-  constexpr std::chrono::seconds kPatience{5};
-  if (finding.rule != FindingRule::kNan && finding.rule != FindingRule::kInf) return true;
-  if (run.findings().last_iteration.value_or(0) > finding.first_iteration + 1) return true;
-  return run.is_judged() && run.quiet() > kPatience;
-}
-
 class Top {
  public:
   Top(const TopArguments& arguments, Until until, Console& console)
@@ -183,7 +175,7 @@ class Top {
     if (!happened_.empty()) return true;
     for (const Finding& finding : run_.findings().list) {
       if (std::ranges::find(until_.findings, finding.rule) == until_.findings.end()) continue;
-      if (!is_last_look && !is_settled(finding, run_)) continue;
+      if (!is_last_look && !run_.is_settled(finding)) continue;
       happened_ = std::string(facts(finding.rule).name) + "  iteration " + std::to_string(finding.first_iteration) +
                   ", rank " + std::to_string(finding.rank) + ": " + printable(finding.text) +
                   "\nnext: " + printable(finding.next) + "\n";

@@ -3,10 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tensorstat/meter.hpp>
+#include <tuple>
+#include <vector>
 
+#include "stats/compare/execution_order.hpp"
 #include "stats/compare/origin/hints.hpp"
 #include "stats/compare/record.hpp"
 
@@ -24,11 +28,6 @@ struct Recorded {
   bool is_whole = true;  // else some of it could not be read, which the listener has been told
 };
 
-// `path` is a file of rows (statistic.csv in any dialect), a file of tensors, or a folder. Of a folder, all files of
-// rows below it; where there are none, all files of tensors. Rank and iteration are those that a row says, else those
-// of the folders of a dump. A tensor is known by its operator where its file has the name of a dump, else by its path
-// below the folder and its name in the file. Where a dump says the order in which a graph is executed, its operators
-// are in that. An error: nothing could be read.
 struct Reading {
   enum class Names : std::uint8_t {
     kWithFiles,
@@ -39,8 +38,56 @@ struct Reading {
   // another's.
   bool is_alone = false;
 };
+
+// The rows of a run, one after another, as often as they are wanted: no more than one of them is in memory.
+//
+// `path` is a file of rows (statistic.csv in any dialect), a file of tensors, or a folder. Of a folder, all files of
+// rows below it; where there are none, all files of tensors, which are measured. Rank and iteration are those that a
+// row says, else those of the folders of a dump. A tensor is known by its operator where its file has the name of a
+// dump, else by its path below the folder and its name in the file. Where a dump says the order in which a graph is
+// executed, its operators have positions in that.
+class RunRows {
+ public:
+  using Each = std::function<void(const Row& row, const Record::Place& place)>;
+
+  RunRows(std::string path, MeterOptions meter, ReadListener listener, Reading reading = {});
+
+  // Hands out all rows, file after file; with `only`, those of these iterations, and files that have none of them are
+  // not read again. An error: there is no such path. What else cannot be read is told to the listener, once.
+  Status each(const Each& each, const std::set<std::uint64_t>* only = nullptr);
+
+  bool are_measured() const { return are_measured_; }  // tensors: to go through them again is to measure them again
+  bool is_whole() const { return is_whole_; }          // else some of it could not be read
+  Hints& hints() { return hints_; }                    // what lies beside the rows seen so far
+
+ private:
+  struct File {
+    std::string path;
+    std::uint64_t least = UINT64_MAX, most = 0;  // iterations in it, once it has been read
+  };
+  Status find_files();
+  Status each_of(File& file, const Each& each, const std::set<std::uint64_t>* only);
+  void measure(const Each& each, const std::set<std::uint64_t>* only);
+  void remember_folder(std::uint32_t rank, std::uint64_t iteration, std::uint32_t graph, const std::string& path);
+  void complain(const std::string& words);
+
+  const std::string path_;
+  const MeterOptions meter_;
+  const ReadListener listener_;
+  const Reading reading_;
+  std::vector<File> files_;
+  bool are_found_ = false, are_measured_ = false, is_whole_ = true, was_read_ = false;
+  Hints hints_;
+  ExecutionOrders orders_;
+  // The last folder of rows, and all of them.
+  std::tuple<std::uint32_t, std::uint64_t, std::string> last_folder_;
+  std::set<std::tuple<std::uint32_t, std::uint64_t, std::string>> folders_;
+};
+
+// All of them, in the order of execution. An error: nothing could be read.
 Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener,
                                const Reading& reading = {});
+Error nothing_to_read(const std::string& path);
 
 // Whether the tensors below `path` are those of one file, or of one model in shards, with an index or without. Then the
 // names of files tell nothing of a tensor.

@@ -15,7 +15,6 @@ using namespace std::string_view_literals;
 
 // The beginnings are those of the formats' own definitions.
 constexpr Kind kKinds[] = {
-    {"GGUF", "", "is a GGUF file, which is not read; llama.cpp's convert scripts begin with .safetensors"},
     {"\x89HDF\r\n\x1a\n", "", "is an HDF5 file, which is not read; numpy.save of each dataset is"},
     {"PAR1", "", "is a Parquet file, which is not read"},
     {"ARROW1", "", "is an Arrow file, which is not read"},

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "stats/base/printable.hpp"
+#include "stats/files/gguf/block_formats.hpp"
 #include "stats/files/io/byte_source.hpp"
 #include "stats/files/npy/fortran_window.hpp"
 
@@ -127,7 +128,8 @@ Original original_from(std::string_view dtype_suffix) {
 }
 
 bool is_data_type(std::string_view name) {
-  return dtype_from(name).has_value() || std::ranges::find(kPackings, name, &Packing::dtype) != std::end(kPackings);
+  return dtype_from(name).has_value() || block_format(name) != nullptr ||
+         std::ranges::find(kPackings, name, &Packing::dtype) != std::end(kPackings);
 }
 
 std::string tensor_label(std::string_view path, const std::optional<std::string>& name) {
@@ -172,6 +174,19 @@ struct TensorReader::State {
     return {};
   }
 
+  // Fills `out` with whole blocks as the file has them, and returns their bytes.
+  Result<std::size_t> read_blocks(std::span<std::byte> out) {
+    const auto& [name, values, bytes_each, decode] = *stored.blocks;
+    const std::uint64_t count =
+        std::min<std::uint64_t>(out.size() / bytes_each, (stored.element_count - position) / values);
+    out = out.first(count * bytes_each);
+    if (Status read = bytes->original()->read_at(stored.packed_at_bytes + position / values * bytes_each, out); !read) {
+      return read.error();
+    }
+    position += count * values;
+    return out.size();
+  }
+
   // Conversion from Fortran to C order needs random access.
   Status hold() {
     if (bytes->seeks()) return {};
@@ -211,6 +226,7 @@ const std::optional<std::string>& TensorReader::name() const { return state_->st
 std::string_view TensorReader::format() const { return state_->stored.format; }
 Dtype TensorReader::dtype() const { return state_->is_widened() ? Dtype::kBfloat16 : state_->stored.dtype; }
 std::string_view TensorReader::data_type() const {
+  if (state_->stored.blocks != nullptr) return state_->stored.blocks->name;
   if (const Packing* packing = state_->packing()) return packing->dtype;
   return tensorstat::name(dtype());
 }
@@ -218,6 +234,9 @@ const Shape& TensorReader::shape() const { return state_->stored.shape; }
 std::uint64_t TensorReader::element_count() const { return state_->stored.element_count; }
 std::uint64_t TensorReader::data_size_bytes() const { return data_size_bytes(element_count()); }
 std::uint64_t TensorReader::data_size_bytes(std::uint64_t element_count) const {
+  if (const BlockFormat* blocks = state_->stored.blocks) {
+    return (element_count + blocks->values - 1) / blocks->values * blocks->bytes;
+  }
   const Packing* packing = state_->packing();
   if (packing == nullptr) return element_count * size_bytes(dtype());
   return (element_count + packing->values_a_byte - 1) / packing->values_a_byte;
@@ -258,6 +277,7 @@ void TensorReader::rewind(Order order, View view) {
 
 Result<std::size_t> TensorReader::read(std::span<std::byte> out) try {
   State& state = *state_;
+  if (state.stored.blocks != nullptr && state.view == View::kOriginal) return state.read_blocks(out);
   const std::size_t stored_bytes = state.stored_bytes();
   const Packing* packing = state.packing();
   const bool packs = packing != nullptr && state.view == View::kOriginal;

@@ -18,6 +18,7 @@
 
 namespace tensorstat {
 
+struct BlockFormat;
 class ByteSource;
 class RandomFile;
 
@@ -67,6 +68,7 @@ struct StoredTensor {
   // records, read through elements_of(); then offset_bytes is 0.
   bool is_packed = false;
   std::uint64_t packed_at_bytes = 0;
+  const BlockFormat* blocks = nullptr;  // if set: packed in blocks, which are read as float32
   std::optional<Records> records = {};
   std::string_view format = {};  // the device's format, such as NC1HWC0; static text; empty if the file does not have
                                  // it
@@ -87,7 +89,7 @@ class TensorReader {
 
   const std::optional<std::string>& name() const;  // StoredTensor::name
   Dtype dtype() const;                    // of the elements that read() gives; int8 for int4, uint8 for uint1, ...
-  std::string_view data_type() const;     // "float32"; the original's name, such as "int4", if that differs
+  std::string_view data_type() const;     // "float32"; the original's name, such as "int4" or "Q4_K", if that differs
   std::string_view format() const;        // StoredTensor::format
   const Shape& shape() const;             // counts values, also for int4, as MindSpore writes it
   std::uint64_t element_count() const;    // counts values, also for int4
@@ -102,7 +104,8 @@ class TensorReader {
   enum class View : std::uint8_t {
     kElements,  // dtype() in this machine's byte order
     kOriginal,  // the original's bytes: as kElements, but int4 and float4 have two values a byte, low nibble first,
-                // uint1 has eight values a byte, most significant bit first, and float8_e8m0fnu one
+                // uint1 has eight values a byte, most significant bit first, and float8_e8m0fnu one; blocks as the file
+                // has them
   };
 
   // Whether the file stores the elements as read() gives them, so that fetch() works.
@@ -129,9 +132,9 @@ class TensorReader {
   // The next read() begins at the first element.
   void rewind(Order order, View view);
 
-  // Fills `out` with whole elements and returns the number of bytes: 0 at the end, or if `out` is smaller than an
-  // element. Less than `out` can hold is returned only at the end. Errors: the file shrank or is damaged, the disk
-  // failed, or a value is not valid in the original dtype.
+  // Fills `out` with whole elements, or whole blocks of the original, and returns the number of bytes: 0 at the end, or
+  // if `out` is smaller than one. Less than `out` can hold is returned only at the end. Errors: the file shrank or is
+  // damaged, the disk failed, or a value is not valid in the original dtype.
   Result<std::size_t> read(std::span<std::byte> out);
 
  private:

@@ -1,17 +1,10 @@
 // The list of rules by which a run is judged. stats/doc/report.md says why each limit is what it is.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string_view>
+#include <tensorstat/findings.hpp>
 
 namespace tensorstat {
-
-enum class FindingSeverity : std::uint8_t { kError, kWarning, kNotice };
-std::string_view name(FindingSeverity severity);  // "error"
-
-// In the order in which findings of one iteration are listed.
-enum class FindingRule : std::uint8_t { kNan, kInf, kOverflow, kJump, kDrift, kDead, kFrozen, kRanks, kStopped };
 
 struct FindingRuleFacts {
   FindingRule rule;
@@ -24,12 +17,17 @@ struct FindingRuleFacts {
 };
 
 // "size" is rms, the root of the mean of squares, or the greatest magnitude where there is no l2norm. Only finite
-// values are looked at, and only before the first NaN or Inf: what follows from that is no finding of its own.
+// values are looked at. What begins within 5 iterations of a lasting NaN or Inf, on a rank that it reaches, is taken
+// for its consequence.
 inline constexpr FindingRuleFacts kFindingRules[] = {
     {FindingRule::kNan, "nan", FindingSeverity::kError, 0, "NaN that did not end; by the rules of `tensorstat origin`",
      "tensorstat origin DUMP --all", "nan count, or max and min"},
     {FindingRule::kInf, "inf", FindingSeverity::kError, 0, "Inf that did not end; by the rules of `tensorstat origin`",
      "tensorstat origin DUMP --all", "inf counts, or max and min"},
+    {FindingRule::kTurned, "turned", FindingSeverity::kError, 0,
+     "the call that was given the Inf of the first finding and made NaN of it, as Inf - Inf does; by the rules of "
+     "`tensorstat origin`",
+     "tensorstat origin DUMP --all", "nan count, or max and min"},
     {FindingRule::kOverflow, "overflow", FindingSeverity::kWarning, 0.5,
      "a value of the forward pass is above this share of the greatest finite value of its dtype (float16, bfloat16, "
      "float32, float64) and was below a quarter of that before; a mask is at the greatest value from the beginning",
@@ -50,6 +48,10 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
      "a parameter that changed has equal max, min and l2norm for this many iterations, to the end, while three others "
      "of its rank change",
      "is it in the optimizer? is its update below half a step of its dtype?", "rows of parameters"},
+    {FindingRule::kGone, "gone", FindingSeverity::kNotice, 20,
+     "a tensor with a row in every iteration of its operator or parameter, at least 20 of them, has none for this many "
+     "of these iterations, to the end: a gradient whose parameter still has rows, or one output of a call",
+     "requires_grad, and what the loss uses", "two tensors of one operator, or a parameter and its gradient"},
     {FindingRule::kRanks, "ranks", FindingSeverity::kError, 0,
      "a parameter that was equal on two ranks differs in a bit of max, min, avg or l2norm, to the end",
      "the ranks' gradients after the reduction", "rows of parameters of two ranks"},
@@ -58,7 +60,9 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
      "rows of two ranks"},
 };
 
-inline const FindingRuleFacts& facts(FindingRule rule) { return kFindingRules[static_cast<int>(rule)]; }
-std::optional<FindingRule> finding_rule_from(std::string_view name);
+inline constexpr const FindingRuleFacts& facts(FindingRule rule) { return kFindingRules[static_cast<int>(rule)]; }
+
+// Origin's verdict says these; the rules of series say all others.
+inline bool is_of_origin(FindingRule rule) { return rule <= FindingRule::kTurned; }
 
 }  // namespace tensorstat

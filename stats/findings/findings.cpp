@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <limits>
+#include <map>
+#include <set>
 
+#include "stats/findings/finding_words.hpp"
 #include "stats/findings/series_rules.hpp"
 
 namespace tensorstat {
@@ -12,37 +13,19 @@ namespace {
 
 // Tensors that break a rule within so many iterations after another do it together: a batch shows in the forward pass,
 // in the gradients, and an iteration later in the parameters. What drifts spreads slowly.
-std::uint64_t together(FindingRule rule) { return rule == FindingRule::kDrift ? 500 : 5; }
+constexpr std::uint64_t kTogether = 5;
+std::uint64_t together(FindingRule rule) { return rule == FindingRule::kDrift ? 500 : kTogether; }
 
 constexpr std::size_t kRuleCount = std::size(kFindingRules);
 
-std::string shown_number(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", number);
-  return text;
-}
-
-std::string plural(std::uint64_t count, const char* noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
-// A text that begins with a word of ours begins with a capital. The name of a tensor stays as it is.
-std::string as_sentence(std::string text) {
-  for (const std::string_view word : {"parameter ", "gradient ", "the loss", "rank "}) {
-    if (text.starts_with(word)) text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  }
-  return text;
-}
-
 class Search {
  public:
-  Search(const History& history, const Record& record, const Answer& answer, const RuleLimits& limits)
-      : history_(history), record_(record), answer_(answer), limits_(limits) {
-    if (answer.verdict.kind != FaultKind::kNone) end_ = answer.verdict.iteration;
+  Search(const History& history, const Answer& answer, const FindingLimits& limits)
+      : history_(history), verdict_(answer.verdict), limits_(limits) {
+    findings_.notes = answer.notes;
   }
 
   Findings found() {
-    findings_.notes = answer_.notes;
     findings_.rows = history_.row_count();
     findings_.tensors = history_.tensors().size();
     findings_.ranks = history_.ranks();
@@ -52,16 +35,36 @@ class Search {
     }
     find_fault();
     find_in_series();
+    find_gone();
     find_unequal_ranks();
     find_stopped_ranks();
     group();
-    say_verdict();
+    findings_.verdict = verdict_of(findings_, history_, verdict_);
     say_what_was_not_measured();
     return std::move(findings_);
   }
 
  private:
-  bool has_fault() const { return answer_.verdict.kind != FaultKind::kNone; }
+  bool has_fault() const { return verdict_.kind != FaultKind::kNone; }
+  double limit_of(FindingRule rule) const {
+    const auto at = limits_.find(rule);
+    return at == limits_.end() ? facts(rule).limit : at->second;
+  }
+  std::uint64_t after_consequences() const { return verdict_.iteration + kTogether + 1; }
+
+  // What begins with a fault, on a rank that holds it, follows from it.
+  bool is_consequence(std::uint32_t rank, std::uint64_t iteration) const {
+    return has_fault() && iteration >= verdict_.iteration && iteration < after_consequences() &&
+           reached_.contains(rank);
+  }
+
+  void add(Finding finding) {
+    if (is_consequence(finding.rank, finding.first_iteration)) {
+      ++consequences_;
+    } else {
+      findings_.list.push_back(std::move(finding));
+    }
+  }
 
   Finding finding_of(FindingRule rule, const HistorySeries& series, const Breach& breach) const {
     const HistoryTensor& tensor = history_.tensors()[series.tensor];
@@ -81,56 +84,80 @@ class Search {
 
   // Origin's verdict, and how many tensors hold NaN or Inf beside it.
   void find_fault() {
-    judged_[0] = judged_[1] = true;
+    judged_[0] = judged_[1] = judged_[2] = true;
     if (!has_fault()) return;
-    const FaultVerdict& verdict = answer_.verdict;
-    Finding finding{.rule = verdict.specials.nan == 0U ? FindingRule::kInf : FindingRule::kNan,
-                    .op_type = verdict.guilty.op_type,
-                    .op_name = verdict.guilty.op_name,
-                    .rank = verdict.rank,
-                    .first_iteration = verdict.iteration,
-                    .last_clean_iteration = verdict.last_clean_iteration,
-                    .text = verdict.sentence,
-                    .next = verdict.next.empty() ? std::string(facts(FindingRule::kNan).next) : verdict.next};
-    if (verdict.row != kNoRow) {
-      const Seen& row = record_.rows()[verdict.row];
-      finding.io = row.is_input ? "input" : "output";
-      finding.slot = row.slot;
-      if (finding.op_name.empty()) {
-        finding.op_name = record_.texts()[row.name];
-        finding.op_type = record_.texts()[row.op_type];
-      }
-    }
-    std::uint64_t holders = 0;
     for (const HistorySeries& series : history_.series()) {
-      holders += std::ranges::any_of(series.cells, [&](const HistoryCell& cell) {
-        return history_.iteration(cell) >= verdict.iteration && (history_.has_nan(cell) || history_.has_inf(cell));
+      const auto first = std::ranges::find_if(series.cells, [&](const HistoryCell& cell) {
+        return history_.iteration(cell) >= verdict_.iteration && (history_.has_nan(cell) || history_.has_inf(cell));
       });
+      if (first == series.cells.end()) continue;
+      ++holders_;
+      if (history_.iteration(*first) < after_consequences()) reached_.insert(series.rank);
     }
-    finding.others = holders > 0 ? holders - 1 : 0;
-    findings_.list.push_back(std::move(finding));
+    const NamedCall& who = verdict_.guilty.is_named() ? verdict_.guilty : verdict_.row_of;
+    Finding finding{.rule = verdict_.specials.nan == 0U ? FindingRule::kInf : FindingRule::kNan,
+                    .op_type = who.op_type,
+                    .op_name = who.op_name,
+                    .io = verdict_.row == kNoRow  ? ""
+                          : verdict_.row_is_input ? "input"
+                                                  : "output",
+                    .slot = verdict_.row_slot,
+                    .rank = verdict_.rank,
+                    .first_iteration = verdict_.iteration,
+                    .last_clean_iteration = verdict_.last_clean_iteration,
+                    .others = holders_ > 0 ? holders_ - 1 : 0,
+                    .text = verdict_.sentence,
+                    .next = verdict_.next.empty() ? std::string(facts(FindingRule::kNan).next) : verdict_.next};
+    findings_.list.push_back(finding);
+    if (!verdict_.turned_by.is_named()) return;
+    const NamedCall& turned_by = verdict_.turned_by;
+    findings_.list.push_back({.rule = FindingRule::kTurned,
+                              .op_type = turned_by.op_type,
+                              .op_name = turned_by.op_name,
+                              .rank = verdict_.rank,
+                              .first_iteration = verdict_.iteration,
+                              .last_clean_iteration = verdict_.last_clean_iteration,
+                              .text = turned_by.op_name + " was given the Inf and made NaN of it at iteration " +
+                                      std::to_string(verdict_.iteration),
+                              .next = std::string(facts(FindingRule::kTurned).next)});
+  }
+
+  // Asks `judge` about a range of iterations, and again behind a fault if what it says there is a consequence of it.
+  // Returns where the rule was broken first.
+  template <typename Judge>
+  std::optional<std::uint64_t> ask(FindingRule rule, const HistorySeries& series, IterationRange range, Judge judge) {
+    SeriesJudgement judgement = judge(range);
+    judged_[static_cast<int>(rule)] |= judgement.was_judged;
+    if (!judgement.breach) return std::nullopt;
+    const std::uint64_t first = history_.iteration(series.cells[judgement.breach->cell]);
+    if (is_consequence(series.rank, first)) {
+      ++consequences_;
+      judgement = judge({std::max(range.begin, after_consequences()), range.end});
+      if (!judgement.breach) return first;
+    }
+    Finding finding = finding_of(rule, series, *judgement.breach);
+    finding.text = sentence_of(finding, history_, series, *judgement.breach);
+    add(std::move(finding));
+    return first;
   }
 
   void find_in_series() {
     const std::map<std::uint32_t, std::uint64_t> changes_until = last_changes();
     for (const HistorySeries& series : history_.series()) {
-      const auto ask = [&](FindingRule rule, const SeriesJudgement& judgement) {
-        judged_[static_cast<int>(rule)] |= judgement.was_judged;
-        if (!judgement.breach) return;
-        Finding finding = finding_of(rule, series, *judgement.breach);
-        finding.text = text_of(finding, series, *judgement.breach);
-        findings_.list.push_back(std::move(finding));
+      const auto judged_by = [&](FindingRule rule, auto judge) {
+        return [this, &series, limit = limit_of(rule), judge](IterationRange range) {
+          return judge(history_, series, limit, range);
+        };
       };
-      ask(FindingRule::kOverflow, judge_overflow(history_, series, limits_.of(FindingRule::kOverflow), end_));
-      const SeriesJudgement jump = judge_jump(history_, series, limits_.of(FindingRule::kJump), end_);
-      ask(FindingRule::kJump, jump);
+      ask(FindingRule::kOverflow, series, {}, judged_by(FindingRule::kOverflow, judge_overflow));
+      const auto jump = ask(FindingRule::kJump, series, {}, judged_by(FindingRule::kJump, judge_jump));
       // What jumped and stayed is no drift.
-      const std::uint64_t end_of_drift =
-          jump.breach ? std::min(end_, history_.iteration(series.cells[jump.breach->cell])) : end_;
-      ask(FindingRule::kDrift, judge_drift(history_, series, limits_.of(FindingRule::kDrift), end_of_drift));
-      ask(FindingRule::kDead, judge_dead(history_, series, limits_.of(FindingRule::kDead), end_));
-      ask(FindingRule::kFrozen,
-          judge_frozen(history_, series, limits_.of(FindingRule::kFrozen), end_, changes_until.at(series.rank)));
+      const auto drift = judged_by(FindingRule::kDrift, judge_drift);
+      ask(FindingRule::kDrift, series, {.end = jump.value_or(UINT64_MAX)}, drift);
+      ask(FindingRule::kDead, series, {}, judged_by(FindingRule::kDead, judge_dead));
+      ask(FindingRule::kFrozen, series, {}, [&](IterationRange range) {
+        return judge_frozen(history_, series, limit_of(FindingRule::kFrozen), range, changes_until.at(series.rank));
+      });
     }
   }
 
@@ -155,31 +182,47 @@ class Search {
     return last;
   }
 
-  std::string text_of(const Finding& finding, const HistorySeries& series, const Breach& breach) const {
-    const std::string who = label_of(history_, series), at = " at iteration " + std::to_string(finding.first_iteration);
-    const std::string times = breach.usual > 0 ? shown_number(breach.value / breach.usual) + " times" : "";
-    switch (finding.rule) {
-      case FindingRule::kOverflow: {
-        const std::string dtype(history_.dtype(series.cells.front()));
-        return who + " reached " + shown_number(breach.value) + at + ", and " + dtype + " ends at " +
-               shown_number(greatest_finite(dtype));
-      }
-      case FindingRule::kJump:
-        return who + " jumped to " + times + " its median" + at;
-      case FindingRule::kDrift:
-        return who + " has grown to " + times + " what it was by iteration " + std::to_string(finding.first_iteration);
-      case FindingRule::kDead:
-        return who + " is all 0 since iteration " + std::to_string(finding.first_iteration);
-      case FindingRule::kFrozen:
-        return who + " has not changed since iteration " +
-               std::to_string(finding.last_clean_iteration.value_or(finding.first_iteration)) + ", and others have";
-      case FindingRule::kNan:
-      case FindingRule::kInf:
-      case FindingRule::kRanks:
-      case FindingRule::kStopped:
-        break;
+  // Tensors that are missing where others of their operator are. A layer that runs twice in an iteration may run once
+  // in another.
+  void find_gone() {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const HistorySeries*>> by_operator;  // rank, name
+    for (const HistorySeries& series : history_.series()) {
+      const HistoryTensor& tensor = history_.tensors()[series.tensor];
+      if (tensor.call == 0) by_operator[{series.rank, tensor.op_name}].push_back(&series);
     }
-    return who;
+    for (const auto& [key, all] : by_operator) {
+      if (all.size() < 2) continue;
+      const HistorySeries& longest =
+          **std::ranges::max_element(all, {}, [](const HistorySeries* series) { return series->cells.size(); });
+      for (const HistorySeries* series : all) {
+        if (const auto last = gone_after(*series, longest)) {
+          Finding finding = finding_of(FindingRule::kGone, *series, {.cell = series->cells.size() - 1});
+          finding.last_clean_iteration = finding.first_iteration;
+          finding.first_iteration = history_.iteration(longest.cells[*last + 1]);
+          finding.value = static_cast<double>(longest.cells.size() - *last - 1);
+          finding.limit = limit_of(FindingRule::kGone);
+          finding.text = sentence_of(finding, history_, *series, {});
+          add(std::move(finding));
+        }
+      }
+    }
+  }
+
+  // The last cell of `longest` at which `series` has one, if it had one at each of them before, and none after.
+  std::optional<std::size_t> gone_after(const HistorySeries& series, const HistorySeries& longest) {
+    constexpr std::size_t kLeast = 20;
+    const auto at = [&](std::size_t cell) { return longest.cells[cell].place; };
+    if (series.cells.size() < kLeast || longest.cells.size() < kLeast) return std::nullopt;
+    judged_[static_cast<int>(FindingRule::kGone)] = true;
+    const auto first = std::ranges::lower_bound(longest.cells, series.cells.front().place, {}, &HistoryCell::place);
+    const auto begin = static_cast<std::size_t>(first - longest.cells.begin()), count = series.cells.size();
+    if (begin + count > longest.cells.size()) return std::nullopt;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (series.cells[i].place != at(begin + i)) return std::nullopt;
+    }
+    const std::size_t missing = longest.cells.size() - begin - count;
+    if (missing == 0 || static_cast<double>(missing) < limit_of(FindingRule::kGone)) return std::nullopt;
+    return begin + count - 1;
   }
 
   // Parameters that were equal on two ranks and are not any more. Ranks that hold different parts of a model were never
@@ -200,7 +243,7 @@ class Search {
       finding.text = label_of(history_, series) + " differs between rank " + std::to_string(first->rank) +
                      " and rank " + std::to_string(series.rank) + " since iteration " +
                      std::to_string(finding.first_iteration);
-      findings_.list.push_back(std::move(finding));
+      add(std::move(finding));
     }
   }
 
@@ -216,7 +259,8 @@ class Search {
     std::optional<std::size_t> since;
     bool was_equal_after_a_change = false;
     std::uint64_t last = 0;  // a fingerprint
-    for (std::size_t at = 0; at < b.cells.size() && history_.iteration(b.cells[at]) < end_; ++at) {
+    for (std::size_t at = 0; at < b.cells.size(); ++at) {
+      if (history_.has_nan(b.cells[at]) || history_.has_inf(b.cells[at])) continue;
       const std::uint64_t iteration = history_.iteration(b.cells[at]);
       while (in_a < a.cells.size() && history_.iteration(a.cells[in_a]) < iteration) ++in_a;
       if (in_a == a.cells.size() || history_.iteration(a.cells[in_a]) != iteration) continue;
@@ -242,13 +286,13 @@ class Search {
     for (const HistoryPlace& place : history_.places()) last[place.rank] = place.iteration;  // they ascend
     for (const auto& [rank, iteration] : last) {
       const auto after = iterations.end() - std::ranges::upper_bound(iterations, iteration);
-      if (static_cast<double>(after) <= limits_.of(FindingRule::kStopped)) continue;
+      if (static_cast<double>(after) <= limit_of(FindingRule::kStopped)) continue;
       findings_.list.push_back({.rule = FindingRule::kStopped,
                                 .rank = rank,
                                 .first_iteration = *std::ranges::upper_bound(iterations, iteration),
                                 .last_clean_iteration = iteration,
                                 .value = static_cast<double>(after),
-                                .limit = limits_.of(FindingRule::kStopped),
+                                .limit = limit_of(FindingRule::kStopped),
                                 .text = "rank " + std::to_string(rank) + " has no rows after iteration " +
                                         std::to_string(iteration) + ", and another rank is at " +
                                         std::to_string(iterations.back()),
@@ -259,7 +303,8 @@ class Search {
   // Brings the findings into order, the fault's first. Of those with one rule, the first stays for all that follow
   // within some iterations; it says how many.
   void group() {
-    const auto begin = findings_.list.begin() + (has_fault() ? 1 : 0);
+    const auto begin =
+        std::ranges::find_if(findings_.list, [](const Finding& each) { return !is_of_origin(each.rule); });
     std::stable_sort(begin, findings_.list.end(), [](const Finding& a, const Finding& b) {
       return std::pair(a.first_iteration, a.rule) < std::pair(b.first_iteration, b.rule);
     });
@@ -279,102 +324,44 @@ class Search {
     }
     findings_.list = std::move(grouped);
     for (Finding& finding : findings_.list) {
-      if (finding.others == 0 || finding.rule <= FindingRule::kInf) continue;
-      finding.text += "; so did " + plural(finding.others, "other tensor");
+      if (finding.others == 0 || is_of_origin(finding.rule)) continue;
+      finding.text += "; so did " + shown_count(finding.others, "other tensor");
     }
-  }
-
-  std::string what_was_read() const {
-    std::string text = plural(findings_.rows, "row") + " of " + plural(findings_.tensors, "tensor");
-    if (findings_.first_iteration) {
-      text += ", iterations " + std::to_string(*findings_.first_iteration) + " to " +
-              std::to_string(*findings_.last_iteration);
-    }
-    return text + ", " + plural(findings_.ranks.size(), "rank");
-  }
-
-  void say_verdict() {
-    if (has_fault()) {
-      findings_.verdict.push_back(answer_.verdict.sentence);
-      findings_.verdict.insert(findings_.verdict.end(), answer_.verdict.details.begin(), answer_.verdict.details.end());
-      if (const std::uint64_t others = findings_.list.front().others; others != 0) {
-        findings_.verdict.push_back(plural(others, "other tensor") + (others == 1 ? " holds" : " hold") +
-                                    " NaN or Inf from iteration " + std::to_string(answer_.verdict.iteration) + " on");
-      }
-    } else if (findings_.list.empty()) {
-      findings_.verdict.push_back("Nothing found in " + what_was_read());
-    } else {
-      findings_.verdict.push_back(as_sentence(findings_.list.front().text) + ". No NaN and no Inf lasted");
-    }
-    if (findings_.list.empty()) say_nearest_limit();
-  }
-
-  // The tensor that is nearest to the greatest value of its dtype.
-  void say_nearest_limit() {
-    double share = 0, value = 0;
-    const HistorySeries* nearest = nullptr;
-    for (const HistorySeries& series : history_.series()) {
-      for (const HistoryCell& cell : series.cells) {
-        const double greatest = greatest_finite(history_.dtype(cell)), absmax = history_.absmax(cell);
-        if (greatest > 0 && absmax < greatest && absmax / greatest > share) {
-          share = absmax / greatest;
-          value = absmax;
-          nearest = &series;
-        }
-      }
-    }
-    if (nearest == nullptr) return;
-    const std::string dtype(history_.dtype(nearest->cells.front()));
-    findings_.verdict.push_back("The nearest to its limit: " + label_of(history_, *nearest) + " reached " +
-                                shown_number(value) + ", and " + dtype + " ends at " +
-                                shown_number(greatest_finite(dtype)));
   }
 
   void say_what_was_not_measured() {
     for (const FindingRuleFacts& rule : kFindingRules) {
-      if (judged_[static_cast<int>(rule.rule)] || has_fault()) continue;
+      if (judged_[static_cast<int>(rule.rule)]) continue;
       findings_.not_measured.push_back(std::string(rule.name) + ": needs " + std::string(rule.needs));
     }
-    if (has_fault()) {
-      findings_.not_measured.push_back("iterations from " + std::to_string(end_) +
-                                       " on, by other rules than nan and inf: what follows from a fault is no finding");
+    if (has_fault() && holders_ != 0) {
+      findings_.not_measured.push_back(shown_count(holders_, "tensor") +
+                                       ", by other rules than nan and inf, in those " + "iterations from " +
+                                       std::to_string(verdict_.iteration) + " on in which they hold NaN or Inf");
     }
-    for (const std::string& each : answer_.verdict.not_watched)
-      findings_.not_measured.push_back(each + ": not watched");
+    if (consequences_ != 0) {
+      findings_.not_measured.push_back(
+          "consequences of the first finding: other rules were broken " + std::to_string(consequences_) +
+          (consequences_ == 1 ? " time" : " times") + " in iterations " + std::to_string(verdict_.iteration) + " to " +
+          std::to_string(after_consequences() - 1) + ", on ranks that hold NaN or Inf there");
+    }
+    for (const std::string& each : verdict_.not_watched) findings_.not_measured.push_back(each + ": not watched");
   }
 
   const History& history_;
-  const Record& record_;
-  const Answer& answer_;
-  const RuleLimits& limits_;
-  std::uint64_t end_ = std::numeric_limits<std::uint64_t>::max();  // the fault's iteration
+  const FaultVerdict& verdict_;
+  const FindingLimits& limits_;
+  std::set<std::uint32_t> reached_;  // ranks that hold NaN or Inf when the fault begins
+  std::uint64_t holders_ = 0;        // tensors that hold NaN or Inf since then
+  std::uint64_t consequences_ = 0;
   std::array<bool, kRuleCount> judged_{};
   Findings findings_;
 };
 
 }  // namespace
 
-std::string_view name(FindingSeverity severity) {
-  switch (severity) {
-    case FindingSeverity::kError:
-      return "error";
-    case FindingSeverity::kWarning:
-      return "warning";
-    case FindingSeverity::kNotice:
-      break;
-  }
-  return "notice";
-}
-
-std::optional<FindingRule> finding_rule_from(std::string_view name) {
-  for (const FindingRuleFacts& rule : kFindingRules) {
-    if (rule.name == name) return rule.rule;
-  }
-  return std::nullopt;
-}
-
-Findings find_in(const History& history, const Record& record, const Answer& answer, const RuleLimits& limits) {
-  return Search(history, record, answer, limits).found();
+Findings find_in(const History& history, const Answer& answer, const FindingLimits& limits) {
+  return Search(history, answer, limits).found();
 }
 
 }  // namespace tensorstat

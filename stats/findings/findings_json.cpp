@@ -1,4 +1,5 @@
-#include "stats/findings/findings.hpp"
+#include <tensorstat/findings.hpp>
+
 #include "stats/json/json_writer.hpp"
 
 namespace tensorstat {
@@ -20,7 +21,7 @@ void write_number(JsonWriter& json, std::optional<double> number) {
 
 void write_finding(JsonWriter& json, const Finding& finding) {
   json.begin_object();
-  json.key("rule").text(facts(finding.rule).name).key("severity").text(name(facts(finding.rule).severity));
+  json.key("rule").text(name(finding.rule)).key("severity").text(name(severity(finding.rule)));
   json.key("op_type").text_or_null(finding.op_type).key("op_name").text_or_null(finding.op_name);
   json.key("io").text_or_null(finding.io).key("slot").number(finding.slot).key("rank").number(finding.rank);
   json.key("first_iteration").number(finding.first_iteration);
@@ -30,7 +31,7 @@ void write_finding(JsonWriter& json, const Finding& finding) {
   json.key("limit");
   write_number(json, finding.limit);
   json.key("others").number(finding.others).key("text").text(finding.text).key("next").text(finding.next);
-  json.key("definition").text(facts(finding.rule).definition).end();
+  json.key("definition").text(definition(finding.rule)).end();
 }
 
 }  // namespace

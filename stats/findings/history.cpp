@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <numeric>
+#include <tuple>
 
 #include "stats/compare/fault_roles.hpp"
 
@@ -57,10 +59,10 @@ std::uint32_t id_of(const Item& item, std::vector<Item>& items, Ids& ids) {
   return at->second;
 }
 
-// A quarter more each time, instead of twice: the history of a large run is most of the memory there is.
+// An eighth more each time, instead of twice: the history of a large run is most of the memory there is.
 template <typename Item>
 void append(std::vector<Item>& list, const Item& item) {
-  if (list.size() == list.capacity()) list.reserve(list.size() + list.size() / 4 + 4);
+  if (list.size() == list.capacity()) list.reserve(list.size() + list.size() / 8 + 8);
   list.push_back(item);
 }
 
@@ -68,7 +70,7 @@ template <typename Item>
 void reorder(std::vector<Item>& items, const std::vector<std::uint32_t>& order) {
   std::vector<Item> sorted;
   sorted.reserve(items.size());
-  for (const std::uint32_t from : order) sorted.push_back(items[from]);
+  for (const std::uint32_t from : order) sorted.push_back(std::move(items[from]));
   items = std::move(sorted);
 }
 
@@ -92,26 +94,34 @@ std::size_t History::HashOf<HistoryKind>::operator()(const HistoryKind& key) con
                 key.negative_inf});
 }
 
-HistorySeries& History::series_of(HistoryTensor tensor, std::uint32_t rank, std::uint32_t place) {
+std::uint32_t History::series_of(HistoryTensor tensor, std::uint32_t rank, std::uint32_t place) {
   std::uint32_t id = id_of(tensor, tensors_, tensor_ids_);
   Repeated& repeated = repeated_[key_of(id, rank)];
   if (repeated.place != place) repeated = {place, 0};
   tensor.call = repeated.calls++;
   if (tensor.call != 0) id = id_of(tensor, tensors_, tensor_ids_);
   const auto [at, is_new] = series_ids_.try_emplace(key_of(id, rank), static_cast<std::uint32_t>(series_.size()));
-  if (is_new) series_.push_back({.tensor = id, .rank = rank, .cells = {}, .fingerprints = {}});
-  return series_[at->second];
+  if (is_new) {
+    series_.push_back({.tensor = id, .rank = rank, .cells = {}, .fingerprints = {}});
+    begins_.push_back({.iteration = UINT64_MAX});
+  }
+  return at->second;
 }
 
 const HistorySeries& History::add(const Entry& entry) {
   const std::uint32_t place = id_of(entry.place, places_, place_ids_);
-  HistorySeries& series = series_of({.op_type = texts_.id(entry.op_type),
-                                     .op_name = texts_.id(entry.op_name),
-                                     .slot = entry.slot,
-                                     .is_input = entry.is_input,
-                                     .is_parameter_of_call = entry.is_parameter_of_call,
-                                     .execution = entry.execution},
-                                    entry.place.rank, place);
+  const std::uint32_t number = series_of({.op_type = texts_.id(entry.op_type),
+                                          .op_name = texts_.id(entry.op_name),
+                                          .slot = entry.slot,
+                                          .is_input = entry.is_input,
+                                          .is_parameter_of_call = entry.is_parameter_of_call,
+                                          .execution = entry.execution},
+                                         entry.place.rank, place);
+  HistorySeries& series = series_[number];
+  if (Begin& begin = begins_[number];
+      std::tie(entry.place.iteration, entry.timestamp_us) < std::tie(begin.iteration, begin.timestamp_us)) {
+    begin = {entry.place.iteration, entry.timestamp_us, entry.place.graph, entry.place.rank, entry.position};
+  }
   HistoryCell cell{.place = place};
   HistoryKind kind{.dtype = texts_.id(entry.dtype), .shape = texts_.id(entry.shape)};
   const auto take = [&](Category category, HistoryBit bit, double& to) {
@@ -144,10 +154,6 @@ const HistorySeries& History::add(const Entry& entry) {
     kind.negative_inf = *negative;
     kind.measured |= kHasInfCounts;
   }
-  if (const auto zero = count_in(entry.statistics, Category::kZeroCount)) {
-    cell.zero_count = *zero;
-    kind.measured |= kHasZeroCount;
-  }
   cell.kind = id_of(kind, kinds_, kind_ids_);
   append(series.cells, cell);
   if (entry.op_type == "Parameter") {
@@ -159,7 +165,56 @@ const HistorySeries& History::add(const Entry& entry) {
   return series;
 }
 
+const HistorySeries& History::add(const Row& row, const Record::Place& place) {
+  const Identity& who = row.identity;
+  const std::string shape = to_string(row.shape);
+  const auto count = element_count(row.shape);
+  return add({.op_type = who.op_type,
+              .op_name = place.name,
+              .dtype = row.data_type,
+              .shape = shape,
+              .is_input = who.io == "input",
+              .is_parameter_of_call = place.is_parameter,
+              .slot = static_cast<std::uint32_t>(std::min<std::uint64_t>(who.slot, UINT32_MAX)),
+              .execution = place.execution,
+              .place = {.rank = place.rank, .graph = place.graph, .iteration = place.iteration},
+              .timestamp_us = who.timestamp_us,
+              .position = place.position,
+              .count = count ? *count : 0,
+              .statistics = row.statistics});
+}
+
 void History::finish() {
+  order_places();
+  order_series();
+}
+
+// By the times of their first rows; where a graph says its own order, its operators are exchanged among each other.
+void History::order_series() {
+  std::vector<std::uint32_t> order(series_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::stable_sort(
+      order, {}, [&](std::uint32_t at) { return std::pair(begins_[at].iteration, begins_[at].timestamp_us); });
+  std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>, std::vector<std::size_t>> graphs;  // in `order`
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Begin& begin = begins_[order[i]];
+    if (begin.position) graphs[{begin.iteration, begin.rank, begin.graph}].push_back(i);
+  }
+  for (const auto& [graph, all] : graphs) {
+    std::vector<std::uint32_t> of_graph;
+    for (const std::size_t at : all) of_graph.push_back(order[at]);
+    std::ranges::stable_sort(of_graph, {}, [&](std::uint32_t at) { return *begins_[at].position; });
+    for (std::size_t i = 0; i < all.size(); ++i) order[all[i]] = of_graph[i];
+  }
+  if (std::ranges::is_sorted(order)) return;
+  reorder(series_, order);
+  reorder(begins_, order);
+  for (std::uint32_t at = 0; at < series_.size(); ++at) {
+    series_ids_[key_of(series_[at].tensor, series_[at].rank)] = at;
+  }
+}
+
+void History::order_places() {
   std::vector<std::uint32_t> order(places_.size());
   std::iota(order.begin(), order.end(), 0u);
   const auto rank_of_place = [&](std::uint32_t at) {
@@ -234,33 +289,6 @@ bool History::has_inf(const HistoryCell& cell) const {
 
 double History::size(const HistoryCell& cell) const {
   return kinds_[cell.kind].has(kHasL2norm) ? cell.l2norm : absmax(cell);
-}
-
-History history_of(const Record& record) {
-  History history;
-  for (const Seen& row : record.rows()) {
-    history.add({.op_type = record.texts()[row.op_type],
-                 .op_name = record.texts()[row.name],
-                 .dtype = record.texts()[row.dtype],
-                 .shape = record.texts()[row.shape],
-                 .is_input = row.is_input,
-                 .is_parameter_of_call = row.is_parameter,
-                 .slot = row.slot,
-                 .execution = row.execution,
-                 .place = {.rank = row.rank, .graph = row.graph, .iteration = row.iteration},
-                 .count = row.element_count,
-                 .statistics = record.statistics(row)});
-  }
-  history.finish();
-  return history;
-}
-
-Result<ReadHistory> read_history(const std::string& path, const MeterOptions& meter, const ReadListener& listener) {
-  auto read = read_recorded(path, meter, listener, {.is_alone = true});
-  if (!read) return read.error();
-  ReadHistory both{{}, *std::move(read)};
-  both.history = history_of(both.recorded.record);
-  return both;
 }
 
 }  // namespace tensorstat

@@ -1,8 +1,8 @@
 // All values of a run over its iterations: each tensor on each rank is a series of cells, one an iteration. It holds
-// what the rules and the pictures need, in 48 bytes a row.
+// what the rules and the pictures need, in 40 bytes a row.
 //
-//   auto read = read_history(path, {}, listener);
-//   for (const HistorySeries& series : read->history.series())
+//   auto run = judge_run(path, {}, {}, listener);
+//   for (const HistorySeries& series : run->history.series())
 //     for (const HistoryCell& cell : series.cells)
 //       draw(series.tensor, history.places()[cell.place].iteration, cell.l2norm);
 #pragma once
@@ -13,12 +13,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tensorstat/meter.hpp>
 #include <unordered_map>
 #include <vector>
 
 #include "stats/compare/interned_texts.hpp"
-#include "stats/compare/recorded.hpp"
+#include "stats/compare/record.hpp"
 
 namespace tensorstat {
 
@@ -48,8 +47,7 @@ enum HistoryBit : std::uint16_t {
   kHasAvg = 16,
   kHasNanCount = 32,
   kHasInfCounts = 64,
-  kHasZeroCount = 128,
-  kHasCount = 256,
+  kHasCount = 128,
 };
 
 // What many cells have in common. A cell with NaN or Inf has the kind that says how many.
@@ -65,10 +63,9 @@ struct HistoryKind {
 // A value that was not measured, or does not exist, is 0 and its bit is clear. Integers above 2^53 are rounded.
 struct HistoryCell {
   double max = 0, min = 0, l2norm = 0, avg = 0;
-  std::uint64_t zero_count = 0;
   std::uint32_t place = 0, kind = 0;  // of History::places() and kinds()
 };
-static_assert(sizeof(HistoryCell) == 48, "ten million rows in 458 MiB");
+static_assert(sizeof(HistoryCell) == 40, "ten million rows in 381 MiB");
 
 struct HistorySeries {
   std::uint32_t tensor = 0, rank = 0;
@@ -88,18 +85,22 @@ class History {
     std::uint32_t slot = 0;
     Execution execution = Execution::kUnknown;
     HistoryPlace place;
-    std::optional<std::uint64_t> count;  // of elements
+    std::uint64_t timestamp_us = 0;
+    std::optional<std::uint32_t> position = {};  // of the operator, in the order in which its graph is executed
+    std::optional<std::uint64_t> count;          // of elements
     StatisticsView statistics;
   };
   const HistorySeries& add(const Entry& entry);  // the series that has it; valid until the next row
-  // After the last row: puts places into the order of iteration, graph and rank, and cells into that of their places.
+  const HistorySeries& add(const Row& row, const Record::Place& place);
+  // After the last row: puts places into the order of iteration, graph and rank, cells into that of their places, and
+  // series into the order in which their first rows were executed.
   void finish();
 
   const InternedTexts& texts() const { return texts_; }
   const std::vector<HistoryTensor>& tensors() const { return tensors_; }
   const std::vector<HistoryPlace>& places() const { return places_; }
   const std::vector<HistoryKind>& kinds() const { return kinds_; }
-  const std::vector<HistorySeries>& series() const { return series_; }  // by first appearance
+  const std::vector<HistorySeries>& series() const { return series_; }  // in the order of execution
   // nullptr: the rank has no such tensor.
   const HistorySeries* series(std::uint32_t tensor, std::uint32_t rank) const;
   std::uint64_t row_count() const { return row_count_; }
@@ -125,13 +126,23 @@ class History {
     std::size_t operator()(const T& key) const;
   };
 
-  HistorySeries& series_of(HistoryTensor tensor, std::uint32_t rank, std::uint32_t place);
+  // When the first row of a series was executed.
+  struct Begin {
+    std::uint64_t iteration = 0, timestamp_us = 0;
+    std::uint32_t graph = 0, rank = 0;
+    std::optional<std::uint32_t> position = {};
+  };
+
+  std::uint32_t series_of(HistoryTensor tensor, std::uint32_t rank, std::uint32_t place);
+  void order_places();
+  void order_series();
 
   InternedTexts texts_;
   std::vector<HistoryTensor> tensors_;
   std::vector<HistoryPlace> places_;
   std::vector<HistoryKind> kinds_;
   std::vector<HistorySeries> series_;
+  std::vector<Begin> begins_;  // of series_
   std::vector<std::uint32_t> ranks_;
   std::vector<std::uint64_t> iterations_;
   std::unordered_map<HistoryTensor, std::uint32_t, HashOf<HistoryTensor>> tensor_ids_;
@@ -145,16 +156,5 @@ class History {
   std::unordered_map<std::uint64_t, Repeated> repeated_;
   std::uint64_t row_count_ = 0;
 };
-
-struct ReadHistory {
-  History history;
-  Recorded recorded;  // for origin's verdict
-};
-
-// Reads what `origin` and `diff` read: see read_recorded().
-Result<ReadHistory> read_history(const std::string& path, const MeterOptions& meter, const ReadListener& listener);
-
-// The history of rows that have been read.
-History history_of(const Record& record);
 
 }  // namespace tensorstat

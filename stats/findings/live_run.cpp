@@ -19,12 +19,13 @@ bool shows_fault(const History& history, const HistoryCell& cell) {
 
 }  // namespace
 
-LiveRun::LiveRun(std::string path, RuleLimits limits)
+LiveRun::LiveRun(std::string path, FindingLimits limits)
     : path_(std::move(path)), limits_(std::move(limits)), dump_(path_) {}
 
 void LiveRun::forget() {
   history_ = {};
   findings_ = {};
+  verdict_ = {};
   ranks_.clear();
   judged_rows_ = 0;
   has_fault_ = has_new_fault_ = false;
@@ -59,20 +60,12 @@ LiveRun::News LiveRun::look(const EachNewRow& each) {
 }
 
 void LiveRun::add(const Row& row, const HistoryPlace& place, bool is_parameter, Execution execution) {
-  const std::string shape = to_string(row.shape);
-  const auto count = element_count(row.shape);
-  const HistorySeries& series =
-      history_.add({.op_type = row.identity.op_type,
-                    .op_name = row.identity.op_name,
-                    .dtype = row.data_type,
-                    .shape = shape,
-                    .is_input = row.identity.io == "input",
-                    .is_parameter_of_call = is_parameter,
-                    .slot = static_cast<std::uint32_t>(std::min<std::uint64_t>(row.identity.slot, UINT32_MAX)),
-                    .execution = execution,
-                    .place = place,
-                    .count = count ? *count : 0,
-                    .statistics = row.statistics});
+  const HistorySeries& series = history_.add(row, {.name = row.identity.op_name,
+                                                   .rank = place.rank,
+                                                   .iteration = place.iteration,
+                                                   .graph = place.graph,
+                                                   .is_parameter = is_parameter,
+                                                   .execution = execution});
   last_row_ = Clock::now();
   RankNews& rank = ranks_[place.rank];
   rank.last_iteration = std::max(rank.last_iteration, place.iteration);
@@ -96,19 +89,36 @@ bool LiveRun::is_due() const {
 
 void LiveRun::judge() {
   const auto begin = Clock::now();
-  const ReadListener listener = {[](std::string_view) {}, [](std::size_t, std::size_t, std::uint64_t) {}};
-  auto read = has_fault_ ? read_history(path_, {}, listener) : Result<ReadHistory>(Error{});
-  if (read) {
-    const Answer answer = answer_of(read->recorded.record, read->recorded.hints, {});
-    findings_ = find_in(read->history, read->recorded.record, answer, limits_);
+  history_.finish();
+  auto run = has_fault_ ? judge_run(path_, limits_, {}, {}) : Result<JudgedRun>(Error{});
+  if (run) {
+    findings_ = std::move(run->findings);
+    verdict_ = std::move(run->verdict);
   } else {
-    history_.finish();
-    findings_ = find_in(history_, {}, {}, limits_);
+    findings_ = find_in(history_, {}, limits_);
+    verdict_ = {};
   }
   judged_rows_ = history_.row_count();
   has_new_fault_ = false;
   judged_ = Clock::now();
   cost_ = judged_ - begin;
+}
+
+bool LiveRun::is_settled(const Finding& finding) const {
+  constexpr std::chrono::seconds kPatience{5};
+  if (!is_of_origin(finding.rule)) return true;
+  if (findings_.last_iteration.value_or(0) > finding.first_iteration + 1) return true;
+  return is_judged() && quiet() > kPatience;
+}
+
+bool LiveRun::has_unsettled() const {
+  return std::ranges::any_of(findings_.list, [&](const Finding& finding) { return !is_settled(finding); });
+}
+
+Findings LiveRun::settled_findings() const {
+  Findings settled = findings_;
+  std::erase_if(settled.list, [&](const Finding& finding) { return !is_settled(finding); });
+  return settled;
 }
 
 }  // namespace tensorstat

@@ -28,7 +28,7 @@ class LiveRun {
   // Called for each new row with the path of its file, and where it belongs.
   using EachNewRow = std::function<Status(const Row& row, const std::string& path, const HistoryPlace& place)>;
 
-  explicit LiveRun(std::string path, RuleLimits limits = {});
+  explicit LiveRun(std::string path, FindingLimits limits = {});
 
   struct News {
     std::uint64_t rows = 0;
@@ -45,6 +45,12 @@ class LiveRun {
   void judge();
   // Of the last judgement.
   const Findings& findings() const { return findings_; }
+  const FaultVerdict& verdict() const { return verdict_; }
+  // NaN and Inf that end with the next iteration are no findings: these are settled when two more iterations were
+  // judged, or when there have been no rows for 5 seconds.
+  bool is_settled(const Finding& finding) const;
+  bool has_unsettled() const;
+  Findings settled_findings() const;
   // Whether rows came after it.
   bool is_judged() const { return judged_rows_ == history_.row_count(); }
 
@@ -69,10 +75,11 @@ class LiveRun {
   void add(const Row& row, const HistoryPlace& place, bool is_parameter, Execution execution);
 
   const std::string path_;
-  const RuleLimits limits_;
+  const FindingLimits limits_;
   GrowingDump dump_;
   History history_;
   Findings findings_;
+  FaultVerdict verdict_;
   std::map<std::uint32_t, RankNews> ranks_;
   std::uint64_t judged_rows_ = 0;
   bool has_looked_ = false;

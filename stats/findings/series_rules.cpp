@@ -58,6 +58,13 @@ std::optional<double> size_of(const History& history, const HistoryCell& cell) {
   return size;
 }
 
+std::size_t begin_of(const History& history, const HistorySeries& series, IterationRange range) {
+  if (range.begin == 0) return 0;
+  const auto begin = std::ranges::lower_bound(series.cells, range.begin, {},
+                                              [&](const HistoryCell& cell) { return history.iteration(cell); });
+  return static_cast<std::size_t>(begin - series.cells.begin());
+}
+
 // A series that is noisy by itself must go further: in logarithms, twice as far from the median as it ever was.
 std::optional<Breach> breach_of(const RunningMedian& before, std::size_t cell, double value, double limit) {
   const double median = before.median(), greatest = before.greatest();
@@ -66,11 +73,11 @@ std::optional<Breach> breach_of(const RunningMedian& before, std::size_t cell, d
   return Breach{.cell = cell, .value = value, .limit = bound, .usual = median};
 }
 
-// Calls each(place in the series, cell) of the iterations before `end` until it returns false.
+// Calls each(place in the series, cell) of the iterations in `range` until it returns false.
 template <typename Each>
-void walk(const History& history, const HistorySeries& series, std::uint64_t end, Each each) {
-  for (std::size_t at = 0; at < series.cells.size() && history.iteration(series.cells[at]) < end; ++at) {
-    if (!each(at, series.cells[at])) return;
+void walk(const History& history, const HistorySeries& series, IterationRange range, Each each) {
+  for (std::size_t at = begin_of(history, series, range); at < series.cells.size(); ++at) {
+    if (history.iteration(series.cells[at]) >= range.end || !each(at, series.cells[at])) return;
   }
 }
 
@@ -104,12 +111,13 @@ std::string label_of(const History& history, const HistorySeries& series) {
   return name + (tensor.is_input ? " input " : " output ") + std::to_string(tensor.slot);
 }
 
-SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit, std::uint64_t end) {
+SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit,
+                               IterationRange range) {
   SeriesJudgement judgement;
   // A scaled loss makes gradients as large as they may be, and a step that overflows is skipped: that is its design.
   if (kind_of(history, series) != TensorKind::kForward) return judgement;
   bool was_below = false;
-  walk(history, series, end, [&](std::size_t at, const HistoryCell& cell) {
+  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
     const double greatest = greatest_finite(history.dtype(cell)), absmax = history.absmax(cell);
     if (greatest == 0 || !std::isfinite(absmax)) return true;
     judgement.was_judged = true;
@@ -122,12 +130,12 @@ SeriesJudgement judge_overflow(const History& history, const HistorySeries& seri
   return judgement;
 }
 
-SeriesJudgement judge_jump(const History& history, const HistorySeries& series, double limit, std::uint64_t end) {
+SeriesJudgement judge_jump(const History& history, const HistorySeries& series, double limit, IterationRange range) {
   SeriesJudgement judgement;
   RunningMedian recent;
   std::deque<double> sizes;
   double greatest_ever = 0, last_count = 0;
-  walk(history, series, end, [&](std::size_t at, const HistoryCell& cell) {
+  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
     const auto size = size_of(history, cell);
     if (!size) return true;
     // The gradient of a mean is larger where the batch is smaller.
@@ -151,11 +159,11 @@ SeriesJudgement judge_jump(const History& history, const HistorySeries& series, 
   return judgement;
 }
 
-SeriesJudgement judge_drift(const History& history, const HistorySeries& series, double limit, std::uint64_t end) {
+SeriesJudgement judge_drift(const History& history, const HistorySeries& series, double limit, IterationRange range) {
   SeriesJudgement judgement;
   RunningMedian old;
-  std::size_t next = 0;  // the first cell that is not among the old ones
-  walk(history, series, end, [&](std::size_t at, const HistoryCell& cell) {
+  std::size_t next = begin_of(history, series, range);  // the first cell that is not among the old ones
+  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
     for (; next + kWindow < at; ++next) {
       if (const auto size = size_of(history, series.cells[next])) old.add(*size);
     }
@@ -168,12 +176,12 @@ SeriesJudgement judge_drift(const History& history, const HistorySeries& series,
   return judgement;
 }
 
-SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, std::uint64_t end) {
+SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, IterationRange range) {
   SeriesJudgement judgement;
   if (kind_of(history, series) != TensorKind::kForward || history.tensors()[series.tensor].is_input) return judgement;
   std::size_t first_zero = 0, zeros = 0;
   bool has_lived = false;
-  walk(history, series, end, [&](std::size_t at, const HistoryCell& cell) {
+  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
     const double absmax = history.absmax(cell);
     if (!history.kinds()[cell.kind].has(kHasAbsmax)) return true;
     judgement.was_judged = true;
@@ -191,15 +199,16 @@ SeriesJudgement judge_dead(const History& history, const HistorySeries& series, 
   return judgement;
 }
 
-SeriesJudgement judge_frozen(const History& history, const HistorySeries& series, double limit, std::uint64_t end,
+SeriesJudgement judge_frozen(const History& history, const HistorySeries& series, double limit, IterationRange range,
                              std::uint64_t changes_until) {
   SeriesJudgement judgement;
   const auto& prints = series.fingerprints;
   std::size_t last_change = 0, equal = 0;
-  walk(history, series, end, [&](std::size_t at, const HistoryCell& cell) {
+  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
     if (at == 0 || at >= prints.size() || prints[at] == 0 || prints[at - 1] == 0) return true;
     judgement.was_judged = true;
-    if (prints[at] != prints[at - 1]) {
+    // NaN has the same bits in each iteration, and is no value that stays.
+    if (prints[at] != prints[at - 1] || history.has_nan(cell) || history.has_inf(cell)) {
       last_change = at;
       equal = 0;
     } else if (history.iteration(cell) <= changes_until) {

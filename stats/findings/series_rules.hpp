@@ -31,13 +31,18 @@ struct SeriesJudgement {
   std::optional<Breach> breach;
 };
 
-// `limit` as in finding_rules.hpp. Only iterations before `end` are looked at.
-SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit, std::uint64_t end);
-SeriesJudgement judge_jump(const History& history, const HistorySeries& series, double limit, std::uint64_t end);
-SeriesJudgement judge_drift(const History& history, const HistorySeries& series, double limit, std::uint64_t end);
-SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, std::uint64_t end);
+// Iterations from `begin` to before `end`.
+struct IterationRange {
+  std::uint64_t begin = 0, end = UINT64_MAX;
+};
+
+// `limit` as in finding_rules.hpp. Only iterations of the range are looked at.
+SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit, IterationRange range);
+SeriesJudgement judge_jump(const History& history, const HistorySeries& series, double limit, IterationRange range);
+SeriesJudgement judge_drift(const History& history, const HistorySeries& series, double limit, IterationRange range);
+SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, IterationRange range);
 // `changes_until`: the last iteration in which at least three parameters of the rank have other values than before.
-SeriesJudgement judge_frozen(const History& history, const HistorySeries& series, double limit, std::uint64_t end,
+SeriesJudgement judge_frozen(const History& history, const HistorySeries& series, double limit, IterationRange range,
                              std::uint64_t changes_until);
 
 // The greatest finite value of a float dtype that holds values as they are: float16, bfloat16, float32 and float64. 0

@@ -9,145 +9,268 @@
 namespace tensorstat {
 namespace {
 
-constexpr Category kPlaneCategories[] = {Category::kL2norm, Category::kAbsmax, Category::kMax, Category::kMin,
-                                         Category::kAvg};
+// What a page shows of a cell, and where the first comes first.
+struct PlaneStatistic {
+  std::string_view name;
+  HistoryBit bit;
+};
+constexpr PlaneStatistic kPlaneStatistics[] = {
+    {"l2norm", kHasL2norm}, {"absmax", kHasAbsmax}, {"max", kHasMax}, {"min", kHasMin}, {"avg", kHasAvg}};
+
 // Cells whose values are kept as written: all of a small run; else those of tensors with findings this many iterations
 // around, of all tensors one iteration around, and the last iteration.
 // A browser takes seconds for the most cells. Beyond the few, a page has one statistic.
-constexpr std::size_t kMostCells = std::size_t{1} << 25, kFewCells = std::size_t{1} << 22;
+constexpr std::size_t kMostCells = std::size_t{1} << 24, kFewCells = std::size_t{1} << 22;
 constexpr std::size_t kSmallRun = 20'000, kAround = 50;
 
-std::optional<double> number_of(const Value* value) {
-  if (value == nullptr) return std::nullopt;
-  if (const auto* real = std::get_if<double>(value)) return *real;
-  if (const auto* whole = std::get_if<std::uint64_t>(value)) return static_cast<double>(*whole);
-  if (const auto* whole = std::get_if<std::int64_t>(value)) return static_cast<double>(*whole);
-  return std::nullopt;
+double value_of(const History& history, const HistoryCell& cell, HistoryBit bit) {
+  switch (bit) {
+    case kHasL2norm:
+      return cell.l2norm;
+    case kHasAbsmax:
+      return history.absmax(cell);
+    case kHasMax:
+      return cell.max;
+    case kHasMin:
+      return cell.min;
+    default:
+      return cell.avg;
+  }
 }
 
-PageContents::Fault fault_of(const StatisticsView& statistics) {
-  bool is_nan = false, is_plus = false, is_minus = false;
-  const auto counted = [&](Category category) { return number_of(statistics.find(category)).value_or(0) > 0; };
-  for (const Category category : kPlaneCategories) {
-    const auto value = number_of(statistics.find(category));
-    if (!value) continue;
-    is_nan |= std::isnan(*value);
-    if (!std::isinf(*value) || category == Category::kL2norm) continue;  // a norm overflows without any Inf
-    (*value > 0 ? is_plus : is_minus) = true;
+PageContents::Fault fault_of(const History& history, const HistoryCell& cell) {
+  const HistoryKind& kind = history.kinds()[cell.kind];
+  if (history.has_nan(cell) || std::isnan(cell.l2norm) || std::isnan(cell.avg)) return PageContents::kNan;
+  bool is_plus = kind.positive_inf != 0, is_minus = kind.negative_inf != 0;
+  for (const double value : {cell.max, cell.min, cell.avg}) {  // a norm overflows without any Inf
+    if (std::isinf(value)) (value > 0 ? is_plus : is_minus) = true;
   }
-  if (is_nan || counted(Category::kNanCount)) return PageContents::kNan;
-  if (is_plus || counted(Category::kPositiveInfCount)) return PageContents::kPlusInf;
-  if (is_minus || counted(Category::kNegativeInfCount)) return PageContents::kMinusInf;
-  return PageContents::kNoFault;
+  return is_plus ? PageContents::kPlusInf : is_minus ? PageContents::kMinusInf : PageContents::kNoFault;
+}
+
+// As a csv has it. Integers are kept as binary64.
+std::string text_of_value(double value, bool is_integer) {
+  if (is_integer && std::fabs(value) > 0x1p53) return to_string(Value(value)) + " (rounded)";
+  return to_string(Value(value));
 }
 
 int weight(std::uint8_t fault) { return fault == PageContents::kNoFault ? 0 : 10 - fault; }
 
-// Where a number stands in an ascending list that has it.
-std::size_t place_of(const std::vector<std::uint64_t>& sorted, std::uint64_t number) {
-  return static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), number) - sorted.begin());
-}
-
-void sort_and_thin(std::vector<std::uint64_t>& numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-}
-
 bool is_loss(std::string_view name) { return name == "loss" || name == "Loss"; }
 
-// Rows as cells.
+// The cells of histories as those of a page.
 class PageFiller {
  public:
-  PageFiller(const Record& record, PageContents& contents) : record_(record), contents_(contents) {}
+  PageFiller(const std::vector<const History*>& runs, PageContents& contents) : runs_(runs), contents_(contents) {}
 
-  Status fill() {
-    list_places();
-    const std::size_t cells = contents_.tensors.size() * contents_.ranks.size() * contents_.iterations.size();
-    if (cells > kMostCells) {
-      return Error{Code::kInvalid, "a page holds at most " + std::to_string(kMostCells) +
-                                       " cells (tensors x ranks x iterations), and this run has " +
-                                       std::to_string(cells) + ": name the folder of one rank, or of fewer iterations"};
+  void fill() {
+    list_tensors();
+    std::vector<std::uint64_t> all;
+    for (std::size_t run = 0; run < runs_.size(); ++run) {
+      for (const std::uint32_t rank : runs_[run]->ranks()) contents_.lanes.push_back({run, rank});
+      all.insert(all.end(), runs_[run]->iterations().begin(), runs_[run]->iterations().end());
+      contents_.row_count += runs_[run]->row_count();
     }
-    contents_.faults.assign(cells, PageContents::kNoFault);
-    row_of_.assign(cells, UINT32_MAX);
+    std::ranges::sort(all);
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    const std::size_t series = contents_.tensors.size() * contents_.lanes.size();
+    while (series * ((all.size() + contents_.pooled - 1) / contents_.pooled) > kMostCells &&
+           contents_.pooled < all.size()) {
+      ++contents_.pooled;
+    }
+    for (std::size_t i = 0; i < all.size(); i += contents_.pooled) contents_.iterations.push_back(all[i]);
+    const std::size_t cells = series * contents_.iterations.size();
+    add_planes(cells);
     std::size_t repeated = 0;
-    for (std::uint32_t i = 0; i < record_.rows().size(); ++i) {
-      const Seen& row = record_.rows()[i];
-      const std::size_t cell = cell_of(row, i);
-      const auto fault = fault_of(record_.statistics(row));
-      if (row_of_[cell] != UINT32_MAX) {
-        ++repeated;
-        if (weight(fault) < weight(contents_.faults[cell])) continue;
-      }
-      row_of_[cell] = i;
-      contents_.faults[cell] = fault;
+    contents_.faults.assign(cells, PageContents::kNoFault);
+    has_row_.assign(cells, false);
+    for (std::size_t run = 0; run < runs_.size(); ++run) repeated += fill_cells(run);
+    for (const PageContents::Plane& plane : contents_.planes) {
+      const auto count = std::count(plane.has.begin(), plane.has.end(), 1);
+      contents_.measured.push_back(plane.name + " in " + std::to_string(count) + " cells");
     }
-    for (const Category category : kPlaneCategories) {
-      if (contents_.planes.empty() || cells <= kFewCells) add_plane(category);
-    }
-    if (cells > kFewCells) {
-      contents_.words.notes.push_back("The run has more than 4 million cells: the page has " +
-                                      (contents_.planes.empty() ? "no statistic" : contents_.planes.front().name) +
-                                      " alone.");
-    }
-    if (repeated != 0) {
-      contents_.words.notes.push_back(std::to_string(repeated) +
-                                      " rows are of a tensor that has a row in the same iteration already; of those "
-                                      "the worst is shown, else the last.");
-    }
+    mark_differences();
+    if (runs_.size() == 2) tell_difference();
+    say_what_was_left_out(cells, repeated);
     place_findings();
-    keep_exact();
-    return Status();
+    if (contents_.pooled == 1) keep_exact();
   }
 
  private:
-  void list_places() {
-    std::map<std::tuple<std::uint32_t, std::uint32_t, bool, std::uint32_t>, std::uint32_t> numbers;
-    tensor_of_.reserve(record_.rows().size());
-    for (const Seen& row : record_.rows()) {
-      const auto [at, is_new] = numbers.try_emplace({row.name, row.op_type, row.is_input, row.slot},
-                                                    static_cast<std::uint32_t>(contents_.tensors.size()));
-      tensor_of_.push_back(at->second);
-      contents_.ranks.push_back(row.rank);
-      contents_.iterations.push_back(row.iteration);
-      if (contents_.ranks.size() % 65'536 == 0) sort_and_thin(contents_.ranks), sort_and_thin(contents_.iterations);
-      if (!is_new) continue;
-      const auto text = [&](std::uint32_t number) { return std::string(record_.texts()[number]); };
-      contents_.tensors.push_back({text(row.op_type), text(row.name),
-                                   (row.is_input ? "input." : "output.") + std::to_string(row.slot), text(row.dtype),
-                                   text(row.shape)});
-      if (!contents_.loss && is_loss(contents_.tensors.back().name)) contents_.loss = at->second;
+  // In the order of execution. Calls of one name are one tensor of the page.
+  void list_tensors() {
+    using Name = std::tuple<std::string_view, std::string_view, bool, std::uint32_t>;
+    std::map<Name, std::uint32_t> numbers;
+    for (const History* history : runs_) {
+      std::vector<std::uint32_t>& tensor_of = tensor_of_.emplace_back(history->tensors().size(), UINT32_MAX);
+      for (const HistorySeries& series : history->series()) {
+        const HistoryTensor& tensor = history->tensors()[series.tensor];
+        const auto [at, is_new] = numbers.try_emplace(
+            {history->op_name(series.tensor), history->op_type(series.tensor), tensor.is_input, tensor.slot},
+            static_cast<std::uint32_t>(contents_.tensors.size()));
+        tensor_of[series.tensor] = at->second;
+        if (!is_new) continue;
+        const HistoryKind& kind = history->kinds()[series.cells.front().kind];
+        const auto text = [&](std::uint32_t number) { return std::string(history->texts()[number]); };
+        contents_.tensors.push_back({text(tensor.op_type), text(tensor.op_name),
+                                     (tensor.is_input ? "input." : "output.") + std::to_string(tensor.slot),
+                                     text(kind.dtype), text(kind.shape)});
+        if (!contents_.loss && is_loss(contents_.tensors.back().name)) contents_.loss = at->second;
+      }
     }
-    sort_and_thin(contents_.ranks);
-    sort_and_thin(contents_.iterations);
-    contents_.row_count = record_.rows().size();
   }
 
-  std::size_t cell_of(const Seen& row, std::uint32_t number) const {
-    return contents_.cell(tensor_of_[number], place_of(contents_.ranks, row.rank),
-                          place_of(contents_.iterations, row.iteration));
-  }
-
-  const Value* value_of(std::size_t cell, Category category) const {
-    if (row_of_[cell] == UINT32_MAX) return nullptr;
-    return record_.statistics(record_.rows()[row_of_[cell]]).find(category);
-  }
-
-  void add_plane(Category category) {
-    PageContents::Plane plane{std::string(name(category)), std::vector<double>(row_of_.size()),
-                              std::vector<std::uint8_t>(row_of_.size())};
-    std::size_t count = 0;
-    for (std::size_t cell = 0; cell < row_of_.size(); ++cell) {
-      const auto number = number_of(value_of(cell, category));
-      if (!number) continue;
-      plane.values[cell] = *number;
-      plane.has[cell] = 1;
-      ++count;
+  // Of the statistics that some row has: all of a small run, else the first.
+  void add_planes(std::size_t cells) {
+    std::uint16_t measured = 0;
+    for (const History* history : runs_) {
+      for (const HistoryKind& kind : history->kinds()) measured |= kind.measured;
     }
-    if (count == 0) return;
-    contents_.measured.push_back(plane.name + " in " + std::to_string(count) + " cells");
-    contents_.planes.push_back(std::move(plane));
-    categories_.push_back(category);
+    for (const PlaneStatistic& statistic : kPlaneStatistics) {
+      if ((measured & statistic.bit) == 0 || (cells > kFewCells && !contents_.planes.empty())) continue;
+      contents_.planes.push_back(
+          {std::string(statistic.name), std::vector<double>(cells), std::vector<std::uint8_t>(cells)});
+      bits_.push_back(statistic.bit);
+    }
+  }
+
+  // The column of an iteration.
+  std::size_t column_of(std::uint64_t iteration) const {
+    const auto after = std::ranges::upper_bound(contents_.iterations, iteration);
+    return after == contents_.iterations.begin() ? 0
+                                                 : static_cast<std::size_t>(after - contents_.iterations.begin()) - 1;
+  }
+
+  // Of values that share a cell, the worse: NaN, else the greater size; of min, the lower one.
+  static bool is_worse(double value, double than, HistoryBit bit) {
+    if (std::isnan(value) || std::isnan(than)) return std::isnan(value);
+    return bit == kHasMin ? value < than : bit == kHasMax ? value > than : std::fabs(value) > std::fabs(than);
+  }
+
+  // Returns how many rows had a cell that another row had, too.
+  std::size_t fill_cells(std::size_t run) {
+    const History& history = *runs_[run];
+    std::size_t repeated = 0;
+    for (const HistorySeries& series : history.series()) {
+      const std::size_t lane = *lane_of(run, series.rank);
+      for (const HistoryCell& each : series.cells) {
+        const std::size_t cell =
+            contents_.cell(tensor_of_[run][series.tensor], lane, column_of(history.iteration(each)));
+        const auto fault = fault_of(history, each);
+        const bool is_shared = has_row_[cell];
+        if (is_shared && contents_.pooled == 1) {
+          ++repeated;
+          if (weight(fault) < weight(contents_.faults[cell])) continue;
+        }
+        has_row_[cell] = true;
+        if (weight(fault) >= weight(contents_.faults[cell])) contents_.faults[cell] = fault;
+        for (std::size_t plane = 0; plane < bits_.size(); ++plane) {
+          PageContents::Plane& to = contents_.planes[plane];
+          const bool has = history.kinds()[each.kind].has(bits_[plane]);
+          const double value = has ? value_of(history, each, bits_[plane]) : 0;
+          if (is_shared && contents_.pooled > 1 &&
+              (!has || (to.has[cell] != 0 && !is_worse(value, to.values[cell], bits_[plane])))) {
+            continue;
+          }
+          to.has[cell] = has;
+          to.values[cell] = value;
+        }
+      }
+    }
+    return repeated;
+  }
+
+  std::optional<std::size_t> lane_of(std::size_t run, std::uint64_t rank) const {
+    for (std::size_t lane = 0; lane < contents_.lanes.size(); ++lane) {
+      if (contents_.lanes[lane].run == run && contents_.lanes[lane].rank == rank) return lane;
+    }
+    return std::nullopt;
+  }
+
+  // The lane that a lane is held against.
+  std::optional<std::size_t> reference_of(std::size_t lane) const {
+    const PageContents::Lane& each = contents_.lanes[lane];
+    if (each.run != 0) return lane_of(0, each.rank);
+    return lane == 0 ? std::nullopt : std::optional<std::size_t>(0);
+  }
+
+  bool differs(std::size_t a, std::size_t b) const {
+    return std::ranges::any_of(contents_.planes, [&](const PageContents::Plane& plane) {
+      if (plane.has[a] == 0 || plane.has[b] == 0) return false;
+      const double x = plane.values[a], y = plane.values[b];
+      return !(x == y && std::signbit(x) == std::signbit(y)) && !(std::isnan(x) && std::isnan(y));
+    });
+  }
+
+  void mark_differences() {
+    for (std::size_t lane = 0; lane < contents_.lanes.size(); ++lane) {
+      const auto against = reference_of(lane);
+      for (std::size_t tensor = 0; against && tensor < contents_.tensors.size(); ++tensor) {
+        for (std::size_t column = 0; column < contents_.iterations.size(); ++column) {
+          const std::size_t cell = contents_.cell(tensor, lane, column),
+                            other = contents_.cell(tensor, *against, column);
+          if (has_row_[cell] && has_row_[other] && differs(cell, other))
+            contents_.faults[cell] |= PageContents::kDiffers;
+        }
+      }
+    }
+  }
+
+  // Where the second run parts from the first: in a bit, and by a hundredth.
+  void tell_difference() {
+    constexpr double kMuch = 0.01;
+    std::string in_a_bit, by_much;
+    for (std::size_t column = 0; column < contents_.iterations.size() && by_much.empty(); ++column) {
+      for (std::size_t tensor = 0; tensor < contents_.tensors.size() && by_much.empty(); ++tensor) {
+        for (std::size_t lane = 0; lane < contents_.lanes.size(); ++lane) {
+          const auto against = contents_.lanes[lane].run == 0 ? std::nullopt : reference_of(lane);
+          if (!against) continue;
+          const std::size_t cell = contents_.cell(tensor, lane, column),
+                            other = contents_.cell(tensor, *against, column);
+          if ((contents_.faults[cell] & PageContents::kDiffers) == 0) continue;
+          const PageContents::Plane& plane = contents_.planes.front();
+          const double a = plane.values[other], b = plane.values[cell];
+          const std::string where = "iteration " + std::to_string(contents_.iterations[column]) + ", rank " +
+                                    std::to_string(contents_.lanes[lane].rank) + ", in " +
+                                    contents_.tensors[tensor].name + " " + contents_.tensors[tensor].io + ": " +
+                                    plane.name + " " + to_string(Value(a)) + " in A, " + to_string(Value(b)) + " in B";
+          if (in_a_bit.empty()) in_a_bit = where;
+          if (std::fabs(a - b) > kMuch * std::max(std::fabs(a), std::fabs(b)) || std::isfinite(a) != std::isfinite(b)) {
+            by_much = where;
+            break;
+          }
+        }
+      }
+    }
+    std::vector<std::string>& verdict = contents_.words.verdict;
+    const auto at = verdict.begin();
+    if (in_a_bit.empty()) {
+      verdict.insert(at, "A and B agree in every bit of what both have");
+    } else if (by_much.empty()) {
+      verdict.insert(at, {"A and B agree within 1 %", "They differ first at " + in_a_bit});
+    } else {
+      verdict.insert(at, {"A and B part at " + by_much, "They differ in a bit first at " + in_a_bit});
+    }
+  }
+
+  void say_what_was_left_out(std::size_t cells, std::size_t repeated) {
+    std::vector<std::string>& notes = contents_.words.notes;
+    if (contents_.pooled > 1) {
+      notes.push_back(
+          "The run has more than 16 million cells: each column of this page has " + std::to_string(contents_.pooled) +
+          " iterations, and shows the worst of them: NaN, else Inf, else the greatest size. Nothing is kept "
+          "as it was written.");
+    }
+    if (cells > kFewCells) {
+      notes.push_back("The run has more than 4 million cells: the page has " +
+                      (contents_.planes.empty() ? "no statistic" : contents_.planes.front().name) + " alone.");
+    }
+    if (repeated != 0) {
+      notes.push_back(
+          std::to_string(repeated) +
+          " rows are of a tensor that has a row in the same iteration already; of those the worst is shown, "
+          "else the last.");
+    }
   }
 
   // A finding names a tensor by its operator: the first one that holds a fault there, else the first.
@@ -155,8 +278,8 @@ class PageFiller {
     PageWords& words = contents_.words;
     for (PageFinding& finding : words.findings) {
       if (finding.tensor) continue;
-      if (&finding == words.findings.data() && words.row < tensor_of_.size()) {
-        finding.tensor = tensor_of_[words.row];
+      if (&finding == words.findings.data() && words.tensor < tensor_of_[finding.run].size()) {
+        finding.tensor = tensor_of_[finding.run][words.tensor];
         continue;
       }
       for (std::size_t tensor = 0; tensor < contents_.tensors.size(); ++tensor) {
@@ -164,7 +287,7 @@ class PageFiller {
         if (each.name != finding.op_name || (!finding.io.empty() && each.io != finding.io)) continue;
         if (!finding.tensor) finding.tensor = tensor;
         const auto cell = first_cell(finding, tensor);
-        if (cell && contents_.faults[*cell] != PageContents::kNoFault) {
+        if (cell && (contents_.faults[*cell] & ~PageContents::kDiffers) != 0) {
           finding.tensor = tensor;
           break;
         }
@@ -174,57 +297,60 @@ class PageFiller {
 
   std::optional<std::size_t> first_cell(const PageFinding& finding, std::size_t tensor) const {
     if (!finding.first_iteration) return std::nullopt;
-    const std::size_t rank = place_of(contents_.ranks, finding.rank.value_or(contents_.ranks.front()));
-    const std::size_t at = place_of(contents_.iterations, *finding.first_iteration);
-    if (rank == contents_.ranks.size() || at == contents_.iterations.size()) return std::nullopt;
-    return contents_.cell(tensor, rank, at);
+    const auto lane = finding.rank ? lane_of(finding.run, *finding.rank) : std::optional<std::size_t>(0);
+    if (!lane) return std::nullopt;
+    return contents_.cell(tensor, *lane, column_of(*finding.first_iteration));
   }
 
   void keep_exact() {
     const std::size_t iterations = contents_.iterations.size();
-    std::vector<std::uint8_t> wanted(row_of_.size(), row_of_.size() <= kSmallRun);
+    std::vector<std::uint8_t> wanted(has_row_.size(), has_row_.size() <= kSmallRun);
     const auto want = [&](std::size_t tensor, std::size_t middle, std::size_t around) {
-      for (std::size_t rank = 0; rank < contents_.ranks.size(); ++rank) {
+      for (std::size_t lane = 0; lane < contents_.lanes.size(); ++lane) {
         for (std::size_t at = middle - std::min(middle, around); at < std::min(iterations, middle + around + 1); ++at) {
-          wanted[contents_.cell(tensor, rank, at)] = 1;
+          wanted[contents_.cell(tensor, lane, at)] = 1;
         }
       }
     };
     for (std::size_t tensor = 0; tensor < contents_.tensors.size(); ++tensor) {
       want(tensor, iterations - 1, 0);
       if (contents_.words.findings.empty() || !contents_.words.findings.front().first_iteration) continue;
-      want(tensor, place_of(contents_.iterations, *contents_.words.findings.front().first_iteration), 1);
+      want(tensor, column_of(*contents_.words.findings.front().first_iteration), 1);
     }
     for (const PageFinding& finding : contents_.words.findings) {
       if (finding.tensor && finding.first_iteration) {
-        want(*finding.tensor, place_of(contents_.iterations, *finding.first_iteration), kAround);
+        want(*finding.tensor, column_of(*finding.first_iteration), kAround);
       }
     }
-    for (std::size_t cell = 0; cell < row_of_.size(); ++cell) {
-      if (wanted[cell] == 0 || row_of_[cell] == UINT32_MAX) continue;
+    for (std::size_t cell = 0; cell < has_row_.size(); ++cell) {
+      if (wanted[cell] == 0 || !has_row_[cell]) continue;
       PageContents::Exact exact{cell, {}};
-      for (const Category category : categories_) {
-        const Value* value = value_of(cell, category);
-        exact.texts.push_back(value == nullptr ? "" : to_string(*value));
+      const std::string& dtype = contents_.tensors[cell / (contents_.lanes.size() * iterations)].dtype;
+      const bool is_integer = dtype.starts_with("int") || dtype.starts_with("uint");
+      for (const PageContents::Plane& plane : contents_.planes) {
+        exact.texts.push_back(plane.has[cell] != 0 ? text_of_value(plane.values[cell], is_integer) : "");
       }
       contents_.exact.push_back(std::move(exact));
     }
   }
 
-  const Record& record_;
+  const std::vector<const History*>& runs_;
   PageContents& contents_;
-  std::vector<std::uint32_t> tensor_of_;  // of each row
-  std::vector<std::uint32_t> row_of_;     // of each cell
-  std::vector<Category> categories_;      // of the planes
+  std::vector<std::vector<std::uint32_t>> tensor_of_;  // of each run, of each tensor of its history
+  std::vector<bool> has_row_;                          // of each cell
+  std::vector<HistoryBit> bits_;                       // of the planes
 };
 
 }  // namespace
 
-Result<PageContents> page_contents(const Record& record, PageWords words) {
+PageContents page_contents(const std::vector<const History*>& runs, PageWords words,
+                           const std::vector<std::string>& names) {
   PageContents contents;
   contents.words = std::move(words);
-  if (record.rows().empty()) return contents;
-  if (const Status filled = PageFiller(record, contents).fill(); !filled) return filled.error();
+  contents.runs = names;
+  if (std::ranges::any_of(runs, [](const History* run) { return run->row_count() != 0; })) {
+    PageFiller(runs, contents).fill();
+  }
   return contents;
 }
 

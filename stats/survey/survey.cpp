@@ -154,7 +154,9 @@ void Survey::accept(SmallTensors::Chunk&& chunk) {
 void Survey::add_tensor(SurveyedTensor&& entry, TensorReader&& reader) {
   // The digest of a packed dtype, such as int4, is over other bytes than its statistics, so the tensor is read twice.
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
-  const bool is_in_blocks = !options_.by && in_blocks_ && in_blocks_->takes(reader) && host_.is_host();
+  const bool has_other_bytes = is_read_twice && std::ranges::any_of(request_.categories, is_of_bytes);
+  const bool is_in_blocks =
+      !options_.by && !has_other_bytes && in_blocks_ && in_blocks_->takes(reader) && host_.is_host();
   if (options_.by || is_in_blocks || reader.data_size_bytes() > kPieceBytes || is_read_twice) {
     finish();
     const std::string label = entry.label();

@@ -471,9 +471,10 @@ typedef int (*tensorstat_each_row)(void* context, const tensorstat_row* row);
 TENSORSTAT_API tensorstat_code tensorstat_rows_read(const char* path, tensorstat_each_row each, void* context,
                                                     uint64_t* row_count);
 
-/* ---- where two runs differ, and where NaN and Inf began in one, as in <tensorstat/compare.hpp> ---- */
+/* ---- where two runs differ, where NaN and Inf began in one, and what else is wrong in it, as in <tensorstat/compare.hpp> and
+ * <tensorstat/findings.hpp> ---- */
 
-typedef struct tensorstat_answer tensorstat_answer; /* the answer of tensorstat_diff or tensorstat_origin */
+typedef struct tensorstat_answer tensorstat_answer; /* of tensorstat_diff, tensorstat_origin or tensorstat_findings */
 
 /* How two runs are compared. */
 typedef struct {
@@ -493,15 +494,54 @@ TENSORSTAT_API tensorstat_code tensorstat_diff(const char* a, const char* b, con
 /* Finds where NaN and Inf began. `nan_only` 0: reports NaN, and Inf that stayed. 2: also Inf that vanished again,
  * such as a mask's Inf in a softmax. Any other value: NaN only. */
 TENSORSTAT_API tensorstat_code tensorstat_origin(const char* path, int nan_only, tensorstat_answer** answer);
-/* 1 if the two runs differ, or if the run has a fault; else 0. */
+/* How a run is judged. */
+typedef struct {
+  size_t size;        /* sizeof(tensorstat_findings_options) */
+  const char* limits; /* other limits for rules, such as "jump=20,drift=5"; NULL: none. stats/doc/report.md has the rules */
+  int32_t page;       /* 1: the answer also holds the run's HTML page, see tensorstat_answer_page */
+} tensorstat_findings_options;
+#define TENSORSTAT_FINDINGS_OPTIONS {sizeof(tensorstat_findings_options), NULL, 0}
+
+/* Judges a run by fixed rules, as `tensorstat report` does: whether it went wrong, where first, and what to look at next.
+ * `path` is a file of rows or a dump's folder. `options` may be NULL. */
+TENSORSTAT_API tensorstat_code tensorstat_findings(const char* path, const tensorstat_findings_options* options,
+                                                   tensorstat_answer** answer);
+/* 1 if the two runs differ, if the run has a fault, or if a rule found something; else 0. */
 TENSORSTAT_API int tensorstat_answer_found(const tensorstat_answer* answer);
-/* The whole answer, as `tensorstat diff` and `tensorstat origin` write it with --format json. Valid until the answer
- * is freed. */
+/* The whole answer, as `tensorstat diff`, `tensorstat origin` and `tensorstat report` write it with --format json. Valid
+ * until the answer is freed. */
 TENSORSTAT_API const char* tensorstat_answer_json(const tensorstat_answer* answer);
+/* The HTML page, UTF-8: one document without references to others. NULL unless tensorstat_findings_options.page asked
+ * for it. Valid until the answer is freed. */
+TENSORSTAT_API const char* tensorstat_answer_page(const tensorstat_answer* answer);
 /* Message 0, 1, ... about a file that could not be read; NULL after the last. */
 TENSORSTAT_API const char* tensorstat_answer_fault(const tensorstat_answer* answer, size_t index);
 /* Frees an answer. */
 TENSORSTAT_API void tensorstat_answer_free(tensorstat_answer* answer);
+
+/* ---- a dump that is being written ---- */
+
+typedef struct tensorstat_follower tensorstat_follower; /* used by one thread at a time */
+
+/* Begins to follow a dump. `path` is a file of rows or a folder; it may be made later. Nothing is read yet. `options` are
+ * limits of rules, and may be NULL. `findings` 1: the run is judged, too; all its values are then kept in memory, 40 bytes
+ * a row. */
+TENSORSTAT_API tensorstat_code tensorstat_follow(const char* path, const tensorstat_findings_options* options, int findings,
+                                                 tensorstat_follower** follower);
+/* Reads what is new, and passes each new row to `each`, which may be NULL, with the columns "path", "rank", "graph" and
+ * "iteration". A last line without its end is left for the next look. If `each` returns anything but 0, no more rows are
+ * passed in this look. `row_count` is the number of new rows; it may be NULL. `*findings` is NULL, or, if the run was
+ * judged again, the findings of all rows so far, as tensorstat_findings gives them: valid until the next look. NaN and Inf
+ * are in it after two more iterations, or 5 seconds without rows, if they have not ended until then. A dump that was
+ * replaced is read again from its beginning. */
+TENSORSTAT_API tensorstat_code tensorstat_follower_look(tensorstat_follower* follower, tensorstat_each_row each,
+                                                        void* context, uint64_t* row_count, const char** findings);
+/* Message 0, 1, ... about a file that the last look could not read; NULL after the last. Each is said once. */
+TENSORSTAT_API const char* tensorstat_follower_fault(const tensorstat_follower* follower, size_t index);
+/* How many milliseconds to wait before the next look, 250 to 1500: so looking takes about a hundredth of the time. */
+TENSORSTAT_API uint32_t tensorstat_follower_pause(const tensorstat_follower* follower);
+/* Frees a follower. */
+TENSORSTAT_API void tensorstat_follower_free(tensorstat_follower* follower);
 
 /* ---- a dump session, for a framework's backend ---- */
 

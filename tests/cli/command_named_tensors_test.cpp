@@ -59,7 +59,6 @@ TEST_F(NamedTensors, FilesOfAFolderThatAreNotReadAreNamed) {
 
 TEST_F(NamedTensors, AFileThatIsNotReadIsToldByWhatItIs) {
   const std::pair<std::string, const char*> cases[] = {
-      {"GGUF\3", "is a GGUF file, which is not read"},
       {"\x89HDF\r\n\x1a\n", "is an HDF5 file"},
       {"PAR1", "is a Parquet file"},
       {"\x1f\x8b\x08", "is packed by gzip; unpack it first"},

@@ -93,7 +93,7 @@ class Report(unittest.TestCase):
         for limit in ("jump", "jump=", "jump=-1", "jump=nan", "nan=3", "leap=3"):
             ran = self.run_report("--limit", limit)
             self.assertEqual(ran.returncode, 2, limit)
-            self.assertIn("--limit takes RULE=NUMBER", ran.stderr)
+            self.assertIn("--limit: a limit is RULE=NUMBER", ran.stderr)
         self.assertEqual(subprocess.run([COMMAND, "report", self.folder + "/absent"], capture_output=True).returncode, 3)
 
 

@@ -194,9 +194,8 @@ TEST_F(MalformedSafetensors, OneTensorThatIsRefusedLeavesTheOthers) {
 TEST_F(MalformedSafetensors, WhatIsNoFormatAtAllIsSaid) {
   const auto refused = open_tensors(write_file(folder / "x.bin", "some bytes of something"), {});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message, folder / "x.bin" +
-                                         ": begins like none of the formats that are read (.npy, .npz, .safetensors, "
-                                         ".safetensors.index.json, .pt, dump files of Ascend's)");
+  const std::string begins = folder / "x.bin" + ": begins like none of the formats that are read (.npy, .npz, ";
+  EXPECT_EQ(refused.error().message.substr(0, begins.size()), begins);
 }
 
 }  // namespace malformed_safetensors_test

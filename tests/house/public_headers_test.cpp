@@ -11,6 +11,7 @@
 #include <tensorstat/compare.hpp>
 #include <tensorstat/dlpack.hpp>
 #include <tensorstat/dump.hpp>
+#include <tensorstat/findings.hpp>
 #include <tensorstat/meter.hpp>
 #include <tensorstat/opencl.hpp>
 #include <tensorstat/pair.hpp>

@@ -82,7 +82,152 @@ def regression(path, steps=300, model=None, rate=1e-2, optimizer=torch.optim.SGD
             watch.step(loss)
 
 
+def transformer(path, steps=240):
+    """Two layers of torch's own encoder, with padding, and a learning rate that warms up and falls as the root of the step."""
+    layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.1, batch_first=True)
+    model = nn.ModuleDict(dict(embed=nn.Embedding(30, 16), encoder=nn.TransformerEncoder(layer, 2), head=nn.Linear(16, 30)))
+    optimizer = torch.optim.Adam(model.parameters(), 3e-3, betas=(0.9, 0.98))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / 40, (40 / (step + 1)) ** 0.5))
+    with tensorstat.watch(model, path=path) as watch:
+        for _ in range(steps):
+            tokens = torch.randint(1, 30, (8, 10))
+            padding = torch.arange(10) >= torch.randint(4, 11, (8, 1))
+            hidden = model["encoder"](model["embed"](tokens), src_key_padding_mask=padding)
+            loss = F.cross_entropy(model["head"](hidden)[~padding], tokens.flip(1)[~padding])
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            watch.step(loss)
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 16, batch_first=True)
+        self.head = nn.Linear(16, 1)
+
+    def forward(self, x):
+        return self.head(self.lstm(x)[0][:, -1])
+
+
+def recurrent(path, steps=240):
+    """An LSTM, sequences of many lengths, clipped gradients."""
+    model = Recurrent()
+    optimizer = torch.optim.RMSprop(model.parameters(), 3e-3)
+    with tensorstat.watch(model, path=path) as watch:
+        for step in range(steps):
+            x = torch.randn(8, 3 + step % 17, 4)
+            loss = F.mse_loss(model(x), x.mean((1, 2)).unsqueeze(-1))
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+            optimizer.step()
+            watch.step(loss)
+
+
+def adversaries(path, steps=240):
+    """Two networks with an optimizer each, trained in turn, as a GAN is."""
+    model = nn.ModuleDict(dict(
+        generator=nn.Sequential(nn.Linear(4, 16), nn.LeakyReLU(0.2), nn.Linear(16, 2)),
+        critic=nn.Sequential(nn.Linear(2, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))))
+    generate, judge = model["generator"], model["critic"]
+    of_generator = torch.optim.Adam(generate.parameters(), 2e-3, betas=(0.5, 0.9))
+    of_critic = torch.optim.Adam(judge.parameters(), 2e-3, betas=(0.5, 0.9))
+    ones, zeros = torch.ones(16, 1), torch.zeros(16, 1)
+    with tensorstat.watch(model, path=path) as watch:
+        for _ in range(steps):
+            real = torch.randn(16, 2) * 0.5 + torch.tensor([2.0, -1.0])
+            made = generate(torch.randn(16, 4))
+            loss = (F.binary_cross_entropy_with_logits(judge(real), ones) +
+                    F.binary_cross_entropy_with_logits(judge(made.detach()), zeros))
+            of_critic.zero_grad()
+            loss.backward()
+            of_critic.step()
+            wanted = F.binary_cross_entropy_with_logits(judge(made), ones)
+            of_generator.zero_grad()
+            wanted.backward()
+            of_generator.step()
+            watch.step(loss + wanted.detach())
+
+
+def accumulation(path, steps=240):
+    """The gradients of four small batches are one step's. Each batch is an iteration; the optimizer writes at every fourth."""
+    model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 1))
+    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
+    with tensorstat.watch(model, path=path) as watch:
+        for step in range(steps):
+            x = torch.randn(4, 8)
+            loss = F.mse_loss(model(x), x.sum(-1, keepdim=True) / 8)
+            (loss / 4).backward()
+            if step % 4 == 3:
+                optimizer.step()
+                optimizer.zero_grad()
+            watch.step(loss)
+
+
+def scaled(path, steps=260):
+    """Autocast, and a loss scale that grows until gradients overflow float16; those steps are skipped."""
+    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    scale, good = 2.0**16, 0
+    skipped = 0
+    with tensorstat.watch(model, path=path) as watch:
+        for _ in range(steps):
+            x = torch.randn(16, 8)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                out = model(x)
+            loss = F.mse_loss(out.float(), x.sum(-1, keepdim=True) / 8)
+            optimizer.zero_grad()
+            (loss * scale).backward()
+            for each in model.parameters():
+                each.grad.copy_(each.grad.half().float() / scale)  # as float16 would hold it
+            if all(each.grad.isfinite().all() for each in model.parameters()):
+                optimizer.step()
+                good += 1
+                if good % 30 == 0:
+                    scale *= 2
+            else:
+                scale /= 2
+                skipped += 1
+            watch.step(loss)
+    assert skipped > 0
+
+
+def augmented_labels(path, steps=220):
+    """A convolution with batch norm, labels that are mixed, and evaluation of every tenth step without a gradient."""
+    model = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 5))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, weight_decay=5e-4, nesterov=True)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 70, 0.1)
+    means = torch.randn(5, 1, 8, 8)
+    with tensorstat.watch(model, path=path) as watch:
+        for step in range(steps):
+            labels = torch.randint(0, 5, (16,))
+            x = means[labels] + torch.randn(16, 1, 8, 8)
+            share = float(torch.distributions.Beta(0.4, 0.4).sample())
+            other = torch.randperm(16)
+            mixed = model(share * x + (1 - share) * x[other])
+            loss = share * F.cross_entropy(mixed, labels) + (1 - share) * F.cross_entropy(mixed, labels[other])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            if step % 10 == 9:
+                model.eval()
+                with torch.no_grad():
+                    model(x)
+                model.train()
+            watch.step(loss)
+
+
 CLEAN = {
+    "a transformer with padding": transformer,
+    "an LSTM with sequences of many lengths": recurrent,
+    "two networks that are trained in turn": adversaries,
+    "gradients of four batches a step": accumulation,
+    "mixed precision and a loss scale": scaled,
+    "a convolution, mixed labels, evaluation between": augmented_labels,
     "warm-up and decay": language,
     "warm-up without decay, to a loss of nearly 0": lambda path: language(path, decay=False, steps=300),
     "a long warm-up": lambda path: language(path, warmup=260),
@@ -164,6 +309,93 @@ class Report(unittest.TestCase):
         self.assertEqual([(finding["rule"], finding["first_iteration"]) for finding in report["findings"]], [("nan", 200)])
         self.assertGreater(report["findings"][0]["others"], 5)
         self.assertIn("came in with the data", report["verdict"])
+
+    def test_an_inf_does_not_hide_what_comes_later(self):
+        def spoil(model, step, x):
+            if step == 90:
+                return torch.full_like(x, math.inf)
+            return x * 200 if step == 150 else x
+        model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+
+        def job(path):
+            optimizer = torch.optim.SGD(model.parameters(), 1e-2)
+            with tensorstat.watch(model, path=path) as watch:
+                for step in range(200):
+                    x = torch.randn(32, 8)
+                    y = x.sum(-1, keepdim=True) / 8
+                    loss = F.mse_loss(model(spoil(model, step, x)), y)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    if step != 90:
+                        optimizer.step()
+                    watch.step(loss)
+        report = self.report(job)
+        found = [(finding["rule"], finding["first_iteration"]) for finding in report["findings"]]
+        self.assertIn(found[0], [("inf", 90), ("nan", 90)])
+        self.assertIn(("jump", 150), found)
+        self.assertTrue(any("from 90 on in which they hold NaN or Inf" in each for each in report["not_measured"]), report["not_measured"])
+
+    def test_an_inf_that_becomes_nan_has_a_finding_for_who_turned_it(self):
+        class Divide(nn.Module):
+            def forward(self, x):
+                return x / x.abs().max().sub(x.abs().max()) if self.is_bad else x
+
+        class Minus(nn.Module):
+            def forward(self, x):
+                return x - x
+        bad, minus = Divide(), Minus()
+        bad.is_bad = False
+
+        def break_it(model, step, x):
+            bad.is_bad = step == 60
+            return x
+        model = nn.Sequential(nn.Linear(8, 4), bad, minus, nn.Linear(4, 1))
+        report = self.report(lambda path: regression(path, model=model, steps=80, change=break_it))
+        turned = [finding for finding in report["findings"] if finding["rule"] == "turned"]
+        self.assertEqual([(each["op_name"], each["first_iteration"]) for each in turned], [("2/forward", 60)])
+        self.assertEqual(report["findings"][0]["op_name"], "1/forward")
+
+    def test_a_gradient_that_is_gone_is_named(self):
+        class Cut(nn.Module):
+            is_on = False
+
+            def forward(self, x):
+                return x.detach() if self.is_on else x
+        cut = Cut()
+
+        def detach(model, step, x):
+            cut.is_on = step >= 100
+            return x
+        model = nn.Sequential(nn.Linear(8, 16), cut, nn.Tanh(), nn.Linear(16, 1))
+        report = self.report(lambda path: regression(path, steps=160, model=model, optimizer=torch.optim.Adam, change=detach))
+        gone = [finding for finding in report["findings"] if finding["rule"] == "gone"]
+        self.assertEqual([(each["op_name"], each["op_type"], each["first_iteration"]) for each in gone], [("0.weight", "Gradient", 100)])
+        self.assertEqual((gone[0]["last_clean_iteration"], gone[0]["value"], gone[0]["limit"]), (99, 60, 20))
+
+    def test_python_has_the_same_list(self):
+        with tempfile.TemporaryDirectory() as folder:
+            torch.manual_seed(SEED)
+            regression(folder, change=lambda model, step, x: x * 200 if step == 150 else x)
+            said = json.loads(subprocess.run([COMMAND, "report", folder, "--format", "json"], capture_output=True, text=True).stdout)
+            found = tensorstat.findings(folder)
+            page = os.path.join(folder, "page.html")
+            report = tensorstat.report(folder, page)
+            drawn = subprocess.run([COMMAND, "report", folder, "--format", "html"], capture_output=True, text=True).stdout
+            with open(page, encoding="utf-8", newline="") as file:
+                self.assertEqual(file.read(), drawn)
+            self.assertFalse(tensorstat.findings(folder, limits={"jump": 1e9, "drift": 1e9, "overflow": 1e9}))
+            with self.assertRaisesRegex(tensorstat.Error, "a limit is RULE=NUMBER"):
+                tensorstat.findings(folder, limits={"leap": 3})
+        self.assertEqual([vars(each) for each in found], said["findings"])
+        self.assertEqual((found.verdict, found.sentences, found.notes, found.measured, found.not_measured),
+                         (said["verdict"], said["sentences"], said["notes"], said["measured"], said["not_measured"]))
+        self.assertEqual(found[0].rule, "jump")
+        self.assertIn("150", str(found))
+        self.assertEqual(len(report.findings), len(found))
+        self.assertTrue(report._repr_html_().startswith("<iframe srcdoc=\"&lt;!"))
+        self.assertNotIn("</iframe", report._repr_html_()[:-9])
+        with self.assertRaises(tensorstat.Error):
+            tensorstat.findings("/nowhere/at/all")
 
 
 if __name__ == "__main__":

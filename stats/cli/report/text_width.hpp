@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tensorstat::cli {
 
@@ -17,5 +18,8 @@ std::string elided(std::string_view text, std::size_t columns);
 
 // If the text is wider than `columns`: its beginning and an ellipsis. For sentences.
 std::string cut_short(std::string_view text, std::size_t columns);
+
+// A text in lines of at most `columns`, broken at spaces; at most `most` lines, the last of them cut_short().
+std::vector<std::string> wrapped(std::string_view text, std::size_t columns, std::size_t most);
 
 }  // namespace tensorstat::cli

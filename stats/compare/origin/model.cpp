@@ -312,16 +312,22 @@ bool Model::is_inside(std::uint32_t call, std::uint32_t of) const {
   return false;
 }
 
+std::optional<Form> form_shown_by(std::string_view op_type, std::string_view op_name, bool is_of_operator) {
+  if (op_type == "Loss" || op_type == "Gradient" || op_type == "OptimizerState") return Form::kWatch;
+  if (op_name.ends_with(kForward) || op_name.ends_with(kBackward)) return Form::kWatch;
+  if (is_of_operator && phase_of_call(op_name)) return Form::kModules;
+  return std::nullopt;
+}
+
 Form form_of(const Record& record, const Hints& hints) {
   if (hints.is_of_watch()) return Form::kWatch;
   std::vector<bool> is_known(record.texts().size());
   for (const Seen& row : record.rows()) {
     if (is_known[row.name]) continue;
     is_known[row.name] = true;
-    const std::string_view name = record.texts()[row.name], type = record.texts()[row.op_type];
-    if (type == "Loss" || type == "Gradient" || type == "OptimizerState") return Form::kWatch;
-    if (name.ends_with(kForward) || name.ends_with(kBackward)) return Form::kWatch;
-    if (record.texts()[row.file].empty() && phase_of_call(name)) return Form::kModules;
+    const auto shown =
+        form_shown_by(record.texts()[row.op_type], record.texts()[row.name], record.texts()[row.file].empty());
+    if (shown) return *shown;
   }
   return Form::kGraph;
 }

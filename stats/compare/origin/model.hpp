@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,8 @@ struct Model {
 };
 
 Form form_of(const Record& record, const Hints& hints);
+// The form that one row shows, if it shows one. `is_of_operator`: it is no tensor of a file.
+std::optional<Form> form_shown_by(std::string_view op_type, std::string_view op_name, bool is_of_operator);
 
 // The calls of one iteration of one rank: of the runs from `first` to before `last` of the record, which is sorted.
 Model model_of(const Record& record, Form form, Hints& hints, std::uint32_t rank, std::uint32_t first,

@@ -10,49 +10,44 @@
 #include "stats/compare/origin/walk.hpp"
 
 namespace tensorstat {
-namespace {
 
-// Iteration after iteration, until one has a verdict.
-class Search {
+class FaultSearch::State {
  public:
-  Search(const Record& record, Hints& hints, const FaultChoice& choice)
-      : record_(record), hints_(hints), choice_(choice), form_(form_of(record, hints)) {
-    for (const Seen& row : record.rows()) {
-      has_loss_ |= record.texts()[row.op_type] == "Loss";
-      if (record.texts()[row.op_type] != "Parameter") continue;
-      has_parameters_ = true;
-      has_written_ |= !row.is_input;
-    }
-  }
+  State(const RunFacts& facts, Hints& hints, const FaultChoice& choice)
+      : hints_(hints), choice_(choice), facts_(facts) {}
 
-  Answer answer() {
-    Answer answer;
+  bool has_verdict() const { return verdict_.kind != FaultKind::kNone; }
+
+  void look_at(const Record& record, std::span<const std::uint64_t> clean) {
+    record_ = &record;
     std::uint32_t first = 0;
-    bool has_verdict = false;
-    while (first < record_.run_count() && (!has_verdict || choice_.with_lists)) {
+    auto next_clean = clean.begin();
+    while (first < record.run_count() && (!has_verdict() || choice_.with_lists)) {
       std::uint32_t last = first + 1;
       const std::uint64_t iteration = iteration_of(first);
-      while (last < record_.run_count() && iteration_of(last) == iteration) ++last;
-      if (has_verdict) {
-        if (has_fault(first, last)) list_later(first, last);
-      } else if (has_fault(first, last)) {
-        if (auto verdict = verdict_of(first, last)) {
-          answer.verdict = *std::move(verdict);
-          has_verdict = true;
-        }
-      } else {
-        skipped_in_a_row_ = 0;
-        last_clean_ = iteration;
+      while (last < record.run_count() && iteration_of(last) == iteration) ++last;
+      for (; next_clean != clean.end() && *next_clean < iteration; ++next_clean) pass_clean(*next_clean);
+      if (!has_fault(first, last)) {
+        pass_clean(iteration);
+      } else if (has_verdict()) {
+        list_later(first, last);
+      } else if (auto verdict = verdict_of(first, last)) {
+        verdict_ = *std::move(verdict);
+        verdict_.last_clean_iteration = last_clean_;
+        finish_verdict();
       }
       first = last;
     }
-    if (answer.verdict.kind != FaultKind::kNone) answer.verdict.last_clean_iteration = last_clean_;
-    answer.notes = notes();
-    answer.lists = std::move(lists_);
-    if (hints_.has_parameters_off()) answer.verdict.not_watched.emplace_back("parameters");
-    if (hints_.has_gradients_off()) answer.verdict.not_watched.emplace_back("gradients");
-    if (form_ == Form::kWatch && !has_loss_) answer.verdict.not_watched.emplace_back("loss");
-    put_into_words(record_, form_, answer.verdict, answer.notes.empty());
+    for (; next_clean != clean.end(); ++next_clean) pass_clean(*next_clean);
+    record_ = nullptr;
+  }
+
+  Answer answer(const Record& read) {
+    if (!has_verdict()) {
+      record_ = &read;
+      finish_verdict();
+    }
+    Answer answer{.verdict = std::move(verdict_), .lists = std::move(lists_), .notes = notes()};
     return answer;
   }
 
@@ -61,27 +56,48 @@ class Search {
     std::uint64_t count = 0, first = 0, last = 0;
   };
 
-  std::uint64_t iteration_of(std::uint32_t run) const { return record_.run(run).front().iteration; }
+  std::uint64_t iteration_of(std::uint32_t run) const { return record_->run(run).front().iteration; }
 
-  bool is_faulty(const Seen& row) const { return origin_rules::fault_in(record_, row, choice_).any(); }
+  bool is_faulty(const Seen& row) const { return origin_rules::fault_in(*record_, row, choice_).any(); }
+
+  void pass_clean(std::uint64_t iteration) {
+    if (has_verdict()) return;
+    skipped_in_a_row_ = 0;
+    last_clean_ = iteration;
+  }
+
+  // While its rows are at hand.
+  void finish_verdict() {
+    if (hints_.has_parameters_off()) verdict_.not_watched.emplace_back("parameters");
+    if (hints_.has_gradients_off()) verdict_.not_watched.emplace_back("gradients");
+    if (facts_.form == Form::kWatch && !facts_.has_loss) verdict_.not_watched.emplace_back("loss");
+    if (verdict_.row != kNoRow) {
+      const Seen& row = record_->rows()[verdict_.row];
+      verdict_.row_of = {std::string(record_->texts()[row.op_type]), std::string(record_->texts()[row.name])};
+      verdict_.row_is_input = row.is_input;
+      verdict_.row_slot = row.slot;
+    }
+    put_into_words(*record_, facts_.form, verdict_, notes().empty());
+  }
   bool has_fault(std::uint32_t first, std::uint32_t last) const {
     for (std::uint32_t run = first; run < last; ++run) {
-      if (std::ranges::any_of(record_.run(run), [&](const Seen& row) { return is_faulty(row); })) return true;
+      if (std::ranges::any_of(record_->run(run), [&](const Seen& row) { return is_faulty(row); })) return true;
     }
     return false;
   }
 
   std::optional<FaultVerdict> verdict_of(std::uint32_t first, std::uint32_t last) {
-    origin_rules::Around all = origin_rules::around_of(record_, choice_, first, last);
-    all.has_written = has_written_;
+    origin_rules::Around all = origin_rules::around_of(*record_, choice_, first, last);
+    all.has_written = facts_.has_written;
     std::vector<FaultVerdict> candidates;
     bool is_skipped = false;
     const std::uint64_t iteration = iteration_of(first);
     std::map<std::uint32_t, origin_rules::Walked> by_rank;
     for (const std::uint32_t rank : all.ranks) {
       const origin_rules::Walked& walked = by_rank[rank] =
-          origin_rules::Walk(record_, hints_, choice_, all, model_of(record_, form_, hints_, rank, first, last)).run();
-      origin_rules::Telling telling(record_, hints_, choice_, walked, has_parameters_);
+          origin_rules::Walk(*record_, hints_, choice_, all, model_of(*record_, facts_.form, hints_, rank, first, last))
+              .run();
+      origin_rules::Telling telling(*record_, hints_, choice_, walked, facts_.has_parameters);
       for (const origin_rules::Fault& fault : walked.faults) {
         if (fault.is_open || &fault == walked.verdict || fault.is_received) continue;
         Ended& ended = ended_[telling.note(fault)];
@@ -113,17 +129,18 @@ class Search {
   }
 
   void list(const origin_rules::Walked& walked, bool is_told) {
-    origin_rules::Telling telling(record_, hints_, choice_, walked, has_parameters_);
-    origin_rules::add_to_lists(record_, choice_, walked, telling, is_told, lists_);
+    origin_rules::Telling telling(*record_, hints_, choice_, walked, facts_.has_parameters);
+    origin_rules::add_to_lists(*record_, choice_, walked, telling, is_told, lists_);
   }
 
   // An iteration behind that of the verdict: most of it passes on what the parameters hold since.
   void list_later(std::uint32_t first, std::uint32_t last) {
-    origin_rules::Around all = origin_rules::around_of(record_, choice_, first, last);
-    all.has_written = has_written_;
+    origin_rules::Around all = origin_rules::around_of(*record_, choice_, first, last);
+    all.has_written = facts_.has_written;
     for (const std::uint32_t rank : all.ranks) {
       const origin_rules::Walked walked =
-          origin_rules::Walk(record_, hints_, choice_, all, model_of(record_, form_, hints_, rank, first, last)).run();
+          origin_rules::Walk(*record_, hints_, choice_, all, model_of(*record_, facts_.form, hints_, rank, first, last))
+              .run();
       list(walked, true);
     }
   }
@@ -158,11 +175,11 @@ class Search {
     return notes;
   }
 
-  const Record& record_;
+  const Record* record_ = nullptr;  // that is looked at
   Hints& hints_;
-  const FaultChoice& choice_;
-  const Form form_;
-  bool has_written_ = false, has_parameters_ = false, has_loss_ = false;
+  const FaultChoice choice_;
+  const RunFacts facts_;
+  FaultVerdict verdict_;
   std::optional<std::uint64_t> last_clean_;
   std::vector<std::uint64_t> skipped_;
   std::uint64_t skipped_in_a_row_ = 0, most_in_a_row_ = 0;
@@ -170,7 +187,25 @@ class Search {
   Origin lists_;
 };
 
-}  // namespace
+FaultSearch::FaultSearch(const RunFacts& facts, Hints& hints, const FaultChoice& choice)
+    : state_(std::make_unique<State>(facts, hints, choice)) {}
+FaultSearch::~FaultSearch() = default;
+void FaultSearch::look_at(const Record& record, std::span<const std::uint64_t> clean) {
+  state_->look_at(record, clean);
+}
+bool FaultSearch::has_verdict() const { return state_->has_verdict(); }
+Answer FaultSearch::answer(const Record& read) { return state_->answer(read); }
+
+RunFacts facts_of(const Record& record, const Hints& hints) {
+  RunFacts facts{.form = form_of(record, hints)};
+  for (const Seen& row : record.rows()) {
+    facts.has_loss |= record.texts()[row.op_type] == "Loss";
+    if (record.texts()[row.op_type] != "Parameter") continue;
+    facts.has_parameters = true;
+    facts.has_written |= !row.is_input;
+  }
+  return facts;
+}
 
 std::string_view name(FaultKind kind) {
   constexpr std::string_view kNames[] = {"none",      "produced", "entered",   "loss",
@@ -179,7 +214,14 @@ std::string_view name(FaultKind kind) {
 }
 
 Answer answer_of(const Record& record, Hints& hints, const FaultChoice& choice) {
-  return Search(record, hints, choice).answer();
+  FaultSearch search(facts_of(record, hints), hints, choice);
+  search.look_at(record);
+  return search.answer(record);
+}
+
+bool is_fault(const StatisticsView& statistics, const FaultChoice& choice) {
+  const Specials found = specials_of(statistics);
+  return found.nan != 0u || (!choice.nan_only && found.inf != 0u);
 }
 
 }  // namespace tensorstat

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,16 +37,19 @@ struct FaultVerdict {
   std::uint64_t iteration = 0;
   std::optional<std::uint64_t> last_clean_iteration;  // among the iterations in the rows
   std::uint32_t row = kNoRow;                         // the first row of the record with the fault
-  Specials specials;                                  // of that row
-  std::vector<std::uint32_t> inputs;                  // rows of what the guilty call was given
-  bool is_own_code = false;                           // of the guilty call, between calls that it contains
-  bool is_of_backward = false;                        // of kLoss: its gradient is not finite
-  bool has_no_loss = false;                           // and the loss itself is not in the rows
-  NamedCall after, before;                            // calls that it lies between
-  NamedCall seen_in;                                  // the call of `row`, where that is another one
-  std::vector<NamedCall> inside;                      // the calls that contain it, the innermost first
-  NamedCall turned_by;                                // made NaN of the Inf
-  NamedCall wrote_inf;                                // wrote the Inf, which is no fault in itself
+  NamedCall row_of;                                   // of that row: its call, and which of its tensors it is
+  bool row_is_input = false;
+  std::uint32_t row_slot = 0;
+  Specials specials;                     // of that row
+  std::vector<std::uint32_t> inputs;     // rows of what the guilty call was given
+  bool is_own_code = false;              // of the guilty call, between calls that it contains
+  bool is_of_backward = false;           // of kLoss: its gradient is not finite
+  bool has_no_loss = false;              // and the loss itself is not in the rows
+  NamedCall after, before;               // calls that it lies between
+  NamedCall seen_in;                     // the call of `row`, where that is another one
+  std::vector<NamedCall> inside;         // the calls that contain it, the innermost first
+  NamedCall turned_by;                   // made NaN of the Inf
+  NamedCall wrote_inf;                   // wrote the Inf, which is no fault in itself
   NamedCall cut_off_at;                  // ended the same fault in forward, before backward brought it back
   bool has_no_parameters = false;        // in the rows
   std::vector<std::string> not_watched;  // of a watch: "parameters", "gradients", "loss"
@@ -66,7 +71,36 @@ struct Answer {
   std::vector<std::string> notes;  // what was wrong and is no fault: faults that ended, steps that were skipped
 };
 
-// Of a record that is sorted.
+// What the rules must know of all rows of a run.
+struct RunFacts {
+  Form form = Form::kGraph;
+  bool has_loss = false, has_parameters = false;
+  bool has_written = false;  // a parameter has a row behind a step
+};
+RunFacts facts_of(const Record& record, const Hints& hints);
+
+// Looks for the verdict iteration after iteration. Only those that hold a fault need to be in memory.
+class FaultSearch {
+ public:
+  FaultSearch(const RunFacts& facts, Hints& hints, const FaultChoice& choice);
+  ~FaultSearch();
+
+  // All rows of some iterations, sorted, and the iterations before, between and behind them of which no row holds NaN
+  // or Inf. They come after all that was looked at before.
+  void look_at(const Record& record, std::span<const std::uint64_t> clean = {});
+  bool has_verdict() const;
+  // `read`: what the words of an answer without a fault say was read.
+  Answer answer(const Record& read = {});
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+// Of a record that is sorted and holds all rows.
 Answer answer_of(const Record& record, Hints& hints, const FaultChoice& choice);
+
+// Whether a row counts as a fault for this choice.
+bool is_fault(const StatisticsView& statistics, const FaultChoice& choice);
 
 }  // namespace tensorstat

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "stats/base/printable.hpp"
-#include "stats/files/ascend/wire_format.hpp"
+#include "stats/files/protobuf/wire_format.hpp"
 
 namespace tensorstat {
 namespace {

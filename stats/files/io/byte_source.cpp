@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "stats/files/io/block_bytes.hpp"
 #include "stats/files/io/random_file.hpp"
 #include "stats/files/npy/npy_writer.hpp"
 #include "stats/files/tensor_reader.hpp"
@@ -168,6 +169,7 @@ class FieldBytes : public ByteSource {
 std::unique_ptr<ByteSource> elements_of(std::unique_ptr<ByteSource> bytes, const StoredTensor& tensor) {
   if (tensor.records) return std::make_unique<FieldBytes>(std::move(bytes), *tensor.records);
   if (!tensor.is_packed) return bytes;
+  if (tensor.blocks != nullptr) return decoded_blocks(std::move(bytes), *tensor.blocks, tensor.packed_at_bytes);
   return std::make_unique<UnpackedBytes>(std::move(bytes), tensor);
 }
 

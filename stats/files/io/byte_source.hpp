@@ -39,6 +39,9 @@ class ByteSource {
   // The file that has these bytes at the same offsets; null if they are computed, such as unpacked.
   virtual const RandomFile* file() const { return nullptr; }
 
+  // The file's own bytes, if these are the values of blocks; else null.
+  virtual ByteSource* original() { return nullptr; }
+
   // As read_at, for bytes that the caller has already read from file().
   virtual Status accept(std::uint64_t, std::span<const std::byte>) { return {}; }
 };
@@ -46,8 +49,8 @@ class ByteSource {
 // The bytes of a file.
 std::unique_ptr<ByteSource> bytes_of(std::shared_ptr<const RandomFile> file);
 
-// A source of contiguous elements, which begin at StoredTensor::offset_bytes. Packed elements are widened, and gaps
-// between records are removed. For any other tensor it is `bytes` itself.
+// A source of contiguous elements, which begin at StoredTensor::offset_bytes. Packed elements are widened, blocks
+// are decoded, and gaps between records are removed. For any other tensor it is `bytes` itself.
 struct StoredTensor;
 std::unique_ptr<ByteSource> elements_of(std::unique_ptr<ByteSource> bytes, const StoredTensor& tensor);
 

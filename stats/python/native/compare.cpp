@@ -1,4 +1,4 @@
-// Two runs, and where NaN began.
+// Two runs, where NaN began, and what else is wrong.
 #include "stats/python/native/python.hpp"
 
 namespace tensorstat::python {
@@ -6,7 +6,7 @@ namespace {
 
 using HeldAnswer = std::unique_ptr<tensorstat_answer, decltype(&tensorstat_answer_free)>;
 
-// (found, json, [fault, ...])
+// (found, json, [fault, ...], page or None)
 template <typename Ask>
 PyObject* answer_of(const Ask& ask) {
   return guarded([&]() -> PyObject* {
@@ -19,12 +19,13 @@ PyObject* answer_of(const Ask& ask) {
       if (!words || PyList_Append(faults.get(), words.get()) != 0) return nullptr;
     }
     if (!faults) return nullptr;
-    return Py_BuildValue("(NsO)", PyBool_FromLong(tensorstat_answer_found(answer.get())),
-                         tensorstat_answer_json(answer.get()), faults.get());
+    return Py_BuildValue("(NsOz)", PyBool_FromLong(tensorstat_answer_found(answer.get())),
+                         tensorstat_answer_json(answer.get()), faults.get(), tensorstat_answer_page(answer.get()));
   });
 }
 
-// diff(a, b, rtol, atol, any_dtype, first, tolerances, names) -> (differs, json, faults); rtol below 0: the dtype's
+// diff(a, b, rtol, atol, any_dtype, first, tolerances, names) -> (differs, json, faults, None); rtol below 0: the
+// dtype's
 PyObject* diff(PyObject*, PyObject* arguments) {
   PyObject *a = nullptr, *b = nullptr;
   tensorstat_diff_options options = TENSORSTAT_DIFF_OPTIONS;
@@ -41,7 +42,7 @@ PyObject* diff(PyObject*, PyObject* arguments) {
   });
 }
 
-// origin(path, nan_only) -> (found, json, faults); nan_only as in tensorstat.h
+// origin(path, nan_only) -> (found, json, faults, None); nan_only as in tensorstat.h
 PyObject* origin(PyObject*, PyObject* arguments) {
   PyObject* path = nullptr;
   int nan_only = 0;
@@ -51,11 +52,25 @@ PyObject* origin(PyObject*, PyObject* arguments) {
       [&](tensorstat_answer** answer) { return tensorstat_origin(PyBytes_AsString(path), nan_only, answer); });
 }
 
+// findings(path, limits, page) -> (found, json, faults, page or None); limits as in tensorstat.h
+PyObject* findings(PyObject*, PyObject* arguments) {
+  PyObject* path = nullptr;
+  tensorstat_findings_options options = TENSORSTAT_FINDINGS_OPTIONS;
+  int page = 0;
+  if (PyArg_ParseTuple(arguments, "O&sp", PyUnicode_FSConverter, &path, &options.limits, &page) == 0) return nullptr;
+  const Ref held_path(path);
+  options.page = page;
+  return answer_of(
+      [&](tensorstat_answer** answer) { return tensorstat_findings(PyBytes_AsString(path), &options, answer); });
+}
+
 }  // namespace
 
 PyMethodDef compare_functions[] = {
-    TENSORSTAT_METHOD(diff, "diff(a, b, rtol, atol, any_dtype, first, tolerances, names): (differs, json, faults)"),
-    TENSORSTAT_METHOD(origin, "origin(path, nan_only): (found, json, faults)"),
+    TENSORSTAT_METHOD(diff,
+                      "diff(a, b, rtol, atol, any_dtype, first, tolerances, names): (differs, json, faults, None)"),
+    TENSORSTAT_METHOD(origin, "origin(path, nan_only): (found, json, faults, None)"),
+    TENSORSTAT_METHOD(findings, "findings(path, limits, page): (found, json, faults, page or None)"),
     {}};
 
 }  // namespace tensorstat::python

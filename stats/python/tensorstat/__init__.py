@@ -14,6 +14,8 @@ NaN and Inf propagate into max, min, avg and l2norm, and are counted beside. "ne
 zero: MindSpore's name, and its meaning.
 """
 from ._compare import compare, origin
+from ._findings import Finding, Findings, Report, findings, report
+from ._follow import Row, follow
 from ._library import DTYPES, STATISTICS, Error
 from ._meter import DEFAULT_STATISTICS, Meter, Partial, Stream, fold, measure, measure_by, stream
 from ._read import read
@@ -23,5 +25,5 @@ from ._watch import Watch, watch
 from . import _native
 
 __version__ = _native.VERSION
-__all__ = ["DEFAULT_STATISTICS", "DTYPES", "STATISTICS", "DumpSession", "Error", "Meter", "Partial", "Statistics", "Stream",
-           "Watch", "compare", "fold", "measure", "measure_by", "origin", "read", "stream", "to_pandas", "watch"]
+__all__ = ["DEFAULT_STATISTICS", "DTYPES", "STATISTICS", "DumpSession", "Error", "Finding", "Findings", "Meter", "Partial", "Report", "Statistics", "Stream",
+           "Row", "Watch", "compare", "findings", "fold", "follow", "measure", "measure_by", "origin", "read", "report", "stream", "to_pandas", "watch"]

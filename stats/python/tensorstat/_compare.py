@@ -15,11 +15,17 @@ def _number(value: Any) -> Any:
     return _WORDS.get(value, value) if isinstance(value, str) else value
 
 
-def _found(answer: tuple[Any, str, list[str]]) -> dict[str, Any]:
-    _, text, faults = answer
+def said(answer: tuple[Any, str, list[str], str | None]) -> dict[str, Any]:
+    """The JSON of an answer; what could not be read is logged."""
+    _, text, faults, _ = answer
     for fault in faults:
         logger.warning("%s", fault)
     found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def _found(answer: tuple[Any, str, list[str], str | None]) -> dict[str, Any]:
+    found = said(answer)
     for pair in found.get("pairs", ()):
         for sides in pair["stats"].values():
             sides.update({side: _number(value) for side, value in sides.items()})

@@ -22,7 +22,8 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
 
     .npy                one Statistics; {name: Statistics} where it holds several arrays, "0", "1" and so on, or structures,
                         by the names of their fields
-    .npz, .safetensors  {name: Statistics}, in the order of the file; and so of every other container the command reads,
+    .npz, .safetensors, .gguf
+                        {name: Statistics}, in the order of the file; and so of every other container the command reads,
                         such as model.safetensors.index.json
     .pt, .pth, .ckpt    what torch.save wrote: {name: Statistics} by the keys, "model.layer.weight"; one Statistics where
                         the file is a tensor

@@ -3,33 +3,15 @@
 // Format: https://protobuf.dev/programming-guides/encoding
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <tensorstat/status.hpp>
 
 #include "stats/files/io/byte_source.hpp"
-#include "stats/files/io/random_file.hpp"
+#include "stats/files/io/windowed_file.hpp"
 
 namespace tensorstat {
-
-// A file read byte by byte through a window.
-class WindowedFile {
- public:
-  explicit WindowedFile(const RandomFile& file) : file_(file) {}
-
-  // The byte at an offset within the file. An error if the file has shrunk or the disk fails.
-  Status byte_at(std::uint64_t offset_bytes, std::uint8_t& byte);
-  const std::string& path() const { return file_.path(); }
-
- private:
-  const RandomFile& file_;
-  std::uint64_t begin_ = 0;
-  std::size_t held_ = 0;
-  std::array<std::byte, std::size_t{1} << 14> window_;
-};
 
 struct WireField {
   std::uint32_t number = 0;

@@ -1,7 +1,4 @@
-#include "stats/files/ascend/wire_format.hpp"
-
-#include <algorithm>
-#include <span>
+#include "stats/files/protobuf/wire_format.hpp"
 
 #include "stats/base/printable.hpp"
 
@@ -14,18 +11,6 @@ enum WireType : std::uint8_t { kVarint = 0, kEightBytes = 1, kLengthDelimited = 
 constexpr std::uint64_t kMostFieldNumber = (std::uint64_t{1} << 29) - 1;
 
 }  // namespace
-
-Status WindowedFile::byte_at(std::uint64_t offset_bytes, std::uint8_t& byte) {
-  if (offset_bytes < begin_ || offset_bytes - begin_ >= held_) {
-    held_ = 0;
-    const auto count = std::min<std::uint64_t>(window_.size(), file_.size_bytes() - offset_bytes);
-    if (Status read = file_.read_at(offset_bytes, std::span(window_).first(count)); !read) return read;
-    begin_ = offset_bytes;
-    held_ = count;
-  }
-  byte = std::to_integer<std::uint8_t>(window_[offset_bytes - begin_]);
-  return {};
-}
 
 Error WireReader::fault(const std::string& what) const {
   return {Code::kUnreadable, printable(file_.path()) + ": is damaged at its byte " + std::to_string(at_) + ": " + what};

@@ -1,0 +1,167 @@
+#include "stats/files/gguf/block_formats.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+namespace tensorstat {
+namespace {
+
+using Bytes = const std::uint8_t*;
+
+// The float16 at `at`. Multiplication by 2^112 moves the exponent's bias, and makes subnormals right, too.
+float half(Bytes at) {
+  const std::uint32_t bits = at[0] | std::uint32_t{at[1]} << 8;
+  const std::uint32_t sign = (bits & 0x8000) << 16, size = (bits & 0x7fff) << 13;
+  constexpr std::uint32_t kInfinity = 0x7f800000, kHalfInfinity = 0x7c00u << 13;
+  const auto moved = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) * 0x1p112f);
+  return std::bit_cast<float>(sign | (size >= kHalfInfinity ? size | kInfinity : moved));
+}
+
+// The formats of 32 values. Value i and value i + 16 share a byte: the low half and the high one.
+struct Q8_0 {
+  static constexpr std::uint32_t kValues = 32, kBytes = 34;
+  static void decode(Bytes block, float* values) {
+    const float scale = half(block);
+    for (int i = 0; i < 32; ++i) values[i] = scale * static_cast<std::int8_t>(block[2 + i]);
+  }
+};
+
+// kHas5Bits: a fifth bit of each value, in 32 bits before the others. kHasOffset: an offset is added; if not, the
+// middle of the integers is 0.
+template <bool kHas5Bits, bool kHasOffset>
+struct Q4Or5 {
+  static constexpr std::uint32_t kHighAt = kHasOffset ? 4 : 2, kLowAt = kHighAt + (kHas5Bits ? 4 : 0);
+  static constexpr std::uint32_t kValues = 32, kBytes = kLowAt + 16;
+  static void decode(Bytes block, float* values) {
+    const float scale = half(block), offset = kHasOffset ? half(block + 2) : 0;
+    std::uint32_t high = 0;
+    for (int i = 0; kHas5Bits && i < 4; ++i) high |= std::uint32_t{block[kHighAt + i]} << 8 * i;
+    for (int i = 0; i < 16; ++i) {
+      int low = block[kLowAt + i] & 0xf, up = block[kLowAt + i] >> 4;
+      if constexpr (kHas5Bits) {
+        low |= static_cast<int>(high >> i & 1) << 4;
+        up |= static_cast<int>(high >> (i + 16) & 1) << 4;
+      }
+      if constexpr (kHasOffset) {
+        values[i] = scale * static_cast<float>(low) + offset;
+        values[i + 16] = scale * static_cast<float>(up) + offset;
+      } else {
+        constexpr int kMiddle = kHas5Bits ? 16 : 8;
+        values[i] = scale * static_cast<float>(low - kMiddle);
+        values[i + 16] = scale * static_cast<float>(up - kMiddle);
+      }
+    }
+  }
+};
+
+// The formats of 256 values, in groups of 16 or 32 with a scale of their own. Bits of groups that lie apart share a
+// byte: of 2 bits, byte i has value i of every second group of 16 in a half of the block.
+struct Q2K {
+  static constexpr std::uint32_t kValues = 256, kBytes = 84;
+  static void decode(Bytes block, float* values) {
+    const float scale = half(block + 80), minimum = half(block + 82);
+    for (int group = 0; group < 16; ++group, values += 16) {
+      const float step = scale * static_cast<float>(block[group] & 0xf);
+      const float least = minimum * static_cast<float>(block[group] >> 4);
+      const Bytes bits = block + 16 + group / 8 * 32 + group % 2 * 16;
+      const int shift = group % 8 / 2 * 2;
+      for (int i = 0; i < 16; ++i) values[i] = step * static_cast<float>(bits[i] >> shift & 3) - least;
+    }
+  }
+};
+
+struct Q3K {
+  static constexpr std::uint32_t kValues = 256, kBytes = 110;
+  static void decode(Bytes block, float* values) {
+    const float scale = half(block + 108);
+    const Bytes scales = block + 96;  // 6 bits each: eight bytes have the low four of all, four bytes the high two
+    for (int group = 0; group < 16; ++group, values += 16) {
+      const int low = group < 8 ? scales[group] & 0xf : scales[group - 8] >> 4;
+      const int high = scales[8 + group % 4] >> group / 4 * 2 & 3;
+      const float step = scale * static_cast<float>((high << 4 | low) - 32);
+      const Bytes bits = block + 32 + group / 8 * 32 + group % 2 * 16, third = block + group % 2 * 16;
+      const int shift = group % 8 / 2 * 2, of_third = group / 2;
+      // The third bit is inverted: without it, 4 is subtracted.
+      for (int i = 0; i < 16; ++i) {
+        const int value = (bits[i] >> shift & 3) + (third[i] >> of_third & 1) * 4 - 4;
+        values[i] = step * static_cast<float>(value);
+      }
+    }
+  }
+};
+
+template <bool kHas5Bits>
+struct Q4Or5K {
+  static constexpr std::uint32_t kLowAt = kHas5Bits ? 48 : 16;
+  static constexpr std::uint32_t kValues = 256, kBytes = kLowAt + 128;
+  static void decode(Bytes block, float* values) {
+    const float scale = half(block), minimum = half(block + 2);
+    const Bytes scales = block + 4, high = block + 16;
+    for (int group = 0; group < 8; ++group, values += 32) {
+      // Scales and minimums of 6 bits. The first four of each are in 8 bytes, whose upper two bits are the upper two of
+      // the last four.
+      const bool is_first = group < 4;
+      const int of_scale = is_first ? scales[group] & 63 : (scales[group + 4] & 0xf) | scales[group - 4] >> 6 << 4;
+      const int of_minimum = is_first ? scales[group + 4] & 63 : scales[group + 4] >> 4 | scales[group] >> 6 << 4;
+      const float step = scale * static_cast<float>(of_scale), least = minimum * static_cast<float>(of_minimum);
+      const Bytes bits = block + kLowAt + group / 2 * 32;
+      const int shift = group % 2 * 4;
+      for (int i = 0; i < 32; ++i) {
+        int value = bits[i] >> shift & 0xf;
+        if constexpr (kHas5Bits) value |= (high[i] >> group & 1) << 4;
+        values[i] = step * static_cast<float>(value) - least;
+      }
+    }
+  }
+};
+
+struct Q6K {
+  static constexpr std::uint32_t kValues = 256, kBytes = 210;
+  static void decode(Bytes block, float* values) {
+    const float scale = half(block + 208);
+    for (int group = 0; group < 16; ++group, values += 16) {
+      const float step = scale * static_cast<float>(static_cast<std::int8_t>(block[192 + group]));
+      const int in_half = group % 8 / 2;  // groups of 32
+      const Bytes low = block + group / 8 * 64 + in_half % 2 * 32 + group % 2 * 16;
+      const Bytes high = block + 128 + group / 8 * 32 + group % 2 * 16;
+      const int of_low = in_half / 2 * 4, of_high = in_half * 2;
+      for (int i = 0; i < 16; ++i) {
+        const int value = (low[i] >> of_low & 0xf) | (high[i] >> of_high & 3) << 4;
+        values[i] = step * static_cast<float>(value - 32);
+      }
+    }
+  }
+};
+
+template <typename Format>
+constexpr BlockFormat format_of(std::string_view name) {
+  return {name, Format::kValues, Format::kBytes, [](const std::byte* blocks, std::size_t count, float* values) {
+            for (std::size_t i = 0; i < count; ++i) {
+              Format::decode(reinterpret_cast<Bytes>(blocks) + i * Format::kBytes, values + i * Format::kValues);
+            }
+          }};
+}
+
+constexpr BlockFormat kBlockFormats[] = {
+    format_of<Q4Or5<false, false>>("Q4_0"),
+    format_of<Q4Or5<false, true>>("Q4_1"),
+    format_of<Q4Or5<true, false>>("Q5_0"),
+    format_of<Q4Or5<true, true>>("Q5_1"),
+    format_of<Q8_0>("Q8_0"),
+    format_of<Q2K>("Q2_K"),
+    format_of<Q3K>("Q3_K"),
+    format_of<Q4Or5K<false>>("Q4_K"),
+    format_of<Q4Or5K<true>>("Q5_K"),
+    format_of<Q6K>("Q6_K"),
+};
+
+}  // namespace
+
+const BlockFormat* block_format(std::string_view name) {
+  const auto* found = std::ranges::find(kBlockFormats, name, &BlockFormat::name);
+  return found == std::end(kBlockFormats) ? nullptr : found;
+}
+
+}  // namespace tensorstat

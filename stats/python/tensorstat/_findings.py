@@ -1,0 +1,137 @@
+"""Whether a run went wrong, where first, and what to look at next: `tensorstat report` as functions."""
+import dataclasses
+import html
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, overload
+
+from . import _native
+from ._compare import said
+
+_NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What broke a rule. `str()` is its sentence."""
+    rule: str  # "nan", "inf", "turned", "overflow", "jump", "drift", "dead", "frozen", "gone", "ranks", "stopped"
+    severity: str  # "error", "warning" or "notice"
+    op_type: str | None  # of the operator or parameter; None of a rank
+    op_name: str | None
+    io: str | None  # "input" or "output"
+    slot: int
+    rank: int
+    first_iteration: int
+    last_clean_iteration: int | None  # of the tensor, among the iterations in the rows
+    value: float | None  # what broke the rule: a size, a value, or a number of iterations
+    limit: float | None  # what it broke
+    others: int  # tensors of the same rule that broke it then or soon after; they are not listed
+    text: str
+    next: str  # what to look at next
+    definition: str  # the rule in words
+
+    def __str__(self) -> str:
+        return f"{self.severity} {self.rule}, iteration {self.first_iteration}, rank {self.rank}: {self.text}"
+
+
+class Findings(Sequence[Finding]):
+    """The findings of a run: that of the verdict first, the others by iteration. Empty, and false, if nothing was found.
+
+    verdict       the sentence that says it all
+    sentences     the verdict, and what explains it
+    notes         what was wrong and is no fault: NaN and Inf that ended, steps that a gradient scaler skipped
+    measured      {"rows", "tensors", "ranks": [...], "first_iteration", "last_iteration"} of what was read
+    not_measured  what was not judged, and why
+    """
+
+    def __init__(self, found: Mapping[str, Any]) -> None:
+        self.verdict: str = found["verdict"]
+        self.sentences: list[str] = found["sentences"]
+        self.notes: list[str] = found["notes"]
+        self.measured: dict[str, Any] = found["measured"]
+        self.not_measured: list[str] = found["not_measured"]
+        self._list = [Finding(**{**each, "value": _number(each["value"]), "limit": _number(each["limit"])})
+                      for each in found["findings"]]
+
+    @overload
+    def __getitem__(self, index: int) -> Finding: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Finding]: ...
+    def __getitem__(self, index: int | slice) -> Finding | list[Finding]:
+        return self._list[index]
+
+    def __len__(self) -> int:
+        return len(self._list)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self._list)
+
+    def __str__(self) -> str:
+        lines = [*self.sentences[:1], *("  " + each for each in self.sentences[1:]), *map(str, self._list)]
+        return "\n".join([*lines, *("note: " + note for note in self.notes),
+                          *("not judged: " + each for each in self.not_measured)])
+
+    __repr__ = __str__
+
+
+class Report:
+    """The page of a run, and its findings. A notebook shows the page."""
+
+    def __init__(self, findings: Findings, page: str) -> None:
+        self.findings = findings
+        self.html = page  # one document, which needs no network
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page to a file, which a browser opens without a server."""
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(self.html)
+
+    def _repr_html_(self) -> str:
+        # The page has styles and scripts of its own: in a frame they do not meet those of the notebook.
+        return (f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts" title="tensorstat report" '
+                'style="width: 100%; height: 800px; border: 0"></iframe>')
+
+    def __str__(self) -> str:
+        return str(self.findings)
+
+    __repr__ = __str__
+
+
+def _number(value: Any) -> Any:
+    return _NUMBERS.get(value, value) if isinstance(value, str) else value
+
+
+def _limits(limits: Mapping[str, float] | None) -> str:
+    return ",".join(f"{rule}={float(limit)!r}" for rule, limit in (limits or {}).items())
+
+
+def findings(path: str | os.PathLike[str], *, limits: Mapping[str, float] | None = None) -> Findings:
+    """Judges a run by fixed rules: NaN, Inf, overflow, jumps, drifts, dead outputs, frozen parameters, ranks that part.
+
+        found = tensorstat.findings("/tmp/dump")
+        print(found)                                          # the verdict, and what else was found
+        [each.op_name for each in found if each.rule == "jump"]
+        tensorstat.findings("/tmp/dump", limits={"jump": 20})
+
+    path    a file of rows (statistic.csv in any dialect) or a dump's folder, as origin() takes it
+    limits  other limits for rules that have one; report.md of the documents defines the rules
+
+    What could not be read is logged to logging.getLogger("tensorstat"). Error: nothing could be read, or a limit is wrong.
+    """
+    return Findings(said(_native.findings(path, _limits(limits), False)))
+
+
+def report(path: str | os.PathLike[str], output: str | os.PathLike[str] | None = None, *,
+           limits: Mapping[str, float] | None = None) -> Report:
+    """Judges a run as findings() does, and draws it on one HTML page, which a notebook shows.
+
+        tensorstat.report("/tmp/dump")                        # in a notebook: the page
+        tensorstat.report("/tmp/dump", "page.html").findings  # writes the page, and gives the findings
+
+    Error: as findings(), and if the run has more than 33 million cells (tensors x ranks x iterations).
+    """
+    answer = _native.findings(path, _limits(limits), True)
+    drawn = Report(Findings(said(answer)), answer[3] or "")
+    if output is not None:
+        drawn.save(output)
+    return drawn

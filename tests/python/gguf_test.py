@@ -1,0 +1,245 @@
+"""GGUF files are read as ggml defines them: the writer here and the values of the blocks are of this file alone, bit by
+bit after https://github.com/ggml-org/ggml (docs/gguf.md, src/ggml-common.h)."""
+import hashlib
+import os
+import re
+import struct
+import subprocess
+import tempfile
+import unittest
+
+import numpy
+import tensorstat
+
+STATS = "count,max,min,avg,l2norm,nan-count,argmax,argmin"
+PLAIN = {"F32": (0, "float32"), "F16": (1, "float16"), "I8": (24, "int8"), "I16": (25, "int16"), "I32": (26, "int32"),
+         "I64": (27, "int64"), "F64": (28, "float64"), "BF16": (30, "bfloat16")}
+
+
+def half(blocks, at):
+    return blocks[:, at:at + 2].copy().view("<f2").astype(numpy.float32)
+
+
+def bits(blocks, at, width):
+    """The number of `width` bits at each bit of `at`, bit 0 being the lowest of a block's first byte."""
+    of_byte = numpy.unpackbits(blocks, axis=1, bitorder="little").astype(numpy.int32)
+    at = numpy.asarray(at)
+    return sum(of_byte[:, at + i] << i for i in range(width))
+
+
+def thirty_two(high_at, low_at, middle, has_offset):
+    def values(blocks):
+        scale = half(blocks, 0)
+        i = numpy.arange(32)
+        number = bits(blocks, (low_at + i % 16) * 8 + i // 16 * 4, 4)
+        if high_at:
+            number += bits(blocks, high_at * 8 + i, 1) * 16
+        product = scale * (number - middle).astype(numpy.float32)
+        return product + half(blocks, 2) if has_offset else product
+    return values
+
+
+def q8_0(blocks):
+    return half(blocks, 0) * blocks[:, 2:].view(numpy.int8).astype(numpy.float32)
+
+
+# A block of 256 is two halves, each four rows of 32. Rows share bytes.
+I = numpy.arange(256)
+HALF, ROW, COLUMN = I // 128, I % 128 // 32, I % 32
+
+
+def q2_k(blocks):
+    number = bits(blocks, (16 + HALF * 32 + COLUMN) * 8 + ROW * 2, 2).astype(numpy.float32)
+    scale = half(blocks, 80) * bits(blocks, I // 16 * 8, 4).astype(numpy.float32)
+    return scale * number - half(blocks, 82) * bits(blocks, I // 16 * 8 + 4, 4).astype(numpy.float32)
+
+
+def q3_k(blocks):
+    number = bits(blocks, (32 + HALF * 32 + COLUMN) * 8 + ROW * 2, 2) + 4 * bits(blocks, COLUMN * 8 + HALF * 4 + ROW, 1) - 4
+    k = I // 16
+    scale = bits(blocks, (96 + k % 8) * 8 + k // 8 * 4, 4) + 16 * bits(blocks, (104 + k % 4) * 8 + k // 4 * 2, 2) - 32
+    return half(blocks, 108) * scale.astype(numpy.float32) * number.astype(numpy.float32)
+
+
+def six_bits(blocks, k, is_minimum):
+    """Byte 4 on: AAAAAA with EE above for scale A and the top of E, the same for minimums, then the low halves of E."""
+    low = bits(blocks, (4 + 4 * is_minimum + k % 4) * 8, 6)
+    late = bits(blocks, (12 + k % 4) * 8 + 4 * is_minimum, 4) + 16 * bits(blocks, (4 + 4 * is_minimum + k % 4) * 8 + 6, 2)
+    return numpy.where(k < 4, low, late).astype(numpy.float32)
+
+
+def q4_or_5_k(low_at):
+    def values(blocks):
+        k = I // 32
+        number = bits(blocks, (low_at + k // 2 * 32 + COLUMN) * 8 + k % 2 * 4, 4)
+        if low_at == 48:
+            number += 16 * bits(blocks, (16 + COLUMN) * 8 + k, 1)
+        scale, minimum = half(blocks, 0) * six_bits(blocks, k, 0), half(blocks, 2) * six_bits(blocks, k, 1)
+        return scale * number.astype(numpy.float32) - minimum
+    return values
+
+
+def q6_k(blocks):
+    number = bits(blocks, (HALF * 64 + ROW % 2 * 32 + COLUMN) * 8 + ROW // 2 * 4, 4)
+    number += 16 * bits(blocks, (128 + HALF * 32 + COLUMN) * 8 + ROW * 2, 2) - 32
+    scales = blocks[:, 192:208].view(numpy.int8)[:, I // 16].astype(numpy.float32)
+    return half(blocks, 208) * scales * number.astype(numpy.float32)
+
+
+# The number of the type, values and bytes of a block, where its float16 are, and the values.
+BLOCKS = {"Q4_0": (2, 32, 18, (0,), thirty_two(0, 2, 8, False)), "Q4_1": (3, 32, 20, (0, 2), thirty_two(0, 4, 0, True)),
+          "Q5_0": (6, 32, 22, (0,), thirty_two(2, 6, 16, False)), "Q5_1": (7, 32, 24, (0, 2), thirty_two(4, 8, 0, True)),
+          "Q8_0": (8, 32, 34, (0,), q8_0), "Q2_K": (10, 256, 84, (80, 82), q2_k), "Q3_K": (11, 256, 110, (108,), q3_k),
+          "Q4_K": (12, 256, 144, (0, 2), q4_or_5_k(16)), "Q5_K": (13, 256, 176, (0, 2), q4_or_5_k(48)),
+          "Q6_K": (14, 256, 210, (208,), q6_k)}
+UNREAD = {"Q8_1": 9, "Q8_K": 15, "IQ2_XXS": 16, "IQ4_NL": 20, "IQ1_M": 29, "TQ1_0": 34, "TQ2_0": 35, "MXFP4": 39}
+
+
+def text(value):
+    return struct.pack("<Q", len(value)) + value.encode()
+
+
+def gguf(tensors, keys=b"", key_count=0, version=3, alignment=32):
+    """tensors: {name: (type, shape with the fastest index last, bytes)}"""
+    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), key_count) + keys
+    data = b""
+    for name, (number, shape, content) in tensors.items():
+        head += text(name) + struct.pack("<I", len(shape)) + b"".join(struct.pack("<Q", d) for d in reversed(shape))
+        head += struct.pack("<IQ", number, len(data))
+        data += content + bytes(-len(content) % alignment)
+    return head + bytes(-len(head) % alignment) + data
+
+
+KEYS = (text("general.architecture") + struct.pack("<I", 8) + text("llama") +
+        text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 3) + text("a") + text("") + text("b" * 40_000) +
+        text("some.flags") + struct.pack("<IIQ", 9, 7, 5) + bytes(5) +
+        text("nested") + struct.pack("<IIQ", 9, 9, 2) + struct.pack("<IQ", 0, 3) + bytes(3) + struct.pack("<IQ", 12, 1) + bytes(8))
+
+
+class Gguf(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.random = numpy.random.default_rng(7)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "wb") as file:
+            file.write(content)
+        return self.path(name)
+
+    def blocks(self, name, count, is_wild):
+        number, _, size, halves, values = BLOCKS[name]
+        blocks = self.random.integers(0, 256, (count, size), dtype=numpy.uint8)
+        for at in () if is_wild else halves:  # else NaN and Inf are among the scales
+            blocks[:, at:at + 2] = (self.random.standard_normal((count, 1)) / 64).astype("<f2").view(numpy.uint8)
+        with numpy.errstate(all="ignore"):
+            return blocks, values(blocks).astype(numpy.float32)
+
+    def run_command(self, *arguments):
+        return subprocess.run([os.environ["COMMAND"], *arguments], capture_output=True, text=True, cwd=self.folder)
+
+    def test_blocks_are_the_values_that_they_stand_for(self):
+        for is_wild in False, True:
+            tensors, expected = {}, {}
+            for name, (number, each, size, _, _) in BLOCKS.items():
+                blocks, values = self.blocks(name, 24, is_wild)
+                shape = 2, 3, 4 * each
+                tensors[f"blk.0.{name}"] = number, shape, blocks.tobytes()
+                expected[f"blk.0.{name}"] = values.reshape(shape)
+            path = self.write("x.gguf", gguf(tensors, KEYS, 4))
+            found = tensorstat.read(path, STATS + ",md5")
+            self.assertEqual(list(found), list(expected))
+            for tensor, row in found.items():
+                self.assertEqual(row.md5, hashlib.md5(tensors[tensor][2]).hexdigest())
+                self.assertEqual((row.dtype, row.shape), (tensor[6:], expected[tensor].shape))
+                of_values = tensorstat.measure(expected[tensor], STATS)
+                for statistic in STATS.split(","):
+                    self.assertEqual(str(row[statistic.replace("-", " ")]), str(of_values[statistic.replace("-", " ")]), tensor)
+            # Element beside element: nothing differs.
+            numpy.savez(self.path("x.npz"), **expected)
+            same = self.run_command("diff", "x.gguf", "x.npz", "--any-dtype", "--rtol", "0", "--format", "csv",
+                                    "--all")
+            self.assertEqual(same.returncode, 0, same.stdout + same.stderr)
+            self.assertGreater(len(same.stdout), 500)
+
+    def test_plain_types(self):
+        values = self.random.standard_normal((3, 5, 2)) * 50
+        tensors = {}
+        for name, (number, dtype) in PLAIN.items():
+            array = values.astype(numpy.float32).view(numpy.uint32) >> 16 if name == "BF16" else values.astype(dtype)
+            array = array.astype(numpy.uint16) if name == "BF16" else array
+            tensors[name] = number, array.shape, array.tobytes()
+        for version in 2, 3:
+            found = tensorstat.read(self.write("x.gguf", gguf(tensors, version=version)), STATS + ",md5")
+            for tensor, row in found.items():
+                self.assertEqual((row.dtype, row.shape), (PLAIN[tensor][1], (3, 5, 2)))
+                self.assertEqual(row.md5, hashlib.md5(tensors[tensor][2]).hexdigest())
+                if tensor != "BF16":
+                    array = numpy.frombuffer(tensors[tensor][2], PLAIN[tensor][1])
+                    self.assertEqual((row.max, row.argmax), (array.max(), array.argmax()))
+
+    def test_alignment(self):
+        for alignment in 8, 64, 4096:
+            keys = text("general.alignment") + struct.pack("<II", 4, alignment)
+            tensors = {"a": (24, (3,), b"\1\2\3"), "b": (24, (2,), b"\5\7"), "empty": (0, (0, 4), b"")}
+            found = tensorstat.read(self.write("x.gguf", gguf(tensors, keys, 1, alignment=alignment)), "max,count")
+            self.assertEqual([(row.max, row.count) for row in found.values()][:2], [(3, 3), (7, 2)])
+            self.assertEqual(found["empty"].count, 0)
+
+    def test_types_that_are_not_read_are_named_and_the_others_read(self):
+        tensors = {name: (number, (256,), bytes(300)) for name, number in UNREAD.items()}
+        tensors |= {"of the future": (777, (256,), b""), "a": (0, (1,), struct.pack("<f", 2))}
+        ran = self.run_command(self.write("x.gguf", gguf(tensors)), "--format", "csv", "--on", "host")
+        for name in UNREAD:
+            self.assertIn(f"x.gguf::{name}: has the type {name}, which is not read", ran.stderr)
+        self.assertIn("of the future: has the unknown type 777", ran.stderr)
+        self.assertEqual(len(ran.stdout.splitlines()), 2)
+
+    def test_one_thread_and_two_say_the_same(self):
+        number, each, _, _, _ = BLOCKS["Q5_K"]
+        blocks, values = self.blocks("Q5_K", 40_000, False)
+        path = self.write("x.gguf", gguf({"a": (number, (100, 400 * each), blocks.tobytes())}))
+        expected = tensorstat.measure(values, "max,argmax,l2norm,std,p50")
+        for threads in "1", "2":
+            ran = self.run_command(path, "--stats", "max,argmax,l2norm,std,p50", "--format", "json", "--on", "host",
+                                   "--threads", threads)
+            self.assertIn(f'"l2norm":{expected.l2norm!r}', ran.stdout)
+            self.assertIn(f'"std":{expected.std!r}', ran.stdout)
+            self.assertIn(f'"argmax":{expected.argmax}', ran.stdout)
+
+    def test_what_is_not_read_is_told(self):
+        whole = gguf({"a": (0, (8,), bytes(32))})
+        for content, words in (
+                (whole[:4] + struct.pack("<I", 1) + whole[8:], "is a GGUF file of version 1, which is not read"),
+                (whole[:4] + struct.pack("<I", 4) + whole[8:], "is a GGUF file of version 4, which is not read"),
+                (whole[:4] + struct.pack(">I", 3) + whole[8:], "is a GGUF file in big-endian order"),
+                (b"FUGG" + whole[4:], "is a GGUF file in big-endian order"),
+                (whole[:-1], "needs 32 bytes at 0, and the file has 31"),
+                (gguf({"a": (2, (33,), bytes(36))}), "shape (33) of Q4_0 does not end with a block of 32"),
+                (gguf({"a": (2, (), bytes(36))}), "is a scalar of Q4_0"),
+                (gguf({"a": (0, (1,) * 5, bytes(4))}), "has 5 dimensions"),
+                (gguf({"a": (0, (1 << 62, 8), bytes(4))}), "a: "),
+                (b"GGUF" + struct.pack("<IQQ", 3, 1 << 60, 0), "is damaged at its byte 24"),
+                (b"GGUF" + struct.pack("<IQQ", 3, 0, 1 << 60), "is damaged at its byte 24"),
+                (gguf({}, text("x") + struct.pack("<IIQ", 9, 0, 1 << 62), 1), "is damaged at its byte"),
+                (gguf({}, text("x") + struct.pack("<IIQ", 9, 10, 1 << 62), 1), "an array of more than 2^64 bytes"),
+                (gguf({}, text("x") + struct.pack("<I", 13), 1), "a value of the unknown type 13"),
+                (gguf({}, text("x") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 9, 1), "nested too deep"),
+                (gguf({}, text("general.alignment") + struct.pack("<II", 4, 24), 1), "no power of two"),
+                (gguf({}, text("general.alignment") + struct.pack("<I", 8) + text("x"), 1), "no power of two"),
+                (b"GGUF" + struct.pack("<IQQ", 3, 2, 0) + (text("a") + struct.pack("<IIQ", 0, 0, 0)) * 2, "'a' twice")):
+            with self.subTest(words):
+                with self.assertRaisesRegex(tensorstat.Error, re.escape(words)):
+                    tensorstat.read(self.write("x.gguf", content))
+        for end in range(len(whole)):
+            with self.assertRaises(tensorstat.Error):
+                tensorstat.read(self.write("x.gguf", whole[:end]))
+
+
+
+if __name__ == "__main__":
+    unittest.main()
