@@ -222,10 +222,10 @@ void fold_columns(const std::byte* matrix, std::uint64_t lines, std::span<Partia
   for (const Partial& column : columns) held.push_back(column.count());
 
   std::atomic<std::uint64_t> hard = 0;  // lines to transpose before lanes are tried
-  std::mutex merging;
+  std::vector<std::mutex> merging(panels);
   const auto work = [&](std::size_t unit) {
     const FloatEnvironment ieee;
-    const std::uint64_t left = unit / pieces * panel, top = unit % pieces * piece;
+    const std::uint64_t number = unit / pieces, left = number * panel, top = unit % pieces * piece;
     const std::uint64_t width = std::min(panel, columns.size() - left), count = std::min(lines - top, piece);
     std::vector<std::int64_t> words(width * word_count);
     std::vector<Folder> folders;
@@ -241,7 +241,7 @@ void fold_columns(const std::byte* matrix, std::uint64_t lines, std::span<Partia
       fold_in_lanes(*lanes, transposed, at, stride, in_lanes, element_bytes, folders, words, first.needs(), hard);
     }
     fold_transposed(transposed, at + in_lanes * stride, stride, count - in_lanes, element_bytes, folders);
-    const std::lock_guard lock(merging);
+    const std::lock_guard lock(merging[number]);
     for (std::uint64_t i = 0; i < width; ++i) {
       merge(dtype, columns[left + i].words(), folders[i].words(), held[left + i] + top);
     }

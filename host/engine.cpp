@@ -91,9 +91,7 @@ class SimdEngine final : public HostEngine {
     return {};
   }
 
-  void compare(std::span<const TensorPair> pairs, std::uint64_t first_index, std::span<PairPartial> partials) override {
-    host::pair_pass(pairs, first_index, partials, pool_);
-  }
+  void compare(std::span<const PairJob> jobs) override { host::pair_pass(jobs, pool_); }
 
   void fold_columns(const std::byte* matrix, std::uint64_t lines, std::span<Partial> columns) override {
     host::fold_columns(matrix, lines, columns, pool_);

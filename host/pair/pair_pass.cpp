@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <mutex>
 #include <vector>
 
@@ -15,12 +16,13 @@
 namespace tensorstat::host {
 namespace {
 
-using Words = std::array<std::int64_t, kMostPairWords>;
+using PairWords = std::array<std::int64_t, kMostPairWords>;
 
-// `count` elements of a pair.
-struct Unit {
-  std::size_t pair;
+// `count` elements of a job's pair. `merging`: null if no other unit has elements of it.
+struct PairUnit {
+  std::size_t job;
   std::uint64_t first, count;
+  std::mutex* merging;
 };
 
 std::uint64_t element_bytes(const TensorPair& pair) { return size_bytes(pair.a.dtype) + size_bytes(pair.b.dtype); }
@@ -36,9 +38,9 @@ const std::uint8_t* elements_of(const Tensor& tensor, std::uint64_t first, std::
   return reinterpret_cast<const std::uint8_t*>(tensor.data()) + first * size_bytes(tensor.dtype);
 }
 
-void fold_unit(const TensorPair& pair, const Unit& unit, std::uint64_t first_index, const PairTolerance& tolerance,
-               std::span<std::int64_t> words) {
+void fold_unit(const PairJob& job, const PairUnit& unit, std::span<std::int64_t> words) {
   static const PairFold fold = pair_fold();
+  const TensorPair& pair = job.tensors;
   clear_pair(words);
   alignas(64) std::array<std::byte, kGatherBytes> window_a, window_b;
   const bool strided = pair.a.strides != nullptr || pair.b.strides != nullptr;
@@ -46,7 +48,7 @@ void fold_unit(const TensorPair& pair, const Unit& unit, std::uint64_t first_ind
   for (std::uint64_t done = 0; done < unit.count;) {
     const std::uint64_t first = unit.first + done, count = std::min(most, unit.count - done);
     const auto *a = elements_of(pair.a, first, count, window_a), *b = elements_of(pair.b, first, count, window_b);
-    fold(pair.a.dtype, pair.b.dtype, tolerance, {a, b, count, first_index + first}, words.data());
+    fold(pair.a.dtype, pair.b.dtype, job.partial->tolerance(), {a, b, count, job.first_index + first}, words.data());
     done += count;
   }
 }
@@ -66,26 +68,28 @@ PairFold pair_fold() {
   }
 }
 
-void pair_pass(std::span<const TensorPair> pairs, std::uint64_t first_index, std::span<PairPartial> partials,
-               ThreadPool& pool) {
-  std::vector<Unit> units;
+void pair_pass(std::span<const PairJob> jobs, ThreadPool& pool) {
+  std::vector<PairUnit> units;
+  std::deque<std::mutex> merging;  // for each pair of several units
   std::uint64_t total_bytes = 0;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const std::uint64_t count = pairs[i].a.element_count, piece = kUnitBytes / element_bytes(pairs[i]);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const TensorPair& pair = jobs[i].tensors;
+    const std::uint64_t count = pair.a.element_count, piece = kUnitBytes / element_bytes(pair);
+    std::mutex* const shared = count > piece ? &merging.emplace_back() : nullptr;
     for (std::uint64_t first = 0; first < count; first += piece) {
-      units.push_back({i, first, std::min(piece, count - first)});
+      units.push_back({i, first, std::min(piece, count - first), shared});
     }
-    total_bytes += kTensorBytes + count * element_bytes(pairs[i]);
+    total_bytes += kTensorBytes + count * element_bytes(pair);
   }
-  std::mutex merging;
   const auto work = [&](std::size_t i) {
     const FloatEnvironment ieee;
-    const Unit& unit = units[i];
-    PairPartial& partial = partials[unit.pair];
-    Words room;
+    const PairUnit& unit = units[i];
+    PairPartial& partial = *jobs[unit.job].partial;
+    PairWords room;
     const std::span words = std::span(room).first(partial.words().size());
-    fold_unit(pairs[unit.pair], unit, first_index, partial.tolerance(), words);
-    const std::lock_guard lock(merging);
+    fold_unit(jobs[unit.job], unit, words);
+    std::unique_lock<std::mutex> lock;
+    if (unit.merging != nullptr) lock = std::unique_lock(*unit.merging);
     merge_pair(partial.dtype_a(), partial.dtype_b(), partial.words(), words);
   };
   if (total_bytes > kAloneBytes) return pool.run(units.size(), work);

@@ -9,12 +9,6 @@
 #define ADD(word, value) ((word) += (value))
 #define RAISE(word, value) ((word) = max((word), (i64)(value)))
 
-// What a launch is given: `count` elements from `first_a` of the one source and from `first_b` of the other, the first of
-// them number `first_element`, to be folded into partial number `partial`. kernels-cl/launch/batch.cpp fills it.
-typedef struct {
-  u64 first_a, first_b, count, first_element, partial;
-} PairSlice;
-
 #define PAIR_WORD_COUNT (IS_WIDE ? (int)PAIR_WORDS_Double : (int)PAIR_WORDS_Float)
 #define PAIR_SUMS_BEGIN PAIR_FIELDS
 

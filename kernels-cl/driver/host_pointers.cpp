@@ -5,6 +5,8 @@
 #include <memory>
 #include <string_view>
 
+#include "kernels-cl/launch/at_rest.hpp"
+
 // OpenCL 2.0's, beyond what cl.hpp includes; called for a device alone that has shared virtual memory.
 extern "C" cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel, cl_uint name, std::size_t bytes, const void* value);
 
@@ -72,9 +74,8 @@ cl_int announce(const cl::Kernel& kernel, Pointers pointers, std::span<const Pie
   std::vector<const void*> shared;  // one in each allocation would do, but these are not known
   for (const Piece& piece : pieces) {
     if (!shared.empty() && piece.job == (&piece)[-1].job) continue;
-    if (piece.source == nullptr) shared.push_back(reinterpret_cast<const void*>(piece.first_byte));
-    if (piece.beside && piece.beside->source == nullptr) {
-      shared.push_back(reinterpret_cast<const void*>(piece.beside->first_byte));
+    for (const Source& source : std::span(piece.sources).first(piece.kind.tensors())) {
+      if (source.memory == nullptr) shared.push_back(reinterpret_cast<const void*>(source.first_byte));
     }
   }
   return clSetKernelExecInfo(kernel(), kSvmPointers, shared.size() * sizeof shared[0], shared.data());

@@ -6,7 +6,7 @@
 
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/driver/device.hpp"
-#include "kernels-cl/launch/batch.hpp"
+#include "kernels-cl/launch/piece.hpp"
 
 namespace tensorstat::cl_engine {
 

@@ -30,4 +30,21 @@ Result<std::shared_ptr<QueueContext>> ContextSet::of(const Tensor& tensor) {
   return others_.back();
 }
 
+Result<std::shared_ptr<QueueContext>> ContextSet::of(std::span<const Tensor> tensors) {
+  if (tensors.size() == 1) return of(tensors[0]);
+  auto of_a = of(tensors[0]), of_b = of(tensors[1]);
+  if (!of_a || !of_b || *of_a == *of_b) return of_a ? of_b : of_a;
+  const bool a_is_buffer = tensors[0].where == Where::kClBuffer;
+  if (a_is_buffer && tensors[1].where == Where::kClBuffer) {
+    return Error{Code::kUnsupported, "its two tensors are in two OpenCL contexts"};
+  }
+  const auto& context = a_is_buffer ? *of_a : *of_b;
+  // Shared virtual memory is that of one context, unless the device follows any pointer.
+  const bool shares = tensors[a_is_buffer ? 1 : 0].where == Where::kSharedMemory;
+  if (shares && !context->device().follows_any_pointer()) {
+    return Error{Code::kUnsupported, "one of its tensors is in shared virtual memory of another OpenCL context"};
+  }
+  return context;
+}
+
 }  // namespace tensorstat::cl_engine

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "kernels-cl/launch/queue_context.hpp"
@@ -21,6 +22,8 @@ class ContextSet {
   // recently asked for goes.
   static constexpr std::size_t kMost = 8;
   Result<std::shared_ptr<QueueContext>> of(const Tensor& tensor);
+  // Where a tensor, or two, can be worked on. An error, with words, if there is no such context.
+  Result<std::shared_ptr<QueueContext>> of(std::span<const Tensor> tensors);
 
  private:
   const std::shared_ptr<QueueContext> home_;

@@ -29,7 +29,7 @@ namespace {
 // A batch under way, and the partials that it will be merged into.
 template <typename Owner, typename PartialType>
 struct Underway {
-  explicit Underway(std::shared_ptr<Owner> of) : owner(std::move(of)), batch(std::make_unique<Batch>()) {}
+  explicit Underway(std::shared_ptr<Owner> of) : owner(std::move(of)) {}
   ~Underway() {
     if (owner->queue_context->forked()) abandon(std::move(batch));
   }
@@ -40,19 +40,27 @@ struct Underway {
     if (owner->queue_context->forked()) {
       return Error{Code::kDevice, "the process has forked since the batch was submitted"};
     }
-    Status status = batch->collect(partials);
+    Status status = batch->collect(std::span(partials));
     return status ? status : cl_engine::with_advice(std::move(status).error());
   }
 
-  // Behind the events.
-  Status enqueue(std::vector<cl_engine::Piece> pieces, std::vector<cl::Buffer> sources,
-                 std::span<void* const> wait_list) {
+  // Enqueues the jobs behind the events. Their partials are those of this object.
+  template <typename AnyJob>
+  Status enqueue(std::span<const AnyJob> jobs, std::span<void* const> wait_list) {
     QueueContext& queue_context = *owner->queue_context;
+    std::uint64_t total_bytes = 0;
+    for (const AnyJob& job : jobs) total_bytes += job.bytes();
+    std::vector<cl_engine::Piece> pieces;
+    std::vector<cl::Buffer> sources;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      Status status = queue_context.add(cl_engine::task_of(jobs[i]), i, total_bytes, pieces, sources);
+      if (!status) return status;
+    }
     std::vector<cl_event> events;
     for (void* const event : wait_list) events.push_back(static_cast<cl_event>(event));
     auto enqueued = queue_context.enqueue(queue_context.queue(), std::move(pieces), std::move(sources), events);
     if (!enqueued) return cl_engine::with_advice(enqueued.error());
-    *batch = *std::move(enqueued);
+    batch = *std::move(enqueued);
     return {};
   }
 
@@ -163,21 +171,16 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
   auto state = std::make_unique<Ticket::State>(state_);
   state->request = request;
   state->partials.reserve(tensors.size());
-  std::uint64_t total_bytes = 0;
+  std::vector<Job> jobs;
+  jobs.reserve(tensors.size());
   for (const Tensor& tensor : tensors) {
     Status status = check_in_place(queue_context, tensor, queue_context.refusal(tensor, request.precision),
-                                   "tensor " + std::to_string(state->partials.size()));
+                                   "tensor " + std::to_string(jobs.size()));
     if (!status) return std::move(status).error();
     state->partials.emplace_back(tensor.dtype, request.precision, wanted, request.cast_scale);
-    total_bytes += tensor.bytes();
+    jobs.push_back({tensor, &state->partials.back()});
   }
-  std::vector<cl_engine::Piece> pieces;
-  std::vector<cl::Buffer> sources;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const Job job{tensors[i], &state->partials[i]};
-    if (Status status = queue_context.add(job, i, total_bytes, pieces, sources); !status) return status.error();
-  }
-  if (Status status = state->enqueue(std::move(pieces), std::move(sources), wait_list); !status) return status.error();
+  if (Status status = state->enqueue(std::span<const Job>(jobs), wait_list); !status) return status.error();
   return Ticket(std::move(state));
 } catch (...) {
   return caught();
@@ -190,25 +193,18 @@ Result<PairTicket> DeviceMeter::compare(std::span<const TensorPair> pairs, const
   if (Status status = check(pairs, request); !status) return std::move(status).error();
   auto state = std::make_unique<PairTicket::State>(state_);
   state->partials.reserve(pairs.size());
-  std::uint64_t total_bytes = 0;
+  std::vector<PairJob> jobs;
+  jobs.reserve(pairs.size());
   for (const TensorPair& pair : pairs) {
-    const std::string name = "pair " + std::to_string(state->partials.size());
+    const std::string name = "pair " + std::to_string(jobs.size());
     for (const Tensor& tensor : {pair.a, pair.b}) {
       Status status = check_in_place(queue_context, tensor, queue_context.refusal(pair), name);
       if (!status) return std::move(status).error();
-      total_bytes += tensor.bytes();
     }
     state->partials.emplace_back(pair.a.dtype, pair.b.dtype, request.tolerance);
+    jobs.push_back({pair, request.first_index, &state->partials.back()});
   }
-  std::vector<cl_engine::Piece> pieces;
-  std::vector<cl::Buffer> sources;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    if (pairs[i].a.element_count == 0) continue;
-    Status status =
-        queue_context.add(pairs[i], request.tolerance, i, request.first_index, total_bytes, pieces, sources);
-    if (!status) return status.error();
-  }
-  if (Status status = state->enqueue(std::move(pieces), std::move(sources), wait_list); !status) return status.error();
+  if (Status status = state->enqueue(std::span<const PairJob>(jobs), wait_list); !status) return status.error();
   return PairTicket(std::move(state));
 } catch (...) {
   return caught();

@@ -28,6 +28,9 @@ struct KernelKind {
   Needs needs = kNothing;
   std::optional<Dtype> beside{};
 
+  std::size_t tensors() const { return beside ? 2 : 1; }
+  Dtype dtype_of(std::size_t tensor) const { return tensor == 0 ? dtype : *beside; }
+  std::uint64_t element_bytes() const { return size_bytes(dtype) + (beside ? size_bytes(*beside) : 0); }  // of all
   std::size_t words() const;       // of such a partial
   std::size_t count_word() const;  // which of them counts the elements
   std::string name() const;        // "float32", "float32 and float16"

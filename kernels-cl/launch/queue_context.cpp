@@ -17,8 +17,6 @@ constexpr std::size_t kMostSlices = 1 << 16;
 // The bins of a few slices are as large: quantiles of many tensors take several batches.
 constexpr std::uint64_t kMostWorkspaceBytes = std::uint64_t{128} << 20;
 
-std::uint64_t address_of(const Tensor& tensor) { return reinterpret_cast<std::uintptr_t>(tensor.data()); }
-
 // A buffer of OpenCL's takes no const memory; these are never written to.
 void* shared(const std::byte* bytes) { return const_cast<std::byte*>(bytes); }
 
@@ -102,8 +100,8 @@ std::string QueueContext::refusal(const Tensor& tensor, Precision precision) con
   if (tensor.where == Where::kSharedMemory && !in_place(tensor)) {
     return "the device has no shared virtual memory, nor the host's";
   }
-  const std::uint64_t at = tensor.where == Where::kClBuffer ? tensor.offset_bytes : address_of(tensor);
-  if (in_place(tensor) && at % size_bytes(tensor.dtype) != 0) return "it begins inside an element's alignment";
+  if (in_place(tensor) && source_of(tensor).first_byte % size_bytes(tensor.dtype) != 0)
+    return "it begins inside an element's alignment";
   return "";
 }
 
@@ -118,41 +116,6 @@ Status QueueContext::check(const Tensor& tensor) const {
                                    std::to_string(bytes)};
 }
 
-Status QueueContext::add(const Job& job, std::size_t number, std::uint64_t total_bytes, std::vector<Piece>& pieces,
-                         std::vector<cl::Buffer>& sources) const {
-  const Tensor& tensor = job.tensor;
-  if (tensor.element_count == 0) return {};
-  Piece whole{nullptr, tensor.dtype,         kernel_needs(*job.partial), number,
-              0,       tensor.element_count, job.partial->count(),       job.partial->cast_scale()};
-  if (tensor.where == Where::kClBuffer) {
-    whole.source = static_cast<cl_mem>(const_cast<void*>(tensor.address));
-    whole.first_byte = tensor.offset_bytes;
-    cut(device_, whole, total_bytes, pieces);
-    return {};
-  }
-  if (follows(tensor)) {
-    whole.first_byte = address_of(tensor);
-    cut(device_, whole, total_bytes, pieces);
-    return {};
-  }
-  // As many bytes at a time as one buffer may span.
-  const std::uint64_t element_bytes = size_bytes(tensor.dtype);
-  const std::uint64_t unit = element_bytes * kTileElements;
-  const std::uint64_t most = device_.largest_buffer_bytes / unit * unit;
-  for (std::uint64_t first = 0; first < tensor.bytes(); first += most) {
-    const std::uint64_t bytes = std::min(most, tensor.bytes() - first);
-    cl_int code = CL_SUCCESS;
-    cl::Buffer source(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, shared(tensor.data() + first), &code);
-    if (code != CL_SUCCESS) return error("sharing a tensor with the device", "clCreateBuffer", code);
-    whole.source = source();
-    whole.count = std::min(elements_of(tensor.dtype, bytes), tensor.element_count - elements_of(tensor.dtype, first));
-    cut(device_, whole, total_bytes, pieces);
-    whole.first_element += whole.count;
-    sources.push_back(std::move(source));
-  }
-  return {};
-}
-
 std::string QueueContext::refusal(const TensorPair& pair) const {
   if (!device_.fp64) return "a pair's distances are held in float64, which the device does not have";
   for (const Tensor& tensor : {pair.a, pair.b}) {
@@ -162,48 +125,40 @@ std::string QueueContext::refusal(const TensorPair& pair) const {
   return why.empty() ? refusal(pair.b, Precision::kHigh) : why;
 }
 
-Status QueueContext::add(const TensorPair& pair, const PairTolerance& tolerance, std::size_t number,
-                         std::uint64_t first_index, std::uint64_t total_bytes, std::vector<Piece>& pieces,
+Status QueueContext::add(const Task& task, std::size_t job, std::uint64_t total_bytes, std::vector<Piece>& pieces,
                          std::vector<cl::Buffer>& sources) const {
-  const std::uint64_t count = pair.a.element_count;
-  // One that is seen through buffers is cut into as many elements as one of them may span, and the other likewise.
+  const std::span<const Tensor> tensors = task.tensors();
   const auto needs_buffer = [&](const Tensor& tensor) { return tensor.where != Where::kClBuffer && !follows(tensor); };
-  std::uint64_t most = count;
-  for (const Tensor& tensor : {pair.a, pair.b}) {
-    if (needs_buffer(tensor)) most = std::min(most, device_.largest_buffer_bytes / size_bytes(tensor.dtype));
+  // What is seen through buffers is cut into parts that one buffer may span, and so is the tensor beside it.
+  std::uint64_t most = task.count();
+  for (const Tensor& tensor : tensors) {
+    if (!needs_buffer(tensor)) continue;
+    const std::uint64_t tiles = elements_of(tensor.dtype, device_.largest_buffer_bytes) / kTileElements;
+    most = std::min(most, std::max(tiles, std::uint64_t{1}) * kTileElements);
   }
-  struct Seen {
-    cl_mem source;
-    std::uint64_t first_byte;
-  };
-  const auto see = [&](const Tensor& tensor, std::uint64_t first, std::uint64_t part) -> Result<Seen> {
-    const std::uint64_t bytes_before = first * size_bytes(tensor.dtype);
-    if (tensor.where == Where::kClBuffer) {
-      return Seen{static_cast<cl_mem>(const_cast<void*>(tensor.address)), tensor.offset_bytes + bytes_before};
+  for (std::uint64_t first = 0; first < task.count(); first += most) {
+    Piece part = task.piece(job, first, std::min(most, task.count() - first));
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (!needs_buffer(tensors[i])) {
+        part.sources[i] = source_of(tensors[i], first);
+        continue;
+      }
+      const std::byte* const bytes = tensors[i].data() + bytes_of(tensors[i].dtype, first);
+      cl_int code = CL_SUCCESS;
+      cl::Buffer source(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes_of(tensors[i].dtype, part.count),
+                        shared(bytes), &code);
+      if (code != CL_SUCCESS) return error("sharing a tensor with the device", "clCreateBuffer", code);
+      part.sources[i] = {source(), 0};
+      sources.push_back(std::move(source));
     }
-    if (follows(tensor)) return Seen{nullptr, address_of(tensor) + bytes_before};
-    cl_int code = CL_SUCCESS;
-    cl::Buffer source(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, part * size_bytes(tensor.dtype),
-                      shared(tensor.data() + bytes_before), &code);
-    if (code != CL_SUCCESS) return error("sharing a tensor with the device", "clCreateBuffer", code);
-    sources.push_back(std::move(source));
-    return Seen{sources.back()(), 0};
-  };
-  for (std::uint64_t first = 0; first < count; first += most) {
-    const std::uint64_t part = std::min(most, count - first);
-    const auto a = see(pair.a, first, part), b = see(pair.b, first, part);
-    if (!a) return a.error();
-    if (!b) return b.error();
-    cut(device_,
-        {a->source, pair.a.dtype, kNothing, number, a->first_byte, part, first_index + first, 1, false,
-         Piece::Beside{b->source, pair.b.dtype, b->first_byte, tolerance}},
-        total_bytes, pieces);
+    cut(device_, part, total_bytes, pieces);
   }
   return {};
 }
 
-Result<Batch> QueueContext::enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces,
-                                    std::vector<cl::Buffer> sources, std::span<const cl_event> wait_list) {
+Result<std::unique_ptr<Batch>> QueueContext::enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces,
+                                                     std::vector<cl::Buffer> sources,
+                                                     std::span<const cl_event> wait_list) {
   return Batch::enqueue(
       device_, buffers_, queue, std::move(pieces), [this](const KernelKind& kind) { return kernel(kind); }, wait_list,
       std::move(sources));
@@ -212,7 +167,7 @@ Result<Batch> QueueContext::enqueue(const cl::CommandQueue& queue, std::vector<P
 std::size_t QueueContext::batch_length(std::span<const Piece> pieces) const {
   const std::size_t most = std::min(pieces.size(), kMostSlices);
   const bool takes_room = device_.pointers != Pointers::kSameSpace;
-  if (!takes_room && most != 0 && (pieces[0].needs & kQuantiles) == 0) return most;
+  if (!takes_room && most != 0 && (pieces[0].kind.needs & kQuantiles) == 0) return most;
   const std::uint64_t room = takes_room ? buffers_.room_bytes() : kMostWorkspaceBytes;
   std::uint64_t bytes = 0;
   std::size_t taken = 0;
@@ -228,9 +183,9 @@ Status QueueContext::fold_at_once(std::vector<Piece> pieces, std::vector<cl::Buf
   if (pieces.empty()) return {};
   auto batch = enqueue(queue_, std::move(pieces), std::move(sources));
   if (!batch) return batch.error();
-  held_bytes = std::max(held_bytes, batch->device_bytes());
-  if (Status status = batch->wait(); !status) return status;
-  merge(*batch);
+  held_bytes = std::max(held_bytes, (*batch)->device_bytes());
+  if (Status status = (*batch)->wait(); !status) return status;
+  merge(**batch);
   return {};
 }
 

@@ -56,24 +56,20 @@ class QueueContext {
   bool in_place(const Tensor& tensor) const;
   bool follows(const Tensor& tensor) const;
 
-  // Adds the tensor of job `number`, which is read in place, to the pieces of a batch over `total_bytes`. The buffers
-  // through which host memory is seen go to `sources`.
-  Status add(const Job& job, std::size_t number, std::uint64_t total_bytes, std::vector<Piece>& pieces,
-             std::vector<cl::Buffer>& sources) const;
-
-  // Of two tensors: why the device cannot compare them; whether it reads both where they are; and their pieces, as
-  // `add`.
+  // Why the device cannot compare these two, in words; empty when it can.
   std::string refusal(const TensorPair& pair) const;
-  bool in_place(const TensorPair& pair) const { return in_place(pair.a) && in_place(pair.b); }
-  Status add(const TensorPair& pair, const PairTolerance& tolerance, std::size_t number, std::uint64_t first_index,
-             std::uint64_t total_bytes, std::vector<Piece>& pieces, std::vector<cl::Buffer>& sources) const;
+
+  // Adds the task of job number `job`, whose tensors are read in place, to the pieces of a batch over `total_bytes`.
+  // The buffers through which host memory is seen go to `sources`.
+  Status add(const Task& task, std::size_t job, std::uint64_t total_bytes, std::vector<Piece>& pieces,
+             std::vector<cl::Buffer>& sources) const;
 
   // Builds and checks a kernel, where that is not done yet. Nobody waits meanwhile who asks for other kernels.
   Status prepare(const KernelKind& kind);
 
   // Errors are Batch::enqueue's.
-  Result<Batch> enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces, std::vector<cl::Buffer> sources,
-                        std::span<const cl_event> wait_list = {});
+  Result<std::unique_ptr<Batch>> enqueue(const cl::CommandQueue& queue, std::vector<Piece> pieces,
+                                         std::vector<cl::Buffer> sources, std::span<const cl_event> wait_list = {});
 
   // How many of the pieces, from the first on, the budget has room for at once.
   std::size_t batch_length(std::span<const Piece> pieces) const;

@@ -85,7 +85,8 @@ struct Known {
 };
 
 Known known(const KernelKind& kind) {
-  Known made{awkward(kind.dtype), {nullptr, kind.dtype, kind.needs, 0, size_bytes(kind.dtype), kElements}, {}};
+  Known made{awkward(kind.dtype), {.kind = kind, .count = kElements}, {}};
+  made.piece.sources[0].first_byte = size_bytes(kind.dtype);
   const auto of_a =
       std::span<const std::byte>(made.bytes).subspan(size_bytes(kind.dtype), bytes_of(kind.dtype, kElements));
   if (!kind.beside) {
@@ -118,7 +119,8 @@ Known known(const KernelKind& kind) {
   made.expected.assign(expected.words().begin(), expected.words().end());
   made.piece.first_element = kFirstIndex;
   made.bytes.resize((made.bytes.size() + 63) / 64 * 64);
-  made.piece.beside = {nullptr, *kind.beside, made.bytes.size() + size_bytes(*kind.beside), tolerance};
+  made.piece.sources[1].first_byte = made.bytes.size() + size_bytes(*kind.beside);
+  made.piece.tolerance = tolerance;
   made.bytes.insert(made.bytes.end(), beside.begin(), beside.end());
   return made;
 }
@@ -150,15 +152,14 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
       const cl_int code = queue.enqueueWriteBuffer(source, CL_TRUE, 0, bytes->size(), bytes->data());
       if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
     }
-    answer.piece.source = source();
-    if (answer.piece.beside) answer.piece.beside->source = source();
+    for (Source& each : answer.piece.sources) each.memory = source();
     std::vector<Piece> pieces;
     cut(device, answer.piece, bytes->size(), pieces);
     if (!kind.beside && (kind.needs & kQuantiles) != 0) {  // some with their codes written down, some counted
       pieces.clear();
       for (const std::uint64_t first : {std::uint64_t{0}, kTileElements}) {
         Piece& piece = pieces.emplace_back(answer.piece);
-        piece.first_byte += bytes_of(kind.dtype, first);
+        piece.sources[0].first_byte += bytes_of(kind.dtype, first);
         piece.first_element = first;
         piece.count = first == 0 ? kTileElements : kElements - first;
         piece.writes_codes = first == 0 && !unpacks(kind.dtype);
@@ -168,12 +169,12 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
                                 [&](const KernelKind&) -> Result<std::shared_ptr<Kernel>> { return kernel; }, {});
     if (!batch) return batch.error();
     if (kind.beside) {
-      PairPartial pair(kind.dtype, *kind.beside, answer.piece.beside->tolerance);
-      if (Status status = batch->collect({&pair, 1}); !status) return status;
+      PairPartial pair(kind.dtype, *kind.beside, answer.piece.tolerance);
+      if (Status status = (*batch)->collect(std::span(&pair, 1)); !status) return status;
       found.assign(pair.words().begin(), pair.words().end());
     } else {
       Partial partial(kind.dtype, Precision::kHigh, kind.needs);
-      if (Status status = batch->collect({&partial, 1}); !status) return status;
+      if (Status status = (*batch)->collect(std::span(&partial, 1)); !status) return status;
       found.assign(partial.words().begin(), partial.words().end());
       found_bins = partial.bins();
     }

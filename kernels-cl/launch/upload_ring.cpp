@@ -18,16 +18,16 @@ std::uint64_t aligned(std::uint64_t bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<UploadRing>> UploadRing::open(QueueContext& queue_context, std::uint64_t total_bytes,
-                                                     PartialOf partial_of) {
-  std::unique_ptr<UploadRing> ring(new UploadRing(queue_context, std::move(partial_of)));
+Result<std::unique_ptr<UploadRing>> UploadRing::open(QueueContext& queue_context, const KernelKind& kind,
+                                                     std::uint64_t total_bytes, QueueContext::Merge merge) {
+  std::unique_ptr<UploadRing> ring(new UploadRing(queue_context, kind, std::move(merge)));
   // The cache may hand out an eighth more than it is asked for.
   const std::uint64_t room = queue_context.buffers().room_bytes() / 9 * 8;
   std::size_t count = total_bytes <= kLeastWindowBytes ? 1 : kWindows;
   while (count > 1 && room / count < 2 * kLeastWindowBytes) --count;
   const std::uint64_t share =
       room / count;  // a window's, and its workspace's, where the codes of quantiles may be twice as large
-  const std::uint64_t parts = (ring->partial_of_(0).needs() & kQuantiles) != 0 ? 3 : 2;
+  const std::uint64_t parts = (kind.needs & kQuantiles) != 0 ? 3 : 2;
   ring->window_bytes_ = std::min(
       {kWindowBytes, aligned(total_bytes / count + kSpacingBytes), share / parts / kSpacingBytes * kSpacingBytes});
   ring->most_workspace_bytes_ = share - ring->window_bytes_;
@@ -47,7 +47,7 @@ UploadRing::~UploadRing() {
     return;
   }
   for (Window& window : windows_) {
-    if (window.batch.close()) queue_context_.buffers().give_back(std::move(window.memory));
+    if (window.batch == nullptr || window.batch->close()) queue_context_.buffers().give_back(std::move(window.memory));
   }
 }
 
@@ -55,7 +55,8 @@ UploadRing::~UploadRing() {
 bool UploadRing::settle(bool batches_ended) noexcept {
   std::array<Witness, kWindows> witnesses;
   for (std::size_t i = 0; i < windows_.size(); ++i) {
-    batches_ended = windows_[i].batch.close() && batches_ended;
+    const auto& batch = windows_[i].batch;
+    batches_ended = (batch == nullptr || batch->close()) && batches_ended;
     witnesses[i] = std::move(windows_[i].memory.witness);
     windows_[i].memory.memory = {};
   }
@@ -82,46 +83,63 @@ Status UploadRing::give_up(Status why) {
   return Error{uploads_ended ? Code::kDevice : Code::kInUse, why.error().message};
 }
 
-Status UploadRing::add(const Tensor& tensor, Needs needs, double cast_scale, std::size_t job,
-                       std::uint64_t first_element) {
-  return give_up(put_in_windows(tensor, needs, cast_scale, job, first_element));
+Status UploadRing::add(const Task& task, std::size_t job) { return give_up(put_in_windows(task, job)); }
+
+// A tensor that is folded alone would not be here if it could stay where it is, or is a part of a stream, which may be
+// overwritten. Shared virtual memory may be read where it is though host memory is not.
+bool UploadRing::is_sent(const Task& task, const Tensor& tensor) const {
+  return !task.kind.beside || (tensor.where != Where::kClBuffer && !queue_context_.follows(tensor));
 }
 
-Status UploadRing::put_in_windows(const Tensor& tensor, Needs needs, double cast_scale, std::size_t job,
-                                  std::uint64_t first_element) {
-  const std::uint64_t element_bytes = size_bytes(tensor.dtype);
-  const std::uint64_t unit = (needs & kLowKernel) != 0 ? element_bytes * kTileElements : element_bytes;
-  const std::byte* address = tensor.data();
-  std::uint64_t left_elements = tensor.element_count;
-  for (std::uint64_t left = tensor.bytes(); left != 0;) {
+// How many of the `left` elements fit into `room` bytes of a window, with spaces between two tensors.
+std::uint64_t UploadRing::elements_for(const Task& task, std::uint64_t left, std::uint64_t room) const {
+  const std::uint64_t unit = (task.kind.needs & kLowKernel) != 0 ? kTileElements : elements_a_byte(task.kind.dtype);
+  std::uint64_t left_bytes = 0, unit_bytes = 0, spaces = 0;
+  for (const Tensor& tensor : task.tensors()) {
+    if (!is_sent(task, tensor)) continue;
+    if (unit_bytes != 0) spaces += kSpacingBytes;
+    left_bytes += bytes_of(tensor.dtype, left);
+    unit_bytes += bytes_of(tensor.dtype, unit);
+  }
+  if (left_bytes + spaces <= room) return left;
+  return room <= spaces ? 0 : (room - spaces) / unit_bytes * unit;
+}
+
+Status UploadRing::put_in_windows(const Task& task, std::size_t job) {
+  for (std::uint64_t done = 0; done < task.count();) {
     Window& window = windows_[filling_];
-    const std::uint64_t at = aligned(window.used_bytes);
-    const std::uint64_t room = at < window_bytes_ ? window_bytes_ - at : 0;
-    const std::uint64_t bytes = left <= room ? left : room / unit * unit;
-    const std::uint64_t count = std::min(elements_of(tensor.dtype, bytes), left_elements);
-    const std::size_t before = window.pieces.size();
-    if (bytes != 0) {
-      cut(queue_context_.device(),
-          {window.memory.memory(), tensor.dtype, needs, job, at, count, first_element, cast_scale}, window_bytes_,
-          window.pieces);
+    std::uint64_t end = aligned(window.used_bytes);
+    const std::uint64_t room = end < window_bytes_ ? window_bytes_ - end : 0;
+    Piece part = task.piece(job, done, elements_for(task, task.count() - done, room));
+    for (std::size_t i = 0; i < part.kind.tensors(); ++i) {
+      const Tensor& tensor = task.operands[i];
+      if (is_sent(task, tensor)) {
+        part.sources[i] = {window.memory.memory(), end};
+        end = aligned(end + bytes_of(tensor.dtype, part.count));
+      } else {
+        part.sources[i] = source_of(tensor, done);
+      }
     }
+    const std::size_t before = window.pieces.size();
+    cut(queue_context_.device(), part, window_bytes_, window.pieces);
     std::uint64_t workspace = 0;
     for (std::size_t i = before; i < window.pieces.size(); ++i) {
       workspace += workspace_bytes(queue_context_.device(), std::span(window.pieces).first(i), window.pieces[i]);
     }
-    const bool fits = bytes != 0 && window.workspace_bytes + workspace <= most_workspace_bytes_;
+    const bool fits = part.count != 0 && window.workspace_bytes + workspace <= most_workspace_bytes_;
     if (!fits && window.used_bytes != 0) {
       window.pieces.resize(before);
       if (Status status = turn(); !status) return status;
       continue;
     }
     if (!fits) return Error{Code::kOverBudget, "the budget has no room for a staging window and its workspace"};
-    if (Status status = put(address, bytes); !status) return status;
+    for (const Tensor& tensor : task.tensors()) {
+      if (!is_sent(task, tensor)) continue;
+      const std::byte* const from = tensor.data() + bytes_of(tensor.dtype, done);
+      if (Status status = put(from, bytes_of(tensor.dtype, part.count)); !status) return status;
+    }
     window.workspace_bytes += workspace;
-    first_element += count;
-    left_elements -= count;
-    address += bytes;
-    left -= bytes;
+    done += part.count;
   }
   return {};
 }
@@ -161,22 +179,21 @@ Status UploadRing::turn() {
   Window& window = windows_[filling_];
   const cl_int code = clFlush(queue_context_.upload_queue()());
   if (code != CL_SUCCESS) return error("uploading a tensor", "clFlush", code);
-  auto batch = queue_context_.enqueue(queue_context_.own_queue(), std::move(window.pieces), {},
-                                      {&sent_(), sent_() == nullptr ? 0u : 1u});
+  auto batch = queue_context_.enqueue(queue_, std::move(window.pieces), {}, {&sent_(), sent_() == nullptr ? 0u : 1u});
   if (!batch) return batch.error();
   window.batch = *std::move(batch);
   std::uint64_t held = 0;
-  for (const Window& each : windows_) held += each.memory.bytes + each.batch.device_bytes();
+  for (const Window& each : windows_) held += each.memory.bytes + (each.batch ? each.batch->device_bytes() : 0);
   held_bytes_ = std::max(held_bytes_, held);
   filling_ = (filling_ + 1) % windows_.size();
   return collect(windows_[filling_]);
 }
 
 Status UploadRing::collect(Window& window) {
-  if (window.batch.event() == nullptr) return {};
-  if (Status status = window.batch.wait(); !status) return status;
-  window.batch.merge_into(partial_of_);
-  window.batch = {};
+  if (window.batch == nullptr) return {};
+  if (Status status = window.batch->wait(); !status) return status;
+  merge_(*window.batch);
+  window.batch.reset();
   window.pieces.clear();
   window.used_bytes = window.sent_bytes = window.workspace_bytes = 0;
   return {};

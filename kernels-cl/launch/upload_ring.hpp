@@ -4,7 +4,8 @@
 #pragma once
 
 #include <array>
-#include <functional>
+#include <memory>
+#include <vector>
 
 #include "kernels-cl/launch/queue_context.hpp"
 
@@ -17,12 +18,11 @@ class UploadRing {
  public:
   static constexpr std::uint64_t kSpacingBytes = 64;  // what a tensor may take in a window beside its own
 
-  using PartialOf = std::function<Partial&(std::size_t job)>;
-
-  // For about `total_bytes` of tensors, as far as they are known. Windows and the workspaces of their batches
-  // stay within what the buffer cache has room for now; kOverBudget where that is nothing.
-  static Result<std::unique_ptr<UploadRing>> open(QueueContext& queue_context, std::uint64_t total_bytes,
-                                                  PartialOf partial_of);
+  // For tasks of one tensor or of two, as `kind`, and about `total_bytes` of them, as far as they are known. Windows
+  // and the workspaces of their batches stay within what the buffer cache has room for now; kOverBudget where that is
+  // nothing.
+  static Result<std::unique_ptr<UploadRing>> open(QueueContext& queue_context, const KernelKind& kind,
+                                                  std::uint64_t total_bytes, QueueContext::Merge merge);
   UploadRing(const UploadRing&) = delete;
   UploadRing& operator=(const UploadRing&) = delete;
   // Waits for what is under way; what was added is not read any more, unless that cannot be told.
@@ -31,9 +31,9 @@ class UploadRing {
   // The first error of any of these ends the ring, and nothing that was added is read any more, unless it is
   // Code::kInUse. Some of it may be in the partials.
 
-  // Uploads a tensor in host memory and has it folded; waits only where every window is in use. Its bytes
-  // must stay until `release` or `finish`. The first is number `first_element` of the job's partial.
-  Status add(const Tensor& tensor, Needs needs, double cast_scale, std::size_t job, std::uint64_t first_element);
+  // Uploads a tensor in host memory and has it folded; waits only where every window is in use. Its bytes must stay
+  // until `release` or `finish`. Of two tensors, one that the device reads where it is stays there.
+  Status add(const Task& task, std::size_t job);
 
   // Waits until nothing that was added is read any more, though it may be folded later.
   Status release();
@@ -50,14 +50,17 @@ class UploadRing {
     std::uint64_t used_bytes = 0, sent_bytes = 0;  // what lies between is packed in `memory.host`
     std::uint64_t workspace_bytes = 0;
     std::vector<Piece> pieces;
-    Batch batch;
+    std::unique_ptr<Batch> batch;  // null unless one is under way
   };
   static constexpr std::size_t kWindows = 3;
 
-  UploadRing(QueueContext& queue_context, PartialOf partial_of)
-      : queue_context_(queue_context), partial_of_(std::move(partial_of)) {}
-  Status put_in_windows(const Tensor& tensor, Needs needs, double cast_scale, std::size_t job,
-                        std::uint64_t first_element);
+  UploadRing(QueueContext& queue_context, const KernelKind& kind, QueueContext::Merge merge)
+      : queue_context_(queue_context),
+        queue_(kind.beside ? queue_context.queue() : queue_context.own_queue()),
+        merge_(std::move(merge)) {}
+  bool is_sent(const Task& task, const Tensor& tensor) const;
+  std::uint64_t elements_for(const Task& task, std::uint64_t left, std::uint64_t room) const;
+  Status put_in_windows(const Task& task, std::size_t job);
   Status drain();
   // After an error: has everything come to rest, and gives the windows up.
   Status give_up(Status why);
@@ -72,7 +75,8 @@ class UploadRing {
   Status collect(Window& window);
 
   QueueContext& queue_context_;
-  const PartialOf partial_of_;
+  const cl::CommandQueue& queue_;  // of the folds: the caller's for two tensors, as it may still write one of them
+  const QueueContext::Merge merge_;
   std::vector<Window> windows_;
   std::size_t filling_ = 0;
   std::uint64_t window_bytes_ = 0, most_workspace_bytes_ = 0;

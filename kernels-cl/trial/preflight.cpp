@@ -54,10 +54,9 @@ Status fold_a_tile(const Device& device, const KernelKind& kind) {
   cl::Buffer source(opened.queue().getInfo<CL_QUEUE_CONTEXT>(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, zeros.size(),
                     zeros.data(), &code);
   if (code != CL_SUCCESS) return error("holding a tile", "clCreateBuffer", code);
-  Piece piece{source(), kind.dtype, kind.needs, 0, 0, kTileElements};
-  if (kind.beside) piece.beside = {source(), *kind.beside, 0, {}};
+  const Piece piece{.kind = kind, .sources = {Source{source()}, Source{source()}}, .count = kTileElements};
   auto batch = (*queue_context)->enqueue(opened.queue(), {piece}, {source});
-  return batch ? batch->wait() : Status(batch.error());
+  return batch ? (*batch)->wait() : Status(batch.error());
 }
 
 // As it will be folded there, with the kernel from the disk: once more, where it was compiled for the first time.

@@ -26,6 +26,17 @@ namespace tensorstat {
 struct Job {
   Tensor tensor;
   Partial* partial = nullptr;
+
+  std::uint64_t bytes() const { return tensor.bytes(); }
+};
+
+// As a Job, for two tensors of one shape. `first_index`: the index of their first element in the whole.
+struct PairJob {
+  TensorPair tensors;
+  std::uint64_t first_index = 0;
+  PairPartial* partial = nullptr;
+
+  std::uint64_t bytes() const { return tensors.a.bytes() + tensors.b.bytes(); }
 };
 
 class Engine {
@@ -73,9 +84,8 @@ class HostEngine : public Engine {
   // read all tensors. An error says why some digests are missing; all other results have been passed to `take`.
   virtual Status measure(std::span<const Tensor> tensors, const Wanted& wanted, const Take& take) = 0;
 
-  // Folds pair i into partials[i]. The CPU must be able to read all tensors.
-  virtual void compare(std::span<const TensorPair> pairs, std::uint64_t first_index,
-                       std::span<PairPartial> partials) = 0;
+  // Folds each job's pair into its partial. The CPU must be able to read all tensors.
+  virtual void compare(std::span<const PairJob> jobs) = 0;
 
   // Folds column i of a contiguous matrix in host memory, with `lines` rows, into columns[i], after the elements that
   // this holds. All partials have the same dtype, precision and needs.
@@ -117,11 +127,8 @@ class DeviceEngine : public Engine {
   // The reason why it cannot compare these two; empty if it can.
   virtual std::string refusal(const TensorPair& pair) const = 0;
 
-  // Folds pair i into partials[i], which must be empty, and returns the peak of device memory held for it. All partials
-  // have the same tolerance. On an error no partial has changed. Nothing reads the tensors after this returns, unless
-  // the error is Code::kInUse.
-  virtual Result<std::uint64_t> compare(std::span<const TensorPair> pairs, std::uint64_t first_index,
-                                        std::span<PairPartial> partials) = 0;
+  // As fold_counting(), for pairs. All partials have the same tolerance.
+  virtual Result<std::uint64_t> compare(std::span<const PairJob> jobs) = 0;
 
   // Whether the device folds host memory in place, without a copy.
   virtual bool shares_host_memory() const = 0;

@@ -57,12 +57,13 @@ Result<Measurements> Meter::measure(std::span<const Tensor> tensors, const Reque
   };
   RequestBatch batch(*state_, tensors, request, all, put);
   if (Status status = batch.run(); !status) return std::move(status).error();
-  if (batch.placement_of().empty()) {
-    results->place(state_->placed(batch.placements().front()));
+  PlacedBatch& placed = batch.placed();
+  if (placed.placement_of().empty()) {
+    results->place(state_->placed(placed.placements().front()));
   } else {
     std::vector<Placed> words;
-    for (const Placement& placement : batch.placements()) words.push_back(state_->placed(placement));
-    results->place(std::move(words), std::move(batch.placement_of()));
+    for (const Placement& placement : placed.placements()) words.push_back(state_->placed(placement));
+    results->place(std::move(words), std::move(placed.placement_of()));
   }
   return Measurements(std::move(results));
 } catch (...) {

@@ -89,15 +89,6 @@ void Meter::State::heed(const Error& error) noexcept try {
 } catch (const std::bad_alloc&) {  // the caller has the error anyway
 }
 
-Result<std::string> Meter::State::fold_on_device(std::span<const Job> jobs, On on, std::uint64_t& held_bytes) {
-  return ended_on_device(device->fold_counting(jobs), on, held_bytes);
-}
-
-Result<std::string> Meter::State::compare_on_device(std::span<const TensorPair> pairs, const PairRequest& request,
-                                                    std::span<PairPartial> partials, std::uint64_t& held_bytes) {
-  return ended_on_device(device->compare(pairs, request.first_index, partials), request.on, held_bytes);
-}
-
 Result<std::string> Meter::State::ended_on_device(const Result<std::uint64_t>& held, On on, std::uint64_t& held_bytes) {
   if (held) {
     held_bytes = std::max(held_bytes, *held);
@@ -106,8 +97,7 @@ Result<std::string> Meter::State::ended_on_device(const Result<std::uint64_t>& h
   const Error& error = held.error();
   heed(error);
   if (on == On::kDevice || error.code == Code::kInUse)
-    return error;  // the host must not take over after kInUse: the
-                   // caller has to learn that the tensors are in use
+    return error;  // after kInUse the caller has to learn that the tensors are in use
   if (error.code == Code::kOverBudget) {
     log(Severity::kInfo, error.message + "; done on the host");
   } else if (!device_failed.exchange(true)) {

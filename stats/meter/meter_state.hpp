@@ -46,14 +46,10 @@ struct Meter::State {
   // answer.
   Status read_device(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes);
 
-  // Folds on the device. An empty text: done. If the device fails, it is not used again, and the text says why; the
-  // host has to take over. If the caller insisted on the device, that is an error. `held_bytes` is raised to the device
-  // memory that this took.
-  Result<std::string> fold_on_device(std::span<const Job> jobs, On on, std::uint64_t& held_bytes);
-
-  // As fold_on_device(), for pairs.
-  Result<std::string> compare_on_device(std::span<const TensorPair> pairs, const PairRequest& request,
-                                        std::span<PairPartial> partials, std::uint64_t& held_bytes);
+  // Takes what the device's engine returned. An empty text: it folded, and `held_bytes` is raised to the device memory
+  // that this took. If the device failed, it is not used again, and the text says why; the host has to take over. If
+  // the caller insisted on the device, that is an error.
+  Result<std::string> ended_on_device(const Result<std::uint64_t>& held, On on, std::uint64_t& held_bytes);
 
   // The first refused digest logs a warning. A refused digest has no value.
   void refuse_digests(const Error& error);
@@ -75,7 +71,6 @@ struct Meter::State {
 
  private:
   bool forked_since_the_search() const;
-  Result<std::string> ended_on_device(const Result<std::uint64_t>& held, On on, std::uint64_t& held_bytes);
 };
 
 // Folds and digests pieces on the host, reading each once.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "stats/base/abandon.hpp"
+#include "stats/meter/host_window.hpp"
 
 namespace tensorstat {
 namespace {
@@ -29,64 +29,17 @@ Wanted wanted_by(const Request& request) {
 
 RequestBatch::RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request,
                            const Wanted& wanted, Put put)
-    : meter_(meter), tensors_(tensors), request_(request), wanted_(wanted), put_(std::move(put)) {}
+    : meter_(meter), tensors_(tensors), wanted_(wanted), put_(std::move(put)), placed_(meter, request) {}
 
 Status RequestBatch::run() {
-  std::uint64_t total_bytes = 0;
-  bool any_in_cl_mem = false;
-  for (const Tensor& tensor : tensors_) {
-    total_bytes += tensor.bytes();
-    any_in_cl_mem |= tensor.where == Where::kClBuffer;
-  }
   // Digests are always computed on the host.
-  const char* const all_on_host = wanted_.partial ? why_all_on_host(request_, total_bytes) : "";
-  if (all_on_host != nullptr && !any_in_cl_mem) {
-    one_.reason = all_on_host;
-    return pass_over_all();
-  }
   if (wanted_.partial) {
-    if (Status status = place(total_bytes); !status) return status;
+    if (Status status = placed_.place(tensors_); !status) return status;
+    if (placed_.is_plain()) return pass_over_all();
   }
-  if (Status status = fold_on_device(); !status) return status;
-  return pass_on_host();
-}
-
-Status RequestBatch::place(std::uint64_t total_bytes) {
-  Placements placements(request_, total_bytes, *meter_.host, meter_.sight());
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    const Tensor& tensor = tensors_[i];
-    const auto placement = placements.place(tensor);
-    if (!placement) return placement.error();
-    if (tensor.where == Where::kClBuffer && placements.all()[*placement].on_device) {
-      if (Status status = meter_.device->check(tensor); !status) return status;
-    }
-    if (*placement != 0) placement_of_.resize(tensors_.size());  // all tensors before have placement 0
-    if (!placement_of_.empty()) placement_of_[i] = *placement;
-  }
-  several_ = std::move(placements.all());
-  return {};
-}
-
-Status RequestBatch::fold_on_device() {
-  if (std::ranges::none_of(placements(), &Placement::on_device)) return {};
-  const Wanted statistics{wanted_.precision, static_cast<Needs>(wanted_.needs & ~kDigests), true, wanted_.cast_scale};
-  std::vector<std::size_t> whose;
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (on_device(i)) whose.push_back(i);
-  }
-  std::uint64_t held_bytes = 0;
-  for (auto rest = std::span<const std::size_t>(whose); !rest.empty();) {
-    const auto some = rest.first(at_once(rest));
-    const auto gave_up = fold_on_device(some, statistics, held_bytes);
-    if (!gave_up) return gave_up.error();
-    if (!gave_up->empty()) {
-      move_to_host(rest, *gave_up);
-      break;
-    }
-    rest = rest.subspan(some.size());
-  }
-  for (Placement& placement : several_) placement.device_bytes = placement.on_device ? held_bytes : 0;
-  return {};
+  Status status = placed_.fold_on_device([this](PlacedBatch::Items rest) { return at_once(rest); },
+                                         [this](PlacedBatch::Items some) { return fold_on_device(some); });
+  return status ? pass_on_host() : status;
 }
 
 // How many of these tensors go into one launch. The results for quantiles may be larger than the tensors.
@@ -100,10 +53,8 @@ std::size_t RequestBatch::at_once(std::span<const std::size_t> whose) const {
   return count;
 }
 
-// Folds these tensors on the device. If the text is not empty, it says why the device gave up, and no tensor was
-// folded.
-Result<std::string> RequestBatch::fold_on_device(std::span<const std::size_t> whose, const Wanted& statistics,
-                                                 std::uint64_t& held_bytes) {
+Result<std::uint64_t> RequestBatch::fold_on_device(std::span<const std::size_t> whose) {
+  const Wanted statistics{wanted_.precision, static_cast<Needs>(wanted_.needs & ~kDigests), true, wanted_.cast_scale};
   std::vector<Partial> partials;
   std::vector<Job> jobs;
   partials.reserve(whose.size());
@@ -112,36 +63,28 @@ Result<std::string> RequestBatch::fold_on_device(std::span<const std::size_t> wh
     partials.emplace_back(tensors_[i].dtype, statistics.precision, statistics.needs, statistics.cast_scale);
     jobs.push_back({tensors_[i], &partials.back()});
   }
-  auto gave_up = meter_.fold_on_device(jobs, request_.on, held_bytes);
-  if (!gave_up || !gave_up->empty()) return gave_up;
+  auto held_bytes = meter_.device->fold_counting(jobs);
+  if (!held_bytes) return held_bytes;
   for (std::size_t k = 0; k < whose.size(); ++k) {
     put_(whose[k], {.words = partials[k].words(), .bins = {.kept = partials[k].bins()}}, statistics);
   }
-  return gave_up;
-}
-
-void RequestBatch::move_to_host(std::span<const std::size_t> whose, const std::string& reason) {
-  placement_of_.resize(tensors_.size());
-  for (const std::size_t i : whose) placement_of_[i] = static_cast<std::uint32_t>(several_.size());
-  several_.push_back({false, reason});
+  return held_bytes;
 }
 
 Status RequestBatch::pass_on_host() {
-  const bool all_here = std::ranges::none_of(placements(), &Placement::on_device) &&
-                        std::ranges::none_of(tensors_, [](const Tensor& t) { return t.where == Where::kClBuffer; });
-  if (all_here) return pass_over_all();
-  const Wanted digests{wanted_.precision, static_cast<Needs>(wanted_.needs & kDigests), false};
+  if (!placed_.any_on_device() && std::ranges::none_of(tensors_, is_in_device_memory<Tensor>)) return pass_over_all();
   std::vector<std::size_t> both, digests_alone;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (on_device(i) && digests.needs == 0) continue;
-    if (tensors_[i].where == Where::kClBuffer) {
+    const bool on_device = placed_.on_device(i);
+    if (on_device && digests().needs == 0) continue;
+    if (is_in_device_memory(tensors_[i])) {
       if (Status status = read_back(i); !status) return status;
     } else {
-      (on_device(i) ? digests_alone : both).push_back(i);
+      (on_device ? digests_alone : both).push_back(i);
     }
   }
   pass_over(both, wanted_);
-  pass_over(digests_alone, digests);
+  pass_over(digests_alone, digests());
   return {};
 }
 
@@ -163,19 +106,14 @@ void RequestBatch::pass_over(const std::vector<std::size_t>& whose, const Wanted
 // Reads a tensor in device memory window by window, for everything that the host computes.
 Status RequestBatch::read_back(std::size_t tensor) {
   const Tensor& from = tensors_[tensor];
-  Wanted wanted = wanted_;
-  if (on_device(tensor)) wanted = {wanted_.precision, static_cast<Needs>(wanted_.needs & kDigests), false};
+  const Wanted wanted = placed_.on_device(tensor) ? digests() : wanted_;
   Intake intake(meter_, from.dtype, wanted);
-  auto window = std::make_unique<std::vector<std::byte>>(std::min(from.bytes(), kReadBackBytes));
-  for (std::uint64_t first = 0; first < from.bytes(); first += window->size()) {
-    window->resize(std::min<std::uint64_t>(window->size(), from.bytes() - first));
-    if (Status status = meter_.read_device(from, first, *window); !status) {
-      if (status.error().code == Code::kInUse) abandon(std::move(window));  // the device may still write to it
-      return status;
-    }
-    const std::uint64_t left = from.element_count - elements_of(from.dtype, first);
-    if (Status status = intake.take(*window, std::min(elements_of(from.dtype, window->size()), left)); !status)
-      return status;
+  HostWindow window(meter_);
+  const std::uint64_t most = elements_of(from.dtype, kReadBackBytes);
+  for (std::uint64_t first = 0; first < from.element_count; first += most) {
+    const auto part = window.part(from, first, std::min(most, from.element_count - first));
+    if (!part) return part.error();
+    if (Status status = intake.take({part->data(), part->bytes()}, part->element_count); !status) return status;
   }
   put_(tensor, intake.finish(), wanted);
   return {};

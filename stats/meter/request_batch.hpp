@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string>
 #include <tensorstat/meter.hpp>
 #include <vector>
 
-#include "stats/meter/meter_state.hpp"
+#include "stats/meter/placed_batch.hpp"
 
 namespace tensorstat {
 
@@ -29,21 +28,13 @@ class RequestBatch {
   // Call it once.
   Status run();
 
-  // After run(): the distinct placements, and for each tensor the index of its placement; no indices if there is only
-  // one.
-  std::span<const Placement> placements() const { return several_.empty() ? std::span(&one_, 1) : several_; }
-  std::vector<std::uint32_t>& placement_of() { return placement_of_; }
+  // After run(): where each tensor was measured.
+  PlacedBatch& placed() { return placed_; }
 
  private:
-  bool on_device(std::size_t tensor) const {
-    return placements()[placement_of_.empty() ? 0 : placement_of_[tensor]].on_device;
-  }
-  Status place(std::uint64_t total_bytes);
-  Status fold_on_device();
-  Result<std::string> fold_on_device(std::span<const std::size_t> whose, const Wanted& statistics,
-                                     std::uint64_t& held_bytes);
+  Wanted digests() const { return {wanted_.precision, static_cast<Needs>(wanted_.needs & kDigests), false}; }
+  Result<std::uint64_t> fold_on_device(std::span<const std::size_t> whose);
   std::size_t at_once(std::span<const std::size_t> whose) const;
-  void move_to_host(std::span<const std::size_t> whose, const std::string& reason);
   Status pass_on_host();
   Status pass_over_all();
   void pass_over(const std::vector<std::size_t>& whose, const Wanted& wanted);
@@ -51,12 +42,9 @@ class RequestBatch {
 
   Meter::State& meter_;
   const std::span<const Tensor> tensors_;
-  const Request& request_;
   const Wanted& wanted_;
   const Put put_;
-  std::vector<std::uint32_t> placement_of_;
-  Placement one_;                   // of all tensors, if `several_` is empty
-  std::vector<Placement> several_;  // or a single one, if each tensor had to be placed
+  PlacedBatch placed_;
 };
 
 }  // namespace tensorstat

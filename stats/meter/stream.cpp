@@ -65,7 +65,7 @@ struct Meter::Stream::State {
     if (now.on_device && request.on == On::kDevice && !meter->device->shares_host_memory()) {
       if (Status status = upload(job.tensor); !status) return status;
     } else if (now.on_device) {
-      const auto gave_up = meter->fold_on_device({&job, 1}, request.on, held_bytes);
+      const auto gave_up = meter->ended_on_device(meter->device->fold_counting({&job, 1}), request.on, held_bytes);
       if (!gave_up) return gave_up.error();
       if (!gave_up->empty()) now = {false, *gave_up};
     }

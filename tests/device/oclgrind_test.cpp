@@ -96,8 +96,13 @@ TEST(Simulated, PairsAreRight) {
       }
       if (!(*device)->refusal(pairs[0]).empty()) continue;
       std::vector<PairPartial> expected = found;
-      host->compare(pairs, 9, expected);
-      const auto held = (*device)->compare(pairs, 9, found);
+      const auto jobs = [&](std::vector<PairPartial>& partials) {
+        std::vector<PairJob> all;
+        for (std::size_t i = 0; i < pairs.size(); ++i) all.push_back({pairs[i], 9, &partials[i]});
+        return all;
+      };
+      host->compare(jobs(expected));
+      const auto held = (*device)->compare(jobs(found));
       ASSERT_TRUE(held) << held.error().message;
       for (std::size_t i = 0; i < found.size(); ++i) {
         EXPECT_EQ(expected[i].serialize(), found[i].serialize())

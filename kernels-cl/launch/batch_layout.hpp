@@ -1,0 +1,86 @@
+// How the pieces of a batch lie in its workspace: the slices, launch by launch, then all partials, then all bins. So a
+// batch has one upload, and one read-back of everything but the slices. Bins are not uploaded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels-cl/launch/piece.hpp"
+#include "stats/engine/cast_bounds.hpp"
+
+namespace tensorstat::cl_engine {
+
+inline constexpr std::uint64_t kWordBytes = sizeof(std::int64_t);
+
+// All places are words from the workspace's start.
+class BatchLayout {
+ public:
+  struct Launch {
+    std::size_t first_piece, end_piece;
+    std::size_t slices_at, partials_at;
+    std::size_t words;  // of a partial
+    std::size_t end_target;
+  };
+  // A partial that the device writes.
+  struct Target {
+    std::size_t job, words_at, count_at;
+    std::uint64_t count, first_element;
+  };
+  // For quantiles: the device's counts for pieces of a job, or the codes of one piece.
+  struct Bins {
+    std::size_t job, words_at;
+    Dtype dtype;
+    bool holds_codes;
+    std::uint64_t count;
+    std::size_t first_target, end_target;  // of the same elements
+  };
+
+  BatchLayout(const Device& device, std::vector<Piece> pieces);
+
+  std::span<const Piece> pieces() const { return pieces_; }
+  std::span<const Piece> pieces(const Launch& launch) const {
+    return std::span(pieces_).subspan(launch.first_piece, launch.end_piece - launch.first_piece);
+  }
+  std::span<const Launch> launches() const { return launches_; }
+  std::span<const Target> targets() const { return targets_; }
+  std::span<const Bins> bins() const { return bins_; }
+  std::size_t partials_at() const { return partials_at_; }
+  std::size_t bins_at() const { return bins_at_; }
+  std::size_t words() const { return words_; }
+  bool clears_bins() const { return clears_bins_; }  // whether bins must be 0 before the launches
+
+  // Writes what the device reads, and the partials that it adds to. `address`: the image's if kernels read it there;
+  // else 0.
+  void fill(std::int64_t* image, std::uint64_t address) const;
+
+ private:
+  // What a slice names, beside its elements.
+  struct Named {
+    std::size_t partial = 0;  // of its launch
+    std::size_t bins = 0;     // among bins_, if its kernel has any
+    std::size_t casts_at = 0;
+  };
+  struct Bounds {
+    std::size_t words_at;
+    CastBounds words;
+  };
+
+  void add_launch();
+
+  const bool in_groups_;
+  std::vector<Piece> pieces_;
+  std::vector<Named> named_;  // for each piece
+  std::vector<Launch> launches_;
+  std::vector<Target> targets_;
+  std::vector<Bins> bins_;
+  std::vector<Bounds> bounds_;  // of casts, before the partials of their launch
+  std::size_t partials_at_ = 0, bins_at_ = 0, words_ = 0;
+  bool clears_bins_ = false;
+};
+
+// Device bytes that a piece adds to its batch, after the pieces that are there.
+std::uint64_t workspace_bytes(const Device& device, std::span<const Piece> pieces, const Piece& piece);
+
+}  // namespace tensorstat::cl_engine

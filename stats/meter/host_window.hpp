@@ -1,0 +1,25 @@
+// Parts of tensors that the host reads: where they are, or copied from device memory or from strides.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "stats/meter/meter_state.hpp"
+
+namespace tensorstat {
+
+class HostWindow {
+ public:
+  explicit HostWindow(Meter::State& meter) : meter_(meter) {}
+
+  // The elements [first, first + count) as a contiguous tensor in host memory. It is valid until the next call.
+  Result<Tensor> part(const Tensor& tensor, std::uint64_t first, std::uint64_t count);
+
+ private:
+  Meter::State& meter_;
+  std::unique_ptr<std::vector<std::byte>> bytes_ = std::make_unique<std::vector<std::byte>>();
+};
+
+}  // namespace tensorstat
