@@ -95,7 +95,7 @@ function show_ranks() {
     const kind = look(tensor, lane);
     return element('td', {class: kind === 'differs' ? 'n nan' : 'n', title: `${lane_name(lane)}: ${kind === 'first' ? 'held against' : kind}`}, marks[kind]);
   }), {onclick: () => choose(tensor, -1, at, true)}));
-  const words = !compared.length ? 'No parameter has rows: activations of ranks differ by their batches, so nothing is held against each other.'
+  const words = !compared.length ? 'No parameter has rows. Activations of ranks differ, as their batches do.'
     : odd.length > MOST_COMPARED ? `and ${odd.length - MOST_COMPARED} more that differ` : odd.length ? '' : `All ${many(compared.length, what)} are equal here.`;
   body.replaceChildren(element('div', {class: 'exact', tabindex: 0, role: 'region', 'aria-labelledby': 'ranks-title'},
     element('table', {}, element('thead', {}, row('', lanes.map(lane => element('th', {scope: 'col', class: 'n'}, lane_name(lane))))),

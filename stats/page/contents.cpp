@@ -191,7 +191,7 @@ class PageFiller {
   std::optional<std::size_t> reference_of(std::size_t lane) const {
     const PageContents::Lane& each = contents_.lanes[lane];
     if (each.run != 0) return lane_of(0, each.rank);
-    return lane == 0 ? std::nullopt : std::optional<std::size_t>(0);
+    return lane == 0 || runs_.size() > 1 ? std::nullopt : std::optional<std::size_t>(0);
   }
 
   bool differs(std::size_t a, std::size_t b) const {

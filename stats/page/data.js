@@ -48,7 +48,7 @@ async function read_run() {
 
 // The lane that a lane is held against; -1: none.
 function reference_of(lane) {
-  if (run.lane_runs[lane] === 0) return lane === 0 ? -1 : 0;
+  if (run.lane_runs[lane] === 0) return lane === 0 || run.runs.length ? -1 : 0;
   return run.ranks.findIndex((rank, other) => run.lane_runs[other] === 0 && rank === run.ranks[lane]);
 }
 const lane_name = lane => (run.runs.length ? run.runs[run.lane_runs[lane]] + ', ' : '') + 'rank ' + run.ranks[lane];

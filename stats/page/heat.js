@@ -21,7 +21,6 @@ function prepare() {
     for (let rank = 0; rank < ranks; ++rank) {
       if (view.rank >= 0 && rank !== view.rank) continue;
       const base = cell_of(tensor, rank, 0), against = view.colour === 'ranks' ? reference_of(rank) : -1;
-      if (view.colour === 'ranks' && against < 0 && ranks > 1 && view.rank < 0) continue;
       const other = against < 0 ? -1 : cell_of(tensor, against, 0);
       if (view.colour === 'change') changes_of(statistic, base, changes);
       for (let at = 0; at < n; ++at) {

@@ -268,7 +268,7 @@ class Page(unittest.TestCase):
         with open(self.pages["hostile"][0], encoding="utf-8") as file:
             page = file.read()
         data = re.findall(r'<script type="application/octet-stream" id="\w+">[^<]*</script>', page)
-        self.assertLessEqual(len(page) - sum(map(len, data)), 60_000)
+        self.assertLessEqual(len(page) - sum(map(len, data)), 65_536)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ FAULT = (0xb0, 0x10, 0x7e)
 
 
 def row(name, iteration, value, nan=0):
-    return f'Op,{name},0,0,{iteration},output,0,64,float32,"(16)",{value!r},-1.0,{value / 4!r},{value!r},{nan},{iteration}\n'
+    quoted = '"' + name.replace('"', '""') + '"'
+    return f'Op,{quoted},0,0,{iteration},output,0,64,float32,"(16)",{value!r},-1.0,{value / 4!r},{value!r},{nan},{iteration}\n'
 
 
 def pixels_of(png):
@@ -82,7 +83,7 @@ class Pictures(unittest.TestCase):
 
     def test_a_run_that_is_too_large_is_pooled_and_says_so(self):
         n = 4200  # tensors, each with a row in an iteration of its own: 17.6 million cells
-        page = self.report([row(f"t{i}", i, math.nan if i == 3001 else 1.0, i == 3001) for i in range(n)], "page.html").decode()
+        page = self.report([row(f"t{i}", i, math.nan if i == 3001 else 1.0, int(i == 3001)) for i in range(n)], "page.html").decode()
         blocks = {name: zlib.decompress(base64.b64decode(text))
                   for name, text in re.findall(r'<script type="application/octet-stream" id="(\w+)">([^<]*)</script>', page)}
         head = json.loads(blocks["head"])

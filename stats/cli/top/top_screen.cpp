@@ -14,7 +14,7 @@
 namespace tensorstat::cli {
 namespace {
 
-constexpr std::string_view kFault = "31", kWarning = "33", kCalm = "32", kSoft = "2", kBold = "1", kChosen = "7";
+constexpr std::string_view kFault = "31", kWarning = "33", kGood = "32", kSoft = "2", kBold = "1", kChosen = "7";
 constexpr std::size_t kPast = 50, kFewest = 5;  // values that a change is told against
 
 // A text in a column: cut in its middle, or filled with spaces.
@@ -109,7 +109,7 @@ std::string_view style_of(FindingSeverity severity) {
 }  // namespace
 
 std::string TopScreen::painted(std::string_view style, std::string text) const {
-  const bool is_color = style == kFault || style == kWarning || style == kCalm;
+  const bool is_color = style == kFault || style == kWarning || style == kGood;
   if (text.empty() || !in_style_ || (is_color && !in_color_)) return text;
   return "\x1b[" + std::string(style) + "m" + text + "\x1b[0m";
 }
@@ -362,7 +362,7 @@ std::vector<std::string> TopScreen::head(std::size_t columns) const {
     verdict = "Waiting for the first row";
   } else if (!findings.verdict.empty()) {
     verdict = findings.is_clean() ? "✓ Nothing found" : findings.verdict.front();
-    style = findings.is_clean() ? kCalm : style_of(facts(findings.list.front().rule).severity);
+    style = findings.is_clean() ? kGood : style_of(facts(findings.list.front().rule).severity);
   } else {
     verdict = "Judging …";
   }
