@@ -205,6 +205,14 @@ tensorstat_code tensorstat_describe(tensorstat_session* session, const tensorsta
   });
 }
 
+tensorstat_code tensorstat_name_graph(tensorstat_session* session, uint32_t graph, const char* model) {
+  return guarded([&]() -> tensorstat_code {
+    if (session == nullptr || model == nullptr) return missing(session == nullptr ? "the session" : "the model's name");
+    session->session.name_graph(graph, model);
+    return TENSORSTAT_OK;
+  });
+}
+
 int tensorstat_wants(const tensorstat_session* session, const tensorstat_place* place, const tensorstat_operator* op,
                      int failed) {
   const auto where = place_of(place);

@@ -149,7 +149,6 @@ int run_diff(DiffArguments arguments, Console& console) {
   if (Status allowed = check_is_no_input(arguments.output, inputs); !allowed) {
     return console.say(allowed.error().message), kUsage;
   }
-  if (!arguments.rules.empty()) return run_msprobe_rules(arguments.a, arguments.b, arguments.output, console);
   const auto choice = choice_of(arguments);
   if (!choice) return console.say(choice.error().message), kUsage;
   if (arguments.options.first && arguments.format != Format::kTable && arguments.format != Format::kJson) {
@@ -165,6 +164,9 @@ int run_diff(DiffArguments arguments, Console& console) {
       return kUsage;
     }
     *text = *std::move(read);
+  }
+  if (!arguments.rules.empty()) {
+    return run_msprobe_rules(arguments.a, arguments.b, options.names, arguments.output, console);
   }
   const auto compared = compare_paths(arguments.a, arguments.b, options, listener_of(console));
   console.hide_progress();
@@ -280,10 +282,11 @@ Subcommand diff_command(CLI::App& command) {
   diff->add_option(
           "--rules", arguments->rules,
           "msprobe: the table, cells and verdicts of msprobe's compare, as csv, or with -o FILE.xlsx as a coloured "
-          "spreadsheet; A is its NPU and B its Bench")
+          "spreadsheet; A is its NPU and B its Bench. Folders of several ranks and steps have a table for each, whose "
+          "names begin as that of -o")
       ->check(CLI::IsMember({"msprobe"}).description(""))
       ->type_name("WHOSE")
-      ->excludes("--first", "--all", "--rtol", "--tolerances", "--names", "--format")
+      ->excludes("--first", "--all", "--rtol", "--tolerances", "--format")
       ->excludes("--where", "--sort", "--top", "--columns");
   diff->footer(
       "Examples:\n"

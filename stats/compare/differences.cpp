@@ -9,6 +9,7 @@
 #include "stats/base/printable.hpp"
 #include "stats/compare/fault_roles.hpp"
 #include "stats/files/io/text_lines.hpp"
+#include "stats/rows/names/msprobe_file_name.hpp"
 #include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
@@ -19,7 +20,7 @@ struct Key {
   std::uint32_t rank;
   std::uint64_t iteration;
   bool is_output;
-  std::uint32_t slot;
+  std::uint32_t slot;   // or the name of the argument
   Execution execution;  // kUnknown where rows of both may be one tensor
   std::uint32_t row;
 
@@ -40,6 +41,11 @@ struct Executions {
   bool any() const { return graph || pynative; }
 };
 
+// What makes two rows one tensor, beside rank, iteration and io.
+struct Pairing {
+  bool by_tensor, by_execution, by_argument;
+};
+
 // A call of a job with jit may stand in graph/ and in pynative/: these are two. But a record with only one of them is
 // one execution, which may be compared with the other; and a job without jit has neither folder, so that its
 // calls belong to those of either.
@@ -48,10 +54,21 @@ bool are_apart(const Record& a, const Record& b) {
   return (in_a.both() && in_b.any()) || (in_b.both() && in_a.any());
 }
 
-std::vector<Key> keys_of(const Record& record, const Renames* renames, bool by_execution, bool by_tensor,
-                         InternedTexts& shared) {
+// Whether arguments are paired by the names that msprobe gives them. Names of files tell them, and may leave open which
+// slot of its call it was.
+bool have_arguments(const Record& a, const Record& b) {
+  const auto has = [](const Record& record) {
+    return std::ranges::all_of(record.rows(), [&](const Seen& row) { return !record.texts()[row.argument].empty(); });
+  };
+  const auto has_files = [](const Record& record) {
+    return std::ranges::any_of(record.rows(), [&](const Seen& row) { return !record.texts()[row.file].empty(); });
+  };
+  return has(a) && has(b) && (has_files(a) || has_files(b));
+}
+
+std::vector<Key> keys_of(const Record& record, const Renames* renames, const Pairing& pairing, InternedTexts& shared) {
   std::vector<std::uint32_t> known(record.texts().size(), InternedTexts::kNone);
-  const std::uint32_t Seen::*const called = by_tensor ? &Seen::tensor : &Seen::name;
+  const std::uint32_t Seen::*const called = pairing.by_tensor ? &Seen::tensor : &Seen::name;
   std::vector<Key> keys;
   keys.reserve(record.rows().size());
   for (std::uint32_t i = 0; i < record.rows().size(); ++i) {
@@ -59,10 +76,11 @@ std::vector<Key> keys_of(const Record& record, const Renames* renames, bool by_e
     std::uint32_t& name = known[row.*called];
     if (name == InternedTexts::kNone) {
       const std::string_view own = record.texts()[row.*called];
-      name = shared.id(escaped_op_name(renames ? renames->of(own) : own));
+      name = shared.id(escaped_op_name(without_gradient_count(renames ? renames->of(own) : std::string(own))));
     }
-    keys.push_back({name, row.rank, row.iteration, !row.is_input, row.slot,
-                    by_execution ? row.execution : Execution::kUnknown, i});
+    const std::uint32_t slot = pairing.by_argument ? shared.id(record.texts()[row.argument]) : row.slot;
+    keys.push_back({name, row.rank, row.iteration, !row.is_input, slot,
+                    pairing.by_execution ? row.execution : Execution::kUnknown, i});
   }
   // Of a call in both, the row of pynative/ comes first: a job without jit executes all its calls so.
   const auto is_before = [&](const Key& a, const Key& b) {
@@ -163,9 +181,8 @@ std::string Renames::of(std::string_view name) const {
 Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances,
                     bool by_tensor) {
   InternedTexts shared;
-  const bool by_execution = are_apart(a, b);
-  const auto keys_a = keys_of(a, &renames, by_execution, by_tensor, shared),
-             keys_b = keys_of(b, nullptr, by_execution, by_tensor, shared);
+  const Pairing pairing{.by_tensor = by_tensor, .by_execution = are_apart(a, b), .by_argument = have_arguments(a, b)};
+  const auto keys_a = keys_of(a, &renames, pairing, shared), keys_b = keys_of(b, nullptr, pairing, shared);
   Differences found;
   auto in_a = keys_a.begin();
   auto in_b = keys_b.begin();

@@ -16,6 +16,7 @@ void Record::add(const Row& row, const Place& at) {
   seen.name = id_of(at.name, &Seen::name);
   seen.file = id_of(at.file, &Seen::file);
   seen.tensor = id_of(at.tensor, &Seen::tensor);
+  seen.argument = id_of(at.argument, &Seen::argument);
   seen.dtype = id_of(row.data_type, &Seen::dtype);
   if (rows_.empty() || row.shape != last_shape_) {
     seen.shape = texts_.id(to_string(row.shape));

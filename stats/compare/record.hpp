@@ -20,6 +20,7 @@ inline constexpr std::uint32_t kNoPosition = UINT32_MAX;
 struct Seen {
   std::uint32_t op_type = 0, name = 0, dtype = 0, shape = 0;
   std::uint32_t file = 0, tensor = 0;  // where the tensor can be read; both empty for a row of an operator
+  std::uint32_t argument = 0;          // as msprobe names it: ".input.0", ".parameters.weight"; empty elsewhere
   std::uint32_t categories = 0;        // of the record's lists of categories
   std::uint32_t rank = 0, slot = 0;
   std::uint32_t run = 0;  // rows of one run of an operator have one number, and stand one after another
@@ -36,9 +37,10 @@ class Record {
  public:
   // Where a row comes from, beside what it says itself.
   struct Place {
-    std::string_view name;         // what it is known by: an operator's name, or a tensor's path
-    std::string_view file = {};    // where the tensor can be read; empty for a row of an operator
-    std::string_view tensor = {};  // its name there, where the file is a container
+    std::string_view name;           // what it is known by: an operator's name, or a tensor's path
+    std::string_view file = {};      // where the tensor can be read; empty for a row of an operator
+    std::string_view tensor = {};    // its name there, where the file is a container
+    std::string_view argument = {};  // as msprobe names it: ".input.0", ".parameters.weight"
     std::uint32_t rank = 0;
     std::uint64_t iteration = 0;
     std::uint32_t graph = 0;

@@ -42,6 +42,14 @@ std::string name_of_shards(const fs::path& file) {
   return (file.parent_path() / name).string();
 }
 
+// Whether these are the tensors of one step and rank of msprobe.
+template <typename File>
+bool are_of_one_dump_json(const std::vector<File>& files) {
+  const auto folder_of = [](const File& file) { return fs::path(file.path).parent_path(); };
+  return !files.empty() && folder_of(files[0]).filename() == "dump_tensor_data" &&
+         std::ranges::all_of(files, [&](const File& file) { return folder_of(file) == folder_of(files[0]); });
+}
+
 }  // namespace
 
 bool is_one_container(const std::string& path) {
@@ -104,7 +112,7 @@ Status RunRows::find_files() {
 }
 
 Status RunRows::each_of(File& file, const Each& each, const std::set<std::uint64_t>* only) {
-  // One dump.json may be held against that of another step or rank.
+  // One dump.json may be held against that of another step or rank, and so may the tensors of one.
   const DumpPlace place = files_.size() == 1 && !reading_.is_alone ? place_of_file(file.path)
                                                                    : place_of_rows(file.path).value_or(DumpPlace{});
   // Of rows in a store, what lies beside the file that they came from, while it is there.
@@ -120,6 +128,7 @@ Status RunRows::each_of(File& file, const Each& each, const std::set<std::uint64
     if (only != nullptr && !only->contains(at.iteration)) return {};
     remember_folder(at.rank, at.iteration, at.graph, beside);
     each(row, {.name = who.op_name,
+               .argument = argument_of(who),
                .rank = at.rank,
                .iteration = at.iteration,
                .graph = at.graph,
@@ -133,6 +142,7 @@ Status RunRows::each_of(File& file, const Each& each, const std::set<std::uint64
 
 void RunRows::measure(const Each& each, const std::set<std::uint64_t>* only) {
   Meter meter(meter_);
+  const bool has_place = reading_.is_alone || !are_of_one_dump_json(files_);
   Survey::Listener listener;
   listener.measured = [&](SurveyedTensor&& entry) {
     const Identity& who = entry.row.identity;
@@ -144,19 +154,21 @@ void RunRows::measure(const Each& each, const std::set<std::uint64_t>* only) {
                                     : fs::path(entry.path).lexically_relative(path_).string();
       name = below + (entry.tensor && !below.empty() ? "::" : "") + entry.tensor.value_or("");
     }
-    const auto rank = static_cast<std::uint32_t>(number_or(who, "rank", 0));
+    const auto rank = static_cast<std::uint32_t>(has_place ? number_or(who, "rank", 0) : 0);
     const auto graph = static_cast<std::uint32_t>(number_or(who, "graph", 0));
-    const std::uint64_t iteration = is_dumped ? number_or(who, "iteration", 0) : 0;
+    const std::uint64_t iteration = is_dumped && has_place ? number_or(who, "iteration", 0) : 0;
     if (only != nullptr && !only->contains(iteration)) return;
     if (is_dumped) remember_folder(rank, iteration, graph, entry.path);
     const ExecutionOrder* order = is_dumped ? orders_.of_file(entry.path) : nullptr;
     each(entry.row, {.name = name,
                      .file = entry.path,
                      .tensor = entry.tensor ? std::string_view(*entry.tensor) : std::string_view(),
+                     .argument = argument_of(who),
                      .rank = rank,
                      .iteration = iteration,
                      .graph = graph,
                      .position = order ? order->place_of(who.op_name) : std::nullopt,
+                     .is_parameter = is_parameter(argument_of(who)),
                      .execution = is_dumped ? execution_of_file(entry.path) : Execution::kUnknown});
   };
   listener.unreadable = [&](const Error& error) { complain(error.message); };
@@ -169,7 +181,7 @@ void RunRows::measure(const Each& each, const std::set<std::uint64_t>* only) {
   survey.finish();
 }
 
-// Rows of one folder mostly come one after another.
+// Rows of one folder mostly come one after another. msprobe's stack.json lies above the folder of its tensors.
 void RunRows::remember_folder(std::uint32_t rank, std::uint64_t iteration, std::uint32_t graph,
                               const std::string& path) {
   const std::string_view folder = std::string_view(path).substr(0, path.rfind('/') == path.npos ? 0 : path.rfind('/'));
@@ -177,7 +189,10 @@ void RunRows::remember_folder(std::uint32_t rank, std::uint64_t iteration, std::
       std::get<2>(last_folder_) == folder)
     return;
   last_folder_ = {rank, iteration, std::string(folder)};
-  if (folders_.insert(last_folder_).second) hints_.add_folder(rank, iteration, graph, std::string(folder));
+  std::string of_companions(folder);
+  if (folder.ends_with("/dump_tensor_data")) of_companions.resize(folder.rfind('/'));
+  if (folders_.insert({rank, iteration, of_companions}).second)
+    hints_.add_folder(rank, iteration, graph, of_companions);
 }
 
 void RunRows::complain(const std::string& words) {

@@ -23,16 +23,23 @@ inline std::uint64_t number_or(const Identity& who, std::string_view column, std
   return number ? *number : otherwise;
 }
 
+// ".parameters.weight" of msprobe's "Module.a.Linear.forward.0.parameters.weight"; empty for other rows. A view of
+// `who`.
+inline std::string_view argument_of(const Identity& who) {
+  const Cell* cell = who.find("tensor");
+  const auto* name = cell ? std::get_if<std::string>(cell) : nullptr;
+  if (name == nullptr || who.op_name.empty() || !name->starts_with(who.op_name + ".")) return {};
+  return std::string_view(*name).substr(who.op_name.size());
+}
+
+// msprobe has the parameters of a module among the inputs of its calls.
+inline bool is_parameter(std::string_view argument) { return argument.starts_with(".parameters."); }
+
 inline RowPlace place_of_row(const Identity& who, const DumpPlace& of_file) {
   RowPlace place{.rank = static_cast<std::uint32_t>(number_or(who, "rank", of_file.rank)),
                  .graph = of_file.graph,
                  .iteration = number_or(who, "iteration", of_file.iteration)};
-  // "Module.a.Linear.forward.0.parameters.weight": msprobe has the parameters of a module among the inputs of its
-  // calls.
-  const Cell* cell = who.find("tensor");
-  const auto* name = cell ? std::get_if<std::string>(cell) : nullptr;
-  place.is_parameter = name != nullptr && name->size() > who.op_name.size() &&
-                       std::string_view(*name).substr(who.op_name.size()).starts_with(".parameters.");
+  place.is_parameter = is_parameter(argument_of(who));
   return place;
 }
 

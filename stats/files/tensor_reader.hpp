@@ -16,6 +16,8 @@
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
 
+#include "stats/files/io/tiled_bytes.hpp"
+
 namespace tensorstat {
 
 struct BlockFormat;
@@ -70,8 +72,9 @@ struct StoredTensor {
   std::uint64_t packed_at_bytes = 0;
   const BlockFormat* blocks = nullptr;  // if set: packed in blocks, which are read as float32
   std::optional<Records> records = {};
-  std::string_view format = {};  // the device's format, such as NC1HWC0; static text; empty if the file does not have
-                                 // it
+  std::optional<Tiles> tiles = {};  // in a device's format; then offset_bytes is 0, too
+  std::string_view format = {};     // of the elements as they are read, such as NC1HWC0, or NCHW after a conversion;
+                                    // static text; empty if the file does not have it
 };
 
 // "x.npy", or "x.safetensors::layer.0.weight". Not escaped.

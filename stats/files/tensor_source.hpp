@@ -46,7 +46,8 @@ struct ReadOptions {
   Original original = Original::kAsStored;            // applies to a file that holds one tensor
   std::size_t window_bytes = std::size_t{256} << 20;  // see TensorReader
   bool takes_stream = false;                          // "-" is the standard input, and pipes are allowed
-  std::optional<RawTensor> raw = {};                  // if set: read the file as this tensor, whatever it begins with
+  bool keeps_device_format = false;   // Ascend's dump files: a tensor in a device's format stays as it is stored
+  std::optional<RawTensor> raw = {};  // if set: read the file as this tensor, whatever it begins with
 };
 
 struct TensorFormat {

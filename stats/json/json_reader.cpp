@@ -271,7 +271,8 @@ Status JsonReader::read(Bytes& bytes) {
   if (bytes.has_nul()) return failure(Wrong::kByte, 0, "a NUL byte");
   if (is_parsed) return {};
   const bool has_comma = events.back == 1 && bytes.closes_behind_comma();
-  return failure(Wrong::kSyntax, events.back, events.words + (has_comma ? "; remove the comma before it" : ""));
+  return failure(Wrong::kSyntax, events.back,
+                 events.words + (has_comma ? "; remove the trailing comma before it" : ""));
 }
 
 Error JsonReader::failure(Wrong wrong, std::uint64_t back, std::string_view what) const {

@@ -9,8 +9,8 @@ set(same "(= ${PROJECT_VERSION})")
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tensorstat)
-set(CPACK_PACKAGE_CONTACT "The tensorstat authors <tensorstat@localhost>")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY ${PROJECT_DESCRIPTION})
+set(CPACK_PACKAGE_CONTACT "The tensorstat authors <tensorstat@example.org>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "statistics of tensors, computed where the tensors live")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/stats/LICENSE)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_OUTPUT_FILE_PREFIX packages)
@@ -20,14 +20,21 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_POST_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/stats/packaging/debian_rules.cmake)  # what CPack does not do
+
+string(TIMESTAMP changelog_date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DATE_EPOCH, if it is set
+configure_file(${PROJECT_SOURCE_DIR}/stats/packaging/changelog.in ${PROJECT_BINARY_DIR}/packaging/changelog @ONLY)
 
 set(CPACK_COMPONENTS_ALL)
-# tensorstat_package(GROUP NAME COMPONENT...): puts these components into one package.
-macro(tensorstat_package group name)
+# tensorstat_package(GROUP NAME DESCRIPTION COMPONENT...): puts these components into one package. Lines of the description
+# have at most 80 bytes.
+macro(tensorstat_package group name description)
   string(TOUPPER ${group} upper)
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${name})
+  set(CPACK_DEBIAN_${upper}_DESCRIPTION ${description})
   # EXCLUDE_FROM_ALL: only for the package, so that `cmake --install` does not install these files four times.
   install(FILES ${PROJECT_SOURCE_DIR}/stats/packaging/copyright ${PROJECT_SOURCE_DIR}/stats/CHANGELOG.md
+                ${PROJECT_BINARY_DIR}/packaging/changelog
           DESTINATION share/doc/${name} COMPONENT doc_${group} EXCLUDE_FROM_ALL)
   foreach(component ${ARGN} doc_${group})
     string(TOUPPER ${component} component_upper)
@@ -36,26 +43,36 @@ macro(tensorstat_package group name)
   endforeach()
 endmacro()
 
-tensorstat_package(command tensorstat command)
+tensorstat_package(command tensorstat
+  "The command: measures every tensor of a file, a dump or a training run, and
+names the operation that made the first NaN. It reads .npy, .npz, .safetensors,
+torch.save's files and the dumps of MindSpore, msprobe and CANN."
+  command)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libtensorstat${major} ${same}")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
-set(CPACK_COMPONENT_GROUP_COMMAND_DESCRIPTION "The command: statistics of files of tensors, and where the first NaN is.")
 
-tensorstat_package(library libtensorstat${major} c helper)
+tensorstat_package(library libtensorstat${major}
+  "The C library: measures tensors in host memory with SIMD, or on an OpenCL
+device. The bits of each result are the same everywhere."
+  c helper)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
-set(CPACK_COMPONENT_GROUP_LIBRARY_DESCRIPTION "The C library.")
 
-tensorstat_package(dev libtensorstat-dev core dump c_dev)
+tensorstat_package(dev libtensorstat-dev
+  "Files for development: headers of C and C++, static libraries of C++, and the
+files for find_package and pkg-config."
+  core dump c_dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
     "libtensorstat${major} ${same}, ocl-icd-opencl-dev, libssl-dev, zlib1g-dev")
-set(CPACK_COMPONENT_GROUP_DEV_DESCRIPTION "Headers of C and C++, static libraries of C++, CMake and pkg-config files.")
 
 if(TARGET tensorstat_python)
-  tensorstat_package(python python3-tensorstat python)
+  tensorstat_package(python python3-tensorstat
+    "The Python package: measures arrays of NumPy, PyTorch, PyOpenCL and whatever
+has DLPack, and watches the training of a PyTorch model."
+    python)
 endif()
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
@@ -63,7 +80,6 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/${CMAKE_IN
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "libtensorstat${major} ${same}, python3 (>= 3.11)")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-numpy, python3-torch")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/stats/packaging/prerm)
-set(CPACK_COMPONENT_GROUP_PYTHON_DESCRIPTION "import tensorstat: arrays of NumPy, PyTorch, PyOpenCL and whatever has DLPack.")
 
 include(CPack)
 

@@ -177,11 +177,21 @@ class Rule::Parser {
     if (!subject) return invalid(subject.error().message, at);
     const Token value = peek();
     if (value.kind != Token::Kind::kWord && value.kind != Token::Kind::kQuoted) {
-      return invalid(in_quotes(name) + " is compared with " + value.words() + ", which is no word; quotes make it one",
-                     value.at);
+      return invalid(missing_value(name + " " + std::string(compared.text), is_text(*subject), value), value.at);
     }
     take();
     return is_text(*subject) ? text(name, *subject, compared, value) : number(name, *subject, compared, value);
+  }
+
+  // `before` is what stands before the value, such as "shape ==".
+  std::string missing_value(const std::string& before, bool wants_text, const Token& found) const {
+    const std::string_view rest = text_.substr(found.at);
+    const std::size_t close = rest.find(')');
+    if (wants_text && found.kind == Token::Kind::kOpen && close != rest.npos) {
+      return "put the text in quotes: " + shown(before) + " \"" + shown(rest.substr(0, close + 1)) + "\"";
+    }
+    return std::string(wants_text ? "a text" : "a number") + " should follow " + in_quotes(before) + ", and " +
+           found.words() + " does";
   }
 
   static Result<Rule> number(const std::string& name, const Subject& subject, const Token& compared,
@@ -261,10 +271,15 @@ std::vector<Subject> Rule::subjects() const {
   return all;
 }
 
-bool Rule::takes_glob_for_text() const {
-  const bool does =
-      kind_ == Kind::kText && comparison_ == Comparison::kEqual && wanted_.find_first_of("*?") != wanted_.npos;
-  return does || std::ranges::any_of(parts_, [](const Rule& part) { return part.takes_glob_for_text(); });
+std::string Rule::advice() const {
+  const bool has_wildcard = wanted_.find_first_of("*?[") != wanted_.npos;
+  if (kind_ == Kind::kText && comparison_ == Comparison::kEqual && has_wildcard)
+    return "== compares whole texts, and ~ takes a glob";
+  if (kind_ == Kind::kGlob && !has_wildcard) return "~ wants a glob of the whole text: \"*" + shown(wanted_) + "*\"";
+  for (const Rule& part : parts_) {
+    if (std::string advice = part.advice(); !advice.empty()) return advice;
+  }
+  return {};
 }
 
 const Category* Rule::met_count(const StatisticsView& statistics) const {

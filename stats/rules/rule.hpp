@@ -53,8 +53,8 @@ class Rule {
   // The values by which a row meets the rule: "max is 70000, nan count is 1". Empty if only texts decide.
   std::string evidence(const TensorRow& row) const;
 
-  // Whether the rule compares a text that looks like a glob with ==, which takes it literally.
-  bool takes_glob_for_text() const;
+  // For a rule that nothing met: what was probably meant, where == has a glob, or ~ has none. Empty if nothing is odd.
+  std::string advice() const;
 
  private:
   enum class Kind : std::uint8_t { kAny, kAll, kNot, kCounts, kNumber, kText, kGlob };

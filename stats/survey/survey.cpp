@@ -103,7 +103,9 @@ SurveyedTensor Survey::entry_of(const std::string& path, const std::string& file
   SurveyedTensor entry;
   entry.path = path;
   entry.tensor = reader.name();
-  Identity identity = named_tensor(file_name, reader.modified_us(), entry.tensor).identity;
+  const DumpedLeaf* leaf = entry.tensor ? nullptr : calls_.leaf_of(path);
+  Identity identity =
+      leaf != nullptr ? leaf->identity : named_tensor(file_name, reader.modified_us(), entry.tensor).identity;
   entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
   add_place(path, places_.of(path), entry.row.identity);
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);

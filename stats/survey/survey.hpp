@@ -14,6 +14,7 @@
 
 #include "stats/files/ascend/long_name.hpp"
 #include "stats/files/tensor_source.hpp"
+#include "stats/rows/dump_json/dumped_calls.hpp"
 #include "stats/rows/names/dump_place.hpp"
 #include "stats/survey/block_fold.hpp"
 #include "stats/survey/host_place.hpp"
@@ -101,6 +102,7 @@ class Survey {
   std::unique_ptr<Batch> pending_ = std::make_unique<Batch>();
   Progress progress_;
   LongNames names_{[this](const Error& error) { listener_.unreadable(error); }};
+  DumpedCalls calls_{names_, [this](const Error& error) { listener_.unreadable(error); }};
 };
 
 }  // namespace tensorstat

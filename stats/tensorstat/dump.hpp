@@ -152,7 +152,8 @@ struct DumpDemands {
   // true: tensors are wanted in the device's format, which DumpTensor::format names. false: in the host's format. See
   // trans_flag.
   bool device_format = false;
-  bool kernel_args = false;  // save_kernel_args() is wanted
+  bool kernel_args = false;   // save_kernel_args() is wanted
+  bool saved_values = false;  // save() is wanted, and operators are not: msprobe's level "debug"
 };
 
 class DumpOperator;  // owned by its session
@@ -195,7 +196,8 @@ class DumpSession {
   void set_initial_iteration(std::uint64_t iteration);
 
   // Finds or makes an operator by its type and full scope name. Call it once per operator and keep the pointer.
-  // `set_dump`: whether the user flagged the operator, for dump_mode 2. An id that is not given is written as the
+  // `set_dump`: whether the user flagged the operator: for dump_mode 2, and in addition to the dump_list of CANN's
+  // acl.json, as torchair.scope.data_dump() does. An id that is not given is written as the
   // config's framework writes it: 65535 with a data_dump.json without e2e_dump_settings (MindSpore's O2), but for the
   // device targets CPU and GPU; else 0. Returns nullptr if the session wants nothing or host memory is exhausted. Every
   // function accepts nullptr as an operator that is not wanted.
@@ -204,7 +206,8 @@ class DumpSession {
                                      std::optional<std::uint64_t> task_id = {});
 
   // For msprobe's stack.json and construct.json: the stack frames from which the operator was called, and the module
-  // that contains it, or "". Call it before the operator's first run.
+  // that contains it, or "": the key of that module's call. Call it before the operator's first run. In level mix a
+  // module that `list` names is dumped with all that runs inside.
   void describe(const DumpOperator* op, std::span<const std::string> stack, std::string_view parent);
 
   // Whether the config wants anything of this operator at this place, or an input or output of it. Use it to save work;
@@ -227,6 +230,17 @@ class DumpSession {
   // calls of collect() for one run are combined. An invalid layout is reported and ignored.
   void collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors, bool failed = false,
                std::string_view layout = {});
+
+  // As msprobe's PrecisionDebugger.save(): takes a tensor that no operator has, for a config of level "debug". It
+  // stands in debug.json as {name}.{n}.debug, where n counts the tensors of this name in the step. With any other
+  // config nothing is done. The same as collect() for an operator of the type "debug".
+  void save(const DumpPlace& place, std::string_view name, const DumpTensor& tensor);
+
+  // Says the name of the model whose graph this is. Call it before the graph's first run. With CANN's acl.json and
+  // TorchAir's options, the item of dump_list with this model_name applies to the graph, and its files are in the
+  // model's folder; so they are with DumpLayout::kByStep. Without it, the config's first model is taken, and
+  // an operator is dumped where any item of the list wants it.
+  void name_graph(std::uint32_t graph, std::string_view model);
 
   // Takes the operator's arguments as texts, for configs with save_kernel_args.
   void save_kernel_args(const DumpPlace& place, const DumpOperator* op,

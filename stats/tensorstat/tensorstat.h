@@ -671,7 +671,9 @@ TENSORSTAT_API void tensorstat_session_set_initial_iteration(tensorstat_session*
  * data_dump.json without e2e_dump_settings (MindSpore's O2), but for the device targets CPU and GPU; else 0. */
 #define TENSORSTAT_NO_ID UINT64_MAX
 /* An operator by its type and full scope name, found or made. Call this once per operator and keep the pointer.
- * `set_dump`: whether the user flagged it, for dump_mode 2. `stream_id`, `task_id`: 0 is an id like any other;
+ * `set_dump`: whether the user flagged it: for dump_mode 2, and in addition to the dump_list of an acl.json. With
+ * msprobe's level "debug", the type "debug" takes tensors that no operator has, as PrecisionDebugger.save does; they are
+ * output 0, and with any other config such an operator is not wanted. `stream_id`, `task_id`: 0 is an id like any other;
  * TENSORSTAT_NO_ID if unknown. NULL if the session wants nothing; every function
  * accepts NULL as an operator that is not wanted. */
 TENSORSTAT_API const tensorstat_operator* tensorstat_operator_named(tensorstat_session* session, const char* type,
@@ -699,6 +701,9 @@ TENSORSTAT_API tensorstat_code tensorstat_collect_call(tensorstat_session* sessi
                                                        const tensorstat_operator* op,
                                                        const tensorstat_dump_tensor* tensors, size_t tensor_count,
                                                        int failed, const char* layout);
+/* Says the name of the model whose graph this is, before the graph's first run; see DumpSession::name_graph in dump.hpp.
+ * The only error is a missing argument. */
+TENSORSTAT_API tensorstat_code tensorstat_name_graph(tensorstat_session* session, uint32_t graph, const char* model);
 /* Takes the arguments of an operator, for configs with save_kernel_args. `names` and `values` have `count` texts
  * each. */
 TENSORSTAT_API tensorstat_code tensorstat_save_kernel_args(tensorstat_session* session, const tensorstat_place* place,

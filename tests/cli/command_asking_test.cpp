@@ -57,7 +57,23 @@ TEST_F(Asking, ThatNothingMeetsWhereIsSaid) {
   const Ran glob = run(folder, ". --where 'not nan and path == \"*n*\"'");
   EXPECT_EQ(glob.err, "tensorstat: none of 7 tensors meets --where; == compares whole texts, and ~ takes a glob\n");
   EXPECT_EQ(glob.exit, 0);
+  EXPECT_EQ(run(folder, ". --where 'path ~ n and max > 1'").err,
+            "tensorstat: none of 7 tensors meets --where; ~ wants a glob of the whole text: \"*n*\"\n");
   EXPECT_EQ(run(folder, ". -q --where 'max > 1e300'").err, "");
+}
+
+TEST_F(Asking, AMissingValueIsSaidWithWhatShouldStandThere) {
+  for (const auto& [rule, words] : {
+           std::pair{"l2norm >", "a number should follow 'l2norm >', and the end does; at character 9"},
+           std::pair{"dtype == and max > 1", "'and' is no dtype; float32 is one; at character 10"},
+           std::pair{"name ==", "a text should follow 'name ==', and the end does; at character 8"},
+           std::pair{"shape == (64)", "put the text in quotes: shape == \"(64)\"; at character 10"},
+           std::pair{"max > (1)", "a number should follow 'max >', and '(' does; at character 7"},
+       }) {
+    const Ran ran = run(folder, ". --where '" + std::string(rule) + "'");
+    EXPECT_EQ(ran.exit, 2);
+    EXPECT_PRED2(holds, ran.err, words);
+  }
 }
 
 // All tensors of one file have the same time, so none is the first.
@@ -136,7 +152,7 @@ TEST_F(Asking, WhatMakesNoSenseIsRefused) {
       {"max > 1)", "missing before ')'"},
       {"path == \"one", "does not end"},
       {"all > 1", "'all' is neither a statistic"},
-      {"max > (1)", "'max' is compared with '('"},
+      {"max > (1)", "a number should follow 'max >', and '(' does"},
   };
   for (const auto& [where, words] : cases) {
     const Ran ran = run(folder, "one.npy --where '" + where + "'");

@@ -23,11 +23,15 @@ TEST(CommandHelp, IsShortAndBeginsWithExamples) {
   EXPECT_EQ(help.exit, 0);
   EXPECT_EQ(help.err, "");
   EXPECT_LT(help.out.find("Examples:"), help.out.find("Usage:"));
-  EXPECT_LE(line_count(help.out), 50u) << help.out;
+  EXPECT_LE(line_count(help.out), 52u) << help.out;
   for (const char* part : {"--stats", "--fail-on", "--output", "--help-all", "explain", "devices", "dump"}) {
     EXPECT_PRED2(holds, help.out, part);
   }
   EXPECT_FALSE(holds(help.out, "--bfloat16"));
+  const std::string options = help.out.substr(help.out.find("Options:"));
+  for (const char* of_examples : {"--columns", "--budget", "--explain", "--sort"}) {
+    EXPECT_PRED2(holds, options, std::string("\n  ") + of_examples + " ");
+  }
 }
 
 TEST(CommandHelp, IsWholeWhereAllIsAskedFor) {

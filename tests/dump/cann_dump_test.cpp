@@ -1,6 +1,8 @@
 // A session with acl.json writes a csv for each run of an operator, in CANN's folders, for the operators and tensors in
 // its lists.
 
+#include <set>
+
 #include "tests/support/dump_session.hpp"
 #include "tests/support/patterns.hpp"
 
@@ -54,6 +56,50 @@ TEST_F(CannDump, AFileForEachRunInTheFoldersOfItsModel) {
             "Output,0,16,DT_FLOAT,ND,4,4.5,-1,1.625,4,0,0,0\n");
   EXPECT_EQ(session.counters().row_count, 6u);
   EXPECT_EQ(session.counters().tensor_count, 6u);
+}
+
+// dump_list of several models, as TorchAir's documents have it. name_graph() says which model a graph is.
+TEST_F(CannDump, EachModelHasItsLayersAndItsFolder) {
+  const std::string models =
+      R"("dump_mode": "all", "dump_list": [{"model_name": "ResNet-101"}, {"model_name": "ResNet/50", "layer": ["pool1"]}])";
+  auto session = open_acl(models);
+  session.name_graph(1, "ResNet-101");
+  session.name_graph(2, "ResNet/50");
+  session.name_graph(3, "VGG");
+  for (const std::uint32_t graph : {1, 2, 3}) {
+    for (const char* name : {"conv1", "pool1"}) {
+      collect(session, {.graph = graph}, name, {tensor(values, Dtype::kFloat32)});
+    }
+  }
+  EXPECT_TRUE(session.close());
+  std::set<std::string> left;
+  for (const std::string& file : files()) {
+    const auto model = file.find('/', 15) + 1;  // {time}/{device}/
+    left.insert(file.substr(model, file.find(".0.0.") - model));
+  }
+  EXPECT_EQ(left,
+            (std::set<std::string>{"ResNet-101/1/0/Op.conv1", "ResNet-101/1/0/Op.pool1", "ResNet_50/2/0/Op.pool1"}));
+  EXPECT_TRUE(was_said("nothing of the model VGG is dumped"));
+  EXPECT_FALSE(was_said("names several models"));
+
+  auto unnamed = open_acl(models);
+  run_operator(unnamed, "conv1");
+  unnamed.close();
+  EXPECT_TRUE(was_said("names several models, and the backend does not say of which one graph 2 is"));
+}
+
+// torchair.scope.data_dump() adds operators to those of the list.
+TEST_F(CannDump, FlaggedOperatorsJoinTheList) {
+  auto session = open_acl(R"("dump_mode": "all", "dump_list": [{"model_name": "m", "layer": ["Add_1"]}])");
+  for (const bool set_dump : {false, true}) {
+    for (const char* name : {"Add_1", set_dump ? "Mul_2" : "Mul_3"}) {
+      session.collect({}, session.operator_named("Op", name, set_dump), std::vector{tensor(values, Dtype::kFloat32)});
+    }
+  }
+  session.close();
+  const auto all = found();
+  EXPECT_EQ(all.size(), 2u);
+  EXPECT_TRUE(all.contains("Add_1") && all.contains("Mul_2"));
 }
 
 // The operator stands in the name of its file alone, and nobody reads a file without it.

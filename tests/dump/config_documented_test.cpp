@@ -69,7 +69,7 @@ TEST(ConfigDocumented, CpuAndGpuWithTheTrailingCommaOfTheDocument) {
   ASSERT_FALSE(got.config);
   EXPECT_NE(got.error.find("line 17, column 5"), std::string::npos) << got.error;
   EXPECT_NE(got.error.find("unexpected '}'"), std::string::npos) << got.error;
-  EXPECT_NE(got.error.find("remove the comma before it"), std::string::npos) << got.error;
+  EXPECT_NE(got.error.find("remove the trailing comma before it"), std::string::npos) << got.error;
   std::string without_comma = rest;
   without_comma.erase(without_comma.rfind(','), 1);
   EXPECT_TRUE(parsed(kCommon + without_comma).config);

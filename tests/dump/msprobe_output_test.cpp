@@ -15,6 +15,73 @@ class MsprobeOutput : public MsprobeSessionTest {
   ~MsprobeOutput() override { judge_file_call = nullptr; }
 };
 
+// Level debug: what save() is given, and no operator.
+TEST_F(MsprobeOutput, DebugJsonHasWhatWasSaved) {
+  auto session = open(R"({"task": "tensor", "level": "debug"})");
+  EXPECT_TRUE(session.demands().saved_values);
+  const DumpPlace place{.rank = 1, .iteration = 2};
+  session.save(place, "loss", tensor(values, Dtype::kFloat32));
+  session.save(place, "a/b", tensor(values, Dtype::kFloat32));
+  session.save(place, "loss", tensor(values, Dtype::kFloat32));
+  collect(session, place, "Functional.relu.0.forward", {tensor(values, Dtype::kFloat32)});
+  session.step_end(place);
+  session.save({.rank = 1, .iteration = 3}, "loss", tensor(values, Dtype::kFloat32));
+  session.close();
+  EXPECT_EQ(keys("step2/rank1/debug.json"), (Keys{"loss.0.debug", "a/b.0.debug", "loss.1.debug"}));
+  EXPECT_EQ(keys("step3/rank1/debug.json"), (Keys{"loss.0.debug"}));
+  const auto root = json_of("step2/rank1/debug.json");
+  EXPECT_EQ(root["level"], "debug");
+  const auto leaf = root["data"]["loss.1.debug"];
+  EXPECT_EQ(leaf["type"], "mindspore.Tensor");
+  EXPECT_EQ(leaf["Max"], 2.0);
+  EXPECT_EQ(leaf["data_name"], "loss.1.debug.npy");
+  EXPECT_EQ(root["data"]["a/b.0.debug"]["data_name"], "a_b.0.debug.npy");
+  std::vector<std::string> names;
+  for (const std::string& file : files()) names.push_back(file);
+  EXPECT_EQ(names,
+            (Keys{"step2/rank1/debug.json", "step2/rank1/dump_tensor_data/a_b.0.debug.npy",
+                  "step2/rank1/dump_tensor_data/loss.0.debug.npy", "step2/rank1/dump_tensor_data/loss.1.debug.npy",
+                  "step3/rank1/debug.json", "step3/rank1/dump_tensor_data/loss.0.debug.npy"}));
+  EXPECT_EQ(session.counters().row_count, 4u);
+
+  auto other = open();
+  other.save(place, "loss", tensor(values, Dtype::kFloat32));
+  other.close();
+  EXPECT_EQ(other.counters().tensor_count, 0u) << "only level debug takes it";
+}
+
+// In level mix, a listed module is dumped with all that runs inside of it, as describe() says.
+TEST_F(MsprobeOutput, AListedModuleHasWhatRunsInside) {
+  auto session = open(R"({"level": "mix"})", R"({"list": ["Cell.net.Net.forward.0"]})");
+  const DumpPlace place{};
+  const auto run = [&](const char* name, const char* parent) {
+    const auto* op = session.operator_named("Op", name);
+    session.describe(op, {}, parent);
+    session.collect(place, op, std::vector{tensor(values, Dtype::kFloat32)});
+  };
+  run("Cell.net.Net.forward.0", "");
+  run("Cell.net.fc.Dense.forward.0", "Cell.net.Net.forward.0");
+  run("Mint.abs.0.forward", "Cell.net.fc.Dense.forward.0");
+  run("Mint.abs.0.backward", "Cell.net.fc.Dense.backward.0");
+  run("Mint.log.0.forward", "");
+  run("Mint.exp.0.forward", "Cell.other.Other.forward.0");
+  session.close();
+  EXPECT_EQ(keys(), (Keys{"Cell.net.Net.forward.0", "Cell.net.fc.Dense.forward.0", "Mint.abs.0.forward"}));
+}
+
+// A call may be described before the module around it, and then runs.
+TEST_F(MsprobeOutput, WhatIsAroundACallMayBeDescribedLater) {
+  auto session = open(R"({"level": "mix"})", R"({"list": ["net.Net"]})");
+  const auto* abs = session.operator_named("Op", "Mint.abs.0.forward");
+  session.describe(abs, {}, "Cell.fc.Dense.forward.0");
+  EXPECT_FALSE(session.wants({}, abs));
+  session.describe(session.operator_named("Op", "Cell.fc.Dense.forward.0"), {}, "Cell.net.Net.forward.0");
+  EXPECT_TRUE(session.wants({}, abs));
+  session.collect({}, abs, std::vector{tensor(values, Dtype::kFloat32)});
+  session.close();
+  EXPECT_EQ(keys(), Keys{"Mint.abs.0.forward"});
+}
+
 TEST_F(MsprobeOutput, TheFileToTheByte) {
   auto session = open();
   const std::vector<float> weights{0.1f, -2.5f, 1e-5f, 3e20f};

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <functional>
+#include <future>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -55,6 +58,29 @@ TEST(Executor, ThatThrowsOrLeavesWorkUndoneIsAnError) {
       EXPECT_NE(rows.error().message.find(words), std::string::npos) << rows.error().message;
     }
   }
+}
+
+// A call whose executor does not answer yet holds up no small tensor of another caller, nor a small pair.
+TEST(Executor, ThatIsBusyHoldsUpNoSmallTensor) {
+  const std::vector<float> data(8 << 20, 1.5f);
+  const Tensor large{.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
+  const Tensor small{.dtype = Dtype::kFloat32, .element_count = 256, .address = data.data()};
+  const TensorPair pair{small, small};
+  std::promise<void> entered, released;
+  Meter meter({.executor = [&](std::size_t count, const std::function<void(std::size_t)>& work) {
+    entered.set_value();
+    released.get_future().wait();
+    for (std::size_t i = 0; i < count; ++i) work(i);
+  }});
+  const Request request{{Category::kAvg, Category::kL2norm, quantile(50'000)}, Precision::kHigh, On::kHost};
+  auto busy = std::async(std::launch::async, [&] { return bool(meter.measure({&large, 1}, request)); });
+  entered.get_future().wait();
+  EXPECT_TRUE(meter.measure({&small, 1}, request));
+  EXPECT_TRUE(meter.fold({&small, 1}, request));
+  EXPECT_TRUE(meter.compare({&pair, 1}, {.on = On::kHost}));
+  EXPECT_EQ(std::future_status::timeout, busy.wait_for(std::chrono::seconds(0)));
+  released.set_value();
+  EXPECT_TRUE(busy.get());
 }
 
 }  // namespace executor_test

@@ -115,6 +115,11 @@ TEST_F(DebianPackages, SayWhatTheyNeedAndUnderWhichLicense) {
             "libtensorstat " MAJOR " libtensorstat" MAJOR " (>= " VERSION ")\n");
 }
 
+TEST_F(DebianPackages, AreCleanUnderLintian) {
+  if (!samples::full() || !has("lintian")) GTEST_SKIP() << "half a minute, and wants lintian";
+  EXPECT_EQ(run("lintian --allow-root --fail-on error,warning packages/*.deb"), 0) << said_;
+}
+
 TEST_F(DebianPackages, AreInstalledAndRemovedWithoutATrace) {
   if (::geteuid() != 0) GTEST_SKIP() << "dpkg gives files to root: this wants root";
   make_root();
@@ -153,6 +158,12 @@ TEST_F(DebianPackages, AreInstalledAndRemovedWithoutATrace) {
               0)
         << said_;
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "nan count: 1\n", said_);
+    EXPECT_EQ(run("export PKG_CONFIG_PATH='" + libraries +
+                  "/pkgconfig' && '" COMPILER "' -std=c++20 -o cpp_by_pkg_config '" SOURCE_DIR
+                  "/stats/examples/measure.cpp' $(pkg-config --cflags --libs tensorstat-cpp) && ./cpp_by_pkg_config"),
+              0)
+        << said_;
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "avg 1e+308", said_);
   }
 
   // Python finds the root's library by the link beside its modules, and leaves its compiled files.

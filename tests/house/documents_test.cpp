@@ -125,8 +125,10 @@ TEST(Documents, LinksLeadSomewhere) {
 
 // Options of the command, of the project's scripts, or of other programs that a document calls.
 TEST(Documents, OptionsAreThere) {
-  std::set<std::string> known{"--build", "--install", "--strict", "--target",
-                              "--uninitialized"};  // of cmake, mypy, Oclgrind
+  // Of cmake, mypy, Oclgrind, pip and pkg-config.
+  std::set<std::string> known{"--build",   "--install",       "--strict",
+                              "--target",  "--uninitialized", "--no-build-isolation",
+                              "--no-deps", "--cflags",        "--libs"};
   for (const auto& [name, options] : options_of_command()) known.insert(options.begin(), options.end());
   for (const fs::path folder : {SOURCE_DIR "/tests", SOURCE_DIR "/bench", SOURCE_DIR "/stats"}) {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {

@@ -159,6 +159,37 @@ time.sleep(.2)
                     session.collect("Op", "a", outputs=[numpy.ones(3)], iteration=1)
             self.assertIn("dump_mode is 2", said.output[-1])
 
+    def test_what_no_operator_has_is_saved(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = json.dumps({"task": "tensor", "dump_path": folder, "level": "debug"})
+            with tensorstat.DumpSession(config) as session:
+                for value in (1, 2):
+                    session.save("loss", numpy.full(3, value, numpy.float32), rank=1, iteration=4)
+            with open(f"{folder}/step4/rank1/debug.json", encoding="ascii") as file:
+                data = json.load(file)["data"]
+            self.assertEqual([(key, leaf["Max"]) for key, leaf in data.items()],
+                             [("loss.0.debug", 1.0), ("loss.1.debug", 2.0)])
+            saved = numpy.load(f"{folder}/step4/rank1/dump_tensor_data/loss.1.debug.npy")
+            self.assertEqual(saved.tolist(), [2.0] * 3)
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.DumpSession(config_of(folder)) as session:
+                session.save("loss", numpy.ones(3))
+            self.assertEqual(session.counters["tensor_count"], 0)
+
+    def test_a_graph_has_the_layers_of_its_model(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = json.dumps({"dump": {"dump_path": folder, "dump_mode": "all", "dump_data": "stats", "dump_list": [
+                {"model_name": "a"}, {"model_name": "b", "layer": ["pool"]}]}})
+            with tensorstat.DumpSession(config) as session:
+                session.name_graph(1, "b")
+                self.assertRaises(TypeError, session.name_graph, 1, None)
+                self.assertRaises(OverflowError, session.name_graph, -1, "b")
+                for name, flagged in (("conv", False), ("pool", False), ("mul", True)):
+                    session.collect("Op", name, outputs=[numpy.ones(3)], graph=1, set_dump=flagged)
+            found = sorted(path for path in pathlib.Path(folder).rglob("*.csv"))
+            self.assertEqual([path.name.split(".")[1] for path in found], ["mul", "pool"])
+            self.assertEqual({path.parts[-4] for path in found}, {"b"})
+
     def test_task_and_stream_ids(self):
         config = {"common_dump_settings": json.loads(config_of(""))["common_dump_settings"] | {"file_format": "npy"}}
         with tempfile.TemporaryDirectory() as folder:

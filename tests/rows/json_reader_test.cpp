@@ -83,7 +83,7 @@ TEST(JsonReader, TellsWhereAFaultIs) {
   } cases[] = {
       {"{\"a\": 1,\n }", kPython,
        "a text, line 2, column 2: syntax error while parsing object key - unexpected '}'; expected string literal; "
-       "remove the comma before it"},
+       "remove the trailing comma before it"},
       {"[NaN,\nNaN x]", kPython, "a text, line 2, column 5: "},
       {"[1,\n2, refused]", kPython, "a text, line 2, column 4: "},
       {"{\"a\": 1, \"refused\": 2}", kPython, "a text, line 1, column 18: a refused key"},

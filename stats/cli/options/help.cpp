@@ -39,6 +39,14 @@ std::string wrapped(const std::string& text) {
   return lines;
 }
 
+// Whether an example of the help uses the option.
+bool is_in_examples(const CLI::Option& option) {
+  return std::ranges::any_of(option.get_lnames(), [](const std::string& name) {
+    return kExamples.find(" --" + name + " ") != kExamples.npos ||
+           kExamples.find(" --" + name + "\n") != kExamples.npos;
+  });
+}
+
 }  // namespace
 
 std::vector<Section> sections() {
@@ -81,8 +89,9 @@ std::string Help::make_help(const CLI::App* app, std::string name, CLI::AppForma
   help += make_positionals(app);
   for (const std::string& group : app->get_groups()) {
     if (group.empty() || (!all && group == kMoreOptions)) continue;
-    help += make_group(group, false, app->get_options([&group](const CLI::Option* option) {
-      return option->get_group() == group && option->nonpositional();
+    help += make_group(group, false, app->get_options([&](const CLI::Option* option) {
+      const bool is_lifted = !all && option->get_group() == kMoreOptions && is_in_examples(*option);
+      return (option->get_group() == group || is_lifted) && option->nonpositional();
     }));
   }
   help += make_subcommands(app, CLI::AppFormatMode::Normal);

@@ -31,7 +31,8 @@ struct Section {
 };
 std::vector<Section> sections();
 
-// --help shows examples and the most needed options. --help-all shows every option and section.
+// --help shows examples, the most needed options, and those that the examples use. --help-all shows every option and
+// section.
 class Help : public CLI::Formatter {
  public:
   Help();

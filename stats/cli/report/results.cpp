@@ -113,8 +113,9 @@ void Results::end() {
 void Results::say_findings(bool knows_specials) const {
   const bool has_summary = arguments_.format == Format::kTable && !arguments_.is_quiet;
   if (arguments_.where && judged_ != 0 && findings_.tensors() == 0 && has_summary) {
+    const std::string advice = arguments_.where->advice();
     console_.say("none of " + std::to_string(judged_) + (judged_ == 1 ? " tensor" : " tensors") + " meets --where" +
-                 (arguments_.where->takes_glob_for_text() ? "; == compares whole texts, and ~ takes a glob" : ""));
+                 (advice.empty() ? "" : "; ") + advice);
   }
   if (findings_.any()) console_.say(findings_.words());
   if (has_summary && findings_.tensors() > 1) console_.say(findings_.summary(knows_specials && !arguments_.head_only));

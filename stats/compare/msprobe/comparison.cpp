@@ -29,8 +29,14 @@ bool Comparison::differs() const {
          std::ranges::any_of(rows, [](const ComparedRow& row) { return row.level != Level::kPass; });
 }
 
+std::uint64_t Comparison::passed_nan_count() const {
+  return static_cast<std::uint64_t>(std::ranges::count_if(rows, [](const ComparedRow& row) {
+    return row.level == Level::kPass && std::ranges::any_of(row.bench_statistics, is_nan_or_inf);
+  }));
+}
+
 Result<Comparison> compare_by_rules(const std::string& npu, const std::string& bench,
-                                    const std::function<void(std::string_view words)>& failed) {
+                                    const std::function<void(std::string_view words)>& failed, const Renames& names) {
   auto reading = std::async(way_to_read(bench), [&] { return read_dump(bench); });
   auto read = read_dump(npu);
   auto other = reading.get();
@@ -44,6 +50,7 @@ Result<Comparison> compare_by_rules(const std::string& npu, const std::string& b
     return Error{Code::kUnreadable,
                  says(npu, *read) + " and " + says(bench, *other) + ": msprobe compares two dumps of one kind"};
   }
+  for (Item& item : read->items) item.key = names.of(item.key);
   Comparison comparison{.npu = *std::move(read), .bench = *std::move(other)};
   const Mode mode = comparison.npu.mode;
   pair_items(comparison);

@@ -8,6 +8,7 @@
 #include <tensorstat/status.hpp>
 #include <vector>
 
+#include "stats/compare/differences.hpp"
 #include "stats/compare/msprobe/dumped_items.hpp"
 
 namespace tensorstat::msprobe {
@@ -54,11 +55,15 @@ struct Comparison {
 
   // A row is no pass, or something has no partner.
   bool differs() const;
+
+  // Rows that pass although the Bench has NaN or Inf among its statistics: msprobe's rule looks at the NPU alone.
+  std::uint64_t passed_nan_count() const;
 };
 
-// Where tensors are compared: nothing else reads them. Errors: a dump cannot be read, or the two are of different
-// modes.
+// The paths are those of a DumpPair. `names` turn names of the NPU's tensors into the Bench's. Where tensors are
+// compared: nothing else reads them. Errors: a dump cannot be read, or the two are of different modes.
 Result<Comparison> compare_by_rules(const std::string& npu, const std::string& bench,
-                                    const std::function<void(std::string_view words)>& failed);
+                                    const std::function<void(std::string_view words)>& failed,
+                                    const Renames& names = {});
 
 }  // namespace tensorstat::msprobe

@@ -8,26 +8,11 @@
 #include "stats/base/printable.hpp"
 #include "stats/compare/msprobe/call_items.hpp"
 #include "stats/compare/msprobe/json_calls.hpp"
-#include "stats/survey/row_files.hpp"
 
 namespace tensorstat::msprobe {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The one dump that a path is, or that lies below it.
-Result<std::string> dump_at(const std::string& path) {
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return path;
-  std::vector<Error> faults;
-  const auto files = find_row_files({path}, faults);
-  if (files.size() == 1) return files.front().path;
-  if (files.empty())
-    return faults.empty() ? Error{Code::kUnreadable, printable(path) + ": holds no dump.json"} : faults.front();
-  return Error{Code::kUnreadable, printable(path) + ": holds several dumps, such as " + printable(files[0].path) +
-                                      " and " + printable(files[1].path) +
-                                      ": name the folder of one step and one rank"};
-}
 
 bool are_digits(const std::string& text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -160,11 +145,9 @@ Result<Dump> read_rows_as_dump(const std::string& path) {
 }  // namespace
 
 Result<Dump> read_dump(const std::string& path) {
-  const auto file = dump_at(path);
-  if (!file) return file.error();
-  auto dump = file->ends_with(".json") ? JsonDump().read(*file) : read_rows_as_dump(*file);
+  auto dump = path.ends_with(".json") ? JsonDump().read(path) : read_rows_as_dump(path);
   if (dump && dump->items.empty())
-    return Error{Code::kUnreadable, printable(*file) + ": there is nothing to compare: no inputs and no outputs"};
+    return Error{Code::kUnreadable, printable(path) + ": there is nothing to compare: no inputs and no outputs"};
   return dump;
 }
 

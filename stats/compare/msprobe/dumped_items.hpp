@@ -40,8 +40,7 @@ struct Dump {
   std::unordered_map<std::string, std::string> stacks = {};  // by call, printed
 };
 
-// `path` is a dump.json or debug.json, the folder that holds one, or a file of rows in another dialect. Of a folder
-// beside it, stack.json is read too. Errors: it cannot be read, or there are several dumps below the folder.
+// `path` is a dump.json, a debug.json, or a file of rows in another dialect. stack.json beside it is read, too.
 Result<Dump> read_dump(const std::string& path);
 
 }  // namespace tensorstat::msprobe

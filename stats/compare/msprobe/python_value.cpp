@@ -1,5 +1,6 @@
 #include "stats/compare/msprobe/python_value.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "stats/json/json_writer.hpp"
@@ -55,6 +56,17 @@ std::string text_of(const PythonValue& value) {
   if (const auto* natural = std::get_if<std::uint64_t>(&value)) return std::to_string(*natural);
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
   return text_of(std::get<double>(value));
+}
+
+bool is_nan_or_inf(const PythonValue& value) {
+  if (const auto* real = std::get_if<double>(&value)) return !std::isfinite(*real);
+  if (!is_text(value)) return false;
+  std::string word = std::get<std::string>(value);
+  const auto first = word.find_first_not_of(" \t\n"), last = word.find_last_not_of(" \t\n");
+  word = first == word.npos ? "" : word.substr(first, last - first + 1);
+  std::ranges::transform(word, word.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return word == "inf" || word == "-inf" || word == "nan";
 }
 
 bool are_equal(const PythonValue& a, const PythonValue& b) {

@@ -24,6 +24,9 @@ double as_double(const PythonValue& number);  // of an int or a float
 std::string text_of(double number);
 std::string text_of(const PythonValue& value);
 
+// Whether a number, or a text such as " -inf", is not finite.
+bool is_nan_or_inf(const PythonValue& value);
+
 // a == b, where 1, 1.0 and True are equal and NaN is not equal to itself.
 bool are_equal(const PythonValue& a, const PythonValue& b);
 

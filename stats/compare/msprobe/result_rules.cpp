@@ -30,17 +30,6 @@ Ignored ignored_of(const std::string& name) {
   return std::ranges::count(kInputs, api) != 0 ? Ignored::kInputs : Ignored::kNothing;
 }
 
-bool is_nan_or_inf(const PythonValue& value) {
-  if (const auto* real = std::get_if<double>(&value)) return !std::isfinite(*real);
-  if (!is_text(value)) return false;
-  std::string word = std::get<std::string>(value);
-  const auto first = word.find_first_not_of(" \t\n"), last = word.find_last_not_of(" \t\n");
-  word = first == word.npos ? "" : word.substr(first, last - first + 1);
-  std::ranges::transform(word, word.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return word == "inf" || word == "-inf" || word == "nan";
-}
-
 // float(text without "%") / 100, and 0 of what is no number.
 double hundredth_of(std::string_view text) {
   while (text.ends_with('%')) text.remove_suffix(1);

@@ -325,9 +325,10 @@ Form form_of(const Record& record, const Hints& hints) {
   for (const Seen& row : record.rows()) {
     if (is_known[row.name]) continue;
     is_known[row.name] = true;
-    const auto shown =
-        form_shown_by(record.texts()[row.op_type], record.texts()[row.name], record.texts()[row.file].empty());
-    if (shown) return *shown;
+    // Names in a checkpoint may look alike: their tensors have the type Tensor.
+    const std::string_view type = record.texts()[row.op_type];
+    const bool is_of_operator = record.texts()[row.file].empty() || type != "Tensor";
+    if (const auto shown = form_shown_by(type, record.texts()[row.name], is_of_operator)) return *shown;
   }
   return Form::kGraph;
 }

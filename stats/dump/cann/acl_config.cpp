@@ -306,14 +306,12 @@ class AclParser {
       config_.saved_data = text("dump_data") == "stats" ? SavedData::kStatistic : SavedData::kTensor;
     }
     if (is_debug) say_not_looked_at({"dump_list", "dump_step", "dump_stats", "dump_mode", "dump_data"});
-    bool has_several_models = false;
     std::vector<AclItem> wanted;
     for (Item& item : items_) {
       if (config_.net_name.empty()) config_.net_name = item.model_name;
-      has_several_models |= !item.model_name.empty() && item.model_name != config_.net_name;
+      item.choice.model = escaped_op_name(item.model_name);
       wanted.push_back(std::move(item.choice));
     }
-    if (has_several_models && !is_debug && !is_exception) say_several_models(wanted);
     if (config_.net_name.empty()) config_.net_name = "model";
     config_.net_name = escaped_op_name(config_.net_name);
     auto operators =
@@ -335,18 +333,6 @@ class AclParser {
                        "dump.dump_debug is \"on\", which dumps the tensors of operators that overflow and "
                        "nothing else; not looked at: " +
                            given);
-  }
-
-  void say_several_models(const std::vector<AclItem>& wanted) {
-    std::string words =
-        "dump.dump_list names several models, and a backend does not say which one it runs: all files are "
-        "written under the model " +
-        excerpt(config_.net_name) + ", and an operator is dumped where any item wants it";
-    const auto has_layers = [](const AclItem& item) { return !item.layers.empty(); };
-    if (std::ranges::any_of(wanted, has_layers) && !std::ranges::all_of(wanted, has_layers)) {
-      words += "; an item has no layer, so the layers of the others limit nothing";
-    }
-    notices_.warn_once("models", words);
   }
 
   const JsonValue dump_;

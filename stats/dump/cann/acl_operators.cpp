@@ -37,7 +37,7 @@ bool wants(const AclItem& item, std::string_view type, std::string_view name, co
 }  // namespace
 
 bool AclOperators::wants(const AskedOperator& op) const {
-  if (items_.empty()) return true;
+  if (items_.empty() || op.set_dump) return true;
   const std::string name = escaped_op_name(op.name);
   return std::ranges::any_of(items_,
                              [&](const AclItem& item) { return tensorstat::wants(item, op.type, name, nullptr); });
@@ -45,11 +45,21 @@ bool AclOperators::wants(const AskedOperator& op) const {
 
 std::vector<std::string> AclOperators::unused() const { return {}; }
 
-bool AclOperators::wants_tensor(const DumpOperator& op, const PendingTensor& tensor) const {
-  if (items_.empty()) return true;
+bool AclOperators::wants_tensor(const DumpOperator& op, std::string_view model, const PendingTensor& tensor) const {
+  if (items_.empty() || op.set_dump) return true;
   const std::string name = escaped_op_name(op.name);
-  return std::ranges::any_of(items_,
-                             [&](const AclItem& item) { return tensorstat::wants(item, op.type, name, &tensor); });
+  return std::ranges::any_of(items_, [&](const AclItem& item) {
+    return item.is_of(model) && tensorstat::wants(item, op.type, name, &tensor);
+  });
+}
+
+bool AclOperators::has_several_models() const {
+  std::string_view first;
+  for (const AclItem& item : items_) {
+    if (first.empty()) first = item.model;
+    if (!item.model.empty() && item.model != first) return true;
+  }
+  return false;
 }
 
 }  // namespace tensorstat

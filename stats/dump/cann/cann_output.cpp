@@ -33,11 +33,25 @@ class CannOutput : public DumpOutput {
   // A range follows the order of hand-over: in each graph of a rank, it goes from the first run of `begin` to the next
   // run of `end`.
   bool admits(PendingRun& run) noexcept override try {
-    const auto refused = [&](const PendingTensor& tensor) { return !operators_->wants_tensor(*run.op, tensor); };
+    const std::string_view model = model_of(run.place);
+    if (model.empty() && operators_->has_several_models()) say_no_model(run.place.graph);
+    const auto refused = [&](const PendingTensor& tensor) { return !operators_->wants_tensor(*run.op, model, tensor); };
     std::erase_if(run.tensors, refused);
     return is_in_range(run) && !run.tensors.empty();
   } catch (const std::exception&) {
     return true;  // when in doubt, dump it
+  }
+
+  void name_graph(std::uint32_t graph, std::string_view model) noexcept override try {
+    models_.insert_or_assign(graph, std::string(model));
+    const auto& items = operators_->items();
+    if (items.empty() || std::ranges::any_of(items, [&](const AclItem& item) { return item.is_of(model); })) return;
+    notices_->warn_once("not listed", [&] {
+      return "nothing of the model " + std::string(model) +
+             " is dumped, but flagged operators: dump.dump_list has no " + "item for it";
+    });
+  } catch (const std::bad_alloc&) {
+    notices_->warn_once("memory for models", "out of memory: the name of a model is missing");
   }
 
   void write(std::span<PendingRun* const> runs) noexcept override {
@@ -52,6 +66,20 @@ class CannOutput : public DumpOutput {
   }
 
  private:
+  // Empty if nobody said it.
+  std::string_view model_of(const DumpPlace& place) const {
+    const auto named = models_.find(place.graph);
+    return named == models_.end() ? std::string_view() : named->second;
+  }
+
+  void say_no_model(std::uint32_t graph) const {
+    notices_->warn_once("models", [&] {
+      return "dump.dump_list names several models, and the backend does not say of which one graph " +
+             std::to_string(graph) + " is (name_graph): its files are written under the model " + config_.net_name +
+             ", and an operator is dumped where any item wants it";
+    });
+  }
+
   std::string folder(const DumpPlace& place) const {
     std::string path = config_.path;
     if (folders_.is_torchairs && !path.substr(path.rfind('/') + 1).starts_with("worldsize")) {
@@ -59,14 +87,21 @@ class CannOutput : public DumpOutput {
     }
     path += "/" + opened_at_ + "/" + std::to_string(place.device);
     if (!folders_.has_model) return path;
-    return path + "/" + config_.net_name + "/" + std::to_string(place.graph) + "/" + std::to_string(place.iteration);
+    const std::string_view model = model_of(place);
+    return path + "/" + (model.empty() ? config_.net_name : std::string(model)) + "/" + std::to_string(place.graph) +
+           "/" + std::to_string(place.iteration);
   }
 
   bool is_in_range(const PendingRun& run) {
     const std::string name = escaped_op_name(run.op->name);
     bool has_ranges = false, is_in = false;
     std::size_t number = 0;
+    if (run.op->set_dump) return true;
     for (const AclItem& item : operators_->items()) {
+      if (!item.is_of(model_of(run.place))) {
+        number += item.ranges.size();
+        continue;
+      }
       if (item.ranges.empty()) return true;
       for (const auto& [begin, end] : item.ranges) {
         has_ranges = true;
@@ -133,6 +168,7 @@ class CannOutput : public DumpOutput {
   const std::uint32_t world_size_;
   const std::string opened_at_, heading_;
   DumpFiles files_;
+  std::map<std::uint32_t, std::string> models_;  // by graph
   // by rank, graph and index of the range
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::size_t>, bool> inside_;
   std::atomic<std::uint64_t> rows_{0}, lost_rows_{0};

@@ -30,6 +30,7 @@ struct DumpConfig {
   NumberSet iteration = NumberSet::every();
   std::uint32_t initial_iteration = 0;     // added to the caller's iteration
   bool start_is_of_any_iteration = false;  // after DumpSession::start() `iteration` is ignored
+  bool takes_saved = false;                // DumpSession::save() is wanted, and operators are not
   NumberSet ranks = NumberSet::every();
   std::optional<std::vector<std::uint32_t>> support_device;  // ascending; nullopt: every device
 

@@ -7,6 +7,9 @@
 
 namespace tensorstat {
 
+// The type of the operators that DumpSession::save() makes.
+inline constexpr std::string_view kSavedType = "debug";
+
 // An operator as the caller of DumpSession::operator_named names it.
 struct AskedOperator {
   std::string_view type, name;
@@ -21,6 +24,17 @@ class OperatorChoice {
 
   // Slow, because it matches texts: called once per operator.
   virtual bool wants(const AskedOperator& op) const = 0;
+
+  // Whether all that runs inside of the call `parent` is wanted. `op` runs in it, directly or further inside.
+  virtual bool wants_inside(const AskedOperator& op, std::string_view parent) const {
+    static_cast<void>(op), static_cast<void>(parent);
+    return false;
+  }
+  // Whether wants_inside() may say yes.
+  virtual bool looks_inside() const { return false; }
+
+  // Whether flagged operators are wanted beside those that the config lists.
+  virtual bool adds_flagged() const { return false; }
 
   // The config's entries that matched no operator so far, worded to follow "no operator matched".
   virtual std::vector<std::string> unused() const { return {}; }

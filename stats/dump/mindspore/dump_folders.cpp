@@ -27,8 +27,9 @@ std::string DumpFolders::folder(const DumpPlace& place) const {
   const auto last = place.constants ? "constants" : std::to_string(place.iteration);
   const auto graph = std::to_string(place.graph);
   if (kind_ == DumpLayout::kByStep) {
+    const auto model = models_.find(place.graph);
     return path_ + "/" + std::to_string(place.iteration) + "/" + opened_at_ + "/" + std::to_string(place.device) + "/" +
-           net_name_ + "/" + graph + "/" + last;
+           (model == models_.end() ? net_name_ : model->second) + "/" + graph + "/" + last;
   }
   return rank_folder(place.rank) + "/" + net_name_ + "/" + graph + "/" + last;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <tensorstat/dump.hpp>
@@ -16,6 +17,9 @@ class DumpFolders {
   // `opened_at` is the {time} of DumpLayout::kByStep, as 20240131235959.
   DumpFolders(const DumpConfig& config, DumpLayout kind, std::string opened_at);
 
+  // With DumpLayout::kByStep, the folder of the network for this graph.
+  void name_graph(std::uint32_t graph, std::string_view model) { models_.insert_or_assign(graph, std::string(model)); }
+
   // "{path}/rank_{rank}": holds the files that belong to a rank and to no iteration (execution_order, .dump_metadata).
   // MindSpore uses the same folder for O0, O1 and O2.
   std::string rank_folder(std::uint32_t rank) const;
@@ -27,6 +31,7 @@ class DumpFolders {
 
  private:
   std::string path_, net_name_, opened_at_;
+  std::map<std::uint32_t, std::string> models_;  // by graph
   DumpLayout kind_;
 };
 

@@ -61,6 +61,12 @@ class MindsporeOutput : public DumpOutput {
     notices_->warn_once("memory for orders", "out of memory: an execution order is missing");
   }
 
+  void name_graph(std::uint32_t graph, std::string_view model) noexcept override try {
+    folders_.name_graph(graph, model);
+  } catch (const std::exception&) {
+    notices_->warn_once("memory for models", "out of memory: the name of a model is missing");
+  }
+
   void note_step(std::uint32_t rank, std::uint32_t graph, std::uint64_t iteration) noexcept override try {
     files_.append_line(folders_.executions_file(rank, graph), std::to_string(iteration));
   } catch (const std::exception&) {
@@ -94,7 +100,7 @@ class MindsporeOutput : public DumpOutput {
   const std::shared_ptr<Notices> notices_;
   DumpMeter& dump_meter_;
   DumpTally& tally_;
-  const DumpFolders folders_;
+  DumpFolders folders_;
   DumpFiles files_;
   std::set<std::uint32_t> known_ranks_;
 };

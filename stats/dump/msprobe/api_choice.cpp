@@ -32,6 +32,7 @@ class ApiChoice : public OperatorChoice {
       : list_(settings.list),
         used_(list_.size()),
         scope_(settings.scope),
+        looks_inside_(settings.level == "mix" && !list_.empty()),
         wants_apis_(settings.level != "L0"),
         wants_modules_(settings.level != "L1"),
         wants_forward_(wants_forward),
@@ -39,6 +40,7 @@ class ApiChoice : public OperatorChoice {
 
   bool wants(const AskedOperator& op) const override {
     const ApiName name = api_name_of(op.type, op.name);
+    if (name.kind == ApiName::Kind::kSaved) return true;
     const bool is_api = name.kind == ApiName::Kind::kApi;
     if (!(is_api ? wants_apis_ : wants_modules_) || !(name.is_backward ? wants_backward_ : wants_forward_))
       return false;
@@ -50,6 +52,21 @@ class ApiChoice : public OperatorChoice {
     }
     return wanted || bounds_scope(name);
   }
+
+  // As in msprobe, a module that a text of the list names is dumped with all that runs while it does.
+  bool wants_inside(const AskedOperator& op, std::string_view parent) const override {
+    const ApiName name = api_name_of(op.type, op.name), around = api_name_of("", parent);
+    if (!looks_inside_ || around.kind != ApiName::Kind::kModule) return false;
+    if (!(name.is_backward ? wants_backward_ : wants_forward_)) return false;
+    bool wanted = false;
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      if (parent.find(list_[i]) == parent.npos) continue;
+      used_[i] = true;
+      wanted = true;
+    }
+    return wanted;
+  }
+  bool looks_inside() const override { return looks_inside_; }
 
   std::vector<std::string> unused() const override {
     std::vector<std::string> unused;
@@ -70,6 +87,7 @@ class ApiChoice : public OperatorChoice {
   const std::vector<std::string> list_;
   mutable std::vector<std::atomic<bool>> used_;
   const std::optional<std::pair<std::string, std::string>> scope_;
+  const bool looks_inside_;
   const bool wants_apis_, wants_modules_, wants_forward_, wants_backward_;
 };
 

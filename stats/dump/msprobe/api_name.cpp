@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "stats/dump/config/operator_choice.hpp"
+#include "stats/rows/names/msprobe_file_name.hpp"
 #include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
@@ -46,16 +48,19 @@ std::optional<ApiName> named(std::string_view name) {
 }  // namespace
 
 std::string ApiName::family() const {
+  if (kind == Kind::kSaved) return stem + ".debug";
   if (kind == Kind::kGradients) return stem + ".parameters_grad";
   return stem + (is_backward ? ".backward" : ".forward");
 }
 
 std::string ApiName::key(std::uint64_t call) const {
+  if (kind == Kind::kSaved) return stem + "." + std::to_string(call) + ".debug";
   if (kind != Kind::kApi) return family() + "." + std::to_string(call);
   return stem + "." + std::to_string(call) + (is_backward ? ".backward" : ".forward");
 }
 
 ApiName api_name_of(std::string_view type, std::string_view full_scope_name) {
+  if (type == kSavedType) return {ApiName::Kind::kSaved, false, std::string(full_scope_name), std::nullopt};
   if (auto known = named(full_scope_name)) return *std::move(known);
   const bool is_backward = full_scope_name.starts_with("Gradients/") || full_scope_name.starts_with("Gradients_");
   return {ApiName::Kind::kApi, is_backward,

@@ -12,9 +12,10 @@ namespace tensorstat {
 //   {stem}.{count}.forward | backward     an API: Functional.conv2d.0.forward
 //   {stem}.forward | backward.{count}     a module: Module.conv1.Conv2d.forward.0, in MindSpore Cell.conv1...
 //   {stem}.parameters_grad.{count}        the gradients of a module's parameters
+//   {stem}.{count}.debug                  what DumpSession::save() took, in debug.json
 // In each step counts begin with 0.
 struct ApiName {
-  enum class Kind : std::uint8_t { kApi, kModule, kGradients };
+  enum class Kind : std::uint8_t { kApi, kModule, kGradients, kSaved };
   Kind kind = Kind::kApi;
   bool is_backward = false;
   std::string stem;
@@ -25,11 +26,9 @@ struct ApiName {
   std::string family() const;
 };
 
-inline bool is_direction(std::string_view word) { return word == "forward" || word == "backward"; }
-
-// A name of one of these forms is kept. The count of parameters_grad is optional. Any other operator becomes the API
-// `Primitive.{name}.{type}`, as msprobe names MindSpore's primitives, with / . \ and space replaced by _. It belongs to
-// the backward pass if its scope is MindSpore's "Gradients/".
+// Of type kSavedType, the name is the stem. Any other name of one of these forms is kept. The count of parameters_grad
+// is optional. Any other operator becomes the API `Primitive.{name}.{type}`, as msprobe names MindSpore's primitives,
+// with / . \ and space replaced by _. It belongs to the backward pass if its scope is MindSpore's "Gradients/".
 ApiName api_name_of(std::string_view type, std::string_view full_scope_name);
 
 }  // namespace tensorstat

@@ -55,6 +55,7 @@ std::string text_of(const CallText& call, InputOutput said, std::string_view fra
   const auto whole = [&](const std::string& members) {
     return "\n  " + json_quoted(call.key, true) + ": " + indented(members, 2);
   };
+  if (call.kind == ApiName::Kind::kSaved) return whole(call.outputs.empty() ? "null" : call.outputs.begin()->second);
   if (call.layout.is_known()) return whole(laid_out(call, said));
   std::string text;
   JsonWriter json(text, kPythonJson);

@@ -134,9 +134,6 @@ class Parser {
     config_.iteration = all_.numbers("step");
     if (all_.given("level")) static_cast<void>(all_.choice("level", {"L1", "L0", "mix", "L2", "debug"}));
     settings_.level = all_.given("level") ? all_.text("level", "", {}) : "L1";
-    if (settings_.level == "debug") {
-      all_.refuse("level", "L0, L1, mix and L2; debug needs PrecisionDebugger.save, which only msprobe has");
-    }
     if (settings_.task == "exception_dump" && !is_kernel_level()) {
       all_.refuse("level", "L2, with task \"exception_dump\"");
     }
@@ -215,6 +212,14 @@ class Parser {
       if (task.given(key)) notices_.warn_once(key, std::string(key) + " of statistics is read with level L2 only");
     }
     settings_.saves_all_tensors = settings_.task == "tensor";
+    config_.takes_saved = settings_.level == "debug";
+    settings_.has_extra_info &= !config_.takes_saved;
+    if (config_.takes_saved && (settings_.scope || !settings_.list.empty() || !settings_.tensor_list.empty())) {
+      notices_.warn_once("debug", "with level \"debug\", scope, list and tensor_list are not looked at, as in msprobe");
+      settings_.scope.reset();
+      settings_.list.clear();
+      settings_.tensor_list.clear();
+    }
     config_.saved_data = settings_.saves_all_tensors ? SavedData::kFull : SavedData::kStatistic;
     check_scope();
     config_.operators = api_choice(settings_, wants_forward_, wants_backward_);

@@ -56,6 +56,11 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, ignored);
 }
 
+std::string escaped_file_part(std::string part) {
+  std::ranges::replace(part, '/', '_');
+  return part;
+}
+
 // A call and the texts of its tensors so far.
 struct Entry : CallText {
   std::uint64_t serial = 0;
@@ -65,6 +70,7 @@ struct Entry : CallText {
   // The name of a tensor's file without its ending: its place in the call's layout if that is a valid file name, else
   // its slot. A gradient has its parameter's name.
   std::string tensor_name(Io io, std::uint32_t slot) const {
+    if (kind == ApiName::Kind::kSaved) return escaped_file_part(key);
     std::string place = layout.place_of(io == Io::kOutput, slot);
     if (kind == ApiName::Kind::kGradients) place.resize(std::min(place.rfind('.'), place.size()));
     constexpr std::size_t kMostBytes = 100;
@@ -134,7 +140,10 @@ class MsprobeOutput : public DumpOutput {
 
   bool is_synced() const { return options_.sync == Sync::kRow; }
   Step* step_at(const DumpPlace& place);
-  bool wants_call(const std::string& key);
+  bool wants_call(const std::string& key, const DumpOperator& op);
+  std::string file_of(const std::string& folder) const {
+    return folder + (settings_.level == "debug" ? "/debug.json" : "/dump.json");
+  }
   Entry* entry_of(Step& step, const PendingRun& run);
   void write(const PendingRun& run) noexcept;
   std::string leaf_of(Step& step, const Entry& entry, const PendingTensor& tensor);
@@ -178,16 +187,16 @@ MsprobeOutput::Step* MsprobeOutput::step_at(const DumpPlace& place) {
     return &steps_.back();
   }
   if (closed_steps_.has(place.rank, place.iteration)) return nullptr;
-  if (closed_steps_.may_have_had(place.rank, place.iteration) && exists(folder + "/dump.json")) return nullptr;
+  if (closed_steps_.may_have_had(place.rank, place.iteration) && exists(file_of(folder))) return nullptr;
   const bool has_tensors = settings_.saves_all_tensors || !settings_.tensor_list.empty();
   const std::string head =
       dump_json_head(settings_.task, settings_.level, framework_, has_tensors ? folder + "/" + kTensorFolder : "");
-  steps_.push_back({.rank = place.rank,
-                    .iteration = place.iteration,
-                    .folder = folder,
-                    .dump = GrowingJson(folder + "/dump.json", head, std::string(kDumpJsonTail),
-                                        head + std::string(kEmptyDumpJsonTail)),
-                    .companions = Companions(folder, settings_.has_extra_info, settings_.level != "L1")});
+  steps_.push_back(
+      {.rank = place.rank,
+       .iteration = place.iteration,
+       .folder = folder,
+       .dump = GrowingJson(file_of(folder), head, std::string(kDumpJsonTail), head + std::string(kEmptyDumpJsonTail)),
+       .companions = Companions(folder, settings_.has_extra_info, settings_.level != "L1")});
   settle_steps();
   return &steps_.back();
 }
@@ -209,10 +218,10 @@ void MsprobeOutput::settle_steps() noexcept {
 }
 
 // Applies the lists and the scope. Must be called once per call, in order.
-bool MsprobeOutput::wants_call(const std::string& key) {
+bool MsprobeOutput::wants_call(const std::string& key, const DumpOperator& op) {
   if (settings_.scope && key == settings_.scope->first) is_in_scope_ = true;
   const bool is_wanted =
-      (!settings_.scope || is_in_scope_) && (settings_.list.empty() || is_listed(settings_.list, key));
+      (!settings_.scope || is_in_scope_) && (settings_.list.empty() || op.is_inside || is_listed(settings_.list, key));
   if (settings_.scope && key == settings_.scope->second) is_in_scope_ = false;
   return is_wanted;
 }
@@ -223,8 +232,8 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
     lost_rows_ += run.tensors.size();
     notices_->warn_once("late", [&] {
       return "tensors came after " + std::to_string(kMostOpenSteps) +
-             " further steps had begun, and are lost: the file " + folder_of(config_.path, run.place) +
-             "/dump.json is complete";
+             " further steps had begun, and are lost: the file " + file_of(folder_of(config_.path, run.place)) +
+             " is complete";
     });
     return false;
   }
@@ -235,7 +244,7 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
     if (Entry* entry = run.layout.empty() ? nullptr : entry_of(*step, run)) lay_out(*entry, run);
     return true;
   }
-  if (!wants_call(call.key)) {
+  if (!wants_call(call.key, *run.op)) {
     step->refused.insert(call.serial);
     if (step->refused.size() > kMostOpenCalls)
       step->first_open = std::max(step->first_open, *step->refused.begin() + 1);
@@ -246,7 +255,8 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
   step->entries.push_back({{.kind = name.kind, .is_backward = name.is_backward, .key = call.key}, call.serial});
   lay_out(step->entries.back(), run);
   step->has_changed = true;
-  if (name.kind == ApiName::Kind::kGradients) return true;  // gradients belong to no call
+  // Gradients of parameters, and what save() took, belong to no call.
+  if (name.kind == ApiName::Kind::kGradients || name.kind == ApiName::Kind::kSaved) return true;
   const auto described = descriptions_.find(run.op);
   const Description none;
   if (!step->companions.add(call.key, described == descriptions_.end() ? none : described->second, companion_bytes_,
@@ -446,7 +456,7 @@ class MsprobeForm : public OutputForm {
     return folder_of(config.path, place);
   }
   std::string tensor_folder() const override { return kTensorFolder; }
-  std::string rows_file() const override { return "dump.json"; }
+  std::string rows_file() const override { return settings_.level == "debug" ? "debug.json" : "dump.json"; }
   bool can_append() const override { return false; }
 
  private:

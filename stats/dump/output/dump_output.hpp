@@ -48,6 +48,8 @@ class DumpOutput {
   // The caller's description of an operator: its stack frames, and the operator or module that contains it ("" if
   // none). Called before the operator's runs.
   virtual void describe(const DumpOperator&, std::span<const std::string>, std::string_view) noexcept {}
+  // The model of a graph, with / \ . and space replaced by _. Called before the graph's runs.
+  virtual void name_graph(std::uint32_t, std::string_view) noexcept {}
   // The arguments of an operator: a JSON object of texts. Called if the config has save_kernel_args.
   virtual void save_kernel_args(const DumpPlace&, const DumpOperator&, std::string_view) noexcept {}
   // The operators of a graph in the order of their execution, one per line.

@@ -8,7 +8,7 @@
 #include <tensorstat/dump.hpp>
 #include <vector>
 
-#include "stats/dump/msprobe/dumped_calls.hpp"
+#include "stats/rows/dump_json/dumped_calls.hpp"
 #include "stats/rows/names/mindspore_file_name.hpp"
 
 namespace tensorstat {

@@ -61,7 +61,7 @@ Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, co
 
 }  // namespace
 
-void read_tensors(const DumpedFile& file, const std::function<bool(Io)>& wants,
+void read_tensors(const DumpedFile& file, bool keeps_device_format, const std::function<bool(Io)>& wants,
                   const std::function<void(const Error&)>& unreadable, std::vector<DumpTensor>& tensors) {
   const auto add = [&](const std::string& label, const Identity& who, TensorReader& reader) {
     auto tensor = read_tensor(label, who, file.named.format, reader);
@@ -75,7 +75,7 @@ void read_tensors(const DumpedFile& file, const std::function<bool(Io)>& wants,
     return reader ? add(file.path, file.named.identity, *reader) : unreadable(reader.error());
   }
   if (!wants(Io::kInput) && !wants(Io::kOutput)) return;
-  auto source = open_tensors(file.path, {});
+  auto source = open_tensors(file.path, {.keeps_device_format = keeps_device_format});
   if (!source) return unreadable(source.error());
   while (auto reader = (*source)->next()) {
     if (!*reader) {

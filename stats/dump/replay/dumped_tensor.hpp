@@ -10,8 +10,9 @@
 namespace tensorstat {
 
 // Appends the tensors of a file for which `wants` returns true. `unreadable` is called for each tensor that cannot be
-// read, and for the file.
-void read_tensors(const DumpedFile& file, const std::function<bool(Io)>& wants,
+// read, and for the file. A tensor in a device's format becomes the host's if the file says how, unless
+// `keeps_device_format`.
+void read_tensors(const DumpedFile& file, bool keeps_device_format, const std::function<bool(Io)>& wants,
                   const std::function<void(const Error&)>& unreadable, std::vector<DumpTensor>& tensors);
 
 }  // namespace tensorstat

@@ -9,6 +9,7 @@
 #include "stats/dump/output/dump_output.hpp"
 #include "stats/dump/replay/dumped_runs.hpp"
 #include "stats/dump/replay/dumped_tensor.hpp"
+#include "stats/rows/names/dump_place.hpp"
 
 namespace tensorstat {
 Result<DumpCounters> replay(std::string_view config_text, const std::vector<std::string>& files, DumpOptions options,
@@ -23,11 +24,13 @@ Result<DumpCounters> replay(std::string_view config_text, const std::vector<std:
   auto session = DumpSession::from_json(config_text, options);
   if (!session) return session.error();
 
-  // The first dump chose these operators. So set_dump and failure must not exclude them now.
-  constexpr bool kSetDump = true, kFailed = true;
+  // The first dump chose these operators. So set_dump and failure must not exclude them now. Nor do flags add operators
+  // to those that a config lists.
+  const bool set_dump = config->operators == nullptr || !config->operators->adds_flagged();
+  constexpr bool kFailed = true;
   const auto operator_of = [&](const DumpedRun& run) {
     const Identity& who = run[0].named.identity;
-    return session->operator_named(who.op_type, who.op_name, kSetDump, who.stream_id, who.task_id);
+    return session->operator_named(who.op_type, who.op_name, set_dump, who.stream_id, who.task_id);
   };
   const auto place_of = [&](const DumpedRun& run) {  // the folders' numbers already include initial_iteration
     DumpPlace place = run[0].place;
@@ -47,10 +50,11 @@ Result<DumpCounters> replay(std::string_view config_text, const std::vector<std:
     const auto* op = operator_of(run);
     if (op == nullptr) return out_of_memory();  // the session would read nullptr as "not wanted"
     const DumpPlace place = place_of(run);
+    if (const std::string model = model_in_dump(run[0].path); !model.empty()) session->name_graph(place.graph, model);
     std::vector<DumpTensor> tensors;
     const auto wants = [&](Io io) { return session->wants(place, op, io, kFailed); };
     for (const DumpedFile& file : run) {
-      read_tensors(file, wants, listener.unreadable, tensors);
+      read_tensors(file, !config->trans_flag, wants, listener.unreadable, tensors);
       listener.progressed(++done, files.size());
     }
     session->collect(place, op, tensors, kFailed, run[0].call ? run[0].call->layout : std::string_view());

@@ -6,6 +6,7 @@
 #include "stats/dump/config/config_dialect.hpp"
 #include "stats/json/json_writer.hpp"
 #include "stats/rows/dialect.hpp"
+#include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
 
@@ -72,7 +73,8 @@ DumpDemands DumpSession::demands() const {
           .whole_operators = config.op_debug_mode == DebugMode::kOverflow,
           .synchronised_operators = config.op_debug_mode == DebugMode::kException,
           .device_format = !config.trans_flag,
-          .kernel_args = config.save_kernel_args};
+          .kernel_args = config.save_kernel_args,
+          .saved_values = config.takes_saved};
 }
 
 std::string DumpSession::path() const { return state_ == nullptr ? "" : state_->config.path; }
@@ -112,9 +114,11 @@ const DumpOperator* DumpSession::operator_named(std::string_view type, std::stri
 }
 
 void DumpSession::describe(const DumpOperator* op, std::span<const std::string> stack, std::string_view parent) {
-  if (state_ == nullptr || op == nullptr || !op->wanted || state_->closed || state_->is_in_fork()) return;
+  if (state_ == nullptr || op == nullptr || state_->closed || state_->is_in_fork()) return;
   const Notices::Hold hold(*state_->notices);
   try {
+    state_->describe(op, parent);
+    if (!op->wanted) return;
     state_->queue.post([op, stack = std::vector(stack.begin(), stack.end()),
                         parent = std::string(parent)](DumpOutput& output) { output.describe(*op, stack, parent); });
   } catch (const std::exception&) {
@@ -174,6 +178,21 @@ void DumpSession::save_execution_order(std::uint32_t rank, std::uint32_t graph,
     });
   } catch (const std::exception&) {
     state_->notices->warn_once("memory for orders", "out of memory: an execution order is missing");
+  }
+}
+
+void DumpSession::save(const DumpPlace& place, std::string_view name, const DumpTensor& tensor) {
+  collect(place, operator_named(kSavedType, name), {&tensor, 1});
+}
+
+void DumpSession::name_graph(std::uint32_t graph, std::string_view model) {
+  if (state_ == nullptr || state_->closed || state_->is_in_fork()) return;
+  const Notices::Hold hold(*state_->notices);
+  try {
+    state_->queue.post(
+        [graph, model = std::string(model)](DumpOutput& output) { output.name_graph(graph, escaped_op_name(model)); });
+  } catch (const std::exception&) {
+    state_->notices->warn_once("memory for models", "out of memory: the name of a model is missing");
   }
 }
 

@@ -51,6 +51,7 @@ struct DumpSession::State {
   const DumpOperator* operator_named(std::string_view type, std::string_view name, bool set_dump,
                                      std::optional<std::uint64_t> given_stream_id,
                                      std::optional<std::uint64_t> given_task_id);
+  void describe(const DumpOperator* op, std::string_view parent);
   void collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors,
                std::string_view layout);
   bool step_end(const DumpPlace& place);
@@ -92,6 +93,11 @@ struct DumpSession::State {
 
   std::mutex operators_mutex_;
   std::map<std::string, std::unique_ptr<DumpOperator>, std::less<>> operators_;
+
+  bool is_inside(const DumpOperator& op, std::string& last) const;
+  std::map<std::string, std::string, std::less<>> parents_;  // of described operators, by name
+  // Described operators that are not wanted so far, by the last known call around them.
+  std::map<std::string, std::vector<DumpOperator*>, std::less<>> waiting_;
 
   std::atomic<std::uint64_t> last_timestamp_us_{0};
 

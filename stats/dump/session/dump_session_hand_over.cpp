@@ -113,10 +113,46 @@ const DumpOperator* DumpSession::State::operator_named(std::string_view type, st
     made->name = one_line(name);
     made->stream_id = stream_id;
     made->task_id = task_id;
-    made->wanted = selection.wants_operator({type, name, set_dump, options.names_are_escaped});
+    made->set_dump = set_dump;
+    made->wanted = (type == kSavedType) == config.takes_saved &&
+                   selection.wants_operator({type, name, set_dump, options.names_are_escaped});
     op = std::move(made);  // insert only when complete: a half-made entry would be found later with wanted == false
   }
   return op.get();
+}
+
+// Whether the config wants what runs inside of a call around this operator. Sets `last` to the outermost known call.
+bool DumpSession::State::is_inside(const DumpOperator& op, std::string& last) const {
+  constexpr int kMostLevels = 64;
+  auto parent = parents_.find(op.name);
+  for (int level = 0; level < kMostLevels && parent != parents_.end() && !parent->second.empty(); ++level) {
+    last = parent->second;
+    if (config.operators->wants_inside({op.type, op.name, op.set_dump, options.names_are_escaped}, last)) return true;
+    parent = parents_.find(last);
+  }
+  return false;
+}
+
+// A call may be described before what is around it. Then it is looked at again when that is described.
+void DumpSession::State::describe(const DumpOperator* op, std::string_view parent) {
+  if (config.operators == nullptr || !config.operators->looks_inside()) return;
+  const std::lock_guard lock(operators_mutex_);
+  parents_.insert_or_assign(op->name, std::string(parent));
+  std::vector<DumpOperator*> asked;
+  if (const auto waiting = waiting_.find(op->name); waiting != waiting_.end()) {
+    asked = std::move(waiting->second);
+    waiting_.erase(waiting);
+  }
+  asked.push_back(const_cast<DumpOperator*>(op));  // the session made it, and gave it away as const
+  for (DumpOperator* each : asked) {
+    std::string last;
+    if (is_inside(*each, last)) {
+      each->is_inside = true;
+      each->wanted = true;
+    } else if (!last.empty()) {
+      waiting_[last].push_back(each);
+    }
+  }
 }
 
 bool DumpSession::State::has_lost_or_waits() const {

@@ -1,6 +1,7 @@
 // One run of an operator, with its tensors, between the training thread and the disk.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,7 +18,9 @@ class DumpOperator {
  public:
   std::string type, name;  // control characters are _, so that a row is one line in every dialect
   std::uint64_t stream_id = 0, task_id = 0;
-  bool wanted = false;
+  std::atomic<bool> wanted{false};
+  std::atomic<bool> is_inside{false};  // runs inside of a call that the config wants with all in it
+  bool set_dump = false;
 };
 
 struct PendingTensor {

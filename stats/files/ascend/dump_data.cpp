@@ -104,8 +104,12 @@ enum : std::uint32_t { kDim = 1 };
 }
 struct TensorFields {
   std::uint32_t data_type, format, shape, data, size;
+  std::uint32_t original_shape = 0, sub_format = 0, original_op = 0;
 };
-constexpr TensorFields kInputFields{1, 2, 3, 4, 5}, kOutputFields{1, 2, 3, 5, 6};
+constexpr TensorFields kInputFields{1, 2, 3, 4, 5, 6, 7, 0}, kOutputFields{1, 2, 3, 5, 6, 7, 8, 4};
+namespace original_op {
+enum : std::uint32_t { kFormat = 4 };
+}
 // The fields of OpBuffer and Workspace.
 constexpr TensorFields kOtherFields{.data_type = 0, .format = 0, .shape = 0, .data = 2, .size = 3};
 
@@ -185,9 +189,25 @@ class Parser {
         tensor.data_type = static_cast<std::int32_t>(field.value);
       if (field.is_number && field.number == fields.format) tensor.format = static_cast<std::int32_t>(field.value);
       if (field.is_number && field.number == fields.size) tensor.size_bytes = field.value;
+      if (field.is_number && field.number == fields.sub_format) tensor.groups = static_cast<std::int32_t>(field.value);
       if (field.is_bytes && field.number == fields.data) tensor.data = field.bytes;
-      if (!field.is_bytes || field.number != fields.shape) continue;
-      if (Status read = add_dimensions(field.bytes, tensor.shape); !read) return read;
+      if (!field.is_bytes) continue;
+      Status read;
+      if (field.number == fields.shape) read = add_dimensions(field.bytes, tensor.shape);
+      if (field.number == fields.original_shape) read = add_dimensions(field.bytes, tensor.original_shape);
+      if (field.number == fields.original_op) read = read_original_op(field.bytes, tensor.original_format);
+      if (!read) return read;
+    }
+  }
+
+  Status read_original_op(ByteRange message, std::int32_t& format) {
+    WireReader reader(window_, message);
+    for (;;) {
+      const auto next = reader.next();
+      if (!next) return next.error();
+      if (!*next) return {};
+      const WireField& field = **next;
+      if (field.is_number && field.number == original_op::kFormat) format = static_cast<std::int32_t>(field.value);
     }
   }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "stats/base/printable.hpp"
+#include "stats/files/ascend/device_format.hpp"
 #include "stats/files/ascend/dump_data.hpp"
 #include "stats/files/ascend/long_name.hpp"
 #include "stats/files/ascend/operator_run_name.hpp"
@@ -29,7 +30,24 @@ bool was_not_dumped(const DumpDataTensor& tensor) {
 
 Error unsupported(const std::string& what) { return {Code::kUnsupported, what}; }
 
-Result<StoredTensor> stored_tensor(const DumpDataTensor& given) {
+// The tensor as the host has it, if the message says how: without the device's padding. Else it stays as it is.
+void convert_to_host(const DumpDataTensor& given, StoredTensor& tensor) {
+  if (given.original_shape.empty() || tensor.is_packed) return;
+  auto layout =
+      host_layout(tensor.format, tensor.shape, given.original_shape, dump_format(given.original_format), given.groups);
+  const auto count = element_count(given.original_shape, 16);
+  if (!layout || !count) return;
+  const std::uint64_t size = size_bytes(tensor.dtype);
+  tensor.tiles = Tiles{.at_bytes = std::exchange(tensor.offset_bytes, 0),
+                       .span_bytes = tensor.element_count * size,
+                       .element_bytes = size,
+                       .axes = std::move(layout->axes)};
+  tensor.shape = given.original_shape;
+  tensor.element_count = *count;
+  tensor.format = layout->format;
+}
+
+Result<StoredTensor> stored_tensor(const DumpDataTensor& given, bool keeps_device_format) {
   const DumpDtype* type = dump_dtype(given.data_type);
   if (type == nullptr) return unsupported("its data type " + std::to_string(given.data_type) + " is not supported");
   const std::string type_name = std::string(type->enumerator) + " (" + std::string(type->name) + ")";
@@ -60,6 +78,7 @@ Result<StoredTensor> stored_tensor(const DumpDataTensor& given) {
                                         std::to_string(given.size_bytes)};
   }
   tensor.element_count = *values;
+  if (!keeps_device_format) convert_to_host(given, tensor);
   return tensor;
 }
 
@@ -71,7 +90,7 @@ OpenedSource open_dump_data(std::shared_ptr<const RandomFile> file, const ReadOp
     for (std::size_t slot = 0; slot < slots.size(); ++slot) {
       if (was_not_dumped(slots[slot])) continue;
       const std::string name = std::string(io) + "." + std::to_string(slot);
-      auto tensor = stored_tensor(slots[slot]);
+      auto tensor = stored_tensor(slots[slot], options.keeps_device_format);
       if (tensor) {
         tensor->name = name;
       } else {

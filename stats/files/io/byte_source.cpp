@@ -167,6 +167,7 @@ class FieldBytes : public ByteSource {
 }  // namespace
 
 std::unique_ptr<ByteSource> elements_of(std::unique_ptr<ByteSource> bytes, const StoredTensor& tensor) {
+  if (tensor.tiles) return tiled_bytes(std::move(bytes), *tensor.tiles);
   if (tensor.records) return std::make_unique<FieldBytes>(std::move(bytes), *tensor.records);
   if (!tensor.is_packed) return bytes;
   if (tensor.blocks != nullptr) return decoded_blocks(std::move(bytes), *tensor.blocks, tensor.packed_at_bytes);

@@ -249,6 +249,18 @@ PyObject* save_execution_order(PyObject*, PyObject* arguments) {
   });
 }
 
+// name_graph(session, graph, model)
+PyObject* name_graph(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  const char* model = nullptr;
+  Whole32 graph{"graph"};
+  if (PyArg_ParseTuple(arguments, "OO&s", &capsule, whole32, &graph, &model) == 0) return nullptr;
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  const bool done = call([&] { return tensorstat_name_graph(session, graph.value, model); });
+  return done ? Py_NewRef(Py_None) : nullptr;
+}
+
 // session_demands(session) -> (whether it has to be said which operators failed, whether arguments of kernels are
 // wanted)
 PyObject* session_demands(PyObject*, PyObject* arguments) {
@@ -386,6 +398,7 @@ PyMethodDef session_functions[] = {
     TENSORSTAT_METHOD(save_kernel_args,
                       "save_kernel_args(session, operator, rank, device, graph, iteration, names, values)"),
     TENSORSTAT_METHOD(save_execution_order, "save_execution_order(session, rank, graph, names)"),
+    TENSORSTAT_METHOD(name_graph, "name_graph(session, graph, model)"),
     TENSORSTAT_METHOD(step_end, "step_end(session, None, rank, device, graph, iteration)"),
     TENSORSTAT_METHOD(session_flush, "session_flush(session)"),
     TENSORSTAT_METHOD(session_end, "session_end(session)"),

@@ -87,7 +87,8 @@ class DumpSession:
 
         layout    for msprobe's dump.json: members of the call as json.dumps(members, indent=1) writes them, in which the text
                   "\\x01i0\\x01" stands for inputs[0] and "\\x01o0\\x01" for outputs[0]; "": each stands at its place
-        set_dump  whether the user flagged the operator, which a config with dump_mode 2 asks for
+        set_dump  whether the user flagged the operator, which a config with dump_mode 2 asks for; with acl.json it is dumped
+                  beside those of dump_list
         failed    whether the operator failed, which a config with op_debug_mode 4 asks for
         stream_id, task_id  where the operator ran; None: unknown, which is written as 65535 with a data_dump.json without
                   e2e_dump_settings (MindSpore's O2; not on the device targets CPU and GPU), and else as 0
@@ -102,6 +103,17 @@ class DumpSession:
                 raise
             inputs, outputs = self._readable(name, "input", inputs), self._readable(name, "output", outputs)
             _native.collect(handle, operator, rank, device, graph, iteration, inputs, outputs, text, has_failed, constants)
+
+    def save(self, name: str, tensor: Any, *, rank: int = 0, iteration: int = 0) -> None:
+        """A tensor that no operator has, for msprobe's config of level "debug", as PrecisionDebugger.save() takes it: it stands
+        in debug.json as {name}.{n}.debug, where n counts the tensors of this name in the step. With any other config nothing
+        is done. A gradient is another name: "x_grad"."""
+        self.collect("debug", name, outputs=[tensor], rank=rank, device=rank, iteration=iteration)
+
+    def name_graph(self, graph: int, model: str) -> None:
+        """Says the model whose graph this is, before the graph's first run: the item of acl.json's dump_list with this
+        model_name applies to it, and its files are in the model's folder."""
+        _native.name_graph(self._handle(), graph, model)
 
     def save_kernel_args(self, op_type: str, name: str, args: Mapping[str, str], *, rank: int = 0, device: int = 0, graph: int = 0,
                          iteration: int = 0) -> None:

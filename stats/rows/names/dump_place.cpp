@@ -40,6 +40,7 @@ constexpr std::string_view kLayouts[] = {
 struct Found {
   DumpPlace place;
   bool has_rank = false, has_device = false;
+  std::string name = {};  // of the model or network
 };
 
 std::string_view take(std::string_view& text, std::string_view end) {
@@ -58,6 +59,7 @@ bool number_in(std::string_view text, Number& number) {
 
 bool accept(std::string_view field, std::string_view text, Found& found) {
   std::uint64_t number = 0;
+  if (field == "{name}") found.name = text;
   if (field == "{name}") return !text.empty();
   if (field == "{rank}") return found.has_rank = number_in(text, found.place.rank);
   if (field == "{device}") return found.has_device = number_in(text, found.place.device);
@@ -84,7 +86,7 @@ bool fits(std::string_view pattern, std::string_view folder, Found& found) {
   return folder.empty();
 }
 
-std::optional<DumpPlace> place_by(std::string_view layout, const std::vector<std::string>& folders) {
+std::optional<Found> found_by(std::string_view layout, const std::vector<std::string>& folders) {
   Found found;
   const auto count = static_cast<std::size_t>(std::ranges::count(layout, '/')) + 1;
   if (folders.size() < count) return std::nullopt;
@@ -96,12 +98,11 @@ std::optional<DumpPlace> place_by(std::string_view layout, const std::vector<std
   }
   if (found.has_rank && !found.has_device) found.place.device = found.place.rank % 8;
   if (found.has_device && !found.has_rank) found.place.rank = found.place.device;
-  return found.place;
+  return found;
 }
 
-}  // namespace
-
-std::optional<DumpPlace> place_in_dump(const std::string& path) {
+// The innermost folders of a file, the innermost last.
+std::vector<std::string> folders_of(const std::string& path) {
   constexpr std::size_t kMostFolders = 6;
   std::vector<std::string> folders;
   std::error_code ignored;
@@ -110,10 +111,26 @@ std::optional<DumpPlace> place_in_dump(const std::string& path) {
     folders.push_back(at.filename().string());
   }
   std::ranges::reverse(folders);
+  return folders;
+}
+
+}  // namespace
+
+std::optional<DumpPlace> place_in_dump(const std::string& path) {
+  const auto folders = folders_of(path);
   for (const std::string_view layout : kLayouts) {
-    if (const auto place = place_by(layout, folders)) return place;
+    if (const auto found = found_by(layout, folders)) return found->place;
   }
   return std::nullopt;
+}
+
+std::string model_in_dump(const std::string& path) {
+  const auto folders = folders_of(path);
+  for (const std::string_view layout : kLayouts) {
+    const auto found = found_by(layout, folders);
+    if (found) return layout.find("{time}/{device}/{name}") == layout.npos ? std::string() : found->name;
+  }
+  return {};
 }
 
 std::optional<DumpPlace> place_of_rows(const std::string& path) {

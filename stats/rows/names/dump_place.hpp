@@ -14,6 +14,10 @@ namespace tensorstat {
 // 0; a missing device is rank modulo 8, a missing rank is the device. nullopt if the folders are not those of a dump.
 std::optional<DumpPlace> place_in_dump(const std::string& path);
 
+// The name of the model in the folders of MindSpore's O2, CANN and TorchAir; "" for other files, also where a folder
+// has the name of the network, which is a config's.
+std::string model_in_dump(const std::string& path);
+
 // As place_in_dump, for a file of rows: msprobe's dump.json lies beside the folder of its tensors.
 std::optional<DumpPlace> place_of_rows(const std::string& path);
 

@@ -16,8 +16,14 @@ struct MsprobeTensorName {
 //   Functional.conv2d.0.forward.input.0.npy         Module.conv1.Conv2d.forward.0.output.0.npy
 //   Torch.cat.3.forward.input.0.1.npy               Functional.pad.0.forward.input.value.npy
 //   Module.fc.Linear.forward.0.parameters.weight.npy (an input)
-//   Module.fc.Linear.parameters_grad.0.weight.npy (an output)
+//   Module.fc.Linear.parameters_grad.0.weight.npy, without the count in older versions (an output)
 // nullopt for any other name. Folders are ignored. There is no time in the name.
 std::optional<MsprobeTensorName> msprobe_tensor_name(std::string_view path);
+
+inline bool is_direction(std::string_view word) { return word == "forward" || word == "backward"; }
+
+// The name by which two dumps have one call: older versions of msprobe write no count behind parameters_grad, newer
+// ones write 0.
+std::string_view without_gradient_count(std::string_view key);
 
 }  // namespace tensorstat

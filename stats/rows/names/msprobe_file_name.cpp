@@ -1,10 +1,8 @@
-#include "stats/dump/msprobe/tensor_file_name.hpp"
+#include "stats/rows/names/msprobe_file_name.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <vector>
-
-#include "stats/dump/msprobe/api_name.hpp"
 
 namespace tensorstat {
 namespace {
@@ -62,6 +60,12 @@ std::optional<MsprobeTensorName> msprobe_tensor_name(std::string_view path) {
   found.is_numbered = slot && at + 1 == parts.end();
   if (found.is_numbered) found.identity.slot = *slot;
   return found;
+}
+
+std::string_view without_gradient_count(std::string_view key) {
+  constexpr std::string_view kCount = ".0";
+  const std::string_view before = key.substr(0, key.size() - std::min(key.size(), kCount.size()));
+  return key.ends_with(kCount) && before.ends_with(".parameters_grad") ? before : key;
 }
 
 }  // namespace tensorstat

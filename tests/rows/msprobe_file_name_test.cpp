@@ -1,12 +1,12 @@
 // File names in msprobe's dump_tensor_data give the call and the tensor. Any other name gives nothing.
+#include "stats/rows/names/msprobe_file_name.hpp"
+
 #include <gtest/gtest.h>
 
-#include "stats/dump/msprobe/tensor_file_name.hpp"
-
 namespace tensorstat {
-namespace msprobe_tensor_name_test {
+namespace msprobe_file_name_test {
 
-TEST(MsprobeTensorName, TellsTheCallAndTheTensor) {
+TEST(MsprobeFileName, TellsTheCallAndTheTensor) {
   struct Case {
     const char *name, *type, *key, *io;
     std::uint64_t slot;
@@ -39,7 +39,7 @@ TEST(MsprobeTensorName, TellsTheCallAndTheTensor) {
   }
 }
 
-TEST(MsprobeTensorName, OfAnythingElseIsNone) {
+TEST(MsprobeFileName, OfAnythingElseIsNone) {
   for (const char* name : {"",
                            ".npy",
                            "x.npy",
@@ -65,5 +65,5 @@ TEST(MsprobeTensorName, OfAnythingElseIsNone) {
   }
 }
 
-}  // namespace msprobe_tensor_name_test
+}  // namespace msprobe_file_name_test
 }  // namespace tensorstat

@@ -1,0 +1,26 @@
+// Which dumps of two trees are held against each other.
+#pragma once
+
+#include <string>
+#include <tensorstat/status.hpp>
+#include <vector>
+
+namespace tensorstat::msprobe {
+
+struct DumpPair {
+  std::string npu, bench;  // files
+  // What tells the pair from the others, for the name of its table: "_graph_step3_rank1"; "" of the only one.
+  std::string name;
+};
+
+struct DumpPairs {
+  std::vector<DumpPair> pairs;                    // in the order of execution, step and rank
+  std::vector<std::string> only_npu, only_bench;  // files without a partner
+};
+
+// Each path is a file, or a folder of dumps of several ranks and steps, and of graph/ and pynative/. Dumps pair by
+// execution, step and rank. What is the same of all dumps of either side does not count: step 3 may be held
+// against step 5. Errors: a path holds no dump; two dumps of a side have one place; nothing pairs.
+Result<DumpPairs> pairs_of_dumps(const std::string& npu, const std::string& bench);
+
+}  // namespace tensorstat::msprobe

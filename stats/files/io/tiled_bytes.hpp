@@ -1,0 +1,34 @@
+// The elements of a tensor that a device keeps in tiles, one after another in C order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "stats/files/io/byte_source.hpp"
+
+namespace tensorstat {
+
+// An axis is cut into blocks of `block` elements; the last may be padded. Strides are in elements.
+struct TiledAxis {
+  std::uint64_t length = 1, block = 1;
+  std::uint64_t outer_stride = 0;  // from a block to the next
+  std::uint64_t inner_stride = 0;  // from an element of a block to the next
+
+  std::uint64_t offset(std::uint64_t index) const {
+    return index / block * outer_stride + index % block * inner_stride;
+  }
+};
+
+// Whoever makes one has checked that every element lies within the source.
+struct Tiles {
+  std::uint64_t at_bytes = 0;    // of the first element
+  std::uint64_t span_bytes = 0;  // of all elements, with the padding
+  std::uint64_t element_bytes = 1;
+  std::vector<TiledAxis> axes;  // outermost first; not empty
+};
+
+// Holds all blocks in memory if they have at most 256 MiB. Of more, it reads the span of each row of the last axis.
+std::unique_ptr<ByteSource> tiled_bytes(std::unique_ptr<ByteSource> bytes, Tiles tiles);
+
+}  // namespace tensorstat
