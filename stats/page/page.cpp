@@ -16,7 +16,7 @@ namespace tensorstat {
 namespace {
 
 // Of a page with more than one statistic: of two million cells, and of more.
-constexpr std::size_t kTwoMillion = 2'100'000, kFewBytes = 4'000'000, kMostBytes = 16'000'000;
+constexpr std::size_t kSmallPage = 500'000, kTwoMillion = 2'100'000, kFewBytes = 4'000'000, kMostBytes = 16'000'000;
 
 // Codes of a plane. The script has the same: data.js.
 constexpr std::uint16_t kMissing = 0, kZero = 1, kNanCode = 2, kUp = 3, kDown = 4, kFirstCode = 16, kNegative = 0x8000;
@@ -53,8 +53,8 @@ struct EncodedPlane {
   std::string bytes;
 };
 
-EncodedPlane encoded(const PageContents::Plane& plane) {
-  EncodedPlane out;
+EncodedPlane encoded(const PageContents::Plane& plane, double step) {
+  EncodedPlane out{.low = 0, .step = step, .bytes = {}};
   double low = INFINITY, high = -INFINITY;
   for (std::size_t i = 0; i < plane.values.size(); ++i) {
     const double size = std::fabs(plane.values[i]);
@@ -181,7 +181,8 @@ Status write_page(const PageContents& contents, const std::function<Status(std::
   std::vector<std::string> left_out;
   std::size_t size = blocks.front().size();
   for (const PageContents::Plane& plane : contents.planes) {
-    EncodedPlane codes = encoded(plane);
+    // Of a large run all statistics but the first are half as fine, so that more of them have room.
+    EncodedPlane codes = encoded(plane, planes.empty() || contents.faults.size() <= kSmallPage ? 1.0 / 128 : 1.0 / 64);
     auto text = left_out.empty() ? block("plane" + std::to_string(planes.size()), codes.bytes) : std::string();
     if (!text) return text.error();
     if (!left_out.empty() || (!planes.empty() && size + text->size() > most_bytes_of(contents))) {
@@ -193,7 +194,16 @@ Status write_page(const PageContents& contents, const std::function<Status(std::
     codes.bytes = {};
     planes.emplace_back(plane.name, std::move(codes));
   }
+  // The head holds values as they were written, too: it may need the place of the last statistic.
+  constexpr std::size_t kCode = 70'000;
   auto head = block("head", head_of(contents, planes, left_out));
+  while (head && planes.size() > 1 && size + head->size() + kCode > most_bytes_of(contents)) {
+    size -= blocks.back().size();
+    blocks.pop_back();
+    left_out.insert(left_out.begin(), planes.back().first);
+    planes.pop_back();
+    head = block("head", head_of(contents, planes, left_out));
+  }
   if (!head) return head.error();
   blocks.insert(blocks.begin(), *std::move(head));
 
