@@ -16,6 +16,7 @@
 #include "stats/cli/options/options.hpp"
 #include "stats/cli/report/output.hpp"
 #include "stats/cli/subcommand.hpp"
+#include "stats/exports/open_metrics.hpp"
 #include "stats/findings/findings.hpp"
 #include "stats/findings/live_run.hpp"
 #include "stats/page/picture.hpp"
@@ -99,6 +100,7 @@ int run_report(ReportArguments arguments, Console& console) {
   }
   const Findings& findings = runs.front().findings;
   if (format == "text") return write_out(arguments.output, text_of(findings), exit, console);
+  if (format == "openmetrics") return write_out(arguments.output, open_metrics_of(runs.front()), exit, console);
   if (format == "json") return write_out(arguments.output, json_of(findings), exit, console);
   Result<std::string> drawn = Error{};
   if (format == "html") {
@@ -125,8 +127,10 @@ Subcommand report_command(CLI::App& command) {
       ->required();
   report->add_option("B", arguments->other, "A second run: the page holds it against the first")->type_name("");
   report->add_option("--run", arguments->run, "The run, if DUMP is a store")->type_name("NAME");
-  report->add_option("--format", arguments->format, "text, json, html, svg or png; by default as FILE ends, else text")
-      ->check(CLI::IsMember({"text", "json", "html", "svg", "png"}).description(""))
+  report
+      ->add_option("--format", arguments->format,
+                   "text, json, html, svg, png or openmetrics; by default as FILE ends, else text")
+      ->check(CLI::IsMember({"text", "json", "html", "svg", "png", "openmetrics"}).description(""))
       ->type_name("FORMAT");
   report->add_option("-o,--output", arguments->output, "Write to this file, whole or not at all, instead of stdout")
       ->check(names_output())
@@ -145,6 +149,7 @@ Subcommand report_command(CLI::App& command) {
       "  tensorstat report dump -o page.html --follow 10    while the training writes\n"
       "  tensorstat report a b -o page.html         two runs, one over the other\n"
       "  tensorstat report dump -o map.png          the map alone; .svg has the verdict, too\n"
+      "  tensorstat report dump --format openmetrics -o /var/lib/node_exporter/tensorstat.prom   for an alert\n"
       "  tensorstat report dump --format json | jq '.findings[] | {rule, op_name, first_iteration}'\n\n"
       "The rules: nan, inf, turned, overflow, jump, drift, dead, frozen, gone, ranks, stopped. Their definitions are "
       "in stats/doc/report.md. What follows from a NaN or Inf is no finding of its own.\n\n"
