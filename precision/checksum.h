@@ -1,10 +1,10 @@
 // The arithmetic of precision/fingerprints.h. One text for C++ and OpenCL C.
 //
-// A polynomial over GF(2) of a degree below 32 is a u32 whose bit i is the coefficient of x^(31 - i), as in zlib's CRC-32.
+// A u32 is a polynomial over GF(2) with a degree below 32. Bit i is the coefficient of x^(31 - i), as in zlib's CRC-32.
 #ifndef TENSORSTAT_PRECISION_CHECKSUM_H
 #define TENSORSTAT_PRECISION_CHECKSUM_H
 
-#define CRC_POLYNOMIAL 0xedb88320u  // x^32 is left out
+#define CRC_POLYNOMIAL 0xedb88320u  // without x^32
 #define CRC_ONE 0x80000000u         // x^0
 
 #ifdef __cplusplus
@@ -17,7 +17,7 @@
 #define CRC_SQUARES_SPACE constant
 #endif
 
-// x^8 and x^-8 to the power of 2^k: a message moved 2^k bytes on, and back. The next one would be the first again.
+// x^8 and x^-8 to the power of 2^k: they move a message by 2^k bytes on, and back. The next one would equal the first.
 CRC_SQUARES crc_on[32] = {
   0x00800000u, 0x00008000u, 0xedb88320u, 0xb1e6b092u, 0xa06a2517u, 0xed627daeu, 0x88d14467u, 0xd7bbfe6au,
   0xec447f11u, 0x8e7ea170u, 0x6427800eu, 0x4d47bae0u, 0x09fe548fu, 0x83852d0fu, 0x30362f1au, 0x7b5a9cc3u,
@@ -39,7 +39,7 @@ INLINE CRC_CONSTANT u32 crc_times(const u32 a, u32 b) {
   return product;
 }
 
-// value * x^(8 bytes) and value * x^(-8 bytes), where `squares` is crc_on and crc_back.
+// value * x^(8 bytes) if `squares` is crc_on, value * x^(-8 bytes) if it is crc_back.
 INLINE CRC_CONSTANT u32 crc_moved(u32 value, CRC_SQUARES_SPACE const u32* squares, u64 bytes) {
   for (u32 k = 0; bytes != 0; ++k, bytes >>= 1) {
     if (bytes & 1) value = crc_times(value, squares[k & 31]);
@@ -47,13 +47,13 @@ INLINE CRC_CONSTANT u32 crc_moved(u32 value, CRC_SQUARES_SPACE const u32* square
   return value;
 }
 
-// What a table of 256 has for a byte: its 8 bits, moved one byte on.
+// The entry of a table of 256 for a byte: its 8 bits, moved by one byte.
 INLINE CRC_CONSTANT u32 crc_of_byte(u32 bits) {
   for (int i = 0; i < 8; ++i) bits = crc_doubled(bits);
   return bits;
 }
 
-// The exclusive or of words of 8 bytes, for bytes that begin so many later.
+// Moves an exclusive or of words of 8 bytes by so many bytes.
 INLINE u64 xor_moved(const u64 value, const u64 bytes) {
   const u32 shift = 8 * (u32)(bytes & 7);
   return value << shift | value >> 1 >> (63 - shift);

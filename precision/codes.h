@@ -1,24 +1,26 @@
-// The codes of elements, by which the bins of quantiles are counted (stats/engine/quantile_bins.hpp): a bin each. One text for
-// C++ and OpenCL C.
+// The codes of elements. Each code is a bin of quantiles (stats/engine/quantile_bins.hpp). One text for C++ and OpenCL
+// C.
 //
-// The code of an element of 8 or 16 bits is its bits; of e8m0 as they are stored, of the packed dtypes unpacked. That of a float32 or float64 is the upper ones of them; that of a wider
-// integer a code of |x|, and a bit for its sign.
+// The code of an element of 8 or 16 bits is its bits: the stored ones for e8m0, the unpacked ones for the packed
+// dtypes. The code of a float32 or float64 is its upper bits. The code of a wider integer is a code of |x| and a bit
+// for the sign.
 #ifndef TENSORSTAT_PRECISION_CODES_H
 #define TENSORSTAT_PRECISION_CODES_H
 
-// The bit that asks for them: kQuantiles of <tensorstat/partial.hpp>. They are counted beside a partial's words.
+// Their need, kQuantiles of <tensorstat/partial.hpp>. The counts are kept beside a partial's words.
 #define NEED_QUANTILES (1 << 29)
 
 #define CODE_SHIFT_OF_FLOAT(bytes) ((bytes) == 4 ? 16 : (bytes) == 8 ? 45 : 0)
-#define WHOLE_BITS 9  // of |x| behind the highest one, that the code of a wide integer has
+#define WHOLE_BITS 9  // the bits of |x| after the highest one that are in the code of a wide integer
 
 // CODE_OF, CODE_COUNT and CODE_TYPE are in formats.h.
-// Without branches, which signs would lead astray.
+
+// These have no branches: a branch on random signs is mispredicted.
 #define SIGNS_OF(high) (IS_SIGNED ? (u32)((i32)(high) >> 31) : (u32)0)
 #define ALL_IF(condition) (0 - (u32)((condition) ? 1 : 0))
 
-// Of |x|: its highest bit and those behind it, as a binary32 has them, whose 24 bits hold the first 10 of any. 0 has the code 0.
-// With operations on 32 bits that vectors have.
+// The code of |x|: the position of its highest bit and the bits after it, as in a binary32, whose 24 bits hold the
+// first 10 of any number. The code of 0 is 0. It uses only 32-bit operations, which vectors have.
 INLINE u32 code_of_size32(const u32 size) {
   const u32 is_long = ALL_IF(size >> 24 != 0);
   const u32 bits = AS_U32((f32)(i32)((size >> 8 & is_long) | (size & ~is_long)));
@@ -31,7 +33,7 @@ INLINE u32 code_of_halves(const u32 high, const u32 low) {
   return code_of_size32(first) + ((u32)22 << WHOLE_BITS & between) + ((u32)32 << WHOLE_BITS & is_longer);
 }
 INLINE u32 code_of_size(const u64 size) { return code_of_halves((u32)(size >> 32), (u32)size); }
-// Of a number; each bit of `signs` is its sign.
+// The code of a signed number. Each bit of `signs` is its sign.
 INLINE u32 code_of_whole64(const u64 bits, const u32 signs) {
   const u32 high = (u32)(bits >> 32) ^ signs, low = ((u32)bits ^ signs) - signs;
   return code_of_halves(high + (signs & 1 & ALL_IF(low == 0)), low) | (signs & (u32)1 << 15);

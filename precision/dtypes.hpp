@@ -1,4 +1,4 @@
-// The table of dtypes (dtypes.txt, families.txt) for C++: a row for each dtype of the catalog, at its number.
+// The table of dtypes (dtypes.txt, families.txt) for C++. The index of a row is the number of its dtype in the catalog.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace tensorstat::precision {
 enum class Family : std::uint8_t { FAMILIES(ROW) };
 #undef ROW
 
-// The fields are the columns, under their names.
+// Each field is the column of this name.
 struct DtypeFacts {
   std::string_view name;
   Family family;
   bool is_complex, is_float, is_signed, is_bool, is_coded, unpacks, has_low;
   int bits, code_bits;
-  // Of floats.
+  // For floats.
   std::uint64_t largest;
   bool has_inf, nan_is_minus_zero;
   int mantissa_shift, first_unit;
-  // Of the family's sums.
+  // For the family's sums.
   int sum_exponent, exponents;
 };
 

@@ -1,10 +1,10 @@
-// Exact sums, one text for C++ and OpenCL C: a fixed-point number as 64-bit words spaced 32 bits apart.
+// Exact sums. One text for C++ and OpenCL C. A sum is a fixed-point number: 64-bit words, 32 bits apart.
 //
-// Word i weighs 2^(32 i) units. A deposit adds less than 2^32 to any word, so 2^30 deposits fit before
-// a carry is due. Words only ever add, so sums merge in any order to the same bits: the "small
-// superaccumulator" of Neal (arXiv:1505.05571) without its special values, which are counted instead.
+// Word i counts 2^(32 i) units. A deposit adds less than 2^32 to each word, so a carry is needed only after 2^30
+// deposits. Words are only added, so sums merge in any order to the same bits. This is Neal's "small superaccumulator"
+// (arXiv:1505.05571) without its special values, which are counted instead.
 //
-// WORDS is where the words live; ADD and RAISE are += and max= there, atomic where lanes share them.
+// WORDS is the address space of the words. ADD and RAISE are += and max=, atomic if lanes share the words.
 #ifndef TENSORSTAT_PRECISION_EXACT_H
 #define TENSORSTAT_PRECISION_EXACT_H
 
@@ -25,8 +25,8 @@ INLINE void deposit_times(WORDS i64* words, u64 value, i64 n, u32 position) {
   if (value >> 32 != 0) deposit(words, n * (i64)(value >> 32), position + 32);
 }
 
-// Brings every word but the last into [0, 2^32); the last keeps the sign. One lane's work. Bytes that never were a
-// partial may hold any word, and wrap.
+// Brings every word but the last into [0, 2^32). The last keeps the sign. One lane does this. Words that were read from
+// a file may be any, and wrap.
 INLINE void carry_words(WORDS i64* words, int count) {
   for (int i = 0; i + 1 < count; ++i) {
     words[i + 1] = (i64)((u64)words[i + 1] + (u64)(words[i] >> 32));
@@ -34,10 +34,10 @@ INLINE void carry_words(WORDS i64* words, int count) {
   }
 }
 
-// The same for every exact sum of a partial that keeps `needs`, of a family that is a plain name.
-#define CARRY_SUM(id, sum_words, power, need, optional, family, needs, partial) \
-  if (!(optional) || ((needs) & NEED_ALL) >= NEED_##need) {                     \
-    carry_words((partial) + CAT(PLACE_##id##_, family), (int)CAT(sum_words##_, family)); \
+// The same for each exact sum of a partial that keeps `needs`. `family` must be a plain name.
+#define CARRY_SUM(id, sum_words, power, need, optional, above, below, family, needs, partial) \
+  if (!(optional) || ((needs)&NEED_ALL) >= NEED_##need) {                                     \
+    carry_words((partial) + CAT(PLACE_##id##_, family), (int)CAT(sum_words##_, family));      \
   }
 #define CARRY_SUMS(family, needs, partial) EXACT_ROWS(CARRY_SUM, family, needs, partial)
 

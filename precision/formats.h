@@ -1,6 +1,6 @@
-// What follows from a dtype's columns (dtypes.txt) and its family's (families.txt). One text for C++ and OpenCL C. The
-// header of each dtype includes it behind its columns, so it has no guard: what depends on a column by #if is defined
-// anew.
+// What follows from the columns of a dtype (dtypes.txt) and of its family (families.txt). One text for C++ and OpenCL
+// C. The header of each dtype includes it after the columns, so it has no guard. Macros that depend on a column by #if
+// are defined again each time.
 #include "precision/names.h"
 
 #define UBITS CAT(u, BITS)
@@ -8,7 +8,7 @@
 #define SIGN_SHIFT (8 * (int)sizeof(UBITS) - 1)
 #define MAGNITUDE_MASK ((UBITS)(((UBITS)1 << SIGN_SHIFT) - 1))
 
-// Of integers: the type that orders them, and the least number of a type.
+// For integers: the type that orders them, and the least number of a type.
 #undef ORDERED
 #if IS_SIGNED
 #define ORDERED SBITS
@@ -17,17 +17,18 @@
 #endif
 #define LOWEST_OF(type) ((type)(IS_SIGNED ? (u64)1 << SIGN_SHIFT : 0))
 
-// Of floats: the bits of +Inf, or of the largest finite value where there is no Inf. Twice those of Inf; where there is
-// none, the odd number below twice the least NaN's.
+// For floats: the bits of +Inf, or of the largest finite value if there is no Inf. TWICE_INF_BITS is twice the bits of
+// Inf; if there is no Inf, it is the odd number below twice the bits of the least NaN.
 #define INF_BITS ((SBITS)LARGEST)
 #define TWICE_INF_BITS (2 * LARGEST + !HAS_INF)
 #define MANTISSA_BITS (MANTISSA_SHIFT + 1)
 #define MAX_EXPONENT ((i32)(INF_BITS >> MANTISSA_SHIFT))  // of Inf and NaN
-// Bits of the binary64 above all that a narrower type's finite values become.
+// The bits of a binary64 that is above all finite values of a narrower type.
 #define WIDENED_INFINITY ((i64)(1024 + MAX_EXPONENT / 2) << 52)
 
-// Of any element: |x| as the bits of an unsigned number, which of a NaN is larger than INF_SIZE; the exponent that
-// counts it (exponents.h); a number that orders it as max and min do, -0 below +0, NaN too; and that number's bits.
+// For all dtypes. ELEMENT_SIZE: |x| as the bits of an unsigned number; NaN is larger than INF_SIZE. EXPONENT_OF: the
+// exponent of exponents.h. INDEX_ORDER: a number that orders elements as max and min do, with -0 below +0; INDEX_BITS:
+// the bits of such a number's element.
 #undef ELEMENT_SIZE
 #undef ELEMENT_SIZES
 #undef INF_SIZE
@@ -68,13 +69,13 @@
 #endif
 #endif
 
-// What a cast loses and brings out of range (elements.h), as ranges of sizes: LOST_COUNT of them from 1 on,
-// BEYOND_COUNT from BEYOND_FIRST on; and the largest finite size.
+// The sizes that a cast makes 0 or brings out of range (elements.h): LOST_COUNT sizes from 1 on, and BEYOND_COUNT sizes
+// from BEYOND_FIRST on. FINITE_LAST is the largest finite size.
 #undef LOST_COUNT
 #undef BEYOND_FIRST
 #undef FINITE_LAST
 #if IS_FLOAT
-// The size below or at 2^e, given that the least one is 2^LEAST_POWER.
+// The largest size that is at most 2^e. The smallest size is 2^LEAST_POWER.
 #define LEAST_POWER (FIRST_UNIT + (int)CAT(SUM_EXPONENT_, FAMILY))
 #define SIZE_OF_POWER(e)                                                     \
   ((e) < LEAST_POWER                    ? (u64)0                             \
@@ -98,15 +99,14 @@
 #endif
 #define BEYOND_COUNT(id) (BEYOND_FIRST(id) - 1 < FINITE_LAST ? FINITE_LAST - (BEYOND_FIRST(id) - 1) : (u64)0)
 
-// The exponents of a block as fold_exponents.h packs them: their type, whether it is a byte, and the exponent of NaN
-// and Inf.
+// The type of the exponents that fold_exponents.h packs, whether it is a byte, and the exponent of NaN and Inf.
 #undef EXPONENT
 #undef EXPONENT_IS_BYTE
 #undef EXPONENT_OF_SPECIALS
 #if IS_FLOAT
 #define EXPONENT_OF_SPECIALS ((u32)(MAGNITUDE_MASK >> MANTISSA_SHIFT))
 #else
-#define EXPONENT_OF_SPECIALS 255u  // of integers none
+#define EXPONENT_OF_SPECIALS 255u  // integers have none
 #endif
 #if IS_FLOAT && BITS == 64
 #define EXPONENT u16
@@ -116,11 +116,11 @@
 #define EXPONENT_IS_BYTE 1
 #endif
 
-// The code of an element (codes.h), given its bits; how many codes there are, and the type that holds one.
+// The code of an element (codes.h), given its bits; the number of codes; and the type of a code.
 #undef CODE_OF
 #undef CODE_TYPE
 #if IS_SCALE
-#define CODE_OF(bits) ((u32)(bits)-1)  // an element's bits are unpacked
+#define CODE_OF(bits) ((u32)(bits)-1)  // the bits are unpacked
 #elif IS_FLOAT && !IS_CODED
 #define CODE_OF(bits) ((u32)((bits) >> CODE_SHIFT_OF_FLOAT(sizeof(UBITS))))
 #elif BITS == 64
@@ -137,15 +137,14 @@
 #define CODE_TYPE u16
 #endif
 
-// Of a byte, one of 256 codes: number k of the elements that it holds, unpacked. The low half is first, and of single
-// bits the highest.
+// Element k of a byte, unpacked. The low half of a byte is first; of single bits the highest is first.
 #define ELEMENT_BITS (8 / ELEMENTS_A_CODE)
 #define ELEMENT_SHIFT(k) (ELEMENT_BITS == 1 ? 7 - (k) : (k) * ELEMENT_BITS)
 #define ELEMENT_FIELD(code, k) (((u32)(code) >> ELEMENT_SHIFT(k)) & ((1u << ELEMENT_BITS) - 1))
 #undef UNPACKED
 #if !UNPACKS
 #define UNPACKED(code, k) ((UBITS)(code))
-#elif !IS_FLOAT  // a sign goes into all bits above it
+#elif !IS_FLOAT  // the sign is extended
 #define UNPACKED(code, k)           \
   ((UBITS)(ELEMENT_FIELD(code, k) | \
            (IS_SIGNED && ELEMENT_FIELD(code, k) >> (ELEMENT_BITS - 1) ? 0u - (1u << ELEMENT_BITS) : 0u)))

@@ -1,19 +1,19 @@
-// Where in the tensor something is: of each row the element with the largest key, and of those the first. A row keeps two
-// words, its key and ~index (keyed.h). One text for C++ and OpenCL C, and the only list of them: the lifts, the folds, the
-// layout of a partial and its merge take them from here (partial.h).
+// Indices of elements. Each row finds the first element with the largest key. It keeps two words: the key and ~index
+// (keyed.h). One text for C++ and OpenCL C, and the only list of them: the lifts, the folds, the layout of a partial
+// and its merge (partial.h) follow from it.
 //
-// An index counts from the first element of what was folded. Whoever puts parts together knows where each begins, and
-// says so when it merges them (stats/meter/partial.cpp).
+// An index counts from the first element that was folded. Whoever merges parts says where each begins
+// (stats/meter/partial.cpp).
 #ifndef TENSORSTAT_PRECISION_INDICES_H
 #define TENSORSTAT_PRECISION_INDICES_H
 
-// What asks for them, all together. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
+// One need for all. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
 #define INDEX_NEED_ROWS(ROW) ROW(INDICES, kIndices)
 
 // ROW(id, of, ...)
-//   of   IS_FLOAT: of integers and bool it stays empty; or 1: of every dtype
-// INDEX_IF_<id> is whether an element takes part, given its size as elements.h has it; INDEX_KEY_<id> its key, given the
-// one that orders elements (INDEX_ORDER, formats.h). What follows the row's name is handed to every row.
+//   of   1: every dtype has it; IS_FLOAT: it stays empty for integers and bool
+// INDEX_IF_<id>: whether an element takes part, given its size (elements.h). INDEX_KEY_<id>: its key, given the number
+// that orders elements (INDEX_ORDER, formats.h). What follows ROW is passed to every row.
 #define INDEX_ROWS(ROW, ...)           \
   ROW(FIRST_NAN, IS_FLOAT, __VA_ARGS__) \
   ROW(FIRST_INF, IS_FLOAT, __VA_ARGS__) \

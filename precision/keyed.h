@@ -1,13 +1,13 @@
-// A key and where it stands: two words that merge as one. The larger key wins, and of equal keys the lower index. One
-// text for C++ and OpenCL C.
+// A key and the index of its element: two words that merge as one. The larger key wins; for equal keys the lower index.
+// One text for C++ and OpenCL C.
 //
-// The second word is ~index, so that it rises as the index falls, and both begin as PARTIAL_NO_KEY: of no element. An
-// index is below 2^63, so that ~index never is that.
+// The second word is ~index, which rises as the index falls. Both begin as PARTIAL_NO_KEY, which means no element. An
+// index is below 2^63, so ~index is never PARTIAL_NO_KEY.
 #ifndef TENSORSTAT_PRECISION_KEYED_H
 #define TENSORSTAT_PRECISION_KEYED_H
 
-// `at` is ~index of the element with the key. Without a branch: a kernel has this many times for each element of a vector,
-// and pocl's compiler follows every path through branches that stand in a row.
+// `at` is ~index of the element with the key. There is no branch, because a kernel has this many times for each element
+// of a vector, and pocl's compiler follows each path through a row of branches.
 INLINE void raise_keyed_if(const bool wanted, i64* words, i64 key, i64 at) {
   const bool raises = wanted & ((key > words[0]) | ((key == words[0]) & (at > words[1])));
   words[0] = raises ? key : words[0];

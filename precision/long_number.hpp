@@ -1,4 +1,4 @@
-// Whole numbers of as many digits as a sum has: read, multiplied, subtracted and divided, without an allocation.
+// Whole numbers with as many digits as a sum. They are read, multiplied, subtracted and divided without an allocation.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace tensorstat::precision {
 __extension__ using u128 = unsigned __int128;
 __extension__ using i128 = __int128;
 
-// A whole number of 2^exponent: its magnitude as 32-bit digits, least first, of which the last is not 0.
+// A whole number times 2^exponent: its magnitude as 32-bit digits, least first. The last digit is not 0.
 struct Number {
-  // The product of two sums of squares, some words for their carries, and kRoom.
+  // For the product of two sums of squares, some words for carries, and kRoom.
   std::array<std::uint32_t, 2 * kMostExactWords + 24> digits;
   std::size_t count = 0;
   int exponent = 0;
@@ -28,10 +28,11 @@ struct Number {
   }
 };
 
-// Digits below a number that is divided by up to 2^128, so that the quotient has more than 128 bits.
+// The digits that are appended below a number before it is divided by up to 2^128. So the quotient has more than 128
+// bits.
 inline constexpr std::size_t kRoom = 8;
 
-// Into a number that need not be set: most of its digits stay as they are.
+// Reads an exact number into `result`, which may be uninitialised. Most of its digits are not written.
 inline void read(const Exact& exact, Number& result) {
   const auto is_zero = [](std::int64_t word) { return word == 0; };
   std::size_t first = 0, last = exact.words.size();
@@ -52,7 +53,7 @@ inline void read(const Exact& exact, Number& result) {
   for (; carry != 0 && carry != -1; carry >>= 32) digits[count++] = static_cast<std::uint32_t>(carry);
   result.negative = carry < 0;
   if (result.negative) {
-    // Its complement, with the digit that it takes when all below it are 0.
+    // The complement. If all other digits are 0, the carry needs this digit.
     digits[count++] = ~std::uint32_t{0};
     std::uint64_t borrow = 1;
     for (std::size_t i = 0; i < count; ++i) {
@@ -63,7 +64,7 @@ inline void read(const Exact& exact, Number& result) {
   }
   result.count = count;
   result.exponent = exact.exponent + 32 * static_cast<int>(first);
-  result.trim();  // nothing is left where they cancel
+  result.trim();  // no digits are left if they cancel
 }
 
 // The product of two magnitudes.
@@ -82,7 +83,7 @@ inline void multiply(const Number& a, std::span<const std::uint32_t> b, Number& 
   product.trim();
 }
 
-// Appends digits of 0 below, of which exponents that are apart by whole digits take `count`.
+// Appends `count` digits of 0 below.
 inline void extend(Number& number, std::size_t count) {
   if (number.count == 0) return;
   std::copy_backward(number.digits.begin(), number.digits.begin() + static_cast<std::ptrdiff_t>(number.count),
@@ -92,7 +93,7 @@ inline void extend(Number& number, std::size_t count) {
   number.exponent -= 32 * static_cast<int>(count);
 }
 
-// a - b, of magnitudes; nothing where b is larger.
+// a - b, for magnitudes. No value if b is larger.
 inline void subtract(Number& a, Number& b) {
   if (b.count == 0) return;
   if (a.exponent > b.exponent) extend(a, static_cast<std::size_t>(a.exponent - b.exponent) / 32);
@@ -107,7 +108,7 @@ inline void subtract(Number& a, Number& b) {
   a.trim();
 }
 
-// Divides, and returns whether anything was left.
+// Divides, and returns whether there was a remainder.
 inline bool divide(Number& number, std::uint64_t divisor) {
   u128 rest = 0;
   for (std::size_t i = number.count; i-- != 0;) {
@@ -124,7 +125,7 @@ inline bool divide(Number& number, std::uint64_t divisor) {
   return rest != 0;
 }
 
-// Multiplies by 2^bits, bits below 32, into one more digit, which may be 0.
+// Multiplies by 2^bits, with bits below 32. The result has one more digit, which may be 0.
 inline void shift_up(Number& number, int bits) {
   std::uint64_t carry = 0;
   for (std::size_t i = 0; i < number.count; ++i) {
@@ -135,8 +136,9 @@ inline void shift_up(Number& number, int bits) {
   number.digits[number.count++] = static_cast<std::uint32_t>(carry);
 }
 
-// The quotient of two magnitudes, of more than 128 bits where it is not 0, and whether anything was left: long division
-// (Knuth, The Art of Computer Programming, volume 2, 4.3.1, algorithm D). The divisor is not 0. Both are used up.
+// The quotient of two magnitudes, and whether there is a remainder. Unless it is 0, the quotient has more than 128
+// bits. This is long division (Knuth, The Art of Computer Programming, volume 2, 4.3.1, algorithm D). The divisor is
+// not 0. Both arguments are destroyed.
 inline bool divide(Number& number, Number& divisor, Number& quotient) {
   quotient.count = 0;
   if (number.count == 0) return false;
@@ -166,7 +168,7 @@ inline bool divide(Number& number, Number& divisor, Number& quotient) {
       carry >>= 32;
       borrow >>= 32;
     }
-    if (borrow < 0) {  // one too many
+    if (borrow < 0) {  // the digit was one too large
       --digit;
       borrow = 0;
       for (std::size_t i = 0; i <= size; ++i) {

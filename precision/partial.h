@@ -1,10 +1,10 @@
-// The accumulators: what is kept of a tensor, or of any part of it. One text for C++ and OpenCL C, and the only
-// list there is: the layout of a partial, its empty words, how they merge, how it is written down and what the
-// kernels keep all follow from these rows (stats/engine/accumulator_layout.hpp does so for C++).
+// The accumulators of a tensor, or of any part of it. One text for C++ and OpenCL C, and the only list. The layout of a
+// partial, its empty words, its merge, its written form and what the kernels keep follow from these rows
+// (stats/engine/accumulator_layout.hpp does this for C++).
 //
-// A partial is a row of 64-bit words: the fields, then the exact sums (exact.h), then what elements.h lists, then the words
-// of fingerprints.h, then two for each row of indices.h, in the order of the rows, then the counts of exponents.h. Two
-// partials merge word by word, those pairs as pairs (keyed.h), and fingerprints by exclusive or. That is associative and
+// A partial consists of 64-bit words: the fields, the exact sums (exact.h), the words of elements.h, the words of
+// fingerprints.h, two words for each row of indices.h, and the counts of exponents.h. Two partials merge word by word,
+// but the two words of an index merge as one (keyed.h), and fingerprints merge by exclusive or. This is associative and
 // commutative, so lanes, work-items, chunks, devices and ranks all merge alike.
 #ifndef TENSORSTAT_PRECISION_PARTIAL_H
 #define TENSORSTAT_PRECISION_PARTIAL_H
@@ -15,7 +15,7 @@
 #include "precision/fingerprints.h"
 #include "precision/indices.h"
 
-// What can be asked of a pass. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
+// The needs: what can be requested. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
 #define NEED_ROWS(ROW)     \
   ROW(EXTREMA, kExtrema)   \
   ROW(SIGNS, kSigns)       \
@@ -29,10 +29,10 @@
 
 // Fields of one word. ROW(id, merge, need)
 //   merge  MAXIMUM or ADDITION; those that merge by maximum come first
-//   need   what asks for it; NOTHING: it is always kept, because it costs nothing
+//   need   the need that keeps it; NOTHING: it is always kept, because it costs nothing
 //
-// Extrema are order-preserving integer keys, so that neither the sign of zero nor the place of a NaN depends
-// on which instruction compared them: -0 is below +0, NaN takes no part.
+// Extrema are integer keys that preserve the order. So neither the sign of zero nor a NaN depends on the instruction
+// that compared them: -0 is below +0, and NaN takes no part.
 #define FIELD_ROWS(ROW)                                                                       \
   ROW(HIGHEST, MAXIMUM, EXTREMA)         /* the largest key of an element that is not NaN  */ \
   ROW(LOWEST, MAXIMUM, EXTREMA)          /* the largest ~key                               */ \
@@ -44,15 +44,18 @@
   ROW(NEGATIVES, ADDITION, SIGNS)        /* below zero, -Inf included                      */ \
   ROW(OVERFLOWS, ADDITION, SQUARES)      /* `low` only: tiles whose squares left the dtype */
 
-// Exact sums over the finite elements, in the order of their needs. ROW(id, words, power, need, optional, ...)
+// Exact sums over the finite elements, in the order of their needs. Those of power 1 are linear sums: a row is all
+// there is to one (sums.h). ROW(id, words, power, need, optional, above, below, ...)
 //   words     SUM_WORDS or SQUARE_WORDS: how many, which the dtype's family says (families.h)
 //   power     its unit is that of the family's sum to this power
-//   optional  1: there are no words for it where neither it nor a later one is asked
-// What follows the row's name is handed to every row.
-#define EXACT_ROWS(ROW, ...)                          \
-  ROW(SUM, SUM_WORDS, 1, SUM, 0, __VA_ARGS__)         \
-  ROW(SQUARES, SQUARE_WORDS, 2, SQUARES, 0, __VA_ARGS__) \
-  ROW(ABSOLUTE, SUM_WORDS, 1, ABSOLUTE, 1, __VA_ARGS__) /* of |x| */
+//   optional  1: its words exist only if this sum, or one after it, is requested
+//   above     0 or 1: an element x above 0 adds above * x, or its square
+//   below     -1, 0 or 1: an element x below 0 adds below * x, or its square
+// What follows ROW is passed to every row. SUM must be the first linear sum: the folds take every element into it.
+#define EXACT_ROWS(ROW, ...)                                   \
+  ROW(SUM, SUM_WORDS, 1, SUM, 0, 1, 1, __VA_ARGS__)            \
+  ROW(SQUARES, SQUARE_WORDS, 2, SQUARES, 0, 1, 1, __VA_ARGS__) \
+  ROW(ABSOLUTE, SUM_WORDS, 1, ABSOLUTE, 1, 1, -1, __VA_ARGS__) /* of |x| */
 
 #define PARTIAL_ENUM(id, ...) NEED_BIT_##id,
 enum { NEED_ROWS(PARTIAL_ENUM) NEED_BITS };
@@ -61,7 +64,7 @@ enum { NEED_ROWS(PARTIAL_ENUM) NEED_BITS };
 enum { NEED_NOTHING = 0, NEED_ROWS(PARTIAL_ENUM) NEED_ALL = (1 << NEED_BITS) - 1 };
 #undef PARTIAL_ENUM
 
-// What asks for any exact sum, for one that is optional, and for any word of elements.h.
+// The needs of all exact sums, of the optional ones, and of all words of elements.h.
 #define PARTIAL_EXACT(id, words, power, need, optional, ...) | NEED_##need
 #define PARTIAL_OPTIONAL(id, words, power, need, optional, ...) | ((optional) ? NEED_##need : 0)
 #define PARTIAL_ELEMENT(id, merge, need, ...) | NEED_##need
@@ -73,9 +76,9 @@ enum {
   NEED_EXACT = 0 EXACT_ROWS(PARTIAL_EXACT, ),
   NEED_OPTIONAL = 0 EXACT_ROWS(PARTIAL_OPTIONAL, ),
   NEED_ELEMENTS = 0 ELEMENT_ROWS(PARTIAL_ELEMENT, ),
-  NEED_BLOCKS = 0 ELEMENT_ROWS(PARTIAL_BESIDE, ),  // of elements.h, what is folded beside, block by block
+  NEED_BLOCKS = 0 ELEMENT_ROWS(PARTIAL_BESIDE, ),  // of elements.h, those with BESIDE
   NEED_FINGERPRINTS = 0 FINGERPRINT_ROWS(PARTIAL_FINGERPRINT),
-  // What a family's fold is not specialised for.
+  // The needs for which a family's fold is not specialised.
   NEED_BESIDE = NEED_ELEMENTS | NEED_FINGERPRINTS | NEED_INDICES | NEED_EXPONENTS,
 };
 #undef PARTIAL_FINGERPRINT
@@ -83,7 +86,7 @@ enum {
 #undef PARTIAL_OPTIONAL
 #undef PARTIAL_EXACT
 
-// PARTIAL_COUNT and the like: a field's word. PARTIAL_FIELDS: how many there are.
+// PARTIAL_COUNT and the like: the word of a field. PARTIAL_FIELDS: the number of fields.
 #define PARTIAL_ENUM(id, ...) PARTIAL_##id,
 enum { FIELD_ROWS(PARTIAL_ENUM) PARTIAL_FIELDS };
 #undef PARTIAL_ENUM
@@ -94,24 +97,24 @@ enum { FIELD_ROWS(PARTIAL_ENUM) PARTIAL_FIELDS };
 enum { PARTIAL_MERGED_BY_MAXIMUM = 0 FIELD_ROWS(PARTIAL_ENUM) };
 #undef PARTIAL_ENUM
 
-// The place of a word of elements.h among these; ELEMENT_WORDS: how many there are.
+// The index of a word among those of elements.h. ELEMENT_WORDS: their number.
 #define PARTIAL_ENUM(id, ...) ELEMENT_WORD_##id,
 enum { ELEMENT_ROWS(PARTIAL_ENUM, ) ELEMENT_WORDS };
 #undef PARTIAL_ENUM
 
-// The place of a word of fingerprints.h among these; FINGERPRINT_WORDS: how many there are.
+// The index of a word among those of fingerprints.h. FINGERPRINT_WORDS: their number.
 #define PARTIAL_ENUM(id, name) FINGERPRINT_WORD_##id,
 enum { FINGERPRINT_ROWS(PARTIAL_ENUM) FINGERPRINT_WORDS };
 #undef PARTIAL_ENUM
 
-// The place of a row's two words among those of indices.h; INDEX_WORDS: how many there are.
+// The index of a row's two words among those of indices.h. INDEX_WORDS: their number.
 #define PARTIAL_ENUM(id, ...) INDEX_PLACE_##id, INDEX_AT_##id,
 enum { INDEX_ROWS(PARTIAL_ENUM, ) INDEX_WORDS };
 #undef PARTIAL_ENUM
 
-// PLACE_SQUARES_Float and the like: the first word of an exact sum, a word of elements.h, or the first of fingerprints.h,
-// of indices.h or of exponents.h.
-#define PARTIAL_ENUM(id, words, power, need, optional, family) \
+// PLACE_SQUARES_Float and the like: the first word of an exact sum, a word of elements.h, or the first word of
+// fingerprints.h, of indices.h or of exponents.h.
+#define PARTIAL_ENUM(id, words, power, need, optional, above, below, family) \
   PLACE_##id##_##family, LAST_##id##_##family = PLACE_##id##_##family + words##_##family - 1,
 #define PARTIAL_ELEMENT(id, merge, need, of, fold, family) PLACE_##id##_##family,
 #define PARTIAL_PLACES(family, ...)                                                                   \
@@ -128,8 +131,8 @@ FAMILIES(PARTIAL_PLACES)
 #undef PARTIAL_ENUM
 #define PLACE(id) CAT(PLACE_##id##_, FAMILY)
 
-// Whether a word of a partial of a family merges by maximum, and how it begins. The pairs of indices.h count as such: so
-// they begin, and where only one of two partials has any elements, so they merge.
+// Whether a word of a family's partial merges by maximum, and the empty word. The words of indices.h count as such:
+// they begin so, and they merge so if only one of two partials has elements.
 #define PARTIAL_NO_KEY ((i64)(-0x7fffffffffffffff - 1))
 #define PARTIAL_RAISED(id, merge, need, of, fold, family, word) PARTIAL_RAISED_##merge(word, CAT(PLACE_##id##_, family))
 #define PARTIAL_RAISED_MAXIMUM(word, place) || (word) == (place)
@@ -140,8 +143,8 @@ FAMILIES(PARTIAL_PLACES)
        ELEMENT_ROWS(PARTIAL_RAISED, family, word))
 #define EMPTY_WORD(family, word) (MERGES_BY_MAXIMUM(family, word) ? PARTIAL_NO_KEY : 0)
 
-// The words of a partial of a family that keeps `needs`.
-#define PARTIAL_WORDS_OF(id, words, power, need, optional, family, needs) \
+// The number of words of a family's partial that keeps `needs`.
+#define PARTIAL_WORDS_OF(id, words, power, need, optional, above, below, family, needs) \
   +((optional) && ((needs) & NEED_ALL) < NEED_##need ? 0 : (int)CAT(words##_, family))
 #define PARTIAL_WORD_OF(id, merge, need, of, fold, family, needs) +(((needs) & NEED_ALL) < NEED_##need ? 0 : 1)
 #define PARTIAL_WORDS(family, needs) \

@@ -15,8 +15,8 @@ int bit_width(u128 value) {
   return high != 0 ? 64 + std::bit_width(high) : std::bit_width(static_cast<std::uint64_t>(value));
 }
 
-// An exact number's magnitude: `bits`, whose first bit is set, times 2^exponent, plus something below one
-// unit when `more`. Zero has no bits.
+// The magnitude of an exact number: bits * 2^exponent. The first bit of `bits` is set, but zero has no bits. With
+// `more` the number is larger by less than one unit.
 struct Leading {
   u128 bits = 0;
   int exponent = 0;
@@ -24,7 +24,7 @@ struct Leading {
   bool negative = false;
 };
 
-// With `more` where something below the number was cut off.
+// Sets `more` if bits below the number were cut off.
 Leading leading_of(const Number& number, bool more = false) {
   const auto& digits = number.digits;
   const std::size_t count = number.count;
@@ -52,30 +52,30 @@ Leading leading_of(const Exact& exact) {
   return leading_of(number);
 }
 
-// What is cut off of a number's first 64 bits, and of what is computed of them, is less than so many of their units.
+// The first 64 bits of a number, and what is computed from them, are too small by less than so many units.
 constexpr std::uint64_t kDoubt = 4;
 
-// An exact number's magnitude, but for three units or less: `bits`, whose first bit is set, times 2^exponent.
+// The magnitude of an exact number, up to three units too small: bits * 2^exponent. The first bit of `bits` is set.
 struct Near {
   std::uint64_t bits;
   int exponent;
-  std::uint64_t sign;  // the first bit, of a negative one
+  std::uint64_t sign;  // the first bit is set if the number is negative
 };
 
-// Of the first words that say more than the sign, which are all that count in almost every sum; false where they do not
-// suffice. Few branches on the data: those cost more than the arithmetic.
+// Takes the first words that hold more than the sign. They decide almost every sum; false if they do not suffice. There
+// are few branches on the data, because these cost more than the arithmetic.
 inline bool near_of(const Exact& exact, Near& result) {
   const std::int64_t* const words = exact.words.data();
   std::size_t count = exact.words.size();
   while (count >= 4 && (words[count - 1] | words[count - 2] | words[count - 3] | words[count - 4]) == 0) count -= 4;
-  // Words of 0 and of a sign are passed over alike.
+  // Skips words of 0 and words of the sign alike.
   std::uint64_t first = 0;
   do {
     if (count == 0) return false;
     first = (first << 32) + static_cast<std::uint64_t>(words[--count]);
   } while (first + 1 <= 1);
   const auto below = [&](std::size_t i) { return i <= count ? words[count - i] : 0; };
-  // In units of the second word below the first. Those after it, each below 2^62, add less than two units.
+  // The unit is that of the second word after the first one. Later words are below 2^62 and add less than two units.
   const i128 next = static_cast<i128>(below(1)) * (i128{1} << 32) + below(2) + (below(3) >> 32);
   const std::uint64_t high = first + static_cast<std::uint64_t>(next >> 64), low = static_cast<std::uint64_t>(next);
   const std::uint64_t sign = std::uint64_t{0} - (high >> 63);
@@ -88,8 +88,8 @@ inline bool near_of(const Exact& exact, Near& result) {
   return true;
 }
 
-// bits * 2^exponent, give or take kDoubt units, to the nearest of `format`; false where the doubt matters, and near the
-// ends of its range. Without a branch on whether it is rounded up, which nobody can foretell.
+// Rounds bits * 2^exponent, which may be kDoubt units too small, to the nearest value of `format`. Returns false if the
+// doubt matters, or near the ends of the range. There is no branch on rounding up, because it would be mispredicted.
 inline bool round_near(std::uint64_t bits, int exponent, const Format& format, double& result) {
   const int shift = std::countl_zero(bits);
   const int dropped = 64 - format.significant_bits;
@@ -100,13 +100,14 @@ inline bool round_near(std::uint64_t bits, int exponent, const Format& format, d
   const std::uint64_t half = std::uint64_t{1} << 63;
   if (rest - (half - doubt) <= 2 * doubt) return false;
   const std::uint64_t rounded = (bits >> dropped) + (rest >> 63);
-  // A binary64, whose implied bit adds 1 to the exponent; and a rounding to the next power of two another.
+  // The implied bit of a binary64 adds 1 to the exponent. Rounding to the next power of two adds another 1.
   const int room = 53 - format.significant_bits;
   result = std::bit_cast<double>((static_cast<std::uint64_t>(unit - room + 1074) << 52) + (rounded << room));
   return true;
 }
 
-// significand * 2^exponent, plus something below one unit when `more`, to the nearest of `format`.
+// Rounds significand * 2^exponent to the nearest value of `format`. With `more` the number is larger by less than one
+// unit.
 double round(u128 significand, bool more, int exponent, const Format& format) {
   if (significand == 0) return 0.0;
   const int top = exponent + bit_width(significand) - 1;
@@ -117,7 +118,7 @@ double round(u128 significand, bool more, int exponent, const Format& format) {
   if (shift <= 0) {
     rounded = static_cast<std::uint64_t>(significand << -shift);
   } else if (shift > 128) {
-    rounded = 0;  // below half of the smallest value
+    rounded = 0;  // less than half of the smallest value
   } else {
     const u128 half = u128{1} << (shift - 1);
     rounded = static_cast<std::uint64_t>(significand >> (shift - 1) >> 1);
@@ -128,13 +129,13 @@ double round(u128 significand, bool more, int exponent, const Format& format) {
   if (unit + static_cast<int>(std::bit_width(rounded)) - 1 > format.greatest_exponent) {
     return std::numeric_limits<double>::infinity();
   }
-  // Into binary64, which holds every format: left-aligned as far as its subnormals allow.
+  // Converts to binary64, which holds every format. The bits are aligned to the left, as far as subnormals allow.
   const int room = std::min(std::countl_zero(rounded) - 11, unit - kBinary64.least_exponent);
   if (room > 0) {
     rounded <<= room;
     unit -= room;
   }
-  if (rounded >> 53 != 0) {  // 2^53 exactly
+  if (rounded >> 53 != 0) {  // exactly 2^53
     rounded >>= 1;
     ++unit;
   }
@@ -142,7 +143,7 @@ double round(u128 significand, bool more, int exponent, const Format& format) {
   return std::bit_cast<double>(biased << 52 | (rounded & ((std::uint64_t{1} << 52) - 1)));
 }
 
-// 1 / sqrt(x) in the middle of each 512th of [1/4, 1), times 2^15.
+// 1 / sqrt(x) * 2^15 at the middle of each interval of length 1/512 in [1/4, 1).
 constexpr int kInverseRootsBegin = 128;
 constexpr auto kInverseRoots = [] {
   std::array<std::uint16_t, 512 - kInverseRootsBegin> table{};
@@ -157,9 +158,9 @@ constexpr std::uint64_t high_half(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(static_cast<u128>(a) * b >> 64);
 }
 
-// 2^63 sqrt(x / 2^64), but for a few units, of an x from 2^62 on. Newton's iteration for 1 / sqrt(x) has 9 bits, 17 and
-// 34, and one for the root itself the rest. Nothing is divided. In integers, as the unit for floating-point roots would
-// meet the caller's traps.
+// 2^63 sqrt(x / 2^64), up to a few units, for x from 2^62 on. Newton's iteration for 1 / sqrt(x) gives 9, 17 and 34
+// bits. One more iteration, for the root itself, gives the rest. There is no division. It uses integers, because the
+// floating-point unit would raise exceptions that the caller may trap.
 std::uint64_t near_root(std::uint64_t x) {
   // y is 1 / sqrt(x), and the next y is y * (3 - x * y^2) / 2.
   const std::uint64_t y0 = kInverseRoots[(x >> 55) - kInverseRootsBegin];                          // times 2^15
@@ -172,7 +173,7 @@ std::uint64_t near_root(std::uint64_t x) {
   return (root << 2) + static_cast<std::uint64_t>(static_cast<i128>(left) * y2 >> 63);
 }
 
-// The integer roots of 0, 256, 512, ...: that of any number between two is the lower one's, or one more.
+// The integer roots of 0, 256, 512, ... The root of a number between two of them is the lower root, or one more.
 constexpr auto kRoots = [] {
   std::array<std::uint8_t, 256> roots{};
   for (unsigned i = 0, root = 0; i < roots.size(); ++i) {
@@ -182,9 +183,9 @@ constexpr auto kRoots = [] {
   return roots;
 }();
 
-// The integer root of a number of twice `kBits` bits, of which one of the first two is set, and what is left of
-// the number. Zimmermann's square root (INRIA RR-3805): the root of the upper half, then one division for the
-// lower half of the root. In integers, as a floating-point estimate would meet the caller's traps.
+// The integer root of a number of 2 * `kBits` bits, and the remainder. One of the first two bits must be set. This is
+// Zimmermann's square root (INRIA RR-3805): the root of the upper half, then one division for the lower half of the
+// root. It uses integers, because a floating-point estimate would raise exceptions that the caller may trap.
 struct Root {
   std::uint64_t root;
   u128 rest;
@@ -201,7 +202,7 @@ Root integer_root(u128 number) {
     constexpr std::uint64_t kDigit = (std::uint64_t{1} << kHalf) - 1;
     const Root upper = integer_root<kHalf>(number >> kBits);
     const auto next = static_cast<std::uint64_t>(number >> kHalf) & kDigit;
-    // (rest * 2^kHalf + next) / (2 * root), which may need a bit more than there is: halved first.
+    // (rest * 2^kHalf + next) / (2 * root). This may need one bit more than there is, so both are halved first.
     const std::uint64_t half = static_cast<std::uint64_t>(upper.rest) << (kHalf - 1) | next >> 1;
     const std::uint64_t quotient = half / upper.root;
     const std::uint64_t remainder = (half - quotient * upper.root) << 1 | (next & 1);
@@ -209,7 +210,7 @@ Root integer_root(u128 number) {
     i128 rest = (static_cast<i128>(remainder) << kHalf) +
                 static_cast<i128>(static_cast<std::uint64_t>(number) & kDigit) -
                 static_cast<i128>(static_cast<u128>(quotient) * quotient);
-    const i128 one_too_many = rest >> 127;  // no branch: it is so as often as not
+    const i128 one_too_many = rest >> 127;  // no branch: both cases are frequent
     rest += (2 * root - 1) & one_too_many;
     root += one_too_many;
     return {static_cast<std::uint64_t>(root), static_cast<u128>(rest)};
@@ -217,7 +218,7 @@ Root integer_root(u128 number) {
 }
 
 double root_of(Leading leading, const Format& format) {
-  // The leading 127 or 128 bits, cut where the exponent is even: their integer root has 64.
+  // The first 127 or 128 bits, so that the exponent is even. Their integer root has 64 bits.
   if (leading.bits == 0) return 0.0;
   if (leading.exponent % 2 != 0) {
     leading.more = leading.more || (leading.bits & 1) != 0;
@@ -228,10 +229,10 @@ double root_of(Leading leading, const Format& format) {
   return round(found.root, leading.more || found.rest != 0, leading.exponent / 2, format);
 }
 
-// From 1 to below 2, in units of 2^-255: digits of 64 bits, least first.
+// A number from 1 to below 2 in units of 2^-255, as digits of 64 bits, least first.
 using Fixed = std::array<std::uint64_t, 4>;
 
-// The first bits of a quotient from 1 to below 2.
+// The first bits of a quotient that is from 1 to below 2.
 Fixed quotient(u128 dividend, std::uint64_t divisor) {
   Fixed result{};
   for (std::size_t bit = 256; bit-- != 0; dividend <<= 1) {
@@ -242,7 +243,7 @@ Fixed quotient(u128 dividend, std::uint64_t divisor) {
   return result;
 }
 
-// Squares, and halves where the square is 2 or more; returns whether it was.
+// Squares the number. If the square is 2 or more, halves it. Returns whether it halved.
 bool square(Fixed& x) {
   std::array<std::uint64_t, 8> product{};
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -265,14 +266,14 @@ bool square(Fixed& x) {
 
 double round_quotient(const Exact& exact, std::uint64_t divisor, const Format& format) {
   if (Near near; near_of(exact, near)) {
-    // One division of 128 bits by 64, whose quotient has 63 or 64 of them.
+    // One division of 128 bits by 64 bits. The quotient has 63 or 64 bits.
     const int shift = std::countl_zero(divisor);
     const auto quotient = static_cast<std::uint64_t>((static_cast<u128>(near.bits) << 63) / (divisor << shift));
     if (double result; round_near(quotient, near.exponent + shift - 63, format, result)) {
       return std::bit_cast<double>(std::bit_cast<std::uint64_t>(result) | near.sign);
     }
   }
-  // The quotient has 64 bits or more, and `more` says whether anything follows.
+  // The quotient has at least 64 bits, and `more` says whether anything follows.
   const Leading leading = leading_of(exact);
   if (leading.bits == 0) return 0.0;
   const u128 quotient = leading.bits / divisor;
@@ -334,15 +335,15 @@ double round_deviation(const Exact& sum, const Exact& squares, std::uint64_t n, 
   subtract(scaled, square);
   extend(scaled, kRoom);
   const bool more = divide(scaled, n);
-  const bool still_more = divide(scaled, n);  // the floor of a floor is that of the whole quotient
+  const bool still_more = divide(scaled, n);  // the floor of a floor is the floor of the whole quotient
   const Leading leading = leading_of(scaled, more || still_more);
   if (which == Deviation::kStandard) return root_of(leading, format);
   return round(leading.bits, leading.more, leading.exponent, format);
 }
 
-// Bit by bit: with 1 <= x < 2, the next bit of log2(x) is whether x^2 is 2 or more. Each square doubles the error of x,
-// which begins at 2^-255; 130 of them are enough for 66 bits of the logarithm of any quotient but a power of two. That
-// of no other is rational, so that something always follows.
+// Computes log2(x) bit by bit. For 1 <= x < 2, the next bit of log2(x) says whether x^2 is 2 or more. Each squaring
+// doubles the error of x, which begins at 2^-255. 130 squarings suffice for 66 bits of the logarithm of each quotient
+// but powers of two. No other quotient has a rational logarithm, so something always follows these bits.
 double round_log2(const Size& dividend, const Size& divisor, const Format& format) {
   const int shift = std::countl_zero(dividend.significand), divisor_shift = std::countl_zero(divisor.significand);
   const std::uint64_t a = dividend.significand << shift, b = divisor.significand << divisor_shift;

@@ -1,5 +1,5 @@
-// The last step: an exact sum, divided or rooted, rounded once. Integer arithmetic throughout, so
-// neither the caller's rounding mode nor flush-to-zero has a say.
+// The last step: an exact sum is divided or its root is taken, and the result is rounded once. All arithmetic is on
+// integers, so neither the caller's rounding mode nor flush-to-zero has an effect.
 #pragma once
 
 #include <algorithm>

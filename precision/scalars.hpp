@@ -1,6 +1,6 @@
-// What the texts of precision/ need of a machine to take elements one by one, for C++: numbers, words, loads.
-// vector_interface.h says what each name means. Everything has internal linkage, so that the linker never picks a
-// function of another instruction set; for .cpp files.
+// Numbers, words and loads for the texts of precision/ in C++, without vectors. vector_interface.h says what each name
+// means. For .cpp files: everything has internal linkage, so that the linker never picks a function of another
+// instruction set.
 #pragma once
 
 #include <stdint.h>

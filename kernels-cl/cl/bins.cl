@@ -1,13 +1,13 @@
-// The bins of quantiles, in memory of the batch: a slice's elements are read once more for them. Of few elements their codes
-// (precision/codes.h) are written down, for the host to count; of more they are counted. Where a slice's `bins` is odd, those
-// of its codes begin at the byte before.
+// The bins of quantiles. They lie in the batch's workspace, and a second reading of the slice's elements fills them. For few
+// elements the kernel stores their codes (precision/codes.h), and the host counts these. For more it counts the codes itself.
+// If a slice's `bins` is odd, codes are stored, from the byte before `bins` on.
 #define HAS_BINS ((NEEDS & NEED_QUANTILES) != 0)
 #define WRITES_CODES(slice) (((slice).bins & 1) != 0)
 #define CODES_AT(slice, workspace) POINTER(CODE_TYPE, workspace, (slice).bins - 1)
 #define COUNTS_AT(slice, workspace) POINTER(u32, workspace, (slice).bins)
 
 #ifdef SHAPE_SLICE
-// A work-item has counts of its own.
+// Each work-item has its own counts.
 INLINE void open_bins(const Slice slice, global u8* workspace) {
   if (!HAS_BINS || WRITES_CODES(slice)) return;
   global u32* counts = COUNTS_AT(slice, workspace);
@@ -29,19 +29,19 @@ INLINE void take_bins(const Slice slice, global u8* workspace, global const u8* 
 #endif
 
 #ifdef SHAPE_GROUP
-// The slices of a tensor share their counts, and these begin as 0. Codes of a byte are few, so that lanes would wait for each
-// other there: they are counted in local memory first, in copies.
+// The slices of a tensor share their counts, which are 0 before the launch. A dtype of one byte has few codes, so lanes would
+// wait for one another. Its codes are counted in copies in local memory first.
 #define BIN_COPIES 8
 #define HAS_LOCAL_BINS (HAS_BINS && sizeof(UBITS) == 1)
 #define BIN_LOCAL_WORDS (HAS_LOCAL_BINS ? BIN_COPIES * 256 : 1)
 
-// A barrier is to follow.
+// A barrier must follow.
 INLINE void open_bins(local u32* counts, const u32 lane) {
   if (!HAS_LOCAL_BINS) return;
   for (u32 i = lane; i < BIN_LOCAL_WORDS; i += LANES_A_GROUP) counts[i] = 0;
 }
 
-// A macro, as MERGE_PARTIAL is.
+// A macro for the reason of MERGE_PARTIAL.
 #define CLOSE_BINS(slice, workspace, here, elements, count, lane)                                                       \
   if (HAS_BINS) {                                                                                                      \
     if (WRITES_CODES(slice)) {                                                                                         \

@@ -1,5 +1,5 @@
-// What is counted of elements by their codes, of a dtype that is stored as those: a byte that is there `n` times, of which the
-// first `elements` count. The bins of quantiles (bins.cl), and casts at a scale (casts.cl).
+// Counts the elements of dtypes that are stored as codes: the bins of quantiles (bins.cl) and casts at a scale (casts.cl).
+// take_code() takes a byte that occurs `n` times, and its first `elements` elements.
 #ifdef SHAPE_GROUP
 #define ADD_TO_BIN(bin, n) (void)atomic_add(&(bin), n)
 #else
@@ -16,7 +16,7 @@ INLINE void take_code(const Slice slice, global u8* workspace, WORDS i64* partia
 }
 
 #if defined(SHAPE_SLICE) && UNPACKS
-// Those of a slice, which is read once more for them.
+// A second reading of the slice.
 INLINE void take_codes(const Slice slice, global u8* workspace, i64* partial, global const u8* bytes) {
   const u64 whole = slice.count / ELEMENTS_A_CODE;
   u32 counts[CODES];

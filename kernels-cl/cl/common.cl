@@ -1,4 +1,4 @@
-// What the kernels of one tensor have in common. The program defines DTYPE_TEXT, the header of its dtype.
+// The common part of the kernels for one tensor. The program defines DTYPE_TEXT, the header of its dtype.
 // clang-format off: each text needs those before it
 #include DTYPE_TEXT
 #include "precision/sizes.h"

@@ -1,5 +1,5 @@
-// The kernel for a CPU: one launch folds a whole batch of slices of one dtype, DTYPE, keeping NEEDS;
-// a work-item a slice. kernels-cl/cl/gpu.cl is the same for a GPU.
+// The kernel for a CPU. One launch folds a batch of slices of the dtype DTYPE and keeps NEEDS. Each work-item folds one
+// slice. kernels-cl/cl/gpu.cl does the same on a GPU.
 // clang-format off: each text needs those before it
 #include "kernels-cl/cl/common.cl"
 #if !UNPACKS

@@ -1,5 +1,5 @@
 // The kernel of complex dtypes for a CPU. DTYPE is the dtype of the real and imaginary parts. The family's fold adds the
-// squares of the parts; counts are of elements. kernels-cl/cl/cpu.cl is the kernel of real dtypes.
+// squares of the parts. This text counts elements. kernels-cl/cl/cpu.cl is the kernel of real dtypes.
 // clang-format off: each text needs those before it
 #include "kernels-cl/cl/common.cl"
 #include "precision/lift/lift_complex.h"
@@ -11,18 +11,18 @@
 #endif
 // clang-format on
 
-// Each part where its other one is.
+// Swaps the real and the imaginary part of each element.
 #define OTHER_PARTS(parts) CAT(OTHER_PARTS_, UBITS)(parts)
 #define OTHER_PARTS_u32(parts) AS(u32, rotate(AS(u64, parts), (ulong8)(32)))
 #define OTHER_PARTS_u64(parts) (parts).s10325476
 
-// The larger size of both parts of an element, twice.
+// For each part, the larger size of its element's two parts.
 INLINE VECTOR_OF(UBITS) larger_sizes(global const u8* bytes, const u64 i) {
   const VECTOR_OF(UBITS) sizes = LOAD(UBITS, bytes + i * sizeof(UBITS)) & SPLAT(UBITS, MAGNITUDE_MASK);
   return MAX(sizes, OTHER_PARTS(sizes));
 }
 
-// Of whole groups of parts, few enough for counts in lanes.
+// Counts the elements of whole groups of parts. There must be few enough for the counters in lanes.
 INLINE void count_elements(i64* fields, global const u8* bytes, const u64 parts) {
   VECTOR_OF(SBITS) nans = ZERO(VECTOR_OF(SBITS)), specials = nans, zeros = nans;
   for (u64 i = 0; i < parts; i += LANES(UBITS)) {
@@ -37,7 +37,7 @@ INLINE void count_elements(i64* fields, global const u8* bytes, const u64 parts)
   fields[PARTIAL_ZEROS] += ADD_LANES(SBITS, zeros) / 2;
 }
 
-// The finite parts beside others are taken out of the squares, as the fold of parts knows nothing of elements.
+// The fold of parts does not know elements. It added a finite part whose other part is NaN or Inf; this subtracts it.
 INLINE void take_back_specials(i64* partial, global const u8* bytes, const u64 parts) {
   global const UBITS* part = (global const UBITS*)bytes;
   for (u64 first = 0; first < parts; first += LANES(UBITS)) {
@@ -79,7 +79,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
     }
   }
   close(&fold, partial, NEEDS);
-  for (int field = 0; field < PARTIAL_FIELDS; ++field) partial[field] = fields[field];  // the fold has counted parts
+  for (int field = 0; field < PARTIAL_FIELDS; ++field) partial[field] = fields[field];  // the fold counted parts, not elements
 #endif
   if (NEEDS & NEED_INDICES) {
     lift_complex_indices(partial + PLACE(INDICES), bytes + i * sizeof(UBITS), (parts - i) / 2, i / 2);

@@ -1,9 +1,9 @@
-// The words of precision/fingerprints.h of a slice's bytes, which are read once more for them.
+// The words of precision/fingerprints.h. A second reading of the slice's bytes computes them.
 
 #ifdef SHAPE_SLICE
 INLINE void take_fingerprints(i64* partial, global const u8* bytes, const u64 count) {
   if (NEEDS & NEED_CRC32) {
-    // Row k has crc * x^32 of the k-th byte of crc; the remainder is the exclusive or of four.
+    // Row k has crc * x^32 for each value of the k-th byte of crc. The exclusive or of four rows is the remainder.
     u32 table[4][256], crc = 0;
     for (int byte = 0; byte < 256; ++byte) table[3][byte] = crc_of_byte((u32)byte);
     for (int k = 2; k >= 0; --k) {
@@ -31,15 +31,15 @@ INLINE void take_fingerprints(i64* partial, global const u8* bytes, const u64 co
 #endif
 
 #ifdef SHAPE_GROUP
-// Words of local memory: two tables, whose row k has crc * x^n of the k-th four bits of crc; two sums of remainders; the
-// exclusive or of lower and of upper halves. The first table moves 4 bytes on, the second from the end of a lane's vector to
-// the beginning of its next one. Larger tables would take local memory that some devices do not have.
+// Words of local memory: two tables, then two sums of remainders, then the exclusive or of the lower halves and of the upper
+// halves. Row k of a table has crc * x^n for each value of the k-th four bits of crc. The first table advances by 4 bytes, the
+// second from the end of a lane's vector to the beginning of its next one. Some devices lack local memory for larger tables.
 #define CRC_TABLE (8 * 16)
 #define CRC_SUMS (2 * CRC_TABLE)
 #define XOR_SUMS (CRC_SUMS + 2)
 #define FINGERPRINT_LOCAL_WORDS (NEEDS & NEED_FINGERPRINTS ? XOR_SUMS + 2 : 1)
 
-// A barrier is to follow.
+// A barrier must follow.
 INLINE void open_fingerprints(local u32* words, const u32 lane) {
   if ((NEEDS & NEED_FINGERPRINTS) == 0) return;
   for (u32 i = lane; i < 4; i += LANES_A_GROUP) words[CRC_SUMS + i] = 0;
@@ -58,7 +58,7 @@ INLINE u32 crc_looked_up(local const u32* table, const u32 crc) {
   return sum;
 }
 
-// Of each LANES_A_GROUP-th vector of 16 bytes, as though the lane were the first one.
+// The CRC of each LANES_A_GROUP-th vector of 16 bytes, moved back as if the lane were lane 0.
 INLINE u32 crc_of_lane(local const u32* words, global const uint4* vectors, const u32 count, const u32 lane) {
   u32 crc = 0;
 #pragma unroll 1
@@ -72,7 +72,7 @@ INLINE u32 crc_of_lane(local const u32* words, global const uint4* vectors, cons
   return crc_moved(crc, crc_back, 16 * lane);
 }
 
-// Of a few bytes of a slice, of which the first is number `first`.
+// The checksums of the slice's bytes [first, end), which are few.
 INLINE u32 crc_of_bytes(global const u8* bytes, const u32 first, const u32 end) {
   u32 crc = 0;
 #pragma unroll 1
@@ -86,8 +86,8 @@ INLINE u64 xor_of_bytes(global const u8* bytes, const u32 first, const u32 end) 
   return word;
 }
 
-// A macro, as MERGE_PARTIAL is. A slice is a head, vectors of 16 bytes, and a tail; some lanes have a vector more than the
-// others, and a sum of their own.
+// A macro for the reason of MERGE_PARTIAL. A slice has a head, vectors of 16 bytes, and a tail. Some lanes have one vector
+// more than others; each kind of lanes has its own sum.
 #define CLOSE_FINGERPRINTS(words, bytes, count, lane, partial)                                                            \
   if (NEEDS & NEED_FINGERPRINTS) {                                                                                        \
     const u32 byte_count = count, before = min((u32)((0 - (size_t)(bytes)) & 15), byte_count);                           \

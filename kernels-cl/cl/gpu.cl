@@ -1,17 +1,16 @@
-// The kernel for a GPU: a work-group a slice, a work-item a lane. Neighbours read neighbouring 16 bytes,
-// LOADS of them ahead. Each lane tallies in registers; at the end lanes meet in local memory, pair by pair,
-// and one of them deposits what all have. What a tally cannot take (NaN, Inf, elements outside the
-// slice's window) is lifted into the shared partial with atomics. Additions of integers have no order,
-// so atomics keep the bits; several slices may share a partial, which the host has set to that of no
-// elements.
+// The kernel for a GPU. A work-group folds a slice, and each work-item is a lane. Neighbouring lanes read neighbouring vectors
+// of 16 bytes, LOADS of them in advance. Each lane tallies in registers. At the end the lanes add their tallies in local
+// memory, two by two, and one lane deposits the total. A tally cannot take NaN, Inf and elements outside of the slice's
+// window. These are lifted into the shared partial by atomics. Integer additions have no order, so atomics do not change
+// bits. Several slices may share a partial, which the host has emptied.
 //
-// A family's text (gpu_float.cl and the like) provides
+// A family's text (gpu_float.cl and the like) defines
 //   Lane, open_lane               the registers
-//   take_vector, take             16 bytes, or one element; false where they are to be lifted
-//   SUMS, close_lane              the tally, its integer sums last
-//   deposit_sums                  where those belong
-// A slice gives no lane more than 2^LOG2_STEPS elements, so none of the sums is emptied on the way. For complex
-// dtypes an element here is a real or imaginary part; PARTS of them are one element of the tensor (gpu_complex.cl).
+//   take_vector, take             take 16 bytes, or one element; false if these must be lifted
+//   SUMS, close_lane              the tally; its SUMS integer sums are last
+//   deposit_sums                  adds the sums to the partial
+// No lane gets more than 2^LOG2_STEPS elements of a slice, so the sums need not be emptied before the end. For complex
+// dtypes an element is a real or imaginary part here; PARTS of them are one element of the tensor (gpu_complex.cl).
 // clang-format off: each text needs those before it
 #include "kernels-cl/cl/common.cl"
 #include "kernels-cl/cl/indices.cl"
@@ -37,7 +36,7 @@
 #endif
 #define PAIRS (LANES_A_GROUP > 1 ? LANES_A_GROUP / 2 : 1)
 #define VECTOR_ELEMENTS (16 / (u32)sizeof(UBITS))
-// The first element of the lane's k-th vector of a step.
+// The index of the first element in the lane's k-th vector of a step.
 #define FIRST_OF(k) (head + (i + (k) * LANES_A_GROUP) * VECTOR_ELEMENTS)
 
 #ifdef FOLDS
@@ -87,7 +86,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   const u32 tail = head + vector_count * VECTOR_ELEMENTS;
   global const uint4* vectors = (global const uint4*)(elements + head);
   for (u32 i = lane; i < vector_count; i += LOADS * LANES_A_GROUP) {
-    u32 refused = 0;  // a bit for each vector that was not taken whole
+    u32 refused = 0;  // a bit for each vector that take_vector() refused
     if (i + (LOADS - 1) * LANES_A_GROUP < vector_count) {
       uint4 ahead[LOADS];
 #pragma unroll
@@ -137,7 +136,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   if (lane == 0) {
-    // With no element tallied, the highest lies below the lowest.
+    // If no element was tallied, the highest lies below the lowest.
     if ((NEEDS & NEED_EXTREMA) && tally[TALLY_HIGHEST] >= ~tally[TALLY_LOWEST]) {
       raise_extrema(partial, tally[TALLY_HIGHEST], ~tally[TALLY_LOWEST]);
     }
@@ -155,7 +154,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   CLOSE_BINS(slice, workspace, bin_counts, elements, count, lane)
   global i64* shared = (global i64*)(workspace + partials_at) + slice.partial * WORD_COUNT;
   MERGE_PARTIAL(partial, PLAIN_WORDS, lane, count / PARTS, shared)
-  if (NEEDS & NEED_EXPONENTS) {  // behind the barrier of MERGE_PARTIAL
+  if (NEEDS & NEED_EXPONENTS) {  // after the barrier in MERGE_PARTIAL
     for (int i = (int)lane; i < (int)EXPONENTS_OF_FAMILY; i += LANES_A_GROUP) {
       i64 n = 0;
       for (int copy = 0; copy < EXPONENT_COPIES; ++copy) n += exponents[i * EXPONENT_COPIES + copy];

@@ -1,6 +1,6 @@
-// The kernel for a GPU of the 8-bit floats and of the packed dtypes: precision/fold/fold_coded.h with the counts in
-// local memory. A work-group a slice; neighbours read neighbouring 16 bytes. Lanes count into different copies, so that
-// equal codes seldom wait for one another; at the end a lane lifts the codes that are its own.
+// The kernel for a GPU of the 8-bit floats and the packed dtypes. It works as precision/fold/fold_coded.h, with the counts in
+// local memory. A work-group folds a slice, and neighbouring lanes read neighbouring 16 bytes. Lanes count in different
+// copies, so that equal codes seldom wait for one another. At the end each lane lifts its share of the codes.
 // clang-format off: each text needs those before it
 #include "kernels-cl/cl/common.cl"
 #include "kernels-cl/cl/indices.cl"
@@ -14,7 +14,7 @@ INLINE void count_word(local u32* counts, u32 word) {
   for (int k = 0; k < 4; ++k) (void)atomic_add(&counts[word >> 8 * k & 0xff], 1u);
 }
 
-// The elements of a byte, for indices alone; the first is number `index`.
+// Takes the elements of a byte into the indices. The first is element `index`.
 INLINE void place_code(i64* indices, const u32 code, const u32 index) {
 #if UNPACKS
   lift_index_some(indices, code, ELEMENTS_A_CODE, index);
@@ -23,7 +23,7 @@ INLINE void place_code(i64* indices, const u32 code, const u32 index) {
 #endif
 }
 
-// The same of the 16 bytes of a vector. Unrolled, they would be most of the kernel.
+// The same for the 16 bytes of a vector. Not unrolled: it would be most of the kernel.
 INLINE void place_vector(i64* indices, uint4 vector, u32 index) {
 #pragma unroll 1
   for (u32 k = 0; k < 16; ++k) {
@@ -38,7 +38,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   local i64 partial[WORD_COUNT];
   local u32 counts[CODE_COPIES][CODES], fingerprint_words[FINGERPRINT_LOCAL_WORDS];
   const Slice slice = ((global const Slice*)(workspace + slices_at))[get_group_id(0)];
-  // The bytes that are full, and the elements of one more.
+  // The number of full bytes, and of elements in one more byte.
   const u32 lane = (u32)get_local_id(0), count = (u32)(slice.count / ELEMENTS_A_CODE);
   const u32 rest = (u32)(slice.count % ELEMENTS_A_CODE);
   global const u8* begin = source + slice.first_byte;

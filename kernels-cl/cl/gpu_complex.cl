@@ -1,5 +1,5 @@
-// What stands in place of gpu_lift.cl and gpu_elements.cl for complex dtypes; DTYPE is that of their parts. A family's lane
-// takes the parts of finite elements, whose squares are those of |x|; a lane counts elements beside.
+// Replaces gpu_lift.cl and gpu_elements.cl for complex dtypes. DTYPE is the dtype of their parts. The family's lane takes the
+// parts of finite elements; the squares of both parts sum to |x|^2. Besides, each lane counts elements.
 #define PARTS 2
 #define EXPONENT_COUNTS 1
 #define EXPONENT_COPIES 1
@@ -16,7 +16,7 @@ INLINE void open_elements(Elements* elements, local u32* exponents, const u32 la
   (void)lane;
 }
 
-// Element number `index` of the slice.
+// Takes element `index` of the slice.
 INLINE void count_element(Elements* elements, const UBITS real, const UBITS imaginary, const u32 index) {
   const UBITS larger = larger_size(real, imaginary);
   elements->nans += larger > INF_SIZE ? 1 : 0;
@@ -25,7 +25,7 @@ INLINE void count_element(Elements* elements, const UBITS real, const UBITS imag
   if (NEEDS & NEED_INDICES) lift_complex_index(elements->indices, larger, index);
 }
 
-// Part number i of the slice: the first one of an element stands for it.
+// Takes part i of the slice. The first part of an element counts the element.
 INLINE void take_element(Elements* elements, global const UBITS* parts, const u32 i) {
   if (i % 2 == 0) count_element(elements, parts[i], parts[i + 1], i / 2);
 }
@@ -39,12 +39,12 @@ INLINE void take_elements(Elements* elements, const uint4 vector, const u32 i) {
   }
 }
 
-// Whether the element is finite that part number i is of.
+// Whether the element of part i is finite.
 INLINE bool is_summed(global const UBITS* parts, const u32 i) {
   return larger_size(parts[i & ~1u], parts[i | 1]) < INF_SIZE;
 }
 
-// As gpu_lift.cl has it. Without squares there is nothing to add.
+// As in gpu_lift.cl. Without squares there is nothing to add.
 #ifdef ON_CPU
 INLINE
 #else

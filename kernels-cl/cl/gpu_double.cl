@@ -1,19 +1,19 @@
-// A lane's tally of float64: an algorithm of its own, beside precision/fold/fold_double.h; both must agree with
-// precision/lift/lift_double.h. d is cut into hi and lo, whose products
-// fma adds exactly; the sums of d, hi * hi, hi * lo and lo * lo are each kept in a high and a low part.
+// A lane's tally of float64. This is a second algorithm beside precision/fold/fold_double.h; both must agree with
+// precision/lift/lift_double.h. d is cut into hi and lo, and fma adds their products exactly. Each linear sum of d, and the
+// sums of hi * hi, hi * lo and lo * lo, has a high and a low part.
 #define LO_BITS 27
-// SPLIT of the widest addends, lo * lo, leaves LOG2_STEPS + SPAN = 24.
+// The widest addends are lo * lo. SPLIT of these leaves LOG2_STEPS + SPAN = 24.
 #define SPLIT(bits) (LOG2_STEPS + (bits)-51)
 #define SCALED_UNIT (-60)  // a window's unit after scaling, as a power of two
 
-// The four sums, and that of |d| where it is asked, each in a high and a low part: unit and bits of their addends.
-enum { SUM, HI_HI, HI_LO, LO_LO, SIZES, KINDS = SIZES + HAS_ABSOLUTE };
-#define IS_LINEAR(k) ((k) == SUM || (k) == SIZES)
+// The linear sums, then the sums of products. UNIT_OF and BITS_OF are the unit and the bits of their addends.
+enum { HI_HI = LINEAR, HI_LO, LO_LO, KINDS };
+#define IS_LINEAR(k) ((k) < LINEAR)
 #define UNIT_OF(k) ((k) == HI_HI ? 2 * LO_BITS : (k) == HI_LO ? LO_BITS : 0)
-#define BITS_OF(k)                                \
-  (IS_LINEAR(k)   ? 53 + SPAN                     \
-   : (k) == HI_HI ? 2 * (53 - LO_BITS + SPAN)     \
-   : (k) == HI_LO ? 53 + 2 * SPAN                 \
+#define BITS_OF(k)                            \
+  (IS_LINEAR(k)   ? 53 + SPAN                 \
+   : (k) == HI_HI ? 2 * (53 - LO_BITS + SPAN) \
+   : (k) == HI_LO ? 53 + 2 * SPAN             \
                   : 2 * (LO_BITS + SPAN))
 #define LOW_EXPONENT(k) (IS_LINEAR(k) ? SCALED_UNIT : 2 * SCALED_UNIT + UNIT_OF(k))
 #define LOW_START(k) START(LOW_EXPONENT(k))
@@ -22,7 +22,7 @@ enum { SUM, HI_HI, HI_LO, LO_LO, SIZES, KINDS = SIZES + HAS_ABSOLUTE };
 
 typedef struct {
   f64 high[KINDS], low[KINDS];
-  f64 top, bottom;  // as numbers; which zero is told by the counts
+  f64 top, bottom;  // as numbers; the counts tell whether a zero is +0 or -0
   u32 zeros, negative_zeros, signs;
 } Lane;
 
@@ -53,7 +53,7 @@ INLINE void split_value(Lane* lane, int k, f64 d) {
   lane->high[k] = raised;
 }
 
-// A window's ends are whole upper halves, so those of the elements tell.
+// A window's ends have lower halves of 0 or of ones, so the upper half of an element decides.
 INLINE u32 upper_magnitude(UBITS bits) { return (u32)(bits >> 32) & 0x7fffffff; }
 INLINE bool is_zero(UBITS bits) { return (upper_magnitude(bits) | (u32)bits) == 0; }
 INLINE bool inside(const Window* window, UBITS bits) {
@@ -77,8 +77,10 @@ INLINE void add_element(Lane* lane, const Window* window, UBITS bits) {
   }
   if (!HAS_SUMS) return;
   const f64 d = x * SCALE(window);
-  if (NEEDS & NEED_SUM) split_value(lane, SUM, d);
-  if (HAS_ABSOLUTE) split_value(lane, KINDS - 1, fabs(d));
+#pragma unroll
+  for (int sum = 0; sum < LINEAR; ++sum) {
+    if (NEEDS & linear_need(sum)) split_value(lane, sum, linear_value(d, sum));
+  }
   if (NEEDS & NEED_SQUARES) {
     const f64 hi = as_double(as_ulong(d) & ~(((u64)1 << LO_BITS) - 1)), lo = d - hi;
     split_product(lane, HI_HI, hi, hi);
@@ -87,7 +89,7 @@ INLINE void add_element(Lane* lane, const Window* window, UBITS bits) {
   }
 }
 
-// Takes both elements, or nothing where one is outside the window.
+// Takes both elements, or neither if one is outside of the window.
 INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
   const UBITS a = as_ulong(vector.xy), b = as_ulong(vector.zw);
   if (!(inside(window, a) & inside(window, b))) return false;
@@ -102,11 +104,11 @@ INLINE bool take(Lane* lane, const Window* window, UBITS bits) {
   return true;
 }
 
-// +0 is the highest of zeros where there is one, -0 the lowest.
+// Of several zeros the highest is +0 if there is one, and the lowest is -0 if there is one.
 INLINE i64 key_of(f64 x, bool negative_zero) {
   const i64 bits = as_long(x);
   if (x == 0) return negative_zero ? -1 : 0;
-  return bits < 0 ? bits ^ (i64)MAGNITUDE_MASK : bits;  // as lift_double.h has it
+  return bits < 0 ? bits ^ (i64)MAGNITUDE_MASK : bits;  // as in lift_double.h
 }
 
 #define SUMS (2 * KINDS)
@@ -126,8 +128,8 @@ INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
 #pragma unroll
   for (int k = 0; k < KINDS; ++k) {
-    if ((NEEDS & (k == SUM ? NEED_SUM : k == SIZES ? NEED_ABSOLUTE : NEED_SQUARES)) == 0) continue;
-    local i64* words = partial + (k == SUM ? PLACE(SUM) : k == SIZES ? PLACE(ABSOLUTE) : PLACE(SQUARES));
+    if ((NEEDS & (IS_LINEAR(k) ? linear_need(k) : (int)NEED_SQUARES)) == 0) continue;
+    local i64* words = partial + (IS_LINEAR(k) ? LINEAR_PLACE(k) : (int)PLACE(SQUARES));
     // hi * lo counts twice in the square
     const u32 unit = IS_LINEAR(k) ? window->unit : 2 * window->unit + UNIT_OF(k) + (k == HI_LO ? 1 : 0);
     deposit(words, sums[k], unit + SPLIT(BITS_OF(k)));

@@ -1,14 +1,14 @@
 // A lane's share of the accumulators of precision/elements.h and indices.h, in registers, and of exponents.h, in local memory.
-// Every element comes here, whether the family's lane takes it or it is lifted.
+// It takes every element, also those that the family's lane refuses.
 typedef struct {
   i64 words[ELEMENT_WORDS], indices[INDEX_WORDS];
-  local u32* exponents;  // the lane's copy of the counts: one of EXPONENT_COPIES that lie interleaved
+  local u32* exponents;  // the lane's copy of the counts; the EXPONENT_COPIES copies are interleaved
 } Elements;
 
 #define PARTS 1  // gpu_complex.cl has two
 
-// Lanes count into different copies, so that equal exponents seldom wait for one another. float64 has one: of local memory
-// a device need not have more than 32 KiB.
+// Lanes count in different copies, so that equal exponents seldom wait for one another. float64 has one copy, because a device
+// may have no more than 32 KiB of local memory.
 #define EXPONENT_COPIES ((NEEDS & NEED_EXPONENTS) == 0 || (int)EXPONENTS_OF_FAMILY > 256 ? 1 : 8)
 #define EXPONENT_COUNTS (NEEDS & NEED_EXPONENTS ? (int)EXPONENTS_OF_FAMILY * EXPONENT_COPIES : 1)
 
@@ -29,7 +29,7 @@ INLINE void open_elements(Elements* elements, local u32* exponents, const u32 la
   }
 #define TAKE_BESIDE(merge, word, term) TAKE_##merge(word, term)
 #define TAKE_WITHIN(merge, word, term) word = max(word, term);
-// Element number `index` of the slice.
+// Takes element `index` of the slice.
 INLINE void count_element(Elements* elements, const UBITS bits, const u32 index) {
   const UBITS size = ELEMENT_SIZE(bits);
   ELEMENT_ROWS(TAKE_ELEMENT, )
@@ -53,7 +53,7 @@ INLINE void take_elements(Elements* elements, const uint4 vector, u32 index) {
   }
 }
 
-// Whether an element is the family's lane's, or lifted.
+// Whether the element enters the sums. For complex dtypes not every part does.
 INLINE bool is_summed(global const UBITS* from, const u32 index) { return true; }
 
 #define CLOSE_MAXIMUM(word, value) RAISE(word, value);

@@ -1,29 +1,31 @@
-// A lane's tally of float16, bfloat16 and float32: an algorithm of its own, beside precision/fold/fold_windowed.h,
-// which explains the sums and proves them exact; both must agree with precision/lift/lift_float.h. Halves are compared and counted two at a time.
+// A lane's tally of float16, bfloat16 and float32. This is a second algorithm beside precision/fold/fold_windowed.h, which
+// explains the sums and proves that they are exact; both must agree with precision/lift/lift_float.h. Elements of 16 bits
+// are compared and counted two at a time.
 #define HALVES ((bool)(sizeof(UBITS) == 2))
 #define SPLIT (LOG2_STEPS + 2 * (SPAN + MANTISSA_BITS) - 51)
 #define EXPONENT_OF_UNIT(window) ((i32)(window)->unit + SUM_EXPONENT_Float)
 #define SUM_START(window) START(EXPONENT_OF_UNIT(window))
 #define HIGH_START(window) START(2 * EXPONENT_OF_UNIT(window) + SPLIT)
 #define LOW_START(window) START(2 * EXPONENT_OF_UNIT(window))
-// Four squares of 2 * (17 + 8) bits stay below the next power of two.
+// The sum of four squares of 2 * (17 + 8) bits stays below the next power of two.
 #define SHORT_START(window) ((u64)(1023 + 52 + 2 * EXPONENT_OF_UNIT(window)) << 52)
 
-// Of the bits as they are stored: the largest as signed and as unsigned numbers and the smallest as
-// unsigned tell the highest and lowest element, as `highest` and `lowest` below work out.
+// Bounds of the stored bits: the largest as signed and as unsigned numbers, and the smallest as unsigned numbers. `highest`
+// and `lowest` in close_lane() follow from these.
 typedef struct {
   u32 signed_max, unsigned_max, unsigned_min;
 } Bounds;
 
 typedef struct {
-  f64 sum, high, low, absolute;
-  u64 squares;  // short ones
+  f64 linear[LINEAR], high, low;
+  u64 squares;  // if SHORT_SQUARES
   Bounds bounds;
   u32 count, nonzeros, negatives;
 } Lane;
 
 INLINE void open_lane(Lane* lane, const Window* window) {
-  lane->sum = lane->absolute = as_double(SUM_START(window));
+#pragma unroll
+  for (int sum = 0; sum < LINEAR; ++sum) lane->linear[sum] = as_double(SUM_START(window));
   lane->high = as_double(HIGH_START(window));
   lane->low = as_double(LOW_START(window));
   lane->squares = 0;
@@ -45,8 +47,8 @@ INLINE void widen(Bounds* bounds, u32 word) {
   }
 }
 
-// Of each element one less than its magnitude, and of zeros the largest number there is: as signed
-// numbers of halves, as unsigned ones of words.
+// The magnitude of each element less 1. For a zero it is the largest number: signed for elements of 16 bits, unsigned for
+// those of 32.
 INLINE u32 less_one(u32 word) { return HALVES ? nonzero_16(word & ~SIGNS_16) : (word & 0x7fffffff) - 1; }
 
 INLINE bool all_inside(const Bounds* bounds, u32 smallest_less_one, const Window* window) {
@@ -60,8 +62,8 @@ INLINE bool all_inside(const Bounds* bounds, u32 smallest_less_one, const Window
          (smallest_less_one >= window->smallest - 1u);
 }
 
-// The values of a word's one or two elements, by the bits, so that no driver's handling of half has a say;
-// PTX says what its instruction does.
+// The values of the one or two elements in a word. They are made from the bits, because drivers may treat half differently.
+// The result of the PTX instruction is defined.
 INLINE void values_float32(u32 word, f64* low, f64* high) {
   *low = (f64)as_float(word);
   *high = 0;
@@ -78,7 +80,8 @@ INLINE void values_float16(u32 word, f64* low, f64* high) {
 #if PTX
   float first, second;
   __asm__("{ .reg .b16 a, b; mov.b32 {a, b}, %2; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b; }"
-          : "=f"(first), "=f"(second) : "r"(word));
+          : "=f"(first), "=f"(second)
+          : "r"(word));
   *low = (f64)first;
   *high = (f64)second;
 #else
@@ -88,8 +91,10 @@ INLINE void values_float16(u32 word, f64* low, f64* high) {
 }
 
 INLINE void add_value(Lane* lane, f64* squares, f64 d) {
-  if (NEEDS & NEED_SUM) lane->sum += d;
-  if (NEEDS & NEED_ABSOLUTE) lane->absolute += fabs(d);
+#pragma unroll
+  for (int sum = 0; sum < LINEAR; ++sum) {
+    if (NEEDS & linear_need(sum)) lane->linear[sum] += linear_value(d, sum);
+  }
   if ((NEEDS & NEED_SQUARES) == 0) return;
   if (SHORT_SQUARES) {
     *squares = fma(d, d, *squares);
@@ -101,7 +106,7 @@ INLINE void add_value(Lane* lane, f64* squares, f64 d) {
   }
 }
 
-// Takes all of a vector, or nothing of it: where an element is outside the window.
+// Takes the whole vector, or nothing if an element is outside of the window.
 INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
   const u32 words[4] = {vector.x, vector.y, vector.z, vector.w};
   Bounds bounds = lane->bounds;
@@ -140,7 +145,7 @@ INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
   return true;
 }
 
-// One element, or nothing where it is outside the window.
+// Takes one element, unless it is outside of the window.
 INLINE bool take(Lane* lane, const Window* window, UBITS element) {
   const u32 magnitude = element & MAGNITUDE_MASK;
   if (magnitude != 0 && (magnitude < window->smallest || magnitude > window->largest)) return false;
@@ -156,14 +161,15 @@ INLINE bool take(Lane* lane, const Window* window, UBITS element) {
   return true;
 }
 
-#define SUMS (3 + HAS_ABSOLUTE)
+#define SUMS (LINEAR + 2)
 INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
   const Bounds* all = &lane->bounds;
-  const i32 signed_max = HALVES ? max((i32)(SBITS)all->signed_max, (i32)(SBITS)(all->signed_max >> 16)) : (i32)all->signed_max;
+  const i32 signed_max =
+      HALVES ? max((i32)(SBITS)all->signed_max, (i32)(SBITS)(all->signed_max >> 16)) : (i32)all->signed_max;
   const u32 unsigned_max = HALVES ? max(all->unsigned_max & 0xffff, all->unsigned_max >> 16) : all->unsigned_max;
   const u32 unsigned_min = HALVES ? min(all->unsigned_min & 0xffff, all->unsigned_min >> 16) : all->unsigned_min;
   const i64 flip = (i64)MAGNITUDE_MASK;
-  // Without an element >= +0, the highest is the negative one of the smallest magnitude; and so on.
+  // If no element is +0 or above, the highest is the negative one with the smallest magnitude. The lowest is found alike.
   const i64 highest = signed_max >= 0 ? (i64)signed_max : (i64)(SBITS)unsigned_min ^ flip;
   const i64 lowest = (SBITS)unsigned_max < 0 ? (i64)(SBITS)unsigned_max ^ flip : (i64)unsigned_min;
   const bool any = unsigned_min <= unsigned_max;
@@ -171,18 +177,20 @@ INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
   tally[TALLY_LOWEST] = ~(any ? lowest : flip);
   tally[TALLY_ZEROS] = lane->count - lane->nonzeros;
   tally[TALLY_NEGATIVES] = lane->negatives;
-  tally[TALLY_SUMS] = as_long(lane->sum) - (i64)SUM_START(window);
-  tally[TALLY_SUMS + 1] =
-      SHORT_SQUARES ? (i64)(lane->squares & 0xffffffff) : as_long(lane->low) - (i64)LOW_START(window);
-  tally[TALLY_SUMS + 2] = SHORT_SQUARES ? (i64)(lane->squares >> 32) : as_long(lane->high) - (i64)HIGH_START(window);
-  if (HAS_ABSOLUTE) tally[TALLY_SUMS + SUMS - 1] = as_long(lane->absolute) - (i64)SUM_START(window);
+  i64* sums = tally + TALLY_SUMS;
+#pragma unroll
+  for (int sum = 0; sum < LINEAR; ++sum) sums[sum] = as_long(lane->linear[sum]) - (i64)SUM_START(window);
+  sums[LINEAR] = SHORT_SQUARES ? (i64)(lane->squares & 0xffffffff) : as_long(lane->low) - (i64)LOW_START(window);
+  sums[LINEAR + 1] = SHORT_SQUARES ? (i64)(lane->squares >> 32) : as_long(lane->high) - (i64)HIGH_START(window);
 }
 
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
-  if (NEEDS & NEED_SUM) deposit(partial + PLACE(SUM), sums[0], window->unit);
-  if (HAS_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), sums[SUMS - 1], window->unit);
+#pragma unroll
+  for (int sum = 0; sum < LINEAR; ++sum) {
+    if (NEEDS & linear_need(sum)) deposit(partial + LINEAR_PLACE(sum), sums[sum], window->unit);
+  }
   if (NEEDS & NEED_SQUARES) {
-    deposit(partial + PLACE(SQUARES), sums[1], 2 * window->unit);
-    deposit(partial + PLACE(SQUARES), sums[2], 2 * window->unit + (SHORT_SQUARES ? 32 : SPLIT));
+    deposit(partial + PLACE(SQUARES), sums[LINEAR], 2 * window->unit);
+    deposit(partial + PLACE(SQUARES), sums[LINEAR + 1], 2 * window->unit + (SHORT_SQUARES ? 32 : SPLIT));
   }
 }

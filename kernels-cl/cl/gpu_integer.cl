@@ -1,25 +1,26 @@
-// A lane's tally of bool and the integers up to 32 bits: four bytes or two 16-bit elements at a time, as
-// gpu_packed.cl has them. Of what a lane may be given, all but the squares of 16 and 32 bits, and the sum of
-// 32, stay below 2^32.
+// A lane's tally of bool and the integers up to 32 bits. It takes four bytes or two elements of 16 bits at a time, by the
+// functions of gpu_packed.cl. The sums of one lane stay below 2^32, but for the squares of 16 and 32 bits and the linear sums
+// of 32 bits.
 #define BYTES ((bool)(sizeof(UBITS) == 1))
 #define PAIRS_OF_ELEMENTS ((bool)(sizeof(UBITS) == 2))
 #define LEAST (!IS_SIGNED ? 0u : BYTES || PAIRS_OF_ELEMENTS ? SIGNS_16 : 0x80000000u)
 
 typedef struct {
-  u32 top, bottom;            // of bytes, two in each word's upper halves: the odd ones,
+  u32 top, bottom;            // of bytes: the odd ones, each in the upper half of 16 bits,
   u32 top_even, bottom_even;  // and the even ones
   u32 count, nonzeros, negatives;
-  u32 sum, squares, absolute; // of bytes, and the sums of 16-bit elements
-  i64 wide_sum, wide_absolute;
-  u64 wide_squares, high_squares;  // of 32-bit elements, the products' halves
+  u32 linear[LINEAR], squares;  // of bytes; linear sums of 16-bit elements, too
+  i64 wide_linear[LINEAR];
+  u64 wide_squares, high_squares;  // of 32-bit elements: the lower and the upper halves of the products
 } Lane;
 
 INLINE void open_lane(Lane* lane, const Window* window) {
   (void)window;
   lane->top = lane->top_even = LEAST;
   lane->bottom = lane->bottom_even = ~LEAST;
-  lane->count = lane->nonzeros = lane->negatives = lane->sum = lane->squares = lane->absolute = 0;
-  lane->wide_sum = lane->wide_absolute = 0;
+  lane->count = lane->nonzeros = lane->negatives = lane->squares = 0;
+#pragma unroll
+  for (int sum = 0; sum < LINEAR; ++sum) lane->linear[sum] = lane->wide_linear[sum] = 0;
   lane->wide_squares = lane->high_squares = 0;
 }
 
@@ -27,15 +28,17 @@ INLINE u32 packed_max(u32 a, u32 b) { return IS_SIGNED ? max_i16x2(a, b) : max_u
 INLINE u32 packed_min(u32 a, u32 b) { return IS_SIGNED ? min_i16x2(a, b) : min_u16x2(a, b); }
 INLINE u32 dot(u32 a, u32 b, u32 sum) { return IS_SIGNED ? dot_i8x4(a, b, sum) : dot_u8x4(a, b, sum); }
 
-// Sum and square of a 32-bit element; of a 16-bit one, its square.
+// Adds the linear sums and the square of a 32-bit element. Of a 16-bit element it adds only the square.
 INLINE void add_wide(Lane* lane, i64 x) {
   const u64 square = (u64)(x * x);
   if (PAIRS_OF_ELEMENTS) {
     if (NEEDS & NEED_SQUARES) lane->wide_squares += square;
     return;
   }
-  if (NEEDS & NEED_SUM) lane->wide_sum += x;
-  if (NEEDS & NEED_ABSOLUTE) lane->wide_absolute += x < 0 ? -x : x;
+#pragma unroll
+  for (int sum = 0; sum < LINEAR; ++sum) {
+    if (NEEDS & linear_need(sum)) lane->wide_linear[sum] += LINEAR_TERM(x, sum);
+  }
   if (NEEDS & NEED_SQUARES) {
     lane->wide_squares += square & 0xffffffff;
     lane->high_squares += square >> 32;
@@ -44,13 +47,15 @@ INLINE void add_wide(Lane* lane, i64 x) {
 
 INLINE void add_pair(Lane* lane, u32 word) {
   const i32 low = (ORDERED)word, high = (ORDERED)(word >> 16);
-  if (NEEDS & NEED_SUM) lane->sum += (u32)(low + high);
-  if (NEEDS & NEED_ABSOLUTE) lane->absolute += (u32)((low < 0 ? -low : low) + (high < 0 ? -high : high));
+#pragma unroll
+  for (int sum = 0; sum < LINEAR; ++sum) {
+    if (NEEDS & linear_need(sum)) lane->linear[sum] += (u32)(LINEAR_TERM(low, sum) + LINEAR_TERM(high, sum));
+  }
   add_wide(lane, low);
   add_wide(lane, high);
 }
 
-// Of bool, only how many are not zero counts for anything.
+// For bool only the number of nonzero bytes matters.
 INLINE void take_bytes(Lane* lane, u32 word) {
   lane->nonzeros = count_signs_8(lane->nonzeros, nonzero_8(word & ~SIGNS_8) | word);
   if (IS_BOOL) return;
@@ -61,16 +66,18 @@ INLINE void take_bytes(Lane* lane, u32 word) {
     lane->bottom_even = packed_min(lane->bottom_even, word << 8);
   }
   if ((NEEDS & NEED_SIGNS) && (bool)IS_SIGNED) lane->negatives = count_signs_8(lane->negatives, word);
-  if (NEEDS & NEED_SUM) lane->sum = dot(word, 0x01010101, lane->sum);
-  if (NEEDS & NEED_ABSOLUTE) {  // the sum, less twice that of what is below zero
-    lane->absolute = dot(word, 0x01010101, lane->absolute);
-    const u32 below_zero = word & (((word & SIGNS_8) >> 7) * 0xffu);
-    if (IS_SIGNED) lane->absolute = dot_i8x4(below_zero, 0xfefefefe, lane->absolute);
+  const u32 below_zero = word & (((word & SIGNS_8) >> 7) * 0xffu);
+#pragma unroll
+  for (int sum = 0; sum < LINEAR; ++sum) {  // all elements times `above`, then those below 0 times the rest of `below`
+    if ((NEEDS & linear_need(sum)) == 0) continue;
+    const u32 lacks = (u32)(u8)(linear_below(sum) - linear_above(sum)) * 0x01010101u;
+    if (linear_above(sum) != 0) lane->linear[sum] = dot(word, 0x01010101, lane->linear[sum]);
+    if (IS_SIGNED && lacks != 0) lane->linear[sum] = dot_i8x4(below_zero, lacks, lane->linear[sum]);
   }
   if (NEEDS & NEED_SQUARES) lane->squares = dot(word, word, lane->squares);
 }
 
-// Of two words.
+// Takes two words of 16-bit elements.
 INLINE void take_pairs(Lane* lane, u32 a, u32 b) {
   if (NEEDS & NEED_EXTREMA) {
     lane->top = packed_max(packed_max(lane->top, a), b);
@@ -114,7 +121,7 @@ INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
   return true;
 }
 
-// As the only element of a word that is not 0, except for the bounds, which do not mind it in every place.
+// Takes one element, as a word whose other elements are 0. For the bounds each element of the word is this one.
 INLINE bool take(Lane* lane, const Window* window, UBITS element) {
   const u32 word = (u32)element;
   (void)window;
@@ -139,11 +146,11 @@ INLINE bool take(Lane* lane, const Window* window, UBITS element) {
   return true;
 }
 
-// Of the upper or of all elements of a word, as packed_max and packed_min left them.
+// The upper and the lower element of a word that packed_max or packed_min made.
 #define UPPER(word) (BYTES ? (i64)(ORDERED)((word) >> 24) : (i64)(ORDERED)((word) >> 16))
 #define LOWER(word) (BYTES ? (i64)(ORDERED)((word) >> 8) : (i64)(ORDERED)(word))
 
-#define SUMS (3 + HAS_ABSOLUTE)
+#define SUMS (LINEAR + 2)
 INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
   (void)window;
   tally[TALLY_ZEROS] = lane->count - lane->nonzeros;
@@ -163,20 +170,27 @@ INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
   }
   tally[TALLY_HIGHEST] = top;
   tally[TALLY_LOWEST] = ~bottom;
-  const i64 narrow_sum = IS_BOOL ? (i64)lane->nonzeros : IS_SIGNED ? (i64)(i32)lane->sum : (i64)lane->sum;
-  tally[TALLY_SUMS] = BYTES || PAIRS_OF_ELEMENTS ? narrow_sum : lane->wide_sum;
-  tally[TALLY_SUMS + 1] = IS_BOOL ? (i64)lane->nonzeros : BYTES ? (i64)lane->squares : (i64)lane->wide_squares;
-  tally[TALLY_SUMS + 2] = (i64)lane->high_squares;
-  const i64 narrow_absolute = IS_BOOL ? (i64)lane->nonzeros : (i64)lane->absolute;
-  if (HAS_ABSOLUTE) tally[TALLY_SUMS + SUMS - 1] = BYTES || PAIRS_OF_ELEMENTS ? narrow_absolute : lane->wide_absolute;
+  i64* sums = tally + TALLY_SUMS;
+#pragma unroll
+  for (int sum = 0; sum < LINEAR; ++sum) {
+    const bool may_be_negative = IS_SIGNED && linear_below(sum) > 0;
+    const i64 narrow = may_be_negative ? (i64)(i32)lane->linear[sum] : (i64)lane->linear[sum];
+    sums[sum] = IS_BOOL                      ? (i64)lane->nonzeros * linear_above(sum)
+                : BYTES || PAIRS_OF_ELEMENTS ? narrow
+                                             : lane->wide_linear[sum];
+  }
+  sums[LINEAR] = IS_BOOL ? (i64)lane->nonzeros : BYTES ? (i64)lane->squares : (i64)lane->wide_squares;
+  sums[LINEAR + 1] = (i64)lane->high_squares;
 }
 
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
   (void)window;
-  if (NEEDS & NEED_SUM) deposit(partial + PLACE(SUM), sums[0], 0);
-  if (HAS_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), sums[SUMS - 1], 0);
+#pragma unroll
+  for (int sum = 0; sum < LINEAR; ++sum) {
+    if (NEEDS & linear_need(sum)) deposit(partial + LINEAR_PLACE(sum), sums[sum], 0);
+  }
   if (NEEDS & NEED_SQUARES) {
-    deposit(partial + PLACE(SQUARES), sums[1], 0);
-    deposit(partial + PLACE(SQUARES), sums[2], 32);
+    deposit(partial + PLACE(SQUARES), sums[LINEAR], 0);
+    deposit(partial + PLACE(SQUARES), sums[LINEAR + 1], 32);
   }
 }

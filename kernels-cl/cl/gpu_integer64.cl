@@ -1,7 +1,10 @@
-// A lane's tally of int64 and uint64, from 32-bit halves as precision/fold/fold_integer64.h has them.
-#define SUMS (8 + 2 * HAS_ABSOLUTE)
+// A lane's tally of int64 and uint64. It adds 32-bit halves, as precision/fold/fold_integer64.h does.
+#define SUMS (2 * LINEAR + 6)
+#define SQUARE_SUMS (2 * LINEAR)  // the index of the squares' sums
 typedef struct {
-  i64 sums[SUMS];  // low and high halves of x, of low^2, low * high and high^2; of |x|
+  // Low and high halves of each linear sum; of low^2, low * high and high^2. Those of SUM add x, of the others sizes
+  // |x|.
+  i64 sums[SUMS];
   i64 top, bottom;
   u32 zeros, negatives;
 } Lane;
@@ -34,12 +37,16 @@ INLINE bool take(Lane* lane, const Window* window, UBITS element) {
     lane->sums[1] += IS_SIGNED ? x >> 32 : (i64)(element >> 32);
   }
   const u64 magnitude = IS_SIGNED && x < 0 ? 0 - element : element;
-  if (HAS_ABSOLUTE) add_halves(lane->sums + SUMS - 2, magnitude);
+#pragma unroll
+  for (int sum = 1; sum < LINEAR; ++sum) {
+    const bool takes = (IS_SIGNED && x < 0 ? linear_below(sum) : linear_above(sum)) != 0;
+    if ((NEEDS & linear_need(sum)) && takes) add_halves(lane->sums + 2 * sum, magnitude);
+  }
   if (NEEDS & NEED_SQUARES) {
     const u64 low = magnitude & 0xffffffff, high = magnitude >> 32;
-    add_halves(lane->sums + 2, low * low);
-    add_halves(lane->sums + 4, low * high);
-    add_halves(lane->sums + 6, high * high);
+    add_halves(lane->sums + SQUARE_SUMS, low * low);
+    add_halves(lane->sums + SQUARE_SUMS + 2, low * high);
+    add_halves(lane->sums + SQUARE_SUMS + 4, high * high);
   }
   return true;
 }
@@ -60,16 +67,17 @@ INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
 
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
   (void)window;
-  deposit(partial + PLACE(SUM), sums[0], 0);
-  deposit(partial + PLACE(SUM), sums[1], 32);
-  deposit(partial + PLACE(SQUARES), sums[2], 0);
-  deposit(partial + PLACE(SQUARES), sums[3], 32);
-  deposit(partial + PLACE(SQUARES), sums[4], 33);  // low * high counts twice
-  deposit(partial + PLACE(SQUARES), sums[5], 65);
-  deposit(partial + PLACE(SQUARES), sums[6], 64);
-  deposit(partial + PLACE(SQUARES), sums[7], 96);
-  if (HAS_ABSOLUTE) {
-    deposit(partial + PLACE(ABSOLUTE), sums[SUMS - 2], 0);
-    deposit(partial + PLACE(ABSOLUTE), sums[SUMS - 1], 32);
+#pragma unroll
+  for (int sum = 0; sum < LINEAR; ++sum) {
+    const i64 times = sum == LINEAR_SUM ? 1 : linear_of_size(sum, 1, linear_above(sum) == 0);
+    deposit(partial + LINEAR_PLACE(sum), times * sums[2 * sum], 0);
+    deposit(partial + LINEAR_PLACE(sum), times * sums[2 * sum + 1], 32);
   }
+  const i64* squares = sums + SQUARE_SUMS;
+  deposit(partial + PLACE(SQUARES), squares[0], 0);
+  deposit(partial + PLACE(SQUARES), squares[1], 32);
+  deposit(partial + PLACE(SQUARES), squares[2], 33);  // low * high counts twice
+  deposit(partial + PLACE(SQUARES), squares[3], 65);
+  deposit(partial + PLACE(SQUARES), squares[4], 64);
+  deposit(partial + PLACE(SQUARES), squares[5], 96);
 }

@@ -1,11 +1,11 @@
-// One element into the shared partial: rare, and taken from many places, so out of line where the
-// compiler bears it. That of pocl 3.1 dies in its inliner over a kernel with barriers and atomics.
+// Lifts one element into the shared partial. This is rare and has many callers, so it is not inlined. On a CPU it is: the
+// inliner of pocl 3.1 crashes on such a function in a kernel with barriers and atomics.
 #ifdef ON_CPU
 INLINE
 #else
 NOINLINE
 #endif
 void lift_one(local i64* partial, UBITS element) {
-  // The others are a lane's, or counted beside (gpu_elements.cl).
+  // gpu_elements.cl counts the rest.
   lift(partial, (const private u8*)&element, 1, NEEDS & ~(NEED_ELEMENTS | NEED_EXPONENTS));
 }

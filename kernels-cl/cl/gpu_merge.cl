@@ -1,6 +1,6 @@
-// The end of a GPU's kernels: once all lanes have added what they have to the work-group's partial in local memory, its
-// first `words` are merged into `result`, which several slices may share. A macro, as the compiler of pocl 3.1 is not to be asked to
-// bring functions with barriers and atomics into a kernel.
+// The end of a GPU's kernels. All lanes have added to the work-group's partial in local memory. Its first `words` words are
+// merged into `result`, which several slices may share. This is a macro, because the compiler of pocl 3.1 crashes on functions
+// with barriers and atomics.
 #define MERGE_PARTIAL(partial, words, lane, count, result)                \
   barrier(CLK_LOCAL_MEM_FENCE);                                           \
   if (lane == 0) {                                                        \

@@ -1,6 +1,5 @@
-// Two 16-bit elements, or four of 8 bits, at a time in one word: what brings the narrow types' instructions
-// per element down. In plain OpenCL C, and where PTX says for which NVIDIA chip (10 * major + minor of
-// its compute capability), as one instruction each.
+// Functions on two 16-bit or four 8-bit elements in one word, which need fewer instructions for each element. They are plain
+// OpenCL C. On NVIDIA's chips each is one instruction: PTX is then 10 * major + minor of the compute capability, else 0.
 #ifndef PTX
 #define PTX 0
 #endif
@@ -24,7 +23,7 @@ PACKED(min_i16x2, "min.s16x2", min, short2)
 PACKED(max_u16x2, "max.u16x2", max, ushort2)
 PACKED(min_u16x2, "min.u16x2", min, ushort2)
 
-// sum + a's elements times b's
+// The sum, plus the products of a's elements with b's.
 #define AT_8(type, word, k) ((i32)(type)((word) >> 8 * (k)))
 #if PTX >= 61
 #define DOT_4(name, type, instruction)                                                          \
@@ -43,12 +42,12 @@ PACKED(min_u16x2, "min.u16x2", min, ushort2)
 DOT_4(dot_i8x4, i8, "dp4a.s32.s32")
 DOT_4(dot_u8x4, u8, "dp4a.u32.u32")
 
-// The sign of each element of a word of magnitudes is free: set where the magnitude is not 0.
+// The sign bit of a magnitude is 0. These set it if the magnitude is not 0.
 INLINE u32 nonzero_16(u32 magnitudes) { return magnitudes + 0x7fff7fff; }
 INLINE u32 nonzero_8(u32 magnitudes) { return magnitudes + 0x7f7f7f7f; }
 
-// count + how many signs are set among two words' four 16-bit elements, or a word's four bytes. prmt makes
-// -1 of each sign that is set, which dp4a takes away.
+// The count, plus the number of signs that are set in the four 16-bit elements of two words, or in the four bytes of a word.
+// prmt makes -1 of each sign that is set, and dp4a subtracts it.
 #if PTX >= 61
 #define COUNT_SIGNS(a, b, selector, count)                                                   \
   u32 counted;                                                                               \

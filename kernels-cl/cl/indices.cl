@@ -1,5 +1,6 @@
-// The words of precision/indices.h of a lane, in registers, and how those of all lanes of a work-group become the shared
-// partial's: first the largest keys, then of the lanes that have them the lowest index. A macro, as MERGE_PARTIAL is.
+// The words of precision/indices.h that a lane keeps in registers. CLOSE_INDICES merges those of all lanes into the shared
+// partial: first the largest keys, then the lowest index among the lanes with the largest key. It is a macro for the reason
+// of MERGE_PARTIAL.
 INLINE void open_indices(i64* words) {
 #pragma unroll
   for (int i = 0; i < INDEX_WORDS; ++i) words[i] = PARTIAL_NO_KEY;

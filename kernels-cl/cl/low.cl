@@ -1,5 +1,5 @@
-// The kernel of `low`, for float dtypes: slices of whole tiles (precision/low/low_tile.h), the last one less.
-// A CPU's work-item takes a slice; a GPU's lanes take its tiles in turn, and add in local memory.
+// The kernel of `low`, for float dtypes. A slice consists of whole tiles (precision/low/low_tile.h); the tensor's last tile may
+// be shorter. On a CPU a work-item takes a slice. On a GPU the lanes take the tiles in turn and add in local memory.
 // clang-format off: each text needs those before it
 #include "kernels-cl/cl/common.cl"
 #include "kernels-cl/cl/indices.cl"

@@ -1,5 +1,5 @@
-// What the kernels of two tensors have in common. The program defines DTYPE_A_TEXT and DTYPE_B_TEXT, the headers of
-// their dtypes.
+// The common part of the kernels for two tensors. The program defines DTYPE_A_TEXT and DTYPE_B_TEXT, the headers of their
+// dtypes.
 // clang-format off: each text needs those before it
 #include "precision/names.h"
 #include "precision/sizes.h"

@@ -1,12 +1,12 @@
-// The kernel of two tensors for a CPU: one launch folds a batch of slices of DTYPE_A beside DTYPE_B; a work-item a slice.
-// kernels-cl/cl/pair_gpu.cl is the same for a GPU.
+// The kernel of two tensors for a CPU. One launch folds a batch of slices of DTYPE_A and DTYPE_B. Each work-item folds one
+// slice. kernels-cl/cl/pair_gpu.cl does the same on a GPU.
 //
-// Where float32 holds both dtypes, blocks become float32 in the nearest cache and are folded there by
-// precision/pair/fold_pair.h; what is left, and every other dtype, is lifted.
+// If float32 holds both dtypes, blocks are converted to float32 in the nearest cache, and precision/pair/fold_pair.h folds
+// them there. Elements after the last whole group are lifted, and so are all elements of other dtypes.
 #include "kernels-cl/cl/pair_common.cl"
 
 #ifdef PAIR_FOLDS
-// What is left of whole groups is not taken.
+// Folds whole groups. Returns how many elements it took.
 INLINE u64 fold_groups(i64* partial, global const u8* a, global const u8* b, const PairSlice slice, pair_tolerance tolerance) {
   const pair_source source = {PAIR_MANTISSA, IS_FLOAT32 && !BITS_BESIDE && SAME_DTYPE, !SAME_DTYPE,
                               BITS_BESIDE ? 0 : STEPS != STEPS_NONE, tolerance.greater};
@@ -58,5 +58,5 @@ kernel void fold(global const u8* source_a, global const u8* source_b, global u8
 #endif
   for (; i < slice.count; ++i) LIFT_PAIR_AT(partial, a, b, i, slice.first_element, tolerance);
   global i64* result = POINTER(i64, workspace, partials_at) + slice.partial * PAIR_WORD_COUNT;
-  for (int word = PAIR_WORD_COUNT - 1; word >= 0; --word) result[word] = partial[word];  // the count last
+  for (int word = PAIR_WORD_COUNT - 1; word >= 0; --word) result[word] = partial[word];  // the count is last
 }

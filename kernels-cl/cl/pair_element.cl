@@ -1,4 +1,4 @@
-// Element i of a tensor of DTYPE, as a number.
+// Reads element i of a tensor of DTYPE as a number.
 #include UNPACK_TEXT
 #if IS_FLOAT && BITS == 32
 #define HAS_FLOAT32

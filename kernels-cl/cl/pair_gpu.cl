@@ -1,6 +1,6 @@
-// The kernel of two tensors for a GPU: a work-group a slice, a work-item a lane. Neighbours read neighbouring elements.
-// Each lane has words of its own; at the end lanes meet in the work-group's, in local memory. A slice has a partial of its
-// own: the place beside a key does not merge word by word.
+// The kernel of two tensors for a GPU. A work-group folds a slice, and each work-item is a lane. Neighbouring lanes read
+// neighbouring elements. Each lane has its own words. At the end they merge into the work-group's words in local memory. Each
+// slice has its own partial, because the index beside a key does not merge word by word.
 #include "kernels-cl/cl/pair_common.cl"
 
 #define MEET_ADDITION(word) (void)atom_add(&shared[word], partial[word]);
@@ -8,7 +8,7 @@
 #define MEET_KEY(word) MEET_MAXIMUM(word)
 #define MEET_AT(word)
 #define MEET_FIELD(id, merge) MEET_##merge(PAIR_##id)
-// Of the lanes that have the largest key, the one with the lowest index.
+// Among the lanes with the largest key, the lowest index wins.
 #define SETTLE_ADDITION(word)
 #define SETTLE_MAXIMUM(word)
 #define SETTLE_KEY(word) (void)atom_max(&shared[(word) + 1], shared[word] == partial[word] ? partial[(word) + 1] : PAIR_LEAST);

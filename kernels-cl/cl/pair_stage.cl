@@ -1,7 +1,7 @@
-// Elements of DTYPE as float32, which holds them, and beside others of DTYPE by their own bits: `count` is a multiple of 16.
-// NaN stays a NaN, and Inf the same Inf.
+// Converts elements of DTYPE to float32, which holds each value exactly. NaN stays NaN, and Inf keeps its sign. see_bits()
+// compares elements of DTYPE by their bits. `count` is a multiple of 16.
 
-// Of bool not by min(): Oclgrind's takes a scalar beside a vector wrongly.
+// bool is not converted by min(): Oclgrind computes min() of a vector and a scalar wrongly.
 #undef STAGE
 #if IS_FLOAT
 #define STAGE(p) CAT(STAGE_, PART_DTYPE)(p)
@@ -40,7 +40,7 @@ INLINE void NAME(stage)(f32* to, global const u8* from, u32 count, const f32* ta
 #endif
 
 #if BITS_BESIDE
-// The least size that is no finite number.
+// The smallest size that is not finite.
 #define FIRST_SPECIAL (HAS_INF ? (u32)INF_SIZE : (u32)INF_SIZE + 1)
 INLINE void NAME(see_bits)(pair_bits* seen, i64* partial, global const u8* of_a, global const u8* of_b, u32 count, u64 index) {
   global const UBITS* a = (global const UBITS*)of_a;

@@ -1,5 +1,5 @@
-// What the kernels of two tensors need of either shape. Each work-item has words of its own, so that the lifts add to
-// them without atomics, and lifts elements that it has loaded.
+// The words of the kernels for two tensors, for both shapes. Each work-item has its own words, so lifts need no atomics. It
+// lifts elements from private memory.
 #undef SPACE
 #undef WORDS
 #undef ADD
@@ -24,7 +24,7 @@
     for (int word = PAIR_SUMS_BEGIN; word < PAIR_WORD_COUNT; ++word) words[word] = 0; \
   } while (false)
 
-// Element i of each of two tensors, lifted.
+// Lifts element i of both tensors.
 #define LIFT_PAIR_AT(partial, a, b, i, first_element, tolerance)           \
   do {                                                                     \
     number of_a, of_b;                                                     \

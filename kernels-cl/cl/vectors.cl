@@ -1,9 +1,9 @@
-// The vectors that the folds' texts are written in, for OpenCL C 1.2; host/simd/vectors.h is the same list
-// for C++, and precision/fold/vector_interface.h says what each name means. Two shapes:
+// The vectors of the folds in OpenCL C 1.2. host/simd/vectors.h has the same names for C++, and
+// precision/fold/vector_interface.h says what each name means. There are two shapes:
 //
-//   SHAPE_SLICE   a work-item walks a slice with explicit vectors, as a CPU wants it: through pocl a
-//                 tree of work-items with barriers read at a tenth of this.
-//   SHAPE_GROUP   a work-group walks a slice, a lane a work-item, as a GPU wants it: kernels-cl/cl/gpu.cl.
+//   SHAPE_SLICE   for a CPU: a work-item walks a slice with explicit vectors. On pocl, work-items with barriers have a tenth of
+//                 the speed.
+//   SHAPE_GROUP   for a GPU: a work-group walks a slice, and each work-item is a lane (kernels-cl/cl/gpu.cl).
 #pragma OPENCL EXTENSION cl_khr_byte_addressable_store : enable
 #ifdef FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -38,7 +38,7 @@ typedef float f32;
 #define LANES(type) CAT(LANES_, type)
 #ifdef FP64
 typedef double f64;
-#if defined(FP_FAST_FMA) || defined(__FMA__)  // pocl says the second
+#if defined(FP_FAST_FMA) || defined(__FMA__)  // pocl defines the second
 #define MUL_ADD(a, b, c) fma(a, b, c)
 #else
 #define MUL_ADD(a, b, c) ((a) * (b) + (c))
@@ -54,8 +54,8 @@ typedef double f64;
 #define WORDS
 #define ADD(word, value) ((word) += (value))
 #define RAISE(word, value) ((word) = max((word), (i64)(value)))
-// OpenCL's own vectors end at 16 elements, a quarter or a half of what AVX-512 holds of narrow ones. Where
-// the compiler is a clang it has longer ones, and the operations on them under names of its own.
+// OpenCL's vectors have at most 16 elements. AVX-512 holds two to four times as many narrow ones. clang has longer vectors,
+// with operations of its own names.
 #if defined(ON_CPU) && defined(__AVX512BW__) && defined(__has_builtin)
 #if __has_builtin(__builtin_elementwise_max) && __has_builtin(__builtin_reduce_or)
 #define LONG_VECTORS
@@ -70,7 +70,7 @@ typedef double f64;
 #endif
 #define COUNT_INTO(type, counter, condition) ((counter) -= AS(type, condition))
 #define COUNT_OUT_OF(type, counter, condition) ((counter) += AS(type, condition))
-// any() asks lane by lane through pocl.
+// On pocl any() tests lane by lane.
 #ifdef LONG_VECTORS
 #define ANY(type, mask) (__builtin_reduce_or(mask) != 0)
 #else
@@ -85,9 +85,9 @@ typedef double f64;
 #define UNROLL _Pragma("unroll")
 #define UNROLL_BY_2
 #define MUL_32(a, b) (((a) & 0xffffffffUL) * ((b) & 0xffffffffUL))
-// What lies 8 KiB ahead: a CPU's own prefetching does not look past a group's arithmetic, and OpenCL's prefetch()
-// does nothing through pocl. An address past the end is harmless. Without a CPU's macros this is code for a
-// simulator, which knows of no such instruction.
+// Prefetches 8 KiB ahead. The CPU's own prefetching does not reach past the arithmetic of a group, and OpenCL's prefetch() does
+// nothing on pocl. An address past the end is harmless. Without a CPU's macros the code is for a simulator, which does not have
+// the instruction.
 #if (defined(__SSE2__) || defined(__ARM_NEON)) && defined(__has_builtin)
 #if __has_builtin(__builtin_prefetch)
 #define PREFETCH(p) __builtin_prefetch((const void*)((size_t)(p) + 8192))
@@ -96,10 +96,10 @@ typedef double f64;
 #ifndef PREFETCH
 #define PREFETCH(p)
 #endif
-// value * value in two words, for values below 2^63 in size.
+// value * value as two words. |value| is below 2^63.
 #define SQUARE_WIDE(value, low, high) square_wide(value, &(low), &(high))
 INLINE void square_wide(i64 value, u64* low, u64* high) {
-#if defined(__SIZEOF_INT128__) && !defined(__SPIR__)  // through pocl, mul_hi is four multiplications
+#if defined(__SIZEOF_INT128__) && !defined(__SPIR__)  // on pocl mul_hi is four multiplications
   const __int128 square = (__int128)value * value;
   *low = (u64)square;
   *high = (u64)(square >> 64);
@@ -149,7 +149,7 @@ typedef short v_i16 __attribute__((ext_vector_type(32)));
 #define LOAD_i8(p) AS_i8(vload16(0, (SPACE const u32*)(p)))
 #define LOAD_u16(p) AS_u16(vload16(0, (SPACE const u32*)(p)))
 #define LOAD_i16(p) AS_i16(vload16(0, (SPACE const u32*)(p)))
-// Neighbours, in the lanes of the next wider type.
+// Pairs of neighbours, as lanes of the next wider type.
 #define even_i8(x) (AS_i16(x) << (short)8 >> (short)8)
 #define odd_i8(x) (AS_i16(x) >> (short)8)
 #define even_u8(x) (AS_u16(x) & (u16)0xff)
@@ -194,7 +194,7 @@ typedef short16 v_i16;
 #define square_sums_i16(x) as_uint16(convert_int16(x) * convert_int16(x))
 #endif
 
-// A CPU's table of 16 bytes for each byte of a vector, where the compiler has the instruction by name.
+// Looks up each byte of a vector in a table of 16 bytes, if the compiler has the CPU's instruction.
 #if defined(LONG_VECTORS) && __has_builtin(__builtin_ia32_pshufb512)
 #define LOOKS_UP 1
 typedef char bytes_512 __attribute__((vector_size(64)));
@@ -210,7 +210,7 @@ INLINE v_u8 look_up(v_u8 table, v_u8 index) {
 #define STORE(type, to, x) CAT(STORE_, type)(to, x)
 #define STORE_u32(to, x) vstore16(x, 0, to)
 #define STORE_i64(to, x) vstore8(x, 0, to)
-// Two vectors, a number of the one beside one of the other.
+// Interleaves two vectors.
 #define STORE_ZIPPED(type, to, a, b) CAT(store_zipped_, type)((type*)(to), a, b)
 #define ZIPPED_LANE(type, k) (k)
 INLINE void store_zipped_i32(i32* to, v_i32 a, v_i32 b) {
@@ -226,7 +226,7 @@ typedef long2 v_pair;
 #define PAIR_FIRST(pair) (pair).x
 #define PAIR_SECOND(pair) (pair).y
 
-// Folds a vector's halves onto each other.
+// Combines a vector's halves until one lane is left.
 #define LANES_16(name, type, wide, op)                                   \
   INLINE type name(wide##16 v) {                                         \
     const wide##8 a = op(v.lo, v.hi);                                    \
@@ -288,8 +288,7 @@ INLINE v_f64 smaller_size(v_f64 a, v_f64 b) {
   b = fabs(b);
   return a < b ? a : b;
 }
-// Vector k of the 2 * LANES_f32 elements of a half type at p; of bfloat16 the even ones, then the odd ones: any
-// order will do.
+// Vector k of the 2 * LANES_f32 elements of a half type at p, in any order. For bfloat16 the even elements come first.
 #define LOAD_NARROW(p, k) CAT(LOAD_NARROW_, PART_DTYPE)(p, k)
 #define LOAD_NARROW_float16(p, k) load_f64_float16((p) + (k) * 16)
 #ifdef LONG_VECTORS
@@ -313,7 +312,7 @@ INLINE v_f64 load_narrow_bfloat16(SPACE const u8* p, int k) {
 #ifdef SHAPE_GROUP
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
-// Only what the lifts need: kernels-cl/cl/gpu_*.cl fold lane by lane, without vectors.
+// Only the names that the lifts need. kernels-cl/cl/gpu_*.cl fold without vectors.
 #define SPACE private
 #define WORDS local
 #define ADD(word, value) add_shared(&(word), (i64)(value))

@@ -40,7 +40,7 @@ namespace cl = ::tensorstat_private_cl;
 
 namespace tensorstat::cl_engine {
 
-// "CL_OUT_OF_RESOURCES (-5)"; the number alone where OpenCL has no such code.
+// "CL_OUT_OF_RESOURCES (-5)", or only the number if OpenCL has no such code.
 std::string code_words(cl_int code);
 
 // "building a kernel: clBuildProgram returned CL_OUT_OF_RESOURCES (-5)".

@@ -20,7 +20,7 @@ bool has(const std::string& extensions, std::string_view name) {
   return (" " + extensions + " ").find(" " + std::string(name) + " ") != std::string::npos;
 }
 
-// Some drivers end their texts with a NUL or spaces.
+// Some drivers append a NUL or spaces to their texts.
 std::string trimmed(std::string text) {
   while (!text.empty() && (text.back() == '\0' || text.back() == ' ')) text.pop_back();
   return text;
@@ -33,7 +33,7 @@ std::string_view environment(const char* variable) {
   return value == nullptr ? "" : value;
 }
 
-// What a device says of itself; `answered` turns false when it does not.
+// Asks a device for a property. Sets `answered` to false if the device does not answer.
 template <cl_device_info kWhat>
 auto ask(const cl::Device& device, bool& answered) {
   cl_int code = CL_SUCCESS;
@@ -42,7 +42,7 @@ auto ask(const cl::Device& device, bool& answered) {
   return code == CL_SUCCESS ? value : decltype(value){};
 }
 
-// What `bench/gpu --tune` prints for a device, and where it comes from.
+// A row that `bench/gpu --tune` prints for a device, with its source.
 struct ShapeRow {
   std::string_view vendor;  // the beginning of CL_DEVICE_VENDOR
   GroupShape shape;
@@ -60,7 +60,7 @@ constexpr ShapeRow kShapes[] = {
     {"Intel", {.lanes = 128, .loads = 2, .slices_a_unit = 16}},
 };
 
-// Which shape suits, by kind of device. TENSORSTAT_CL_SHAPE=slice|group forces one.
+// The shape for a kind of device. TENSORSTAT_CL_SHAPE=slice|group forces one.
 void choose_shape(Device& found, bool int64_atomics, std::size_t largest_group) {
   const std::string_view forced = environment("TENSORSTAT_CL_SHAPE");
   const bool group = forced == "group" || (forced != "slice" && !found.is_cpu);
@@ -114,7 +114,7 @@ Device describe_one(const cl::Device& device) {
   return found;
 }
 
-// These two calls load a driver and start it, and so may replace signal handlers. Empty where they fail.
+// These two calls load a driver and start it, which may replace signal handlers. The result is empty if they fail.
 std::vector<cl::Platform> platforms_here() {
   const SignalGuard guard(nullptr);
   std::vector<cl::Platform> platforms;
@@ -129,7 +129,7 @@ std::vector<cl::Device> devices_of(const cl::Platform& platform) {
   return devices;
 }
 
-// As clinfo has them.
+// In clinfo's order.
 std::string numbers_of(const MeterOptions& options) {
   return std::to_string(options.platform) + ":" + std::to_string(std::max(0, options.device));
 }
@@ -217,7 +217,7 @@ Result<Device> describe(const cl::Device& device) {
 
 }  // namespace cl_engine
 
-// The names of the platforms are had without starting any of their devices.
+// Reading the names of platforms starts no device.
 std::string why_host_memory_stays(const MeterOptions& options) {
   using namespace cl_engine;
   if (options.queue != nullptr || options.platform >= 0 || environment("TENSORSTAT_CL_AUTO") == "1") return "";

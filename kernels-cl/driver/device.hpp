@@ -1,4 +1,4 @@
-// Finding a device, and what the engine needs to know of it.
+// Finds devices, and tells what the engine needs to know of them.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace tensorstat::cl_engine {
 
-// The kernel's shape; kernels-cl/cl/vectors.cl says what they are.
+// The shape of a kernel (kernels-cl/cl/vectors.cl).
 enum class Shape : std::uint8_t { kSlice, kGroup };
 
-// Which of the host's pointers a device follows as they are; kernels-cl/driver/host_pointers.hpp finds out.
+// The host pointers that a device can use directly. kernels-cl/driver/host_pointers.hpp finds out.
 enum class Pointers : std::uint8_t {
   kNone,       // it sees memory through a cl_mem alone
   kSvm,        // those of shared virtual memory
@@ -29,7 +29,7 @@ struct GroupShape {
   std::uint32_t loads = 4;           // of 16 bytes, that a lane has in flight
   std::uint32_t slices_a_unit = 16;  // that a large tensor is cut into for each compute unit, at least
 };
-// Of the device's vendor, as CL_DEVICE_VENDOR tells it.
+// The row for a vendor, given CL_DEVICE_VENDOR.
 GroupShape group_shape(std::string_view vendor);
 
 struct Device {
@@ -52,21 +52,21 @@ struct Device {
   std::uint32_t ptx = 0;  // 10 * major + minor of an NVIDIA GPU's compute capability; TENSORSTAT_CL_PTX=0 does without
 };
 
-// Whether this is the child of a process in which OpenCL was used through this library. A driver may hang
-// in such a child for ever (pocl does), so nothing is asked of it there. The first call counts as a use.
+// Whether this is a forked child of a process that used OpenCL through this library. A driver may hang in such a child
+// for ever, as pocl does, so no driver is called there. The first call counts as a use.
 bool forked_since_first_use();
 
-// Every device of every platform, in clinfo's order. Empty when there is no OpenCL at all. Signal handlers that the
-// driver replaces are put back; those that the application installs meanwhile stay (signal_guard.hpp).
-// Empty in a forked child, too. A platform whose driver does not survive its trial
-// (kernels-cl/trial/driver_trial.hpp) stands there as one device without a handle, with the refusal.
+// All devices of all platforms, in clinfo's order. Empty if there is no OpenCL, and in a forked child. Signal handlers
+// that the driver replaces are restored; those that the application installs meanwhile stay (signal_guard.hpp). If a
+// platform's driver fails its trial (kernels-cl/trial/driver_trial.hpp), the platform is one device without a handle,
+// with the reason.
 std::vector<Device> find_devices();
 
-// The device that the options name; else the best usable one: a GPU before an accelerator before a CPU,
-// the one with more memory first.
+// The device that the options name, or else the best usable one. A GPU comes before an accelerator, and that before a
+// CPU. Among equals the one with more memory comes first.
 Result<Device> choose_device(const MeterOptions& options);
 
-// The device of a caller's queue, which may be any.
+// The device of a caller's queue. It may be any device.
 Result<Device> describe(const cl::Device& device);
 
 }  // namespace tensorstat::cl_engine

@@ -7,7 +7,7 @@
 
 #include "kernels-cl/launch/at_rest.hpp"
 
-// OpenCL 2.0's, beyond what cl.hpp includes; called for a device alone that has shared virtual memory.
+// Functions of OpenCL 2.0, which cl.hpp does not include. Called only for devices with shared virtual memory.
 extern "C" cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel, cl_uint name, std::size_t bytes, const void* value);
 
 namespace tensorstat::cl_engine {
@@ -17,7 +17,7 @@ constexpr cl_device_info kSvmCapabilities = 0x1053;
 constexpr cl_bitfield kCoarseBuffers = 1, kFineBuffers = 2, kFineSystem = 4;
 constexpr cl_uint kSvmPointers = 0x11B6, kFineGrainSystem = 0x11B7;
 
-// What a native kernel is given: OpenCL puts the device's address of the memory where `memory` is.
+// The argument of a native kernel. OpenCL replaces `memory` by the device's address of the memory.
 struct Question {
   void* memory;
   void** answer;

@@ -1,4 +1,4 @@
-// Puts back the signal handlers that an OpenCL driver replaces during one call.
+// Restores the signal handlers that an OpenCL driver replaces during one call.
 #pragma once
 
 #include <array>
@@ -12,23 +12,23 @@
 
 namespace tensorstat::cl_engine {
 
-// The program or a shared object, as it lies in this process.
+// The program or a shared object that is loaded in this process.
 struct LoadedObject {
   std::uintptr_t begin = 0, end = 0;
   std::string name = {};                // without its folder
   std::vector<std::string> needs = {};  // the names of what it is linked with
 };
 
-// pocl replaces 15 handlers of the process when it is first asked for its devices. One of these objects lives around
-// each call that may load or start a driver, and no longer.
+// pocl replaces 15 handlers of the process when it is first asked for its devices. A guard exists around each call that
+// may load or start a driver.
 //
-// A handler that has changed is put back only if it is the driver's: if its code lies in a shared object that was
-// loaded during the call, in the driver of `platform`, or in a library that this driver is linked with. All others
-// are the application's, which may install handlers in another thread at any time, and stay. What cannot be told
-// apart stays too: a signal that was set to SIG_DFL or SIG_IGN meanwhile.
+// A changed handler is restored only if it is the driver's. That is so if its code lies in a shared object that was
+// loaded during the call, in the driver of `platform`, or in a library that this driver is linked with. All other
+// handlers are the application's, which may install them in another thread at any time; they stay. A signal that was
+// set to SIG_DFL or SIG_IGN meanwhile stays, too, because nobody can tell who set it.
 //
-// What is lost: a handler that the application installs during the call, and that the driver replaces in the same
-// call, becomes what it was before the call.
+// One case is lost: the application installs a handler during the call, and the driver replaces it in the same call.
+// Then the handler from before the call is restored.
 class SignalGuard {
  public:
   // A null platform: no driver is loaded yet.

@@ -19,7 +19,7 @@
 namespace tensorstat::cl_engine {
 namespace {
 
-// A kernel takes pocl a second or two to build, on a machine that has nothing else to do.
+// pocl takes one or two seconds to build a kernel on an idle machine.
 constexpr std::chrono::milliseconds kMostTime{120'000};
 constexpr std::size_t kMostQuoted = 300;
 
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kProgram = "tensorstat-preflight";
 
-// A set-user-ID program must not let its caller choose what it runs: it does not look at the environment.
+// A set-user-ID program ignores the environment, so that its caller cannot choose what it runs.
 std::string_view environment_says() {
   const char* text = secure_getenv("TENSORSTAT_PREFLIGHT");
   return text == nullptr ? "" : text;
@@ -36,9 +36,8 @@ std::string_view environment_says() {
 bool are_made() { return environment_says() != "0"; }
 bool are_kept() { return environment_says() == "once"; }
 
-// The libexec folder of the installation that this code was loaded from, whether as a shared library or as part of a
-// program. Empty where it is not known: the library was loaded by a relative name, and the working directory may have
-// changed since.
+// The libexec folder of the installation of this code, which is a shared library or part of a program. Empty if it is
+// unknown: the library was loaded by a relative name, and the working directory may have changed since.
 fs::path libexec_of_this_installation() {
   Dl_info facts{};
   link_map* object = nullptr;
@@ -79,7 +78,7 @@ Result<TrustedProgram> find_program() {
                    " (TENSORSTAT_PREFLIGHT=path names another; TENSORSTAT_PREFLIGHT=0 uses the driver untried)"};
 }
 
-// The end of what the helper wrote, as one printable line.
+// The end of the helper's output, as one printable line.
 std::string last_words(std::string_view said) {
   if (said.size() > kMostQuoted) said.remove_prefix(said.size() - kMostQuoted);
   std::string line;
@@ -99,7 +98,7 @@ const What& devices() {
   return what;
 }
 
-// Each trial is made once in this process. Who asks for the same one meanwhile waits for it, and nobody else does.
+// Each trial runs once in this process. Only callers that need the same trial wait for it.
 MadeOnce<What, Status>& trials() {
   static auto& all = *new MadeOnce<What, Status>;
   return all;

@@ -1,4 +1,4 @@
-// The files by which the OpenCL loader finds drivers.
+// The files with which the OpenCL loader finds drivers.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ struct IcdFile {
   std::string library;  // of the driver, as the loader is to find it: its first line
 };
 
-// Those of /etc/OpenCL/vendors, or of the folder that OCL_ICD_VENDORS names; by their paths. Empty where there is none.
+// The files in /etc/OpenCL/vendors, or in the folder that OCL_ICD_VENDORS names, in the order of their paths.
 std::vector<IcdFile> icd_files();
 
 }  // namespace tensorstat::cl_engine

@@ -1,4 +1,4 @@
-// What a process has left of its resource limits, so that a child can be held to it.
+// What is left of a process's resource limits. A child gets the same limits.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace tensorstat::cl_engine {
 
-// Nothing where there is no limit, or none that can be told.
+// Empty if there is no limit, or if it is unknown.
 struct Limits {
   std::optional<std::uint64_t> descriptors, address_bytes, data_bytes;
 };
 
-// Of this process, at this moment.
+// What this process has left now.
 Limits limits_left();
 
-// Limits this process to as much more than it has now.
+// Limits this process to so much more than it uses now.
 void limit_to(const Limits& limits);
 
-// As arguments of a program, and back; `arguments` begin with them.
+// Converts to arguments of a program, and back. `arguments` begin with them.
 inline constexpr int kLimitArguments = 3;
 std::vector<std::string> to_arguments(const Limits& limits);
 Limits limits_from(const char* const* arguments);

@@ -1,12 +1,12 @@
-// Trials that passed (driver_trial.hpp), kept for later processes of this user on this machine, where
-// TENSORSTAT_PREFLIGHT=once asks for that. They lie beside the kernels on disk (binary_cache.hpp).
+// With TENSORSTAT_PREFLIGHT=once, passed trials (driver_trial.hpp) are kept for later processes of this user on this
+// machine. They lie beside the kernels on disk (binary_cache.hpp).
 //
-// A trial is another one where it is of another version of this library, on another machine, with other files of the
-// OpenCL loader, another limit on file sizes, or with anything else in the environment that the loader, the driver or
-// its linker look at. And it counts only for processes that have as much left of their limits as it had.
+// A kept trial counts only for the same version of this library, machine, files of the OpenCL loader, limit on file
+// sizes, and environment variables that the loader, the driver or its linker read. The process must also have as much
+// left of its limits.
 //
-// What it does not see: a driver's cache that was damaged meanwhile, a disk that has become full, and a driver's
-// library that was replaced while its loader's file stayed. (A kernel's trial sees the last of these: its key has the
+// A kept trial does not notice that the driver's cache was damaged, that the disk became full, or that the driver's
+// library was replaced while the loader's file stayed. (A kernel's trial notices the last, because its key has the
 // driver's version.)
 #pragma once
 
@@ -17,10 +17,10 @@
 
 namespace tensorstat::cl_engine {
 
-// Whether the trial passed in a process that had no more left than this one has now.
+// Whether the trial passed in a process that had no more left than this one now.
 bool has_passed(const std::vector<std::string>& what);
 
-// `left` is what the trial had. What cannot be written is not kept.
+// `left` is what the trial's process had left. If the trial cannot be written, it is not kept.
 void keep_passed(const std::vector<std::string>& what, const Limits& left);
 
 }  // namespace tensorstat::cl_engine

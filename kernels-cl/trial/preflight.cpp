@@ -1,5 +1,5 @@
-// tensorstat-preflight: makes the OpenCL calls that the process which started it is about to make. If the driver
-// aborts, it ends this process and not that one (kernels-cl/trial/driver_trial.hpp).
+// tensorstat-preflight makes the OpenCL calls that its parent process is about to make. If the driver aborts, it ends
+// this process and not the parent (kernels-cl/trial/driver_trial.hpp).
 //
 //   tensorstat-preflight LIMITS devices
 //   tensorstat-preflight LIMITS kernel KEY DTYPE NEEDS [DTYPE]
@@ -28,7 +28,7 @@
 namespace tensorstat::cl_engine {
 namespace {
 
-// Leaves no trace: no core dump, no process that outlives the one that started it, none of that one's descriptors.
+// Leaves nothing behind: writes no core dump, ends with the parent, and closes the parent's descriptors.
 void keep_quiet() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit none{};
@@ -59,7 +59,7 @@ Status fold_a_tile(const Device& device, const KernelKind& kind) {
   return batch ? (*batch)->wait() : Status(batch.error());
 }
 
-// As it will be folded there, with the kernel from the disk: once more, where it was compiled for the first time.
+// Folds as the parent will, with the kernel from the disk. If the kernel was just compiled, folds once more.
 Status fold_from_disk(const std::string& name, const KernelKind& kind) {
   for (const Device& device : find_devices()) {
     if (!may_kill(device.info.platform_name) || !device.info.refusal.empty()) continue;

@@ -37,12 +37,12 @@ struct Pipe {
   }
 };
 
-// Where the child finds its program. The number is free there: what this process has open under it, if that is
-// inherited at all, is nothing to the child.
+// The number of the descriptor of the child's program. It is free in the child, which does not need what this process
+// has open under the number.
 constexpr int kProgram = 3;
 constexpr const char* kProgramPath = "/proc/self/fd/3";
 
-// What posix_spawn is told.
+// The arguments of posix_spawn.
 class Orders {
  public:
   Orders(int program, int output) {
@@ -75,7 +75,7 @@ class Orders {
   posix_spawnattr_t attributes_;
 };
 
-// Until nobody can write any more; false when time was up first.
+// Reads until nobody can write any more. False if time was up first.
 bool listen(int descriptor, Clock::time_point end, std::string& said) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();

@@ -1,4 +1,4 @@
-// Runs another program, and tells how that ended.
+// Runs another program, and tells how it ended.
 #pragma once
 
 #include <sys/types.h>
@@ -18,23 +18,23 @@ struct Ended {
   std::string said;   // the end of what it wrote to stdout and stderr
 };
 
-// A program that runs. It has default signal dispositions, an empty stdin, this process's environment and limits, and a
-// process group of its own. No thread is started, and none of this process's signals or descriptors changes; but a
-// SIGCHLD comes of it, as of any child.
+// A program that runs. It has default signal dispositions, an empty stdin, this process's environment and limits, and
+// its own process group. No thread is started, and no signal or descriptor of this process changes. Like any child, it
+// causes a SIGCHLD.
 //
-// The open descriptor is what runs, as /proc/self/fd/N through posix_spawn. fexecve would run it too, but after a fork
-// or vfork that goes on in this program's text, with the locks of threads that the child does not have. Without /proc
-// mounted nothing runs, and the words say that there is no such file.
+// posix_spawn runs the open descriptor as /proc/self/fd/N. fexecve would need a fork or vfork. After that this
+// program's code would run in the child, with the locks of threads that the child does not have. If /proc is not
+// mounted, nothing runs, and the error says that there is no such file.
 class Subprocess {
  public:
-  // What hinders the start, wait() says.
+  // wait() reports why a program did not start.
   Subprocess(const TrustedProgram& program, const std::vector<std::string>& arguments);
-  // Who has not waited for it has it ended, and whatever it has started.
+  // Without wait(), ends the program and all that it has started.
   ~Subprocess();
   Subprocess(const Subprocess&) = delete;
   Subprocess& operator=(const Subprocess&) = delete;
 
-  // Waits at most so long, and then ends it and whatever it has started. Once.
+  // Waits at most so long, then ends the program and all that it has started. Call it once.
   Ended wait(std::chrono::milliseconds most);
 
  private:

@@ -20,10 +20,10 @@ constexpr int kMostLinks = 40;  // as Linux follows
 
 bool others_write(const struct stat& facts) { return (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0; }
 
-// A folder such as /tmp, in which nobody can rename or delete what belongs to another.
+// A folder such as /tmp, in which users cannot rename or delete files of others.
 bool keeps_what_it_holds(const struct stat& facts) { return S_ISDIR(facts.st_mode) && (facts.st_mode & S_ISVTX) != 0; }
 
-// Why other users have a say in it; empty where they have none. The mode of a symbolic link says nothing.
+// Why other users can change it; empty if they cannot. The mode of a symbolic link has no meaning.
 std::string objection(const struct stat& facts) {
   if (facts.st_uid != 0 && facts.st_uid != geteuid()) {
     return "belongs to user " + std::to_string(facts.st_uid) + ", who is neither root nor this process's user";
@@ -34,7 +34,7 @@ std::string objection(const struct stat& facts) {
   return "";
 }
 
-// Goes along a path, one name after the other, and judges all that it comes by.
+// Follows a path name by name, and checks each file on the way.
 class Walk {
  public:
   explicit Walk(std::string path) : path_(std::move(path)) { push(path_); }

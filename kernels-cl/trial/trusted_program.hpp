@@ -1,4 +1,4 @@
-// A program that can be run without running what another user wants.
+// A program that no other user can have changed or replaced.
 #pragma once
 
 #include <string>
@@ -8,16 +8,15 @@
 
 namespace tensorstat::cl_engine {
 
-// A regular file that nobody but root and this user can have put where it is, and nobody else can change. That is so
-// when the file and every folder on the way to it, also the way through symbolic links, belong to root or to the
-// effective user, and neither their group nor others may write them. Of a folder with the sticky bit, such as /tmp,
-// where other users can make files and cannot touch those of others, only a folder is taken: a file or a link there may
-// be another user's hard link to one of root's.
+// A regular file that only root and this user can have put there or can change. The file and every folder on the path
+// to it, also through symbolic links, must belong to root or to the effective user, and neither the group nor others
+// may write them. A folder with the sticky bit, such as /tmp, is allowed if the next name is a folder. A file or a link
+// there may be another user's hard link to a file of root.
 //
-// The file is held open. What runs (Subprocess) is what was judged, whatever its name leads to by then.
+// The file stays open. Subprocess runs this open file, even if the name leads to another one by then.
 class TrustedProgram {
  public:
-  // `path` is absolute. An error says which file or folder is the reason.
+  // `path` is absolute. An error names the file or folder that is the reason.
   static Result<TrustedProgram> open(const std::string& path);
 
   const std::string& path() const { return path_; }

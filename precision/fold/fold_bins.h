@@ -1,18 +1,17 @@
-// Bins for the groups that no window holds: sums of mantissas and of their squares by sign and stored exponent,
-// as in Neal's "large superaccumulator" (arXiv:1505.05571). One text for C++ and OpenCL C, included once
-// a dtype.
+// Bins for the groups that no window holds. There is a bin for each sign and stored exponent, as in Neal's "large
+// superaccumulator" (arXiv:1505.05571). One text for C++ and OpenCL C, included once for each dtype.
 //
-// A bin holds both sums side by side, so that an element costs one addition to memory whatever its exponent. With a bin for
-// each sign they are of sizes, and their sum is that of |x|. Neighbours go to different copies, so that an addition seldom
-// waits for the one before. NaN and Inf have an exponent of their own, whose bins nobody reads.
+// A bin holds the sum of mantissas and the sum of their squares side by side, so an element costs one addition to
+// memory. Every linear sum follows from the sums of both signs. Neighbours go to different copies, so that an addition
+// seldom waits for the one before. The bins of the exponent of NaN and Inf are not read.
 #define BINS (2 * (MAX_EXPONENT + 1))
 #define BIN_COPIES 4
 #define LOG2_BIN_BYTES (sizeof(UBITS) == 2 ? 5 : 6)  // of all copies
-// Elements until the bins are emptied: 2^16 squares of 24 bits fit 64, and of bfloat16's 8 bits 32. Nobody bins
-// float16, whose elements all fit one window.
+// The number of elements until the bins are emptied. 2^16 squares of 24 bits fit into 64 bits, those of bfloat16's 8
+// bits into 32. float16 never goes into bins, because one window holds all of it.
 #define BIN_ELEMENTS (65536 - GROUP)
 
-// The squares and above them the sum: two words, and for the half types two halves of one.
+// A bin: the squares, and above them the sum. These are two words; for the half types, two halves of one word.
 #define BIN CAT(BIN_, UBITS)
 #define BIN_u16 i64
 #define BIN_u32 v_pair
@@ -24,8 +23,8 @@
 #define BIN_SUM_u32(bin) PAIR_SECOND(bin)
 
 typedef struct {
-  BIN at[BINS][BIN_COPIES];  // in the order of the elements' bits: those below zero last
-  u32 elements;              // 0: nothing above is set
+  BIN at[BINS][BIN_COPIES];  // in the order of the elements' bits, so negative elements are last
+  u32 elements;              // 0: the bins are not cleared yet
 } Bins;
 
 NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int needs) {
@@ -41,26 +40,28 @@ NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int needs) {
     }
     if (squares == 0) continue;
     const u32 position = MAX(exponent, 1u) - 1 + FIRST_UNIT;
-    deposit(partial + PLACE(SUM), positive - negative, position);
+    FOR_EACH_LINEAR(if (linear_is_lifted(sum, needs)) {
+      const i64 total = linear_of_size(sum, positive, 0) + linear_of_size(sum, negative, 1);
+      deposit(partial + LINEAR_PLACE(sum), total, position);
+    })
     deposit_times(partial + PLACE(SQUARES), squares, 1, 2 * position);
-    if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), positive + negative, position);
   }
   bins->elements = 0;
 }
 
-// A vector of 32-bit words holds 2 * BIN_PAIRS elements. The terms of those at even places come first, then of those at odd
-// ones; each half in the order that STORE_ZIPPED has.
+// A vector of 32-bit words holds 2 * BIN_PAIRS elements. The terms of the even elements come first, then those of the
+// odd ones. Each half is in the order of STORE_ZIPPED.
 #define BIN_PAIRS (LANES(u32) * 2 / (int)sizeof(UBITS))
 #define BIN_ORDER(k) (2 * CAT(BIN_LANE_, UBITS)((k) % BIN_PAIRS) + (k) / BIN_PAIRS)
 #define BIN_LANE_u16(k) ZIPPED_LANE(i32, k)
 #define BIN_LANE_u32(k) ZIPPED_LANE(i64, k)
-// A constant for each element of a 32-bit word.
+// A constant, once for each element of a 32-bit word.
 #define EACH(x) ((u32)(x) * (sizeof(UBITS) == 2 ? 0x10001u : 1u))
 
-// What the elements of these words add, and to where: bytes from the first bin.
+// Sets the terms that the elements of these words add, and their places: bytes from the first bin.
 INLINE void place_terms(v_u32 words, u32* places, BIN* terms) {
   STORE(u32, places, (words >> (u32)(MANTISSA_SHIFT - LOG2_BIN_BYTES)) & EACH((BINS - 1) << LOG2_BIN_BYTES));
-  // Carries into the bit of the sign unless the exponent is 0.
+  // Unless the exponent is 0, the sum carries into the sign bit.
   const v_u32 carried = (words & EACH(INF_BITS)) + EACH(INF_BITS);
   const v_u32 hidden = (carried >> (u32)(SIGN_SHIFT - MANTISSA_SHIFT)) & EACH((u32)1 << MANTISSA_SHIFT);
   const v_u32 mantissas = hidden | (words & EACH(((u32)1 << MANTISSA_SHIFT) - 1));
@@ -75,13 +76,13 @@ INLINE void place_terms(v_u32 words, u32* places, BIN* terms) {
   }
 }
 
-// The sums of the GROUP elements at p, NaN and Inf left out.
+// Adds the GROUP elements at p to the bins.
 INLINE void bin_group(Bins* bins, WORDS i64* partial, SPACE const u8* p, const int needs) {
   BIN* const all = bins->at[0];
   if (bins->elements == 0) {
     for (int i = 0; i < BINS * BIN_COPIES; ++i) all[i] = ZERO(BIN);
   }
-  // Apart, so that this part is done in vectors.
+  // A loop of its own, so that it uses vectors.
   u32 places[GROUP * sizeof(UBITS) / 4];
   BIN terms[GROUP];
   for (int i = 0; i < GROUP; i += 2 * BIN_PAIRS) {

@@ -1,27 +1,27 @@
-// Bins for the rounds of float64 that no window holds: fold_bins.h for 53-bit mantissas. One text for C++
-// and OpenCL C, included once a dtype.
+// Bins for the rounds of float64 that no window holds: fold_bins.h for mantissas of 53 bits. One text for C++ and
+// OpenCL C, included once for each dtype.
 //
-// A bin takes four exponents, so that all of them stay in the nearest cache: the sum of mantissas, shifted to
-// its lowest exponent, in a lower and an upper half that carry nothing to each other, and the 128-bit sum of
-// their squares. Neighbours go to different copies, so that an addition seldom waits for the one before.
+// A bin takes four exponents, so that all bins stay in the nearest cache. It holds the sum of mantissas, shifted to the
+// lowest of its exponents, as two halves without a carry between them, and the 128-bit sum of their squares. Neighbours
+// go to different copies, so that an addition seldom waits for the one before.
 #define BIN_COPIES_DOUBLE 2
-#define BIN_WORDS 2048  // four a bin, so that a bin's first is its lowest exponent's place
+#define BIN_WORDS 2048  // four for each bin, so the index of a bin's first word is its lowest exponent
 #define BIN_OF(exponent) ((MAX(exponent, 1) - 1) & ~3)
 enum { BIN_LOW, BIN_SQUARE_LOW, BIN_SQUARE_HIGH, BIN_HIGH };
-// Elements until the bins are emptied: 2^16 squares of 2 * (53 + 3) bits fit 128.
+// The number of elements until the bins are emptied: 2^16 squares of 2 * (53 + 3) bits fit into 128 bits.
 #define BIN_ELEMENTS_DOUBLE (BIN_COPIES_DOUBLE * 65536 - GROUP)
 
 typedef struct {
   u64 words[BIN_COPIES_DOUBLE][BIN_WORDS];
-  i32 first, end;  // no others are set, apart from those that zeros and what is not finite are added to
-  u32 elements;    // 0: nothing above is set
+  i32 first, end;  // only these words are in use, and the bins of zeros and of NaN and Inf
+  u32 elements;    // 0: the bins are not cleared yet
 } Bins;
 
-// With `absolute`, the bins are of |x|, and only their sum counts.
-NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int absolute) {
+// Empties the bins of a linear sum. The bins of SUM also hold the squares.
+NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int sum) {
   if (bins->elements == 0) return;
   for (u32 i = (u32)bins->first; i < (u32)bins->end; i += 4) {
-    u64 low = 0, high = 0, squares[4] = {0, 0, 0, 0};  // 32 bits each, so that the copies' do not overflow
+    u64 low = 0, high = 0, squares[4] = {0, 0, 0, 0};  // 32 bits each, so that the sum over copies does not overflow
     for (int copy = 0; copy < BIN_COPIES_DOUBLE; ++copy) {
       const u64* bin = bins->words[copy] + i;
       low += bin[BIN_LOW];
@@ -32,10 +32,9 @@ NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int absolute) {
       squares[3] += bin[BIN_SQUARE_HIGH] >> 32;
     }
     if ((squares[0] | squares[1] | squares[2] | squares[3]) == 0) continue;
-    WORDS i64* const sum = partial + (absolute ? PLACE(ABSOLUTE) : PLACE(SUM));
-    deposit(sum, (i64)low, i);
-    deposit(sum, (i64)high, i + 32);
-    if (absolute) continue;
+    deposit(partial + LINEAR_PLACE(sum), (i64)low, i);
+    deposit(partial + LINEAR_PLACE(sum), (i64)high, i + 32);
+    if (sum != LINEAR_SUM) continue;
     for (u32 k = 0; k < 4; ++k) deposit(partial + PLACE(SQUARES), (i64)squares[k], 2 * i + 32 * k);
   }
   bins->elements = 0;
@@ -47,7 +46,7 @@ INLINE void clear_bins(Bins* bins, i32 first, i32 end) {
   }
 }
 
-// Clears what is not yet set of the bins of these exponents and of all between.
+// Clears the bins from the lowest to the highest of these exponents, unless they are in use.
 INLINE void open_exponent_bins(Bins* bins, i32 lowest, i32 highest) {
   const i32 first = BIN_OF(lowest), end = BIN_OF(highest) + 4;
   if (bins->elements == 0) {
@@ -65,18 +64,22 @@ INLINE void open_exponent_bins(Bins* bins, i32 lowest, i32 highest) {
   }
 }
 
-// The sums of the finite ones of the `count` elements at p, or of their sizes if `absolute`, with their lowest and highest exponent, zeros aside.
+// Adds the finite ones of the `count` elements at p to the bins of a linear sum. `lowest` and `highest` are the extreme
+// exponents of the elements that are neither 0, NaN nor Inf.
 NOINLINE void bin_round(Bins* bins, WORDS i64* partial, SPACE const u8* p, const int count, i32 lowest, i32 highest,
-                        const int absolute) {
+                        const int sum) {
   open_exponent_bins(bins, lowest, highest);
   i64 places[GROUP], mantissas[GROUP];
   for (int i = 0; i < count; i += LANES(i64)) {
-    const v_i64 bits = LOAD(i64, p + i * 8), magnitude = bits & (i64)MAGNITUDE_MASK, sign = absolute ? SPLAT(i64, 0) : bits >> 63;
+    const v_i64 bits = LOAD(i64, p + i * 8), magnitude = bits & (i64)MAGNITUDE_MASK, is_below = bits >> 63;
     const v_i64 position = MAX(magnitude >> 52, SPLAT(i64, 1)) - (i64)1;
     const v_i64 mantissa = (magnitude - (position << 52)) << (position & (i64)3);
-    const v_i64 kept = magnitude < INF_BITS ? mantissa : SPLAT(i64, 0);
+    v_i64 taken = magnitude < INF_BITS ? mantissa : SPLAT(i64, 0);
+    if (linear_below(sum) == 0) taken &= ~is_below;
+    if (linear_above(sum) == 0) taken &= is_below;
+    if (linear_below(sum) > 0) taken = (taken ^ is_below) - is_below;
     STORE(i64, places + i, position & ~(i64)3);
-    STORE(i64, mantissas + i, (kept ^ sign) - sign);
+    STORE(i64, mantissas + i, taken);
   }
   for (int i = 0; i < count; i += BIN_COPIES_DOUBLE) {
     UNROLL
@@ -93,5 +96,5 @@ NOINLINE void bin_round(Bins* bins, WORDS i64* partial, SPACE const u8* p, const
     }
   }
   bins->elements += (u32)count;
-  if (bins->elements > BIN_ELEMENTS_DOUBLE) flush_bins(bins, partial, absolute);
+  if (bins->elements > BIN_ELEMENTS_DOUBLE) flush_bins(bins, partial, sum);
 }

@@ -1,9 +1,9 @@
-// The fold of the 8-bit floats, and of what else is stored as codes (fold_unpacked.h): how often each of the 256 codes stands
-// there, whatever the format makes of them, and at the end as many lifts as there were codes. Exact, as the lift is. One
-// text for C++ and OpenCL C, included once a dtype.
+// The fold of the 8-bit floats, and of other dtypes that are stored as codes (fold_unpacked.h). It counts how often
+// each of the 256 codes occurs. At the end it lifts each code as often. This is exact, as the lift is. One text for C++
+// and OpenCL C, included once for each dtype.
 //
-// Neighbours are counted in different copies, so that an addition to memory seldom waits for the one before. The
-// caller keeps the elements below 2^30, so a count fits its 32 bits.
+// Neighbours are counted in different copies, so that an addition to memory seldom waits for the one before. The caller
+// gives fewer than 2^30 elements, so a count fits into 32 bits.
 #define CODES 256
 #define CODE_COPIES 4
 
@@ -37,7 +37,7 @@ INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
 
 #if !UNPACKS
 
-// What the block of `count` elements at p shows, for fold_indices.h: the counts know no order, so its codes are looked at.
+// What the block of `count` elements at p has, for fold_indices.h. Counts have no order, so this reads the codes again.
 INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p, const u32 count, i64* highest,
                   i64* lowest) {
   (void)fold;

@@ -1,68 +1,69 @@
-// The fold of float64: exact sums, as fold_windowed.h has them, for 53-bit mantissas. One text for C++
-// and OpenCL C; read that one first.
+// The fold of float64: exact sums, as in fold_windowed.h, for mantissas of 53 bits. One text for C++ and OpenCL C. Read
+// fold_windowed.h first.
 //
-// A window's elements are scaled by a power of two to one fixed place, so that neither huge nor tiny
-// data overflow or underflow on the way. An element is cut into three short parts by the very additions
-// that sum those parts, and the products of parts are short enough to add up as they are.
+// The elements of a window are scaled by a power of two to one fixed exponent, so that huge or tiny data does not
+// overflow or underflow. An element is cut into three short parts. The additions that sum the high and the middle parts
+// also cut them off. The products of parts are so short that they are added without splitting.
 //
-// Elements are taken a round at a time: summed as though the window held them, and seen on the way. Where
-// it did not hold them after all, the round's sums are forgotten.
+// Elements are taken in rounds. A round is summed as if the window held it, and its extrema are seen in the same loop.
+// If the window did not hold it, the round's sums are dropped.
 #include "precision/fold/fold_bins_double.h"
+#include "precision/fold/fold_terms.h"
 
-// An element is high * 2^(2 * PART) + middle * 2^PART + low units, each part at most 2^PART in size. A lane
-// takes 2^5 of them a round, at most: 2^5 * 2^(2 * PART) is 2^51.
+// An element is high * 2^(2 * PART) + middle * 2^PART + low units. The size of each part is at most 2^PART. A lane
+// takes at most 2^5 elements in a round, and 2^5 * 2^(2 * PART) is 2^51.
 #define PART 23
 #define SPAN_DOUBLE (3 * PART - 53)
 #define ROUND (LANES(f64) << 5 < GROUP ? LANES(f64) << 5 : GROUP)
 // The unit of a window's elements after scaling, as a power of two.
 #define SCALED_UNIT (-60)
-// 2^9 rounds of 2^7 products, of 2^46 each, stay in 63 bits, in all lanes together.
+// 2^9 rounds of 2^7 products of at most 2^46: the sum over all lanes stays in 63 bits.
 #define ROUNDS_DOUBLE 512
 // Moving a window costs as much as the bins of a few rounds.
 #define STAY_DOUBLE 8
 
-// What is summed: the high parts, what they leave, and the products of parts.
-// Of |x|, the first two again, with the element's sign taken off.
-enum { REST, HIGH, LOW_LOW, MIDDLE_LOW, MIDDLE_MIDDLE, HIGH_LOW, HIGH_MIDDLE, HIGH_HIGH, SIZE_REST, SIZE_HIGH, TERMS };
-#define IS_SIZE(k) ((k) >= SIZE_REST)
-#define IS_SQUARE(k) ((k) >= LOW_LOW && !IS_SIZE(k))
-#define NEEDED(k) ((needs & (IS_SIZE(k) ? NEED_ABSOLUTE : IS_SQUARE(k) ? NEED_SQUARES : NEED_SUM)) != 0)
-// A term counts 2^TERM_UNIT units, or square units; a product of two different parts counts twice.
-#define TERM_UNIT(k)                           \
-  (PART * (IS_SIZE(k)      ? 2 * ((k)-SIZE_REST) \
-           : (k) < LOW_LOW  ? 2 * (k)          \
-           : (k) < HIGH_LOW ? (k)-LOW_LOW      \
-                            : (k)-MIDDLE_LOW))
+// The terms that are summed: the rests without the high parts, the high parts, and the products of parts. Then, for
+// each linear sum but SUM, what it takes of the rests and of the high parts.
+enum {
+  REST, HIGH, LOW_LOW, MIDDLE_LOW, MIDDLE_MIDDLE, HIGH_LOW, HIGH_MIDDLE, HIGH_HIGH, OTHERS,
+  TERMS = OTHERS + 2 * (LINEAR_SUMS - 1)
+};
+#define REST_OF(sum) ((sum) == LINEAR_SUM ? (int)REST : OTHERS + 2 * ((sum)-1))  // the term of the high parts follows it
+#define IS_SQUARE(k) ((k) >= LOW_LOW && (k) < OTHERS)
+#define LINEAR_OF(k) ((k) < LOW_LOW ? (int)LINEAR_SUM : 1 + ((k)-OTHERS) / 2)
+#define NEEDED(k) ((needs & (IS_SQUARE(k) ? (int)NEED_SQUARES : linear_need(LINEAR_OF(k)))) != 0)
+// A term has the unit 2^TERM_UNIT units, or square units. A product of two different parts counts twice.
+#define TERM_UNIT(k) (PART * (!IS_SQUARE(k) ? 2 * ((k) % 2) : (k) < HIGH_LOW ? (k)-LOW_LOW : (k)-MIDDLE_LOW))
 #define TERM_TWICE(k) ((k) == MIDDLE_LOW || (k) == HIGH_LOW || (k) == HIGH_MIDDLE ? 1 : 0)
 // 1.5 * 2^52 units, as bits
 #define START_AT(exponent) (((u64)(1023 + 52 + (exponent)) << 52) | ((u64)1 << 51))
 #define START_BITS(k) START_AT((IS_SQUARE(k) ? 2 : 1) * SCALED_UNIT + TERM_UNIT(k))
 
-// Of finite elements. Where zeros are looked for, all bits are or'ed and and'ed: -0 and +0 compare as
-// equal, and only where one of them is the extremum do its signs matter, which are the zeros' then.
+// What was seen of finite elements. -0 and +0 compare as equal. So the or and the and of all bits are kept if zeros are
+// counted. If a zero is an extremum, these tell the signs of the zeros.
 typedef struct {
   v_f64 top, bottom;
   v_u64 negatives, zeros, any_bits, all_bits;
 } Seen;
 
-// What a round is expected to be, as the last one was: inside the window, the same with zeros, the same with NaN, Inf
-// and zeros, or anything else.
+// The kind of round that is expected, because the last one was such: inside of the window; the same with zeros; the
+// same with NaN, Inf and zeros; anything else.
 enum { PLAIN, ZEROS, SPECIALS, STRANGE };
 
 typedef struct {
-  v_u64 totals[TERMS];  // of the rounds' sums, as bits, start included
+  v_u64 totals[TERMS];  // the bits of the rounds' sums, with their starts
   Seen seen;
   v_u64 nans, positive_infs, negative_infs;
   f64 smallest, largest, scale;  // of the window; zeros are always inside
   u32 unit;
   u32 rounds;    // in the totals
-  u32 missed;    // rounds outside the window since it was placed
+  u32 missed;    // rounds outside of the window since it moved
   u32 expected;  // PLAIN, ZEROS, SPECIALS or STRANGE
-  Bins bins, absolute_bins;
+  Bins bins[LINEAR_SUMS];
 } Fold;
 
 #define INFINITY_DOUBLE AS_F64(INF_BITS)
-// Of infinities too, of which max and min of OpenCL C promise nothing; where a is NaN, b.
+// They also compare infinities, for which max and min of OpenCL C are undefined. If a is NaN, the result is b.
 #define LARGER(a, b) ((a) > (b) ? (a) : (b))
 #define SMALLER(a, b) ((a) < (b) ? (a) : (b))
 
@@ -78,7 +79,7 @@ INLINE void place(Fold* fold, i32 highest) {
   fold->largest = AS_F64(((u64)(highest + 1) << 52) - 1);
   fold->smallest = AS_F64(lowest == 1 ? 1 : (u64)lowest << 52);
   fold->unit = (u32)(lowest - 1);
-  // Takes the smallest elements' last bit from 2^(unit - 1074) to 2^SCALED_UNIT; normal for every window.
+  // Scales the last bit of the smallest elements from 2^(unit - 1074) to 2^SCALED_UNIT. It is normal for every window.
   fold->scale = AS_F64((u64)(1023 + SCALED_UNIT + 1074 - (i32)fold->unit) << 52);
   fold->missed = 0;
 }
@@ -90,7 +91,7 @@ INLINE void flush(Fold* fold, WORDS i64* partial, const int needs) {
     if (!NEEDED(k)) continue;
     const u64 starts = (u64)fold->rounds * LANES(f64) * START_BITS(k);
     const i64 sum = (i64)((u64)ADD_LANES(u64, fold->totals[k]) - starts);
-    deposit(partial + (IS_SIZE(k) ? PLACE(ABSOLUTE) : IS_SQUARE(k) ? PLACE(SQUARES) : PLACE(SUM)), sum,
+    deposit(partial + (IS_SQUARE(k) ? (int)PLACE(SQUARES) : LINEAR_PLACE(LINEAR_OF(k))), sum,
             (IS_SQUARE(k) ? 2 : 1) * fold->unit + TERM_UNIT(k) + TERM_TWICE(k));
   }
   clear(fold);
@@ -116,7 +117,7 @@ INLINE void open(Fold* fold, const int needs) {
   clear(fold);
   place(fold, MAX_EXPONENT / 2 + 2);  // data of unit size fits
   fold->missed = STAY_DOUBLE;
-  if ((needs & NEED_EXACT) == 0) {  // only NaN and Inf are kept out
+  if ((needs & NEED_EXACT) == 0) {  // only NaN and Inf leave the window
     fold->smallest = AS_F64(1);
     fold->largest = AS_F64(INF_BITS - 1);
     fold->scale = 0;
@@ -124,10 +125,10 @@ INLINE void open(Fold* fold, const int needs) {
   see_nothing(&fold->seen);
   fold->nans = fold->positive_infs = fold->negative_infs = SPLAT(u64, 0);
   fold->expected = PLAIN;
-  fold->bins.elements = fold->absolute_bins.elements = 0;
+  FOR_EACH_LINEAR(fold->bins[sum].elements = 0;)
 }
 
-// The keys of the finite elements' extrema; of none, the highest lies below the lowest.
+// The keys of the finite elements' extrema. If there is no element, the highest lies below the lowest.
 INLINE void finite_extrema(const Seen* seen, i64* highest, i64* lowest) {
   *highest = MAX_LANE(i64, KEY(i64, seen->top));
   *lowest = MIN_LANE(i64, KEY(i64, seen->bottom));
@@ -138,8 +139,7 @@ INLINE void finite_extrema(const Seen* seen, i64* highest, i64* lowest) {
 
 INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
   flush(fold, partial, needs);
-  flush_bins(&fold->bins, partial, 0);
-  if (needs & NEED_ABSOLUTE) flush_bins(&fold->absolute_bins, partial, 1);
+  FOR_EACH_LINEAR(if (linear_is_lifted(sum, needs)) flush_bins(&fold->bins[sum], partial, sum);)
   const Seen* seen = &fold->seen;
   ADD(partial[PARTIAL_NANS], ADD_LANES(u64, fold->nans));
   const i64 positive_infs = ADD_LANES(u64, fold->positive_infs), negative_infs = ADD_LANES(u64, fold->negative_infs);
@@ -155,8 +155,8 @@ INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
   raise_finite(partial, highest, lowest, needs);
 }
 
-// What the fold has seen so far, for fold_indices.h: SEEN_NAN and SEEN_INF, and the keys of the extrema of numbers, of
-// which the highest lies below the lowest where there is none.
+// What the fold has seen so far, for fold_indices.h: returns SEEN_NAN and SEEN_INF, and sets the keys of the extrema.
+// If there is no number, the highest lies below the lowest.
 INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p, const u32 count, i64* highest,
                   i64* lowest) {
   (void)p;
@@ -169,19 +169,18 @@ INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p,
   return (has_nan ? SEEN_NAN : 0) | (positive || negative ? SEEN_INF : 0);
 }
 
-// Adds a vector of elements to a round's sums. With every element in the window, no operation rounds, except the
-// two additions that cut x.
+// Adds a vector of elements to a round's sums. If the window holds every element, no operation rounds but the two
+// additions that cut x.
 INLINE void add(v_f64* sums, v_f64 x, v_f64 scale, const int needs) {
-  const v_f64 raised = MUL_ADD(x, scale, sums[HIGH]);  // NaN from a NaN on, or from what comes after an Inf
+  const v_f64 raised = MUL_ADD(x, scale, sums[HIGH]);  // stays NaN after a NaN, or after an Inf and another element
   if (needs & NEED_EXACT) {
     const v_f64 high = raised - sums[HIGH];
     const v_f64 rest = MUL_ADD(x, scale, -high);
     if (needs & NEED_SUM) sums[REST] += rest;
-    if (needs & NEED_ABSOLUTE) {
-      const v_u64 sign = AS(u64, x) & ((u64)1 << 63);
-      sums[SIZE_REST] += AS(f64, AS(u64, rest) ^ sign);
-      sums[SIZE_HIGH] += AS(f64, AS(u64, high) ^ sign);
-    }
+    FOR_EACH_LINEAR(if (sum != LINEAR_SUM && (needs & linear_need(sum))) {
+      sums[REST_OF(sum)] += linear_part(rest, x, sum);
+      sums[REST_OF(sum) + 1] += linear_part(high, x, sum);
+    })
     if (needs & NEED_SQUARES) {
       const v_f64 cut = SPLAT(f64, AS_F64(START_AT(SCALED_UNIT + PART)));
       const v_f64 middle = (rest + cut) - cut;
@@ -210,11 +209,11 @@ INLINE void keep(Fold* fold, WORDS i64* partial, const v_f64* sums, const int ne
   if (++fold->rounds == ROUNDS_DOUBLE) flush(fold, partial, needs);
 }
 
-// Sees a vector of elements. `near` becomes the smallest magnitude, if none is NaN; where `zeros` are looked
-// for, the smallest that is not zero.
+// Sees a vector of elements. If none is NaN, `near` becomes the smallest magnitude. With `zeros` it becomes the
+// smallest one that is not 0.
 INLINE void see(Seen* seen, v_f64* near, v_u64 bits, const int needs, const int zeros) {
   const v_f64 x = AS(f64, bits), none = SPLAT(f64, 0);
-  seen->top = LARGER(x, seen->top);  // not a NaN
+  seen->top = LARGER(x, seen->top);  // never NaN
   seen->bottom = SMALLER(x, seen->bottom);
   if (needs & NEED_SIGNS) COUNT_INTO(u64, seen->negatives, x < none);
   if (zeros) {
@@ -225,8 +224,8 @@ INLINE void see(Seen* seen, v_f64* near, v_u64 bits, const int needs, const int 
   *near = SMALLER_SIZE(*near, zeros ? (x == none ? SPLAT(f64, INFINITY_DOUBLE) : x) : x);
 }
 
-// Sees a vector of elements, NaN and Inf among them, as `see` does one of finite elements where zeros are looked for;
-// counts NaN and Inf, and returns the vector with 0 in their place.
+// As see() with `zeros`, for a vector that may have NaN and Inf. Counts these, and returns the vector with 0 instead of
+// them.
 INLINE v_f64 see_specials(Seen* seen, v_u64* counts, v_f64* near, v_u64 bits, const int needs) {
   const v_f64 infinity = SPLAT(f64, INFINITY_DOUBLE), none = SPLAT(f64, 0);
   const v_f64 x = AS(f64, bits), size = AS(f64, bits & MAGNITUDE_MASK);
@@ -239,14 +238,14 @@ INLINE v_f64 see_specials(Seen* seen, v_u64* counts, v_f64* near, v_u64 bits, co
   COUNT_INTO(u64, seen->zeros, x == none);
   seen->top = LARGER(low, seen->top);
   seen->bottom = SMALLER(high, seen->bottom);
-  seen->any_bits |= AS(u64, finite);  // of these two, only signs are looked at
+  seen->any_bits |= AS(u64, finite);  // only the signs of these two are used
   seen->all_bits &= AS(u64, low);
   *near = SMALLER_SIZE(*near, x == none ? infinity : high);
   return finite;
 }
 
-// Takes the ROUND elements at p if the window holds them and they are of the `kind` expected, and returns whether it
-// did: PLAIN ones have no zeros, NaN and Inf, and ZEROS no NaN and Inf.
+// Takes the ROUND elements at p if the window holds them and they are of the expected `kind`. Returns whether it took
+// them. PLAIN rounds have no zeros, NaN and Inf. ZEROS rounds have no NaN and Inf.
 INLINE int take(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int kind) {
   const int zeros = kind != PLAIN;
   const v_f64 scale = SPLAT(f64, fold->scale);
@@ -284,8 +283,8 @@ INLINE int take(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int nee
   return 1;
 }
 
-// Counts the NaN and Inf among the ROUND elements at p, and keeps them out of `seen`; `near` becomes the smallest
-// magnitude of the finite ones, zeros aside.
+// Counts NaN and Inf among the ROUND elements at p, and leaves them out of `seen`. `near` becomes the smallest
+// magnitude of the finite elements but 0.
 NOINLINE void see_strange(Fold* fold, Seen* seen, v_f64* near, SPACE const u8* p) {
   const v_f64 infinity = SPLAT(f64, INFINITY_DOUBLE), none = SPLAT(f64, 0);
   *near = infinity;
@@ -307,7 +306,7 @@ NOINLINE void see_strange(Fold* fold, Seen* seen, v_f64* near, SPACE const u8* p
   }
 }
 
-// Takes the ROUND elements at p, whatever they are.
+// Takes the ROUND elements at p, of any kind.
 NOINLINE void settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
   const v_f64 none = SPLAT(f64, 0);
   v_f64 near = SPLAT(f64, INFINITY_DOUBLE), strange = none;
@@ -322,19 +321,20 @@ NOINLINE void settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, const in
   }
   const int finite = !ANY(i64, strange != strange);
   if (!finite) see_strange(fold, &seen, &near, p);
-  // Where a lane has no finite element, its top is -Inf and its bottom Inf.
+  // A lane without finite elements has the top -Inf and the bottom Inf.
   const v_f64 far = LARGER(LARGER(seen.top, -seen.bottom), none);
   add_seen(&fold->seen, &seen);
   fold->expected = finite ? ZEROS : SPECIALS;
   if ((needs & NEED_EXACT) == 0) return;
   const i64 largest = MAX_LANE(i64, AS(i64, far)), smallest = MIN_LANE(i64, AS(i64, near));
   if (largest > AS_I64(fold->largest) || smallest < AS_I64(fold->smallest)) {
-    const i32 highest = MIN((i32)(largest >> 52) + 1, MAX_EXPONENT - 1);  // a binade to spare
+    const i32 highest = MIN((i32)(largest >> 52) + 1, MAX_EXPONENT - 1);  // with a spare binade
     const i32 lowest = highest - SPAN_DOUBLE;
     if ((lowest > 1 && (i32)(smallest >> 52) < lowest) || fold->rounds + ++fold->missed < STAY_DOUBLE) {
       const i32 first = (i32)(smallest >> 52), last = (i32)(largest >> 52);
-      bin_round(&fold->bins, partial, p, ROUND, first, last, 0);
-      if (needs & NEED_ABSOLUTE) bin_round(&fold->absolute_bins, partial, p, ROUND, first, last, 1);
+      FOR_EACH_LINEAR(if (linear_is_lifted(sum, needs)) {
+        bin_round(&fold->bins[sum], partial, p, ROUND, first, last, sum);
+      })
       fold->expected = STRANGE;
       return;
     }

@@ -1,16 +1,16 @@
-// The fold of those accumulators of precision/elements.h that say BESIDE, for the families with FOLDS_ELEMENTS: beside the
-// family's own fold, over the same bytes while they are in the nearest cache, so that what is not asked costs nothing
-// there. One text for C++ and OpenCL C, included once a dtype.
+// The fold of the accumulators of precision/elements.h with BESIDE, for families with FOLDS_ELEMENTS. It reads a block
+// again, after the family's fold and while the block is in the nearest cache. So a statistic that is not requested
+// costs nothing in the family's fold. One text for C++ and OpenCL C, included once for each dtype.
 
-// What of it is asked for a dtype that has any.
+// The needs of the rows that the dtype has.
 #define ELEMENT_ASKED(id, merge, need, of, fold, ...) ELEMENT_ASKED_##fold(need, of)
 #define ELEMENT_ASKED_WITHIN(need, of)
 #define ELEMENT_ASKED_BESIDE(need, of) | ((of) ? (int)NEED_##need : 0)
 #define ELEMENT_NEEDS (FOLDS_ELEMENTS ? (int)NEED_BLOCKS & (0 ELEMENT_ROWS(ELEMENT_ASKED, )) : 0)
 
-// How many elements the family's fold goes ahead.
+// The number of elements in a block.
 #define ELEMENT_BLOCK 2048
-// Vectors until the counters of as many bits as an element are emptied, the last block's not counted.
+// The counters have as many bits as an element. They are emptied after a block if more vectors than this were counted.
 #define ELEMENT_STEPS ((sizeof(UBITS) == 1 ? 255u : 65535u) - ELEMENT_BLOCK / (u32)LANES(UBITS))
 
 typedef struct {
@@ -26,7 +26,7 @@ INLINE void open_elements(Elements* elements) {
   elements->steps = 0;
 }
 
-// Hands the lanes over, and empties the counters.
+// Adds the lanes to the partial, and empties the counters.
 #define FLUSH_MAXIMUM(word, lanes)                            \
   {                                                           \
     const SBITS key = MAX_LANE(SBITS, AS(SBITS, lanes));      \
@@ -46,7 +46,7 @@ NOINLINE void flush_elements(Elements* elements, WORDS i64* partial, const int n
   elements->steps = 0;
 }
 
-#define TAKE_MAXIMUM(lanes, term)  // LEAST_SIZE alone, which `near` is
+#define TAKE_MAXIMUM(lanes, term)  // only LEAST_SIZE, which `near` gives
 #define TAKE_ADDITION(lanes, term) COUNT_INTO(UBITS, lanes, term);
 #define TAKE_ELEMENT(id, merge, need, of, fold, ...) TAKE_##fold(id, merge, need, of)
 #define TAKE_WITHIN(id, merge, need, of)
@@ -61,7 +61,7 @@ NOINLINE void flush_elements(Elements* elements, WORDS i64* partial, const int n
     elements->lanes[ELEMENT_WORD_##id] = lanes;                                                     \
   }
 
-// The smallest sizes of a block, each less one: zeros come out above all others.
+// The smallest sizes of a block, less 1. So zeros are above all others.
 NOINLINE VECTOR_OF(UBITS) near_zero(SPACE const u8* p, const u32 count) {
   VECTOR_OF(UBITS) near = SPLAT(UBITS, (UBITS)~(UBITS)0);
   for (u32 i = 0; i < count; i += (u32)LANES(UBITS)) {
@@ -70,8 +70,8 @@ NOINLINE VECTOR_OF(UBITS) near_zero(SPACE const u8* p, const u32 count) {
   return near;
 }
 
-// The `count` elements at p: whole groups, at most a block. One look at their sizes shows the smallest, and which rows any
-// of them can count in; few blocks have such elements.
+// Folds the `count` elements at p: whole groups, at most a block. Their smallest and largest sizes show which rows any
+// element may count in. Most blocks have no such elements.
 NOINLINE void fold_elements(Elements* elements, WORDS i64* partial, SPACE const u8* p, const u32 count,
                             const int needs) {
   VECTOR_OF(UBITS) lows = SPLAT(UBITS, (UBITS)~(UBITS)0), highs = SPLAT(UBITS, 0);

@@ -1,12 +1,12 @@
-// The fold of the words of precision/exponents.h, for the families with FOLDS_ELEMENTS: beside the family's own fold, a block
-// at a time, while it is in the nearest cache. One text for C++ and OpenCL C, included once a dtype, behind
-// fold_elements.h.
+// The fold of the words of precision/exponents.h, for families with FOLDS_ELEMENTS. It reads a block again, after the
+// family's fold and while the block is in the nearest cache. One text for C++ and OpenCL C, included once for each
+// dtype after fold_elements.h.
 //
-// Exponents of real data cluster, and an integer has few. Where a table of 16 bytes can be looked up in a vector, the exponents of a block are packed,
-// and a window of 16 of them is counted at once: eight tables say of two exponents each whether an element has the one, 1,
-// or the other, 16, so that a byte counts both. A block that needs more than WINDOWS of these, or holds NaN or Inf, and all
-// where there are no such tables, adds to bins in memory, one element at a time. Neighbours go to different copies, so that an
-// addition seldom waits for the one before.
+// Exponents of real data cluster, and an integer has few. If vectors can be looked up in tables of 16 bytes, the
+// exponents of a block are packed, and EXPONENT_WINDOW consecutive exponents are counted at once. Each of eight tables
+// is for two exponents: it gives 1 for the one and 16 for the other, so that a byte counts both. Blocks that need more
+// than EXPONENT_WINDOWS such ranges, or hold NaN or Inf, are counted in memory element by element; without tables, all
+// blocks are. Neighbours go to different copies, so that an addition seldom waits for the one before.
 #define EXPONENT_COPIES (IS_FLOAT && sizeof(UBITS) == 8 ? 2 : 4)
 #define EXPONENT_WINDOW 16
 #define EXPONENT_WINDOWS 4
@@ -14,12 +14,12 @@
 
 typedef struct {
   u32 bins[EXPONENT_COPIES][EXPONENTS_OF_FAMILY];
-  u32 binned;  // elements in there; 0: nothing is set
+  u32 binned;  // the number of elements in `bins`; 0: these are not cleared yet
 #if PACKS_EXPONENTS
-  v_u8 lanes[EXPONENT_WINDOWS][EXPONENT_WINDOW];  // [w][i] counts the exponent `top` - 16 w - i; one of 0 does not count
-  VECTOR_OF(EXPONENT) lowest;                     // how many have the exponent 0
-  u32 top, used;                                  // a bit of `used` for each window with anything in it
-  u32 steps;                                      // the most that a byte of them may hold
+  v_u8 lanes[EXPONENT_WINDOWS][EXPONENT_WINDOW];  // [w][i] counts the exponent `top` - 16 w - i, unless that is 0
+  VECTOR_OF(EXPONENT) lowest;                     // the elements with the exponent 0
+  u32 top, used;                                  // `used` has a bit for each window that holds a count
+  u32 steps;                                      // the largest count that a byte of them may hold
 #endif
 } Exponents;
 
@@ -34,7 +34,7 @@ INLINE void open_exponents(Exponents* exponents) {
 #endif
 }
 
-// The `count` elements at p, whole groups, one by one.
+// Counts the `count` elements at p, which are whole groups, one by one.
 NOINLINE void bin_exponents(Exponents* exponents, SPACE const u8* p, const u32 count) {
   if (exponents->binned == 0) {
     for (int copy = 0; copy < EXPONENT_COPIES; ++copy) {
@@ -52,7 +52,7 @@ NOINLINE void bin_exponents(Exponents* exponents, SPACE const u8* p, const u32 c
 }
 
 #if PACKS_EXPONENTS
-// Hands over what the windows have counted, and empties them.
+// Adds the counts of the windows to the words, and empties the windows.
 NOINLINE void flush_windows(Exponents* exponents, WORDS i64* words) {
   for (u32 w = 0; w < EXPONENT_WINDOWS; ++w) {
     if ((exponents->used >> w & 1) == 0) continue;
@@ -68,15 +68,15 @@ NOINLINE void flush_windows(Exponents* exponents, WORDS i64* words) {
 }
 
 #if IS_FLOAT
-// The exponents of a vector of elements, each in its lane at bit `place`.
+// The exponents of a vector of elements, at bit `place` of each lane.
 INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int place) {
   const int up = place - MANTISSA_SHIFT;
   const VECTOR_OF(UBITS) moved = up < 0 ? bits >> (UBITS)(-up & SIGN_SHIFT) : bits << (UBITS)(up & SIGN_SHIFT);
-  const UBITS exponent = (UBITS)((UBITS)(MAGNITUDE_MASK >> MANTISSA_SHIFT) << place);  // named: else UBSan makes it an int
+  const UBITS exponent = (UBITS)((UBITS)(MAGNITUDE_MASK >> MANTISSA_SHIFT) << place);  // a variable, because UBSan would take it for an int
   return moved & exponent;
 }
 #else
-// The same: half of the bits at a time, it is the upper ones that count, where there are any.
+// The same for integers, by bisection: if the upper half of the bits is not 0, the exponent lies there.
 INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int place) {
   VECTOR_OF(UBITS) left = ELEMENT_SIZES(bits), width = SPLAT(UBITS, 0);
   UNROLL
@@ -89,7 +89,7 @@ INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int plac
 }
 #endif
 
-// The exponents of as many elements as a vector has room for, in an order of its own.
+// The exponents of one vector of EXPONENT, in any order.
 INLINE VECTOR_OF(EXPONENT) pack_exponents(SPACE const u8* p) {
   VECTOR_OF(UBITS) packed = SPLAT(UBITS, 0);
   UNROLL
@@ -100,7 +100,7 @@ INLINE VECTOR_OF(EXPONENT) pack_exponents(SPACE const u8* p) {
   return AS(EXPONENT, packed);
 }
 
-// Those of a block, and the smallest and the largest.
+// The exponents of a block, with the smallest and the largest.
 INLINE void pack_block(VECTOR_OF(EXPONENT) * packed, SPACE const u8* p, const u32 vectors, u32* low, u32* high) {
   VECTOR_OF(EXPONENT) lows = SPLAT(EXPONENT, (EXPONENT)~(EXPONENT)0), highs = SPLAT(EXPONENT, 0);
   for (u32 i = 0; i < vectors; ++i) {
@@ -112,14 +112,14 @@ INLINE void pack_block(VECTOR_OF(EXPONENT) * packed, SPACE const u8* p, const u3
   *high = MAX_LANE(EXPONENT, highs);
 }
 
-// The smallest but 0, of a block that has that.
+// The smallest exponent but 0, if the block has one.
 NOINLINE u32 lowest_but_0(const VECTOR_OF(EXPONENT) * packed, const u32 vectors) {
   VECTOR_OF(EXPONENT) lows = SPLAT(EXPONENT, (EXPONENT)~(EXPONENT)0);
   for (u32 i = 0; i < vectors; ++i) lows = MIN(lows, (VECTOR_OF(EXPONENT))(packed[i] - (EXPONENT)1));
   return (u32)MIN_LANE(EXPONENT, lows) + 1;
 }
 
-// How far below `top` the exponents of LANES(u8) elements lie: 255 where that is farther.
+// `top` less the exponents of LANES(u8) elements, at most 255.
 INLINE v_u8 below(const VECTOR_OF(EXPONENT) * packed, const VECTOR_OF(EXPONENT) top) {
 #if EXPONENT_IS_BYTE
   return AS(u8, top - packed[0]);
@@ -129,7 +129,7 @@ INLINE v_u8 below(const VECTOR_OF(EXPONENT) * packed, const VECTOR_OF(EXPONENT) 
 #endif
 }
 
-// Counts the exponents `top`, `top` - 1, ... of so many times LANES(u8) elements into the window's lanes.
+// Counts the exponents `top`, `top` - 1, ... in the window's lanes. There are `vectors` times LANES(u8) elements.
 NOINLINE void count_window(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, const u32 vectors, const u32 top) {
   v_u8 tables[EXPONENT_WINDOW / 2];
   for (int t = 0; t < EXPONENT_WINDOW / 2; ++t) {
@@ -140,9 +140,9 @@ NOINLINE void count_window(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, cons
   for (u32 i = 0; i < vectors;) {
     v_u8 counts[EXPONENT_WINDOW / 2];
     for (int t = 0; t < EXPONENT_WINDOW / 2; ++t) counts[t] = SPLAT(u8, 0);
-    const u32 end = MIN(i + 15, vectors);  // four bits hold as many
+    const u32 end = MIN(i + 15, vectors);  // four bits hold up to 15
     for (; i < end; ++i) {
-      // A table gives 0 where the highest bit is set, as it is from 16 on.
+      // A table gives 0 if the highest bit of the index is set. Here it is set from 16 on.
       const v_u8 index = MIN(below(packed + i * sizeof(EXPONENT), tops), SPLAT(u8, 143)) + (u8)112;
       UNROLL
       for (int t = 0; t < EXPONENT_WINDOW / 2; ++t) counts[t] += LOOK_UP(tables[t], index);
@@ -154,7 +154,7 @@ NOINLINE void count_window(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, cons
   }
 }
 
-// The `count` elements at p; false where they are for the bins.
+// Counts the `count` elements at p. Returns false if they must go into the bins.
 INLINE int count_packed(Exponents* exponents, WORDS i64* words, SPACE const u8* p, const u32 count) {
   VECTOR_OF(EXPONENT) packed[ELEMENT_BLOCK / LANES(EXPONENT)];
   const u32 vectors = count / (u32)LANES(EXPONENT);
@@ -181,7 +181,7 @@ INLINE int count_packed(Exponents* exponents, WORDS i64* words, SPACE const u8* 
 }
 #endif
 
-// The `count` elements at p: whole groups, at most a block.
+// Counts the `count` elements at p: whole groups, at most a block.
 NOINLINE void fold_exponents(Exponents* exponents, WORDS i64* partial, SPACE const u8* p, const u32 count) {
 #if PACKS_EXPONENTS
   if (count_packed(exponents, partial + PLACE(EXPONENTS), p, count)) return;
@@ -190,7 +190,7 @@ NOINLINE void fold_exponents(Exponents* exponents, WORDS i64* partial, SPACE con
   bin_exponents(exponents, p, count);
 }
 
-// Hands everything over.
+// Adds all counts to the partial.
 INLINE void close_exponents(Exponents* exponents, WORDS i64* partial) {
   WORDS i64* const words = partial + PLACE(EXPONENTS);
 #if PACKS_EXPONENTS

@@ -1,13 +1,14 @@
-// Extrema, zeros and signs of a float dtype's groups. One text for C++ and OpenCL C, included once a dtype.
+// Extrema, zeros and signs of a float dtype's groups. One text for C++ and OpenCL C, included once for each dtype.
 //
-// Nothing is ordered: the largest as signed numbers, the largest as unsigned ones and the smallest
-// magnitude hold both extrema together, and take fewer operations than ordered keys. Zeros are counted
-// only in a group that has any, NaN and Inf only in a group that has either.
-// Groups until the counters are emptied: 16-bit ones take GROUP more at most.
+// Both extrema follow from three numbers: the largest bits as signed numbers, the largest as unsigned numbers, and the
+// smallest magnitude. This takes fewer operations than keys that order the elements. Zeros are counted only in groups
+// with zeros, NaN and Inf only in groups with either.
+
+// The number of groups until the counters are emptied. 16-bit counters have room for GROUP more.
 #define COUNTED_GROUPS (sizeof(UBITS) == 2 ? 65535 / GROUP : 1 << 20)
 
 typedef struct {
-  VECTOR_OF(SBITS) top;  // of the finite elements
+  VECTOR_OF(SBITS) top;  // of finite elements
   VECTOR_OF(UBITS) far, near;
   VECTOR_OF(UBITS) zeros, negatives;
   VECTOR_OF(UBITS) nans, positive_infs, negative_infs;
@@ -22,7 +23,7 @@ INLINE void see_nothing(Seen* seen) {
   seen->groups = 0;
 }
 
-// The GROUP elements at p alone; -0 among the negatives, zeros not counted.
+// Sees only the GROUP elements at p. Counts -0 as negative, and no zeros.
 INLINE void see(Seen* seen, SPACE const u8* p, const int needs) {
   UNROLL
   for (int i = 0; i < GROUP; i += LANES(UBITS)) {
@@ -35,7 +36,7 @@ INLINE void see(Seen* seen, SPACE const u8* p, const int needs) {
   seen->zeros = SPLAT(UBITS, 0);
 }
 
-// Puts the counts of a group with zeros right. Returns its smallest magnitude less one, zeros left out.
+// Corrects the counts of a group with zeros. Returns the smallest magnitude but 0, less 1.
 INLINE VECTOR_OF(UBITS) see_zeros(Seen* seen, SPACE const u8* p, const int needs) {
   VECTOR_OF(UBITS) least = SPLAT(UBITS, (UBITS)-1);
   for (int i = 0; i < GROUP; i += LANES(UBITS)) {
@@ -50,7 +51,7 @@ INLINE VECTOR_OF(UBITS) see_zeros(Seen* seen, SPACE const u8* p, const int needs
   return least;
 }
 
-// Of no group: 0. NaN comes out above Inf.
+// The largest magnitude; 0 before the first group. NaN is above Inf.
 INLINE VECTOR_OF(SBITS) largest_seen(const Seen* seen) { return MAX(seen->top, AS(SBITS, seen->far & MAGNITUDE_MASK)); }
 
 INLINE void flush_counts(Seen* seen, WORDS i64* partial, const int needs) {
@@ -67,7 +68,7 @@ INLINE void flush_counts(Seen* seen, WORDS i64* partial, const int needs) {
   seen->groups = 0;
 }
 
-// What `see` found in a group.
+// Adds what see() found in a group.
 INLINE void add_seen(Seen* to, const Seen* group, WORDS i64* partial, const int needs) {
   to->top = MAX(to->top, group->top);
   to->far = MAX(to->far, group->far);
@@ -77,10 +78,10 @@ INLINE void add_seen(Seen* to, const Seen* group, WORDS i64* partial, const int 
   if (++to->groups == COUNTED_GROUPS) flush_counts(to, partial, needs);
 }
 
-// The keys of the finite elements' extrema; of none, the highest lies below the lowest.
+// The keys of the finite elements' extrema. If there is no element, the highest lies below the lowest.
 INLINE void keys_of(const SBITS top, const UBITS far, const UBITS near, i64* highest, i64* lowest) {
-  // All below zero: the smallest magnitude is the largest. None below zero: it is the smallest. Of nothing, all are a
-  // NaN's.
+  // If all are negative, the smallest magnitude is the highest. If none is, it is the lowest. Without elements, all
+  // three are a NaN's.
   *highest = top < 0 ? ~(i64)near : (i64)top;
   *lowest = far > MAGNITUDE_MASK ? ~(i64)(far & MAGNITUDE_MASK) : (i64)near;
 }
@@ -96,8 +97,8 @@ INLINE void close_seen(Seen* seen, WORDS i64* partial, const int needs) {
   raise_finite(partial, highest, lowest, needs);
 }
 
-// The GROUP elements at p, NaN and Inf among them, beside what was seen before. Gives the largest of the finite
-// magnitudes, and the smallest that is not zero; returns whether any is NaN or Inf.
+// Sees the GROUP elements at p, which may have NaN and Inf, and adds them. Sets the largest finite magnitude and the
+// smallest one but 0. Returns whether any element is NaN or Inf.
 INLINE int see_finite(Seen* seen, WORDS i64* partial, SPACE const u8* p, UBITS* largest, UBITS* smallest,
                       const int needs) {
   const UBITS infinity = (UBITS)INF_BITS;

@@ -1,21 +1,21 @@
-// The fold of int64 and uint64: 128-bit sums and 192-bit sums of squares from 32-bit halves. One text
-// for C++ and OpenCL C, included once a dtype.
+// The fold of int64 and uint64: 128-bit sums and 192-bit sums of squares from 32-bit halves. One text for C++ and
+// OpenCL C, included once for each dtype.
 //
-// A sum of 64-bit numbers is kept as two: of the numbers modulo 2^64, and of their upper halves. The
-// first less 2^32 of the second is the sum of the lower halves, which stays below 2^64 for the 2^31
-// elements that a lane may see; so no flush is needed before the end.
+// A sum of 64-bit numbers is kept as two sums: of the numbers modulo 2^64, and of their upper halves. The first less
+// 2^32 times the second is the sum of the lower halves. It stays below 2^64 for the 2^31 elements that a lane may get,
+// so no flush is needed before the end.
+#include "precision/fold/fold_terms.h"
 
 typedef struct {
-  v_u64 sum, sum_high;
-  v_u64 absolute, absolute_high;
-  v_u64 square[3], square_high[3];  // of low^2, low * high, high^2 of the magnitude
+  v_u64 linear[LINEAR_SUMS], linear_high[LINEAR_SUMS];  // SUM adds x, the others sizes |x|
+  v_u64 square[3], square_high[3];                      // of low^2, low * high, high^2 of the magnitude
   v_i64 top, bottom;
   v_u64 zeros, negatives;
 } Fold;
 
 INLINE void open(Fold* fold, const int needs) {
   (void)needs;
-  fold->sum = fold->sum_high = fold->absolute = fold->absolute_high = SPLAT(u64, 0);
+  FOR_EACH_LINEAR(fold->linear[sum] = fold->linear_high[sum] = SPLAT(u64, 0);)
   UNROLL
   for (int k = 0; k < 3; ++k) fold->square[k] = fold->square_high[k] = SPLAT(u64, 0);
   fold->top = SPLAT(i64, PARTIAL_NO_KEY);
@@ -23,22 +23,22 @@ INLINE void open(Fold* fold, const int needs) {
   fold->zeros = fold->negatives = SPLAT(u64, 0);
 }
 
-INLINE void deposit_halves(WORDS i64* words, v_u64 whole, v_u64 high, u32 position) {
+INLINE void deposit_halves(WORDS i64* words, v_u64 whole, v_u64 high, u32 position, i64 times) {
   const i64 upper = ADD_LANES(u64, high);
-  deposit(words, (i64)((u64)ADD_LANES(u64, whole) - ((u64)upper << 32)), position);
-  deposit(words, upper, position + 32);
+  deposit(words, times * (i64)((u64)ADD_LANES(u64, whole) - ((u64)upper << 32)), position);
+  deposit(words, times * upper, position + 32);
 }
 
 INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
-  if (needs & NEED_SUM) deposit_halves(partial + PLACE(SUM), fold->sum, fold->sum_high, 0);
-  if (needs & NEED_ABSOLUTE) {
-    deposit_halves(partial + PLACE(ABSOLUTE), fold->absolute, fold->absolute_high, 0);
-  }
+  FOR_EACH_LINEAR(if (needs & linear_need(sum)) {
+    const i64 times = sum == LINEAR_SUM ? 1 : factor_of_sizes(sum);
+    deposit_halves(partial + LINEAR_PLACE(sum), fold->linear[sum], fold->linear_high[sum], 0, times);
+  })
   if (needs & NEED_SQUARES) {
     UNROLL
     for (int k = 0; k < 3; ++k) {
       const u32 position = 32 * k + (k == 1 ? 1 : 0);  // low * high counts twice
-      deposit_halves(partial + PLACE(SQUARES), fold->square[k], fold->square_high[k], position);
+      deposit_halves(partial + PLACE(SQUARES), fold->square[k], fold->square_high[k], position, 1);
     }
   }
   if (needs & NEED_SIGNS) {
@@ -51,8 +51,8 @@ INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
   }
 }
 
-// What the fold has seen so far, for fold_indices.h: SEEN_NAN and SEEN_INF, and the keys of the extrema of numbers, of
-// which the highest lies below the lowest where there is none.
+// What the fold has seen so far, for fold_indices.h: returns SEEN_NAN and SEEN_INF, and sets the keys of the extrema.
+// If there is no number, the highest lies below the lowest.
 INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p, const u32 count, i64* highest,
                   i64* lowest) {
   (void)partial;
@@ -76,15 +76,16 @@ INLINE void fold_group(Fold* fold, WORDS i64* partial, SPACE const u8* p, const 
       if (IS_SIGNED) COUNT_INTO(u64, fold->negatives, x < 0);
     }
     if (needs & NEED_SUM) {
-      fold->sum += AS(u64, x);
-      fold->sum_high += IS_SIGNED ? AS(u64, x >> 32) : AS(u64, x) >> 32;
+      fold->linear[LINEAR_SUM] += AS(u64, x);
+      fold->linear_high[LINEAR_SUM] += IS_SIGNED ? AS(u64, x >> 32) : AS(u64, x) >> 32;
     }
     const v_i64 sign = IS_SIGNED ? x >> 63 : SPLAT(i64, 0);
     const v_u64 size = AS(u64, x ^ sign) - AS(u64, sign);
-    if (needs & NEED_ABSOLUTE) {
-      fold->absolute += size;
-      fold->absolute_high += size >> 32;
-    }
+    FOR_EACH_LINEAR(if (sum != LINEAR_SUM && (needs & linear_need(sum))) {
+      const v_u64 taken = linear_sizes(size, AS(u64, sign), sum);
+      fold->linear[sum] += taken;
+      fold->linear_high[sum] += taken >> 32;
+    })
     if (needs & NEED_SQUARES) {
       const v_u64 low = size, high = size >> 32;
       const v_u64 products[3] = {MUL_32(low, low), MUL_32(low, high), MUL_32(high, high)};

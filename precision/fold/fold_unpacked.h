@@ -1,13 +1,13 @@
-// The fold of dtypes that are unpacked: e8m0, and the packed dtypes, which hold several elements in a byte. It counts how
-// often each byte occurs (fold_coded.h). At the end it lifts the elements of each byte as often as the byte occurred. One
-// text for C++ and OpenCL C, included once for each dtype.
+// The fold of dtypes that are unpacked: e8m0, and the packed dtypes, which hold several elements in a byte. It counts
+// how often each byte occurs (fold_coded.h). At the end it lifts the elements of each byte as often as the byte
+// occurred. One text for C++ and OpenCL C, included once for each dtype.
 #include "precision/fold/fold_coded.h"
 
-// Bytes between two looks at what is new.
+// After so many bytes, new codes are looked for.
 #define CODE_BLOCK 4096
 
-// Whether a code was met that is not known yet. Only the first byte with a code can hold an element that is the first of
-// anything, so no other block is searched for indices.
+// Whether a code has occurred that is not known yet. Only the first byte with a code can hold a first element, so other
+// blocks are not searched for indices.
 INLINE int has_new(const Fold* fold, u8* known) {
   int found = 0;
   for (int code = 0; code < CODES; ++code) {
@@ -27,7 +27,7 @@ NOINLINE void find_new(u8* known, i64* words, SPACE const u8* p, const u32 count
   }
 }
 
-// The `count` elements at p, below 2^30 bytes of them, of which the first is number `first`.
+// Folds the `count` elements at p, which have fewer than 2^30 bytes. The first one is element `first`.
 INLINE void fold_codes(WORDS i64* partial, SPACE const u8* p, const u64 count, const u64 first, const int needs) {
   const u64 codes = count / ELEMENTS_A_CODE;
   const u32 rest = (u32)(count % ELEMENTS_A_CODE);

@@ -70,8 +70,8 @@
 #if !defined(LOAD) || !defined(STORE)
 #error "vectors: LOAD or STORE is missing"
 #endif
-// STORE_ZIPPED(T, to, a, b): two vectors, a number of a beside the one of b in the same lane; ZIPPED_LANE(T, k): the lane of
-// the k-th such pair. T is i32 or i64.
+// STORE_ZIPPED(T, to, a, b): two vectors, a number of a beside the one of b in the same lane; ZIPPED_LANE(T, k): the
+// lane of the k-th such pair. T is i32 or i64.
 #if !defined(STORE_ZIPPED) || !defined(ZIPPED_LANE)
 #error "vectors: STORE_ZIPPED or ZIPPED_LANE is missing"
 #endif

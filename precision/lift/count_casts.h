@@ -1,8 +1,9 @@
-// What a cast of scaled elements would lose and bring out of range, each a range of sizes that somebody has worked out
-// (stats/engine/cast_bounds.hpp), of whatever scale. One text for C++ and OpenCL C, included once a dtype.
+// Counts what a cast of scaled elements would make 0 or bring out of range. Each of these is a range of sizes, which
+// stats/engine/cast_bounds.hpp computes for the scale. One text for C++ and OpenCL C, included once for each dtype.
 //
-// `bounds` has three words for each row of CASTS: how many sizes from 1 on are lost, the first size that is beyond, and how many
-// are from there on. Of elements first, first + step, ... below `end`, fewer than 2^32.
+// `bounds` has three words for each row of CASTS: the number of sizes from 1 on that become 0, the first size that is
+// out of range, and the number of sizes from there on. The elements are first, first + step, ... below `end`; fewer
+// than 2^32.
 #define COUNT_CAST(id, ...)                                                               \
   if (needs & NEED_CAST_##id) {                                                           \
     const UBITS losing = (UBITS)bounds[0], beyond_from = (UBITS)bounds[1];                \
@@ -20,7 +21,7 @@
 
 INLINE void count_casts(WORDS i64* partial, TILE_SPACE const u8* p, const u64 first, const u64 end, const u64 step,
                         TILE_SPACE const u64* bounds, const int needs){CASTS(COUNT_CAST, )}
-// The same of `n` equal elements.
+// The same for `n` equal elements.
 #define LIFT_CAST(id, ...)                                                                          \
   if (needs & NEED_CAST_##id) {                                                                     \
     if ((UBITS)(size - 1) < (UBITS)bounds[0]) ADD(partial[PLACE(id##_UNDERFLOW)], n);               \
@@ -35,7 +36,7 @@ INLINE
 }
 
 #ifdef __cplusplus
-// What sizes are worth: |x| of an integer; else the bits of a float, whose least value is 2^least_power.
+// What sizes mean. An integer's size is |x|. A float's is its bits, and its smallest value is 2^least_power.
 struct CastFormat {
   static constexpr u64 finite_last = FINITE_LAST;
   static constexpr bool is_float = IS_FLOAT != 0;

@@ -1,25 +1,28 @@
-// An element into a partial: the definition that every faster path must agree with. One text for C++
-// and OpenCL C. The folds come here with what does not fill a group.
+// Lifts an element into a partial. This is the definition; every faster path must agree with it. One text for C++ and
+// OpenCL C. The folds lift the elements that do not fill a group.
 //
-// Of n equal elements, n below 128 in size: one below 0 takes off what a fold has added. Extrema stay.
+// A lift takes n equal elements, |n| below 128. If n is negative, it subtracts what a fold has added; extrema do not
+// change.
 #ifndef TENSORSTAT_PRECISION_LIFT_H
 #define TENSORSTAT_PRECISION_LIFT_H
+
+#include "precision/sums.h"
 
 INLINE void raise_extrema(WORDS i64* partial, i64 highest, i64 lowest) {
   RAISE(partial[PARTIAL_HIGHEST], highest);
   RAISE(partial[PARTIAL_LOWEST], ~lowest);
 }
 
-// What a fold has come across so far.
+// What a fold has seen so far.
 enum { SEEN_NAN = 1, SEEN_INF = 2 };
 
-// The extrema of so many infinities, whose key is this.
+// Raises the extrema to these infinities. `infinity` is the key of +Inf.
 INLINE void raise_infinities(WORDS i64* partial, i64 infinity, i64 positive, i64 negative) {
   if (positive != 0) raise_extrema(partial, infinity, infinity);
   if (negative != 0) raise_extrema(partial, ~infinity, ~infinity);
 }
 
-// The keys of extrema where there are infinities beside, whose key is this.
+// Widens the keys of extrema to infinities. `infinity` is the key of +Inf.
 INLINE void widen_to_infinities(i64 infinity, int positive, int negative, i64* highest, i64* lowest) {
   if (positive) *highest = infinity;
   if (positive && *lowest > infinity) *lowest = infinity;
@@ -27,8 +30,8 @@ INLINE void widen_to_infinities(i64 infinity, int positive, int negative, i64* h
   if (negative && *highest < ~infinity) *highest = ~infinity;
 }
 
-// Counts and extrema of n floats with the same key, bits without the sign, and those of Inf. Returns whether
-// they are finite.
+// Counts n equal floats, and raises the extrema. `magnitude` and `infinity` are the bits of |x| and of Inf. Returns
+// whether they are finite.
 INLINE int lift_float(WORDS i64* partial, i64 key, i64 magnitude, i64 infinity, i64 n) {
   if (magnitude > infinity) {
     ADD(partial[PARTIAL_NANS], n);

@@ -1,4 +1,4 @@
-// The code of an element (precision/codes.h), for C++, included once a dtype.
+// The code of an element (precision/codes.h), for C++. Included once for each dtype.
 struct Code {
   using Bits = UBITS;
   static constexpr bool is_byte = IS_CODED != 0, takes_work = !IS_FLOAT && BITS >= 32;

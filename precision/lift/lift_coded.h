@@ -1,10 +1,11 @@
-// What is stored as one of 256 codes: the 8-bit floats, and the packed dtypes, of which a byte holds several elements. One
-// element, or n that are equal, into a partial: integer arithmetic only, and the definition that the folds must agree
-// with. One text for C++ and OpenCL C, included once a dtype.
+// Lifts n equal elements of the dtypes that are stored as one of 256 codes: the 8-bit floats, and the packed dtypes,
+// which have several elements in a byte. It uses only integer arithmetic, and the folds must agree with it. One text
+// for C++ and OpenCL C, included once for each dtype.
+#include "precision/lift/lift_sums.h"
 
 #if IS_FLOAT
-// `n` elements with these bits, unpacked. lift_float knows of Inf by its bits alone; twice the bits leave an odd number
-// free to stand between the largest finite value and a NaN, for the formats that have no Inf.
+// Lifts `n` elements with these bits, unpacked. lift_float() knows Inf only by its bits. Some formats have no Inf. So
+// the bits are doubled: an odd number between the largest finite value and the least NaN stands for Inf.
 INLINE void lift_bits(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
   lift_elements(partial, bits, n, needs);
   const i32 sign = bits >> SIGN_SHIFT, stored = bits & MAGNITUDE_MASK;
@@ -13,25 +14,20 @@ INLINE void lift_bits(WORDS i64* partial, const UBITS bits, const i64 n, const i
   const i32 exponent = magnitude >> MANTISSA_SHIFT;
   const i32 fraction = magnitude & ((1 << MANTISSA_SHIFT) - 1);
   const i64 mantissa = exponent == 0 ? fraction : fraction | (1 << MANTISSA_SHIFT);
-  const u32 position = (u32)(MAX(exponent, 1) - 1 + FIRST_UNIT);
-  deposit(partial + PLACE(SUM), sign != 0 ? -mantissa * n : mantissa * n, position);
-  deposit(partial + PLACE(SQUARES), mantissa * mantissa * n, 2 * position);
-  if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), mantissa * n, position);
+  lift_sums(partial, (u64)mantissa, sign != 0, n, (u32)(MAX(exponent, 1) - 1 + FIRST_UNIT), needs);
 }
 #else
 INLINE void lift_bits(WORDS i64* partial, const UBITS bits, const i64 n, const int needs) {
   lift_elements(partial, bits, n, needs);
-  const i64 value = (i64)(ORDERED)bits, size = value < 0 ? -value : value;
+  const i64 value = (i64)(ORDERED)bits;
   raise_extrema(partial, value, value);
   if (value == 0) ADD(partial[PARTIAL_ZEROS], n);
   if (value < 0) ADD(partial[PARTIAL_NEGATIVES], n);
-  deposit(partial + PLACE(SUM), value * n, 0);
-  deposit(partial + PLACE(SQUARES), size * size * n, 0);
-  if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), size * n, 0);
+  lift_sums(partial, (u64)(value < 0 ? -value : value), value < 0, n, 0, needs);
 }
 #endif
 
-// The first `elements` of a byte, `n` times.
+// Lifts the first `elements` elements of a byte, `n` times.
 INLINE void lift_some(WORDS i64* partial, const u32 code, const u32 elements, const i64 n, const int needs) {
   for (u32 k = 0; k < elements; ++k) lift_bits(partial, UNPACKED(code, k), n, needs);
 }
@@ -40,7 +36,7 @@ INLINE void lift_codes(WORDS i64* partial, const u32 code, const i64 n, const in
   lift_some(partial, code, ELEMENTS_A_CODE, n, needs);
 }
 
-// All elements of a byte.
+// Lifts all elements of a byte.
 INLINE void lift(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
   lift_codes(partial, (u32)LOAD_ONE(u8, p), n, needs);
 }

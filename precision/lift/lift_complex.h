@@ -1,16 +1,16 @@
-// n equal elements of a complex dtype into a partial: the definition that the folds must agree with. One text for C++ and
-// OpenCL C, included once a dtype that parts are of, behind its lift.
+// Lifts n equal elements of a complex dtype. The folds must agree with it. One text for C++ and OpenCL C, included once
+// for each dtype of parts, after its lift.
 //
-// The squares of both parts are that of |x|. An element is NaN where a part is, else infinite where one is, and 0 where both
-// are. An infinite one counts as positive.
+// |x|^2 is the sum of the squares of both parts. An element is NaN if a part is NaN, else infinite if a part is
+// infinite. It is 0 if both parts are 0. An infinite element counts as positive.
 
-// The larger size of both parts, which tells all that is counted.
+// The larger size of both parts. It decides what the element counts as.
 INLINE UBITS larger_size(const UBITS real, const UBITS imaginary) {
   const UBITS a = real & MAGNITUDE_MASK, b = imaginary & MAGNITUDE_MASK;
   return a > b ? a : b;
 }
 
-// The square of a finite part, `n` times. What a fold of parts has added is taken back with -1.
+// Adds the square of a finite part `n` times. -1 subtracts what a fold of parts has added.
 INLINE void lift_square(WORDS i64* partial, const UBITS bits, const i64 n) {
   const UBITS size = bits & MAGNITUDE_MASK;
   const u32 exponent = (u32)(size >> MANTISSA_SHIFT);
@@ -34,13 +34,13 @@ INLINE void lift_complex(WORDS i64* partial, SPACE const u8* p, const i64 n, con
   (void)needs;
 }
 
-// Element number `index` into the words of precision/indices.h, of which it has those of NaN and Inf.
+// Lifts element `index` into the words of precision/indices.h. Complex dtypes have only those of NaN and Inf.
 INLINE void lift_complex_index(i64* words, const UBITS larger, const u64 index) {
   raise_keyed_if(larger > INF_SIZE, words + INDEX_PLACE_FIRST_NAN, 0, ~(i64)index);
   raise_keyed_if(larger == INF_SIZE, words + INDEX_PLACE_FIRST_INF, 0, ~(i64)index);
 }
 
-// The `count` elements at p, of which the first is number `first`.
+// Lifts the `count` elements at p. The first one is element `first`.
 INLINE void lift_complex_indices(i64* words, TILE_SPACE const u8* p, const u64 count, const u64 first) {
   for (u64 i = 0; i < count; ++i) {
     TILE_SPACE const u8* element = p + 2 * i * sizeof(UBITS);

@@ -1,5 +1,7 @@
 // n equal elements of a float64 into a partial: integer arithmetic only, and the definition that the fold
 // must agree with. One text for C++ and OpenCL C, included once a dtype.
+#include "precision/lift/lift_sums.h"
+
 INLINE void lift(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
   const i64 bits = (i64)LOAD_ONE(u64, p);
   lift_elements(partial, (u64)bits, n, needs);
@@ -10,8 +12,5 @@ INLINE void lift(WORDS i64* partial, SPACE const u8* p, const i64 n, const int n
   const i32 exponent = (i32)(magnitude >> 52);
   const i64 fraction = magnitude & (((i64)1 << 52) - 1);
   const i64 mantissa = exponent == 0 ? fraction : fraction | ((i64)1 << 52);
-  const u32 position = (u32)(MAX(exponent, 1) - 1);
-  deposit(partial + PLACE(SUM), bits < 0 ? -mantissa * n : mantissa * n, position);
-  if (needs & NEED_ABSOLUTE) deposit(partial + PLACE(ABSOLUTE), mantissa * n, position);
-  deposit_squares(partial + PLACE(SQUARES), (u64)mantissa, n, 2 * position);
+  lift_sums(partial, (u64)mantissa, bits < 0, n, (u32)(MAX(exponent, 1) - 1), needs);
 }

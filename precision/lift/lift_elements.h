@@ -1,5 +1,5 @@
-// One element, or n that are equal, into the accumulators of precision/elements.h and exponents.h. One text for C++ and OpenCL C,
-// included once a dtype.
+// Lifts n equal elements into the accumulators of precision/elements.h and exponents.h. One text for C++ and OpenCL C,
+// included once for each dtype.
 
 #define LIFT_MAXIMUM(word, term) \
   if ((SBITS)(term) != (SBITS)ELEMENT_SIGN) RAISE(word, (i64)(SBITS)(term));
@@ -20,7 +20,7 @@ INLINE void lift_elements(WORDS i64* partial, const UBITS bits, const i64 n, con
   if (needs & NEED_EXPONENTS) ADD(partial[PLACE(EXPONENTS) + (int)EXPONENT_OF(size)], n);
 }
 
-// The extrema of finite floats, as the keys that order them; none where the highest lies below the lowest.
+// Raises the extrema to those of finite floats, given as keys. If the highest lies below the lowest, there are none.
 INLINE void raise_finite(WORDS i64* partial, const i64 highest, const i64 lowest, const int needs) {
   if (highest < lowest) return;
   if (needs & NEED_EXTREMA) raise_extrema(partial, highest, lowest);

@@ -1,10 +1,10 @@
-// Elements and their places into the words of precision/indices.h: the definition that the folds must agree with. One
-// text for C++ and OpenCL C, included once a dtype, behind its lift.
+// Lifts elements and their indices into the words of precision/indices.h. The folds must agree with it. One text for
+// C++ and OpenCL C, included once for each dtype after its lift.
 
 #define LIFT_INDEX(id, of, ...) \
   if (of) raise_keyed_if(INDEX_IF_##id(size), words + INDEX_PLACE_##id, INDEX_KEY_##id(order), ~(i64)index);
 
-// Element number `index`. `words` are those of indices.h alone.
+// Lifts element `index`. `words` are only those of indices.h.
 INLINE void lift_index(i64* words, const UBITS bits, const u64 index) {
   const UBITS size = ELEMENT_SIZE(bits);
   const i64 order = INDEX_ORDER(bits);
@@ -12,14 +12,14 @@ INLINE void lift_index(i64* words, const UBITS bits, const u64 index) {
 }
 
 #if UNPACKS
-// The first `elements` of a byte, of which the first is number `first`. Not unrolled: a kernel has this for each byte of a
-// vector.
+// Lifts the first `elements` elements of a byte. The first one is element `first`. Not unrolled, because a kernel has
+// this for each byte of a vector.
 INLINE void lift_index_some(i64* words, const u32 code, const u32 elements, const u64 first) {
   for (u32 k = 0; k < elements; ++k) lift_index(words, UNPACKED(code, k), first + k);
 }
 #endif
 
-// The `count` elements at p, of which the first is number `first`.
+// Lifts the `count` elements at p. The first one is element `first`.
 INLINE void lift_indices(i64* words, TILE_SPACE const u8* p, const u64 count, const u64 first) {
 #if UNPACKS
   for (u64 i = 0; i < count; i += ELEMENTS_A_CODE) {

@@ -1,5 +1,7 @@
 // n equal elements of an int64 or uint64 into a partial: integer arithmetic only, and the definition that the fold
 // must agree with. One text for C++ and OpenCL C, included once a dtype.
+#include "precision/lift/lift_sums.h"
+
 INLINE void lift(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
   const i64 x = LOAD_ONE(i64, p);
   lift_elements(partial, (u64)x, n, needs);
@@ -7,8 +9,5 @@ INLINE void lift(WORDS i64* partial, SPACE const u8* p, const i64 n, const int n
   if (x == 0) ADD(partial[PARTIAL_ZEROS], n);
   const int is_negative = IS_SIGNED && x < 0;
   if (is_negative) ADD(partial[PARTIAL_NEGATIVES], n);
-  const u64 size = is_negative ? 0 - (u64)x : (u64)x;
-  deposit_times(partial + PLACE(SUM), size, is_negative ? -n : n, 0);
-  deposit_squares(partial + PLACE(SQUARES), size, n, 0);
-  if (needs & NEED_ABSOLUTE) deposit_times(partial + PLACE(ABSOLUTE), size, n, 0);
+  lift_sums(partial, is_negative ? 0 - (u64)x : (u64)x, is_negative, n, 0, needs);
 }

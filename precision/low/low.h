@@ -1,9 +1,9 @@
-// The types that `low` holds its sums in. One text for C++ and OpenCL C.
+// The types of the sums in `low`. One text for C++ and OpenCL C.
 //
-// OWN is what a dtype's arithmetic is done in; round_sum and round_square bring the result of one
-// operation to the dtype. float32 and float64 arithmetic rounds by itself. For the narrow dtypes it is
-// done in float32, which has more than twice their bits, so that rounding once more gives what the
-// narrow type's own arithmetic would have given (Figueroa, "When is double rounding innocuous?", 1995).
+// OWN is the type that computes for a dtype. round_sum and round_square round the result of one operation to the dtype.
+// The arithmetic of float32 and float64 rounds by itself. The narrow dtypes are computed in float32, which has more
+// than twice their bits. So a second rounding gives the result of the narrow type's own arithmetic (Figueroa, "When is
+// double rounding innocuous?", 1995).
 #ifndef TENSORSTAT_PRECISION_LOW_H
 #define TENSORSTAT_PRECISION_LOW_H
 
@@ -13,22 +13,22 @@
 #define OWN_float32 f32
 #define OWN_float64 f64
 
-// The bits of a float32 without the last `dropped` of its mantissa, ties to even; may carry into Inf.
+// Rounds the last `dropped` bits of a float32 away, ties to even. It may carry into Inf.
 INLINE u32 round_mantissa(u32 bits, u32 dropped) {
   const u32 even = (bits >> dropped) & 1;
   return (bits + ((u32)1 << (dropped - 1)) - 1 + even) >> dropped << dropped;
 }
 
-// A sum in `low` float16 keeps 11 bits, and float32's exponents: it is held at 2^-10 of its size, where
-// float16's exponents would lose bits.
+// A sum in `low` of float16 keeps 11 bits and float32's exponents. It is held at 2^-10 of its size, where float16's
+// exponents would lose bits.
 INLINE f32 round_sum_float16(f32 x) { return AS_F32(round_mantissa(AS_U32(x), 13)); }
 INLINE f32 round_sum_bfloat16(f32 x) { return AS_F32(round_mantissa(AS_U32(x), 16)); }
 INLINE f32 round_sum_float32(f32 x) { return x; }
 
-// Squares and their sums, never negative.
+// Rounds squares and their sums, which are never negative.
 INLINE f32 round_square_float16(f32 x) {
   const u32 bits = AS_U32(x);
-  if (bits >= 0x477ff000) return AS_F32(0x7f800000);  // 65520, halfway to what does not fit
+  if (bits >= 0x477ff000) return AS_F32(0x7f800000);  // 65520, the tie between the largest value and the next one
   if (bits < 0x38800000) return (x + 0.5f) - 0.5f;    // a subnormal: to a multiple of 2^-24
   return AS_F32(round_mantissa(bits, 13));
 }
@@ -39,13 +39,13 @@ INLINE f32 round_square_float32(f32 x) { return x; }
 INLINE f32 own_float16(u32 bits) {
   const u32 exponent = (bits >> 10) & 31, fraction = bits & 0x3ff;
   const u32 mantissa = exponent == 0 ? fraction : fraction | 0x400;
-  const f32 scale = AS_F32((127 - 25 + (exponent == 0 ? 1 : exponent)) << 23);  // of its last bit
+  const f32 scale = AS_F32((127 - 25 + (exponent == 0 ? 1 : exponent)) << 23);  // the value of its last bit
   return (f32)((bits >> 15) != 0 ? -(i32)mantissa : (i32)mantissa) * scale;
 }
 INLINE f32 own_bfloat16(u32 bits) { return AS_F32(bits << 16); }
 INLINE f32 own_float32(u32 bits) { return AS_F32(bits); }
 
-// value * 2^shift into words whose unit is that of the family's sum.
+// Deposits value * 2^shift into words with the unit of the family's sum.
 INLINE void deposit_f32(WORDS i64* words, f32 value, u32 shift) {
   const u32 bits = AS_U32(value);
   const u32 exponent = (bits >> 23) & 255, fraction = bits & 0x7fffff;

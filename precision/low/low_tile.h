@@ -1,5 +1,5 @@
-// The fold of a float tensor in `low`: every square and every sum is held in the tensor's own type.
-// One text for C++ and OpenCL C, included once a dtype; low.h has the types.
+// The fold of a float tensor in `low`: each square and each sum is rounded to the tensor's type. One text for C++ and
+// OpenCL C, included once for each dtype. low.h has the types.
 //
 // Rounded sums depend on their order, so `low` fixes one. The tensor is cut into tiles of 1,024
 // elements, from its first on. Within a tile, lane k of 16 adds the elements k, k + 16, k + 32, ...;
@@ -7,12 +7,16 @@
 // into the exact words, and their total is rounded to the type once (stats/meter/finish.cpp). So every engine
 // gives the same bits, and a tensor may be cut between tiles.
 //
-// The squares overflow where the type does. The mean's sum, and that of |x|, are held at 2^-10 of their size, which
+// The squares overflow where the type does. The linear sums are held at 2^-10 of their size, which
 // a tile of the largest values does not overflow.
-// The `count` elements at p, at most a tile.
+
+// Folds the `count` elements at p, at most a tile.
 INLINE void low_tile(WORDS i64* partial, TILE_SPACE const u8* p, const u32 count, const int needs) {
-  OWN sum[TILE_LANES], square[TILE_LANES], absolute[TILE_LANES];
-  for (u32 k = 0; k < TILE_LANES; ++k) sum[k] = square[k] = absolute[k] = 0;
+  OWN linear[LINEAR_SUMS][TILE_LANES], square[TILE_LANES];
+  for (u32 k = 0; k < TILE_LANES; ++k) {
+    FOR_EACH_LINEAR(linear[sum][k] = 0;)
+    square[k] = 0;
+  }
   for (u32 i = 0; i < count; ++i) {
     const UBITS bits = LOAD_OF(TILE_SPACE, UBITS, p + i * sizeof(UBITS));
     lift_elements(partial, bits, 1, needs);
@@ -22,19 +26,22 @@ INLINE void low_tile(WORDS i64* partial, TILE_SPACE const u8* p, const u32 count
     const OWN x = NAME(own)(bits);
     const u32 k = i % TILE_LANES;
     const OWN addend = NAME(round_sum)(x * (OWN)(1.0f / TILE));
-    sum[k] = NAME(round_sum)(sum[k] + addend);
-    if (needs & NEED_ABSOLUTE) absolute[k] = NAME(round_sum)(absolute[k] + (addend < 0 ? -addend : addend));
+    FOR_EACH_LINEAR(if (linear_is_lifted(sum, needs)) {
+      linear[sum][k] = NAME(round_sum)(linear[sum][k] + LINEAR_TERM(addend, sum));
+    })
     square[k] = NAME(round_square)(square[k] + NAME(round_square)(x * x));
   }
   for (u32 upper = TILE_LANES / 2; upper != 0; upper /= 2) {
     for (u32 k = 0; k < upper; ++k) {
-      sum[k] = NAME(round_sum)(sum[k] + sum[k + upper]);
+      FOR_EACH_LINEAR(if (linear_is_lifted(sum, needs)) {
+        linear[sum][k] = NAME(round_sum)(linear[sum][k] + linear[sum][k + upper]);
+      })
       square[k] = NAME(round_square)(square[k] + square[k + upper]);
-      if (needs & NEED_ABSOLUTE) absolute[k] = NAME(round_sum)(absolute[k] + absolute[k + upper]);
     }
   }
-  NAME(deposit_own)(partial + PLACE(SUM), sum[0], LOG2_TILE);
-  if (needs & NEED_ABSOLUTE) NAME(deposit_own)(partial + PLACE(ABSOLUTE), absolute[0], LOG2_TILE);
+  FOR_EACH_LINEAR(if (linear_is_lifted(sum, needs)) {
+    NAME(deposit_own)(partial + LINEAR_PLACE(sum), linear[sum][0], LOG2_TILE);
+  })
   if (square[0] - square[0] != 0) {  // Inf
     ADD(partial[PARTIAL_OVERFLOWS], 1);
   } else {

@@ -1,25 +1,27 @@
-// The fold of two tensors whose elements are, or become exactly, float32: at the speed of memory, and the same words as
-// lift_pair.h's. One text for the instruction sets of the host and for a CPU's OpenCL device (kernels-cl/cl/pair_cpu.cl).
+// The fold of two tensors with elements that are float32, or that float32 holds exactly. It runs at the speed of memory
+// and gives the words of lift_pair.h. One text for the instruction sets of the host and for a CPU's OpenCL device
+// (kernels-cl/cl/pair_cpu.cl).
 //
-// A GROUP is seen twice. In lanes of float32 (see_pair), whatever is decided there is decided for certain: counts by
-// exact comparisons, and what only might be a new greatest difference, or outside the tolerance, is looked at again: still
-// in float32 where that decides it (count_outside), else in binary64 (look_again). Then the sums, in lanes of binary64, by the windows of fold/fold_windowed.h: a product of two
-// elements of one window is as long as a square, so all three sums of products go as squares do there.
+// A GROUP is read twice. The first pass (see_pair) uses lanes of float32. It counts by exact comparisons, and flags
+// elements that may be a new greatest difference or outside of the tolerance. Flagged groups are checked again: in
+// float32 if that decides (count_outside), else in binary64 (look_again). The second pass sums in lanes of binary64, in
+// the windows of fold/fold_windowed.h. A product of two elements of one window is as long as a square, so the three
+// sums of products work as the sum of squares does there.
 //
-// NaN and Inf are lifted, and zeros put in their places. So are the sums of elements that lie below the window.
+// NaN and Inf are lifted, and zeros replace them. The sums of elements below the window are lifted, too.
 
 #define F32_INF 0x7f800000u
-#define F32_PLAIN ((u32)27 << 23)  // 2^-100: from there up no operation of see_pair meets a subnormal
-#define F32_HUGE ((u32)253 << 23)  // 2^126: below it no difference is infinite
+#define F32_PLAIN ((u32)27 << 23)  // 2^-100: at or above it see_pair() never computes a subnormal
+#define F32_HUGE ((u32)253 << 23)  // 2^126: below it no difference overflows
 
-// What is kept of the groups so far.
+// The accumulators of all groups so far.
 typedef struct {
   pair_tolerance tolerance;
-  f32 rtol_below, atol_below;  // a little less, for see_pair
-  f32 rtol_above, atol_above;  // and a little more, for count_outside; Inf where float32 holds no such number
-  f64 farthest, relative;      // the greatest so far
+  f32 rtol_below, atol_below;  // a little less than the tolerance, for see_pair()
+  f32 rtol_above, atol_above;  // a little more, for count_outside(); Inf if float32 has no such number
+  f64 farthest, relative;      // the greatest differences so far
   f32 farthest_below, relative_below;
-  int has_unequal;  // PAIR_FIRST_UNEQUAL is known
+  int has_unequal;  // PAIR_FIRST_UNEQUAL is set
 
   v_u32 steps, peak, equal;
   u32 groups, under_1000th, under_200th;
@@ -27,22 +29,22 @@ typedef struct {
   pair_sums sums;
 } pair_fold;
 
-// How the elements came: what of them the float32 say.
+// What the float32 numbers say about the tensors' elements.
 typedef struct {
-  int mantissa;  // its bits, of the wider dtype
-  int bits;      // the float32 are the tensors' own elements, so that their bits are compared
-  int values;    // of two dtypes: values are compared
-  int steps;     // counted between float32
-  int greater;   // the tolerance's scale
+  int mantissa;  // the mantissa bits of the wider dtype
+  int bits;      // the float32 numbers are the elements themselves, so their bits are compared
+  int values;    // the dtypes differ, so values are compared
+  int steps;     // steps are counted between float32 numbers
+  int greater;   // the tolerance's scale is the greater of |a| and |b|
 } pair_source;
 
-// A number that is below `x`, near it, and finite.
+// A finite number that is a little below `x`.
 INLINE f32 a_little_less(f64 x) {
   const f64 below = x * (1 - 0x1p-20);
   return below < 0x1p-100 ? 0 : below > 0x1.fffffep127 ? 0x1.fffffep127f : (f32)below;
 }
 
-// A number that is above `x`, near it, or Inf.
+// A number that is a little above `x`, or Inf.
 INLINE f32 a_little_more(f64 x) {
   const f64 above = x * (1 + 0x1p-20);
   return above > 0x1.fffffep127 ? INFINITY : above < 0x1p-100 ? 0x1p-100f : (f32)above;
@@ -72,15 +74,15 @@ INLINE void close_pair(pair_fold* fold, WORDS i64* partial, const pair_source so
   ADD(partial[PAIR_UNDER_200TH], (i64)fold->under_200th);
 }
 
-// A group, seen in lanes of float32.
+// What see_pair() finds in a group.
 typedef struct {
   v_u32 of_a, of_b;  // the greatest sizes
   v_u32 least;       // the smallest size
-  v_u32 steps;       // where the signs agree
-  v_u32 differs;     // its first bit: whether some signs do not
+  v_u32 steps;       // between elements of equal signs
+  v_u32 differs;     // the first bit of a lane: some signs differ
   v_u32 equal;
   v_f32 farthest;
-  v_i32 may_be_more;  // than the greatest relative difference so far, or than the tolerance
+  v_i32 may_be_more;  // above the greatest relative difference so far, or outside of the tolerance
   u32 under_1000th, under_200th;
 } pair_seen;
 
@@ -101,7 +103,7 @@ INLINE void see_pair(pair_seen* to, const pair_fold* fold, SPACE const u8* a, SP
     seen.of_b = MAX(seen.of_b, size_y);
     seen.least = MIN(seen.least, MIN(size_x, size_y));
     if (source.steps) {
-      const v_u32 steps = x - y;  // negated as unsigned: the least i32 has no negative
+      const v_u32 steps = x - y;  // negated as unsigned, because the least i32 has no negative
       seen.steps = MAX(seen.steps, AS(u32, MAX(AS(i32, steps), AS(i32, SPLAT(u32, 0) - steps))));
       seen.differs |= x ^ y;
     }
@@ -111,8 +113,8 @@ INLINE void see_pair(pair_seen* to, const pair_fold* fold, SPACE const u8* a, SP
     const v_f32 scale = AS(f32, source.greater ? MAX(size_x, size_y) : size_y);
     seen.farthest = MAX(d, seen.farthest);
     seen.may_be_more |= d > MIN(relative_below * scale, MULTIPLY_ADD(rtol_below, scale, atol_below));
-    // Exact: where a and b are within a factor of 2 their difference is, and one rounding keeps a sign. Where they are
-    // not, d is far above either bound. The least float stands for 0, to which only 0 is near.
+    // The comparison is exact. If a and b are within a factor of 2, their difference is exact, and a rounding keeps its
+    // sign. Otherwise d is far above both bounds. The least float replaces 0; only 0 is near to 0.
     const v_f32 bound = AS(f32, MAX(size_y, SPLAT(u32, 1)));
     seen.under_1000th += COUNT_SIGNS(MULTIPLY_SUBTRACT(by_1000, d, bound));
     seen.under_200th += COUNT_SIGNS(MULTIPLY_SUBTRACT(by_200, d, bound));
@@ -120,7 +122,7 @@ INLINE void see_pair(pair_seen* to, const pair_fold* fold, SPACE const u8* a, SP
   *to = seen;
 }
 
-// The most steps of a group in which some signs differ.
+// The greatest number of steps in a group in which some signs differ.
 NOINLINE u32 steps_across_zero(SPACE const u8* a, SPACE const u8* b) {
   v_u32 most = SPLAT(u32, 0);
   for (int i = 0; i < GROUP; i += LANES(u32)) {
@@ -141,9 +143,9 @@ NOINLINE u32 smallest_but_zero(SPACE const u8* a, SPACE const u8* b) {
   return (u32)MIN_LANE(u32, least) + 1;
 }
 
-// How many elements of a group are outside the tolerance, where float32 tells that of each of them, and that none is
-// farther than the greatest relative difference so far; else -1. No difference may be infinite, no element but 0 below
-// F32_PLAIN, and rtol_above not Inf.
+// The number of elements of a group outside of the tolerance, or -1 if float32 cannot decide this for each element. It
+// is also -1 if one may be farther than the greatest relative difference so far. No difference may be infinite, no
+// element but 0 below F32_PLAIN, and rtol_above must not be Inf.
 NOINLINE i32 count_outside(const pair_fold* fold, SPACE const u8* a, SPACE const u8* b) {
   const v_f32 relative_below = SPLAT(f32, fold->relative_below);
   const v_f32 rtol_below = SPLAT(f32, fold->rtol_below), atol_below = SPLAT(f32, fold->atol_below);
@@ -161,7 +163,7 @@ NOINLINE i32 count_outside(const pair_fold* fold, SPACE const u8* a, SPACE const
   return may_be == must_be ? (i32)may_be : -1;
 }
 
-// Each element beside the greatest differences so far, and beside the tolerance, as lift_distance has them.
+// Compares each element with the greatest differences so far and with the tolerance, as lift_distance() does.
 NOINLINE void look_again(pair_fold* fold, WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, u64 index) {
   const v_f64 farthest = SPLAT(f64, fold->farthest), relative = SPLAT(f64, fold->relative);
   const v_f64 rtol = SPLAT(f64, fold->tolerance.rtol), atol = SPLAT(f64, fold->tolerance.atol);
@@ -200,12 +202,12 @@ NOINLINE void look_again(pair_fold* fold, WORDS i64* partial, SPACE const u8* a,
       raise_keyed(partial + PAIR_RELATIVE, AS_I64(d / scale), place);
     }
   }
-  fold->farthest_below = (f32)fold->farthest;  // rounding is monotonic: a greater one is at least this in float32
+  fold->farthest_below = (f32)fold->farthest;  // rounding is monotonic: a greater difference is at least this in float32
   fold->relative_below = isinf(fold->relative) ? INFINITY : a_little_less(fold->relative);
 }
 
-// Lifts the elements of a group that are NaN or Inf in either tensor, but for their nearness, which zeros in their places
-// have in the copies.
+// Lifts the elements of a group that are NaN or Inf in either tensor, but not the counts of near elements: the copies
+// have zeros instead of them, and two zeros are near.
 NOINLINE void take_specials_out(WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, u64 index, u32* held_a,
                                 u32* held_b, const pair_source source) {
   for (int i = 0; i < GROUP; ++i) {
@@ -224,7 +226,7 @@ NOINLINE void take_specials_out(WORDS i64* partial, SPACE const u8* a, SPACE con
   }
 }
 
-// The GROUP elements at a and b.
+// Folds the GROUP elements at a and b.
 INLINE void fold_pair_group(pair_fold* fold, WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, u64 index,
                             const pair_source source) {
   u32 held_a[GROUP], held_b[GROUP];
@@ -250,7 +252,7 @@ INLINE void fold_pair_group(pair_fold* fold, WORDS i64* partial, SPACE const u8*
       fold->steps = MAX(fold->steps, seen.steps);
     }
   }
-  if (largest == 0 && !source.bits) return;  // zeros may be of two signs
+  if (largest == 0 && !source.bits) return;  // zeros may differ in sign
   if ((source.bits || source.values) && UNLIKELY(!fold->has_unequal) && ADD_LANES(u32, seen.equal) != GROUP) {
     fold->has_unequal = 1;
     int first = 0;

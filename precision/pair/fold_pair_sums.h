@@ -1,12 +1,13 @@
-// The exact sums of two tensors' products, and of their distances, in windows: fold/fold_windowed.h says how, and
-// precision/README.md why. Three sums of products are split as that of squares is there. One text, in
-// front of fold_pair.h.
+// The exact sums of two tensors' products and of their distances, in windows. fold/fold_windowed.h explains the
+// windows, and precision/README.md proves them. The three sums of products are split as the sum of squares is there.
+// One text for C++ and OpenCL C, included before fold_pair.h.
 
-// A lane adds 2^LOG2_STEPS elements between flushes. |a - b| is one bit longer than an element (precision/README.md).
+// A lane adds 2^PAIR_LOG2_STEPS elements between two flushes. |a - b| is one bit longer than an element
+// (precision/README.md).
 #define PAIR_LOG2_STEPS 9
 #define PAIR_SPAN(mantissa) (51 - (mantissa) - 1 - PAIR_LOG2_STEPS)
 #define PAIR_SPLIT(mantissa) (PAIR_LOG2_STEPS + 2 * (PAIR_SPAN(mantissa) + (mantissa)) - 51)
-// In the narrow window, of short mantissas, the products of a group need no splitting.
+// In the narrow window, for short mantissas, the products of a group need no splitting.
 #define PAIR_HAS_NARROW(mantissa) ((mantissa) <= 12)
 #define PAIR_LOG2_IN_GROUP (LANES(f64) == 8 ? 4 : LANES(f64) == 4 ? 5 : 6)
 #define PAIR_NARROW_SPAN(mantissa) ((51 - PAIR_LOG2_IN_GROUP) / 2 - (mantissa))
@@ -17,16 +18,16 @@
 enum { WORDS_PRODUCTS, WORDS_SQUARES_A, WORDS_SQUARES_B, PAIR_SQUARES };
 
 typedef struct {
-  u32 smallest, largest;  // sizes that it holds, as bits; 0 it always holds
-  u32 unit;               // 2^unit of the partial's
+  u32 smallest, largest;  // the bits of the sizes that it holds; it always holds 0
+  u32 unit;               // its unit is 2^unit units of the partial
 } pair_window;
 
-// The sums of the groups so far.
+// The sums of all groups so far.
 typedef struct {
   v_f64 high[PAIR_SQUARES], low[PAIR_SQUARES], distances;
   f64 high_start, low_start, distances_start;
   pair_window wide;
-  u32 added;  // to a lane since the last flush
+  u32 added;  // elements in a lane since the last flush
   v_i64 narrow_squares[PAIR_SQUARES], narrow_distances;
   f64 narrow_square_start, narrow_distances_start;
   pair_window narrow;
@@ -36,7 +37,7 @@ typedef struct {
 // 1.5 * 2^(52 + exponent)
 INLINE f64 pair_start(i32 exponent) { return AS_F64(((u64)(1023 + 52 + exponent) << 52) | ((u64)1 << 51)); }
 
-// The window whose upper end is at the stored exponent `highest`.
+// Makes a window with the upper end at the stored exponent `highest`.
 INLINE void place_pair_window(pair_window* window, i32 highest, i32 span, int mantissa) {
   highest = MIN(highest, 254);
   const i32 lowest = MAX(highest - span, 1);
@@ -64,7 +65,7 @@ INLINE void clear_narrow_pair_sums(pair_sums* sums) {
   sums->narrow_groups = 0;
 }
 
-// The first words of the three sums of products, in their order.
+// The first words of the three sums of products, in order.
 #define PAIR_PLACE_OF(i)                                          \
   ((i) == WORDS_PRODUCTS    ? (int)PAIR_PLACE_PRODUCTS_Float      \
    : (i) == WORDS_SQUARES_A ? (int)PAIR_PLACE_SQUARES_A_Float     \
@@ -110,14 +111,14 @@ INLINE void place_narrow_pair(pair_sums* sums, i32 highest, const int mantissa) 
 }
 
 INLINE void open_pair_sums(pair_sums* sums, const int mantissa) {
-  place_pair(sums, 127 + 3, mantissa);  // data of unit size fits
+  place_pair(sums, 127 + 3, mantissa);  // holds data of unit size
   place_narrow_pair(sums, 127 + 3, mantissa);
 }
 
 INLINE void add_wide_pair(pair_sums* sums, WORDS i64* partial, SPACE const u8* a, SPACE const u8* b,
                           const int mantissa) {
   const v_u64 size = SPLAT(u64, ((u64)1 << 63) - 1);
-  // The compiler may keep these in registers: two of each, to take turns, would be too many.
+  // The compiler may keep these in registers. Two of each, used in turns, would be too many.
   v_f64 high[PAIR_SQUARES], low[PAIR_SQUARES], distances = sums->distances;
   for (int k = 0; k < PAIR_SQUARES; ++k) {
     high[k] = sums->high[k];
@@ -164,10 +165,10 @@ INLINE void add_narrow_pair(pair_sums* sums, WORDS i64* partial, SPACE const u8*
   if (++sums->narrow_groups == PAIR_NARROW_GROUPS) flush_pair(sums, partial, mantissa);
 }
 
-// The sums of a group that the windows do not hold as they are.
+// Adds a group that the present windows do not hold.
 NOINLINE void settle_pair(pair_sums* sums, WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, u32 smallest,
                           u32 largest, const int mantissa) {
-  const i32 highest = MIN((i32)(largest >> 23) + 1, 254), exponent = (i32)(smallest >> 23);  // a binade to spare
+  const i32 highest = MIN((i32)(largest >> 23) + 1, 254), exponent = (i32)(smallest >> 23);  // with a spare binade
   if (PAIR_HAS_NARROW(mantissa) && exponent >= MAX(highest - PAIR_NARROW_SPAN(mantissa), 1)) {
     flush_pair(sums, partial, mantissa);
     place_narrow_pair(sums, highest, mantissa);
@@ -200,7 +201,7 @@ NOINLINE void settle_pair(pair_sums* sums, WORDS i64* partial, SPACE const u8* a
   add_wide_pair(sums, partial, (SPACE const u8*)held_a, (SPACE const u8*)held_b, mantissa);
 }
 
-// The sums of the GROUP elements at a and b, whose sizes lie between these, 0 aside.
+// Adds the GROUP elements at a and b. All sizes but 0 lie between `smallest` and `largest`.
 INLINE void add_pair_group(pair_sums* sums, WORDS i64* partial, SPACE const u8* a, SPACE const u8* b, u32 smallest,
                            u32 largest, const int mantissa) {
   if (PAIR_HAS_NARROW(mantissa) && pair_window_holds(&sums->narrow, smallest, largest)) {

@@ -1,16 +1,17 @@
-// Two elements into the partial of a pair: the definition that every faster path must agree with. One text for C++ and
-// OpenCL C; exact.h, keyed.h and number.h stand in front.
+// Lifts two elements into the partial of two tensors. This is the definition; every faster path must agree with it. One
+// text for C++ and OpenCL C, included after exact.h, keyed.h and number.h.
 //
-// d is |a - b| rounded once to binary64; s is the scale, |b| or the greater of |a| and |b|, as binary64. Two NaN are
-// equal, and so are two infinities of one sign: they take part as a pair of zeros does, but in no sum. NaN or Inf
-// against anything else is infinitely far away: d is Inf, and so is d / s.
+// d is |a - b|, rounded once to binary64. s is the scale: |b|, or the greater of |a| and |b|, as binary64. Two NaN are
+// equal, and so are two infinities of one sign. These count as two zeros do, but enter no sum. If only one element is
+// NaN or Inf, or the infinities differ in sign, d and d / s are Inf.
 #ifndef TENSORSTAT_PRECISION_LIFT_PAIR_H
 #define TENSORSTAT_PRECISION_LIFT_PAIR_H
 
-// What is asked of a pair. An element is within where d <= atol + rtol * s in binary64, each operation rounded.
+// The tolerance. Two elements are within it if d <= atol + rtol * s. This is computed in binary64, each operation
+// rounded.
 typedef struct {
   f64 rtol, atol;
-  int greater;  // s is max(|a|, |b|), not |b|
+  int greater;  // s is max(|a|, |b|) instead of |b|
 } pair_tolerance;
 
 #define PAIR_LEAST ((i64)(-0x7fffffffffffffff - 1))
@@ -18,7 +19,7 @@ typedef struct {
 #define PAIR_PLACE(kind, id) ((kind).is_wide ? (int)PAIR_PLACE_##id##_Double : (int)PAIR_PLACE_##id##_Float)
 #define PAIR_UNIT(kind) ((kind).is_wide ? (i32)SUM_EXPONENT_Double : (i32)SUM_EXPONENT_Float)
 
-// Adds or subtracts high * 2^64 + low, times 2^position units.
+// Adds or subtracts (high * 2^64 + low) * 2^position units.
 INLINE void deposit_wide(WORDS i64* words, u64 high, u64 low, int negative, u32 position) {
   const u32 shift = position & 31;
   const u64 digit = 0xffffffff;
@@ -37,7 +38,7 @@ INLINE void deposit_wide(WORDS i64* words, u64 high, u64 low, int negative, u32 
   ADD(words[4], sign * (i64)(fourth >> 32));
 }
 
-// a * b * 2^position units
+// Adds or subtracts a * b * 2^position units.
 INLINE void deposit_product(WORDS i64* words, u64 a, u64 b, int negative, u32 position) {
   const u64 low_a = a & 0xffffffff, high_a = a >> 32, low_b = b & 0xffffffff, high_b = b >> 32;
   const u64 crossed = high_a * low_b, low = low_a * low_b;
@@ -46,7 +47,7 @@ INLINE void deposit_product(WORDS i64* words, u64 a, u64 b, int negative, u32 po
   deposit_wide(words, high, middle << 32 | (low & 0xffffffff), negative, position);
 }
 
-// The exact sums of two finite elements.
+// Lifts two finite elements into the exact sums.
 INLINE void lift_pair_sums(WORDS i64* partial, number a, number b, pair_kind kind) {
   const u32 at_a = (u32)(a.exponent - PAIR_UNIT(kind)), at_b = (u32)(b.exponent - PAIR_UNIT(kind));
   deposit_product(partial + PAIR_PLACE(kind, PRODUCTS), a.mantissa, b.mantissa, a.negative != b.negative, at_a + at_b);
@@ -58,7 +59,7 @@ INLINE void lift_pair_sums(WORDS i64* partial, number a, number b, pair_kind kin
   deposit_wide(partial + PAIR_PLACE(kind, DISTANCES), 0, b.mantissa, b.negative == a_is_below, at_b);
 }
 
-// What is not a sum, and no matter of bits, of two finite elements: d, s and |b| as above.
+// Lifts two finite elements, given d, |a| and |b|, into all fields that depend on values.
 INLINE void lift_distance(WORDS i64* partial, f64 d, f64 size_a, f64 size_b, i64 place, pair_tolerance tolerance) {
   const f64 scale = tolerance.greater && size_a > size_b ? size_a : size_b;
   RAISE(partial[PAIR_PEAK], AS_I64(size_b));
@@ -75,7 +76,7 @@ INLINE void lift_distance(WORDS i64* partial, f64 d, f64 size_a, f64 size_b, i64
   if (relative > 0) raise_keyed(partial + PAIR_RELATIVE, AS_I64(relative), place);
 }
 
-// Two elements of which one is NaN or Inf. Returns 1 where they are equal as values.
+// Lifts two elements if one is NaN or Inf. Returns 1 if they are equal as values.
 INLINE int lift_specials(WORDS i64* partial, number a, number b, i64 place) {
   RAISE(partial[PAIR_PEAK], 0);
   if (a.kind == b.kind && (a.kind == KIND_NAN || a.negative == b.negative)) {
@@ -93,7 +94,7 @@ INLINE int lift_specials(WORDS i64* partial, number a, number b, i64 place) {
   return 0;
 }
 
-// The steps between two floats, in the format that the dtypes have in common.
+// The number of steps between two floats, in the common format of their dtypes.
 INLINE u64 steps_of(number a, number b, pair_kind kind) {
   if (kind.steps == STEPS_OWN) return steps_between(a.size, a.negative, b.size, b.negative);
   if (kind.steps == STEPS_BINARY64) {
@@ -107,7 +108,7 @@ INLINE void lift_unequal(WORDS i64* partial, i64 place) {
   RAISE(partial[PAIR_FIRST_UNEQUAL], place);
 }
 
-// All but the sums. Returns 1 where both are finite, so that they are in those.
+// Lifts two elements into everything but the sums. Returns 1 if both are finite, so that they enter the sums.
 INLINE int lift_pair_but_sums(WORDS i64* partial, number a, number b, u64 index, pair_kind kind, pair_tolerance tolerance) {
   const i64 place = ~(i64)index;
   const int are_finite = a.kind == KIND_FINITE && b.kind == KIND_FINITE;

@@ -1,10 +1,9 @@
-// What is kept of two tensors, element beside element: the accumulators of a pair. One text for C++ and OpenCL C, and
-// the only list there is: the layout of a pair's partial, its empty words, how they merge and how it is written down
-// follow from these rows.
+// The accumulators of two tensors that are compared element by element. One text for C++ and OpenCL C, and the only
+// list. The layout of their partial, its empty words, its merge and its written form follow from these rows.
 //
-// A partial is a row of 64-bit words: the fields, then the exact sums (precision/exact.h). Two partials of one pair of
-// tensors, of other elements each, merge to the same bits in any order. d is |a - b| rounded to binary64, s the scale
-// that d is held against (lift_pair.h).
+// A partial consists of 64-bit words: the fields, then the exact sums (precision/exact.h). Partials of different
+// elements of the same two tensors merge to the same bits in any order. d is |a - b| rounded to binary64, and s is its
+// scale (lift_pair.h).
 #ifndef TENSORSTAT_PRECISION_PAIR_H
 #define TENSORSTAT_PRECISION_PAIR_H
 
@@ -13,8 +12,9 @@
 // ROW(id, merge)
 //   ADDITION  a count
 //   MAXIMUM   the larger word
-//   KEY, AT   two words that follow each other: a key and the place where it was found (keyed.h)
-// A place is ~index, so that the larger place is the smaller index. An empty word is 0 of a count, else the least i64.
+//   KEY, AT   two successive words: a key and the place of its element (keyed.h)
+// A place is ~index, so the larger place is the smaller index. The empty word of a count is 0, of all others the least
+// i64.
 #define PAIR_FIELD_ROWS(ROW)                                                                        \
   ROW(COUNT, ADDITION)                                                                              \
   ROW(UNEQUAL, ADDITION)            /* of other bits; of two dtypes, of another value            */ \
@@ -34,8 +34,8 @@
   ROW(RELATIVE, KEY)                /* bits of the greatest d / s                                */ \
   ROW(RELATIVE_AT, AT)
 
-// Exact sums over the elements of which both are finite. ROW(id, words, power, ...)
-//   words  SUM_WORDS or SQUARE_WORDS of the pair's family (families.h): Double where a dtype has 64 bits, else Float
+// Exact sums over the elements that are finite in both tensors. ROW(id, words, power, ...)
+//   words  SUM_WORDS or SQUARE_WORDS of a family (families.h): Double if one of the dtypes has 64 bits, else Float
 //   power  its unit is that of the family's sum to this power
 #define PAIR_EXACT_ROWS(ROW, ...)               \
   ROW(PRODUCTS, SQUARE_WORDS, 2, __VA_ARGS__)   \
@@ -45,15 +45,15 @@
 
 #define PAIR_FAMILIES(ROW) ROW(Float) ROW(Double)
 
-// What the dtypes of a pair say.
+// What follows from the two dtypes.
 typedef struct {
-  int same_dtype;  // unequal by bits, else by value
-  int steps;       // what ULP counts steps of: STEPS_*
-  int is_wide;     // the words are those of Double, else of Float
+  int same_dtype;  // elements are compared by bits, else by value
+  int steps;       // the format in which ULP counts steps: STEPS_*
+  int is_wide;     // the words of Double, else of Float
 } pair_kind;
 enum { STEPS_NONE, STEPS_OWN, STEPS_BINARY32, STEPS_BINARY64 };
 
-// PAIR_COUNT and the like: a field's word.
+// PAIR_COUNT and the like: the word of a field.
 #define PAIR_ENUM(id, ...) PAIR_##id,
 enum { PAIR_FIELD_ROWS(PAIR_ENUM) PAIR_FIELDS };
 #undef PAIR_ENUM

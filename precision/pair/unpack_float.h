@@ -1,4 +1,4 @@
-// One float of any format, as a number.
+// Reads a float of any format as a number.
 INLINE void NAME(unpack_into)(number* to, SPACE const u8* p) {
   number x;
 #if UNPACKS
@@ -17,7 +17,7 @@ INLINE void NAME(unpack_into)(number* to, SPACE const u8* p) {
   const u64 fraction = x.size & (((u64)1 << MANTISSA_SHIFT) - 1);
   x.mantissa = exponent == 0 ? fraction : fraction | (u64)1 << MANTISSA_SHIFT;
   x.exponent = MAX(exponent, 1) - 1 + FIRST_UNIT + CAT(SUM_EXPONENT_, FAMILY);
-  // A binary64 is its own value: 2^exponent may be none.
+  // A binary64 is its own value, because 2^exponent may be out of range.
   const f64 size = sizeof(UBITS) == 8 ? AS_F64(x.size) : (f64)x.mantissa * power_of_two(MAX(x.exponent, -1022));
   x.value = x.negative ? -size : size;
   *to = x;

@@ -11,6 +11,7 @@
 #include "stats/cli/options/options.hpp"
 #include "stats/cli/report/output.hpp"
 #include "stats/cli/subcommand.hpp"
+#include "stats/exports/open_metrics.hpp"
 #include "stats/findings/findings.hpp"
 #include "stats/page/run_report.hpp"
 
@@ -44,6 +45,7 @@ int run_report(ReportArguments arguments, Console& console) {
   std::string format = arguments.format;
   if (format.empty()) format = arguments.output.ends_with(".html") ? "html" : "text";
   if (format == "text") return write_out(arguments.output, text_of(findings), exit, console);
+  if (format == "openmetrics") return write_out(arguments.output, open_metrics_of(*run), exit, console);
   if (format == "json") return write_out(arguments.output, json_of(findings), exit, console);
   const auto page = page_of(*run, arguments.path);
   if (!page) return console.say(arguments.path + ": " + page.error().message), kUsage;
@@ -61,8 +63,9 @@ Subcommand report_command(CLI::App& command) {
       ->required();
   report->add_option("--run", arguments->run, "The run, if DUMP is a store")->type_name("NAME");
   report
-      ->add_option("--format", arguments->format, "text, json or html; by default text, and html if FILE ends in .html")
-      ->check(CLI::IsMember({"text", "json", "html"}).description(""))
+      ->add_option("--format", arguments->format,
+                   "text, json, html or openmetrics; by default text, and html if FILE ends in .html")
+      ->check(CLI::IsMember({"text", "json", "html", "openmetrics"}).description(""))
       ->type_name("FORMAT");
   report->add_option("-o,--output", arguments->output, "Write to this file, whole or not at all, instead of stdout")
       ->check(names_output())
@@ -73,6 +76,7 @@ Subcommand report_command(CLI::App& command) {
       "Examples:\n"
       "  tensorstat report dump                     the verdict, and what else was found\n"
       "  tensorstat report dump -o page.html        a page for a browser; it needs no network\n"
+      "  tensorstat report dump --format openmetrics -o /var/lib/node_exporter/tensorstat.prom   for an alert\n"
       "  tensorstat report dump --format json | jq '.findings[] | {rule, op_name, first_iteration}'\n\n"
       "The rules: nan, inf, turned, overflow, jump, drift, dead, frozen, gone, ranks, stopped. Their definitions are "
       "in stats/doc/report.md. What follows from a NaN or Inf is no finding of its own.\n\n"

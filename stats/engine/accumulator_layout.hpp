@@ -57,12 +57,19 @@ struct ExactSum {
   int exponent;
   Needs need;
   bool optional;
+  int above, below;  // the factors of elements above and below 0
   constexpr bool is_in(Needs needs) const { return !optional || (needs & NEED_ALL) >= need; }
 };
 using AccumulatorLayout = std::array<ExactSum, EXACT_SUMS>;
 
-#define ROW(id, words, power, need, optional, family) \
-  ExactSum{PLACE_##id##_##family, words##_##family, power * int{SUM_EXPONENT_##family}, NEED_##need, optional != 0},
+#define ROW(id, words, power, need, optional, above, below, family) \
+  ExactSum{PLACE_##id##_##family,                                   \
+           words##_##family,                                        \
+           power * int{SUM_EXPONENT_##family},                      \
+           NEED_##need,                                             \
+           optional != 0,                                           \
+           above,                                                   \
+           below},
 #define LAYOUT(family, ...) AccumulatorLayout{EXACT_ROWS(ROW, family)},
 inline constexpr AccumulatorLayout kLayoutsOfFamilies[] = {FAMILIES(LAYOUT)};
 #undef LAYOUT

@@ -265,11 +265,16 @@ class Finished {
     return own_ ? root_of_own_sum(squares, format_) : precision::round_root(squares, format_);
   }
 
-  double l1norm() const {
-    if (nans_ != 0) return kNan;
-    if (positive_infs_ != 0 || negative_infs_ != 0) return kInfinity;
-    return precision::round_quotient(exact(EXACT_ABSOLUTE), 1, format_);
+  // A linear sum (precision/sums.h). Its factors say what the infinities add.
+  double linear_sum(std::size_t which) const {
+    const ExactSum& sum = layout_[which];
+    const bool up = (sum.above > 0 && positive_infs_ != 0) || (sum.below < 0 && negative_infs_ != 0);
+    const bool down = sum.below > 0 && negative_infs_ != 0;
+    if (nans_ != 0 || (up && down)) return kNan;
+    if (up || down) return up ? kInfinity : -kInfinity;
+    return precision::round_quotient(exact(which), 1, format_);
   }
+  double l1norm() const { return linear_sum(EXACT_ABSOLUTE); }
 
   // Half the sum of |x| and x, which are 2x and 0 on the two sides of 0.
   double sum_of_positives() const {

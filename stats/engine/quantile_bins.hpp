@@ -7,17 +7,18 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <optional>
 #include <span>
 #include <tensorstat/partial.hpp>
 #include <vector>
 
+#include "stats/engine/code_histogram.hpp"
+#include "stats/engine/code_list.hpp"
+
 namespace tensorstat {
 
-// Counts elements, piece by piece, in a block of 1 MiB (8 MiB for float64) that is reused for the next tensor. Few
-// elements are sorted as codes, and no bins are used. Otherwise only pages of bins that hold elements are touched.
+// Counts elements, piece by piece. Few elements are listed and sorted; else a histogram counts them, whose block of
+// 1 MiB (8 MiB for float64) is reused for the next tensor.
 class BinCounter {
  public:
   // Starts an empty count. Call clear() first if the counter holds elements. Throws if there is no memory.
@@ -37,63 +38,23 @@ class BinCounter {
   void close(std::span<const std::int64_t> words);
   void clear();
 
-  // After close(): the bin of the element with this rank, from 1.
+  // After close(), else there is nothing to read: the bin of the element with this rank, from 1.
   std::optional<std::uint32_t> place_of_rank(std::uint64_t rank) const;
   // Appends the bins that hold elements, in ascending order.
   void append_to(std::vector<BinCount>& bins) const;
-  std::size_t most_bins() const { return lists_ ? listed_end_ - listed_begin_ : std::size_t{kGroup} * group_count_; }
+  // No fewer than append_to() appends.
+  std::size_t most_bins() const;
 
  private:
-  // Elements are counted by code, which is cheap to compute: their bits, or the upper part of these.
-  static constexpr std::uint32_t kGroup = 64;         // bins that share a byte of used_
-  static constexpr std::uint32_t kMostListed = 4096;  // up to this many elements, sorting is faster
-  struct Group {
-    std::uint32_t first_place;
-    std::uint64_t below;  // elements in all groups before it
-  };
-
-  template <typename Bits, typename CodeOf>
-  void count_by(std::span<const std::byte> elements, const CodeOf& code_of);
-  template <typename Bits, typename CodeOf>
-  void count_made(std::span<const std::byte> elements, const CodeOf& code_of);
   template <typename Code>
   void count_codes(std::span<const std::byte> elements);
-  template <typename Bits, typename CodeOf>
-  void list(std::span<const std::byte> elements, const CodeOf& code_of);
-  void count_listed(std::span<const std::uint32_t> codes);
-  void stop_listing();
-  void close_list(std::span<const std::int64_t> words);
   void count_packed(std::span<const std::byte> elements, std::uint64_t number);
-  template <typename Visit>
-  void for_each_used(std::uint32_t first_code, std::uint32_t end_code, bool backwards, const Visit& visit) const;
-  std::uint64_t at(std::uint32_t code) const;
-  std::uint64_t in_group(std::uint32_t first_code) const;
-  void set(std::uint32_t code, std::uint64_t count);
-  std::uint32_t code_of_place(std::uint32_t place) const;
-  void will_take(std::uint64_t elements);  // makes sure that even_ and odd_ do not overflow
-  void widen();
-
-  struct Free {
-    void operator()(void* block) const { std::free(block); }
-  };
-  std::unique_ptr<void, Free> block_;
-  std::uint32_t room_ = 0;  // the bins for which the block has room
+  void stop_listing();
 
   Dtype dtype_ = Dtype::kFloat32;
-  std::uint32_t bins_ = 0;
-  // Pointers into the block. For many elements, neighbours are counted in even_ and odd_ by turns, so that an addition
-  // seldom waits for the one before. wide_ takes counts that exceed 32 bits.
-  std::uint32_t *even_ = nullptr, *odd_ = nullptr;
-  std::uint64_t* wide_ = nullptr;
-  std::uint8_t* used_ = nullptr;     // for each group of codes: whether any may be counted
-  Group* groups_ = nullptr;          // after close(): the groups that hold elements
-  std::uint32_t* listed_ = nullptr;  // codes; after close() places in ascending order; room for twice kMostListed
-  std::uint32_t group_count_ = 0;
-  bool lists_ = false;                                                  // codes are listed, and no bins are used so far
-  std::uint32_t listed_count_ = 0, listed_begin_ = 0, listed_end_ = 0;  // after close(): [begin, end) excludes NaN
-  bool has_odd_ = false, has_wide_ = false;                             // whether they hold any count
-  bool notes_use_ = true;
-  std::uint64_t narrow_elements_ = 0;  // elements counted in even_ and odd_
+  bool lists_ = false;  // all elements so far are in the list, and none in the histogram; else the other way round
+  CodeList list_;
+  CodeHistogram histogram_;
 };
 
 // The bins of a pass: a closed counter or the bins of a partial. A view: it owns nothing.

@@ -232,7 +232,7 @@ Result<PairPartial> PairPartial::parse(std::span<const std::byte> bytes) try {
     const auto record = take_record(all);
     if (!record) return refuse("it ends within a record");
     if (std::ranges::find(kWrittenPairRows, record->name, &PairRow::name) == kWrittenPairRows.end()) {
-      return refuse("a partial with " + in_quotes(record->name) + ", which this version does not know");
+      return refuse(refusal_of_name(record->name));
     }
   }
   const PairLayout& layout = pair_layout(partial.a_, partial.b_);

@@ -259,7 +259,7 @@ Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
     if (!record) return refuse("it ends within a record");
     const auto row = std::ranges::lower_bound(kWrittenRows, record->name, {}, &WrittenRow::name);
     if (row == kWrittenRows.end() || row->name != record->name) {
-      return refuse("a partial with " + in_quotes(record->name) + ", which this version does not know");
+      return refuse(refusal_of_name(record->name));
     }
     if (record->name <= before) return refuse("the names of its accumulators do not ascend");
     before = record->name;

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "stats/base/printable.hpp"
 #include "stats/meter/written_words.hpp"
 
 namespace tensorstat {
@@ -26,6 +28,11 @@ struct WrittenRecord {
   std::string_view name;
   std::span<const std::byte> payload;
 };
+
+// Why a partial with a record of this name is refused. No accumulator has a name as long as what is shown of it.
+inline std::string refusal_of_name(std::string_view name) {
+  return "a partial with '" + shown(name, 24) + "', which this version does not know";
+}
 
 // Takes the first record from `rest`. nullopt: `rest` ends within it.
 inline std::optional<WrittenRecord> take_record(std::span<const std::byte>& rest) {

@@ -11,13 +11,9 @@
 namespace tensorstat {
 namespace device_shapes_test {
 
-class DeviceShapes : public testing::TestWithParam<Dtype> {};
-INSTANTIATE_TEST_SUITE_P(Dtype, DeviceShapes, testing::ValuesIn(samples::all_dtypes()),
-                         [](const auto& info) { return std::string(name(info.param)); });
-
 // Each shape and dtype is a program to build, and there is a second program if the needs alternate between everything
-// and no sums. The quick tests build both programs for one dtype of each family, and the first one for the others. With
-// a forced shape they build only the first, for one dtype of each family.
+// and no sums. The quick tests build both programs for one dtype of each family, as users have them, and the first one
+// for the others, without optimisation. With a forced shape they build only the first, for one dtype of each family.
 bool is_forced() {
   return std::getenv("TENSORSTAT_CL_SHAPE") != nullptr || std::getenv("TENSORSTAT_CL_FP64") != nullptr;
 }
@@ -25,6 +21,25 @@ bool is_left_to_full(Dtype dtype) {
   return !samples::full() && is_forced() &&
          (!samples::stands_for_its_family(dtype) || samples::is_tried_with_fp64(dtype));
 }
+
+class OfADtype : public testing::TestWithParam<Dtype> {
+ protected:
+  void SetUp() override {
+    if (samples::full() || is_forced() || samples::stands_for_its_family(GetParam())) return;
+    for (const char* each : kUnoptimised) setenv(each, "0", 1);
+  }
+  void TearDown() override {
+    if (is_forced()) return;
+    for (const char* each : kUnoptimised) unsetenv(each);
+  }
+
+ private:
+  static constexpr const char* kUnoptimised[] = {"POCL_WORK_GROUP_SPECIALIZATION", "TENSORSTAT_CL_OPTIMIZE"};
+};
+
+class DeviceShapes : public OfADtype {};
+INSTANTIATE_TEST_SUITE_P(Dtype, DeviceShapes, testing::ValuesIn(samples::all_dtypes()),
+                         [](const auto& info) { return std::string(name(info.param)); });
 
 TEST_P(DeviceShapes, AgreeWithTheOracle) {
   if (is_left_to_full(GetParam())) GTEST_SKIP() << "left to the full tests";
@@ -48,7 +63,7 @@ TEST_P(DeviceShapes, AgreeWithTheOracle) {
   std::printf("%zu cases of %s\n", held.case_count(), std::string(name(GetParam())).c_str());
 }
 
-class PackedShapes : public testing::TestWithParam<Dtype> {};
+class PackedShapes : public OfADtype {};
 INSTANTIATE_TEST_SUITE_P(Dtype, PackedShapes, testing::ValuesIn(samples::packed_dtypes()),
                          [](const auto& info) { return std::string(name(info.param)); });
 

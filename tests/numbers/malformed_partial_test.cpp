@@ -144,6 +144,7 @@ std::vector<Malformed> malformed_partials() {
       {with_byte(15, 255), "its length is not what its header says"},
       {with_record("SUM", record("SUN", 48)), "a partial with 'SUN', which this version does not know"},
       {with_record("COUNT", record("\n\x1b", 8)), "a partial with '\\n\\x1b', which this version does not know"},
+      {with_record("COUNT", record(std::string(255, '\1'), 8)), "\\x01\\x01...', which this version does not know"},
       {with_record("COUNT", record("", 8)), "a partial with '', which this version does not know"},
       {with_record("COUNT", record("COUNT", 8, 0xffff'ffff)), "it ends within a record"},
       {with_record("ZEROS", record("ZEROS", 0, 8)), "it ends within a record"},

@@ -286,8 +286,15 @@ class Watched(unittest.TestCase):
         class Config:
             x: object = None
 
+        class NoTensor:
+            def data_ptr(self):
+                return 1
+
+        twice = {}  # a walk that only counts levels would never end
+        twice.update(a=twice, b=[twice], c=Config(twice))
+
         odd = [itself, deep, Lies(), Property(), Config, Config(torch.ones(1)), (each for each in ()), {"\ud800": torch.ones(1)},
-               slice("a", None), 10 ** 5000, object(), {1, 2}]
+               slice("a", None), 10 ** 5000, object(), {1, 2}, NoTensor(), twice, "\udcff"]
 
         class Odd(torch.nn.Module):
             def forward(self, x, which):
@@ -295,13 +302,23 @@ class Watched(unittest.TestCase):
 
         model = torch.nn.ModuleList([Odd()])
         for config in (None, json.dumps({"task": "statistics", "dump_path": "/absent", "level": "L0"})):
-            with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING"):
-                logging.getLogger("tensorstat").warning("begin")
+            with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING") as log:
                 with tensorstat.watch(model, config, path=f"{folder}/dump") as watch:
                     for which in range(len(odd)):
                         model[0](torch.ones(2, requires_grad=True), which)[0].sum().backward()
                     watch.step()
-                if config is None:
+                said = "\n".join(log.output)
+                self.assertNotIn("Traceback", said)
+                self.assertNotIn("training goes on", said)
+                self.assertNotIn("a what", said)
+                self.assertEqual(len(log.output), 1, said)  # of all that one module gives: what is nested too deep
+                if config is not None:
+                    with open(f"{folder}/dump/step0/rank0/dump.json") as file:
+                        calls = json.load(file)["data"]
+                    for which in range(len(odd)):
+                        self.assertEqual(calls[f"Module.0.Odd.forward.{which}"]["output"][0]["Max"], 1.0, odd[which])
+                        self.assertEqual(len(calls[f"Module.0.Odd.backward.{which}"]["input"]), 1)
+                else:
                     rows = [row for _, name, io, row in rows_of(folder + "/dump") if (name, io, row["Slot"]) == ("0/forward", "output", "0")]
                     self.assertEqual(len(rows), len(odd))
 

@@ -15,7 +15,7 @@ struct Found {
   Part part;
 };
 
-// The members of a call, in msprobe's order, and what they are called in a tensor's name.
+// The members of a call in msprobe's order, with the word that a tensor's name has for each.
 struct Member {
   std::string_view name, word;
   Part part;
@@ -46,7 +46,7 @@ std::string checksum_of(std::string_view text) {
   return digits;
 }
 
-// A statistic of a table: None is a text, and any NaN is "Nan".
+// A value as a statistic of the table. Every spelling of NaN becomes "Nan".
 PythonValue as_statistic(PythonValue value) {
   std::string text = text_of(value);
   std::ranges::transform(text, text.begin(),
@@ -59,7 +59,7 @@ PythonValue cell_of(const PythonTree& tree) {
 }
 
 std::string type_of(const PythonTree& value) {
-  const char* const kinds[] = {"str", "bool", "int", "int", "float"};  // as the alternatives of PythonValue
+  const char* const kinds[] = {"str", "bool", "int", "int", "float"};  // in the order of PythonValue's alternatives
   const char* name = value.kind == PythonTree::Kind::kNone ? "NoneType"
                      : value.is_list()                     ? "list"
                      : value.is_dict()                     ? "dict"
@@ -67,7 +67,7 @@ std::string type_of(const PythonTree& value) {
   return "<class '" + std::string(name) + "'>";
 }
 
-// An argument that is no tensor: its value is all its statistics.
+// An argument that is not a tensor. Its value stands for each statistic.
 void set_argument(const PythonTree& leaf, std::string_view path, Item& item) {
   constexpr std::string_view kRanks[] = {"src", "dst", "group_src", "group_dst"};
   const PythonTree none;

@@ -1,4 +1,4 @@
-// One call of an operator in dump.json, taken apart.
+// Splits one operator call of dump.json into its tensors and arguments.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 
 namespace tensorstat::msprobe {
 
-// Its inputs, then parameters, outputs and gradients of parameters; each with its name, and without key and call.
+// Its inputs, then its parameters, outputs and gradients of parameters. Each has its name; key and call are not set.
 std::vector<Item> items_of_call(const std::string& name, const PythonTree& call);
 
-// The call's name in parts, for counting its runs.
+// The parts of the call's name, for counting how often it was called.
 struct CallName {
   std::string stem;        // without direction and number: "Functional.conv2d"
-  std::string head, tail;  // the last two parts: "0", "forward"; of gradients none
+  std::string head, tail;  // the last two parts: "0", "forward"; empty for gradients
   bool is_backward = false;
 };
 
-// An empty stem: msprobe passes over a call of such a name.
+// The stem is empty if msprobe skips calls with such a name.
 CallName parts_of_call(const std::string& name);
 
-// Whether a call has checksums in the place where msprobe looks for them.
+// Whether the call has a checksum where msprobe looks for one.
 bool has_md5(const PythonTree& call);
 
 }  // namespace tensorstat::msprobe

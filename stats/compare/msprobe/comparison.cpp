@@ -13,7 +13,7 @@
 namespace tensorstat::msprobe {
 namespace {
 
-// A thread costs more than it saves where there is little to read. What is no file, such as a folder, may be large.
+// For a small file a thread costs more than it saves. A folder counts as large.
 std::launch way_to_read(const std::string& path) {
   constexpr std::uintmax_t kLeastBytes = 1 << 16;
   std::error_code ignored;

@@ -67,7 +67,7 @@ class JsonDump {
     dump_.calls.push_back(name);
   }
 
-  // {call: [line, ...]}, or since 2025 {number: [[call, ...], [line, ...]]}.
+  // stack.json is {call: [line, ...]}; since 2025 it is {number: [[call, ...], [line, ...]]}.
   Status read_stacks(const std::string& path) {
     std::error_code ignored;
     if (!fs::exists(path, ignored)) return {};
@@ -93,7 +93,7 @@ class JsonDump {
 
   Dump dump_;
   bool has_md5_ = false;
-  std::map<std::string, std::uint64_t> backward_runs_;  // of a stem
+  std::map<std::string, std::uint64_t> backward_runs_;  // by stem
 };
 
 PythonValue as_python(const Value* value) {
@@ -106,10 +106,10 @@ PythonValue as_python(const Value* value) {
   return "None";
 }
 
-// Rows of another dialect: an operator is a call, and its runs pair in the order of the file.
+// Rows of another dialect. An operator counts as a call. Its n-th run pairs with the n-th of the other file.
 Result<Dump> read_rows_as_dump(const std::string& path) {
   Dump dump{.framework = "rows"};
-  std::map<std::string, std::uint64_t> runs;  // of a name
+  std::map<std::string, std::uint64_t> runs;  // by name
   bool has_md5 = false, has_statistics = false;
   const auto read = read_rows_of_file(path, [&](Row&& row) -> Status {
     Item item;

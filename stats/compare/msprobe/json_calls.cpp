@@ -15,7 +15,7 @@ class Reader : public JsonReader {
  private:
   struct Level {
     PythonTree tree;
-    std::string name;  // of the member that is read
+    std::string name;  // of the member that is being read
   };
 
   bool scalar(const JsonScalar& value, std::string_view) override {
@@ -35,7 +35,7 @@ class Reader : public JsonReader {
 
   bool add(PythonValue value) { return put({PythonTree::Kind::kValue, std::move(value), {}}); }
 
-  // A value is complete: it belongs to the level that is open, unless the listener takes it.
+  // Takes a complete value. The listener gets it, or else the innermost open list or dict.
   bool put(PythonTree&& tree) {
     if (levels_.empty()) return refuse("it is no object");
     Level& level = levels_.back();

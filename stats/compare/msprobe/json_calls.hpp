@@ -1,4 +1,4 @@
-// A dump.json of msprobe, call by call.
+// Reads msprobe's dump.json call by call.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@
 
 namespace tensorstat::msprobe {
 
-// Receives the members of a JSON file that holds an object. Only the members of `data` come one by one, so that memory
-// holds one call of an operator at a time.
+// Receives the members of the object in a JSON file. The members of `data` arrive one at a time, so only one operator
+// call is in memory.
 struct JsonListener {
-  std::function<void(const std::string& name, PythonTree&& value)> member;  // any but data
+  std::function<void(const std::string& name, PythonTree&& value)> member;  // each but data
   std::function<void(const std::string& name, PythonTree&& call)> call;     // a member of data
 };
 
-// Reads with NaN, Infinity and -Infinity, as Python does. The errors name file, line and column.
+// Accepts NaN, Infinity and -Infinity, as Python does. Errors name the file, line and column.
 Status read_json_calls(const std::string& path, const JsonListener& listener);
 
 }  // namespace tensorstat::msprobe

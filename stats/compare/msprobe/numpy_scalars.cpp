@@ -41,7 +41,7 @@ Type promoted(Type a, Type b) {
   if (a.kind == Kind::kBool) return b;
   if (a.kind == b.kind) return {a.kind, std::max(a.bits, b.bits)};
   if (b.kind == Kind::kFloat) return {Kind::kFloat, std::max(b.bits, std::min(2 * a.bits, 64))};
-  // Unsigned beside signed: signed, and wider than the unsigned one.
+  // Unsigned with signed: a signed type that is wider than the unsigned one.
   if (a.bits < b.bits) return b;
   return a.bits == 64 ? Type{Kind::kFloat, 64} : Type{Kind::kSigned, 2 * a.bits};
 }
@@ -80,7 +80,7 @@ double distance_of_scalars(Dtype of_a, double a, Dtype of_b, double b) {
   const std::uint64_t difference = (bits_of(a) - bits_of(b)) << (64 - type.bits);
   if (type.kind == Type::Kind::kUnsigned) return static_cast<double>(difference >> (64 - type.bits));
   const auto narrow = static_cast<std::int64_t>(difference) >> (64 - type.bits);
-  const double least = -std::ldexp(1.0, type.bits - 1);  // which NumPy's abs leaves as it is
+  const double least = -std::ldexp(1.0, type.bits - 1);  // NumPy's abs does not change it
   return static_cast<double>(narrow) == least ? least : std::fabs(static_cast<double>(narrow));
 }
 

@@ -8,7 +8,7 @@
 namespace tensorstat::msprobe {
 namespace {
 
-// Of dumps of two frameworks: "int", "float", "bool", "complex"; any other dtype is itself.
+// How dtypes of two frameworks compare: as "int", "float", "bool" or "complex". Any other dtype keeps its name.
 std::string_view family_of(std::string_view dtype) {
   struct Family {
     std::string_view word, name;
@@ -38,7 +38,7 @@ struct Held {
   bool are_numbers = true, has_float = false;
 };
 
-// Of a column, or of its rows that `counts` picks: where all are numbers and one is a float, all become floats.
+// If the cells of a column, in the rows that `counts` picks, are all numbers and one is a float, all become floats.
 template <typename Counts>
 Held settle_column(std::vector<ComparedRow>& rows, Statistics ComparedRow::*side, std::size_t column,
                    const Counts& counts) {

@@ -1,4 +1,4 @@
-// Which item of the one dump is held against which of the other.
+// Pairs the items of two dumps.
 #pragma once
 
 #include <vector>
@@ -7,13 +7,13 @@
 
 namespace tensorstat::msprobe {
 
-// A row for each item of `comparison.npu` and each partner of it: an item of the same key, and of the same dtype or
-// another float of the same framework. Fills rows and unmatched_count.
+// Makes a row for each item of `comparison.npu` and each of its partners. A partner has the same key, and the same
+// dtype or another float of the same framework. Fills rows and unmatched_count.
 void pair_items(Comparison& comparison);
 
-// Brings the statistics of the rows to the types that a table of pandas has: where a column holds ints and floats, all
-// become floats, and where all four columns of a side are numbers, one float makes all of them floats. The rows without
-// a partner are a table of their own, too.
+// Gives the statistics the types that they have in a pandas table. If a column holds ints and floats, all become
+// floats. If all four columns of a side are numbers, one float makes all of them floats. The rows without a partner
+// also form a table of their own.
 void settle_types(std::vector<ComparedRow>& rows);
 
 }  // namespace tensorstat::msprobe

@@ -8,7 +8,7 @@
 namespace tensorstat::msprobe {
 namespace {
 
-// repr of a str: in single quotes, unless it holds some and no double ones.
+// repr of a str: in single quotes, unless the text has single quotes and no double ones.
 std::string text_repr(std::string_view text) {
   const bool has_single = text.find('\'') != text.npos, has_double = text.find('"') != text.npos;
   const char quote = has_single && !has_double ? '"' : '\'';

@@ -1,4 +1,4 @@
-// Values of a dump.json as Python holds and prints them, because msprobe compares many of them as texts.
+// Values of dump.json, printed as Python prints them: msprobe compares many of them as text.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ inline bool is_int(const PythonValue& value) {
   return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<std::uint64_t>(value);
 }
 inline bool is_text(const PythonValue& value) { return std::holds_alternative<std::string>(value); }
-double as_double(const PythonValue& number);  // of an int or a float
+double as_double(const PythonValue& number);  // the number must be an int or a float
 
 // str(value): "1.0", "1e-05", "nan", "True".
 std::string text_of(double number);
@@ -27,22 +27,22 @@ std::string text_of(const PythonValue& value);
 // Whether a number, or a text such as " -inf", is not finite.
 bool is_nan_or_inf(const PythonValue& value);
 
-// a == b, where 1, 1.0 and True are equal and NaN is not equal to itself.
+// a == b, as in Python: 1, 1.0 and True are equal; NaN does not equal itself.
 bool are_equal(const PythonValue& a, const PythonValue& b);
 
-// A value with what is in it, as JSON has it.
+// A JSON value: a Python value, a list or a dict.
 struct PythonTree {
   enum class Kind : std::uint8_t { kNone, kValue, kList, kDict };
   Kind kind = Kind::kNone;
   PythonValue value = {};
-  std::vector<std::pair<std::string, PythonTree>> members = {};  // of a list without names
+  std::vector<std::pair<std::string, PythonTree>> members = {};  // the names are empty in a list
 
   bool is_list() const { return kind == Kind::kList; }
   bool is_dict() const { return kind == Kind::kDict; }
   bool is_text() const { return kind == Kind::kValue && msprobe::is_text(value); }
-  // Whether Python takes it for true: no None, False, 0, "" or empty list.
+  // Whether it is true in Python: not None, False, 0, "" or an empty list.
   bool is_true() const;
-  // The member of a dict of that name; of several, the last. nullptr where there is none.
+  // The member of a dict with this name, or nullptr. If several have it, the last one.
   const PythonTree* find(std::string_view name) const;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 using Rows = std::vector<ComparedRow*>;
 
-// Places in measures.
+// Indices into measures.
 constexpr std::size_t kNormRelative = 2 * kStatisticCount - 1, kCosine = 0, kOneThousandthRatio = 4;
 
 enum class Ignored : std::uint8_t { kNothing, kInputs, kAll };
@@ -30,7 +30,7 @@ Ignored ignored_of(const std::string& name) {
   return std::ranges::count(kInputs, api) != 0 ? Ignored::kInputs : Ignored::kNothing;
 }
 
-// float(text without "%") / 100, and 0 of what is no number.
+// float(text without "%") / 100; 0 if that is not a number.
 double hundredth_of(std::string_view text) {
   while (text.ends_with('%')) text.remove_suffix(1);
   double number = 0;
@@ -39,7 +39,7 @@ double hundredth_of(std::string_view text) {
   return number / 100;
 }
 
-// The greatest relative difference of norms: what does not end in "%" is passed over.
+// The greatest relative difference of norms. Cells that do not end in "%" are skipped.
 double greatest_norm(const Rows& rows) {
   double greatest = 0;
   for (const ComparedRow* row : rows) {
@@ -50,7 +50,7 @@ double greatest_norm(const Rows& rows) {
   return greatest;
 }
 
-// The least of a measure, at most 1: texts are passed over.
+// The least value of a measure, at most 1. Texts are skipped.
 double least(const Rows& rows, std::size_t measure) {
   double least = 1;
   for (const ComparedRow* row : rows) {
@@ -67,7 +67,7 @@ void check_special_values(const Rows& rows) {
   }
 }
 
-// Requires_grad, dtype and shape.
+// requires_grad, dtype and shape.
 void check_facts(const Rows& rows) {
   for (ComparedRow* row : rows) {
     if (row->bench == nullptr) continue;

@@ -1,4 +1,4 @@
-// Msprobe's verdict over the rows of one call of an operator.
+// msprobe's verdict on the rows of one operator call.
 #pragma once
 
 #include <span>
@@ -7,12 +7,12 @@
 
 namespace tensorstat::msprobe {
 
-// `rows` are of one call, named `call`. Sets level and messages.
+// Sets level and messages of the rows of one call.
 //
-// A tensor whose name has ".output." in it is an output; all else is an input. Where the name of the first input says
-// that the operator fills nothing in (empty, to, ...), no rule is asked that looks at rows one by one, and where it
-// receives from other ranks (all_gather, ...), these rules look at outputs alone; the rules that hold inputs against
-// outputs are asked of neither.
+// A tensor is an output if its name contains ".output."; all others are inputs. The name of the first input tells the
+// operator. There are rules for single rows, and rules that compare inputs with outputs. Operators that do not fill
+// their result (empty, to, ...) get no rule. For operators that receive from other ranks (all_gather, ...) only the
+// outputs get the rules for single rows. All other operators get all rules.
 void judge_call(std::span<ComparedRow> rows, Mode mode);
 
 }  // namespace tensorstat::msprobe

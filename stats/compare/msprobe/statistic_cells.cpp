@@ -12,7 +12,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// 10^n as binary64 has it, n from 0 to 308.
+// 10^n in binary64; n is 0 to 308.
 double power_of_ten(int n) {
   static const auto powers = [] {
     std::array<double, 309> all{};
@@ -25,12 +25,11 @@ double power_of_ten(int n) {
   return powers[static_cast<std::size_t>(n)];
 }
 
-// A text as pandas' to_numeric reads it. Its numbers come out of at most 17 digits, taken one by one in binary64 and
-// scaled by a power of ten at the end: they may differ from the nearest ones in the last bit, and so do differences
-// that are made of them.
+// A text as pandas' to_numeric reads it. pandas takes at most 17 digits one by one in binary64, then scales by a power
+// of ten. So a number may differ from the nearest one in its last bit, and so may differences of such numbers.
 struct Read {
   double number = NAN;
-  std::optional<std::int64_t> whole = {};  // of a text of digits alone
+  std::optional<std::int64_t> whole = {};  // if the text consists of digits
 };
 std::optional<Read> read_number(std::string_view text) {
   constexpr int kMostDigits = 17, kGreatestPower = 308;
@@ -127,7 +126,7 @@ Cell cell_of(const PythonValue& value) {
 
 struct Column {
   std::vector<Cell> cells;
-  bool is_whole = true;  // all are ints, which become binary64 in one rounding
+  bool is_whole = true;  // all cells are ints; each is rounded to binary64 once
 };
 
 Column column_of(const std::vector<ComparedRow>& rows, Statistics ComparedRow::*side, std::size_t statistic) {
@@ -142,8 +141,8 @@ Column column_of(const std::vector<ComparedRow>& rows, Statistics ComparedRow::*
   return column;
 }
 
-// The difference, and the relative one, of two cells of unequal texts. `are_whole`: both columns hold ints alone, and
-// so does their difference.
+// The difference and the relative difference of two cells with different texts. `are_whole`: both columns hold only
+// ints, so the difference is an int, too.
 std::pair<std::string, std::string> apart(const Cell& npu, const Cell& bench, bool are_whole) {
   const auto both = [](const char* text) { return std::pair<std::string, std::string>(text, text); };
   const auto either_is = [&](Kind kind) { return npu.kind == kind || bench.kind == kind; };

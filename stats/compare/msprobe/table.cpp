@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kLevels[] = {"pass", "warning", "error"};
 
-// By Message.
+// In the order of Message.
 constexpr const char* kMessages[] = {
     "error: There is nan/inf/-inf in the maximum or minimum value of NPU.",
     "error: The NormRelativeErr of output is greater than 0.5.",
@@ -41,7 +41,8 @@ bool is_number(std::string_view text) {
   return fault == std::errc() && end == text.data() + text.size();
 }
 
-// As it stands in the csv. A spreadsheet would run a text that is a formula; msprobe refuses such a one.
+// A cell as text of the csv. A spreadsheet would run a formula, so an apostrophe goes before one; msprobe refuses such
+// a cell.
 std::string field_of(const PythonValue& cell) {
   const auto* real = std::get_if<double>(&cell);
   std::string text = text_of(cell);
@@ -113,7 +114,7 @@ std::vector<PythonValue> cells_of(const Comparison& comparison, const ComparedRo
   cells.emplace_back(kLevels[static_cast<int>(row.level)]);
   cells.emplace_back(messages_of(row));
   if (comparison.npu.has_stacks) {
-    // It stands in the first row of its call.
+    // The first row of a call has its stack.
     const auto found = comparison.npu.stacks.find(comparison.npu.calls[npu.call]);
     const bool is_first = &npu == comparison.npu.items.data() || (&npu)[-1].call != npu.call;
     cells.emplace_back(is_first && found != comparison.npu.stacks.end() ? found->second : kNotAvailable);

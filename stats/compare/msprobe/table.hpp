@@ -1,4 +1,4 @@
-// A comparison as msprobe's table, and as its csv.
+// A comparison as msprobe's table and as its csv.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@ namespace tensorstat::msprobe {
 
 std::vector<std::string> headings_of(const Comparison& comparison);
 
-// The cells of a row, as many as there are headings.
+// The cells of a row, one for each heading.
 std::vector<PythonValue> cells_of(const Comparison& comparison, const ComparedRow& row);
 
-// The csv, in pieces: with quotes only where they are needed, and a space before an infinite number, which keeps a
-// spreadsheet from taking it for a name. Stops at the first piece that `write` refuses.
+// Writes the csv in pieces. Quotes are written only if needed. A space stands before an infinite number, or a
+// spreadsheet would read it as a name. Stops at the first piece that `write` refuses.
 Status write_csv(const Comparison& comparison, const std::function<Status(std::string_view)>& write);
 
 }  // namespace tensorstat::msprobe

@@ -20,7 +20,7 @@ constexpr const char* kUnsupported = "unsupported";
 
 Measures all(const char* text) { return Measures(kMeasureCount, text); }
 
-// Rounded to so many decimals.
+// The value, rounded to this number of decimals.
 double rounded(double value, int decimals) {
   if (!std::isfinite(value)) return value;
   char text[400];
@@ -28,7 +28,7 @@ double rounded(double value, int decimals) {
   return std::strtod(text, nullptr);
 }
 
-// A measure to 12 decimals; "Nan" where it is none.
+// A measure with 12 decimals, or "Nan".
 PythonValue measured(double value) { return std::isnan(value) ? PythonValue("Nan") : PythonValue(rounded(value, 12)); }
 
 double value_of_half(std::uint16_t code) {
@@ -48,7 +48,7 @@ void widen_all(std::span<const std::byte> bytes, std::vector<double>& values, co
   }
 }
 
-// The elements in binary64; false of a dtype that NumPy has not.
+// Converts the elements to binary64. False if NumPy does not have the dtype.
 bool widen(Dtype dtype, std::span<const std::byte> bytes, std::vector<double>& values) {
   const auto plain = [&]<typename T>(T) {
     widen_all<T>(bytes, values, [](T value) { return static_cast<double>(value); });
@@ -90,7 +90,7 @@ bool widen(Dtype dtype, std::span<const std::byte> bytes, std::vector<double>& v
   }
 }
 
-// A sum in two binary64 (Dekker 1971; Knuth's two-sum).
+// A sum in two binary64 numbers (Dekker 1971; Knuth's two-sum).
 class Sum {
  public:
   void add_product(double a, double b) {
@@ -107,7 +107,7 @@ class Sum {
   double high_ = 0, low_ = 0;
 };
 
-// Two tensors of one shape and of at least one dimension, in pieces.
+// Compares two tensors of one shape, with at least one dimension, in pieces.
 class Pass {
  public:
   Pass(Dtype npu, Dtype bench) : is_double_(is_relative_double(npu, bench)) {}
@@ -145,7 +145,7 @@ class Pass {
   }
 
  private:
-  // The greatest so far; a NaN stays.
+  // Keeps the greater value. Once it is NaN, it stays NaN.
   static void keep_greater(double& greatest, double value) {
     if (!(value <= greatest) && !std::isnan(greatest)) greatest = value;
   }

@@ -1,4 +1,4 @@
-// The cells of tensor mode: two files of tensors, element by element.
+// The cells of tensor mode: two tensors, element by element.
 #pragma once
 
 #include <functional>
@@ -8,15 +8,15 @@
 
 namespace tensorstat::msprobe {
 
-// Fills measures of all rows: cosine, Euclidean distance, greatest absolute and relative difference, and the shares of
-// elements whose relative difference is below 1/1000 and 5/1000.
+// Fills measures of all rows: cosine, Euclidean distance, greatest absolute difference, greatest relative difference,
+// and the share of elements with a relative difference below 1/1000, and below 5/1000.
 //
-// Dimensions of 1 are left out. Both are read once, piece by piece. NaN and Inf in the same places become 0, whatever
-// their sign. Differences and products are those of binary64; relative differences those of NumPy's type for both and
-// float32, |npu - bench| / |bench|, where a bench of 0 adds the type's epsilon to both. Sums are of twice the
-// precision, so the distance is the nearest number, and may differ from msprobe's, which depends on its BLAS, in the
-// last digits. A tensor that cannot be read is "unsupported", as is one of an argument; `failed` is told of it, and
-// is_whole is false.
+// Dimensions of 1 are dropped. Each tensor is read once, in pieces. If NaN is at the same elements of both, and Inf
+// too, they count as 0; the sign of Inf does not matter. Differences and products are computed in binary64. A relative
+// difference is |npu - bench| / |bench|, in the common NumPy type of both dtypes and float32; if bench is 0, the type's
+// epsilon is added to both. Sums have twice the precision. So the distance is the nearest number; msprobe's depends on
+// its BLAS and may differ in the last digits. The cells are "unsupported" for an argument and for a tensor that cannot
+// be read; `failed` is told of the latter, and is_whole becomes false.
 void fill_tensor_measures(Comparison& comparison, const std::function<void(std::string_view words)>& failed);
 
 }  // namespace tensorstat::msprobe

@@ -24,7 +24,8 @@ PyObject* answer_of(const Ask& ask) {
   });
 }
 
-// diff(a, b, rtol, atol, any_dtype, first, tolerances, names) -> (differs, json, faults, None); rtol below 0: the dtype's
+// diff(a, b, rtol, atol, any_dtype, first, tolerances, names) -> (differs, json, faults, None); rtol below 0: the
+// dtype's
 PyObject* diff(PyObject*, PyObject* arguments) {
   PyObject *a = nullptr, *b = nullptr;
   tensorstat_diff_options options = TENSORSTAT_DIFF_OPTIONS;
@@ -66,7 +67,8 @@ PyObject* findings(PyObject*, PyObject* arguments) {
 }  // namespace
 
 PyMethodDef compare_functions[] = {
-    TENSORSTAT_METHOD(diff, "diff(a, b, rtol, atol, any_dtype, first, tolerances, names): (differs, json, faults, None)"),
+    TENSORSTAT_METHOD(diff,
+                      "diff(a, b, rtol, atol, any_dtype, first, tolerances, names): (differs, json, faults, None)"),
     TENSORSTAT_METHOD(origin, "origin(path, nan_only): (found, json, faults, None)"),
     TENSORSTAT_METHOD(findings, "findings(path, limits, page): (found, json, faults, page or None)"),
     {}};

@@ -7,17 +7,24 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 _DEEPEST, _MOST = 40, 20_000  # levels, and objects that are looked at
+_TOO_DEEP = f"what is nested deeper than {_DEEPEST} levels is not looked at"
 _PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, enum.Enum, slice, range, type(Ellipsis),
           FunctionType, BuiltinFunctionType, MethodType, ModuleType)
 
 
 class Found:
-    """The tensors in a value, in their order, and the types of objects that could not be looked into."""
+    """The tensors in a value, in their order, and words for what could not be looked into."""
     __slots__ = ("tensors", "unknown")
 
     def __init__(self) -> None:
         self.tensors: list[Any] = []
         self.unknown: list[str] = []
+
+
+def can_be_walked(value: Any, around: tuple[Any, ...]) -> bool:
+    """Whether a walk that follows containers may enter this one. False at one that holds itself, or is nested deeper than
+    anyone looks. `around` has the containers on the way to it, the outermost first."""
+    return len(around) <= _DEEPEST and all(value is not each for each in around)
 
 
 def tensors_in(value: Any) -> list[Any]:
@@ -48,8 +55,8 @@ def _look(value: Any, found: Found, torch: Any, seen: dict[int, Any], depth: int
     if isinstance(value, _PLAIN) or id(value) in seen:
         return
     if depth > _DEEPEST or len(seen) > _MOST:
-        if "what is nested too deep" not in found.unknown:
-            found.unknown.append("what is nested too deep")
+        if _TOO_DEEP not in found.unknown:
+            found.unknown.append(_TOO_DEEP)
         return
     seen[id(value)] = value  # kept, so that no other gets its id
     try:
@@ -57,7 +64,7 @@ def _look(value: Any, found: Found, torch: Any, seen: dict[int, Any], depth: int
     except Exception:  # a property of the caller's
         children = None
     if children is None:
-        found.unknown.append(type(value).__name__)
+        found.unknown.append(f"an object of type {type(value).__name__} is not understood")
         return
     for each in children:
         _look(each, found, torch, seen, depth + 1)

@@ -9,6 +9,7 @@ from typing import Any
 from ._hooks import Accumulation, ModuleHooks, keywords_of_call, say_fault
 from ._library import logger
 from ._session import DumpSession
+from ._tensors import can_be_walked
 from ._watch import Watch
 
 _OURS = __file__.rpartition("/")[0]
@@ -22,6 +23,7 @@ class ModuleWatch(Watch):
                  has_stacks: bool) -> None:
         super().__init__(session, every=every, rank=rank)
         self._has_stacks = has_stacks
+        self._cut: set[tuple[str, str]] = set()  # what was said of stems' inputs and outputs
         self._open: list[_Call] = []  # modules that run, the innermost last
         self._counts: dict[str, int] = {}
         self._backward: list[_Call] = []  # their gradients have not come yet
@@ -80,6 +82,7 @@ class ModuleWatch(Watch):
             self._session.describe(call.kind, call.key("forward"), stack=_stack(), parent=parent)
         places = _Places()
         layout = places.text_of({"input_args": args, "input_kwargs": kwargs}, "i")
+        self._say_what_is_cut(places, stem, "inputs")
         self._collect(call.kind, call.key("forward"), places.tensors, (), layout)
         return self._with_nodes(call, args)
 
@@ -94,6 +97,7 @@ class ModuleWatch(Watch):
         if parameters := dict(module.named_parameters(recurse=False)):
             members["parameters"] = parameters
         layout = places.text_of(members, "o")
+        self._say_what_is_cut(places, call.stem, "outputs")
         self._collect(call.kind, call.key("forward"), (), places.tensors, layout)
         outcomes = [tensor for tensor in _tensors_in(outputs) if _has_gradient(tensor)]
         if not outcomes:
@@ -103,11 +107,19 @@ class ModuleWatch(Watch):
         for slot, tensor in enumerate(outcomes):
             tensor.register_hook(_GradientHook(self, call, call.of_outputs, slot))
 
+    def _say_what_is_cut(self, places: "_Places", stem: str, io: str) -> None:
+        if places.is_cut and (stem, io) not in self._cut:
+            self._cut.add((stem, io))
+            logger.warning("%s of %s hold themselves, or are nested too deep: dump.json has null there, and no tensors below it",
+                           io, stem)
+
     def _with_nodes(self, call: "_Call", args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments with a node of their own in front of each that has a gradient: its gradient is then that of
         this call, whatever else is done with the tensor."""
-        def noded(value: Any) -> Any:
-            if hasattr(value, "data_ptr"):
+        tensor_type = sys.modules["torch"].Tensor
+
+        def noded(value: Any, around: tuple[Any, ...] = ()) -> Any:
+            if isinstance(value, tensor_type):
                 if not _has_gradient(value):
                     return value
                 view = value.view_as(value)
@@ -115,9 +127,12 @@ class ModuleWatch(Watch):
                 call.of_inputs.append(None)
                 view.grad_fn.register_hook(_GradientHook(self, call, call.of_inputs, slot))
                 return view
-            if type(value) in (list, tuple):
-                return type(value)(noded(each) for each in value)
-            return {key: noded(each) for key, each in value.items()} if type(value) is dict else value
+            if type(value) not in (list, tuple, dict) or not can_be_walked(value, around):
+                return value
+            around = (*around, value)
+            if type(value) is dict:
+                return {key: noded(each, around) for key, each in value.items()}
+            return type(value)(noded(each, around) for each in value)
 
         return tuple(noded(each) for each in args)
 
@@ -192,15 +207,17 @@ class _Places:
 
     def __init__(self, first_slot: int = 0) -> None:
         self.tensors: list[Any] = []
+        self.is_cut = False  # null stands for something that may have tensors
         self._first_slot = first_slot
 
     def at_slots(self) -> list[Any]:
         return [None] * self._first_slot + self.tensors
 
-    def text_of(self, value: Any, io: str, columns: int = 0) -> str:
+    def text_of(self, value: Any, io: str, around: tuple[Any, ...] = ()) -> str:
         """As msprobe says it: a tensor has a mark, other values their type; what it does not know is null."""
         torch = sys.modules["torch"]
-        if hasattr(value, "data_ptr"):
+        columns = len(around)
+        if isinstance(value, torch.Tensor):
             self.tensors.append(value)
             return _mark(io, self._first_slot + len(self.tensors) - 1)
         if isinstance(value, torch.Size):
@@ -212,15 +229,19 @@ class _Places:
             return _leaf("slice", bounds, columns)
         if value is Ellipsis:
             return _leaf("ellipsis", "...", columns)
+        if not can_be_walked(value, around):
+            self.is_cut = True
+            return "null"
+        around = (*around, value)
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             value = dict(zip(value._fields, value))
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
             value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         if isinstance(value, dict):
-            members = [f"{_name(key)}: {self.text_of(each, io, columns + 1)}" for key, each in value.items()]
+            members = [f"{_name(key)}: {self.text_of(each, io, around)}" for key, each in value.items()]
             return _bracketed("{}", members, columns)
         if isinstance(value, (list, tuple)):
-            return _bracketed("[]", [self.text_of(each, io, columns + 1) for each in value], columns)
+            return _bracketed("[]", [self.text_of(each, io, around) for each in value], columns)
         return "null"
 
 
@@ -229,6 +250,10 @@ def _mark(io: str, slot: int) -> str:
 
 
 def _leaf(kind: str, value: Any, columns: int) -> str:
+    if isinstance(value, str):
+        value = _unicode(value)
+    elif isinstance(value, int) and value.bit_length() > 10_000:  # more digits than Python writes
+        return "null"
     return json.dumps({"type": kind, "value": value}, indent=1).replace("\n", "\n" + " " * columns)
 
 
@@ -243,18 +268,22 @@ def _name(key: Any) -> str:
     """As json.dumps has it."""
     if key is None or isinstance(key, (bool, int, float)):
         key = json.dumps(key)
-    return json.dumps(str(key))
+    return json.dumps(_unicode(str(key)))
 
 
-def _tensors_in(value: Any) -> list[Any]:
+def _unicode(text: str) -> str:
+    """With \\ud800 and the like spelled out, which are no characters, so that no reader of JSON has to take them."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _tensors_in(value: Any, around: tuple[Any, ...] = ()) -> list[Any]:
     """In lists, tuples and dicts, as msprobe looks for gradients."""
-    if hasattr(value, "data_ptr"):
+    if isinstance(value, sys.modules["torch"].Tensor):
         return [value]
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, (list, tuple)):
+    if not isinstance(value, (dict, list, tuple)) or not can_be_walked(value, around):
         return []
-    return [tensor for each in value for tensor in _tensors_in(each)]
+    members = value.values() if isinstance(value, dict) else value
+    return [tensor for each in members for tensor in _tensors_in(each, (*around, value))]
 
 
 def _has_gradient(tensor: Any) -> bool:

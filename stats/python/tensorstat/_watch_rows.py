@@ -312,7 +312,7 @@ class RowWatch(Watch):
         faults = self._collect(place.op_type, name, (), outputs) if outputs and place.is_wanted else 0
         if unknown and place.is_wanted and name not in self._not_seen:
             self._not_seen.add(name)
-            why = f"a {unknown[0]} is not understood"
+            why = unknown[0]
             self._journal.say("not_seen", iteration=self.iteration, op_name=name, io="output", why=why)
             logger.warning("outputs of %s are not seen: %s. Tensors are found in lists, dicts, dataclasses and simple objects",
                            place.name, why)
