@@ -103,27 +103,6 @@ std::string padded(std::string text, std::size_t columns) {
   return text + std::string(columns - std::min(columns, width(text)), ' ');
 }
 
-// A text in lines of at most `columns`, at most `most` of them.
-std::vector<std::string> wrapped(std::string_view text, std::size_t columns, std::size_t most) {
-  std::vector<std::string> lines(1);
-  while (!text.empty()) {
-    const std::string word(text.substr(0, std::min(text.find(' '), text.size())));
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
-    std::string& line = lines.back();
-    if (!line.empty() && width(line) + 1 + width(word) > columns) {
-      if (lines.size() == most) {
-        line = elided(line + " " + word + (text.empty() ? "" : " ..."), columns);
-        return lines;
-      }
-      lines.push_back(word);
-    } else {
-      line += (line.empty() ? "" : " ") + word;
-    }
-    lines.back() = elided(lines.back(), columns);
-  }
-  return lines;
-}
-
 class Picture {
  public:
   Picture(const History& history, const tensorstat::Findings& findings, HeatMap::Choice choice, const TrendLook& look)
