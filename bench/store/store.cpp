@@ -96,7 +96,7 @@ double raw_inserts(const std::string& csv, const std::string& path) {
 double add(const std::string& csv, const std::string& path) {
   return seconds_of([&] {
     auto store = Store::open(path, Access::kWrite);
-    must(store && store->add({csv}, "run",
+    must(store && store->add({{csv, ""}}, "run",
                              [](std::string_view words) { std::printf("%.*s\n", int(words.size()), words.data()); }),
          "adding");
   });

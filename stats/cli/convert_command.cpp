@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <tensorstat/rows.hpp>
+#include <utility>
+#include <variant>
 
 #include "stats/base/printable.hpp"
 #include "stats/cli/exit_status.hpp"
@@ -12,9 +14,14 @@
 #include "stats/cli/row_target.hpp"
 #include "stats/cli/staged_folder.hpp"
 #include "stats/cli/subcommand.hpp"
+#include "stats/compare/recorded.hpp"
+#include "stats/exports/tfevents.hpp"
 #include "stats/files/io/folders.hpp"
 #include "stats/rows/dump_json/dump_json.hpp"
 #include "stats/survey/row_files.hpp"
+#ifdef TENSORSTAT_STORE
+#include "stats/store/trend_db.hpp"
+#endif
 
 namespace tensorstat::cli {
 namespace {
@@ -25,6 +32,8 @@ constexpr const char* kAfterwards = R"(Examples:
   tensorstat convert dump/20261122 -o cann_as_rows --to ours  the csv files of a folder in one statistic.csv
   tensorstat convert statistic.csv -o runs --to cann          a csv for each run of an operator
   tensorstat convert statistic.csv -o dump.json --to msprobe  each run of an operator as a call
+  tensorstat convert run -o events --to tensorboard           tensorboard --logdir events
+  tensorstat convert run -o run.trend.db --to msprobe-trend   for msprobe's TREND ANALYZER
 
 OUT is a file where it ends in .csv (of msprobe: in .json), the rows are those of one folder and the dialect
 has one file for them; else a folder, which has no such ending. It must not be there yet, or be an empty
@@ -112,14 +121,87 @@ Status convert_all(const Folders& folders, const std::string& below, Conversion&
   return {};
 }
 
+// What --to names beside the dialects.
+enum class OtherFormat : std::uint8_t { kDumpJson, kTensorBoard, kTrendDatabase };
+using TargetFormat = std::variant<Dialect, OtherFormat>;
+
 struct ConvertArguments {
   std::vector<std::string> paths;
   std::string output;
-  std::optional<Dialect> to;  // nullopt: msprobe's dump.json
+  TargetFormat to;
 };
 
+// "3 of x, 2 of y": those that are not 0.
+std::string counts_of(std::initializer_list<std::pair<std::uint64_t, std::string_view>> counts) {
+  std::string text;
+  for (const auto& [count, words] : counts) {
+    if (count != 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(words);
+  }
+  return text;
+}
+
+// Files of other tools, which hold a run by iteration and rank.
+int run_export(const ConvertArguments& arguments, OtherFormat format, Console& console) {
+  if (arguments.paths.size() != 1)
+    return console.say("--to tensorboard and --to msprobe-trend take one PATH, a run"), kUsage;
+  const std::string& path = arguments.paths.front();
+  const bool is_file = format == OtherFormat::kTrendDatabase;
+  if (is_file && !arguments.output.ends_with(".trend.db")) {
+    return console.say(printable(arguments.output) + ": msprobe looks for names that end in .trend.db"), kUsage;
+  }
+  int exit = kDone;
+  RunRows rows(
+      path, {},
+      {[&](std::string_view words) {
+         console.say(words);
+         exit = kNotRead;
+       },
+       [&](std::size_t done, std::size_t total, std::uint64_t bytes) { console.progress(done, total, bytes); }},
+      {.is_alone = true});
+  RemovedOnSignal removed;
+  auto staged = StagedFolder::open(arguments.output);
+  if (!staged) return console.say(staged.error().message), kNotWritten;
+  removed.guard(staged->path());
+  const auto fail = [&](const Error& error) {
+    console.hide_progress();
+    console.say(error.message);
+    return error.code == Code::kUnreadable ? kNotRead : kNotWritten;
+  };
+  std::string said, lost;
+  if (is_file) {
+#ifdef TENSORSTAT_STORE
+    const auto written = write_trend_db(rows, path, staged->path() + "/run.trend.db");
+    if (!written) return fail(written.error());
+    said = counted_noun(written->rows, "row") + " converted";
+    lost = counts_of({{written->nan, "NaN became no value"},
+                      {written->inf, "Inf became 1e9 + 1 or -1e9 - 1"},
+                      {written->clipped, "values were clipped to 1e9"},
+                      {written->without, "rows have none of its statistics"}});
+#else
+    return console.say("this tensorstat was built without SQLite; build it where libsqlite3-dev is installed"), kUsage;
+#endif
+  } else {
+    const auto written = write_events(rows, path, staged->path());
+    if (!written) return fail(written.error());
+    said = counted_noun(written->rows, "row") + " converted, into " + counted_noun(written->files, "file") + ": " +
+           counted_noun(written->scalars, "scalar") + ", " + counted_noun(written->histograms, "histogram");
+    lost = counts_of({{written->beyond_float32, "numbers are Inf or 0 in TensorBoard's float32"}});
+  }
+  console.hide_progress();
+  if (Status placed = staged->place(is_file ? "run.trend.db" : ""); !placed) return fail(placed.error());
+  if (!lost.empty()) console.say("what the other format cannot hold: " + lost);
+  console.say(said);
+  return exit;
+}
+
 int run_convert(const ConvertArguments& arguments, Console& console) {
-  Conversion conversion(arguments.to, console);
+  std::optional<Dialect> to;  // nullopt: msprobe's dump.json
+  if (const auto* other = std::get_if<OtherFormat>(&arguments.to)) {
+    if (*other != OtherFormat::kDumpJson) return run_export(arguments, *other, console);
+  } else {
+    to = std::get<Dialect>(arguments.to);
+  }
+  Conversion conversion(to, console);
   std::vector<Error> faults;
   const auto files = find_row_files(arguments.paths, faults);
   for (const Error& fault : faults) conversion.complain(fault);
@@ -131,7 +213,7 @@ int run_convert(const ConvertArguments& arguments, Console& console) {
     console.say(error.message);
     return kNotWritten;
   };
-  const auto name = rows_file(arguments.to);
+  const auto name = rows_file(to);
   const bool is_one_file = name && folders.size() == 1 && arguments.output.ends_with(name->substr(name->rfind('.')));
   if (!is_one_file && (arguments.output.ends_with(".csv") || arguments.output.ends_with(".json"))) {
     console.say(printable(arguments.output) + ": would be a folder, as " +
@@ -167,11 +249,14 @@ Subcommand convert_command(CLI::App& command) {
       ->check(names_output())
       ->type_name("OUT")
       ->required();
-  Choices<std::optional<Dialect>> dialects;
-  for (const std::string_view each : dialect_names()) dialects.emplace_back(each, *dialect_from(each));
-  dialects.emplace_back("msprobe", std::nullopt);
-  add_choice(*convert, "--to", arguments->to, dialects, "The dialect; msprobe is its dump.json")
-      ->type_name(CLI::detail::join(dialect_names(), "|") + "|msprobe")
+  Choices<TargetFormat> formats;
+  for (const std::string_view each : dialect_names()) formats.emplace_back(each, *dialect_from(each));
+  formats.emplace_back("msprobe", OtherFormat::kDumpJson);
+  formats.emplace_back("tensorboard", OtherFormat::kTensorBoard);
+  formats.emplace_back("msprobe-trend", OtherFormat::kTrendDatabase);
+  add_choice(*convert, "--to", arguments->to, formats,
+             "The dialect; msprobe is its dump.json. Or tensorboard: event files; msprobe-trend: a .trend.db")
+      ->type_name(CLI::detail::join(dialect_names(), "|") + "|msprobe|tensorboard|msprobe-trend")
       ->required();
   convert->footer(kAfterwards);
   return {convert, [arguments](Console& console) { return run_convert(*arguments, console); }};

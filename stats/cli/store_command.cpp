@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +19,7 @@
 #include "stats/cli/subcommand.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
 #include "stats/store/store.hpp"
+#include "stats/survey/changing_files.hpp"
 #include "stats/survey/row_files.hpp"
 
 namespace tensorstat::cli {
@@ -65,6 +69,7 @@ std::string table_of(const Lines& lines) {
 struct AddedRun {
   std::string name;
   std::vector<std::string> paths;
+  std::optional<ChangingFiles> changing = {};  // of a follower
 };
 
 std::vector<AddedRun> runs_to_add(const StoreArguments& arguments) {
@@ -84,33 +89,37 @@ std::vector<AddedRun> runs_to_add(const StoreArguments& arguments) {
 
 // Adds what is new, again and again until the process is ended. It may be ended at any time.
 int run_add(const StoreArguments& arguments, Console& console) {
-  const std::vector<AddedRun> runs = runs_to_add(arguments);
-  for (const AddedRun& run : runs) {
-    if (is_name_of_run(run.name)) continue;
-    console.say("--run: a run's name is not empty, '.' or '..', and holds no '/'");
-    return kUsage;
+  std::vector<AddedRun> runs = runs_to_add(arguments);
+  for (AddedRun& run : runs) {
+    if (!is_name_of_run(run.name)) {
+      console.say("--run: a run's name is not empty, '.' or '..', and holds no '/'");
+      return kUsage;
+    }
+    if (arguments.is_following) run.changing.emplace(run.paths);
   }
   auto store = Store::open(arguments.store, Access::kWrite);
   if (!store) return complain(store.error(), console);
   auto wait = kShortestWait;
-  std::string last;  // what was said; a follower says it once
+  std::set<std::string, std::less<>> said;  // a follower says everything once
   while (true) {
-    std::string said;
     std::uint64_t rows = 0, faults = 0;
-    for (const AddedRun& run : runs) {
-      const auto added = store->add(run.paths, run.name, [&](std::string_view words) {
-        said.append(words) += '\n';
-        if (last.find(words) == last.npos) console.say(words);
-      });
+    const auto say = [&](std::string_view words) {
+      if (said.emplace(words).second || !arguments.is_following) console.say(words);
+    };
+    for (AddedRun& run : runs) {
+      std::vector<Error> unread;
+      const auto files = run.changing ? run.changing->look(unread) : find_row_files(run.paths, unread);
+      for (const Error& fault : unread) say(fault.message);
+      if (run.changing && run.changing->is_waiting()) say("waiting for a dump of the run " + printable(run.name));
+      const auto added = store->add(files, run.name, say);
       if (!added) return complain(added.error(), console);
       rows += added->rows;
-      faults += added->faults;
+      faults += added->faults + unread.size();
       if (added->rows != 0 || !arguments.is_following) {
         console.say(counted_noun(added->rows, "row") + " of " + counted_noun(added->files, "file") +
                     " added to the run " + printable(run.name));
       }
     }
-    last = said;
     if (!arguments.is_following) return faults == 0 ? kDone : kNotRead;
     wait = rows != 0 ? kShortestWait : std::min(wait * 2, kLongestWait);
     std::this_thread::sleep_for(wait);

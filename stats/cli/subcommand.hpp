@@ -24,13 +24,14 @@ Subcommand convert_command(CLI::App& command);
 Subcommand diff_command(CLI::App& command);
 Subcommand origin_command(CLI::App& command);
 Subcommand report_command(CLI::App& command);
+Subcommand top_command(CLI::App& command);
 Subcommand store_command(CLI::App& command);
 Subcommand trend_command(CLI::App& command);
 
 // In the order in which --help lists them.
 inline constexpr Subcommand (*kSubcommands[])(CLI::App&) = {
     explain_command, devices_command, dump_command,  convert_command, diff_command,
-    origin_command,  report_command,  trend_command, store_command,
+    origin_command,  report_command,  trend_command, top_command,     store_command,
 };
 
 }  // namespace tensorstat::cli

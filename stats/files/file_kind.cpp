@@ -5,45 +5,90 @@
 namespace tensorstat {
 namespace {
 
-struct Kind {
-  std::string_view begins;     // or:
-  std::string_view extension;  // for what has no beginning of its own
-  std::string_view words;
-};
-
 using namespace std::string_view_literals;
 
-// The beginnings are those of the formats' own definitions.
-constexpr Kind kKinds[] = {
-    {"\x89HDF\r\n\x1a\n", "", "is an HDF5 file, which is not read; numpy.save of each dataset is"},
-    {"PAR1", "", "is a Parquet file, which is not read"},
-    {"ARROW1", "", "is an Arrow file, which is not read"},
-    {"SQLite format 3\0"sv, "", "is an SQLite database, which is not read"},
-    {"\x1f\x8b", "", "is packed by gzip; unpack it first"},
-    {"\x28\xb5\x2f\xfd", "", "is packed by zstd; unpack it first"},
+struct Beginning {
+  std::string_view begins;
+  FileKind kind;
+};
+
+// Of the formats' own definitions.
+constexpr Beginning kBeginnings[] = {
+    {"PAR1", {"a Parquet file"}},
+    {"ARROW1", {"an Arrow file"}},
+    {"FEA1", {"a Feather file"}},
+    {"SQLite format 3\0"sv, {"an SQLite database"}},
+    {"\x1f\x8b", {"a file packed by gzip", "unpack it first"}},
+    {"\x28\xb5\x2f\xfd", {"a file packed by zstd", "unpack it first"}},
     {"\xfd"
      "7zXZ",
-     "", "is packed by xz; unpack it first"},
-    {"BZh", "", "is packed by bzip2; unpack it first"},
+     {"a file packed by xz", "unpack it first"}},
+    {"BZh", {"a file packed by bzip2", "unpack it first"}},
+    {"7z\xbc\xaf\x27\x1c", {"a 7z archive", "unpack it first"}},
+    {"Rar!", {"a RAR archive", "unpack it first"}},
     {"\x7f"
      "ELF",
-     "", "is a program or a library, and no file of tensors"},
-    {"", ".onnx", "is an ONNX model by its name, which is not read"},
-    {"", ".ckpt",
-     "is a checkpoint by its name, and not one that torch.save wrote; MindSpore's are not read: numpy.save of "
-     "each parameter is"},
-    {"", ".zarr", "is a Zarr store by its name, which is not read"},
-    {"", ".tflite", "is a TensorFlow Lite model by its name, which is not read"},
-    {"", ".pb", "is a TensorFlow graph by its name, which is not read"},
+     {"a program or a library"}},
+};
+
+struct Ending {
+  std::string_view ends;  // of the path; with a leading slash: a whole name
+  FileKind kind;
+};
+
+constexpr FileKind kZarr = {"a part of a Zarr store", "numpy.savez of its arrays"};
+constexpr FileKind kOrbax = {"a part of an Orbax checkpoint", "restore it and save its arrays with numpy.savez"};
+constexpr FileKind kTensorFlow = {"a part of a TensorFlow checkpoint", "tf.train.load_checkpoint and numpy.savez"};
+
+constexpr Ending kEndings[] = {
+    {".parquet", {"a Parquet file"}},
+    {".arrow", {"an Arrow file"}},
+    {".feather", {"a Feather file"}},
+    {"/.zarray", kZarr},
+    {"/.zgroup", kZarr},
+    {"/.zattrs", kZarr},
+    {"/.zmetadata", kZarr},
+    {"/zarr.json", kZarr},
+    {".zarr.zip", kZarr},
+    {"/_CHECKPOINT_METADATA", kOrbax},
+    {"/_METADATA", kOrbax},
+    {"/_sharding", kOrbax},
+    {"/manifest.ocdbt", kOrbax},
+    {".tfrecord", {"a TFRecord file"}},
+    {".tfrecords", {"a TFRecord file"}},
+    {".ckpt.index", kTensorFlow},
+    {".ckpt.meta", kTensorFlow},
+    {"/saved_model.pb", {"a TensorFlow SavedModel"}},
+    {".tflite", {"a TensorFlow Lite model"}},
+    {".pb", {"a TensorFlow graph"}},
+    {".keras", {"a Keras archive", "unpack it, and read its model.weights.h5"}},
+    {".msgpack", {"a Flax checkpoint"}},
+    {".distcp",
+     {"a part of a distributed checkpoint of torch", "torch.distributed.checkpoint.format_utils.dcp_to_torch_save"}},
+    {".pdparams", {"a PaddlePaddle checkpoint"}},
+    {".mindir", {"a MindIR model"}},
+    {".om", {"an offline model of Ascend's"}},
+    {".mat", {"a MATLAB file"}},
+    {".pkl", {"a pickle"}},
+    {".pickle", {"a pickle"}},
+    {".joblib", {"a pickle of joblib's"}},
+    {".tar", {"a tar archive", "unpack it first"}},
+    {".tgz", {"a packed tar archive", "unpack it first"}},
+    {".gz", {"a file packed by gzip", "unpack it first"}},
+    {".zst", {"a file packed by zstd", "unpack it first"}},
+    {".zip", {"a zip archive", "unpack it first"}},
 };
 
 }  // namespace
 
-std::string_view kind_of_file(std::string_view head, std::string_view path) {
-  const auto* found = std::ranges::find_if(kKinds, [&](const Kind& kind) {
-    return kind.begins.empty() ? path.ends_with(kind.extension) : head.starts_with(kind.begins);
-  });
-  return found == std::end(kKinds) ? std::string_view() : found->words;
+FileKind kind_of_file(std::string_view head, std::string_view path) {
+  for (const auto& [begins, kind] : kBeginnings) {
+    if (head.starts_with(begins)) return kind;
+  }
+  for (const auto& [ends, kind] : kEndings) {
+    if (path.ends_with(ends) || (ends.front() == '/' && path == ends.substr(1))) return kind;
+  }
+  return {};
 }
 
 }  // namespace tensorstat

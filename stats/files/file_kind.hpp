@@ -1,12 +1,16 @@
-// What a file is that is not read, so that an error can say it.
+// What a file is that is not read, so that a message can say it.
 #pragma once
 
 #include <string_view>
 
 namespace tensorstat {
 
-// "is a GGUF file": by the first bytes of a file, at least 16 of them or all, and by its name. Empty where neither
-// tells.
-std::string_view kind_of_file(std::string_view head, std::string_view path);
+struct FileKind {
+  std::string_view what;          // "a Parquet file"; empty if it is not known
+  std::string_view instead = {};  // what to do; empty if there is nothing but to save it in another format
+};
+
+// By the first bytes of a file, at least 16 of them or all, or else by its name. An empty `head` asks the name alone.
+FileKind kind_of_file(std::string_view head, std::string_view path);
 
 }  // namespace tensorstat

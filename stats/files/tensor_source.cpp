@@ -26,7 +26,7 @@ constexpr const TensorFormat* kFormats[] = {
 
 class ListSource : public TensorSource {
  public:
-  ListSource(std::shared_ptr<const RandomFile> file, std::vector<Result<StoredTensor>> tensors,
+  ListSource(std::shared_ptr<const RandomFile> file, std::vector<Result<SourcedTensor>> tensors,
              std::size_t window_bytes)
       : file_(std::move(file)), tensors_(std::move(tensors)), window_bytes_(window_bytes) {}
 
@@ -34,16 +34,17 @@ class ListSource : public TensorSource {
 
   std::optional<Result<TensorReader>> next() override try {
     if (next_ == tensors_.size()) return std::nullopt;
-    Result<StoredTensor>& tensor = tensors_[next_++];
+    Result<SourcedTensor>& tensor = tensors_[next_++];
     if (!tensor) return tensor.error();
-    return TensorReader(bytes_of(file_), *std::move(tensor), window_bytes_);
+    auto bytes = tensor->bytes ? std::move(tensor->bytes) : bytes_of(file_);
+    return TensorReader(std::move(bytes), std::move(tensor->stored), window_bytes_);
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }
 
  private:
   const std::shared_ptr<const RandomFile> file_;
-  std::vector<Result<StoredTensor>> tensors_;
+  std::vector<Result<SourcedTensor>> tensors_;
   std::size_t next_ = 0;
   const std::size_t window_bytes_;
 };
@@ -54,6 +55,20 @@ std::span<const TensorFormat* const> tensor_formats() { return kFormats; }
 
 std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
                                         std::vector<Result<StoredTensor>> tensors, const ReadOptions& options) {
+  std::vector<Result<SourcedTensor>> of_file;
+  of_file.reserve(tensors.size());
+  for (auto& tensor : tensors) {
+    if (tensor) {
+      of_file.push_back(SourcedTensor{*std::move(tensor)});
+    } else {
+      of_file.push_back(tensor.error());
+    }
+  }
+  return source_of(std::move(file), std::move(of_file), options);
+}
+
+std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
+                                        std::vector<Result<SourcedTensor>> tensors, const ReadOptions& options) {
   return std::make_unique<ListSource>(std::move(file), std::move(tensors), options.window_bytes);
 }
 
@@ -94,13 +109,17 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
   }
   // Pickles of protocols 2 to 5 begin like this.
   if (bytes > 1 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return pickle_refused(path);
-  if (const std::string_view kind = kind_of_file({head, bytes}, path); !kind.empty()) {
-    return Error{Code::kUnsupported, printable(path) + ": " + std::string(kind)};
-  }
   std::string known;
   for (const TensorFormat* format : kFormats) {
-    if (format->fits(path)) return format->open(file, options);
     known.append(known.empty() ? "" : ", ").append(format->label);
+  }
+  if (const FileKind kind = kind_of_file({head, bytes}, path); !kind.what.empty()) {
+    return Error{Code::kUnsupported, printable(path) + ": " + std::string(kind.what) + "; not supported" +
+                                         (kind.instead.empty() ? "" : ": " + std::string(kind.instead)) +
+                                         ". Supported: " + known};
+  }
+  for (const TensorFormat* format : kFormats) {
+    if (format->fits(path)) return format->open(file, options);
   }
   return Error{Code::kUnreadable, printable(path) + ": begins like none of the formats that are read (" + known + ")"};
 } catch (const std::bad_alloc&) {

@@ -18,6 +18,7 @@
 #include <tensorstat/status.hpp>
 #include <vector>
 
+#include "stats/files/io/byte_source.hpp"
 #include "stats/files/io/random_file.hpp"
 #include "stats/files/tensor_reader.hpp"
 
@@ -84,7 +85,15 @@ bool is_named_as_tensors(std::string_view path);
 // The files that belong to this one; see TensorFormat::parts.
 std::vector<std::string> parts_of(const std::string& path);
 
+// A tensor, and where its bytes come from: null for the file itself.
+struct SourcedTensor {
+  StoredTensor stored;
+  std::unique_ptr<ByteSource> bytes = nullptr;
+};
+
 // For formats that know all tensors after opening: a source that gives them in this order.
+std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
+                                        std::vector<Result<SourcedTensor>> tensors, const ReadOptions& options);
 std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
                                         std::vector<Result<StoredTensor>> tensors, const ReadOptions& options);
 

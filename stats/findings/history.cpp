@@ -162,6 +162,10 @@ const HistorySeries& History::add(const Entry& entry) {
     append(series.fingerprints, fingerprint);
   }
   ++row_count_;
+  HistoryRank& rank = rank_states_[entry.place.rank];
+  ++rank.rows;
+  rank.last_iteration = std::max(rank.last_iteration, entry.place.iteration);
+  rank.last_row_us = std::max(rank.last_row_us, entry.timestamp_us);
   return series;
 }
 

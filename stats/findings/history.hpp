@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -75,6 +76,11 @@ struct HistorySeries {
   std::vector<std::uint64_t> fingerprints;
 };
 
+struct HistoryRank {
+  std::uint64_t rows = 0, last_iteration = 0;
+  std::uint64_t last_row_us = 0;  // the latest time that a row says, since the Unix epoch; 0: none says it
+};
+
 class History {
  public:
   // A row. Tensors are numbered in the order in which they come.
@@ -87,7 +93,7 @@ class History {
     HistoryPlace place;
     std::uint64_t timestamp_us = 0;
     std::optional<std::uint32_t> position = {};  // of the operator, in the order in which its graph is executed
-    std::optional<std::uint64_t> count;          // of elements
+    std::optional<std::uint64_t> count = {};     // of elements
     StatisticsView statistics;
   };
   const HistorySeries& add(const Entry& entry);  // the series that has it; valid until the next row
@@ -104,7 +110,8 @@ class History {
   // nullptr: the rank has no such tensor.
   const HistorySeries* series(std::uint32_t tensor, std::uint32_t rank) const;
   std::uint64_t row_count() const { return row_count_; }
-  const std::vector<std::uint32_t>& ranks() const { return ranks_; }            // ascending, after finish()
+  const std::vector<std::uint32_t>& ranks() const { return ranks_; }  // ascending, after finish()
+  const std::map<std::uint32_t, HistoryRank>& rank_states() const { return rank_states_; }
   const std::vector<std::uint64_t>& iterations() const { return iterations_; }  // ascending, after finish()
   std::size_t bytes() const;                                                    // of all cells and fingerprints
 
@@ -144,6 +151,7 @@ class History {
   std::vector<HistorySeries> series_;
   std::vector<Begin> begins_;  // of series_
   std::vector<std::uint32_t> ranks_;
+  std::map<std::uint32_t, HistoryRank> rank_states_;
   std::vector<std::uint64_t> iterations_;
   std::unordered_map<HistoryTensor, std::uint32_t, HashOf<HistoryTensor>> tensor_ids_;
   std::unordered_map<HistoryPlace, std::uint32_t, HashOf<HistoryPlace>> place_ids_;

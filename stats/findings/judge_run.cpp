@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <iterator>
 #include <map>
 #include <new>
 #include <set>
@@ -64,27 +64,48 @@ class RunReader {
     }
     auto next = row_counts_.begin();
     while (next != row_counts_.end() && !search.has_verdict()) {
+      const std::uint64_t first = next->first;
       std::set<std::uint64_t> wanted;
-      std::uint64_t rows = 0;
-      auto last = next;
-      for (; last != row_counts_.end() && (wanted.empty() || rows + last->second <= kMostRows); ++last) {
-        if (faulty_.count(last->first) == 0) continue;
-        wanted.insert(last->first);
-        rows += last->second;
-      }
-      Record record;
-      if (!wanted.empty()) {
-        const auto take = [&](const Row& row, const Record::Place& place) { record.add(row, place); };
-        if (Status read = rows_.each(take, &wanted); !read) return read;
-        record.sort();
-      }
       std::vector<std::uint64_t> clean;
-      for (; next != last; ++next) {
-        if (!faulty_.contains(next->first)) clean.push_back(next->first);
+      std::uint64_t rows = 0;
+      for (; next != row_counts_.end() && (rows == 0 || rows + next->second <= kMostRows); ++next) {
+        if (faulty_.count(next->first) == 0) {
+          clean.push_back(next->first);
+          continue;
+        }
+        wanted.insert(next->first);
+        if (next != row_counts_.begin()) wanted.insert(std::prev(next)->first);
+        rows += next->second;
       }
-      search.look_at(record, clean);
+      if (rows != 0) wanted.insert(row_counts_.begin()->first);
+      const auto read = read_of(wanted);
+      if (!read) return read.error();
+      FaultSearch trial(search);
+      trial.look_at(*read, clean, first);
+      // An Inf is explained by the course of its tensor, too.
+      if (trial.has_verdict() && trial.verdict().specials.inf != 0U && trial.verdict().row != kNoRow) {
+        const auto with_course = read_of(wanted, &trial.verdict());
+        if (!with_course) return with_course.error();
+        search.look_at(*with_course, clean, first);
+      } else {
+        search = std::move(trial);
+      }
     }
     return {};
+  }
+
+  // The rows of these iterations, and those of the tensor that a verdict names.
+  Result<Record> read_of(const std::set<std::uint64_t>& iterations, const FaultVerdict* verdict = nullptr) {
+    Record record;
+    if (iterations.empty()) return record;
+    const auto take = [&](const Row& row, const Record::Place& place) {
+      const bool is_of_course =
+          verdict != nullptr && place.rank == verdict->rank && place.name == verdict->row_of.op_name;
+      if (is_of_course || iterations.count(place.iteration) != 0) record.add(row, place);
+    };
+    if (Status read = rows_.each(take, verdict == nullptr ? &iterations : nullptr); !read) return read.error();
+    record.sort();
+    return record;
   }
 
   const std::string& path_;

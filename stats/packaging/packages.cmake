@@ -51,6 +51,7 @@ torch.save's files and the dumps of MindSpore, msprobe and CANN."
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libtensorstat${major} ${same}")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "libhdf5-103-1")
 
 tensorstat_package(library libtensorstat${major}
   "The C library: measures tensors in host memory with SIMD, or on an OpenCL
@@ -59,6 +60,7 @@ device. The bits of each result are the same everywhere."
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "libhdf5-103-1")
 
 tensorstat_package(dev libtensorstat-dev
   "Files for development: headers of C and C++, static libraries of C++, and the

@@ -5,6 +5,7 @@ function show_card() {
   if (view.tensor < 0) {
     title.textContent = 'A tensor';
     body.append(element('p', {class: 'none'}, 'Click a cell of the map or a row of the table.'));
+    show_ranks();
     return;
   }
   const tensor = run.tensors[view.tensor];
@@ -17,11 +18,11 @@ function show_card() {
       const sample = element('canvas', {width: 26, height: 10, 'aria-hidden': 'true'});
       sample.className = 'sample';
       const context = sample.getContext('2d');
-      context.strokeStyle = LINE_COLOURS[rank % LINE_COLOURS.length];
+      context.strokeStyle = line_colour(rank);
       context.lineWidth = 2;
-      context.setLineDash(DASHES[Math.min(rank, DASHES.length - 1)]);
+      context.setLineDash(line_dash(rank));
       context.beginPath(); context.moveTo(0, 5); context.lineTo(26, 5); context.stroke();
-      key.append(sample, ` rank ${run.ranks[rank]}   `);
+      key.append(sample, ` ${lane_name(rank)}   `);
     }
     body.append(key);
   }
@@ -33,6 +34,7 @@ function show_card() {
   });
   body.append(exact_table());
   paint_card();
+  show_ranks();
 }
 
 function has_values(index) {
@@ -55,18 +57,50 @@ function paint_card() {
 
 function exact_table() {
   const shown = run.statistics.map((statistic, index) => index).filter(has_values), rank = worst_rank(view.tensor, Math.max(0, view.at));
-  const head = element('tr', {}, element('th', {scope: 'col'}, run.ranks.length > 1 ? `rank ${run.ranks[rank]}, iteration` : 'iteration'),
+  const head = element('tr', {}, element('th', {scope: 'col'}, run.ranks.length > 1 ? `${lane_name(rank)}, iteration` : 'iteration'),
     ...shown.map(index => element('th', {scope: 'col', class: 'n'}, run.statistics[index].name)), element('th', {}, ''));
   const table = element('table', {}, element('thead', {}, head)), rows = element('tbody');
   const middle = view.at < 0 ? run.iterations.length - 1 : view.at;
   for (let at = Math.max(0, middle - 5); at <= Math.min(run.iterations.length - 1, middle + 5); ++at) {
     const cell = cell_of(view.tensor, rank, at), fault = run.faults[cell];
-    rows.append(element('tr', {'aria-current': at === view.at}, element('td', {}, String(run.iterations[at])),
+    rows.append(element('tr', {'aria-current': at === view.at}, element('td', {}, iteration_name(at)),
       ...shown.map(index => { const text = told(index, cell); return element('td', {class: /NaN|Inf/i.test(text) ? 'n nan' : 'n'}, text || '–'); }),
       element('td', {class: 'nan'}, fault >= NAN ? 'holds ' + FAULTS[fault] : '')));
   }
   table.append(rows);
   return element('div', {class: 'exact', tabindex: 0, role: 'region', 'aria-label': 'Values around the chosen iteration'}, table);
+}
+
+// Ranks, or two runs, at the chosen iteration: what each has, and which parameters differ in a bit.
+const MOST_COMPARED = 12;
+function show_ranks() {
+  if (run.ranks.length < 2) return;
+  const at = view.at < 0 ? run.iterations.length - 1 : view.at, lanes = run.ranks.map((_, lane) => lane), body = by_id('ranks-body');
+  const has = (tensor, lane) => run.statistics.some(s => s.codes[cell_of(tensor, lane, at)] !== MISSING);
+  const look = (tensor, lane) => {
+    const against = reference_of(lane);
+    return !has(tensor, lane) ? 'missing' : against < 0 ? 'first' : !has(tensor, against) ? 'alone' : run.differs[cell_of(tensor, lane, at)] ? 'differs' : 'equal';
+  };
+  const compared = run.tensors.map((_, tensor) => tensor).filter(tensor => run.runs.length || run.tensors[tensor].type === 'Parameter');
+  const looks = compared.map(tensor => lanes.map(lane => look(tensor, lane)));
+  const odd = compared.filter((_, i) => looks[i].includes('differs')), what = run.runs.length ? 'tensor' : 'parameter';
+  by_id('ranks-title').textContent = `${run.runs.length ? 'Two runs' : 'Ranks'} at iteration ${iteration_name(at)}`;
+  const count = (lane, kind) => looks.filter(of => of[lane] === kind).length;
+  const rows = [['last iteration', lane => { let last = run.iterations.length - 1; while (last >= 0 && !run.present[lane * run.iterations.length + last]) --last; return last < 0 ? '–' : iteration_name(last); }],
+    ['rows here', lane => run.tensors.filter((_, tensor) => has(tensor, lane)).length],
+    [`${what}s equal in every bit`, lane => reference_of(lane) < 0 ? 'held against' : count(lane, 'equal')], [`${what}s that differ`, lane => reference_of(lane) < 0 ? '' : count(lane, 'differs')]];
+  const row = (head, cells, attributes = {}) => element('tr', attributes, element('th', {scope: 'row'}, head), ...cells);
+  const marks = {missing: '–', first: '·', alone: '·', equal: '=', differs: '≠'};
+  const shown = odd.slice(0, MOST_COMPARED).map(tensor => row(name_of(run.tensors[tensor].label, 60), lanes.map(lane => {
+    const kind = look(tensor, lane);
+    return element('td', {class: kind === 'differs' ? 'n nan' : 'n', title: `${lane_name(lane)}: ${kind === 'first' ? 'held against' : kind}`}, marks[kind]);
+  }), {onclick: () => choose(tensor, -1, at, true)}));
+  const words = !compared.length ? 'No parameter has rows. Activations of ranks differ, as their batches do.'
+    : odd.length > MOST_COMPARED ? `and ${odd.length - MOST_COMPARED} more that differ` : odd.length ? '' : `All ${many(compared.length, what)} are equal here.`;
+  body.replaceChildren(element('div', {class: 'exact', tabindex: 0, role: 'region', 'aria-labelledby': 'ranks-title'},
+    element('table', {}, element('thead', {}, row('', lanes.map(lane => element('th', {scope: 'col', class: 'n'}, lane_name(lane))))),
+      element('tbody', {}, ...rows.map(([name, of]) => row(name, lanes.map(lane => element('td', {class: 'n'}, String(of(lane)))))), ...shown))),
+    element('p', {class: 'none'}, words));
 }
 
 // All tensors. Only the rows on the screen are in the document.

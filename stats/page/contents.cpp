@@ -20,7 +20,7 @@ constexpr PlaneStatistic kPlaneStatistics[] = {
 // Cells whose values are kept as written: all of a small run; else those of tensors with findings this many iterations
 // around, of all tensors one iteration around, and the last iteration.
 // A browser takes seconds for the most cells. Beyond the few, a page has one statistic.
-constexpr std::size_t kMostCells = std::size_t{1} << 25, kFewCells = std::size_t{1} << 22;
+constexpr std::size_t kMostCells = std::size_t{1} << 24, kFewCells = std::size_t{1} << 22;
 constexpr std::size_t kSmallRun = 20'000, kAround = 50;
 
 double value_of(const History& history, const HistoryCell& cell, HistoryBit bit) {
@@ -56,70 +56,76 @@ std::string text_of_value(double value, bool is_integer) {
 
 int weight(std::uint8_t fault) { return fault == PageContents::kNoFault ? 0 : 10 - fault; }
 
-// Where a number stands in an ascending list that has it.
-std::size_t place_of(const std::vector<std::uint64_t>& sorted, std::uint64_t number) {
-  return static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), number) - sorted.begin());
-}
-
 bool is_loss(std::string_view name) { return name == "loss" || name == "Loss"; }
 
-// The cells of a history as those of a page.
+// The cells of histories as those of a page.
 class PageFiller {
  public:
-  PageFiller(const History& history, PageContents& contents) : history_(history), contents_(contents) {}
+  PageFiller(const std::vector<const History*>& runs, PageContents& contents) : runs_(runs), contents_(contents) {}
 
-  Status fill() {
+  void fill() {
     list_tensors();
-    contents_.ranks.assign(history_.ranks().begin(), history_.ranks().end());
-    contents_.iterations = history_.iterations();
-    contents_.row_count = history_.row_count();
-    const std::size_t cells = contents_.tensors.size() * contents_.ranks.size() * contents_.iterations.size();
-    if (cells > kMostCells) {
-      return Error{Code::kInvalid, "a page holds at most " + std::to_string(kMostCells) +
-                                       " cells (tensors x ranks x iterations), and this run has " +
-                                       std::to_string(cells) + ": name the folder of one rank, or of fewer iterations"};
+    std::vector<std::uint64_t> all;
+    for (std::size_t run = 0; run < runs_.size(); ++run) {
+      for (const std::uint32_t rank : runs_[run]->ranks()) contents_.lanes.push_back({run, rank});
+      all.insert(all.end(), runs_[run]->iterations().begin(), runs_[run]->iterations().end());
+      contents_.row_count += runs_[run]->row_count();
     }
+    std::ranges::sort(all);
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    const std::size_t series = contents_.tensors.size() * contents_.lanes.size();
+    while (series * ((all.size() + contents_.pooled - 1) / contents_.pooled) > kMostCells &&
+           contents_.pooled < all.size()) {
+      ++contents_.pooled;
+    }
+    for (std::size_t i = 0; i < all.size(); i += contents_.pooled) contents_.iterations.push_back(all[i]);
+    const std::size_t cells = series * contents_.iterations.size();
     add_planes(cells);
-    const std::size_t repeated = fill_cells(cells);
-    if (cells > kFewCells) {
-      contents_.words.notes.push_back("The run has more than 4 million cells: the page has " +
-                                      (contents_.planes.empty() ? "no statistic" : contents_.planes.front().name) +
-                                      " alone.");
+    std::size_t repeated = 0;
+    contents_.faults.assign(cells, PageContents::kNoFault);
+    has_row_.assign(cells, false);
+    for (std::size_t run = 0; run < runs_.size(); ++run) repeated += fill_cells(run);
+    for (const PageContents::Plane& plane : contents_.planes) {
+      const auto count = std::count(plane.has.begin(), plane.has.end(), 1);
+      contents_.measured.push_back(plane.name + " in " + std::to_string(count) + " cells");
     }
-    if (repeated != 0) {
-      contents_.words.notes.push_back(std::to_string(repeated) +
-                                      " rows are of a tensor that has a row in the same iteration already; of those "
-                                      "the worst is shown, else the last.");
-    }
+    mark_differences();
+    if (runs_.size() == 2) tell_difference();
+    say_what_was_left_out(cells, repeated);
     place_findings();
-    keep_exact();
-    return Status();
+    if (contents_.pooled == 1) keep_exact();
   }
 
  private:
   // In the order of execution. Calls of one name are one tensor of the page.
   void list_tensors() {
-    std::map<std::tuple<std::uint32_t, std::uint32_t, bool, std::uint32_t>, std::uint32_t> numbers;
-    tensor_of_.assign(history_.tensors().size(), UINT32_MAX);
-    for (const HistorySeries& series : history_.series()) {
-      const HistoryTensor& tensor = history_.tensors()[series.tensor];
-      const auto [at, is_new] = numbers.try_emplace({tensor.op_name, tensor.op_type, tensor.is_input, tensor.slot},
-                                                    static_cast<std::uint32_t>(contents_.tensors.size()));
-      tensor_of_[series.tensor] = at->second;
-      if (!is_new) continue;
-      const HistoryKind& kind = history_.kinds()[series.cells.front().kind];
-      const auto text = [&](std::uint32_t number) { return std::string(history_.texts()[number]); };
-      contents_.tensors.push_back({text(tensor.op_type), text(tensor.op_name),
-                                   (tensor.is_input ? "input." : "output.") + std::to_string(tensor.slot),
-                                   text(kind.dtype), text(kind.shape)});
-      if (!contents_.loss && is_loss(contents_.tensors.back().name)) contents_.loss = at->second;
+    using Name = std::tuple<std::string_view, std::string_view, bool, std::uint32_t>;
+    std::map<Name, std::uint32_t> numbers;
+    for (const History* history : runs_) {
+      std::vector<std::uint32_t>& tensor_of = tensor_of_.emplace_back(history->tensors().size(), UINT32_MAX);
+      for (const HistorySeries& series : history->series()) {
+        const HistoryTensor& tensor = history->tensors()[series.tensor];
+        const auto [at, is_new] = numbers.try_emplace(
+            {history->op_name(series.tensor), history->op_type(series.tensor), tensor.is_input, tensor.slot},
+            static_cast<std::uint32_t>(contents_.tensors.size()));
+        tensor_of[series.tensor] = at->second;
+        if (!is_new) continue;
+        const HistoryKind& kind = history->kinds()[series.cells.front().kind];
+        const auto text = [&](std::uint32_t number) { return std::string(history->texts()[number]); };
+        contents_.tensors.push_back({text(tensor.op_type), text(tensor.op_name),
+                                     (tensor.is_input ? "input." : "output.") + std::to_string(tensor.slot),
+                                     text(kind.dtype), text(kind.shape)});
+        if (!contents_.loss && is_loss(contents_.tensors.back().name)) contents_.loss = at->second;
+      }
     }
   }
 
   // Of the statistics that some row has: all of a small run, else the first.
   void add_planes(std::size_t cells) {
     std::uint16_t measured = 0;
-    for (const HistoryKind& kind : history_.kinds()) measured |= kind.measured;
+    for (const History* history : runs_) {
+      for (const HistoryKind& kind : history->kinds()) measured |= kind.measured;
+    }
     for (const PlaneStatistic& statistic : kPlaneStatistics) {
       if ((measured & statistic.bit) == 0 || (cells > kFewCells && !contents_.planes.empty())) continue;
       contents_.planes.push_back(
@@ -128,36 +134,143 @@ class PageFiller {
     }
   }
 
+  // The column of an iteration.
+  std::size_t column_of(std::uint64_t iteration) const {
+    const auto after = std::ranges::upper_bound(contents_.iterations, iteration);
+    return after == contents_.iterations.begin() ? 0
+                                                 : static_cast<std::size_t>(after - contents_.iterations.begin()) - 1;
+  }
+
+  // Of values that share a cell, the worse: NaN, else the greater size; of min, the lower one.
+  static bool is_worse(double value, double than, HistoryBit bit) {
+    if (std::isnan(value) || std::isnan(than)) return std::isnan(value);
+    return bit == kHasMin ? value < than : bit == kHasMax ? value > than : std::fabs(value) > std::fabs(than);
+  }
+
   // Returns how many rows had a cell that another row had, too.
-  std::size_t fill_cells(std::size_t cells) {
-    contents_.faults.assign(cells, PageContents::kNoFault);
-    has_row_.assign(cells, false);
+  std::size_t fill_cells(std::size_t run) {
+    const History& history = *runs_[run];
     std::size_t repeated = 0;
-    for (const HistorySeries& series : history_.series()) {
-      const std::size_t rank = place_of(contents_.ranks, series.rank);
-      std::size_t iteration = 0;
+    for (const HistorySeries& series : history.series()) {
+      const std::size_t lane = *lane_of(run, series.rank);
       for (const HistoryCell& each : series.cells) {
-        while (contents_.iterations[iteration] != history_.iteration(each)) ++iteration;  // they ascend
-        const std::size_t cell = contents_.cell(tensor_of_[series.tensor], rank, iteration);
-        const auto fault = fault_of(history_, each);
-        if (has_row_[cell]) {
+        const std::size_t cell =
+            contents_.cell(tensor_of_[run][series.tensor], lane, column_of(history.iteration(each)));
+        const auto fault = fault_of(history, each);
+        const bool is_shared = has_row_[cell];
+        if (is_shared && contents_.pooled == 1) {
           ++repeated;
           if (weight(fault) < weight(contents_.faults[cell])) continue;
         }
         has_row_[cell] = true;
-        contents_.faults[cell] = fault;
+        if (weight(fault) >= weight(contents_.faults[cell])) contents_.faults[cell] = fault;
         for (std::size_t plane = 0; plane < bits_.size(); ++plane) {
-          const bool has = history_.kinds()[each.kind].has(bits_[plane]);
-          contents_.planes[plane].has[cell] = has;
-          contents_.planes[plane].values[cell] = has ? value_of(history_, each, bits_[plane]) : 0;
+          PageContents::Plane& to = contents_.planes[plane];
+          const bool has = history.kinds()[each.kind].has(bits_[plane]);
+          const double value = has ? value_of(history, each, bits_[plane]) : 0;
+          if (is_shared && contents_.pooled > 1 &&
+              (!has || (to.has[cell] != 0 && !is_worse(value, to.values[cell], bits_[plane])))) {
+            continue;
+          }
+          to.has[cell] = has;
+          to.values[cell] = value;
         }
       }
     }
-    for (const PageContents::Plane& plane : contents_.planes) {
-      const auto count = std::count(plane.has.begin(), plane.has.end(), 1);
-      contents_.measured.push_back(plane.name + " in " + std::to_string(count) + " cells");
-    }
     return repeated;
+  }
+
+  std::optional<std::size_t> lane_of(std::size_t run, std::uint64_t rank) const {
+    for (std::size_t lane = 0; lane < contents_.lanes.size(); ++lane) {
+      if (contents_.lanes[lane].run == run && contents_.lanes[lane].rank == rank) return lane;
+    }
+    return std::nullopt;
+  }
+
+  // The lane that a lane is held against.
+  std::optional<std::size_t> reference_of(std::size_t lane) const {
+    const PageContents::Lane& each = contents_.lanes[lane];
+    if (each.run != 0) return lane_of(0, each.rank);
+    return lane == 0 || runs_.size() > 1 ? std::nullopt : std::optional<std::size_t>(0);
+  }
+
+  bool differs(std::size_t a, std::size_t b) const {
+    return std::ranges::any_of(contents_.planes, [&](const PageContents::Plane& plane) {
+      if (plane.has[a] == 0 || plane.has[b] == 0) return false;
+      const double x = plane.values[a], y = plane.values[b];
+      return !(x == y && std::signbit(x) == std::signbit(y)) && !(std::isnan(x) && std::isnan(y));
+    });
+  }
+
+  void mark_differences() {
+    for (std::size_t lane = 0; lane < contents_.lanes.size(); ++lane) {
+      const auto against = reference_of(lane);
+      for (std::size_t tensor = 0; against && tensor < contents_.tensors.size(); ++tensor) {
+        for (std::size_t column = 0; column < contents_.iterations.size(); ++column) {
+          const std::size_t cell = contents_.cell(tensor, lane, column),
+                            other = contents_.cell(tensor, *against, column);
+          if (has_row_[cell] && has_row_[other] && differs(cell, other))
+            contents_.faults[cell] |= PageContents::kDiffers;
+        }
+      }
+    }
+  }
+
+  // Where the second run parts from the first: in a bit, and by a hundredth.
+  void tell_difference() {
+    constexpr double kMuch = 0.01;
+    std::string in_a_bit, by_much;
+    for (std::size_t column = 0; column < contents_.iterations.size() && by_much.empty(); ++column) {
+      for (std::size_t tensor = 0; tensor < contents_.tensors.size() && by_much.empty(); ++tensor) {
+        for (std::size_t lane = 0; lane < contents_.lanes.size(); ++lane) {
+          const auto against = contents_.lanes[lane].run == 0 ? std::nullopt : reference_of(lane);
+          if (!against) continue;
+          const std::size_t cell = contents_.cell(tensor, lane, column),
+                            other = contents_.cell(tensor, *against, column);
+          if ((contents_.faults[cell] & PageContents::kDiffers) == 0) continue;
+          const PageContents::Plane& plane = contents_.planes.front();
+          const double a = plane.values[other], b = plane.values[cell];
+          const std::string where = "iteration " + std::to_string(contents_.iterations[column]) + ", rank " +
+                                    std::to_string(contents_.lanes[lane].rank) + ", in " +
+                                    contents_.tensors[tensor].name + " " + contents_.tensors[tensor].io + ": " +
+                                    plane.name + " " + to_string(Value(a)) + " in A, " + to_string(Value(b)) + " in B";
+          if (in_a_bit.empty()) in_a_bit = where;
+          if (std::fabs(a - b) > kMuch * std::max(std::fabs(a), std::fabs(b)) || std::isfinite(a) != std::isfinite(b)) {
+            by_much = where;
+            break;
+          }
+        }
+      }
+    }
+    std::vector<std::string>& verdict = contents_.words.verdict;
+    const auto at = verdict.begin();
+    if (in_a_bit.empty()) {
+      verdict.insert(at, "A and B agree in every bit of what both have");
+    } else if (by_much.empty()) {
+      verdict.insert(at, {"A and B agree within 1 %", "They differ first at " + in_a_bit});
+    } else {
+      verdict.insert(at, {"A and B part at " + by_much, "They differ in a bit first at " + in_a_bit});
+    }
+  }
+
+  void say_what_was_left_out(std::size_t cells, std::size_t repeated) {
+    std::vector<std::string>& notes = contents_.words.notes;
+    if (contents_.pooled > 1) {
+      notes.push_back(
+          "The run has more than 16 million cells: each column of this page has " + std::to_string(contents_.pooled) +
+          " iterations, and shows the worst of them: NaN, else Inf, else the greatest size. Nothing is kept "
+          "as it was written.");
+    }
+    if (cells > kFewCells) {
+      notes.push_back("The run has more than 4 million cells: the page has " +
+                      (contents_.planes.empty() ? "no statistic" : contents_.planes.front().name) + " alone.");
+    }
+    if (repeated != 0) {
+      notes.push_back(
+          std::to_string(repeated) +
+          " rows are of a tensor that has a row in the same iteration already; of those the worst is shown, "
+          "else the last.");
+    }
   }
 
   // A finding names a tensor by its operator: the first one that holds a fault there, else the first.
@@ -165,8 +278,8 @@ class PageFiller {
     PageWords& words = contents_.words;
     for (PageFinding& finding : words.findings) {
       if (finding.tensor) continue;
-      if (&finding == words.findings.data() && words.tensor < tensor_of_.size()) {
-        finding.tensor = tensor_of_[words.tensor];
+      if (&finding == words.findings.data() && words.tensor < tensor_of_[finding.run].size()) {
+        finding.tensor = tensor_of_[finding.run][words.tensor];
         continue;
       }
       for (std::size_t tensor = 0; tensor < contents_.tensors.size(); ++tensor) {
@@ -174,7 +287,7 @@ class PageFiller {
         if (each.name != finding.op_name || (!finding.io.empty() && each.io != finding.io)) continue;
         if (!finding.tensor) finding.tensor = tensor;
         const auto cell = first_cell(finding, tensor);
-        if (cell && contents_.faults[*cell] != PageContents::kNoFault) {
+        if (cell && (contents_.faults[*cell] & ~PageContents::kDiffers) != 0) {
           finding.tensor = tensor;
           break;
         }
@@ -184,36 +297,35 @@ class PageFiller {
 
   std::optional<std::size_t> first_cell(const PageFinding& finding, std::size_t tensor) const {
     if (!finding.first_iteration) return std::nullopt;
-    const std::size_t rank = place_of(contents_.ranks, finding.rank.value_or(contents_.ranks.front()));
-    const std::size_t at = place_of(contents_.iterations, *finding.first_iteration);
-    if (rank == contents_.ranks.size() || at == contents_.iterations.size()) return std::nullopt;
-    return contents_.cell(tensor, rank, at);
+    const auto lane = finding.rank ? lane_of(finding.run, *finding.rank) : std::optional<std::size_t>(0);
+    if (!lane) return std::nullopt;
+    return contents_.cell(tensor, *lane, column_of(*finding.first_iteration));
   }
 
   void keep_exact() {
     const std::size_t iterations = contents_.iterations.size();
     std::vector<std::uint8_t> wanted(has_row_.size(), has_row_.size() <= kSmallRun);
     const auto want = [&](std::size_t tensor, std::size_t middle, std::size_t around) {
-      for (std::size_t rank = 0; rank < contents_.ranks.size(); ++rank) {
+      for (std::size_t lane = 0; lane < contents_.lanes.size(); ++lane) {
         for (std::size_t at = middle - std::min(middle, around); at < std::min(iterations, middle + around + 1); ++at) {
-          wanted[contents_.cell(tensor, rank, at)] = 1;
+          wanted[contents_.cell(tensor, lane, at)] = 1;
         }
       }
     };
     for (std::size_t tensor = 0; tensor < contents_.tensors.size(); ++tensor) {
       want(tensor, iterations - 1, 0);
       if (contents_.words.findings.empty() || !contents_.words.findings.front().first_iteration) continue;
-      want(tensor, place_of(contents_.iterations, *contents_.words.findings.front().first_iteration), 1);
+      want(tensor, column_of(*contents_.words.findings.front().first_iteration), 1);
     }
     for (const PageFinding& finding : contents_.words.findings) {
       if (finding.tensor && finding.first_iteration) {
-        want(*finding.tensor, place_of(contents_.iterations, *finding.first_iteration), kAround);
+        want(*finding.tensor, column_of(*finding.first_iteration), kAround);
       }
     }
     for (std::size_t cell = 0; cell < has_row_.size(); ++cell) {
       if (wanted[cell] == 0 || !has_row_[cell]) continue;
       PageContents::Exact exact{cell, {}};
-      const std::string& dtype = contents_.tensors[cell / (contents_.ranks.size() * iterations)].dtype;
+      const std::string& dtype = contents_.tensors[cell / (contents_.lanes.size() * iterations)].dtype;
       const bool is_integer = dtype.starts_with("int") || dtype.starts_with("uint");
       for (const PageContents::Plane& plane : contents_.planes) {
         exact.texts.push_back(plane.has[cell] != 0 ? text_of_value(plane.values[cell], is_integer) : "");
@@ -222,20 +334,23 @@ class PageFiller {
     }
   }
 
-  const History& history_;
+  const std::vector<const History*>& runs_;
   PageContents& contents_;
-  std::vector<std::uint32_t> tensor_of_;  // of each tensor of the history
-  std::vector<bool> has_row_;             // of each cell
-  std::vector<HistoryBit> bits_;          // of the planes
+  std::vector<std::vector<std::uint32_t>> tensor_of_;  // of each run, of each tensor of its history
+  std::vector<bool> has_row_;                          // of each cell
+  std::vector<HistoryBit> bits_;                       // of the planes
 };
 
 }  // namespace
 
-Result<PageContents> page_contents(const History& history, PageWords words) {
+PageContents page_contents(const std::vector<const History*>& runs, PageWords words,
+                           const std::vector<std::string>& names) {
   PageContents contents;
   contents.words = std::move(words);
-  if (history.row_count() == 0) return contents;
-  if (const Status filled = PageFiller(history, contents).fill(); !filled) return filled.error();
+  contents.runs = names;
+  if (std::ranges::any_of(runs, [](const History* run) { return run->row_count() != 0; })) {
+    PageFiller(runs, contents).fill();
+  }
   return contents;
 }
 

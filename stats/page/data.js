@@ -1,8 +1,10 @@
 'use strict';
 // What the file holds, unpacked. A cell is one tensor on one rank in one iteration:
-// cell = (tensor * ranks + rank) * iterations + iteration.
+// cell = (tensor * ranks + rank) * iterations + iteration. Where two runs are held against each other, a rank of the second run
+// is one more rank ("lane"); where the run is too large, an iteration is a column of several.
 // Each statistic has a plane of 16-bit codes: the sign in the top bit, below it the logarithm in steps. Reserved codes
-// say what has no logarithm. One more plane of bytes says what is wrong with a cell.
+// say what has no logarithm. The file has the difference of each code from the one before. One more plane of bytes says what is
+// wrong with a cell, and whether it differs in a bit from the rank or run that it is held against.
 const MISSING = 0, ZERO = 1, NAN = 2, UP = 3, DOWN = 4, FIRST_CODE = 16;
 const FAULTS = ['', '', 'NaN', '+Inf', '-Inf'];
 const PAST = 50, FEWEST = 50;  // a tensor's past: its values older than 50 iterations, from where there are 50 of them
@@ -20,11 +22,17 @@ const run = {};  // the head's fields, and the planes
 async function read_run() {
   const [head, faults] = await Promise.all([inflated('head'), inflated('faults')]);
   Object.assign(run, JSON.parse(new TextDecoder().decode(head)));
+  run.differs = new Uint8Array(faults.length);
+  for (let i = 0; i < faults.length; ++i) { run.differs[i] = faults[i] & 8; faults[i] &= 7; }
   run.faults = faults;
   run.cells = run.tensors.length * run.ranks.length * run.iterations.length;
   await Promise.all(run.statistics.map(async (statistic, index) => {
     const bytes = await inflated('plane' + index), codes = new Uint16Array(run.cells);
-    for (let i = 0; i < run.cells; ++i) codes[i] = bytes[i] << 8 | bytes[i + run.cells];
+    for (let i = 0, code = 0; i < run.cells; ++i) {
+      const folded = bytes[i] << 8 | bytes[i + run.cells];
+      code += folded & 1 ? -(folded + 1 >> 1) : folded >> 1;
+      codes[i] = code;
+    }
     statistic.codes = codes;
   }));
   run.tensors = run.tensors.map(([type, name, io, dtype, shape]) => ({type, name, io, dtype, shape}));
@@ -37,6 +45,14 @@ async function read_run() {
   });
   run.by_label = seen;
 }
+
+// The lane that a lane is held against; -1: none.
+function reference_of(lane) {
+  if (run.lane_runs[lane] === 0) return lane === 0 || run.runs.length ? -1 : 0;
+  return run.ranks.findIndex((rank, other) => run.lane_runs[other] === 0 && rank === run.ranks[lane]);
+}
+const lane_name = lane => (run.runs.length ? run.runs[run.lane_runs[lane]] + ', ' : '') + 'rank ' + run.ranks[lane];
+const iteration_name = at => run.pooled > 1 ? `${run.iterations[at]}–${at + 1 < run.iterations.length ? run.iterations[at + 1] - 1 : 'end'}` : String(run.iterations[at]);
 
 const cell_of = (tensor, rank, at) => (tensor * run.ranks.length + rank) * run.iterations.length + at;
 

@@ -5,8 +5,14 @@ set(script "")
 set(pieces "")
 foreach(source IN LISTS SOURCES)
   file(READ ${FOLDER}/${source} text)
-  # Raw strings are limited to 64 KiB by some compilers; each of these is a fifth of that.
+  # The page needs neither comments nor indentation.
+  string(REGEX REPLACE "\n[ ]+" "\n" text "\n${text}")
   if(source MATCHES "\\.js$")
+    string(REGEX REPLACE "\n//[^\n]*" "" text "${text}")
+  endif()
+  string(REGEX REPLACE "^\n" "" text "${text}")
+  if(source MATCHES "\\.js$")
+    # Raw strings are limited to 64 KiB by some compilers; each of these is a fifth of that.
     string(APPEND script "${text}")
     string(APPEND pieces "    R\"TEXT(${text})TEXT\",\n")
   else()

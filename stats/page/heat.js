@@ -20,7 +20,8 @@ function prepare() {
   for (let tensor = 0; tensor < run.tensors.length; ++tensor) {
     for (let rank = 0; rank < ranks; ++rank) {
       if (view.rank >= 0 && rank !== view.rank) continue;
-      const base = cell_of(tensor, rank, 0);
+      const base = cell_of(tensor, rank, 0), against = view.colour === 'ranks' ? reference_of(rank) : -1;
+      const other = against < 0 ? -1 : cell_of(tensor, against, 0);
       if (view.colour === 'change') changes_of(statistic, base, changes);
       for (let at = 0; at < n; ++at) {
         const fault = run.faults[base + at], code = statistic.codes[base + at] & 0x7fff;
@@ -29,7 +30,10 @@ function prepare() {
         else if (code === ZERO) key = KEY_ZERO;
         else if (code >= FIRST_CODE) {
           if (view.colour === 'change') { const c = changes[at]; key = KEY_VALUE + Math.min(0x3fff, Math.abs(c)) * 2 + (c < 0 ? 1 : 0); }
-          else key = KEY_VALUE + (view.colour === 'size' ? Math.round((code - least) * spread) * 2 : 0);
+          else if (other >= 0 && run.differs[base + at]) {
+            const b = statistic.codes[other + at] & 0x7fff, apart = b >= FIRST_CODE ? Math.abs(code - b) * statistic.step * 256 : 0x3fff;
+            key = KEY_VALUE + Math.min(0x3fff, Math.round(0x40 + apart)) * 2 + (code < b ? 1 : 0);
+          } else key = KEY_VALUE + (view.colour === 'size' ? Math.round((code - least) * spread) * 2 : 0);
         }
         const place = tensor * n + at;
         if (key > keys[place]) keys[place] = key;
@@ -57,6 +61,10 @@ function colour_table() {
     let plus = blank, minus = blank;
     if (view.colour === 'change') {
       const share = Math.min(1, Math.max(0, size / 256 - 1) / 5) ** .8;
+      plus = mixed(blank, up, share);
+      minus = mixed(blank, down, share);
+    } else if (view.colour === 'ranks' && size) {
+      const share = Math.min(1, .22 + Math.max(0, size - 0x40) / 256 / 3);
       plus = mixed(blank, up, share);
       minus = mixed(blank, down, share);
     } else if (view.colour === 'size') {
@@ -175,7 +183,8 @@ function x_axis(context, left, width, y) {
   context.textAlign = 'center';
   context.textBaseline = 'top';
   for (let at = view.from; at < view.to; ++at) {
-    if (run.iterations[at] % step) continue;
+    const iteration = run.iterations[at], before = at > 0 ? run.iterations[at - 1] : iteration - 1;
+    if (Math.floor(iteration / step) === Math.floor(before / step)) continue;
     const x = left + (at - view.from + .5) * width / columns;
     context.fillRect(x, y, 1, 4);
     context.fillText(String(run.iterations[at]), Math.max(left + 8, Math.min(left + width - 14, x)), y + 6);
@@ -221,7 +230,7 @@ function worst_rank(tensor, at) {
 function read_out(tensor, at) {
   const rank = worst_rank(tensor, at), cell = cell_of(tensor, rank, at), fault = run.faults[cell];
   const values = run.statistics.map((s, i) => [s.name, told(i, cell)]).filter(([, text]) => text).map(([name, text]) => `${name} ${text}`);
-  by_id('readout').replaceChildren(name_of(run.tensors[tensor].label, 90), ` — iteration ${run.iterations[at]}, rank ${run.ranks[rank]}: `,
+  by_id('readout').replaceChildren(name_of(run.tensors[tensor].label, 90), ` — iteration ${iteration_name(at)}, ${lane_name(rank)}: `,
     fault >= NAN ? element('span', {class: 'nan'}, 'holds ' + FAULTS[fault] + (values.length ? '; ' : '')) : '',
     values.join(', ') || 'no row');
 }
@@ -242,6 +251,7 @@ function show_legend() {
   const legend = by_id('legend');
   legend.replaceChildren();
   if (view.colour === 'change') legend.append(sample('64 × smaller', plain('down')), sample('as ever', plain('blank')), sample('64 × greater', plain('up')));
+  if (view.colour === 'ranks') legend.append(sample('equal in every bit', plain('blank')), sample('smaller', plain('down')), sample('greater', plain('up')));
   if (view.colour === 'size') {
     legend.append(sample('small to great', context => CIVIDIS.forEach((c, i) => { context.fillStyle = `rgb(${c})`; context.fillRect(i * 4, 0, 4, 12); })));
   }

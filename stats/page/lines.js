@@ -2,6 +2,10 @@
 const LINE_COLOURS = ['#2b8cc9', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00'];
 const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3]];
 
+// A rank has a colour; with several runs, the second run is dashed.
+const line_colour = lane => LINE_COLOURS[(run.runs.length ? run.ranks[lane] : lane) % LINE_COLOURS.length];
+const line_dash = lane => run.runs.length ? (run.lane_runs[lane] ? [6, 3] : []) : DASHES[Math.min(lane, DASHES.length - 1)];
+
 // Draws a statistic of a tensor, each rank a line. Values above zero have a logarithmic axis; values of both signs have one
 // that is linear around zero. NaN and Inf stand above the lines as marks: × and triangles.
 function draw_lines(context, box, tensor, index, options = {}) {
@@ -46,9 +50,9 @@ function draw_lines(context, box, tensor, index, options = {}) {
     context.fillText(`${run.tensors[tensor].dtype} ends at ${short(limit)}`, box.left + 6, y_of(limit) + 3);
   }
   lines.forEach((line, index) => {
-    context.strokeStyle = LINE_COLOURS[base[index] % LINE_COLOURS.length];
+    context.strokeStyle = line_colour(base[index]);
     context.lineWidth = 1.4;
-    context.setLineDash(DASHES[Math.min(base[index], DASHES.length - 1)]);
+    context.setLineDash(line_dash(base[index]));
     context.beginPath();
     let open = false;
     for (let i = 0; i < columns; ++i) {

@@ -73,44 +73,47 @@ function filter(text) {
 
 // The address: a link to this file with what stands behind '#' opens the same view.
 let restoring = false;
+const lane_key = lane => (run.runs.length ? run.runs[run.lane_runs[lane]] : '') + run.ranks[lane];
+const usual_colour = () => run.runs.length ? 'ranks' : 'change';
 function keep_address() {
   if (restoring) return;
   const parts = new URLSearchParams();
   if (view.tensor >= 0) { parts.set('tensor', run.tensors[view.tensor].label); parts.set('step', run.iterations[view.at]); }
-  if (view.rank >= 0) parts.set('rank', run.ranks[view.rank]);
+  if (view.rank >= 0) parts.set('rank', lane_key(view.rank));
   if (view.statistic) parts.set('value', run.statistics[view.statistic].name);
-  if (view.colour !== 'change') parts.set('colour', view.colour);
+  if (view.colour !== usual_colour()) parts.set('colour', view.colour);
   if (by_id('find').value) parts.set('find', by_id('find').value);
   if (view.from || view.to !== run.iterations.length) parts.set('steps', `${run.iterations[view.from]}-${run.iterations[view.to - 1]}`);
-  history.replaceState(null, '', '#' + parts);
+  history.replaceState(history.state, '', '#' + parts);
 }
 
 function restore() {
   const parts = new URLSearchParams(location.hash.slice(1));
   restoring = true;
-  const rank = run.ranks.indexOf(Number(parts.get('rank') ?? NaN)), statistic = run.statistics.findIndex(s => s.name === parts.get('value'));
+  const rank = run.ranks.findIndex((_, lane) => lane_key(lane) === parts.get('rank')), statistic = run.statistics.findIndex(s => s.name === parts.get('value'));
   view.rank = rank;
   if (statistic >= 0) view.statistic = statistic;
-  if (['size', 'faults'].includes(parts.get('colour'))) view.colour = parts.get('colour');
+  view.colour = usual_colour();
+  if ([...by_id('colour').options].some(option => option.value === parts.get('colour'))) view.colour = parts.get('colour');
   by_id('rank').value = String(view.rank);
   by_id('statistic').value = String(view.statistic);
   by_id('colour').value = view.colour;
-  if (rank >= 0 || statistic > 0 || view.colour !== 'change') prepare();
+  prepare();
   show_legend();
   by_id('find').value = parts.get('find') || '';
   filter(by_id('find').value);
   const [from, to] = (parts.get('steps') || '').split('-').map(Number);
-  zoom_to(Math.max(0, run.iterations.indexOf(from)), (run.iterations.indexOf(to) + 1) || run.iterations.length);
+  zoom_to(Math.max(0, at_iteration(from)), parts.has('steps') && to >= 0 ? at_iteration(to) + 1 : run.iterations.length);
   const tensor = run.by_label.get(parts.get('tensor') || '');
   if (tensor !== undefined) {
-    const at = run.iterations.indexOf(Number(parts.get('step')));
+    const at = parts.has('step') ? at_iteration(Number(parts.get('step'))) : -1;
     choose(tensor, rank, at < 0 ? run.iterations.length - 1 : at);
   } else if (run.findings.length && !by_id('find').value) choose_finding(0, false);
   else show_card();
   restoring = false;
 }
 
-const SECTIONS = ['heat', 'findings-title', 'all', 'read-title'];
+const SECTIONS = ['heat', 'findings-title', 'ranks', 'all', 'read-title'];
 function pressed(event) {
   const typing = ['INPUT', 'SELECT', 'TEXTAREA'].includes(event.target.tagName);
   if (event.key === 'Escape') {
@@ -179,6 +182,32 @@ function listen() {
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { view.table = colour_table(); show_legend(); repaint(); });
 }
 
+// A page of a run that is being written loads itself again. Where one is, what is open and what is typed stay.
+function keep_up() {
+  if (!run.follow) return;
+  const places = () => ({y: scrollY, all: by_id('all').scrollTop, findings: by_id('findings').scrollTop});
+  const before = history.state;
+  if (before && before.y !== undefined) {
+    by_id('all').scrollTop = before.all;
+    by_id('findings').scrollTop = before.findings;
+    scrollTo({top: before.y, behavior: 'instant'});
+    if (before.typing) { by_id('find').focus(); by_id('find').setSelectionRange(before.caret, before.caret); }
+  }
+  let paused = Boolean(before && before.paused);
+  const button = element('button', {type: 'button', 'aria-pressed': String(paused), onclick: () => {
+    paused = !paused;
+    button.setAttribute('aria-pressed', String(paused));
+    button.textContent = paused ? 'Go on' : 'Pause';
+  }}, paused ? 'Go on' : 'Pause');
+  by_id('verdict').append(element('p', {class: 'live'}, `The run is being written: this page loads itself again every ${many(run.follow, 'second')}. `, button));
+  setInterval(() => {
+    if (paused || document.hidden || view.drag || by_id('keys').open || String(getSelection())) return;
+    const typing = document.activeElement === by_id('find');
+    history.replaceState({...places(), paused, typing, caret: by_id('find').selectionStart}, '');
+    location.reload();
+  }, run.follow * 1000);
+}
+
 async function open_page() {
   try {
     await read_run();
@@ -187,7 +216,10 @@ async function open_page() {
     document.querySelector('main').hidden = false;
     by_id('statistic').append(...run.statistics.map((s, index) => element('option', {value: index}, s.name)));
     by_id('rank').append(...(run.ranks.length > 1 ? [element('option', {value: -1}, 'the worst')] : []),
-      ...run.ranks.map((rank, index) => element('option', {value: run.ranks.length > 1 ? index : -1}, String(rank))));
+      ...run.ranks.map((rank, index) => element('option', {value: run.ranks.length > 1 ? index : -1}, run.runs.length ? lane_name(index) : String(rank))));
+    if (run.ranks.length > 1) by_id('colour').append(element('option', {value: 'ranks'}, run.runs.length ? 'B against A' : 'ranks against the first'));
+    by_id('ranks').hidden = run.ranks.length < 2;
+    view.colour = 'change';
     prepare();
     summarize();
     show_findings();
@@ -196,6 +228,7 @@ async function open_page() {
     restore();
     paint_strip();
     paint();
+    keep_up();
   } catch (error) {
     by_id('verdict').replaceChildren(element('p', {class: 'lead'}, 'This page cannot be shown: ' + error.message));
     throw error;

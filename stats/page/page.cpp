@@ -1,7 +1,5 @@
 #include "stats/page/page.hpp"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -11,12 +9,14 @@
 #include <vector>
 
 #include "stats/json/json_writer.hpp"
+#include "stats/page/packed.hpp"
 #include "stats/page/texts.hpp"
 
 namespace tensorstat {
 namespace {
 
-constexpr std::size_t kMostBytes = 4'000'000;  // of a page with more than one statistic
+// Of a page with more than one statistic: of two million cells, and of more.
+constexpr std::size_t kSmallPage = 500'000, kTwoMillion = 2'100'000, kFewBytes = 4'000'000, kMostBytes = 16'000'000;
 
 // Codes of a plane. The script has the same: data.js.
 constexpr std::uint16_t kMissing = 0, kZero = 1, kNanCode = 2, kUp = 3, kDown = 4, kFirstCode = 16, kNegative = 0x8000;
@@ -29,22 +29,6 @@ constexpr std::pair<std::string_view, double> kEnds[] = {{"bfloat16", 3.38953138
                                                          {"float8_e4m3fn", 448},
                                                          {"float8_e5m2", 57344}};
 
-std::string base64(std::string_view bytes) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t bits = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      bits = bits << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      text += i + k > bytes.size() ? '=' : kDigits[bits >> (18 - 6 * k) & 63];
-    }
-  }
-  return text;
-}
-
 std::string base64_of_hexadecimal(std::string_view hexadecimal) {
   std::string bytes;
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
@@ -52,17 +36,6 @@ std::string base64_of_hexadecimal(std::string_view hexadecimal) {
     bytes += static_cast<char>(digit(hexadecimal[i]) * 16 + digit(hexadecimal[i + 1]));
   }
   return base64(bytes);
-}
-
-Result<std::string> deflated(std::string_view bytes) {
-  uLongf size = compressBound(static_cast<uLong>(bytes.size()));
-  std::string out(size, '\0');
-  if (compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()),
-                static_cast<uLong>(bytes.size()), 6) != Z_OK) {
-    return Error{Code::kOutOfMemory, "the page's rows cannot be deflated: out of memory"};
-  }
-  out.resize(size);
-  return out;
 }
 
 Result<std::string> block(std::string_view id, std::string_view bytes) {
@@ -75,11 +48,13 @@ Result<std::string> block(std::string_view id, std::string_view bytes) {
 
 struct EncodedPlane {
   double low = 0, step = 1.0 / 128;
-  std::string bytes;  // the codes' upper bytes, then the lower ones: so they deflate better
+  // Differences of each code from the one before it, modulo 2^16: 0, -1, 1, -2 ... as 0, 1, 2, 3. A tensor changes
+  // little from iteration to iteration. The upper bytes, then the lower ones: so they deflate better.
+  std::string bytes;
 };
 
-EncodedPlane encoded(const PageContents::Plane& plane) {
-  EncodedPlane out;
+EncodedPlane encoded(const PageContents::Plane& plane, double step) {
+  EncodedPlane out{.low = 0, .step = step, .bytes = {}};
   double low = INFINITY, high = -INFINITY;
   for (std::size_t i = 0; i < plane.values.size(); ++i) {
     const double size = std::fabs(plane.values[i]);
@@ -93,6 +68,7 @@ EncodedPlane encoded(const PageContents::Plane& plane) {
   }
   const std::size_t count = plane.values.size();
   out.bytes.resize(count * 2);
+  std::uint16_t last = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const double value = plane.values[i];
     std::uint16_t code = kMissing;
@@ -108,10 +84,17 @@ EncodedPlane encoded(const PageContents::Plane& plane) {
         if (value < 0) code |= kNegative;
       }
     }
-    out.bytes[i] = static_cast<char>(code >> 8);
-    out.bytes[count + i] = static_cast<char>(code & 255);
+    const auto difference = static_cast<std::int16_t>(static_cast<std::uint16_t>(code - last));
+    const auto folded = static_cast<std::uint16_t>(difference < 0 ? -2 * difference - 1 : 2 * difference);
+    last = code;
+    out.bytes[i] = static_cast<char>(folded >> 8);
+    out.bytes[count + i] = static_cast<char>(folded & 255);
   }
   return out;
+}
+
+std::size_t most_bytes_of(const PageContents& contents) {
+  return contents.faults.size() <= kTwoMillion ? kFewBytes : kMostBytes;
 }
 
 void write_texts(JsonWriter& json, std::string_view key, const std::vector<std::string>& texts) {
@@ -127,7 +110,7 @@ void write_finding(JsonWriter& json, const PageFinding& finding) {
   json.key("first_iteration").number_or_null(finding.first_iteration);
   json.key("last_clean_iteration").number_or_null(finding.last_clean_iteration);
   json.key("text").text(finding.text).key("next").text(finding.next);
-  json.key("tensor").raw(finding.tensor ? std::to_string(*finding.tensor) : "-1");
+  json.key("run").number(finding.run).key("tensor").raw(finding.tensor ? std::to_string(*finding.tensor) : "-1");
   json.end();
 }
 
@@ -147,15 +130,21 @@ std::string head_of(const PageContents& contents, const std::vector<std::pair<st
   write_texts(json, "not_measured", words.not_measured);
   std::vector<std::string> notes = words.notes;
   for (const std::string& name : left_out) {
-    notes.push_back(name + " is left out, because the page would be larger than 4 MB with it.");
+    notes.push_back(name + " is left out, because the page would be larger than " +
+                    std::to_string(most_bytes_of(contents) / 1'000'000) + " MB with it.");
   }
   write_texts(json, "notes", notes);
   json.key("tensors").begin_list();
   for (const PageTensor& tensor : contents.tensors) {
     json.begin_list().text(tensor.type).text(tensor.name).text(tensor.io).text(tensor.dtype).text(tensor.shape).end();
   }
-  json.end().key("ranks").begin_list();
-  for (const std::uint64_t rank : contents.ranks) json.number(rank);
+  json.end();
+  write_texts(json, "runs", contents.runs);
+  json.key("lane_runs").begin_list();
+  for (const PageContents::Lane& lane : contents.lanes) json.number(lane.run);
+  json.end().key("pooled").number(contents.pooled).key("follow").number(words.follow_seconds);
+  json.key("ranks").begin_list();
+  for (const PageContents::Lane& lane : contents.lanes) json.number(lane.rank);
   json.end().key("iterations").begin_list();
   for (const std::uint64_t iteration : contents.iterations) json.number(iteration);
   json.end().key("statistics").begin_list();
@@ -192,10 +181,11 @@ Status write_page(const PageContents& contents, const std::function<Status(std::
   std::vector<std::string> left_out;
   std::size_t size = blocks.front().size();
   for (const PageContents::Plane& plane : contents.planes) {
-    EncodedPlane codes = encoded(plane);
+    // Of a large run all statistics but the first are half as fine, so that more of them have room.
+    EncodedPlane codes = encoded(plane, planes.empty() || contents.faults.size() <= kSmallPage ? 1.0 / 128 : 1.0 / 64);
     auto text = left_out.empty() ? block("plane" + std::to_string(planes.size()), codes.bytes) : std::string();
     if (!text) return text.error();
-    if (!left_out.empty() || (!planes.empty() && size + text->size() > kMostBytes)) {
+    if (!left_out.empty() || (!planes.empty() && size + text->size() > most_bytes_of(contents))) {
       left_out.push_back(plane.name);
       continue;
     }
@@ -204,7 +194,16 @@ Status write_page(const PageContents& contents, const std::function<Status(std::
     codes.bytes = {};
     planes.emplace_back(plane.name, std::move(codes));
   }
+  // The head holds values as they were written, too: it may need the place of the last statistic.
+  constexpr std::size_t kCode = 70'000;
   auto head = block("head", head_of(contents, planes, left_out));
+  while (head && planes.size() > 1 && size + head->size() + kCode > most_bytes_of(contents)) {
+    size -= blocks.back().size();
+    blocks.pop_back();
+    left_out.insert(left_out.begin(), planes.back().first);
+    planes.pop_back();
+    head = block("head", head_of(contents, planes, left_out));
+  }
   if (!head) return head.error();
   blocks.insert(blocks.begin(), *std::move(head));
 

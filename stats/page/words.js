@@ -39,7 +39,7 @@ function show_verdict() {
     const facts = element('dl', {class: 'facts'});
     const fact = (term, value) => facts.append(element('div', {}, element('dt', {}, term), element('dd', {}, value)));
     if (first.first_iteration !== null) fact('First iteration', String(first.first_iteration));
-    if (first.rank !== null && first.rank !== undefined) fact('Rank', String(first.rank));
+    if (first.rank !== null && first.rank !== undefined) fact('Rank', (run.runs.length ? run.runs[first.run] + ', ' : '') + first.rank);
     if (first.op_name) fact('Tensor', name_of(first.op_name, 90));
     if (first.last_clean_iteration !== null) fact('Last clean iteration', String(first.last_clean_iteration));
     header.append(facts);
@@ -65,8 +65,14 @@ function next_looks(finding) {
   return looks;
 }
 
-const at_iteration = iteration => iteration === null ? -1 : run.iterations.indexOf(iteration);
-const finding_rank = finding => Math.max(0, run.ranks.indexOf(finding.rank));
+// The column of an iteration: the last that begins at or before it.
+function at_iteration(iteration) {
+  if (iteration === null || iteration === undefined) return -1;
+  let low = 0, high = run.iterations.length;
+  while (low < high) { const middle = low + high >> 1; if (run.iterations[middle] <= iteration) low = middle + 1; else high = middle; }
+  return low - 1;
+}
+const finding_rank = finding => Math.max(0, run.ranks.findIndex((rank, lane) => rank === finding.rank && run.lane_runs[lane] === finding.run));
 
 function show_findings() {
   const list = by_id('findings');
@@ -93,7 +99,7 @@ function show_read() {
 }
 
 const KEYS = [['/', 'find a tensor'], ['j k', 'the next, the previous finding'], ['← → ↑ ↓', 'the cell beside'], ['+ −', 'zoom at the cell'],
-  ['[ ]', 'rank'], ['1 … 4', 'map, findings, all tensors, what was read'], ['Esc', 'show all'], ['?', 'these keys']];
+  ['[ ]', 'rank'], ['1 … 5', 'map, findings, ranks, all tensors, what was read'], ['Esc', 'show all'], ['?', 'these keys']];
 function show_keys() {
   const dialog = by_id('keys');
   dialog.replaceChildren(element('h2', {}, 'Keys'), element('table', {}, ...KEYS.map(([key, what]) =>

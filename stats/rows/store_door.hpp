@@ -4,6 +4,7 @@
 // place as they did on disk. STORE//RUN stands for the files of one run, as a folder does, and STORE for all.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ struct StoredPath {
 struct StoredRows {
   std::string path;    // STORE//RUN/PATH
   std::string folder;  // relative to what the rows were added from
+  std::uint64_t row_count = 0;
 };
 
 struct StoreDoor {

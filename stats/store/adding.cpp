@@ -49,7 +49,7 @@ void Adding::end(const SourceState& after) {
   File& file = files_.back();
   file.after = after;
   file.after.source = file.before.source;
-  file.after.row_count = (file.is_replaced ? 0 : file.before.row_count) + file.rows;
+  file.after.growth.row_count = (file.is_replaced ? 0 : file.before.growth.row_count) + file.rows;
 }
 
 void Adding::add(const Row& row, const DumpPlace& place) {
@@ -57,7 +57,7 @@ void Adding::add(const Row& row, const DumpPlace& place) {
   File& file = files_.back();
   Pending pending{};
   pending.file = static_cast<std::uint32_t>(files_.size() - 1);
-  pending.line = (file.is_replaced ? 0 : file.before.row_count) + file.rows++;
+  pending.line = (file.is_replaced ? 0 : file.before.growth.row_count) + file.rows++;
   pending.task_id = who.task_id;
   pending.stream_id = who.stream_id;
   pending.time_us = who.timestamp_us;
@@ -154,10 +154,11 @@ Status Adding::settle_file(File& file) {
   const auto found = database_.step(*now);
   if (!found) return found.error();
   const SourceState& before = file.before;
-  const bool is_same = *found ? now->number(0) == before.source && now->number(1) == before.read.offset &&
-                                    now->number(2) == before.row_count && now->number(3) == before.inode &&
-                                    now->number(4) == before.head_crc32 && now->number(5) == before.modified_ns
-                              : before.source == 0;
+  const bool is_same =
+      *found ? now->number(0) == before.source && now->number(1) == before.growth.read.offset &&
+                   now->number(2) == before.growth.row_count && now->number(3) == before.growth.inode &&
+                   now->number(4) == before.growth.head_crc32 && now->number(5) == before.growth.modified_ns
+             : before.source == 0;
   file.is_left = !is_same;
   if (file.is_left) return {};
   if (before.source == 0) {
@@ -365,10 +366,13 @@ Status Adding::save_files() {
   for (const File& file : files_) {
     if (file.is_left) continue;
     const SourceState& after = file.after;
-    save->bind(1, after.device).bind(2, after.inode).bind(3, after.modified_ns).bind(4, after.read.offset);
-    save->bind(5, after.head_bytes).bind(6, after.head_crc32).bind(7, after.row_count);
-    after.read.dialect ? save->bind(8, name(*after.read.dialect)) : save->bind_null(8);
-    save->bind_blob(9, std::as_bytes(std::span(after.read.heading)));
+    save->bind(1, after.growth.device)
+        .bind(2, after.growth.inode)
+        .bind(3, after.growth.modified_ns)
+        .bind(4, after.growth.read.offset);
+    save->bind(5, after.growth.head_bytes).bind(6, after.growth.head_crc32).bind(7, after.growth.row_count);
+    after.growth.read.dialect ? save->bind(8, name(*after.growth.read.dialect)) : save->bind_null(8);
+    save->bind_blob(9, std::as_bytes(std::span(after.growth.read.heading)));
     save->bind(10, after.statistics).bind(11, after.columns).bind(12, after.framework);
     save->bind(13, file.least_tensor).bind(14, file.most_tensor).bind(15, file.before.source);
     if (Status saved = database_.step_once(*save); !saved) return saved;

@@ -11,20 +11,17 @@
 #include <unordered_map>
 #include <vector>
 
-#include "stats/rows/csv/growing_rows.hpp"
 #include "stats/rows/names/dump_place.hpp"
 #include "stats/store/database.hpp"
 #include "stats/store/row_cells.hpp"
+#include "stats/survey/growing_row_file.hpp"
 
 namespace tensorstat {
 
 // What a store knows of a file.
 struct SourceState {
   std::uint64_t source = 0;  // 0: it is not in the store
-  std::uint64_t device = 0, inode = 0, modified_ns = 0;
-  std::uint64_t head_bytes = 0, head_crc32 = 0;  // of its beginning
-  std::uint64_t row_count = 0;
-  GrowingRows read;  // how far; of a dump.json only the offset, which is its size
+  FileGrowth growth;
   std::string statistics, columns, framework;
 };
 

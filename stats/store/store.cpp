@@ -132,9 +132,8 @@ Result<std::vector<StoredRun>> Store::runs() {
 
 Result<std::vector<StoredRows>> Store::files(const std::string& run) {
   auto find = database_.prepare(
-      "SELECT u.name, s.path, s.folder FROM sources s JOIN runs u ON u.run = s.run WHERE ?1 = '' OR u.name = ?1 ORDER "
-      "BY "
-      "u.run, s.source");
+      "SELECT u.name, s.path, s.folder, s.row_count FROM sources s JOIN runs u ON u.run = s.run WHERE ?1 = '' OR "
+      "u.name = ?1 ORDER BY u.run, s.source");
   if (!find) return find.error();
   find->bind(1, run);
   std::vector<StoredRows> files;
@@ -148,7 +147,7 @@ Result<std::vector<StoredRows>> Store::files(const std::string& run) {
                                           shown(name) + " and the folder " + shown(folder)};
     }
     const std::string below = run.empty() ? name + (folder.empty() ? "" : "/" + folder) : folder;
-    files.push_back({database_.path() + "//" + name + std::string(find->text(1)), below});
+    files.push_back({database_.path() + "//" + name + std::string(find->text(1)), below, find->number(3)});
   }
   const bool is_one_run = run.empty() && !files.empty();
   if (is_one_run) {
@@ -285,7 +284,7 @@ StoreDoor door_of_stores() {
             auto store = opened(path);
             if (!store) return store.error();
             if (path.file.empty()) return store->files(path.run);
-            return std::vector<StoredRows>{{path.store + "//" + path.run + path.file, ""}};
+            return std::vector<StoredRows>{{.path = path.store + "//" + path.run + path.file, .folder = ""}};
           },
           .read = [](const StoredPath& path, const EachRow& each) -> Result<RowsRead> {
             auto store = opened(path);

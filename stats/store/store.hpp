@@ -10,6 +10,7 @@
 
 #include "stats/rows/store_door.hpp"
 #include "stats/store/database.hpp"
+#include "stats/survey/row_files.hpp"
 
 namespace tensorstat {
 
@@ -29,10 +30,10 @@ class Store {
   // kWrite makes the file where there is none.
   static Result<Store> open(const std::string& path, Access access);
 
-  // Adds the rows below `paths` that are not in the store yet: files of rows, and folders. Rows and how far their file
-  // has been read are written together, so that a row is neither lost nor there twice, whatever ends the process. An
-  // error: the store cannot be written. `told` hears what could not be read, and what was replaced.
-  Result<StoreAdded> add(const std::vector<std::string>& paths, const std::string& run,
+  // Adds the rows of files that are not in the store yet. Rows and how far their file has been read are written
+  // together, so that a row is neither lost nor there twice, whatever ends the process. An error: the store cannot be
+  // written. `told` hears what could not be read, and what was replaced.
+  Result<StoreAdded> add(const std::vector<RowFile>& files, const std::string& run,
                          const std::function<void(std::string_view)>& told);
 
   Result<std::vector<StoredRun>> runs();

@@ -519,6 +519,30 @@ TENSORSTAT_API const char* tensorstat_answer_fault(const tensorstat_answer* answ
 /* Frees an answer. */
 TENSORSTAT_API void tensorstat_answer_free(tensorstat_answer* answer);
 
+/* ---- a dump that is being written ---- */
+
+typedef struct tensorstat_follower tensorstat_follower; /* used by one thread at a time */
+
+/* Begins to follow a dump. `path` is a file of rows or a folder; it may be made later. Nothing is read yet. `options` are
+ * limits of rules, and may be NULL. `findings` 1: the run is judged, too; all its values are then kept in memory, 40 bytes
+ * a row. */
+TENSORSTAT_API tensorstat_code tensorstat_follow(const char* path, const tensorstat_findings_options* options, int findings,
+                                                 tensorstat_follower** follower);
+/* Reads what is new, and passes each new row to `each`, which may be NULL, with the columns "path", "rank", "graph" and
+ * "iteration". A last line without its end is left for the next look. If `each` returns anything but 0, no more rows are
+ * passed in this look. `row_count` is the number of new rows; it may be NULL. `*findings` is NULL, or, if the run was
+ * judged again, the findings of all rows so far, as tensorstat_findings gives them: valid until the next look. NaN and Inf
+ * are in it after two more iterations, or 5 seconds without rows, if they have not ended until then. A dump that was
+ * replaced is read again from its beginning. */
+TENSORSTAT_API tensorstat_code tensorstat_follower_look(tensorstat_follower* follower, tensorstat_each_row each,
+                                                        void* context, uint64_t* row_count, const char** findings);
+/* Message 0, 1, ... about a file that the last look could not read; NULL after the last. Each is said once. */
+TENSORSTAT_API const char* tensorstat_follower_fault(const tensorstat_follower* follower, size_t index);
+/* How many milliseconds to wait before the next look, 250 to 1500: so looking takes about a hundredth of the time. */
+TENSORSTAT_API uint32_t tensorstat_follower_pause(const tensorstat_follower* follower);
+/* Frees a follower. */
+TENSORSTAT_API void tensorstat_follower_free(tensorstat_follower* follower);
+
 /* ---- a dump session, for a framework's backend ---- */
 
 typedef struct tensorstat_session tensorstat_session;   /* one for each config; any number of ranks and threads */

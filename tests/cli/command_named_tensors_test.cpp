@@ -50,18 +50,19 @@ TEST_F(NamedTensors, OneThatIsNotThereIsAnError) {
 }
 
 TEST_F(NamedTensors, FilesOfAFolderThatAreNotReadAreNamed) {
-  for (const char* name : {"b.onnx", "c.txt", "d.md", "e.md"}) write_file(folder_ / name, "x");
+  for (const char* name : {"b.parquet", "c.txt", "d.md", "e.md"}) write_file(folder_ / name, "x");
   EXPECT_PRED2(holds, run(folder_, ". --stats max").err,
-               "4 files not read: b.onnx, c.txt, d.md and 1 more (--verbose)\n");
-  EXPECT_PRED2(holds, run(folder_, ". --stats max -v").err, "4 files not read: ./b.onnx, ./c.txt, ./d.md, ./e.md\n");
+               "4 files not read: b.parquet (a Parquet file), c.txt, d.md and 1 more (--verbose)\n");
+  EXPECT_PRED2(holds, run(folder_, ". --stats max -v").err,
+               "4 files not read: ./b.parquet (a Parquet file), ./c.txt, ./d.md, ./e.md\n");
   EXPECT_EQ(run(folder_, ". --stats max -q").err, "");
 }
 
 TEST_F(NamedTensors, AFileThatIsNotReadIsToldByWhatItIs) {
   const std::pair<std::string, const char*> cases[] = {
-      {"\x89HDF\r\n\x1a\n", "is an HDF5 file"},
-      {"PAR1", "is a Parquet file"},
-      {"\x1f\x8b\x08", "is packed by gzip; unpack it first"},
+      {"PAR1", "x: a Parquet file; not supported. Supported: .npy, .npz, .safetensors"},
+      {"ARROW1", "x: an Arrow file; not supported"},
+      {"\x1f\x8b\x08", "x: a file packed by gzip; not supported: unpack it first. Supported: .npy"},
   };
   for (const auto& [begins, words] : cases) {
     write_file(folder_ / "x", begins + std::string(32, 'x'));
@@ -69,8 +70,17 @@ TEST_F(NamedTensors, AFileThatIsNotReadIsToldByWhatItIs) {
     EXPECT_EQ(ran.exit, 3);
     EXPECT_PRED2(holds, ran.err, words);
   }
-  write_file(folder_ / "m.onnx", "some bytes");
-  EXPECT_PRED2(holds, run(folder_, "m.onnx").err, "m.onnx: is an ONNX model by its name");
+  const std::pair<const char*, const char*> names[] = {
+      {"m.tfrecord", "m.tfrecord: a TFRecord file; not supported"},
+      {".zarray", ".zarray: a part of a Zarr store; not supported"},
+      {"_CHECKPOINT_METADATA", "_CHECKPOINT_METADATA: a part of an Orbax checkpoint; not supported"},
+      {"m.pb", "m.pb: a TensorFlow graph; not supported"},
+      {"m.tar", "m.tar: a tar archive; not supported: unpack it first"},
+  };
+  for (const auto& [name, words] : names) {
+    write_file(folder_ / name, "some bytes");
+    EXPECT_PRED2(holds, run(folder_, name).err, words);
+  }
 }
 
 }  // namespace command_named_tensors_test

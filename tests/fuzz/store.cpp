@@ -27,7 +27,7 @@ struct StoreFile {
     }
     csv.close();
     auto store = Store::open(path, Access::kWrite);
-    demand(store && store->add({folder / "statistic.csv"}, "run", [](std::string_view) {}), "a store is made");
+    demand(store && store->add({{folder / "statistic.csv", ""}}, "run", [](std::string_view) {}), "a store is made");
     sound = content_of(path);
   }
 };

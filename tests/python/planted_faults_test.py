@@ -1543,7 +1543,19 @@ class Jobs(unittest.TestCase):
     def verdict_of(self, path):
         found = tensorstat.origin(path)
         self.check_lists(found)
+        self.check_findings(tensorstat.findings(path), found)
         return found["verdict"]
+
+    def check_findings(self, findings, found):
+        """`report` reads the rows in a stream, and says what origin says of all of them."""
+        verdict = found["verdict"]
+        self.assertEqual(findings.notes, found["notes"])
+        if verdict["kind"] == "none":
+            self.assertEqual(list(findings), [])
+            return
+        self.assertEqual(findings.sentences[:1 + len(verdict["details"])], [verdict["sentence"], *verdict["details"]])
+        self.assertEqual((findings[0].op_name, findings[0].rank, findings[0].first_iteration, findings[0].last_clean_iteration),
+                         (verdict["op_name"], verdict["rank"], verdict["iteration"], verdict["last_clean_iteration"]))
 
     def dump_of(self, name):
         """The verdict on a job that runs now."""

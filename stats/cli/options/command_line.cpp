@@ -98,12 +98,12 @@ CommandLine::CommandLine()
   app_->get_option("--help")->description("Show this and exit");
   app_->get_option("--version")->description("Show the version and exit");
 
-  app_->add_option(
-          "PATH", arguments_.paths,
-          ".npy, .npz, .safetensors, .gguf, torch.save's .pt and Ascend's dump files, a model's index of shards, "
-          ".csv files of rows, "
-          "directories (walked recursively for tensors, layer.2 before layer.10, or else for rows) and globs "
-          "(*, ?, [], **)")
+  app_->add_option("PATH", arguments_.paths,
+                   ".npy, .npz, .safetensors, .gguf, .onnx, .h5, torch.save's .pt, MindSpore's .ckpt and Ascend's dump "
+                   "files, a model's index of shards, "
+                   ".csv files of rows, "
+                   "directories (walked recursively for tensors, layer.2 before layer.10, or else for rows) and globs "
+                   "(*, ?, [], **)")
       ->type_name("");
   std::vector<std::string> statistics{"all"};
   for (const Category category : every_category()) statistics.emplace_back(name(category));

@@ -70,4 +70,25 @@ std::string elided(std::string_view text, std::size_t columns) {
   return std::string(head).append("…").append(last_of(text.substr(head.size()), columns - 1 - width(head)));
 }
 
+std::string cut_short(std::string_view text, std::size_t columns) {
+  if (width(text) <= columns) return std::string(text);
+  return columns == 0 ? "" : std::string(first_of(text, columns - 1)) + "…";
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t columns, std::size_t most) {
+  std::vector<std::string> lines;
+  while (!text.empty() && lines.size() < most) {
+    std::size_t end = text.size();
+    while (width(text.substr(0, end)) > columns) {
+      const std::size_t blank = text.substr(0, end).rfind(' ');
+      if (blank == text.npos || blank == 0) return lines.push_back(cut_short(text, columns)), lines;
+      end = blank;
+    }
+    const bool is_last = lines.size() + 1 == most;
+    lines.push_back(is_last ? cut_short(text, columns) : std::string(text.substr(0, end)));
+    text.remove_prefix(std::min(text.size(), end + 1));
+  }
+  return lines;
+}
+
 }  // namespace tensorstat::cli

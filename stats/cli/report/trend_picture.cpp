@@ -83,7 +83,9 @@ class Painter {
       for (const int part : colour) text += ";" + std::to_string(part);
       return text;
     }
-    // The cube of 6 x 6 x 6 that terminals with 256 colours have.
+    // Terminals with 256 colours have 24 greys, and a cube of 6 x 6 x 6.
+    const auto [least, most] = std::ranges::minmax(colour);
+    if (most - least < 20) return text + ";5;" + std::to_string(232 + std::clamp((least + most) / 2 - 8, 0, 239) / 10);
     int cube = 16;
     constexpr int kWeights[] = {36, 6, 1};
     for (std::size_t i = 0; i < 3; ++i) cube += kWeights[i] * (colour[i] < 48 ? 0 : std::min(5, (colour[i] - 35) / 40));
@@ -99,27 +101,6 @@ class Painter {
 std::string padded(std::string text, std::size_t columns) {
   text = elided(printable_name(text), columns);
   return text + std::string(columns - std::min(columns, width(text)), ' ');
-}
-
-// A text in lines of at most `columns`, at most `most` of them.
-std::vector<std::string> wrapped(std::string_view text, std::size_t columns, std::size_t most) {
-  std::vector<std::string> lines(1);
-  while (!text.empty()) {
-    const std::string word(text.substr(0, std::min(text.find(' '), text.size())));
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
-    std::string& line = lines.back();
-    if (!line.empty() && width(line) + 1 + width(word) > columns) {
-      if (lines.size() == most) {
-        line = elided(line + " " + word + (text.empty() ? "" : " ..."), columns);
-        return lines;
-      }
-      lines.push_back(word);
-    } else {
-      line += (line.empty() ? "" : " ") + word;
-    }
-    lines.back() = elided(lines.back(), columns);
-  }
-  return lines;
 }
 
 class Picture {
@@ -146,7 +127,7 @@ class Picture {
     draw_map(map, std::min(height, map.tensors().size()));
     draw_axis(map);
     for (const HistorySeries* series : lines) draw_bars(map, *series);
-    painter_.line(elided(legend(map), look_.columns));
+    painter_.line(elided(legend(), look_.columns));
     return std::move(painter_.text());
   }
 
@@ -190,7 +171,7 @@ class Picture {
     for (std::size_t line = 0; line < height; ++line) {
       const std::size_t tensor = map.first_of_row((is_half ? 2 * line : line) * map.rows() / rows);
       painter_.plain();
-      painter_.text() += padded(label_of_tensor(map.tensors()[tensor]), gutter_) + " ";
+      painter_.text() += padded(short_label(map.tensors()[tensor]), gutter_) + " ";
       for (std::size_t column = 0; column < width_; ++column) {
         if (!is_half) {
           painter_.put(look_of(key_at(map, line, rows, column)).letter, kInk, kInk);
@@ -209,10 +190,28 @@ class Picture {
     }
   }
 
-  std::string label_of_tensor(std::uint32_t tensor) const {
+  // Shorter than in sentences: output 0 is said by nothing.
+  std::string short_label(const HistorySeries& series) const {
+    const HistoryTensor& tensor = history_.tensors()[series.tensor];
+    const std::string name(history_.op_name(series.tensor));
+    switch (kind_of(history_, series)) {
+      case TensorKind::kLoss:
+        return "loss";
+      case TensorKind::kParameter:
+        return "param " + name;
+      case TensorKind::kGradient:
+        return "grad " + name;
+      case TensorKind::kForward:
+      case TensorKind::kBackward:
+        break;
+    }
+    if (tensor.slot == 0 && !tensor.is_input) return name;
+    return name + (tensor.is_input ? " in " : " out ") + std::to_string(tensor.slot);
+  }
+  std::string short_label(std::uint32_t tensor) const {
     HistorySeries series;
     series.tensor = tensor;
-    return label_of(history_, series);
+    return short_label(series);
   }
 
   // Iterations below the map, as many as have room.
@@ -250,7 +249,7 @@ class Picture {
       greatest = std::max(greatest, size);
     }
     painter_.plain();
-    painter_.text() += padded(label_of(history_, series), gutter_) + " ";
+    painter_.text() += padded(short_label(series), gutter_) + " ";
     for (std::size_t x = 0; x < width_ && map.columns() != 0; ++x) {
       const std::size_t column = x * map.columns() / width_;
       const HeatLook look = worst[column].look();
@@ -267,11 +266,11 @@ class Picture {
     painter_.line("");
   }
 
-  std::string legend(const HeatMap& map) const {
-    std::string text = std::string(name(choice_.value)) + " against its own past: ";
-    text += painter_.has_colours() ? "orange above, blue below" : "+ 2x # 16x, - 1/2 = 1/16";
-    text += "; N NaN ^ Inf v -Inf 0 zero";
-    if (map.tensors().size() > map.rows() || map.iterations().size() > map.columns()) text += "; worst of each cell";
+  std::string legend() const {
+    std::string text(name(choice_.value));
+    text +=
+        painter_.has_colours() ? " to its past: orange above, blue below" : " to its past: + 2x # 16x, - 1/2 = 1/16";
+    text += "; N NaN ^v Inf 0 zero";
     return text;
   }
 

@@ -18,9 +18,12 @@ class FaultSearch::State {
 
   bool has_verdict() const { return verdict_.kind != FaultKind::kNone; }
 
-  void look_at(const Record& record, std::span<const std::uint64_t> clean) {
+  const FaultVerdict& verdict() const { return verdict_; }
+
+  void look_at(const Record& record, std::span<const std::uint64_t> clean, std::uint64_t first_iteration) {
     record_ = &record;
     std::uint32_t first = 0;
+    while (first < record.run_count() && iteration_of(first) < first_iteration) ++first;
     auto next_clean = clean.begin();
     while (first < record.run_count() && (!has_verdict() || choice_.with_lists)) {
       std::uint32_t last = first + 1;
@@ -189,10 +192,13 @@ class FaultSearch::State {
 
 FaultSearch::FaultSearch(const RunFacts& facts, Hints& hints, const FaultChoice& choice)
     : state_(std::make_unique<State>(facts, hints, choice)) {}
+FaultSearch::FaultSearch(const FaultSearch& other) : state_(std::make_unique<State>(*other.state_)) {}
+FaultSearch& FaultSearch::operator=(FaultSearch&&) noexcept = default;
 FaultSearch::~FaultSearch() = default;
-void FaultSearch::look_at(const Record& record, std::span<const std::uint64_t> clean) {
-  state_->look_at(record, clean);
+void FaultSearch::look_at(const Record& record, std::span<const std::uint64_t> clean, std::uint64_t first) {
+  state_->look_at(record, clean, first);
 }
+const FaultVerdict& FaultSearch::verdict() const { return state_->verdict(); }
 bool FaultSearch::has_verdict() const { return state_->has_verdict(); }
 Answer FaultSearch::answer(const Record& read) { return state_->answer(read); }
 

@@ -79,16 +79,22 @@ struct RunFacts {
 };
 RunFacts facts_of(const Record& record, const Hints& hints);
 
-// Looks for the verdict iteration after iteration. Only those that hold a fault need to be in memory.
+// Looks for the verdict iteration after iteration. Only those that hold a fault need to be in memory. A copy goes on by
+// itself.
 class FaultSearch {
  public:
   FaultSearch(const RunFacts& facts, Hints& hints, const FaultChoice& choice);
+  FaultSearch(const FaultSearch& other);
+  FaultSearch& operator=(FaultSearch&& other) noexcept;
   ~FaultSearch();
 
-  // All rows of some iterations, sorted, and the iterations before, between and behind them of which no row holds NaN
-  // or Inf. They come after all that was looked at before.
-  void look_at(const Record& record, std::span<const std::uint64_t> clean = {});
+  // All rows of some iterations from `first` on, sorted, and the iterations before, between and behind them of which no
+  // row holds NaN or Inf. They come after all that was looked at before. Rows of iterations before `first` are what the
+  // rules and their words refer to: a parameter's value before the step, and the course of a tensor. Those are of the
+  // run's first iteration, of that before each with a fault, and of the tensor that the answer names.
+  void look_at(const Record& record, std::span<const std::uint64_t> clean = {}, std::uint64_t first = 0);
   bool has_verdict() const;
+  const FaultVerdict& verdict() const;
   // `read`: what the words of an answer without a fault say was read.
   Answer answer(const Record& read = {});
 

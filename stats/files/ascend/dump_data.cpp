@@ -118,29 +118,20 @@ class Parser {
   explicit Parser(const RandomFile& file) : file_(file), window_(file) {}
 
   Status parse(ByteRange message) {
-    WireReader reader(window_, message);
-    for (;;) {
-      const auto field = reader.next();
-      if (!field) return field.error();
-      if (!*field) return {};
-      if (!(*field)->is_bytes) continue;
-      Status read;
-      switch ((*field)->number) {
+    return for_each_field(window_, message, [&](const WireField& field) -> Status {
+      if (!field.is_bytes) return {};
+      switch (field.number) {
         case dump_data::kOutput:
-          read = add_tensor((*field)->bytes, kOutputFields, found.outputs);
-          break;
+          return add_tensor(field.bytes, kOutputFields, found.outputs);
         case dump_data::kInput:
-          read = add_tensor((*field)->bytes, kInputFields, found.inputs);
-          break;
+          return add_tensor(field.bytes, kInputFields, found.inputs);
         case dump_data::kBuffer:
-          read = add_tensor((*field)->bytes, kOtherFields, buffers_);
-          break;
+          return add_tensor(field.bytes, kOtherFields, buffers_);
         case dump_data::kSpace:
-          read = add_tensor((*field)->bytes, kOtherFields, spaces_);
-          break;
+          return add_tensor(field.bytes, kOtherFields, spaces_);
       }
-      if (!read) return read;
-    }
+      return {};
+    });
   }
 
   // Sets the byte range of each tensor. The ranges follow one another from `offset_bytes` and must fill the file.
@@ -179,59 +170,33 @@ class Parser {
       return fault("names more than " + std::to_string(kMostDumpTensors) + " tensors");
     }
     DumpDataTensor& tensor = to.emplace_back();
-    WireReader reader(window_, message);
-    for (;;) {
-      const auto next = reader.next();
-      if (!next) return next.error();
-      if (!*next) return {};
-      const WireField& field = **next;
-      if (field.is_number && field.number == fields.data_type)
+    return for_each_field(window_, message, [&](const WireField& field) -> Status {
+      if (field.is_number && field.number == fields.data_type) {
         tensor.data_type = static_cast<std::int32_t>(field.value);
+      }
       if (field.is_number && field.number == fields.format) tensor.format = static_cast<std::int32_t>(field.value);
       if (field.is_number && field.number == fields.size) tensor.size_bytes = field.value;
       if (field.is_number && field.number == fields.sub_format) tensor.groups = static_cast<std::int32_t>(field.value);
       if (field.is_bytes && field.number == fields.data) tensor.data = field.bytes;
-      if (!field.is_bytes) continue;
-      Status read;
-      if (field.number == fields.shape) read = add_dimensions(field.bytes, tensor.shape);
-      if (field.number == fields.original_shape) read = add_dimensions(field.bytes, tensor.original_shape);
-      if (field.number == fields.original_op) read = read_original_op(field.bytes, tensor.original_format);
-      if (!read) return read;
-    }
+      if (!field.is_bytes) return {};
+      if (field.number == fields.shape) return add_dimensions(field.bytes, tensor.shape);
+      if (field.number == fields.original_shape) return add_dimensions(field.bytes, tensor.original_shape);
+      if (field.number == fields.original_op) return read_original_op(field.bytes, tensor.original_format);
+      return {};
+    });
   }
 
   Status read_original_op(ByteRange message, std::int32_t& format) {
-    WireReader reader(window_, message);
-    for (;;) {
-      const auto next = reader.next();
-      if (!next) return next.error();
-      if (!*next) return {};
-      const WireField& field = **next;
+    return for_each_field(window_, message, [&](const WireField& field) -> Status {
       if (field.is_number && field.number == original_op::kFormat) format = static_cast<std::int32_t>(field.value);
-    }
+      return {};
+    });
   }
 
   Status add_dimensions(ByteRange message, Shape& to) {
-    WireReader reader(window_, message);
-    for (;;) {
-      const auto next = reader.next();
-      if (!next) return next.error();
-      if (!*next) return {};
-      const WireField& field = **next;
-      if (field.number != shape::kDim) continue;
-      if (field.is_number) {
-        to.push_back(field.value);
-      } else if (field.is_bytes) {
-        WireReader numbers(window_, field.bytes);
-        while (to.size() <= kMostDumpDimensions) {
-          const auto number = numbers.next_number();
-          if (!number) return number.error();
-          if (!*number) break;
-          to.push_back(**number);
-        }
-      }
-      if (to.size() > kMostDumpDimensions) return fault("a tensor has more than 64 dimensions");
-    }
+    return for_each_field(window_, message, [&](const WireField& field) -> Status {
+      return field.number == shape::kDim ? append_dimensions(window_, field, kMostDumpDimensions, to) : Status();
+    });
   }
 
   const RandomFile& file_;

@@ -9,6 +9,7 @@ namespace tensorstat {
 namespace {
 
 using Bytes = const std::uint8_t*;
+using Floats = float* __restrict;  // else a byte might be one of a value, and loops would stay scalar
 
 // The float16 at `at`. Multiplication by 2^112 moves the exponent's bias, and makes subnormals right, too.
 float half(Bytes at) {
@@ -22,7 +23,7 @@ float half(Bytes at) {
 // The formats of 32 values. Value i and value i + 16 share a byte: the low half and the high one.
 struct Q8_0 {
   static constexpr std::uint32_t kValues = 32, kBytes = 34;
-  static void decode(Bytes block, float* values) {
+  static void decode(Bytes block, Floats values) {
     const float scale = half(block);
     for (int i = 0; i < 32; ++i) values[i] = scale * static_cast<std::int8_t>(block[2 + i]);
   }
@@ -34,23 +35,19 @@ template <bool kHas5Bits, bool kHasOffset>
 struct Q4Or5 {
   static constexpr std::uint32_t kHighAt = kHasOffset ? 4 : 2, kLowAt = kHighAt + (kHas5Bits ? 4 : 0);
   static constexpr std::uint32_t kValues = 32, kBytes = kLowAt + 16;
-  static void decode(Bytes block, float* values) {
+  static void decode(Bytes block, Floats values) {
     const float scale = half(block), offset = kHasOffset ? half(block + 2) : 0;
     std::uint32_t high = 0;
     for (int i = 0; kHas5Bits && i < 4; ++i) high |= std::uint32_t{block[kHighAt + i]} << 8 * i;
-    for (int i = 0; i < 16; ++i) {
-      int low = block[kLowAt + i] & 0xf, up = block[kLowAt + i] >> 4;
-      if constexpr (kHas5Bits) {
-        low |= static_cast<int>(high >> i & 1) << 4;
-        up |= static_cast<int>(high >> (i + 16) & 1) << 4;
-      }
-      if constexpr (kHasOffset) {
-        values[i] = scale * static_cast<float>(low) + offset;
-        values[i + 16] = scale * static_cast<float>(up) + offset;
-      } else {
-        constexpr int kMiddle = kHas5Bits ? 16 : 8;
-        values[i] = scale * static_cast<float>(low - kMiddle);
-        values[i + 16] = scale * static_cast<float>(up - kMiddle);
+    for (int part = 0; part < 2; ++part) {
+      for (int i = 0; i < 16; ++i) {
+        int value = block[kLowAt + i] >> 4 * part & 0xf;
+        if constexpr (kHas5Bits) value |= static_cast<int>(high >> (16 * part + i) & 1) << 4;
+        if constexpr (kHasOffset) {
+          values[16 * part + i] = scale * static_cast<float>(value) + offset;
+        } else {
+          values[16 * part + i] = scale * static_cast<float>(value - (kHas5Bits ? 16 : 8));
+        }
       }
     }
   }
@@ -60,7 +57,7 @@ struct Q4Or5 {
 // byte: of 2 bits, byte i has value i of every second group of 16 in a half of the block.
 struct Q2K {
   static constexpr std::uint32_t kValues = 256, kBytes = 84;
-  static void decode(Bytes block, float* values) {
+  static void decode(Bytes block, Floats values) {
     const float scale = half(block + 80), minimum = half(block + 82);
     for (int group = 0; group < 16; ++group, values += 16) {
       const float step = scale * static_cast<float>(block[group] & 0xf);
@@ -74,7 +71,7 @@ struct Q2K {
 
 struct Q3K {
   static constexpr std::uint32_t kValues = 256, kBytes = 110;
-  static void decode(Bytes block, float* values) {
+  static void decode(Bytes block, Floats values) {
     const float scale = half(block + 108);
     const Bytes scales = block + 96;  // 6 bits each: eight bytes have the low four of all, four bytes the high two
     for (int group = 0; group < 16; ++group, values += 16) {
@@ -96,7 +93,7 @@ template <bool kHas5Bits>
 struct Q4Or5K {
   static constexpr std::uint32_t kLowAt = kHas5Bits ? 48 : 16;
   static constexpr std::uint32_t kValues = 256, kBytes = kLowAt + 128;
-  static void decode(Bytes block, float* values) {
+  static void decode(Bytes block, Floats values) {
     const float scale = half(block), minimum = half(block + 2);
     const Bytes scales = block + 4, high = block + 16;
     for (int group = 0; group < 8; ++group, values += 32) {
@@ -119,7 +116,7 @@ struct Q4Or5K {
 
 struct Q6K {
   static constexpr std::uint32_t kValues = 256, kBytes = 210;
-  static void decode(Bytes block, float* values) {
+  static void decode(Bytes block, Floats values) {
     const float scale = half(block + 208);
     for (int group = 0; group < 16; ++group, values += 16) {
       const float step = scale * static_cast<float>(static_cast<std::int8_t>(block[192 + group]));

@@ -102,7 +102,7 @@ void find_tensor_files(const std::string& folder, std::vector<std::string>& file
       find_tensor_files(path, files, faults, other);
     } else if (is_named_as_tensors(path) && !parts.contains(path) && !(is_link && fs::is_directory(path, ignored))) {
       files.push_back(path);
-    } else if (other) {
+    } else if (other && !parts.contains(path)) {
       other(path);
     }
   }

@@ -47,10 +47,12 @@ Result<std::optional<WireField>> WireReader::next() {
   std::uint64_t length = 0;
   switch (*key & 7) {
     case kVarint: {
+      const std::uint64_t begin = at_;
       const auto value = varint();
       if (!value) return value.error();
       field.is_number = true;
       field.value = *value;
+      field.bytes = {begin, at_ - begin};
       return std::optional(field);
     }
     case kLengthDelimited: {
@@ -76,6 +78,31 @@ Result<std::optional<WireField>> WireReader::next() {
   field.bytes = {at_, length};
   at_ += length;
   return std::optional(field);
+}
+
+Status append_dimensions(WindowedFile& file, const WireField& field, std::size_t most, Shape& shape) {
+  const auto fault = [&](const std::string& what) {
+    return Error{Code::kUnreadable, printable(file.path()) + ": a tensor " + what};
+  };
+  if (!field.is_number && !field.is_bytes) return {};
+  WireReader numbers(file, field.bytes);
+  for (;;) {
+    const auto number = numbers.next_number();
+    if (!number) return number.error();
+    if (!*number) return {};
+    if (shape.size() == most) return fault("has more than " + std::to_string(most) + " dimensions");
+    shape.push_back(**number);
+  }
+}
+
+Result<std::string> text_of(WindowedFile& file, const WireField& field) {
+  constexpr std::uint64_t kMostBytes = 65'535;
+  if (!field.is_bytes || field.bytes.bytes > kMostBytes) {
+    return Error{Code::kUnreadable,
+                 printable(file.path()) + ": is damaged at its byte " + std::to_string(field.bytes.offset_bytes) +
+                     (field.is_bytes ? ": a text of more than 65535 bytes" : ": a number where a text belongs")};
+  }
+  return file.text_at(field.bytes.offset_bytes, field.bytes.bytes);
 }
 
 }  // namespace tensorstat

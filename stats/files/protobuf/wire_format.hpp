@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <tensorstat/status.hpp>
+#include <tensorstat/tensor.hpp>
 
 #include "stats/files/io/byte_source.hpp"
 #include "stats/files/io/windowed_file.hpp"
@@ -18,7 +19,7 @@ struct WireField {
   bool is_bytes = false;   // a text, a nested message or packed numbers, at `bytes`
   bool is_number = false;  // a varint with `value`; a field that is neither has a fixed width
   std::uint64_t value = 0;
-  ByteRange bytes = {};
+  ByteRange bytes = {};  // of the field without its key and length: also of a varint
 };
 
 // Iterates over the fields of one message. `message` is its range and must lie within the file.
@@ -40,5 +41,24 @@ class WireReader {
   WindowedFile& file_;
   std::uint64_t at_, end_;
 };
+
+// Calls `read` for each field of the message, until it fails.
+template <typename Read>
+Status for_each_field(WindowedFile& file, ByteRange message, Read read) {
+  WireReader reader(file, message);
+  for (;;) {
+    const auto field = reader.next();
+    if (!field) return field.error();
+    if (!*field) return {};
+    if (Status done = read(**field); !done) return done;
+  }
+}
+
+// Appends the number of a repeated field, or its packed numbers, to a shape. Fails if it would have more than
+// `most` dimensions. A negative one becomes one that element_count() refuses.
+Status append_dimensions(WindowedFile& file, const WireField& field, std::size_t most, Shape& shape);
+
+// The text of a field. At most 65,535 bytes.
+Result<std::string> text_of(WindowedFile& file, const WireField& field);
 
 }  // namespace tensorstat

@@ -1,5 +1,5 @@
-// The index of a model in several files, .safetensors or torch.save's .bin. Reads each tensor once, from the shard that
-// the index names.
+// The index of a model in several files: .safetensors, torch.save's .bin or MindSpore's .ckpt. Reads each tensor once,
+// from the shard that the index names.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -13,7 +13,7 @@ namespace tensorstat {
 namespace {
 
 bool is_named_as_index(std::string_view name) {
-  constexpr std::string_view kExtensions[] = {".safetensors.index.json", ".bin.index.json"};
+  constexpr std::string_view kExtensions[] = {".safetensors.index.json", ".bin.index.json", ".ckpt.index.json"};
   return std::ranges::any_of(kExtensions,
                              [&](std::string_view word) { return name.size() > word.size() && name.ends_with(word); });
 }

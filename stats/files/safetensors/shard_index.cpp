@@ -17,7 +17,8 @@ struct NaturalOrder {
 
 bool is_name_of_shard(std::string_view name) {
   const auto ends = [&](std::string_view word) { return name.size() > word.size() && name.ends_with(word); };
-  return (ends(".safetensors") || ends(".bin")) && name.find_first_of(std::string_view("/\0", 2)) == name.npos;
+  return (ends(".safetensors") || ends(".bin") || ends(".ckpt")) &&
+         name.find_first_of(std::string_view("/\0", 2)) == name.npos;
 }
 
 // Reads weight_map and ignores everything else.
@@ -36,7 +37,7 @@ class IndexReader : public JsonReader {
     if (!is_in_map()) return other("a string");
     if (!is_name_of_shard(text)) {
       return refuse("tensor " + in_quotes(key_) + " would be in " + in_quotes(text) +
-                    ", which is no name of a .safetensors or .bin file in the folder of the index");
+                    ", which is no name of a .safetensors, .bin or .ckpt file in the folder of the index");
     }
     tensors_of[text].push_back(key_);
     return true;

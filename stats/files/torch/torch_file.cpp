@@ -35,12 +35,8 @@ class Storages {
   virtual Result<Storage> find(std::string_view key) = 0;
 };
 
-struct Found {
-  StoredTensor tensor;
-  std::optional<StridedView> view = {};  // of elements that lie in neither order
-};
-
-Result<Found> found_of(const TorchTensor& tensor, Storages& storages, bool is_big_endian) {
+Result<SourcedTensor> found_of(const std::shared_ptr<const RandomFile>& file, const TorchTensor& tensor,
+                               Storages& storages, bool is_big_endian, std::uint64_t window_bytes) {
   const auto storage = storages.find(tensor.storage);
   if (!storage) return storage.error();
   const std::uint32_t size = size_bytes(tensor.dtype);
@@ -54,58 +50,35 @@ Result<Found> found_of(const TorchTensor& tensor, Storages& storages, bool is_bi
     return Error{Code::kUnreadable, "has elements up to " + std::to_string(tensor.offset) + " + " +
                                         std::to_string(*span) + " of a storage of " + std::to_string(there)};
   }
-  Found found{{.name = tensor.name.empty() ? std::nullopt : std::optional(tensor.name),
-               .dtype = tensor.dtype,
-               .swapped = is_big_endian != (std::endian::native == std::endian::big) && size > 1,
-               .shape = tensor.shape,
-               .element_count = *count}};
+  SourcedTensor found{{.name = tensor.name.empty() ? std::nullopt : std::optional(tensor.name),
+                       .dtype = tensor.dtype,
+                       .swapped = is_big_endian != (std::endian::native == std::endian::big) && size > 1,
+                       .shape = tensor.shape,
+                       .element_count = *count}};
   view.offset_bytes = storage->offset_bytes + (*span == 0 ? 0 : tensor.offset * size);
   const bool is_c = *span == 0 || is_c_order(view);
-  found.tensor.fortran_order = !is_c && is_fortran_order(view);
-  if (is_c || found.tensor.fortran_order) {
-    found.tensor.offset_bytes = view.offset_bytes;
+  found.stored.fortran_order = !is_c && is_fortran_order(view);
+  if (is_c || found.stored.fortran_order) {
+    found.stored.offset_bytes = view.offset_bytes;
   } else {
-    found.view = std::move(view);
+    found.bytes = strided_bytes(file, std::move(view), window_bytes);
   }
   return found;
 }
-
-class TorchSource : public TensorSource {
- public:
-  TorchSource(std::shared_ptr<const RandomFile> file, std::vector<Result<Found>> tensors, std::size_t window_bytes)
-      : file_(std::move(file)), tensors_(std::move(tensors)), window_bytes_(window_bytes) {}
-
-  std::optional<std::uint64_t> count() const override { return tensors_.size() - next_; }
-
-  std::optional<Result<TensorReader>> next() override try {
-    if (next_ == tensors_.size()) return std::nullopt;
-    Result<Found>& found = tensors_[next_++];
-    if (!found) return found.error();
-    auto bytes = found->view ? strided_bytes(file_, *std::move(found->view), window_bytes_) : bytes_of(file_);
-    return TensorReader(std::move(bytes), std::move(found->tensor), window_bytes_);
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  }
-
- private:
-  const std::shared_ptr<const RandomFile> file_;
-  std::vector<Result<Found>> tensors_;
-  std::size_t next_ = 0;
-  const std::size_t window_bytes_;
-};
 
 Error unreadable(const RandomFile& file, const std::string& what) {
   return {Code::kUnreadable, printable(file.path()) + ": " + what};
 }
 
-OpenedSource source_of(std::shared_ptr<const RandomFile> file, const Pickle& pickle, Storages& storages,
-                       bool is_big_endian, const ReadOptions& options) {
+OpenedSource source_of_pickle(std::shared_ptr<const RandomFile> file, const Pickle& pickle, Storages& storages,
+                              bool is_big_endian, const ReadOptions& options) {
   auto objects = torch_objects(pickle);
   if (!objects) return unreadable(*file, objects.error().message);
-  std::vector<Result<Found>> tensors;
+  std::vector<Result<SourcedTensor>> tensors;
   tensors.reserve(objects->tensors.size());
   for (const Result<TorchTensor>& each : objects->tensors) {
-    tensors.push_back(each ? found_of(*each, storages, is_big_endian) : Result<Found>(each.error()));
+    tensors.push_back(each ? found_of(file, *each, storages, is_big_endian, options.window_bytes)
+                           : Result<SourcedTensor>(each.error()));
     if (tensors.back()) continue;
     const Error& error = tensors.back().error();
     const std::string path = printable(file->path());
@@ -114,10 +87,10 @@ OpenedSource source_of(std::shared_ptr<const RandomFile> file, const Pickle& pic
     const std::size_t named = error.message.starts_with(path + ": ") ? path.size() + 2 : 0;
     tensors.back() = Error{error.code, label + ": " + error.message.substr(named)};
   }
-  return OpenedSource(std::make_unique<TorchSource>(std::move(file), std::move(tensors), options.window_bytes));
+  return source_of(std::move(file), std::move(tensors), options);
 }
 
-Result<std::string> text_of(const RandomFile& file, std::uint64_t offset_bytes, std::uint64_t bytes) {
+Result<std::string> piece_of(const RandomFile& file, std::uint64_t offset_bytes, std::uint64_t bytes) {
   std::string text(bytes, '\0');
   if (Status read = file.read_at(offset_bytes, std::as_writable_bytes(std::span(text))); !read) return read.error();
   return text;
@@ -178,7 +151,7 @@ Result<Pickle> next_pickle(const RandomFile& file, std::deque<std::string>& text
     auto pickle = Pickle::read(std::string_view(text).substr(at));
     const bool is_more_there = text.size() < file.size_bytes() && text.size() < kMostPickleBytes;
     if (!pickle && ends_early(pickle.error()) && is_more_there) {
-      auto longer = text_of(file, 0, std::min({file.size_bytes(), kMostPickleBytes, std::uint64_t{text.size()} * 8}));
+      auto longer = piece_of(file, 0, std::min({file.size_bytes(), kMostPickleBytes, std::uint64_t{text.size()} * 8}));
       if (!longer) return longer.error();
       texts.push_back(*std::move(longer));
       continue;
@@ -190,7 +163,7 @@ Result<Pickle> next_pickle(const RandomFile& file, std::deque<std::string>& text
 }
 
 OpenedSource open_legacy(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
-  auto text = text_of(*file, 0, std::min<std::uint64_t>(file->size_bytes(), std::uint64_t{1} << 16));
+  auto text = piece_of(*file, 0, std::min<std::uint64_t>(file->size_bytes(), std::uint64_t{1} << 16));
   if (!text) return text.error();
   std::deque<std::string> texts = {*std::move(text)};
   std::size_t at = 0;
@@ -229,7 +202,7 @@ OpenedSource open_legacy(std::shared_ptr<const RandomFile> file, const ReadOptio
     storages.all[key] = {offset, bytes};
     offset += bytes;
   }
-  return source_of(std::move(file), objects, storages, is_big_endian, options);
+  return source_of_pickle(std::move(file), objects, storages, is_big_endian, options);
 }
 
 // The member of this name, in whatever folder of the archive.
@@ -266,7 +239,7 @@ OpenedSource open_torch_archive(std::shared_ptr<const RandomFile> file, const st
     }
     const auto offset = zip_data_offset(*file, member);
     if (!offset) return offset.error();
-    return text_of(*file, *offset, member.bytes);
+    return piece_of(*file, *offset, member.bytes);
   };
   const auto text = content(*pickled);
   if (!text) return text.error();
@@ -279,7 +252,7 @@ OpenedSource open_torch_archive(std::shared_ptr<const RandomFile> file, const st
   const auto pickle = Pickle::read(*text);
   if (!pickle) return unreadable(*file, pickle.error().message);
   ArchiveStorages storages(*file, members, folder);
-  return source_of(std::move(file), *pickle, storages, is_big_endian, options);
+  return source_of_pickle(std::move(file), *pickle, storages, is_big_endian, options);
 }
 
 extern const TensorFormat torch_format;

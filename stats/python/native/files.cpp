@@ -1,16 +1,11 @@
 // Files of tensors, and rows of statistics.
 #include "stats/python/native/measured.hpp"
+#include "stats/python/native/rows.hpp"
 
 namespace tensorstat::python {
 namespace {
 
 using HeldFile = std::unique_ptr<tensorstat_file, decltype(&tensorstat_file_free)>;
-
-// What a file says need not be UTF-8.
-Ref text_of(const char* text) {
-  return Ref(PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::char_traits<char>::length(text)), "replace"));
-}
-Ref whole_of(std::uint64_t number) { return Ref(PyLong_FromUnsignedLongLong(number)); }
 
 // [(name or None, Statistics), ...]
 PyObject* tensors_of(const tensorstat_file* file, const Request& asked) {
@@ -56,57 +51,15 @@ PyObject* measure_file(PyObject*, PyObject* arguments) {
   });
 }
 
-// {"op type": "Conv2D", ..., "max": 1.5, ...}
-Ref dict_of(const tensorstat_row& row) {
-  Ref dict(PyDict_New());
-  bool is_whole = static_cast<bool>(dict);
-  const auto add = [&](const char* name, const Ref& value) {
-    is_whole = is_whole && value && PyDict_SetItemString(dict.get(), name, value.get()) == 0;
-  };
-  add("op type", text_of(row.op_type));
-  add("op name", text_of(row.op_name));
-  add("task id", whole_of(row.task_id));
-  add("stream id", whole_of(row.stream_id));
-  add("timestamp", whole_of(row.timestamp_us));
-  add("io", text_of(row.io));
-  add("slot", whole_of(row.slot));
-  add("data size", whole_of(row.data_size_bytes));
-  add("data type", text_of(row.data_type));
-  add("shape", Ref(shape_of({row.shape, row.dimension_count})));
-  for (std::uint32_t i = 0; i < row.value_count; ++i) {
-    add(tensorstat_statistic_name(row.statistics[i]), Ref(number_of(row.values[i])));
-  }
-  for (std::uint32_t i = 0; i < row.cell_count; ++i) {
-    add(row.cells[i].name, row.cells[i].text != nullptr ? text_of(row.cells[i].text) : whole_of(row.cells[i].whole));
-  }
-  return is_whole ? std::move(dict) : Ref();
-}
-
 // read_rows(path) -> ([{name: cell}, ...], tensorstat.Error or None)
 PyObject* read_rows(PyObject*, PyObject* arguments) {
   PyObject* path = nullptr;
   if (PyArg_ParseTuple(arguments, "O&", PyUnicode_FSConverter, &path) == 0) return nullptr;
   const Ref held_path(path);
-  // The GIL is had for each row, which is as long as making its objects takes.
-  struct Reading {
-    Ref rows;
-    PyThreadState* state = nullptr;
-  } reading{Ref(PyList_New(0))};
-  if (!reading.rows) return nullptr;
-  const auto take = [](void* context, const tensorstat_row* row) -> int {
-    auto& to = *static_cast<Reading*>(context);
-    take_gil(to.state);
-    bool is_taken = false;
-    {
-      const Ref dict = dict_of(*row);
-      is_taken = dict && PyList_Append(to.rows.get(), dict.get()) == 0;
-    }
-    to.state = PyEval_SaveThread();
-    return is_taken ? 0 : 1;
-  };
-  reading.state = PyEval_SaveThread();
-  const tensorstat_code code = tensorstat_rows_read(PyBytes_AsString(path), take, &reading, nullptr);
-  take_gil(reading.state);
+  TakenRows taken;
+  const tensorstat_code code = taken.read([&](tensorstat_each_row each, void* context) {
+    return tensorstat_rows_read(PyBytes_AsString(path), each, context, nullptr);
+  });
   if (PyErr_Occurred()) return nullptr;
   Ref refused = Ref::to(Py_None);
   if (code != TENSORSTAT_OK) {
@@ -118,7 +71,7 @@ PyObject* read_rows(PyObject*, PyObject* arguments) {
     refused = Ref(value);
     if (!refused) return nullptr;
   }
-  return Py_BuildValue("(OO)", reading.rows.get(), refused.get());
+  return Py_BuildValue("(OO)", taken.rows.get(), refused.get());
 }
 
 }  // namespace

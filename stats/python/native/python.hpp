@@ -138,6 +138,7 @@ TENSORSTAT_HANDLE(tensorstat_meter, tensorstat_meter_close);
 TENSORSTAT_HANDLE(tensorstat_stream, tensorstat_stream_close);
 TENSORSTAT_HANDLE(tensorstat_partial, tensorstat_partial_free);
 TENSORSTAT_HANDLE(tensorstat_session, tensorstat_session_close);
+TENSORSTAT_HANDLE(tensorstat_follower, tensorstat_follower_free);
 
 template <typename Handle>
 PyObject* capsule_of(Handle* handle) {
@@ -173,7 +174,8 @@ Ref capsule_holding(std::unique_ptr<Held> held) {
   { #name, name, METH_VARARGS, PyDoc_STR(text) }
 
 // The functions of each file, which end with an empty entry.
-extern PyMethodDef meter_functions[], part_functions[], session_functions[], file_functions[], compare_functions[];
+extern PyMethodDef meter_functions[], part_functions[], session_functions[], file_functions[], compare_functions[],
+    follow_functions[];
 // Adds the class Measured.
 bool add_measured(PyObject* module);
 

@@ -15,6 +15,7 @@ zero: MindSpore's name, and its meaning.
 """
 from ._compare import compare, origin
 from ._findings import Finding, Findings, Report, findings, report
+from ._follow import Row, follow
 from ._library import DTYPES, STATISTICS, Error
 from ._meter import DEFAULT_STATISTICS, Meter, Partial, Stream, fold, measure, measure_by, stream
 from ._read import read
@@ -25,4 +26,4 @@ from . import _native
 
 __version__ = _native.VERSION
 __all__ = ["DEFAULT_STATISTICS", "DTYPES", "STATISTICS", "DumpSession", "Error", "Finding", "Findings", "Meter", "Partial", "Report", "Statistics", "Stream",
-           "Watch", "compare", "findings", "fold", "measure", "measure_by", "origin", "read", "report", "stream", "to_pandas", "watch"]
+           "Row", "Watch", "compare", "findings", "fold", "follow", "measure", "measure_by", "origin", "read", "report", "stream", "to_pandas", "watch"]

@@ -1,5 +1,7 @@
 """Files, as the command reads them."""
+import contextlib
 import os
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,6 +11,12 @@ from ._meter import DEFAULT_STATISTICS, default_meter, request_of
 
 
 _JSON_OF_ROWS = "dump.json", "debug.json"  # msprobe's; what else ends in .json holds no rows
+
+
+def _hdf5_lock(name: str) -> Any:
+    """h5py's lock: its libhdf5 may be the one that reads here, and it serves one thread at a time."""
+    h5py = sys.modules.get("h5py") if name.endswith((".h5", ".hdf5")) else None
+    return h5py._objects.phil if h5py else contextlib.nullcontext()
 
 
 def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
@@ -22,7 +30,7 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
 
     .npy                one Statistics; {name: Statistics} where it holds several arrays, "0", "1" and so on, or structures,
                         by the names of their fields
-    .npz, .safetensors, .gguf
+    .npz, .safetensors, .gguf, .onnx, .h5, .ckpt of MindSpore
                         {name: Statistics}, in the order of the file; and so of every other container the command reads,
                         such as model.safetensors.index.json
     .pt, .pth, .ckpt    what torch.save wrote: {name: Statistics} by the keys, "model.layer.weight"; one Statistics where
@@ -48,8 +56,9 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
         if refused is not None:
             logger.warning("%s", refused)
         return rows
-    tensors, faults = _native.measure_file(default_meter()._handle, path,
-                                           request_of(stats, precision, on, cast_scale), void_is_bfloat16)
+    with _hdf5_lock(name):
+        tensors, faults = _native.measure_file(default_meter()._handle, path,
+                                               request_of(stats, precision, on, cast_scale), void_is_bfloat16)
     if faults and not skip_faults:
         raise Error(faults[0], "unsupported")
     for fault in faults:

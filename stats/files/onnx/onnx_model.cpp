@@ -1,0 +1,140 @@
+#include "stats/files/onnx/onnx_model.hpp"
+
+#include <utility>
+
+#include "stats/base/printable.hpp"
+#include "stats/files/protobuf/wire_format.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::size_t kOnnxDimensions = 64, kOnnxPieces = 1'000'000;
+
+// Field numbers of the messages that are read.
+namespace model_proto {
+enum : std::uint32_t { kGraph = 7 };
+}
+namespace graph_proto {
+enum : std::uint32_t { kInitializer = 5, kSparseInitializer = 15 };
+}
+namespace sparse_proto {
+enum : std::uint32_t { kValues = 1 };
+}
+namespace tensor_proto {
+enum : std::uint32_t { kDims = 1, kDataType = 2, kSegment = 3, kName = 8, kExternalData = 13, kDataLocation = 14 };
+}
+namespace entry_proto {
+enum : std::uint32_t { kKey = 1, kValue = 2 };
+}
+
+class OnnxParser {
+ public:
+  explicit OnnxParser(const RandomFile& file) : window_(file) {}
+
+  std::vector<OnnxTensor> tensors;
+  bool has_graph = false;
+
+  Status parse_model(ByteRange message) {
+    return for_each_field(window_, message, [&](const WireField& field) -> Status {
+      if (field.number != model_proto::kGraph || !field.is_bytes) return {};
+      has_graph = true;
+      return parse_graph(field.bytes);
+    });
+  }
+
+ private:
+  Status parse_graph(ByteRange message) {
+    return for_each_field(window_, message, [&](const WireField& field) -> Status {
+      if (!field.is_bytes) return {};
+      if (field.number == graph_proto::kInitializer) return parse_tensor(field.bytes, tensors.emplace_back());
+      if (field.number != graph_proto::kSparseInitializer) return {};
+      OnnxTensor& sparse = tensors.emplace_back();
+      sparse.is_sparse = true;
+      return for_each_field(window_, field.bytes, [&](const WireField& part) -> Status {
+        return part.number == sparse_proto::kValues && part.is_bytes ? parse_tensor(part.bytes, sparse) : Status();
+      });
+    });
+  }
+
+  Status parse_tensor(ByteRange message, OnnxTensor& to) {
+    return for_each_field(window_, message, [&](const WireField& field) -> Status {
+      switch (field.number) {
+        case tensor_proto::kDims:
+          return append_dimensions(window_, field, kOnnxDimensions, to.shape);
+        case tensor_proto::kDataType:
+          to.data_type = field.value;
+          return {};
+        case tensor_proto::kSegment:
+          to.is_segment = true;
+          return {};
+        case tensor_proto::kName:
+          return put_text(field, to.name);
+        case tensor_proto::kExternalData:
+          return field.is_bytes ? parse_entry(field.bytes, to) : Status();
+        case tensor_proto::kDataLocation:
+          to.is_external = field.value == 1;
+          return {};
+        case static_cast<std::uint32_t>(OnnxData::kFloat):
+        case static_cast<std::uint32_t>(OnnxData::kInt32):
+        case static_cast<std::uint32_t>(OnnxData::kText):
+        case static_cast<std::uint32_t>(OnnxData::kInt64):
+        case static_cast<std::uint32_t>(OnnxData::kRaw):
+        case static_cast<std::uint32_t>(OnnxData::kDouble):
+        case static_cast<std::uint32_t>(OnnxData::kUint64):
+          return add_data(field, to);
+        default:
+          return {};
+      }
+    });
+  }
+
+  Status add_data(const WireField& field, OnnxTensor& to) {
+    const auto of = static_cast<OnnxData>(field.number);
+    if (!to.data.empty() && to.field != of) to.has_several_fields = true;
+    if (of == OnnxData::kRaw) to.data.clear();  // of a field that is not repeated, the last counts
+    to.field = of;
+    if (to.data.size() == kOnnxPieces) {
+      return Error{Code::kUnreadable, printable(window_.path()) + ": a tensor is in more than 1000000 pieces"};
+    }
+    to.data.push_back(field.bytes);
+    return {};
+  }
+
+  Status parse_entry(ByteRange message, OnnxTensor& to) {
+    std::string key, value;
+    Status read = for_each_field(window_, message, [&](const WireField& field) -> Status {
+      if (field.number == entry_proto::kKey) return put_text(field, key);
+      return field.number == entry_proto::kValue ? put_text(field, value) : Status();
+    });
+    if (!read) return read;
+    if (key == "location")
+      to.location = std::move(value);
+    else if (key == "offset")
+      to.offset = std::move(value);
+    else if (key == "length")
+      to.length = std::move(value);
+    return {};
+  }
+
+  Status put_text(const WireField& field, std::string& to) {
+    auto text = text_of(window_, field);
+    if (!text) return text.error();
+    to = *std::move(text);
+    return {};
+  }
+
+  WindowedFile window_;
+};
+
+}  // namespace
+
+Result<std::vector<OnnxTensor>> read_onnx_model(const RandomFile& file) {
+  OnnxParser parser(file);
+  if (Status parsed = parser.parse_model({0, file.size_bytes()}); !parsed) return parsed.error();
+  if (!parser.has_graph) {
+    return Error{Code::kUnreadable, printable(file.path()) + ": is an ONNX model by its name, and has no graph"};
+  }
+  return std::move(parser.tensors);
+}
+
+}  // namespace tensorstat

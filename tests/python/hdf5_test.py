@@ -1,0 +1,205 @@
+"""HDF5 files that h5py writes (Debian's python3-h5py): every layout and dtype, and what is refused. Skipped where it is not
+installed, or where tensorstat was built without libhdf5-dev."""
+import hashlib
+import os
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import numpy
+import tensorstat
+
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
+STATS = "count,max,min,l2norm,argmax,md5"
+
+
+def is_built():
+    with tempfile.TemporaryDirectory() as folder:
+        h5py.File(folder + "/x.h5", "w").close()
+        try:
+            tensorstat.read(folder + "/x.h5")
+        except tensorstat.Error as error:
+            return "not supported" not in str(error)
+        return True
+
+
+@unittest.skipIf(h5py is None or not is_built(), "h5py or libhdf5 is not installed")
+class Hdf5(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.random = numpy.random.default_rng(6)
+
+    def path(self, name="x.h5"):
+        return os.path.join(self.folder, name)
+
+    def run_command(self, *arguments, **environment):
+        return subprocess.run([os.environ["COMMAND"], *arguments, "--format", "ndjson", "--on", "host", "--stats", "max"],
+                              cwd=self.folder, capture_output=True, text=True, env=os.environ | environment)
+
+    def check(self, row, array, where):
+        self.assertEqual((row.shape, row.md5), (array.shape, hashlib.md5(array.tobytes()).hexdigest()), where)
+        if array.dtype.kind != "c" and array.size:
+            self.assertEqual((row.max, row.min, row.argmax), (array.max(), array.min(), array.argmax()), where)
+
+    def test_dtypes_and_layouts(self):
+        layouts = {"contiguous": {}, "chunks": {"chunks": (2, 3, 2)}, "gzip": {"chunks": (3, 1, 5), "compression": "gzip"},
+                   "all": {"chunks": (1, 4, 3), "compression": "gzip", "shuffle": True, "fletcher32": True},
+                   "grows": {"maxshape": (None, None, None)}}
+        for libver in "earliest", "latest":
+            arrays = {}
+            with h5py.File(self.path(), "w", libver=libver) as file:
+                for dtype in "<f4", ">f4", "<f8", ">f8", "<f2", "i1", "<i2", ">i4", "<i8", "u1", ">u2", "<u4", ">u8", "?", "<c8", "<c16":
+                    array = (self.random.standard_normal((5, 7, 6)) * 50).astype(dtype)
+                    for layout, options in layouts.items():
+                        file.create_dataset(f"{array.dtype}/{layout}/{dtype[0]}", data=array, **options)
+                        arrays[f"{array.dtype}/{layout}/{dtype[0]}"] = array.astype(array.dtype.newbyteorder("="))
+            found = tensorstat.read(self.path(), STATS)
+            self.assertEqual(set(found), set(arrays))
+            for name, array in arrays.items():
+                self.check(found[name], array, (libver, name))
+
+    def test_windows_of_large_datasets(self):
+        """More than a window of 16 MiB, along every axis, with chunks that fit into the windows and that do not."""
+        for shape, chunks in (((3000, 7, 301), (100, 7, 50)), ((3000, 7, 301), None), ((2, 3_000_000), (2, 70_001)),
+                              ((1, 5_000_001), (1, 4096)), ((5_000_003,), (1_000_000,))):
+            array = self.random.standard_normal(shape, "f4")
+            with h5py.File(self.path(), "w") as file:
+                file.create_dataset("a", data=array, chunks=chunks)
+            self.check(tensorstat.read(self.path(), STATS)["a"], array, (shape, chunks))
+
+    def test_scalars_and_empty_datasets(self):
+        with h5py.File(self.path(), "w") as file:
+            file["scalar"], file["none"], file["unwritten"] = 7.0, numpy.zeros((0, 3), "f4"), numpy.zeros(0, "i4")
+            file.create_dataset("filled", (4, 5), "f4", fillvalue=3)
+        found = tensorstat.read(self.path(), STATS)
+        self.assertEqual((found["scalar"].shape, found["scalar"].max, found["none"].shape), ((), 7, (0, 3)))
+        self.assertEqual((found["filled"].max, found["filled"].count), (3, 20))
+
+    def test_names_of_keras(self):
+        with h5py.File(self.path("model.weights.h5"), "w") as file:
+            file["model_weights/dense/dense/kernel:0"] = numpy.ones((2, 3), "f4")
+            file["layers/dense/vars/0"] = numpy.zeros(3, "f4")
+            file["soft"] = h5py.SoftLink("/layers/dense/vars/0")
+            file["hard"] = file["layers/dense/vars/0"]
+            file["layers/dense/up"] = file["layers"]  # a cycle
+        self.assertEqual(sorted(tensorstat.read(self.path("model.weights.h5"))),
+                         ["hard", "model_weights/dense/dense/kernel:0"])
+        ran = self.run_command("model.weights.h5::model_weights/*")
+        self.assertEqual((ran.returncode, len(ran.stdout.splitlines())), (0, 1), ran.stderr)
+        self.assertEqual(len(self.run_command(".").stdout.splitlines()), 2)
+
+    def test_bfloat16(self):
+        kind = h5py.h5t.IEEE_F32LE.copy()
+        kind.set_fields(15, 7, 8, 0, 7)
+        kind.set_size(2)
+        kind.set_ebias(127)
+        bits = numpy.array([0x3f80, 0xc000, 0x4120], "<u2")  # 1, -2, 10
+        with h5py.File(self.path(), "w") as file:
+            dataset = h5py.h5d.create(file.id, b"a", kind, h5py.h5s.create_simple((3,)))
+            dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, bits, kind)
+        row = tensorstat.read(self.path(), STATS)["a"]
+        self.assertEqual((row.dtype, row.max, row.min), ("bfloat16", 10, -2))
+        self.assertEqual(row.md5, hashlib.md5(bits.tobytes()).hexdigest())
+
+    def test_nothing_leads_out_of_the_file(self):
+        with h5py.File(self.path("other.h5"), "w") as file:
+            file["a"] = numpy.ones(4, "f4")
+        with open(self.path("raw"), "wb") as file:
+            file.write(bytes(16))
+        with h5py.File(self.path(), "w") as file:
+            file["link"] = h5py.ExternalLink("other.h5", "a")
+            file.create_dataset("outside", (4,), "f4", external=[(self.path("raw"), 0, 16)])
+            layout = h5py.VirtualLayout((4,), "f4")
+            layout[:] = h5py.VirtualSource("other.h5", "a", (4,))
+            file.create_virtual_dataset("virtual", layout)
+            file["here"] = numpy.ones(2, "f4")
+        ran = self.run_command("x.h5")
+        self.assertEqual((ran.returncode, len(ran.stdout.splitlines())), (3, 1))
+        for words in ("link: is in another file, by an external link, which is not followed",
+                      "outside: has its elements in another file, which is not opened", "virtual: is a virtual dataset"):
+            self.assertIn(f"x.h5::{words}", ran.stderr)
+
+    def test_plugins_are_not_loaded(self):
+        """lzf is h5py's own filter. A plugin of its number is offered, and would leave a mark when it is loaded."""
+        with h5py.File(self.path(), "w") as file:
+            file.create_dataset("a", data=numpy.ones(1000, "f4"), compression="lzf")
+        with open(self.path("plugin.c"), "w") as file:
+            file.write('#include <stdio.h>\n__attribute__((constructor)) void f(void) { fclose(fopen("%s", "w")); }\n'
+                       'int H5PLget_plugin_type(void) { return 0; }\nconst void* H5PLget_plugin_info(void) { return 0; }\n'
+                       % self.path("mark"))
+        os.mkdir(self.path("plugins"))
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", self.path("plugins/libp.so"), self.path("plugin.c")], check=True)
+        ran = self.run_command("x.h5", HDF5_PLUGIN_PATH=self.path("plugins"))
+        self.assertIn("x.h5::a: is packed by the filter 32000 (lzf), and plugins are not loaded", ran.stderr)
+        self.assertFalse(os.path.exists(self.path("mark")))
+
+    def test_what_is_not_read_is_named_and_the_rest_is_read(self):
+        with h5py.File(self.path(), "w") as file:
+            file["text"] = "abc"
+            file["fixed"] = numpy.array([b"abc", b"d"])
+            file["structure"] = numpy.zeros(2, [("a", "f4"), ("b", "i4")])
+            file["null"] = h5py.Empty("f4")
+            file["array"] = numpy.zeros(2, numpy.dtype("(3,)f4"))
+            file.create_dataset("lists", (2,), h5py.vlen_dtype("f4"))
+            file.create_dataset("refs", (2,), h5py.ref_dtype)
+            file.create_dataset("enum", (2,), h5py.enum_dtype({"A": 0, "B": 1, "C": 2}))
+            file.create_dataset("huge", (1 << 20, 1 << 20), "f8", chunks=(1 << 10, 1 << 10))
+            file.create_dataset("wide", (1 << 15, 1 << 15), "f8", chunks=(1 << 13, 1 << 13))
+            file["a"], file["b"] = numpy.ones(2), numpy.zeros(2)
+        ran = self.run_command("x.h5")
+        for words in ("text: holds texts", "fixed: holds texts", "structure: holds structures", "null: has no elements and no shape",
+                      "lists: holds lists of any length", "refs: holds references", "enum: holds an enumeration",
+                      "huge: shape (1048576,1048576) needs 8796093022208 bytes, and 0 are stored",
+                      "wide: has chunks of shape (8192,8192), which exceed 268435456 bytes"):
+            self.assertIn(f"x.h5::{words}", ran.stderr)
+        self.assertLessEqual(2, len(ran.stdout.splitlines()))
+
+    def test_beginnings_are_errors(self):
+        with h5py.File(self.path(), "w") as file:
+            file["a"] = self.random.standard_normal((20, 30))
+        with open(self.path(), "rb") as file:
+            whole = file.read()
+        for end in range(8, len(whole) - 1, len(whole) // 20):
+            with open(self.path("cut.h5"), "wb") as file:
+                file.write(whole[:end])
+            with self.assertRaises(tensorstat.Error):
+                tensorstat.read(self.path("cut.h5"))
+        with open(self.path("not.h5"), "wb") as file:
+            file.write(b"something else")
+        with self.assertRaisesRegex(tensorstat.Error, "libhdf5 cannot open it"):
+            tensorstat.read(self.path("not.h5"))
+
+    def test_beside_h5py_on_other_threads(self):
+        arrays = {f"{i}": self.random.standard_normal((300, 200)) for i in range(8)}
+        for name in "x.h5", "y.h5":
+            with h5py.File(self.path(name), "w") as file:
+                for key, array in arrays.items():
+                    file.create_dataset(key, data=array, compression="gzip")
+        wrong = []
+
+        def read_with_h5py():
+            for _ in range(5):
+                with h5py.File(self.path("y.h5"), "r") as file:
+                    wrong.extend(key for key, array in arrays.items() if not (file[key][:] == array).all())
+
+        threads = [threading.Thread(target=read_with_h5py) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for _ in range(5):
+            found = tensorstat.read(self.path(), STATS)
+            for key, array in arrays.items():
+                self.check(found[key], array, key)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,213 @@
+"""The initializers of ONNX models that onnx itself and protoc write (Debian's python3-onnx). Skipped where they are not
+installed."""
+import hashlib
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+import numpy
+import tensorstat
+
+try:
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError:
+    onnx = None
+
+STATS = "count,max,min,l2norm,argmax,md5"
+# Types of later versions than Debian's onnx: their numbers, and the dtypes that they are here.
+LATER = {"float8_e4m3fn": 17, "float8_e4m3fnuz": 18, "float8_e5m2": 19, "float8_e5m2fnuz": 20, "float8_e8m0fnu": 24}
+PACKED = {"uint4": 21, "int4": 22, "float4_e2m1fn": 23}
+
+
+@unittest.skipIf(onnx is None, "onnx is not installed")
+class Onnx(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.random = numpy.random.default_rng(4)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def saved(self, tensors, sparse=(), **options):
+        graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g",
+                                  [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])],
+                                  initializer=tensors, sparse_initializer=sparse)
+        onnx.save(helper.make_model(graph, producer_name="test"), self.path("x.onnx"), **options)
+        return self.path("x.onnx")
+
+    def arrays(self):
+        return {f"w.{dtype}": (self.random.standard_normal((3, 5)) * 50).astype(dtype)
+                for dtype in ("f4", "f2", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "c8", "c16")}
+
+    def check(self, row, array):
+        self.assertEqual((row.shape, row.md5), (array.shape, hashlib.md5(array.tobytes()).hexdigest()), array.dtype)
+        if array.dtype.kind != "c" and array.size:
+            self.assertEqual((row.max, row.min, row.argmax), (array.max(), array.min(), array.argmax()))
+
+    def test_raw_data(self):
+        arrays = self.arrays() | {"none": numpy.zeros((0, 3), "f4"), "one": numpy.float32(7).reshape(())}
+        found = tensorstat.read(self.saved([numpy_helper.from_array(a, name) for name, a in arrays.items()]), STATS)
+        self.assertEqual(list(found), list(arrays))
+        for name, array in arrays.items():
+            self.check(found[name], array)
+
+    def test_typed_fields(self):
+        arrays = self.arrays()
+        tensors = [helper.make_tensor(name, helper.np_dtype_to_tensor_dtype(a.dtype) if hasattr(
+            helper, "np_dtype_to_tensor_dtype") else onnx.mapping.NP_TYPE_TO_TENSOR_TYPE[a.dtype], a.shape, a.flatten())
+                   for name, a in arrays.items()]
+        for tensor in tensors:
+            self.assertFalse(tensor.raw_data)
+        path = self.saved(tensors)
+        found = tensorstat.read(path, STATS)
+        for name, array in arrays.items():
+            self.check(found[name], array)
+
+    def test_numbers_that_are_not_packed(self):
+        numbers, floats = numpy.array([7, -2, 300], "i4"), numpy.array([1.5, -2, 8], "f4")
+        def varint(n):
+            n &= (1 << 64) - 1
+            out = b""
+            while n >= 128:
+                out, n = out + bytes([n & 127 | 128]), n >> 7
+            return out + bytes([n])
+        def field(number, content):
+            return varint(number << 3 | 2) + varint(len(content)) + content
+        head = lambda name, kind: b"\x08\x03" + b"\x10" + bytes([kind]) + field(8, name)
+        a = head(b"a", 6) + b"".join(b"\x28" + varint(int(n)) for n in numbers)
+        b = head(b"b", 1) + b"".join(b"\x25" + f.tobytes() for f in floats)
+        c = head(b"c", 6) + field(5, varint(7) + varint(-2)) + b"\x28" + varint(300)  # both forms may be mixed
+        model = b"\x08\x07" + field(7, b"".join(field(5, tensor) for tensor in (a, b, c)))
+        parsed = onnx.ModelProto.FromString(model)
+        self.assertEqual(list(parsed.graph.initializer[2].int32_data), list(numbers))
+        with open(self.path("x.onnx"), "wb") as file:
+            file.write(model)
+        found = tensorstat.read(self.path("x.onnx"), STATS)
+        self.check(found["a"], numbers)
+        self.check(found["b"], floats)
+        self.check(found["c"], numbers)
+
+    def test_bfloat16_and_smaller_floats(self):
+        bits = numpy.arange(0x3f00, 0x3f90, dtype="<u2").reshape(12, 12)
+        tensors = [onnx.TensorProto(name="bfloat16", data_type=16, dims=[12, 12], raw_data=bits.tobytes()),
+                   onnx.TensorProto(name="typed", data_type=16, dims=[144], int32_data=bits.flatten().tolist())]
+        small = numpy.arange(120, dtype="u1")
+        for name, number in LATER.items():
+            tensors.append(onnx.TensorProto(name=name, data_type=number, dims=[120], raw_data=small.tobytes()))
+            tensors.append(onnx.TensorProto(name=name + ".typed", data_type=number, dims=[120], int32_data=small.tolist()))
+        for name, number in PACKED.items():
+            tensors.append(onnx.TensorProto(name=name, data_type=number, dims=[239], raw_data=small.tobytes()))
+            tensors.append(onnx.TensorProto(name=name + ".typed", data_type=number, dims=[239], int32_data=small.tolist()))
+        found = tensorstat.read(self.saved(tensors), "count,max,min,avg,argmax,md5")
+        self.assertEqual((found["bfloat16"].dtype, found["bfloat16"].max), ("bfloat16", 1.1171875))
+        for name in LATER | PACKED:
+            self.assertEqual((found[name].dtype, found[name].count), (name, 239 if name in PACKED else 120))
+            self.assertEqual(str(found[name]), str(found[name + ".typed"]).replace(".typed", ""))
+        self.assertEqual(found["typed"].md5, hashlib.md5(bits.tobytes()).hexdigest())
+        nibbles = numpy.stack([small & 15, small >> 4], 1).flatten()[:239].astype("i1")
+        for name, values in ("uint4", nibbles), ("int4", numpy.where(nibbles > 7, nibbles - 16, nibbles)):
+            self.assertEqual((found[name].max, found[name].min, found[name].argmax, found[name].avg),
+                             (values.max(), values.min(), values.argmax(), tensorstat.measure(values, "avg").avg))
+
+    def test_external_data(self):
+        arrays = {f"w{i}": self.random.standard_normal((40, 30)).astype("f4") for i in range(3)}
+        tensors = [numpy_helper.from_array(a, name) for name, a in arrays.items()]
+        for together in True, False:
+            path = self.saved(tensors, save_as_external_data=True, all_tensors_to_one_file=together, location="w.data",
+                              size_threshold=0)
+            self.assertLess(os.path.getsize(path), 2000)
+            found = tensorstat.read(path, STATS)
+            for name, array in arrays.items():
+                self.check(found[name], array)
+            ran = subprocess.run([os.environ["COMMAND"], ".", "--format", "ndjson", "--on", "host"], cwd=self.folder,
+                                 capture_output=True, text=True)
+            self.assertEqual((ran.returncode, len(ran.stdout.splitlines())), (0, 3))
+            if together:
+                self.assertEqual(ran.stderr, "")  # the file of the elements belongs to the model
+            for entry in os.scandir(self.folder):
+                os.remove(entry.path)
+
+    def external(self, **keys):
+        tensor = onnx.TensorProto(name="a", data_type=TensorProto.FLOAT, dims=[2], data_location=1)
+        for key, value in keys.items():
+            tensor.external_data.add(key=key, value=value)
+        return tensor
+
+    def test_a_path_out_of_the_folder_is_refused(self):
+        inside = self.path("inside")
+        os.mkdir(inside)
+        with open(self.path("secret"), "wb") as file:
+            file.write(bytes(8))
+        self.folder = inside
+        for location in "../secret", self.path("../secret"), "/etc/hostname", "a/../../secret", "..", "":
+            with self.assertRaisesRegex(tensorstat.Error, "not below the folder of the model: not opened"):
+                tensorstat.read(self.saved([self.external(location=location)]), STATS)
+
+    def test_external_data_that_are_wrong_are_errors(self):
+        with open(self.path("w"), "wb") as file:
+            file.write(bytes(8))
+        for keys, words in (({"location": "none"}, "its elements are in another file: .*none: cannot be opened"),
+                            ({"location": "w", "offset": "1"}, "needs 8 bytes, and has 8 at 1 of 'w', which has 8"),
+                            ({"location": "w", "length": "7"}, "needs 8 bytes, and has 7 at 0"),
+                            ({"location": "w", "offset": "18446744073709551615"}, "needs 8 bytes"),
+                            ({"location": "w", "offset": "-1"}, "the offset of its elements is '-1', which is no number"),
+                            ({"location": "w", "length": "8x"}, "which is no number"),
+                            ({"location": "."}, "its elements are in another file: ")):
+            with self.assertRaisesRegex(tensorstat.Error, words):
+                tensorstat.read(self.saved([self.external(**keys)]), STATS)
+
+    def test_what_is_not_read_is_named_and_the_rest_is_read(self):
+        values = helper.make_tensor("s", TensorProto.FLOAT, [1], [3.0])
+        sparse = helper.make_sparse_tensor(values, helper.make_tensor("i", TensorProto.INT64, [1], [2]), [5])
+        segment = onnx.TensorProto(name="seg", data_type=TensorProto.FLOAT, dims=[1], raw_data=bytes(4))
+        segment.segment.begin, segment.segment.end = 0, 1
+        tensors = [helper.make_tensor("a", TensorProto.FLOAT, [1], [2.0]), helper.make_tensor("t", TensorProto.STRING, [1], [b"x"]),
+                   segment, onnx.TensorProto(name="i2", data_type=26, dims=[4], raw_data=b"\0"),
+                   onnx.TensorProto(name="new", data_type=99, dims=[1], raw_data=bytes(4)),
+                   onnx.TensorProto(name="short", data_type=1, dims=[2], raw_data=bytes(4)),
+                   onnx.TensorProto(name="few", data_type=6, dims=[3], int32_data=[1, 2]),
+                   onnx.TensorProto(name="fewer", data_type=6, dims=[3], int32_data=[300, 2]),
+                   onnx.TensorProto(name="many", data_type=6, dims=[1], int32_data=[1, 2]),
+                   onnx.TensorProto(name="other", data_type=6, dims=[1], int64_data=[1]),
+                   onnx.TensorProto(name="both", data_type=6, dims=[1], int32_data=[1], raw_data=bytes(4)),
+                   onnx.TensorProto(name="huge", data_type=1, dims=[1 << 62, 1 << 62]),
+                   onnx.TensorProto(name="minus", data_type=1, dims=[-1]), helper.make_tensor("b", TensorProto.FLOAT, [1], [4.0])]
+        self.saved(tensors, [sparse])
+        ran = subprocess.run([os.environ["COMMAND"], "x.onnx", "--format", "ndjson", "--on", "host", "--stats", "max"],
+                             cwd=self.folder, capture_output=True, text=True)
+        for name, words in (("s", "is a sparse initializer, which is not read"), ("t", "has the type STRING, which is not read"),
+                            ("seg", "is a segment of a tensor"), ("i2", "has the type INT2, which is not read"),
+                            ("new", "has the unknown type 99"), ("short", "needs 8 bytes, and it has 4"),
+                            ("few", "has at most 2 numbers, and its shape needs 3"), ("fewer", "has 2 numbers, and its shape needs 3"), ("many", "has more numbers, and its shape needs 1"),
+                            ("other", "has its elements in a field that INT32 does not use"),
+                            ("both", "has elements in more than one field"), ("huge", ""), ("minus", "")):
+            self.assertRegex(ran.stderr, rf"x.onnx::{name}: .*{re.escape(words)}")
+        self.assertEqual([line.count('"max":2') + line.count('"max":4') for line in ran.stdout.splitlines()], [1, 1])
+
+    def test_damage_is_an_error(self):
+        path = self.saved([helper.make_tensor("a", TensorProto.INT64, [3], [1, 2, 3]),
+                           numpy_helper.from_array(numpy.ones(4, "f4"), "b")])
+        with open(path, "rb") as file:
+            whole = file.read()
+        draw = numpy.random.default_rng(1)
+        for i in range(600):
+            damaged = bytearray(whole[:draw.integers(len(whole))] if i % 2 else whole)
+            if i % 2 == 0:
+                damaged[draw.integers(len(damaged))] ^= 1 << int(draw.integers(8))
+            with open(path, "wb") as file:
+                file.write(damaged)
+            try:
+                for row in tensorstat.read(path, STATS).values():
+                    self.assertLess(row.count, 1 << 20)
+            except tensorstat.Error:
+                pass
+
+
+if __name__ == "__main__":
+    unittest.main()
