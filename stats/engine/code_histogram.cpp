@@ -35,11 +35,6 @@ void CodeHistogram::expect(std::uint64_t elements) {
   is_dense_ = true;
 }
 
-void CodeHistogram::will_take(std::uint64_t elements) {
-  if (elements > std::numeric_limits<std::uint32_t>::max() - narrow_elements_) widen();
-  narrow_elements_ += elements;
-}
-
 void CodeHistogram::add(std::uint32_t code, std::uint64_t times) {
   will_take(times);
   even_[code] += static_cast<std::uint32_t>(times);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,6 +44,8 @@ class CodeHistogram {
     std::uint64_t below;  // elements in all groups before it
   };
 
+  template <typename Bits, typename CodeOf>
+  void count_taken(std::span<const std::byte> elements, const CodeOf& code_of);  // after will_take()
   template <typename Visit>
   void for_each_used(std::uint32_t first_code, std::uint32_t end_code, bool backwards, const Visit& visit) const;
   bool is_used(std::uint32_t code) const { return used_[code / kGroup] != 0; }
@@ -77,10 +80,21 @@ class CodeHistogram {
   std::uint64_t narrow_elements_ = 0;  // elements counted in even_ and odd_
 };
 
+inline void CodeHistogram::will_take(std::uint64_t elements) {
+  if (elements > std::numeric_limits<std::uint32_t>::max() - narrow_elements_) widen();
+  narrow_elements_ += elements;
+}
+
 template <typename Bits, typename CodeOf>
 void CodeHistogram::count(std::span<const std::byte> elements, const CodeOf& code_of) {
+  will_take(elements.size() / sizeof(Bits));
+  count_taken<Bits>(elements, code_of);
+}
+
+template <typename Bits, typename CodeOf>
+[[gnu::always_inline]] inline void CodeHistogram::count_taken(std::span<const std::byte> elements,
+                                                              const CodeOf& code_of) {
   const std::size_t count = elements.size() / sizeof(Bits);
-  will_take(count);
   // Local copies: the compiler must assume that a write to a count changes the members.
   const std::byte* const from = elements.data();
   std::uint32_t *const even = even_, *const odd = odd_;
@@ -116,6 +130,7 @@ void CodeHistogram::count(std::span<const std::byte> elements, const CodeOf& cod
 
 template <typename Bits, typename CodeOf>
 void CodeHistogram::count_in_vectors(std::span<const std::byte> elements, const CodeOf& code_of) {
+  will_take(elements.size() / sizeof(Bits));
   constexpr std::size_t kAtOnce = 512;
   std::array<std::uint16_t, kAtOnce> codes;
   std::array<Bits, kAtOnce> bits;
@@ -123,7 +138,7 @@ void CodeHistogram::count_in_vectors(std::span<const std::byte> elements, const 
     const std::size_t bytes = std::min(elements.size(), sizeof bits), some = bytes / sizeof(Bits);
     std::memcpy(bits.data(), elements.data(), bytes);
     for (std::size_t i = 0; i < some; ++i) codes[i] = static_cast<std::uint16_t>(code_of(bits[i]));
-    count<std::uint16_t>(std::as_bytes(std::span(codes).first(some)), [](std::uint32_t code) { return code; });
+    count_taken<std::uint16_t>(std::as_bytes(std::span(codes).first(some)), [](std::uint32_t code) { return code; });
     elements = elements.subspan(bytes);
   }
 }
