@@ -66,12 +66,18 @@ std::string options_of(CLI::App& app) {
   return text;
 }
 
+// A list of words may be wider than a line. \: allows a break behind each |.
+std::string breakable(std::string words) {
+  for (std::size_t at = 0; (at = words.find('|', at)) != words.npos; ++at) words.insert(at + 1, "\\:");
+  return words;
+}
+
 std::string usage_of(CLI::App& app, const std::string& name) {
   std::string text = bold(name) + " [" + italic("OPTION") + "]...", positionals;
   const bool is_command = app.get_parent() == nullptr;  // without a path the command does nothing
   for (const OptionRow& row : rows_of(app)) {
     if (row.positional.empty()) {
-      if (row.is_required) text += " " + bold(row.flags.back()) + " " + italic(row.value);
+      if (row.is_required) text += " " + bold(row.flags.back()) + " " + breakable(italic(row.value));
       continue;
     }
     const bool is_required = row.is_required || is_command;
