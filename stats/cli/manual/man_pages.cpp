@@ -106,8 +106,9 @@ std::string environment() {
 std::string man_of_command(CLI::App& app) {
   std::string text = title("TENSORSTAT", 1, "User Commands");
   text += section("NAME") + "tensorstat \\- statistics of tensors, computed where they live\n";
-  text += section("SYNOPSIS") + usage_of(app, "tensorstat");
+  text += section("SYNOPSIS") + ".ad l\n" + usage_of(app, "tensorstat");  // a line of one word cannot be adjusted
   for (CLI::App* each : subcommands_of(app)) text += ".br\n" + usage_of(*each, "tensorstat " + each->get_name());
+  text += ".ad b\n";
   text += section("DESCRIPTION");
   text += roff(
       "Reads files of tensors, and shows the statistics of each: in one pass, exact, on an OpenCL device or on "
@@ -130,7 +131,7 @@ std::string man_of_subcommand(CLI::App& subcommand) {
   const std::string name = subcommand.get_name(), description = subcommand.get_description();
   std::string text = title(roff("TENSORSTAT-" + capitals(name)), 1, "User Commands");
   text += section("NAME") + roff("tensorstat-" + name) + " \\- " + roff(brief(description)) + "\n";
-  text += section("SYNOPSIS") + usage_of(subcommand, "tensorstat " + name);
+  text += section("SYNOPSIS") + ".ad l\n" + usage_of(subcommand, "tensorstat " + name) + ".ad b\n";
   text += section("DESCRIPTION") + roff(description) + ".\n";
   text += section("OPTIONS") + options_of(subcommand);
   if (const std::string footer = subcommand.get_footer(); !footer.empty()) {
