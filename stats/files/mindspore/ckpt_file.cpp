@@ -79,21 +79,15 @@ class CkptParser {
 
   Status parse_value(ByteRange message, CkptParameter& to) {
     return for_each_field(window_, message, [&](const WireField& field) -> Status {
-      if (field.number == kCkptTag) return put_text(field, to.tag);
+      if (field.number == kCkptTag) return read_text(window_, field, to.tag);
       if (field.number != kCkptTensor || !field.is_bytes) return {};
       return for_each_field(window_, field.bytes, [&](const WireField& part) -> Status {
         if (part.number == kCkptDims) return append_dimensions(window_, part, kCkptDimensions, to.shape);
-        if (part.number == kCkptType) return put_text(part, to.type);
+        if (part.number == kCkptType) return read_text(window_, part, to.type);
         if (part.number == kCkptContent && part.is_bytes) to.chunks = {part.bytes};
         return {};
       });
     });
-  }
-  Status put_text(const WireField& field, std::string& to) {
-    auto text = text_of(window_, field);
-    if (!text) return text.error();
-    to = *std::move(text);
-    return {};
   }
 
   WindowedFile window_;

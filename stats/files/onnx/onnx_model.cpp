@@ -68,7 +68,7 @@ class OnnxParser {
           to.is_segment = true;
           return {};
         case tensor_proto::kName:
-          return put_text(field, to.name);
+          return read_text(window_, field, to.name);
         case tensor_proto::kExternalData:
           return field.is_bytes ? parse_entry(field.bytes, to) : Status();
         case tensor_proto::kDataLocation:
@@ -103,8 +103,8 @@ class OnnxParser {
   Status parse_entry(ByteRange message, OnnxTensor& to) {
     std::string key, value;
     Status read = for_each_field(window_, message, [&](const WireField& field) -> Status {
-      if (field.number == entry_proto::kKey) return put_text(field, key);
-      return field.number == entry_proto::kValue ? put_text(field, value) : Status();
+      if (field.number == entry_proto::kKey) return read_text(window_, field, key);
+      return field.number == entry_proto::kValue ? read_text(window_, field, value) : Status();
     });
     if (!read) return read;
     if (key == "location")
@@ -113,13 +113,6 @@ class OnnxParser {
       to.offset = std::move(value);
     else if (key == "length")
       to.length = std::move(value);
-    return {};
-  }
-
-  Status put_text(const WireField& field, std::string& to) {
-    auto text = text_of(window_, field);
-    if (!text) return text.error();
-    to = *std::move(text);
     return {};
   }
 

@@ -95,14 +95,17 @@ Status append_dimensions(WindowedFile& file, const WireField& field, std::size_t
   }
 }
 
-Result<std::string> text_of(WindowedFile& file, const WireField& field) {
+Status read_text(WindowedFile& file, const WireField& field, std::string& to) {
   constexpr std::uint64_t kMostBytes = 65'535;
   if (!field.is_bytes || field.bytes.bytes > kMostBytes) {
     return Error{Code::kUnreadable,
                  printable(file.path()) + ": is damaged at its byte " + std::to_string(field.bytes.offset_bytes) +
                      (field.is_bytes ? ": a text of more than 65535 bytes" : ": a number where a text belongs")};
   }
-  return file.text_at(field.bytes.offset_bytes, field.bytes.bytes);
+  auto text = file.text_at(field.bytes.offset_bytes, field.bytes.bytes);
+  if (!text) return text.error();
+  to = *std::move(text);
+  return {};
 }
 
 }  // namespace tensorstat

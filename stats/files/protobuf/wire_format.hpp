@@ -58,7 +58,7 @@ Status for_each_field(WindowedFile& file, ByteRange message, Read read) {
 // `most` dimensions. A negative one becomes one that element_count() refuses.
 Status append_dimensions(WindowedFile& file, const WireField& field, std::size_t most, Shape& shape);
 
-// The text of a field. At most 65,535 bytes.
-Result<std::string> text_of(WindowedFile& file, const WireField& field);
+// Puts the text of a field into `to`. At most 65,535 bytes.
+Status read_text(WindowedFile& file, const WireField& field, std::string& to);
 
 }  // namespace tensorstat
