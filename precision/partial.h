@@ -42,12 +42,12 @@
   ROW(NEGATIVE_INFS, ADDITION, NOTHING)                                                       \
   ROW(ZEROS, ADDITION, SIGNS)            /* +0 and -0                                      */ \
   ROW(NEGATIVES, ADDITION, SIGNS)        /* below zero, -Inf included                      */ \
-  ROW(OVERFLOWS, ADDITION, SQUARES)      /* `low` only: tiles whose squares left the dtype */
+  ROW(OVERFLOWS, ADDITION, SQUARES)      /* `low` only: tiles with squares beyond the dtype */
 
 // Exact sums over the finite elements, in the order of their needs. Those of power 1 are linear sums: a row is all
 // there is to one (sums.h). ROW(id, words, power, need, optional, above, below, ...)
 //   words     SUM_WORDS or SQUARE_WORDS: how many, which the dtype's family says (families.h)
-//   power     its unit is that of the family's sum to this power
+//   power     its unit is the unit of the family's sum to this power
 //   optional  1: its words exist only if this sum, or one after it, is requested
 //   above     0 or 1: an element x above 0 adds above * x, or its square
 //   below     -1, 0 or 1: an element x below 0 adds below * x, or its square
@@ -97,17 +97,17 @@ enum { FIELD_ROWS(PARTIAL_ENUM) PARTIAL_FIELDS };
 enum { PARTIAL_MERGED_BY_MAXIMUM = 0 FIELD_ROWS(PARTIAL_ENUM) };
 #undef PARTIAL_ENUM
 
-// The index of a word among those of elements.h. ELEMENT_WORDS: their number.
+// The index of a word among the words of elements.h. ELEMENT_WORDS: their number.
 #define PARTIAL_ENUM(id, ...) ELEMENT_WORD_##id,
 enum { ELEMENT_ROWS(PARTIAL_ENUM, ) ELEMENT_WORDS };
 #undef PARTIAL_ENUM
 
-// The index of a word among those of fingerprints.h. FINGERPRINT_WORDS: their number.
+// The index of a word among the words of fingerprints.h. FINGERPRINT_WORDS: their number.
 #define PARTIAL_ENUM(id, name) FINGERPRINT_WORD_##id,
 enum { FINGERPRINT_ROWS(PARTIAL_ENUM) FINGERPRINT_WORDS };
 #undef PARTIAL_ENUM
 
-// The index of a row's two words among those of indices.h. INDEX_WORDS: their number.
+// The index of a row's two words among the words of indices.h. INDEX_WORDS: their number.
 #define PARTIAL_ENUM(id, ...) INDEX_PLACE_##id, INDEX_AT_##id,
 enum { INDEX_ROWS(PARTIAL_ENUM, ) INDEX_WORDS };
 #undef PARTIAL_ENUM

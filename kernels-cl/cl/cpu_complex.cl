@@ -37,7 +37,8 @@ INLINE void count_elements(i64* fields, global const u8* bytes, const u64 parts)
   fields[PARTIAL_ZEROS] += ADD_LANES(SBITS, zeros) / 2;
 }
 
-// The fold of parts does not know elements. It added a finite part whose other part is NaN or Inf; this subtracts it.
+// The fold of parts does not know elements. It added finite parts although the other part of the element is NaN or Inf.
+// This subtracts them.
 INLINE void take_back_specials(i64* partial, global const u8* bytes, const u64 parts) {
   global const UBITS* part = (global const UBITS*)bytes;
   for (u64 first = 0; first < parts; first += LANES(UBITS)) {

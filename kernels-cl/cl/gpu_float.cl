@@ -47,8 +47,8 @@ INLINE void widen(Bounds* bounds, u32 word) {
   }
 }
 
-// The magnitude of each element less 1. For a zero it is the largest number: signed for elements of 16 bits, unsigned for
-// those of 32.
+// The magnitude of each element less 1. A zero gives the largest number: the largest signed one if elements have 16 bits,
+// the largest unsigned one if they have 32.
 INLINE u32 less_one(u32 word) { return HALVES ? nonzero_16(word & ~SIGNS_16) : (word & 0x7fffffff) - 1; }
 
 INLINE bool all_inside(const Bounds* bounds, u32 smallest_less_one, const Window* window) {

@@ -121,7 +121,7 @@ INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
   return true;
 }
 
-// Takes one element, as a word whose other elements are 0. For the bounds each element of the word is this one.
+// Takes one element. The sums take a word with this element and zeros, the bounds a word with copies of it.
 INLINE bool take(Lane* lane, const Window* window, UBITS element) {
   const u32 word = (u32)element;
   (void)window;

@@ -1,6 +1,6 @@
-// The words of precision/indices.h that a lane keeps in registers. CLOSE_INDICES merges those of all lanes into the shared
-// partial: first the largest keys, then the lowest index among the lanes with the largest key. It is a macro for the reason
-// of MERGE_PARTIAL.
+// The words of precision/indices.h that a lane keeps in registers. CLOSE_INDICES merges the words of all lanes into the
+// shared partial: first the largest keys, then the lowest index among the lanes with the largest key. It is a macro for the
+// same reason as MERGE_PARTIAL.
 INLINE void open_indices(i64* words) {
 #pragma unroll
   for (int i = 0; i < INDEX_WORDS; ++i) words[i] = PARTIAL_NO_KEY;

@@ -7,8 +7,8 @@
 namespace tensorstat::cl_engine {
 namespace {
 
-// Long enough for an upload's full speed, short enough that the first and the last, which nothing overlaps,
-// are little of the whole.
+// Long enough for an upload at full speed. Short enough that the first and the last upload, which overlap with nothing,
+// are a small part of the whole.
 constexpr std::uint64_t kWindowBytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t kLeastWindowBytes = std::uint64_t{256} << 10;
 
@@ -26,7 +26,7 @@ Result<std::unique_ptr<UploadRing>> UploadRing::open(QueueContext& queue_context
   std::size_t count = total_bytes <= kLeastWindowBytes ? 1 : kWindows;
   while (count > 1 && room / count < 2 * kLeastWindowBytes) --count;
   const std::uint64_t share =
-      room / count;  // a window's, and its workspace's, where the codes of quantiles may be twice as large
+      room / count;  // for a window and its workspace, where the codes of quantiles may take twice the window's bytes
   const std::uint64_t parts = (kind.needs & kQuantiles) != 0 ? 3 : 2;
   ring->window_bytes_ = std::min(
       {kWindowBytes, aligned(total_bytes / count + kSpacingBytes), share / parts / kSpacingBytes * kSpacingBytes});
@@ -51,7 +51,7 @@ UploadRing::~UploadRing() {
   }
 }
 
-// Where the last upload cannot be asked, the windows tell: no command uses any of them any more.
+// If the event of the last upload cannot be asked, the witnesses of the windows tell when no command uses them.
 bool UploadRing::settle(bool batches_ended) noexcept {
   std::array<Witness, kWindows> witnesses;
   for (std::size_t i = 0; i < windows_.size(); ++i) {
@@ -65,7 +65,7 @@ bool UploadRing::settle(bool batches_ended) noexcept {
   const bool uploads_ended =
       sent_() == nullptr || come_to_rest(queue_context_.upload_queue(), {&sent_, 1}, seen) != Rest::kUnknown;
   for (Window& window : windows_) {
-    // What may be in use stays in the ledger, and on the host for ever.
+    // Memory that may be in use stays in the ledger; on the host it is never freed.
     if (uploads_ended && batches_ended) queue_context_.buffers().forget(window.memory.bytes);
     if (!uploads_ended) keep_for_ever(window.memory.host.release());
   }
@@ -74,7 +74,7 @@ bool UploadRing::settle(bool batches_ended) noexcept {
   return uploads_ended;
 }
 
-// A batch reads the windows alone: only an upload can still read what was added.
+// A batch reads only the windows. Only an upload can still read the tensors that were added.
 Status UploadRing::give_up(Status why) {
   if (why || windows_.empty()) return why;
   const bool batches_ended = why.error().code != Code::kInUse;
@@ -85,8 +85,8 @@ Status UploadRing::give_up(Status why) {
 
 Status UploadRing::add(const Task& task, std::size_t job) { return give_up(put_in_windows(task, job)); }
 
-// A tensor that is folded alone would not be here if it could stay where it is, or is a part of a stream, which may be
-// overwritten. Shared virtual memory may be read where it is though host memory is not.
+// Whether a tensor goes through a window. A single tensor always does: it comes here only if the device cannot read it
+// in place, or if the caller may overwrite it after a stream's append. In a pair, the tensor in device memory stays.
 bool UploadRing::is_sent(const Task& task, const Tensor& tensor) const {
   return !task.kind.beside || (tensor.where != Where::kClBuffer && !queue_context_.follows(tensor));
 }

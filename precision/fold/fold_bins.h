@@ -7,8 +7,8 @@
 #define BINS (2 * (MAX_EXPONENT + 1))
 #define BIN_COPIES 4
 #define LOG2_BIN_BYTES (sizeof(UBITS) == 2 ? 5 : 6)  // of all copies
-// The number of elements until the bins are emptied. 2^16 squares of 24 bits fit into 64 bits, those of bfloat16's 8
-// bits into 32. float16 never goes into bins, because one window holds all of it.
+// The number of elements until the bins are emptied. 2^16 squares of float32's 24 bits fit into 64 bits, and 2^16 squares
+// of bfloat16's 8 bits into 32. float16 never goes into bins, because one window holds all of it.
 #define BIN_ELEMENTS (65536 - GROUP)
 
 // A bin: the squares, and above them the sum. These are two words; for the half types, two halves of one word.
@@ -49,8 +49,8 @@ NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int needs) {
   bins->elements = 0;
 }
 
-// A vector of 32-bit words holds 2 * BIN_PAIRS elements. The terms of the even elements come first, then those of the
-// odd ones. Each half is in the order of STORE_ZIPPED.
+// A vector of 32-bit words holds 2 * BIN_PAIRS elements. First come the terms of the even elements, then the terms of the
+// odd elements. Each half is in the order of STORE_ZIPPED.
 #define BIN_PAIRS (LANES(u32) * 2 / (int)sizeof(UBITS))
 #define BIN_ORDER(k) (2 * CAT(BIN_LANE_, UBITS)((k) % BIN_PAIRS) + (k) / BIN_PAIRS)
 #define BIN_LANE_u16(k) ZIPPED_LANE(i32, k)

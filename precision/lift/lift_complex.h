@@ -34,7 +34,7 @@ INLINE void lift_complex(WORDS i64* partial, SPACE const u8* p, const i64 n, con
   (void)needs;
 }
 
-// Lifts element `index` into the words of precision/indices.h. Complex dtypes have only those of NaN and Inf.
+// Lifts element `index` into the words of precision/indices.h. Complex dtypes have only the indices of NaN and Inf.
 INLINE void lift_complex_index(i64* words, const UBITS larger, const u64 index) {
   raise_keyed_if(larger > INF_SIZE, words + INDEX_PLACE_FIRST_NAN, 0, ~(i64)index);
   raise_keyed_if(larger == INF_SIZE, words + INDEX_PLACE_FIRST_INF, 0, ~(i64)index);

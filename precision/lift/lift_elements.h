@@ -20,7 +20,8 @@ INLINE void lift_elements(WORDS i64* partial, const UBITS bits, const i64 n, con
   if (needs & NEED_EXPONENTS) ADD(partial[PLACE(EXPONENTS) + (int)EXPONENT_OF(size)], n);
 }
 
-// Raises the extrema to those of finite floats, given as keys. If the highest lies below the lowest, there are none.
+// Raises the extrema by finite floats: `highest` and `lowest` are the keys of their extrema. highest < lowest means that
+// there are none.
 INLINE void raise_finite(WORDS i64* partial, const i64 highest, const i64 lowest, const int needs) {
   if (highest < lowest) return;
   if (needs & NEED_EXTREMA) raise_extrema(partial, highest, lowest);

@@ -36,7 +36,7 @@
 
 // Exact sums over the elements that are finite in both tensors. ROW(id, words, power, ...)
 //   words  SUM_WORDS or SQUARE_WORDS of a family (families.h): Double if one of the dtypes has 64 bits, else Float
-//   power  its unit is that of the family's sum to this power
+//   power  its unit is the unit of the family's sum to this power
 #define PAIR_EXACT_ROWS(ROW, ...)               \
   ROW(PRODUCTS, SQUARE_WORDS, 2, __VA_ARGS__)   \
   ROW(SQUARES_A, SQUARE_WORDS, 2, __VA_ARGS__)  \

@@ -79,7 +79,7 @@ Status check_by(const Tensor& tensor, const By& by) {
   const auto count = element_count(by.shape, size_bytes(tensor.dtype));
   if (!count) return count.error();
   if (*count != tensor.element_count || (tensor.strides != nullptr && tensor.strides->shape != by.shape)) {
-    return Error{Code::kInvalid, "the shape " + to_string(by.shape) + " is not that of the tensor, of " +
+    return Error{Code::kInvalid, "the shape " + to_string(by.shape) + " does not fit the tensor, which has " +
                                      std::to_string(tensor.element_count) + " elements"};
   }
   return {};
