@@ -60,8 +60,8 @@ INLINE int linear_is_lifted(const int sum, const int needs) {
 }
 
 // The first word of a linear sum in a partial of FAMILY.
-#define LINEAR_PLACE_OF(id, words, power, need, optional, above, below, sum) \
-  OF_POWER_##power((sum) == LINEAR_##id ? (int)PLACE(id) :)
-#define LINEAR_PLACE(sum) (EXACT_ROWS(LINEAR_PLACE_OF, sum) 0)
+#define LINEAR_OFFSET_OF(id, words, power, need, optional, above, below, sum) \
+  OF_POWER_##power((sum) == LINEAR_##id ? (int)OFFSET(id) :)
+#define LINEAR_OFFSET(sum) (EXACT_ROWS(LINEAR_OFFSET_OF, sum) 0)
 
 #endif

@@ -187,10 +187,10 @@ INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
 #pragma unroll
   for (int sum = 0; sum < LINEAR; ++sum) {
-    if (NEEDS & linear_need(sum)) deposit(partial + LINEAR_PLACE(sum), sums[sum], window->unit);
+    if (NEEDS & linear_need(sum)) deposit(partial + LINEAR_OFFSET(sum), sums[sum], window->unit);
   }
   if (NEEDS & NEED_SQUARES) {
-    deposit(partial + PLACE(SQUARES), sums[LINEAR], 2 * window->unit);
-    deposit(partial + PLACE(SQUARES), sums[LINEAR + 1], 2 * window->unit + (SHORT_SQUARES ? 32 : SPLIT));
+    deposit(partial + OFFSET(SQUARES), sums[LINEAR], 2 * window->unit);
+    deposit(partial + OFFSET(SQUARES), sums[LINEAR + 1], 2 * window->unit + (SHORT_SQUARES ? 32 : SPLIT));
   }
 }

@@ -187,10 +187,10 @@ INLINE void deposit_sums(local i64* partial, const Window* window, const i64* su
   (void)window;
 #pragma unroll
   for (int sum = 0; sum < LINEAR; ++sum) {
-    if (NEEDS & linear_need(sum)) deposit(partial + LINEAR_PLACE(sum), sums[sum], 0);
+    if (NEEDS & linear_need(sum)) deposit(partial + LINEAR_OFFSET(sum), sums[sum], 0);
   }
   if (NEEDS & NEED_SQUARES) {
-    deposit(partial + PLACE(SQUARES), sums[LINEAR], 0);
-    deposit(partial + PLACE(SQUARES), sums[LINEAR + 1], 32);
+    deposit(partial + OFFSET(SQUARES), sums[LINEAR], 0);
+    deposit(partial + OFFSET(SQUARES), sums[LINEAR + 1], 32);
   }
 }

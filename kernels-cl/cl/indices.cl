@@ -6,11 +6,11 @@ INLINE void open_indices(i64* words) {
   for (int i = 0; i < INDEX_WORDS; ++i) words[i] = PARTIAL_NO_KEY;
 }
 
-#define CLOSE_INDICES(words, partial)                                                                       \
-  if (NEEDS & NEED_INDICES) {                                                                               \
-    for (int i = 0; i < INDEX_WORDS; i += 2) RAISE(partial[PLACE(INDICES) + i], words[i]);                  \
-    barrier(CLK_LOCAL_MEM_FENCE);                                                                           \
-    for (int i = 0; i < INDEX_WORDS; i += 2) {                                                              \
-      if (partial[PLACE(INDICES) + i] == words[i]) RAISE(partial[PLACE(INDICES) + i + 1], words[i + 1]);    \
-    }                                                                                                       \
+#define CLOSE_INDICES(words, partial)                                                                      \
+  if (NEEDS & NEED_INDICES) {                                                                              \
+    for (int i = 0; i < INDEX_WORDS; i += 2) RAISE(partial[OFFSET(INDICES) + i], words[i]);                \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                          \
+    for (int i = 0; i < INDEX_WORDS; i += 2) {                                                             \
+      if (partial[OFFSET(INDICES) + i] == words[i]) RAISE(partial[OFFSET(INDICES) + i + 1], words[i + 1]); \
+    }                                                                                                      \
   }

@@ -1,5 +1,5 @@
-// Tells after a failed OpenCL call whether the commands that were enqueued before it have ended. Further calls may fail,
-// too.
+// Tells after a failed OpenCL call whether the commands that were enqueued before it have ended. Further calls may
+// fail, too.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@
 
 namespace tensorstat::cl_engine {
 
-// Tells when the driver has deleted a buffer. The driver does so once every reference is released and every command that
-// uses the buffer has ended. The callback is registered when the buffer is made, so no later call is needed.
+// Tells when the driver has deleted a buffer. The driver does so once every reference is released and every command
+// that uses the buffer has ended. The callback is registered when the buffer is made, so no later call is needed.
 class Witness {
  public:
   Witness() = default;

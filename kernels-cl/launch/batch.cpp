@@ -150,8 +150,8 @@ bool Batch::results_are_there() const {
   });
 }
 
-// After a failure: waits until nothing is under way. False: that is not known. Then the memory that the device may still
-// use is never freed.
+// After a failure: waits until nothing is under way. False: that is not known. Then the memory that the device may
+// still use is never freed.
 bool Batch::settle() noexcept {
   const bool has_workspace = workspace_.memory() != nullptr;
   workspace_.memory = {};  // from here on only the commands hold it

@@ -51,8 +51,8 @@ class BatchLayout {
   std::size_t words() const { return words_; }
   bool clears_bins() const { return clears_bins_; }  // whether bins must be 0 before the launches
 
-  // Writes the slices, the bounds of casts, and the partials before the first element. `address`: the image's, if kernels
-  // read it there, else 0.
+  // Writes the slices, the bounds of casts, and the partials before the first element. `address`: the image's, if
+  // kernels read it there, else 0.
   void fill(std::int64_t* image, std::uint64_t address) const;
 
  private:

@@ -25,13 +25,14 @@ class BufferCache {
     cl::Buffer memory;
     std::uint64_t bytes = 0;
     Witness witness{};
-    // Host memory of the same size, for callers that allocate it. It stays with the buffer; the ledger does not count it.
+    // Host memory of the same size, for callers that allocate it. It stays with the buffer; the ledger does not count
+    // it.
     std::unique_ptr<std::byte[]> host{};
   };
 
-  // Returns at least `bytes` of device memory; if the budget is tight, at most an eighth more. It takes an idle buffer if
-  // one suits, so batches of equal size soon allocate nothing more. It frees the idle buffers if all are too small, or if
-  // the budget has no room beside them.
+  // Returns at least `bytes` of device memory; if the budget is tight, at most an eighth more. It takes an idle buffer
+  // if one suits, so batches of equal size soon allocate nothing more. It frees the idle buffers if all are too small,
+  // or if the budget has no room beside them.
   Result<Buffer> take(std::uint64_t bytes, const char* purpose);
   void give_back(Buffer buffer);
 

@@ -1,5 +1,5 @@
-// The OpenCL contexts that a Meter works in: its home, which is its own or its caller's, and the contexts of tensors in a
-// cl_mem. Thread-safe.
+// The OpenCL contexts that a Meter works in: its home, which is its own or its caller's, and the contexts of tensors in
+// a cl_mem. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ class ContextSet {
 
   QueueContext& home() const { return *home_; }
 
-  // The context in which the device can read a tensor: home, or for a cl_mem its own context, on a queue of ours. At most
-  // kMost other contexts are kept, each with its kernels. Beyond that the least recently used one goes.
+  // The context in which the device can read a tensor: home, or for a cl_mem its own context, on a queue of ours. At
+  // most kMost other contexts are kept, each with its kernels. Beyond that the least recently used one goes.
   static constexpr std::size_t kMost = 8;
   Result<std::shared_ptr<QueueContext>> of(const Tensor& tensor);
   // The same for one tensor, or for two. The error says why no context holds both.

@@ -114,7 +114,7 @@ Result<Measurements> Ticket::collect() try {
     const Partial& partial = state_->partials[i];
     results->put(i, partial.dtype(), {.words = partial.words(), .bins = {.kept = partial.bins()}}, wanted);
   }
-  results->place({"opencl", "submitted to its queue", state_->batch->device_bytes()});
+  results->set_placement({"opencl", "submitted to its queue", state_->batch->device_bytes()});
   return Measurements(std::move(results));
 } catch (...) {
   return caught();

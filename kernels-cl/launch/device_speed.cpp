@@ -92,8 +92,8 @@ Result<DeviceSpeed> device_speed(const MeterOptions& options, std::uint64_t byte
     const auto results = ticket->collect();
     return results ? Status() : Status(results.error());
   };
-  // The first call builds the kernel, after a trial in the helper process. The small kernel below gets no trial: it is no
-  // greater risk than a kernel of the caller's.
+  // The first call builds the kernel, after a trial in the helper process. The small kernel below gets no trial: it is
+  // no greater risk than a kernel of the caller's.
   if (Status measured = measure(); !measured) return measured.error();
   const char* const told = device->is_cpu ? "-cl-std=CL1.2 -DON_CPU" : "-cl-std=CL1.2";
   const auto program =

@@ -85,8 +85,8 @@ std::string header_of(Dtype dtype) { return "precision/generated/" + std::string
 
 std::uint64_t most_elements_a_group(const Device& device, Dtype dtype, std::uint64_t total_bytes) {
   if (is_complex(dtype)) return most_elements_a_group(device, part_of(dtype), total_bytes) / 2;
-  // In a step each lane has `loads` loads in flight. Beside its steps a lane may take an element or two of the head and of
-  // the tail.
+  // In a step each lane has `loads` loads in flight. Beside its steps a lane may take an element or two of the head and
+  // of the tail.
   const std::uint64_t step = device.group_size * device.group.loads * kLoadBytes / size_bytes(dtype);
   const std::uint64_t most = device.group_size * ((std::uint64_t{1} << log2_steps(dtype)) - 64) / step * step;
   const std::uint64_t slices = std::uint64_t{device.compute_units} * device.group.slices_a_unit;

@@ -21,8 +21,8 @@ inline constexpr Needs kLowKernel = Needs{1} << 28;
 inline constexpr Needs kScaledCasts = Needs{1} << 27;
 inline constexpr std::uint64_t kTileElements = TILE;
 
-// What a kernel folds. Without `beside`: a tensor into a partial that keeps `needs`. With `beside`: two tensors into the
-// partial of a pair.
+// What a kernel folds. Without `beside`: a tensor into a partial that keeps `needs`. With `beside`: two tensors into
+// the partial of a pair.
 struct KernelKind {
   Dtype dtype;
   Needs needs = kNothing;

@@ -21,9 +21,9 @@ namespace tensorstat::cl_engine {
 
 class QueueContext {
  public:
-  // Uses the caller's queue if the options name one, else a queue of its own. Folds of tensors in OpenCL memory go to the
-  // caller's queue, behind the caller's commands; only our events are waited for. The self-check of a kernel and uploads
-  // of host memory go to a second queue of the same context.
+  // Uses the caller's queue if the options name one, else a queue of its own. Folds of tensors in OpenCL memory go to
+  // the caller's queue, behind the caller's commands; only our events are waited for. The self-check of a kernel and
+  // uploads of host memory go to a second queue of the same context.
   static Result<std::unique_ptr<QueueContext>> open(const MeterOptions& options, Ledger& ledger);
 
   // Uses another's context, with a queue of its own. Takes the device `preferred` if the context has it, else the
@@ -56,8 +56,8 @@ class QueueContext {
   // Why the device cannot compare these two; empty if it can.
   std::string refusal(const TensorPair& pair) const;
 
-  // Cuts the task of job number `job` into pieces for a batch over `total_bytes`, and appends them. The device reads its
-  // tensors in place. If it needs buffers to see host memory, they are appended to `sources`.
+  // Cuts the task of job number `job` into pieces for a batch over `total_bytes`, and appends them. The device reads
+  // its tensors in place. If it needs buffers to see host memory, they are appended to `sources`.
   Status add(const Task& task, std::size_t job, std::uint64_t total_bytes, std::vector<Piece>& pieces,
              std::vector<cl::Buffer>& sources) const;
 
@@ -80,8 +80,8 @@ class QueueContext {
   Status fold_at_once(std::vector<Piece> pieces, std::vector<cl::Buffer> sources, const Merge& merge,
                       std::uint64_t& held_bytes);
 
-  // Copies bytes of a tensor in a cl_mem to the host, after the commands in the queue. After Code::kInUse the device may
-  // still write to `bytes`.
+  // Copies bytes of a tensor in a cl_mem to the host, after the commands in the queue. After Code::kInUse the device
+  // may still write to `bytes`.
   Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) const;
 
  private:

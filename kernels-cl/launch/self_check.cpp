@@ -134,7 +134,7 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
   auto bytes = std::make_unique<std::vector<std::byte>>(std::move(answer.bytes));
   const std::string doing = "probing the kernel of " + kind.name() + " on " + device.info.name;
   // If the device reads host memory in place, the self-check needs no device memory.
-  BufferCache::Buffer window;
+  BufferCache::Buffer memory;
   cl::Buffer source;
   if (device.shares_host_memory) {
     cl_int code = CL_SUCCESS;
@@ -143,13 +143,13 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
   } else {
     auto taken = buffers.take(bytes->size(), "the probe of a kernel");
     if (!taken) return taken.error();
-    window = *std::move(taken);
-    source = window.memory;
+    memory = *std::move(taken);
+    source = memory.memory;
   }
   std::vector<std::int64_t> found;
   std::vector<BinCount> found_bins;
   const Status folded = [&]() -> Status {
-    if (window.bytes != 0) {
+    if (memory.bytes != 0) {
       const cl_int code = queue.enqueueWriteBuffer(source, CL_TRUE, 0, bytes->size(), bytes->data());
       if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
     }
@@ -185,7 +185,7 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
     keep_for_ever(bytes.release());
     return Error{Code::kDevice, doing + ": the driver does not tell whether it has ended"};  // no tensor was touched
   }
-  if (window.bytes != 0) buffers.give_back(std::move(window));
+  if (memory.bytes != 0) buffers.give_back(std::move(memory));
   if (!folded) return folded;
   for (std::size_t i = 0; i < answer.expected.size(); ++i) {
     if ((kind.beside || matters(kind.dtype, i, kind.needs)) && found[i] != answer.expected[i]) {

@@ -1,4 +1,6 @@
-// The vectors that the texts of precision/ are written in: every name that host/simd/vectors.h (C++) and
+// SQUARE_LOW(T, v): the squares of the lower u32 or i32 of each lane of a vector of u64.
+#ifndef SQUARE_LOW
+#error "vectors: SQUARE_LOW is missing"// The vectors that the texts of precision/ are written in: every name that host/simd/vectors.h (C++) and
 // kernels-cl/cl/vectors.cl (OpenCL C) must define, a sentence each. Both are checked against this list where they
 // end; a name that is missing is an error that says so. T stands for u8 i8 u16 i16 u32 i32 u64 i64 f32 f64.
 //
@@ -75,9 +77,9 @@
 #if !defined(STORE_ZIPPED) || !defined(ZIPPED_LANE)
 #error "vectors: STORE_ZIPPED or ZIPPED_LANE is missing"
 #endif
-// PAIR_FIRST(pair), PAIR_SECOND(pair): the two numbers of a v_pair, which is two i64 that add as one vector.
-#if !defined(PAIR_FIRST) || !defined(PAIR_SECOND)
-#error "vectors: PAIR_FIRST or PAIR_SECOND is missing"
+// FIRST_I64(v), SECOND_I64(v): the two numbers of a v_i64x2, a vector of two i64.
+#if !defined(FIRST_I64) || !defined(SECOND_I64)
+#error "vectors: FIRST_I64 or SECOND_I64 is missing"
 #endif
 // KEY(T, x): a float's bits as integers T that order as the floats do, -0 below +0.
 #ifndef KEY
@@ -126,8 +128,8 @@
 #error "vectors: PREFETCH is missing"
 #endif
 typedef struct {
-  v_u8 a; v_i8 b; v_u16 c; v_i16 d; v_u32 e; v_i32 f; v_u64 g; v_i64 h; v_pair i;
-} vectors_of_integers;  // v_T and v_pair: without one of them, this does not compile
+  v_u8 a; v_i8 b; v_u16 c; v_i16 d; v_u32 e; v_i32 f; v_u64 g; v_i64 h; v_i64x2 i;
+} vectors_of_integers;  // v_T and v_i64x2: without one of them, this does not compile
 
 #ifdef FP64
 // MUL_ADD(a, b, c): a * b + c, rounded once or twice: used where either gives an exact sum in the end.

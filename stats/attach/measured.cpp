@@ -33,7 +33,7 @@ class ReadingOnQueue final : public Reading {
       results->put(i, partials_[i].dtype(), {.words = partials_[i].words(), .bins = {.kept = partials_[i].bins()}},
                    wanted);
     }
-    results->place({"opencl", "submitted to its queue", batch_->device_bytes()});
+    results->set_placement({"opencl", "submitted to its queue", batch_->device_bytes()});
     return Measurements(std::move(results));
   } catch (...) {
     return caught();

@@ -170,7 +170,7 @@ Result<Measurements> Meter::measure_by(const Tensor& tensor, const By& by, const
   for (std::size_t i = 0; i < partials.size(); ++i) {
     results->put(i, tensor.dtype, {.words = partials[i].words()}, wanted);
   }
-  results->place(state_->placed({false, "its columns are folded beside each other"}));
+  results->set_placement(state_->placed({false, "its columns are folded beside each other"}));
   return Measurements(std::move(results));
 } catch (...) {
   return caught();
