@@ -1,6 +1,4 @@
-// SQUARE_LOW(T, v): the squares of the lower u32 or i32 of each lane of a vector of u64.
-#ifndef SQUARE_LOW
-#error "vectors: SQUARE_LOW is missing"// The vectors that the texts of precision/ are written in: every name that host/simd/vectors.h (C++) and
+// The vectors that the texts of precision/ are written in: every name that host/simd/vectors.h (C++) and
 // kernels-cl/cl/vectors.cl (OpenCL C) must define, a sentence each. Both are checked against this list where they
 // end; a name that is missing is an error that says so. T stands for u8 i8 u16 i16 u32 i32 u64 i64 f32 f64.
 //
@@ -105,9 +103,9 @@
 #ifndef SQUARE_WIDE
 #error "vectors: SQUARE_WIDE is missing"
 #endif
-// PAIRS(x): a vector of 32-bit lanes as u64; SQUARE_LOW(T, pairs): the squares of the lower u32 or i32 of each.
-#if !defined(PAIRS) || !defined(SQUARE_LOW)
-#error "vectors: PAIRS or SQUARE_LOW is missing"
+// SQUARE_LOW(T, v): the squares of the lower u32 or i32 of each lane of a vector of u64.
+#ifndef SQUARE_LOW
+#error "vectors: SQUARE_LOW is missing"
 #endif
 // SUMS(T, x): sums of neighbours, as v_i32; SQUARE_SUMS(T, x): of their squares, as v_u32. T is u8, i8 or i16.
 #if !defined(SUMS) || !defined(SQUARE_SUMS)

@@ -90,7 +90,7 @@ class Top {
     std::unique_ptr<Terminal> terminal;
     if (!arguments_.is_once) terminal = Terminal::open();
     const bool has_screen = screen_of(STDOUT_FILENO).has_value();
-    TopScreen screen(arguments_.path, run_, wants_color(Color::kAuto, true, has_screen), has_screen);
+    top::TopScreen screen(arguments_.path, run_, wants_color(Color::kAuto, true, has_screen), has_screen);
     if (terminal) terminal->show(screen.frame(terminal->size()));
     const bool is_once = arguments_.is_once || (!terminal && until_.is_empty());
     auto next_look = std::chrono::steady_clock::now();
@@ -123,7 +123,7 @@ class Top {
   }
 
  private:
-  void look(TopScreen& screen, bool has_terminal) {
+  void look(top::TopScreen& screen, bool has_terminal) {
     LiveRun::EachNewRow each;
     if (!until_.rows.empty())
       each = [&](const Row& row, const std::string& path, const HistoryPlace& place) {
@@ -184,7 +184,7 @@ class Top {
     return false;
   }
 
-  int print(TopScreen& screen) {
+  int print(top::TopScreen& screen) {
     if (run_.history().row_count() == 0) {
       console_.say(printable(arguments_.path) +
                    (run_.is_waiting() ? ": there is no such file or folder" : ": holds no rows of statistics"));
