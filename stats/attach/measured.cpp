@@ -1,4 +1,4 @@
-// The only source of this room that uses kernels-cl, whose bindings want another version of OpenCL's headers.
+// The only source of this room that includes kernels-cl: its bindings need another version of OpenCL's headers.
 #include "kernels-cl/driver/cl.hpp"
 // Keep this order.
 #include "kernels-cl/launch/queue_context.hpp"

@@ -233,10 +233,10 @@ Subcommand top_command(CLI::App& command) {
   top->footer(
       "Examples:\n"
       "  tensorstat top dump                              q leaves, ? lists the keys\n"
-      "  tensorstat top dump --until nan || scancel $JOB  end a job whose loss is lost\n"
+      "  tensorstat top dump --until nan || scancel $JOB  end a job that is lost\n"
       "  tensorstat top dump --until 'nan,jump,absmax > 60000 and dtype == float16'\n"
       "  watch -n 10 tensorstat top dump --once\n\n"
-      "It asks for new rows up to four times a second, and less often where that takes long. The findings are those of "
+      "It asks for new rows up to four times a second, and less often if that takes long. It has the findings of "
       "`tensorstat report`. nan and inf wait for two more iterations, or for 5 seconds without rows.\n\n"
       "Exit status: 0 the user left; 1 --until happened; 2 wrong usage; 3 nothing could be read; 5 the output could "
       "not be written.");
