@@ -3,7 +3,7 @@
 #include <tensorstat/opencl.hpp>
 
 #include "kernels-cl/driver/device.hpp"
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/program.hpp"
 #include "stats/base/caught.hpp"
 
 namespace tensorstat {

@@ -12,7 +12,7 @@
 
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/driver/device.hpp"
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/program.hpp"
 #include "stats/engine/engine.hpp"
 
 namespace tensorstat::cl_engine {

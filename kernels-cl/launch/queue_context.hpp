@@ -13,8 +13,8 @@
 #include "kernels-cl/driver/device.hpp"
 #include "kernels-cl/launch/batch.hpp"
 #include "kernels-cl/launch/buffer_cache.hpp"
-#include "kernels-cl/launch/made_once.hpp"
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/made_once.hpp"
+#include "kernels-cl/program/program.hpp"
 #include "stats/engine/engine.hpp"
 
 namespace tensorstat::cl_engine {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels-cl/launch/definition.hpp"
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/definition.hpp"
+#include "kernels-cl/program/program.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/cast_bounds.hpp"
 

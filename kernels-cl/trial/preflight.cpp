@@ -18,9 +18,9 @@
 #include <string>
 #include <string_view>
 
-#include "kernels-cl/launch/binary_cache.hpp"
-#include "kernels-cl/launch/program.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
+#include "kernels-cl/program/binary_cache.hpp"
+#include "kernels-cl/program/program.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
 #include "kernels-cl/trial/limits.hpp"
 #include "stats/engine/ledger.hpp"

@@ -42,7 +42,7 @@ while(open)
     endif()
   endforeach()
 endwhile()
-file(WRITE ${OUTPUT} "#include \"kernels-cl/launch/texts.hpp\"\n\nnamespace tensorstat::cl_engine {\n
+file(WRITE ${OUTPUT} "#include \"kernels-cl/program/texts.hpp\"\n\nnamespace tensorstat::cl_engine {\n
 const std::map<std::string_view, std::string_view>& texts() {
   static const std::map<std::string_view, std::string_view> all = {\n${rows}  };
   return all;\n}\n\n}  // namespace tensorstat::cl_engine\n")

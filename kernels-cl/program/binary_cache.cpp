@@ -1,4 +1,4 @@
-#include "kernels-cl/launch/binary_cache.hpp"
+#include "kernels-cl/program/binary_cache.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,4 +1,4 @@
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/program.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "kernels-cl/launch/binary_cache.hpp"
-#include "kernels-cl/launch/texts.hpp"
+#include "kernels-cl/program/binary_cache.hpp"
+#include "kernels-cl/program/texts.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/cast_bounds.hpp"
 #include "stats/engine/pair_layout.hpp"
@@ -124,7 +124,7 @@ std::string source(const Device& device, Dtype dtype, bool low) {
 }
 
 std::string pair_source(const Device& device, Dtype a, Dtype b) {
-  return whole_text(device.shape == Shape::kGroup ? "kernels-cl/cl/pair_gpu.cl" : "kernels-cl/cl/pair_cpu.cl",
+  return whole_text(device.shape == Shape::kGroup ? "kernels-cl/cl/pair/gpu.cl" : "kernels-cl/cl/pair/cpu.cl",
                     {{"DTYPE_A_TEXT", header_of(a)}, {"DTYPE_B_TEXT", header_of(b)}});
 }
 

@@ -1,4 +1,4 @@
-#include "kernels-cl/launch/definition.hpp"
+#include "kernels-cl/program/definition.hpp"
 
 #include <math.h>
 
@@ -33,7 +33,7 @@ struct Definition {
   // Null unless the dtype has a `low`.
   void (*low_tile)(i64* partial, const u8* p, u32 count, int needs);
 };
-#define PER_DTYPE "kernels-cl/launch/definition.inc"
+#define PER_DTYPE "kernels-cl/program/definition.inc"
 #define PER_DTYPE_IF 1
 #include "precision/generated/each_dtype.h"
 #define ROW(id, name, ...) dtype_##name::kDefinition,
