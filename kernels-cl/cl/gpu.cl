@@ -71,7 +71,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   if (!HOLDS_ALL && lane < count) atomic_max(&highest, exponent_of(elements[lane]));
   barrier(CLK_LOCAL_MEM_FENCE);
   Window window;
-  place_window(&window, (i32)highest);
+  move_window(&window, (i32)highest);
 #else
   const Window window = {0, 0, 0};
 #endif

@@ -110,7 +110,7 @@ INLINE void open_sums(Sums* sums, FoldWindow* window, i32 highest, i32 log2_step
   clear(sums);
 }
 
-INLINE void place_window(Fold* fold, i32 highest) {
+INLINE void move_window(Fold* fold, i32 highest) {
   open_sums(&fold->sums, &fold->wide, highest, LOG2_STEPS);
   fold->steps = 0;
 }
@@ -168,7 +168,7 @@ INLINE void flush_narrow(Fold* fold, WORDS i64* partial, const int needs) {
 INLINE void open(Fold* fold, const int needs) {
   see_nothing(&fold->seen);
   // One window holds all of float16. For the other dtypes these windows hold data of unit size.
-  place_window(fold, SPAN >= MAX_EXPONENT - 2 ? MAX_EXPONENT - 1 : MAX_EXPONENT / 2 + 3);
+  move_window(fold, SPAN >= MAX_EXPONENT - 2 ? MAX_EXPONENT - 1 : MAX_EXPONENT / 2 + 3);
   place_narrow(fold, MAX_EXPONENT / 2 + 3);
   fold->wide_run = fold->wide_left = 0;
   fold->had_specials = 0;
@@ -316,7 +316,7 @@ NOINLINE int settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, UBITS lar
       return DONE;
     }
     flush(fold, partial, needs);
-    place_window(fold, highest);
+    move_window(fold, highest);
   }
   if (finite) return WIDE;
   add_wide(fold, partial, p, needs, 0);
