@@ -4,8 +4,8 @@
 #include "stats/base/printable.hpp"
 #include "stats/cli/top/screen_text.hpp"
 #include "stats/cli/top/series_facts.hpp"
-#include "stats/findings/series_rules.hpp"
 #include "stats/cli/top/top_screen.hpp"
+#include "stats/findings/series_rules.hpp"
 
 namespace tensorstat::cli::top {
 
