@@ -92,7 +92,9 @@ function show_read() {
   const section = by_id('read');
   const line = (term, text) => section.append(element('p', {}, element('strong', {}, term + ' '), printable(text)));
   line('Read:', `${run.source}: ${many(run.rows, 'row')} on ${many(run.ranks.length, 'rank')}.`);
-  line('Measured:', run.measured.join(', ') + '.');
+  const cells = new Map();
+  for (const text of run.measured) { const [name, count] = text.split(' in '); cells.set(count, [...(cells.get(count) || []), name]); }
+  for (const [count, names] of cells) line('Measured:', `${names.join(', ')} in ${count}.`);
   for (const text of run.not_measured) line('Not judged:', text);
   for (const text of run.notes) line('Note:', text);
   const steps = [...new Set(run.statistics.map(s => `within ${short((2 ** (s.step / 2) - 1) * 100)} %`))].join(' or ');
