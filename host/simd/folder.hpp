@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <tensorstat/partial.hpp>
 
 #include "host/simd/folds.hpp"
 #include "host/simd/lane_folds.hpp"
 #include "stats/engine/cast_bounds.hpp"
+#include "stats/engine/needs.hpp"
 #include "stats/engine/quantile_bins.hpp"
 
 namespace tensorstat::host {
