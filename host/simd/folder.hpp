@@ -8,7 +8,7 @@
 #include "host/simd/folds.hpp"
 #include "host/simd/lane_folds.hpp"
 #include "stats/engine/cast_bounds.hpp"
-#include "stats/engine/needs.hpp"
+#include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/quantile_bins.hpp"
 
 namespace tensorstat::host {
