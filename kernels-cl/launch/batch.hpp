@@ -16,6 +16,7 @@
 #include "kernels-cl/launch/batch_layout.hpp"
 #include "kernels-cl/launch/buffer_cache.hpp"
 #include "kernels-cl/launch/program.hpp"
+#include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/pair_layout.hpp"
 #include "stats/engine/quantile_bins.hpp"
 

@@ -6,12 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <tensorstat/partial.hpp>
+#include <span>
 #include <type_traits>
 
 #include "precision/dtypes.hpp"
 #include "precision/generated/families.h"
 #include "precision/partial.h"
+#include "stats/engine/needs.hpp"
 
 namespace tensorstat {
 
@@ -22,16 +23,7 @@ TENSORSTAT_DTYPES(ROW)
 #undef ROW
 static_assert(std::size(precision::kDtypeFacts) == kDtypeCount);
 
-// The need bits of the list equal the public ones. Digests have no bit in the list.
-#define ROW(id, name) static_assert(std::uint32_t{name} == std::uint32_t{NEED_##id});
-NEED_ROWS(ROW)
-#undef ROW
-static_assert(std::uint32_t{kOfElements} == std::uint32_t{NEED_ELEMENTS});
-static_assert(std::uint32_t{kFingerprints} == std::uint32_t{NEED_FINGERPRINTS});
-static_assert(std::uint32_t{kIndices} == std::uint32_t{NEED_INDICES});
-static_assert(std::uint32_t{kExponents} == std::uint32_t{NEED_EXPONENTS});
 static_assert(std::uint32_t{NEED_ALL} < 2 * std::uint32_t{kExponents}, "their words are the last of a partial");
-static_assert((kDigests & std::uint32_t{NEED_ALL}) == 0);
 
 // An accumulator of one word. For the fields, the index in kFields is the word's index.
 struct PartialField {
@@ -191,5 +183,16 @@ constexpr Needs kept(Dtype dtype, Needs needs) {
 
 // Whether sums use the dtype's own arithmetic (precision/low/). Dtypes without one sum as in `high`.
 constexpr bool is_low(Dtype dtype, Precision precision) { return precision == Precision::kLow && facts(dtype).has_low; }
+
+// The word count of a partial with `needs`.
+std::size_t partial_words(Dtype dtype, Needs needs);
+
+// The functions of a Partial on bare words, for engines that keep many.
+void clear(Dtype dtype, std::span<std::int64_t> words);
+// Adds `from` to `into`. Element 0 of `from` is element `first` of the tensor that `into` describes.
+void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from, std::uint64_t first = 0);
+// Propagates carries: all words of each sum but the last lie in [0, 2^32) afterwards. Call it at least every 2^30
+// additions to a word.
+void carry(Dtype dtype, std::span<std::int64_t> words);
 
 }  // namespace tensorstat

@@ -94,10 +94,12 @@ Partial::Partial(Dtype dtype, Precision precision, Needs needs, double cast_scal
       needs_(kept(dtype, needs) & (Needs{NEED_ALL} | kQuantiles)),  // digests do not merge
       word_count_(static_cast<std::uint32_t>(word_count(dtype, needs_))),
       cast_scale_((needs_ & kCasts) != 0 ? cast_scale : 1) {
-  static_assert(word_count(Dtype::kFloat32, kNothing) == std::tuple_size_v<decltype(few_)>);
+  static_assert(word_count(Dtype::kFloat32, kNothing) <= std::tuple_size_v<decltype(few_)>);
   if (word_count_ > few_.size()) many_.resize(word_count_);
   clear(dtype, words());
 }
+
+bool Partial::keeps(Category category) const { return (tensorstat::needs(category) & ~needs_) == 0; }
 
 std::uint64_t Partial::count() const { return static_cast<std::uint64_t>(words()[PARTIAL_COUNT]); }
 
