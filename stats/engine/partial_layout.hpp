@@ -76,7 +76,10 @@ class PartialLayout {
       by_name_[size_] = static_cast<std::uint8_t>(size_);
       all_[size_++] = each;
     }
-    std::ranges::sort(std::span(by_name_).first(size_), {}, [this](std::uint8_t i) { return all_[i].name; });
+    const auto name = [this](std::uint8_t i) { return all_[i].name; };
+    std::ranges::sort(std::span(by_name_).first(size_), {}, name);
+    // Each list is made by the compiler, which refuses a throw.
+    if (std::ranges::adjacent_find(by_name(), {}, name) != by_name().end()) throw "two accumulators have one name";
   }
 
   constexpr std::span<const Accumulator> all() const { return std::span(all_).first(size_); }
