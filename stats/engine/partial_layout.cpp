@@ -15,7 +15,13 @@ void clear(const PartialLayout& layout, std::span<std::int64_t> words) {
   for (const PartialLayout::Run& run : layout.runs()) {
     const std::size_t end = std::min<std::size_t>(run.end, words.size());
     const bool is_raised = run.rule == MergeRule::MAXIMUM || run.rule == MergeRule::KEYED;
-    for (const std::int64_t empty = is_raised ? kEmptyMaximum : 0; i < end; ++i) words[i] = empty;
+    const std::span some = words.subspan(i, end - i);
+    if (is_raised) {
+      std::ranges::fill(some, kEmptyMaximum);
+    } else {
+      std::ranges::fill(some, 0);
+    }
+    i = end;
     if (i == words.size()) return;
   }
 }
