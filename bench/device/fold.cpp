@@ -5,7 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/program.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 
 namespace tensorstat::bench {

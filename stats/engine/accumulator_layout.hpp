@@ -66,14 +66,15 @@ constexpr std::size_t special_exponent(Dtype dtype) {
 }
 
 // The kernels find the words by the names of precision/partial.h.
-constexpr bool has_places(const PartialLayout& layout, std::size_t checksums, std::size_t exponents, std::size_t most) {
+constexpr bool has_offsets(const PartialLayout& layout, std::size_t checksums, std::size_t exponents,
+                           std::size_t most) {
   return layout.behind_sums()[0].first + ELEMENT_WORDS == checksums && layout.all().back().first == exponents &&
          layout.words() == most && layout.runs()[0].end == PARTIAL_MERGED_BY_MAXIMUM &&
          std::ranges::is_sorted(layout.all(), {}, &Accumulator::since);
 }
-#define ROW(family, ...)                                                                                           \
-  static_assert(has_places(layout_of_family({__VA_ARGS__}), PLACE_FINGERPRINTS_##family, PLACE_EXPONENTS_##family, \
-                           MOST_WORDS_##family));
+#define ROW(family, ...)                                                                                              \
+  static_assert(has_offsets(layout_of_family({__VA_ARGS__}), OFFSET_FINGERPRINTS_##family, OFFSET_EXPONENTS_##family, \
+                            MOST_WORDS_##family));
 FAMILIES(ROW)
 #undef ROW
 

@@ -123,7 +123,7 @@ std::string read_words(std::span<const WrittenRecord> records, const PartialLayo
 
 std::string lacks(std::string_view name) { return "it lacks '" + std::string(name) + "'"; }
 std::string wrong_length(std::string_view name) {
-  return "the length of '" + std::string(name) + "' is not that of its dtype";
+  return "'" + std::string(name) + "' has the wrong length for its dtype";
 }
 
 }  // namespace tensorstat
