@@ -275,7 +275,8 @@ class MappedPair(Pair):
         self.a, self.b, self.arrays = {}, {}, {}
         self.has_stack = self.with_stack = kind == 'layer' or self.chance(0.5)
         self.written_stack = None
-        self.stacks, self.construct = ({}, {}), ({}, {})
+        # With an empty stack.json msprobe makes no layer mapping.
+        self.stacks, self.construct = ({'Functional.other.0.forward': []}, {'Functional.other.0.forward': []}), ({}, {})
         self.counts = {}
         self.layer('Cell.network', 'Module.network', 'Net', 'Net', None, None)
         if mode == 'tensor':

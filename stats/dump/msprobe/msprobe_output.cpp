@@ -70,8 +70,11 @@ struct Entry : CallText {
   // The name of a tensor's file without its ending: its place in the call's layout if that is a valid file name, else
   // its slot. A gradient has its parameter's name.
   std::string tensor_name(Io io, std::uint32_t slot) const {
-    if (kind == ApiName::Kind::kSaved) return escaped_file_part(key);
     std::string place = layout.place_of(io == Io::kOutput, slot);
+    if (kind == ApiName::Kind::kSaved) {
+      // The key ends in "debug", as the place of a value in a list begins: "x.0.debug.1".
+      return escaped_file_part(key + place.substr(std::min(place.find('.'), place.size())));
+    }
     if (kind == ApiName::Kind::kGradients) place.resize(std::min(place.rfind('.'), place.size()));
     constexpr std::size_t kMostBytes = 100;
     const auto is_plain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '-'; };
