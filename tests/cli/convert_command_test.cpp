@@ -431,7 +431,7 @@ TEST(ConvertCommand, WhatWouldBeAFolderIsNotNamedAsAFile) {
     std::ofstream(inside + "/statistic.csv") << text;
   }
   const std::pair<const char*, const char*> cases[] = {
-      {"run -o all.csv --to ours", "all.csv: would be a folder, as the rows are those of 2 folders; give it a name"},
+      {"run -o all.csv --to ours", "all.csv: would be a folder, as the rows come from 2 folders; give it a name"},
       {"run/rank_0/net/0/0 -o runs.csv --to cann",
        "runs.csv: would be a folder, as each run of an operator has a file"},
       {"run/rank_0/net/0/0 -o rows.json --to ours",
