@@ -1,6 +1,7 @@
 // Which API of PyTorch msprobe takes for an API of MindSpore.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 

@@ -1,7 +1,6 @@
 #include "stats/compare/msprobe/mapping.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <unordered_map>
 
