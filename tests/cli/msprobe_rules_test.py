@@ -74,7 +74,10 @@ class Kept(unittest.TestCase):
                 ran = diff(folder, *options)
                 self.assertEqual(ran.stdout, case['csv'])
                 results = {row[rows_of(case['csv'])[0].index('Result')] for row in rows_of(case['csv'])[1:]}
-                self.assertIn(ran.returncode, (0, 1) if results == {'pass'} else (1,), ran.stderr)
+                allowed = (0, 1) if results == {'pass'} else (1,)
+                if case.get('kind') == 'fuzzy':  # renumbered calls name files that are not there, which msprobe calls unsupported
+                    allowed += (3,)
+                self.assertIn(ran.returncode, allowed, ran.stderr)
 
 
 class Spreadsheet(unittest.TestCase):
