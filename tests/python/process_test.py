@@ -83,7 +83,12 @@ each = {"measure": lambda: tensorstat.measure(large, "avg,l2norm"), "few": lambd
         "collect": lambda: session.collect("T", "a", outputs=[small])}
 def work(do):
     while True:
-        do()
+        try:
+            do()
+        except tensorstat.Error as error:  # the interpreter's exit closes the session while its thread still runs
+            if str(error) == "the session was closed":
+                return
+            raise
 for do in each.values():
     do()
     threading.Thread(target=work, args=(do,), daemon=True).start()
