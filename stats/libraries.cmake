@@ -25,6 +25,15 @@ function(tensorstat_quick target)
   target_compile_options(${target} PRIVATE $<$<BOOL:${TENSORSTAT_QUICK}>:-O1>)
 endfunction()
 
+# tensorstat_computing(TARGET SOURCE...): adds sources that compute. They are not in a unity build, and are optimised if
+# TENSORSTAT_QUICK is set, too.
+function(tensorstat_computing target)
+  target_sources(${target} PRIVATE ${ARGN})
+  if(TENSORSTAT_QUICK AND NOT TENSORSTAT_SANITIZE)
+    set_property(SOURCE ${ARGN} TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS -O3)
+  endif()
+endfunction()
+
 # tensorstat_library(NAME): declares the target tensorstat_NAME, with the alias tensorstat::NAME for users. Sources are
 # added later.
 function(tensorstat_library name)

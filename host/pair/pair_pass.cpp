@@ -57,9 +57,11 @@ void fold_unit(const PairJob& job, const PairUnit& unit, std::span<std::int64_t>
 
 PairFold pair_fold() {
   switch (best_isa()) {
-#if defined(__x86_64__)
+#ifdef TENSORSTAT_AVX512
     case Isa::kAvx512:
       return fold_pair_avx512;
+#endif
+#if defined(__x86_64__)
     case Isa::kAvx2:
       return fold_pair_avx2;
 #endif

@@ -28,11 +28,15 @@ Isa widest() {
         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))) {
     return Isa::kBaseline;
   }
+#ifdef TENSORSTAT_AVX512
   if (!(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))) {
     return Isa::kAvx2;
   }
   return Isa::kAvx512;
+#else
+  return Isa::kAvx2;
+#endif
 }
 
 #else

@@ -16,7 +16,7 @@ enum class Isa : std::uint8_t {
 
 std::string_view name(Isa isa);  // "baseline", "avx2", "avx512": as TENSORSTAT_ISA spells them
 
-// Every Isa that this processor and operating system can run, narrowest first.
+// Every Isa that is compiled and that this processor and operating system can run, narrowest first.
 std::span<const Isa> runnable_isas();
 
 // The instruction set to use: the widest runnable one, or the one in the environment variable TENSORSTAT_ISA if that is

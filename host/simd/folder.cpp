@@ -33,9 +33,11 @@ struct Tables {
 const Tables& widest() {
   static const Tables tables = []() -> Tables {
     switch (best_isa()) {
-#if defined(__x86_64__)
+#ifdef TENSORSTAT_AVX512
       case Isa::kAvx512:
         return {kFoldsAvx512, kLaneFoldsAvx512};
+#endif
+#if defined(__x86_64__)
       case Isa::kAvx2:
         return {kFoldsAvx2, kLaneFoldsAvx2};
 #endif
