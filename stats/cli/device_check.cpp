@@ -38,12 +38,12 @@ bool same(const Value& a, const Value& b) {
 
 }  // namespace
 
-DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes) {
+DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes, std::span<const Dtype> dtypes) {
   DeviceCheck check;
   MeterOptions options;
   options.platform = platform;
   options.device = device;
-  // Speed first: if the device has no room for this size, it fails at once. Building the kernels of every dtype takes
+  // Speed first: if the device has no room for this size, it fails at once. Building the kernels of the dtypes takes
   // long.
   const auto speed = device_speed(options, speed_bytes);
   if (!speed) {
@@ -55,8 +55,7 @@ DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes) {
   Categories categories = every_category();
   std::erase_if(categories, is_digest);  // digests are always computed on the host
   std::mt19937_64 random(std::random_device{}());
-  for (int i = 0; i < kDtypeCount; ++i) {
-    const auto dtype = static_cast<Dtype>(i);
+  for (const Dtype dtype : dtypes) {
     const std::vector<std::byte> some[] = {ordinary(dtype, random), any_bits(dtype, random)};
     std::vector<Tensor> tensors;
     for (const auto& bytes : some)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <tensorstat/meter.hpp>
 #include <tensorstat/opencl.hpp>
@@ -15,9 +16,9 @@ struct DeviceCheck {
   bool passed() const { return fault.empty(); }
 };
 
-// Checks the device with these numbers of list_devices(). Measures its speed over `speed_bytes`, then compares every
-// dtype in `high` and `low` precision, with ordinary values and with random bits.
-DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes);
+// Checks the device with these numbers of list_devices(). Measures its speed over `speed_bytes`, then compares each of
+// the dtypes in `high` and `low` precision, with ordinary values and with random bits.
+DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes, std::span<const Dtype> dtypes);
 
 // "the same bits as the host, ...", or the fault.
 std::string sentence_of(const DeviceCheck& check);

@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <tensorstat/catalog.hpp>
+#include <vector>
 
 #include "stats/cli/device_check.hpp"
 #include "stats/cli/exit_status.hpp"
@@ -20,7 +22,8 @@ namespace {
 struct DevicesArguments {
   bool json = false;
   bool check = false;
-  std::string only;  // "0:1"; empty: every device
+  std::string only;                 // "0:1"; empty: every device
+  std::vector<std::string> dtypes;  // to be checked; empty: every dtype
   std::uint64_t check_bytes = std::uint64_t{64} << 20;
 };
 
@@ -88,11 +91,25 @@ Status find_named_device(const MeterOptions& options) {
 
 namespace {
 
+// The dtypes with these names; all without a name.
+Result<std::vector<Dtype>> dtypes_to_check(const std::vector<std::string>& names) {
+  std::vector<Dtype> dtypes;
+  for (int i = 0; names.empty() && i < kDtypeCount; ++i) dtypes.push_back(static_cast<Dtype>(i));
+  for (const std::string& name : names) {
+    const auto dtype = dtype_from(name);
+    if (!dtype) return Error{Code::kInvalid, "--dtypes: '" + name + "' is not a dtype, such as float32"};
+    dtypes.push_back(*dtype);
+  }
+  return dtypes;
+}
+
 Result<DeviceList> device_list(const DevicesArguments& arguments) {
   MeterOptions only;
   if (!arguments.only.empty()) {
     if (Status named = name_device(arguments.only, only); !named) return named.error();
   }
+  const auto dtypes = dtypes_to_check(arguments.dtypes);
+  if (!dtypes) return dtypes.error();
   DeviceList list;
   std::string objects;
   JsonWriter json(objects, {.indent = 2});
@@ -102,7 +119,7 @@ Result<DeviceList> device_list(const DevicesArguments& arguments) {
     if (!arguments.only.empty() && (info.platform != only.platform || info.device != only.device)) continue;
     std::optional<DeviceCheck> check;
     if (arguments.check && info.refusal.empty()) {
-      check = check_device(info.platform, info.device, arguments.check_bytes / 4096 * 4096);
+      check = check_device(info.platform, info.device, arguments.check_bytes / 4096 * 4096, *dtypes);
     }
     list.passed = list.passed && (!check || check->passed());
     list.text += as_text(info, check);
@@ -137,6 +154,11 @@ Subcommand devices_command(CLI::App& command) {
       ->transform(CLI::AsSizeValue(false).description(""))
       ->check(CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 40).description(""))
       ->type_name("BYTES")
+      ->needs(check);
+  devices
+      ->add_option("--dtypes", arguments->dtypes, "Check only these, such as float32,int8: each is a kernel to build")
+      ->delimiter(',')
+      ->type_name("NAME,...")
       ->needs(check);
   return {devices, [arguments](Console& console) {
             const auto list = device_list(*arguments);

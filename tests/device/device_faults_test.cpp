@@ -101,7 +101,7 @@ class DeviceFaults : public testing::Test {
 
   // Which calls of a run fail: in the full tests all, else a sample.
   static bool tried(std::int64_t call, std::int64_t calls) {
-    return samples::full() || call % (calls / 16 + 1) == 0 || call > calls - 4;
+    return samples::full() || call % (calls / 8 + 1) == 0 || call > calls - 3;
   }
 
   void hold(const char* what, const Run& run, bool may_refuse) {

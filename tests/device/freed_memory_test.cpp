@@ -20,7 +20,8 @@
 namespace tensorstat {
 namespace freed_memory_test {
 
-const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
+// The same as in callers_queue_test, which builds these kernels, too.
+const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count,negative-zero-count");
 constexpr int kCodes[] = {CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY, CL_INVALID_VALUE, CL_DEVICE_NOT_AVAILABLE};
 constexpr int kLateMs = 8;
 

@@ -20,7 +20,7 @@ extern "C" void CL_API_CALL clSVMFree(cl_context context, void* memory);
 namespace tensorstat {
 namespace shared_memory_test {
 
-const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
+const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count,negative-zero-count");
 constexpr std::int64_t kReal = -1, kNone = 0, kCoarse = 1, kFine = 2 | 1, kSystem = 4 | 2 | 1;
 
 // Fine-grain buffers of a context, freed with this object.

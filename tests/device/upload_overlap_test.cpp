@@ -13,7 +13,7 @@
 namespace tensorstat {
 namespace upload_overlap_test {
 
-const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
+const Categories kCategories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count,negative-zero-count");
 constexpr std::size_t kBudget = 4 << 20;  // three windows of 592 KiB, and the needs of their batches
 constexpr std::size_t kPieceBytes = 500'000;
 

@@ -29,7 +29,7 @@ Digest digest_of(std::span<const std::byte> bytes, const EVP_MD* algorithm) {
 // Tensors of some dtypes, also empty ones, with their correct values.
 struct Batch {
   explicit Batch(const std::vector<Dtype>& of) {
-    constexpr std::size_t longest = 20'000;
+    const std::size_t longest = samples::full() ? 20'000 : 5000;
     samples::Random random(samples::seed());
     for (const Dtype dtype : of) {
       for (const samples::Distribution& distribution : samples::of(dtype)) {
@@ -120,8 +120,10 @@ TEST_P(MeterOn, MeasuresABatchOfMixedTensors) {
 TEST_P(MeterOn, GivesWhatWasAskedInTheOrderAsked) {
   Meter meter;
   for (const Categories& categories :
-       {Categories{Category::kL2norm, Category::kMax}, Categories{Category::kMd5}, Categories{Category::kZeroCount},
-        Categories{Category::kCount, Category::kMd5, Category::kAvg}}) {
+       {Categories{Category::kL2norm, Category::kNanCount, Category::kMax, Category::kAvg}, Categories{Category::kMd5},
+        Categories{Category::kCount, Category::kMd5, Category::kAvg}, Categories{Category::kZeroCount}}) {
+    // Each is a kernel a dtype. The first one's is IsNeverExceededAndChangesNoValue's, too.
+    if (GetParam() == On::kDevice && !samples::full() && categories.front() == Category::kZeroCount) continue;
     small_batch().hold(meter.measure(small_batch().tensors, {categories, Precision::kHigh, GetParam()}), categories);
   }
 }

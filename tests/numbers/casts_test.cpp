@@ -202,8 +202,11 @@ TEST_P(Casts, AreOfTheExactProductAtAnyScale) {
     if (const auto size = size_of(GetParam(), bits)) sizes.push_back(*size);
   }
   std::vector<double> scales(std::begin(kScales), std::end(kScales));
+  if (!samples::full()) {  // every third one, others for the next dtype
+    std::erase_if(scales, [i = static_cast<unsigned>(GetParam())](double) mutable { return ++i % 3 != 0; });
+  }
   // Where an element times the scale is nearest to a tie.
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < (samples::full() ? 6 : 3); ++i) {
     const double size = sizes[random() % sizes.size()].get_d(), tie = kNumbers[random() % 4 * 2 % 8];
     const double scale = tie / size;
     if (std::isfinite(scale) && scale > 0) scales.push_back(scale);

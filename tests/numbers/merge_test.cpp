@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Dtype, Merge, testing::ValuesIn(samples::all_dtypes()),
                          [](const auto& info) { return std::string(name(info.param)); });
 
 TEST_P(Merge, InAnyTreeOfAnyCuts) {
-  for (int round = 0; round < (samples::full() ? 1000 : 80); ++round) {
+  for (int round = 0; round < (samples::full() ? 1000 : 40); ++round) {
     const Bytes tensor = any_tensor(20'000);
     const Needs needs = any(2) != 0 ? kEverything : any_needs(GetParam(), random_);
     const Bytes whole = folded(any_engine(), tensor, needs).serialize();
@@ -81,7 +81,7 @@ TEST_P(Merge, InAnyTreeOfAnyCuts) {
 }
 
 TEST_P(Merge, OfAnyOrderOfTheElements) {
-  for (int round = 0; round < (samples::full() ? 300 : 10); ++round) {
+  for (int round = 0; round < (samples::full() ? 300 : 5); ++round) {
     const Bytes tensor = any_tensor(20'000);
     const std::size_t count = tensor.size() / element_;
     std::vector<std::size_t> order(count);
@@ -116,7 +116,7 @@ TEST_P(Merge, OverAnyNumberOfThreads) {
 TEST_P(Merge, OfAStreamInOddPieces) {
   Meter meter;
   const Request request{.categories = every_category(), .on = On::kHost};
-  for (int round = 0; round < (samples::full() ? 200 : 10); ++round) {
+  for (int round = 0; round < (samples::full() ? 200 : 4); ++round) {
     const Bytes tensor = any_tensor(200'000);
     const Tensor whole{.dtype = GetParam(), .element_count = tensor.size() / element_, .address = tensor.data()};
     const auto measured = meter.measure({&whole, 1}, request);

@@ -321,7 +321,11 @@ bool stands_for_its_family(Dtype dtype) {
   return std::ranges::find(kOnes, dtype) != std::end(kOnes);
 }
 
-bool is_built_on_a_device(Dtype dtype) { return full() || stands_for_its_family(dtype); }
+bool is_built_on_a_device(Dtype dtype) {
+  constexpr Dtype kLeftToDeviceShapes[] = {Dtype::kInt64, Dtype::kFloat8E4m3fn, Dtype::kFloat4E2m1fn};
+  return full() || (stands_for_its_family(dtype) &&
+                    std::ranges::find(kLeftToDeviceShapes, dtype) == std::end(kLeftToDeviceShapes));
+}
 
 std::vector<Dtype> dtypes_on_a_device() {
   std::vector<Dtype> dtypes = all_dtypes();

@@ -38,11 +38,11 @@ std::vector<tensorstat::Dtype> packed_dtypes();  // dtypes with several elements
 // Whether TENSORSTAT_FULL asks for the long versions of the tests.
 bool full();
 
-// True for one dtype of each family. The quick tests build only its kernels, and take them for the whole family's.
+// True for one dtype of each family. The quick tests of the kernels' shapes take its kernels for the whole family's.
 bool stands_for_its_family(tensorstat::Dtype dtype);
 
-// Whether this run builds kernels of the dtype: the full run for all dtypes, the quick run for one per family.
-// device_shapes_test builds all of them in both, in the device's own shape.
+// Whether the tests build kernels of the dtype: in the full run for all dtypes, in the quick run for one of most
+// families. device_shapes_test builds all of them in both, in the device's own shape.
 bool is_built_on_a_device(tensorstat::Dtype dtype);
 std::vector<tensorstat::Dtype> dtypes_on_a_device();  // those of all_dtypes()
 
