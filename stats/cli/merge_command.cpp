@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "stats/base/printable.hpp"
@@ -142,9 +143,29 @@ int show_merged(Arguments& arguments, const MergedStates& merged, Console& conso
     return console.say(there.error().message), kUsage;
   }
   Faults faults(console);
+  // The states have more statistics than are shown. Where the dtype has none of the shown ones, the command without
+  // parts reports an error; so does this.
+  std::optional<Meter> meter;
+  const auto refusal = [&](const SurveyedTensor& entry) -> Status {
+    const auto dtype = dtype_from(entry.row.data_type);
+    const Categories& shown = results.request().categories;
+    if (!dtype || std::ranges::any_of(shown, [&](Category each) { return has(*dtype, each); })) return {};
+    if (!meter) meter.emplace();
+    Request request = results.request();
+    request.on = On::kHost;
+    const Tensor empty{.dtype = *dtype};
+    const auto measured = meter->measure({&empty, 1}, request);
+    return measured ? Status() : measured.error();
+  };
   results.begin();
   merged.each({.row =
                    [&](SurveyedTensor&& entry) {
+                     if (Status refused = refusal(entry); !refused) {
+                       StateRecord fault;
+                       fault.label = entry.label();
+                       fault.fault = refused.error().message;
+                       return faults.say(fault);
+                     }
                      const Statistics all = std::exchange(entry.row.statistics, {});
                      std::vector<Decision> placement;
                      entry.row.statistics.categories = results.request().categories;
