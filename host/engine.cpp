@@ -69,8 +69,8 @@ class SimdEngine final : public HostEngine {
     return tensor.where == Where::kClBuffer ? "the tensor is in device memory" : "";
   }
 
-  void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window) override {
-    host::gather(tensor, first, window);
+  void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> to) override {
+    host::gather(tensor, first, to);
   }
 
   Status fold(std::span<const Job> jobs) override {

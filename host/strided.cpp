@@ -20,12 +20,12 @@ void gather_run(std::byte* to, const std::byte* from, std::int64_t stride, std::
 }
 
 template <std::size_t kBytes>
-void gather_elements(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window) {
+void gather_elements(const Tensor& tensor, std::uint64_t first, std::span<std::byte> to) {
   const Strides& strides = *tensor.strides;
   const std::byte* base = tensor.data();
   const std::uint64_t inner = strides.shape.empty() ? 1 : strides.shape.back();
   const std::int64_t inner_stride = strides.shape.empty() ? 0 : strides.bytes.back();
-  for (std::uint64_t done = 0, count = window.size() / kBytes; done < count;) {
+  for (std::uint64_t done = 0, count = to.size() / kBytes; done < count;) {
     std::uint64_t row = (first + done) / inner;
     const std::uint64_t column = (first + done) % inner;
     std::int64_t at = static_cast<std::int64_t>(column) * inner_stride;
@@ -34,7 +34,7 @@ void gather_elements(const Tensor& tensor, std::uint64_t first, std::span<std::b
       row /= strides.shape[d - 1];
     }
     const std::uint64_t run = std::min(inner - column, count - done);
-    gather_run<kBytes>(window.data() + done * kBytes, base + at, inner_stride, run);
+    gather_run<kBytes>(to.data() + done * kBytes, base + at, inner_stride, run);
     done += run;
   }
 }
@@ -57,18 +57,18 @@ bool lies_densely(const Tensor& tensor) {
   return elements == tensor.element_count;
 }
 
-void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window) {
+void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> to) {
   switch (size_bytes(tensor.dtype)) {
     case 1:
-      return gather_elements<1>(tensor, first, window);
+      return gather_elements<1>(tensor, first, to);
     case 2:
-      return gather_elements<2>(tensor, first, window);
+      return gather_elements<2>(tensor, first, to);
     case 4:
-      return gather_elements<4>(tensor, first, window);
+      return gather_elements<4>(tensor, first, to);
     case 8:
-      return gather_elements<8>(tensor, first, window);
+      return gather_elements<8>(tensor, first, to);
     default:
-      return gather_elements<16>(tensor, first, window);
+      return gather_elements<16>(tensor, first, to);
   }
 }
 

@@ -1,5 +1,5 @@
-// Gathers the elements of strided tensors in C order, piece by piece. Only a window is copied, whatever the tensor's
-// size.
+// Gathers the elements of strided tensors in C order, piece by piece. Only a buffer full is copied at a time, whatever
+// the tensor's size.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@ namespace tensorstat::host {
 // can be computed without gathering.
 bool lies_densely(const Tensor& tensor);
 
-// Copies elements [first, first + window.size() / element) of the strided `tensor`, in C order.
-void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window);
+// Copies elements [first, first + to.size() / element) of the strided `tensor`, in C order.
+void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> to);
 
-// The size of the window on a thread's stack. It fits into the L1 cache and is a multiple of the tile of `low`.
+// The size of the buffer on a thread's stack. It fits into the L1 cache and is a multiple of the tile of `low`.
 inline constexpr std::size_t kGatherBytes = std::size_t{16} << 10;
 
 // Calls take(bytes, count) for elements [first, first + count) in order. Contiguous elements are passed in place, in
@@ -41,10 +41,10 @@ void in_pieces(const Tensor& tensor, std::uint64_t first, std::uint64_t count, s
     }
     return;
   }
-  alignas(64) std::array<std::byte, kGatherBytes> window;
+  alignas(64) std::array<std::byte, kGatherBytes> buffer;
   for (std::uint64_t done = 0; done < count;) {
     const std::uint64_t taken = std::min(kGatherBytes / element_bytes, count - done);
-    const std::span piece = std::span(window).first(taken * element_bytes);
+    const std::span piece = std::span(buffer).first(taken * element_bytes);
     gather(tensor, first + done, piece);
     take(std::span<const std::byte>(piece), taken);
     done += taken;

@@ -19,8 +19,8 @@
 #define SIGNS_OF(high) (IS_SIGNED ? (u32)((i32)(high) >> 31) : (u32)0)
 #define ALL_IF(condition) (0 - (u32)((condition) ? 1 : 0))
 
-// The code of |x|: the position of its highest bit and the bits after it, as in a binary32, whose 24 bits hold the
-// first 10 of any number. The code of 0 is 0. It uses only 32-bit operations, which vectors have.
+// The code of |x|: the position of its highest bit and the bits after it, as in a binary32. A binary32 has 24 bits, and a
+// code needs the first 10. The code of 0 is 0. This uses only 32-bit operations, because vectors have them.
 INLINE u32 code_of_size32(const u32 size) {
   const u32 is_long = ALL_IF(size >> 24 != 0);
   const u32 bits = AS_U32((f32)(i32)((size >> 8 & is_long) | (size & ~is_long)));

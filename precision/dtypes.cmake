@@ -89,8 +89,9 @@ enum { FAMILIES(FAMILY_ENUM) };
 
 read_table(${folder}/dtypes.txt headings dtypes)
 set(each "\
-// Includes PER_DTYPE once for each dtype of precision/dtypes.txt, in its namespace; where PER_DTYPE_IF is defined, for those\n\
-// alone of which it is not 0, else for the real ones. A complex dtype's namespace has all that its parts' has.\n\
+// Includes PER_DTYPE once for each dtype of precision/dtypes.txt, in a namespace of the dtype. If PER_DTYPE_IF is defined,\n\
+// only for the dtypes for which it is not 0; else for the real dtypes. A complex dtype's namespace also has the defines of\n\
+// its parts' dtype.\n\
 #ifndef PER_DTYPE_IF\n#define PER_DTYPE_IF !IS_COMPLEX\n#endif\n")
 set(list "")
 foreach(row IN LISTS dtypes)

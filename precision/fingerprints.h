@@ -10,6 +10,6 @@
 // Their needs and, in this order, their words. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
 #define FINGERPRINT_ROWS(ROW)                                                               \
   ROW(CRC32, kCrc32) /* b[0] x^-8 + b[1] x^-16 + ..., times x^32, modulo the polynomial */ \
-  ROW(XOR64, kXor64) /* of words of 8 bytes, the first of which begins at byte 0        */
+  ROW(XOR64, kXor64) /* exclusive or of words of 8 bytes; the first begins at byte 0    */
 
 #endif

@@ -42,12 +42,12 @@
   ROW(NEGATIVE_INFS, ADDITION, NOTHING)                                                       \
   ROW(ZEROS, ADDITION, SIGNS)            /* +0 and -0                                      */ \
   ROW(NEGATIVES, ADDITION, SIGNS)        /* below zero, -Inf included                      */ \
-  ROW(OVERFLOWS, ADDITION, SQUARES)      /* `low` only: tiles whose squares left the dtype */
+  ROW(OVERFLOWS, ADDITION, SQUARES)      /* `low` only: tiles with squares beyond the dtype */
 
 // Exact sums over the finite elements, in the order of their needs. Those of power 1 are linear sums: a row is all
 // there is to one (sums.h). ROW(id, words, power, need, optional, above, below, ...)
 //   words     SUM_WORDS or SQUARE_WORDS: how many, which the dtype's family says (families.h)
-//   power     its unit is that of the family's sum to this power
+//   power     its unit is the unit of the family's sum to this power
 //   optional  1: its words exist only if this sum, or one after it, is requested
 //   above     0 or 1: an element x above 0 adds above * x, or its square
 //   below     -1, 0 or 1: an element x below 0 adds below * x, or its square
@@ -97,49 +97,49 @@ enum { FIELD_ROWS(PARTIAL_ENUM) PARTIAL_FIELDS };
 enum { PARTIAL_MERGED_BY_MAXIMUM = 0 FIELD_ROWS(PARTIAL_ENUM) };
 #undef PARTIAL_ENUM
 
-// The index of a word among those of elements.h. ELEMENT_WORDS: their number.
+// The index of a word among the words of elements.h. ELEMENT_WORDS: their number.
 #define PARTIAL_ENUM(id, ...) ELEMENT_WORD_##id,
 enum { ELEMENT_ROWS(PARTIAL_ENUM, ) ELEMENT_WORDS };
 #undef PARTIAL_ENUM
 
-// The index of a word among those of fingerprints.h. FINGERPRINT_WORDS: their number.
+// The index of a word among the words of fingerprints.h. FINGERPRINT_WORDS: their number.
 #define PARTIAL_ENUM(id, name) FINGERPRINT_WORD_##id,
 enum { FINGERPRINT_ROWS(PARTIAL_ENUM) FINGERPRINT_WORDS };
 #undef PARTIAL_ENUM
 
-// The index of a row's two words among those of indices.h. INDEX_WORDS: their number.
-#define PARTIAL_ENUM(id, ...) INDEX_PLACE_##id, INDEX_AT_##id,
+// The index of a row's two words among the words of indices.h. INDEX_WORDS: their number.
+#define PARTIAL_ENUM(id, ...) INDEX_WORD_##id, INDEX_AT_##id,
 enum { INDEX_ROWS(PARTIAL_ENUM, ) INDEX_WORDS };
 #undef PARTIAL_ENUM
 
-// PLACE_SQUARES_Float and the like: the first word of an exact sum, a word of elements.h, or the first word of
+// OFFSET_SQUARES_Float and the like: the first word of an exact sum, a word of elements.h, or the first word of
 // fingerprints.h, of indices.h or of exponents.h.
 #define PARTIAL_ENUM(id, words, power, need, optional, above, below, family) \
-  PLACE_##id##_##family, LAST_##id##_##family = PLACE_##id##_##family + words##_##family - 1,
-#define PARTIAL_ELEMENT(id, merge, need, of, fold, family) PLACE_##id##_##family,
-#define PARTIAL_PLACES(family, ...)                                                                   \
+  OFFSET_##id##_##family, LAST_##id##_##family = OFFSET_##id##_##family + words##_##family - 1,
+#define PARTIAL_ELEMENT(id, merge, need, of, fold, family) OFFSET_##id##_##family,
+#define PARTIAL_OFFSETS(family, ...)                                                                   \
   enum {                                                                                              \
     FIELDS_END_##family = PARTIAL_FIELDS - 1, EXACT_ROWS(PARTIAL_ENUM, family)                        \
-    ELEMENT_ROWS(PARTIAL_ELEMENT, family) PLACE_FINGERPRINTS_##family,                                \
-    PLACE_INDICES_##family = PLACE_FINGERPRINTS_##family + FINGERPRINT_WORDS,                         \
-    PLACE_EXPONENTS_##family = PLACE_INDICES_##family + INDEX_WORDS,                                  \
-    MOST_WORDS_##family = PLACE_EXPONENTS_##family + EXPONENTS_##family                               \
+    ELEMENT_ROWS(PARTIAL_ELEMENT, family) OFFSET_FINGERPRINTS_##family,                                \
+    OFFSET_INDICES_##family = OFFSET_FINGERPRINTS_##family + FINGERPRINT_WORDS,                         \
+    OFFSET_EXPONENTS_##family = OFFSET_INDICES_##family + INDEX_WORDS,                                  \
+    MOST_WORDS_##family = OFFSET_EXPONENTS_##family + EXPONENTS_##family                               \
   };
-FAMILIES(PARTIAL_PLACES)
-#undef PARTIAL_PLACES
+FAMILIES(PARTIAL_OFFSETS)
+#undef PARTIAL_OFFSETS
 #undef PARTIAL_ELEMENT
 #undef PARTIAL_ENUM
-#define PLACE(id) CAT(PLACE_##id##_, FAMILY)
+#define OFFSET(id) CAT(OFFSET_##id##_, FAMILY)
 
 // Whether a word of a family's partial merges by maximum, and the empty word. The words of indices.h count as such:
 // they begin so, and they merge so if only one of two partials has elements.
 #define PARTIAL_NO_KEY ((i64)(-0x7fffffffffffffff - 1))
-#define PARTIAL_RAISED(id, merge, need, of, fold, family, word) PARTIAL_RAISED_##merge(word, CAT(PLACE_##id##_, family))
-#define PARTIAL_RAISED_MAXIMUM(word, place) || (word) == (place)
-#define PARTIAL_RAISED_ADDITION(word, place)
-#define MERGES_BY_MAXIMUM(family, word)                                                                      \
-  ((word) < PARTIAL_MERGED_BY_MAXIMUM ||                                                                    \
-   ((word) >= CAT(PLACE_INDICES_, family) && (word) < CAT(PLACE_EXPONENTS_, family)) \
+#define PARTIAL_RAISED(id, merge, need, of, fold, family, word) PARTIAL_RAISED_##merge(word, CAT(OFFSET_##id##_, family))
+#define PARTIAL_RAISED_MAXIMUM(word, raised) || (word) == (raised)
+#define PARTIAL_RAISED_ADDITION(word, raised)
+#define MERGES_BY_MAXIMUM(family, word)                                                \
+  ((word) < PARTIAL_MERGED_BY_MAXIMUM ||                                               \
+   ((word) >= CAT(OFFSET_INDICES_, family) && (word) < CAT(OFFSET_EXPONENTS_, family)) \
        ELEMENT_ROWS(PARTIAL_RAISED, family, word))
 #define EMPTY_WORD(family, word) (MERGES_BY_MAXIMUM(family, word) ? PARTIAL_NO_KEY : 0)
 

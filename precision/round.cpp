@@ -75,7 +75,8 @@ inline bool near_of(const Exact& exact, Near& result) {
     first = (first << 32) + static_cast<std::uint64_t>(words[--count]);
   } while (first + 1 <= 1);
   const auto below = [&](std::size_t i) { return i <= count ? words[count - i] : 0; };
-  // The unit is that of the second word after the first one. Later words are below 2^62 and add less than two units.
+  // The unit is the unit of the second word after the first one. Later words are below 2^62 and add less than two
+  // units.
   const i128 next = static_cast<i128>(below(1)) * (i128{1} << 32) + below(2) + (below(3) >> 32);
   const std::uint64_t high = first + static_cast<std::uint64_t>(next >> 64), low = static_cast<std::uint64_t>(next);
   const std::uint64_t sign = std::uint64_t{0} - (high >> 63);

@@ -29,8 +29,8 @@ INLINE int linear_above(const int sum) { return EXACT_ROWS(LINEAR_ROW, ) 0; }
 INLINE int linear_below(const int sum) { return EXACT_ROWS(LINEAR_ROW, ) 0; }
 #undef LINEAR_ROW
 
-// The statement once for each linear sum, whose number is the constant `sum`. Not a loop: compilers decide what to
-// inline and to specialise before they unroll loops, and decided worse.
+// Writes the statement once for each linear sum. In it the constant `sum` is the number of the sum. Not a loop: compilers
+// decide what to inline and to specialise before they unroll loops, and made slower code of a loop.
 #define LINEAR_STATEMENT(id, words, power, need, optional, above, below, ...) \
   OF_POWER_##power({                                                          \
     const int sum = LINEAR_##id;                                              \
@@ -38,18 +38,18 @@ INLINE int linear_below(const int sum) { return EXACT_ROWS(LINEAR_ROW, ) 0; }
   })
 #define FOR_EACH_LINEAR(...) EXACT_ROWS(LINEAR_STATEMENT, __VA_ARGS__)
 
-// What elements of this sign add whose sizes |x| sum to `size`.
+// What elements of one sign add. `size` is the sum of their |x|.
 INLINE i64 linear_of_size(const int sum, const i64 size, const int is_negative) {
   return is_negative ? -linear_below(sum) * size : linear_above(sum) * size;
 }
 
-// What a number x adds, of any signed type. |x| stands apart, so that clang finds it.
+// What a number x of any signed type adds. |x| is a case of its own, so that clang recognises it.
 #define LINEAR_TERM(x, sum)                                                  \
   (linear_above(sum) != 0 && linear_below(sum) < 0 ? ((x) < 0 ? -(x) : (x))  \
    : (x) < 0                                       ? linear_below(sum) * (x) \
                                                    : linear_above(sum) * (x))
 
-// The linear sums that a partial with `needs` has words for: the first so many.
+// The number of linear sums that a partial with `needs` has words for. These are the first ones.
 #define LINEAR_KEPT_OF(id, words, power, need, optional, above, below, needs) \
   OF_POWER_##power(+(!(optional) || ((int)(needs)&NEED_OPTIONAL & ~(NEED_##need - 1)) != 0))
 #define LINEAR_KEPT(needs) (0 EXACT_ROWS(LINEAR_KEPT_OF, needs))
@@ -60,8 +60,8 @@ INLINE int linear_is_lifted(const int sum, const int needs) {
 }
 
 // The first word of a linear sum in a partial of FAMILY.
-#define LINEAR_PLACE_OF(id, words, power, need, optional, above, below, sum) \
-  OF_POWER_##power((sum) == LINEAR_##id ? (int)PLACE(id) :)
-#define LINEAR_PLACE(sum) (EXACT_ROWS(LINEAR_PLACE_OF, sum) 0)
+#define LINEAR_OFFSET_OF(id, words, power, need, optional, above, below, sum) \
+  OF_POWER_##power((sum) == LINEAR_##id ? (int)OFFSET(id) :)
+#define LINEAR_OFFSET(sum) (EXACT_ROWS(LINEAR_OFFSET_OF, sum) 0)
 
 #endif

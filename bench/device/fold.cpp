@@ -5,7 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/program.hpp"
 
 namespace tensorstat::bench {
 namespace {

@@ -1,6 +1,6 @@
 // The timed kernels: the library's folds, unchanged, and a stream that only reads.
 #include "bench/device/gpu.hpp"
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/program.hpp"
 
 namespace tensorstat::bench {
 namespace {

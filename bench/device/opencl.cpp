@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "bench/device/gpu.hpp"
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/program.hpp"
 
 namespace tensorstat::bench {
 namespace {

@@ -27,13 +27,13 @@ struct PairUnit {
 
 std::uint64_t element_bytes(const TensorPair& pair) { return size_bytes(pair.a.dtype) + size_bytes(pair.b.dtype); }
 
-// The elements [first, first + count) of a tensor: in place, or gathered into the window.
+// The elements [first, first + count) of a tensor: in place, or gathered into the buffer.
 template <std::size_t kBytes>
 const std::uint8_t* elements_of(const Tensor& tensor, std::uint64_t first, std::uint64_t count,
-                                std::array<std::byte, kBytes>& window) {
+                                std::array<std::byte, kBytes>& buffer) {
   if (tensor.strides != nullptr) {
-    gather(tensor, first, std::span(window).first(count * size_bytes(tensor.dtype)));
-    return reinterpret_cast<const std::uint8_t*>(window.data());
+    gather(tensor, first, std::span(buffer).first(count * size_bytes(tensor.dtype)));
+    return reinterpret_cast<const std::uint8_t*>(buffer.data());
   }
   return reinterpret_cast<const std::uint8_t*>(tensor.data()) + first * size_bytes(tensor.dtype);
 }
@@ -42,12 +42,12 @@ void fold_unit(const PairJob& job, const PairUnit& unit, std::span<std::int64_t>
   static const PairFold fold = pair_fold();
   const TensorPair& pair = job.tensors;
   clear_pair(words);
-  alignas(64) std::array<std::byte, kGatherBytes> window_a, window_b;
+  alignas(64) std::array<std::byte, kGatherBytes> buffer_a, buffer_b;
   const bool strided = pair.a.strides != nullptr || pair.b.strides != nullptr;
   const std::uint64_t most = strided ? kGatherBytes / sizeof(std::uint64_t) : unit.count;
   for (std::uint64_t done = 0; done < unit.count;) {
     const std::uint64_t first = unit.first + done, count = std::min(most, unit.count - done);
-    const auto *a = elements_of(pair.a, first, count, window_a), *b = elements_of(pair.b, first, count, window_b);
+    const auto *a = elements_of(pair.a, first, count, buffer_a), *b = elements_of(pair.b, first, count, buffer_b);
     fold(pair.a.dtype, pair.b.dtype, job.partial->tolerance(), {a, b, count, job.first_index + first}, words.data());
     done += count;
   }

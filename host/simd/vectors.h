@@ -54,9 +54,9 @@ VECTOR(f32) VECTOR(f64)
 #define LOAD(type, p) load<VECTOR_OF(type)>(p)
 #define ZERO(type) (type{})
 // Two numbers side by side.
-typedef i64 v_pair __attribute__((vector_size(16)));
-#define PAIR_FIRST(pair) (pair)[0]
-#define PAIR_SECOND(pair) (pair)[1]
+typedef i64 v_i64x2 __attribute__((vector_size(16)));
+#define FIRST_I64(v) (v)[0]
+#define SECOND_I64(v) (v)[1]
 #define KEY(type, bits) (AS(type, bits) ^ ((AS(type, bits) >> SIGN_SHIFT) & (type)MAGNITUDE_MASK))
 
 // Counts the lanes in which a comparison is true. AVX-512 compares into a mask register and adds under it.
@@ -258,8 +258,7 @@ INLINE void square_wide(i64 value, u64& low, u64& high) {
 }
 #define SQUARE_WIDE(value, low, high) square_wide(value, low, high)
 
-// Vectors of narrow integers as pairs of 32-bit numbers, and the squares of the lower number of each pair.
-#define PAIRS(x) as<v_u64>(x)
+// The squares of the lower 32-bit number of each lane.
 INLINE v_u64 square_low_u32(v_u64 pairs) { return multiply_32(pairs, pairs); }
 INLINE v_u64 square_low_i32(v_u64 pairs) {
 #if LANE_BYTES == 64

@@ -57,7 +57,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   if (has_elements) flush_elements(&beside, partial, NEEDS);
   if (has_exponents) close_exponents(&exponents, partial);
 #endif
-  if (NEEDS & NEED_INDICES) lift_indices(partial + PLACE(INDICES), bytes + i * sizeof(UBITS), slice.count - i, i);
+  if (NEEDS & NEED_INDICES) lift_indices(partial + OFFSET(INDICES), bytes + i * sizeof(UBITS), slice.count - i, i);
   take_bins(slice, workspace, bytes, i, slice.count);
   TAKE_CASTS(slice, workspace, partial, bytes, i, slice.count, 1)
   for (; i < slice.count; ++i) lift(partial, bytes + i * sizeof(UBITS), 1, NEEDS);

@@ -37,7 +37,8 @@ INLINE void count_elements(i64* fields, global const u8* bytes, const u64 parts)
   fields[PARTIAL_ZEROS] += ADD_LANES(SBITS, zeros) / 2;
 }
 
-// The fold of parts does not know elements. It added a finite part whose other part is NaN or Inf; this subtracts it.
+// The fold of parts does not know elements. It added finite parts although the other part of the element is NaN or Inf.
+// This subtracts them.
 INLINE void take_back_specials(i64* partial, global const u8* bytes, const u64 parts) {
   global const UBITS* part = (global const UBITS*)bytes;
   for (u64 first = 0; first < parts; first += LANES(UBITS)) {
@@ -75,14 +76,14 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
     if (fields[PARTIAL_NANS] + fields[PARTIAL_POSITIVE_INFS] == specials_before) continue;
     if (NEEDS & NEED_SQUARES) take_back_specials(partial, bytes + first * sizeof(UBITS), end - first);
     if (NEEDS & NEED_INDICES) {
-      lift_complex_indices(partial + PLACE(INDICES), bytes + first * sizeof(UBITS), (end - first) / 2, first / 2);
+      lift_complex_indices(partial + OFFSET(INDICES), bytes + first * sizeof(UBITS), (end - first) / 2, first / 2);
     }
   }
   close(&fold, partial, NEEDS);
   for (int field = 0; field < PARTIAL_FIELDS; ++field) partial[field] = fields[field];  // the fold counted parts, not elements
 #endif
   if (NEEDS & NEED_INDICES) {
-    lift_complex_indices(partial + PLACE(INDICES), bytes + i * sizeof(UBITS), (parts - i) / 2, i / 2);
+    lift_complex_indices(partial + OFFSET(INDICES), bytes + i * sizeof(UBITS), (parts - i) / 2, i / 2);
   }
   for (; i < parts; i += 2) lift_complex(partial, bytes + i * sizeof(UBITS), 1, NEEDS);
   if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, parts * sizeof(UBITS));

@@ -17,7 +17,7 @@ INLINE void take_fingerprints(i64* partial, global const u8* bytes, const u64 co
       crc = table[0][crc & 0xff] ^ table[1][crc >> 8 & 0xff] ^ table[2][crc >> 16 & 0xff] ^ table[3][crc >> 24];
     }
     for (; i < count; ++i) crc = crc >> 8 ^ table[3][(crc ^ bytes[i]) & 0xff];
-    partial[PLACE(FINGERPRINTS) + FINGERPRINT_WORD_CRC32] = (i64)crc_moved(crc, crc_back, count);
+    partial[OFFSET(FINGERPRINTS) + FINGERPRINT_WORD_CRC32] = (i64)crc_moved(crc, crc_back, count);
   }
   if (NEEDS & NEED_XOR64) {
     ulong2 words = 0;
@@ -25,7 +25,7 @@ INLINE void take_fingerprints(i64* partial, global const u8* bytes, const u64 co
     for (; i + 16 <= count; i += 16) words ^= as_ulong2(vload16(0, bytes + i));
     u64 all = words.x ^ words.y;
     for (; i < count; ++i) all ^= (u64)bytes[i] << 8 * (i & 7);
-    partial[PLACE(FINGERPRINTS) + FINGERPRINT_WORD_XOR64] = (i64)all;
+    partial[OFFSET(FINGERPRINTS) + FINGERPRINT_WORD_XOR64] = (i64)all;
   }
 }
 #endif
@@ -88,34 +88,34 @@ INLINE u64 xor_of_bytes(global const u8* bytes, const u32 first, const u32 end) 
 
 // A macro for the reason of MERGE_PARTIAL. A slice has a head, vectors of 16 bytes, and a tail. Some lanes have one vector
 // more than others; each kind of lanes has its own sum.
-#define CLOSE_FINGERPRINTS(words, bytes, count, lane, partial)                                                            \
-  if (NEEDS & NEED_FINGERPRINTS) {                                                                                        \
-    const u32 byte_count = count, before = min((u32)((0 - (size_t)(bytes)) & 15), byte_count);                           \
-    const u32 whole = (byte_count - before) / 16, behind = before + 16 * whole;                                           \
-    const u32 rounds = (whole + LANES_A_GROUP - 1) / LANES_A_GROUP;                                                       \
-    global const uint4* from = (global const uint4*)((bytes) + before);                                                   \
-    if (NEEDS & NEED_CRC32) {                                                                                             \
-      const u32 is_shorter = lane + (rounds - 1) * LANES_A_GROUP >= whole ? 1 : 0;                                        \
-      (void)atomic_xor(&words[CRC_SUMS + is_shorter], crc_of_lane(words, from, whole, lane));                             \
-    }                                                                                                                     \
-    if (NEEDS & NEED_XOR64) {                                                                                             \
-      uint4 all = 0;                                                                                                      \
-      for (u32 i = lane; i < whole; i += LANES_A_GROUP) all ^= from[i];                                                   \
-      (void)atomic_xor(&words[XOR_SUMS], all.x ^ all.z);                                                                  \
-      (void)atomic_xor(&words[XOR_SUMS + 1], all.y ^ all.w);                                                              \
-    }                                                                                                                     \
-    barrier(CLK_LOCAL_MEM_FENCE);                                                                                         \
-    if ((NEEDS & NEED_CRC32) && lane == 0) {                                                                              \
-      u32 crc = crc_of_bytes(bytes, 0, before) ^ crc_of_bytes(bytes, behind, byte_count);                                 \
-      for (u32 i = 0; i < 2 && i < rounds; ++i) {                                                                         \
-        crc ^= crc_moved(words[CRC_SUMS + i], crc_back, before + 16 * ((rounds - 1 - i) * LANES_A_GROUP + 1));            \
-      }                                                                                                                   \
-      partial[PLACE(FINGERPRINTS) + FINGERPRINT_WORD_CRC32] = (i64)crc;                                                   \
-    }                                                                                                                     \
-    if ((NEEDS & NEED_XOR64) && lane == 0) {                                                                              \
-      const u64 all = xor_moved((u64)words[XOR_SUMS + 1] << 32 | words[XOR_SUMS], before);                                \
-      partial[PLACE(FINGERPRINTS) + FINGERPRINT_WORD_XOR64] =                                                             \
-          (i64)(all ^ xor_of_bytes(bytes, 0, before) ^ xor_of_bytes(bytes, behind, byte_count));                          \
-    }                                                                                                                     \
+#define CLOSE_FINGERPRINTS(words, bytes, count, lane, partial)                                                 \
+  if (NEEDS & NEED_FINGERPRINTS) {                                                                             \
+    const u32 byte_count = count, before = min((u32)((0 - (size_t)(bytes)) & 15), byte_count);                 \
+    const u32 whole = (byte_count - before) / 16, behind = before + 16 * whole;                                \
+    const u32 rounds = (whole + LANES_A_GROUP - 1) / LANES_A_GROUP;                                            \
+    global const uint4* from = (global const uint4*)((bytes) + before);                                        \
+    if (NEEDS & NEED_CRC32) {                                                                                  \
+      const u32 is_shorter = lane + (rounds - 1) * LANES_A_GROUP >= whole ? 1 : 0;                             \
+      (void)atomic_xor(&words[CRC_SUMS + is_shorter], crc_of_lane(words, from, whole, lane));                  \
+    }                                                                                                          \
+    if (NEEDS & NEED_XOR64) {                                                                                  \
+      uint4 all = 0;                                                                                           \
+      for (u32 i = lane; i < whole; i += LANES_A_GROUP) all ^= from[i];                                        \
+      (void)atomic_xor(&words[XOR_SUMS], all.x ^ all.z);                                                       \
+      (void)atomic_xor(&words[XOR_SUMS + 1], all.y ^ all.w);                                                   \
+    }                                                                                                          \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                              \
+    if ((NEEDS & NEED_CRC32) && lane == 0) {                                                                   \
+      u32 crc = crc_of_bytes(bytes, 0, before) ^ crc_of_bytes(bytes, behind, byte_count);                      \
+      for (u32 i = 0; i < 2 && i < rounds; ++i) {                                                              \
+        crc ^= crc_moved(words[CRC_SUMS + i], crc_back, before + 16 * ((rounds - 1 - i) * LANES_A_GROUP + 1)); \
+      }                                                                                                        \
+      partial[OFFSET(FINGERPRINTS) + FINGERPRINT_WORD_CRC32] = (i64)crc;                                       \
+    }                                                                                                          \
+    if ((NEEDS & NEED_XOR64) && lane == 0) {                                                                   \
+      const u64 all = xor_moved((u64)words[XOR_SUMS + 1] << 32 | words[XOR_SUMS], before);                     \
+      partial[OFFSET(FINGERPRINTS) + FINGERPRINT_WORD_XOR64] =                                                 \
+          (i64)(all ^ xor_of_bytes(bytes, 0, before) ^ xor_of_bytes(bytes, behind, byte_count));               \
+    }                                                                                                          \
   }
 #endif

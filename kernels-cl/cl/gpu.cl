@@ -34,7 +34,7 @@
 #else
 #define TALLY_WORDS 1
 #endif
-#define PAIRS (LANES_A_GROUP > 1 ? LANES_A_GROUP / 2 : 1)
+#define LANE_PAIRS (LANES_A_GROUP > 1 ? LANES_A_GROUP / 2 : 1)
 #define VECTOR_ELEMENTS (16 / (u32)sizeof(UBITS))
 // The index of the first element in the lane's k-th vector of a step.
 #define FIRST_OF(k) (head + (i + (k) * LANES_A_GROUP) * VECTOR_ELEMENTS)
@@ -53,7 +53,7 @@ kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
 void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
   local i64 partial[PLAIN_WORDS];
   local u32 exponents[EXPONENT_COUNTS];
-  local i64 desk[TALLY_WORDS][PAIRS];
+  local i64 desk[TALLY_WORDS][LANE_PAIRS];
   local u32 highest, fingerprint_words[FINGERPRINT_LOCAL_WORDS], bin_counts[BIN_LOCAL_WORDS];
   const Slice slice = ((global const Slice*)(workspace + slices_at))[get_group_id(0)];
   const u32 lane = (u32)get_local_id(0), count = (u32)slice.count * PARTS;
@@ -71,7 +71,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   if (!HOLDS_ALL && lane < count) atomic_max(&highest, exponent_of(elements[lane]));
   barrier(CLK_LOCAL_MEM_FENCE);
   Window window;
-  place(&window, (i32)highest);
+  move_window(&window, (i32)highest);
 #else
   const Window window = {0, 0, 0};
 #endif
@@ -158,7 +158,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
     for (int i = (int)lane; i < (int)EXPONENTS_OF_FAMILY; i += LANES_A_GROUP) {
       i64 n = 0;
       for (int copy = 0; copy < EXPONENT_COPIES; ++copy) n += exponents[i * EXPONENT_COPIES + copy];
-      if (n != 0) atom_add(&shared[PLACE(EXPONENTS) + i], n);
+      if (n != 0) atom_add(&shared[OFFSET(EXPONENTS) + i], n);
     }
   }
 }

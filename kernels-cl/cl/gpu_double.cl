@@ -129,7 +129,7 @@ INLINE void deposit_sums(local i64* partial, const Window* window, const i64* su
 #pragma unroll
   for (int k = 0; k < KINDS; ++k) {
     if ((NEEDS & (IS_LINEAR(k) ? linear_need(k) : (int)NEED_SQUARES)) == 0) continue;
-    local i64* words = partial + (IS_LINEAR(k) ? LINEAR_PLACE(k) : (int)PLACE(SQUARES));
+    local i64* words = partial + (IS_LINEAR(k) ? LINEAR_OFFSET(k) : (int)OFFSET(SQUARES));
     // hi * lo counts twice in the square
     const u32 unit = IS_LINEAR(k) ? window->unit : 2 * window->unit + UNIT_OF(k) + (k == HI_LO ? 1 : 0);
     deposit(words, sums[k], unit + SPLIT(BITS_OF(k)));

@@ -58,8 +58,8 @@ INLINE bool is_summed(global const UBITS* from, const u32 index) { return true; 
 
 #define CLOSE_MAXIMUM(word, value) RAISE(word, value);
 #define CLOSE_ADDITION(word, value) ADD(word, value);
-#define CLOSE_ELEMENT(id, merge, need, of, ...) \
-  if ((NEEDS & NEED_##need) && (bool)(of)) {    \
-    CLOSE_##merge(partial[PLACE(id)], elements->words[ELEMENT_WORD_##id]) \
+#define CLOSE_ELEMENT(id, merge, need, of, ...)                            \
+  if ((NEEDS & NEED_##need) && (bool)(of)) {                               \
+    CLOSE_##merge(partial[OFFSET(id)], elements->words[ELEMENT_WORD_##id]) \
   }
 INLINE void close_elements(const Elements* elements, local i64* partial) { ELEMENT_ROWS(CLOSE_ELEMENT, ) }

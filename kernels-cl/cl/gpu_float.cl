@@ -47,8 +47,8 @@ INLINE void widen(Bounds* bounds, u32 word) {
   }
 }
 
-// The magnitude of each element less 1. For a zero it is the largest number: signed for elements of 16 bits, unsigned for
-// those of 32.
+// The magnitude of each element less 1. A zero gives the largest number: the largest signed one if elements have 16 bits,
+// the largest unsigned one if they have 32.
 INLINE u32 less_one(u32 word) { return HALVES ? nonzero_16(word & ~SIGNS_16) : (word & 0x7fffffff) - 1; }
 
 INLINE bool all_inside(const Bounds* bounds, u32 smallest_less_one, const Window* window) {
@@ -187,10 +187,10 @@ INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
 #pragma unroll
   for (int sum = 0; sum < LINEAR; ++sum) {
-    if (NEEDS & linear_need(sum)) deposit(partial + LINEAR_PLACE(sum), sums[sum], window->unit);
+    if (NEEDS & linear_need(sum)) deposit(partial + LINEAR_OFFSET(sum), sums[sum], window->unit);
   }
   if (NEEDS & NEED_SQUARES) {
-    deposit(partial + PLACE(SQUARES), sums[LINEAR], 2 * window->unit);
-    deposit(partial + PLACE(SQUARES), sums[LINEAR + 1], 2 * window->unit + (SHORT_SQUARES ? 32 : SPLIT));
+    deposit(partial + OFFSET(SQUARES), sums[LINEAR], 2 * window->unit);
+    deposit(partial + OFFSET(SQUARES), sums[LINEAR + 1], 2 * window->unit + (SHORT_SQUARES ? 32 : SPLIT));
   }
 }

@@ -121,7 +121,7 @@ INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
   return true;
 }
 
-// Takes one element, as a word whose other elements are 0. For the bounds each element of the word is this one.
+// Takes one element. The sums take a word with this element and zeros, the bounds a word with copies of it.
 INLINE bool take(Lane* lane, const Window* window, UBITS element) {
   const u32 word = (u32)element;
   (void)window;
@@ -187,10 +187,10 @@ INLINE void deposit_sums(local i64* partial, const Window* window, const i64* su
   (void)window;
 #pragma unroll
   for (int sum = 0; sum < LINEAR; ++sum) {
-    if (NEEDS & linear_need(sum)) deposit(partial + LINEAR_PLACE(sum), sums[sum], 0);
+    if (NEEDS & linear_need(sum)) deposit(partial + LINEAR_OFFSET(sum), sums[sum], 0);
   }
   if (NEEDS & NEED_SQUARES) {
-    deposit(partial + PLACE(SQUARES), sums[LINEAR], 0);
-    deposit(partial + PLACE(SQUARES), sums[LINEAR + 1], 32);
+    deposit(partial + OFFSET(SQUARES), sums[LINEAR], 0);
+    deposit(partial + OFFSET(SQUARES), sums[LINEAR + 1], 32);
   }
 }

@@ -70,14 +70,14 @@ INLINE void deposit_sums(local i64* partial, const Window* window, const i64* su
 #pragma unroll
   for (int sum = 0; sum < LINEAR; ++sum) {
     const i64 times = sum == LINEAR_SUM ? 1 : linear_of_size(sum, 1, linear_above(sum) == 0);
-    deposit(partial + LINEAR_PLACE(sum), times * sums[2 * sum], 0);
-    deposit(partial + LINEAR_PLACE(sum), times * sums[2 * sum + 1], 32);
+    deposit(partial + LINEAR_OFFSET(sum), times * sums[2 * sum], 0);
+    deposit(partial + LINEAR_OFFSET(sum), times * sums[2 * sum + 1], 32);
   }
   const i64* squares = sums + SQUARE_SUMS;
-  deposit(partial + PLACE(SQUARES), squares[0], 0);
-  deposit(partial + PLACE(SQUARES), squares[1], 32);
-  deposit(partial + PLACE(SQUARES), squares[2], 33);  // low * high counts twice
-  deposit(partial + PLACE(SQUARES), squares[3], 65);
-  deposit(partial + PLACE(SQUARES), squares[4], 64);
-  deposit(partial + PLACE(SQUARES), squares[5], 96);
+  deposit(partial + OFFSET(SQUARES), squares[0], 0);
+  deposit(partial + OFFSET(SQUARES), squares[1], 32);
+  deposit(partial + OFFSET(SQUARES), squares[2], 33);  // low * high counts twice
+  deposit(partial + OFFSET(SQUARES), squares[3], 65);
+  deposit(partial + OFFSET(SQUARES), squares[4], 64);
+  deposit(partial + OFFSET(SQUARES), squares[5], 96);
 }

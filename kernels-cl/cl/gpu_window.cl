@@ -28,7 +28,7 @@ INLINE u32 exponent_of(UBITS bits) {
   return stored == (u32)MAX_EXPONENT ? 0 : stored;
 }
 
-INLINE void place(Window* window, i32 highest) {
+INLINE void move_window(Window* window, i32 highest) {
   highest = HOLDS_ALL ? MAX_EXPONENT - 1 : MIN(highest + SPARE_BINADES, MAX_EXPONENT - 1);
   const i32 lowest = MAX(highest - SPAN, 1);
   window->largest = HAS_SUMS ? (UBITS)(((UBITS)(highest + 1) << MANTISSA_SHIFT) - 1) : (UBITS)(INF_BITS - 1);

@@ -108,7 +108,6 @@ INLINE void square_wide(i64 value, u64* low, u64* high) {
   *high = (u64)mul_hi(value, value);
 #endif
 }
-#define PAIRS(x) as_ulong8(x)
 #define SQUARE_LOW(type, pairs) CAT(square_low_, type)(pairs)
 #define square_low_u32(pairs) MUL_32(pairs, pairs)
 #define square_low_i32(pairs) as_ulong8((as_long8(pairs) << 32 >> 32) * (as_long8(pairs) << 32 >> 32))
@@ -222,9 +221,9 @@ INLINE void store_zipped_i64(i64* to, v_i64 a, v_i64 b) {
   vstore8((long8)(a.s4, b.s4, a.s5, b.s5, a.s6, b.s6, a.s7, b.s7), 1, to);
 }
 #define ZERO(type) ((type)(0))
-typedef long2 v_pair;
-#define PAIR_FIRST(pair) (pair).x
-#define PAIR_SECOND(pair) (pair).y
+typedef long2 v_i64x2;
+#define FIRST_I64(v) (v).x
+#define SECOND_I64(v) (v).y
 
 // Combines a vector's halves until one lane is left.
 #define LANES_16(name, type, wide, op)                                   \

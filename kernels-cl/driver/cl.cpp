@@ -12,7 +12,7 @@ struct NamedCode {
   std::string_view name;
 };
 
-// The error codes of OpenCL 1.2, and that of the ICD loader.
+// The error codes of OpenCL 1.2 and of the ICD loader.
 #define ROW(code) \
   NamedCode { code, #code }
 constexpr NamedCode kCodes[] = {

@@ -227,7 +227,7 @@ std::string why_host_memory_stays(const MeterOptions& options) {
     return may_kill(trimmed(platform.getInfo<CL_PLATFORM_NAME>()));
   };
   if (platforms.empty() || !std::ranges::all_of(platforms, is_pocl)) return "";
-  return "the only OpenCL driver is pocl, whose device is this CPU, and the host's own loops are faster on it";
+  return "the only OpenCL driver is pocl, which runs on this CPU, and the host's own loops are faster on it";
 }
 
 std::vector<DeviceInfo> list_devices() noexcept try {

@@ -17,8 +17,8 @@ enum class Shape : std::uint8_t { kSlice, kGroup };
 
 // The host pointers that a device can use directly. kernels-cl/driver/host_pointers.hpp finds out.
 enum class Pointers : std::uint8_t {
-  kNone,       // it sees memory through a cl_mem alone
-  kSvm,        // those of shared virtual memory
+  kNone,       // none: it sees memory only through a cl_mem
+  kSvm,        // pointers into shared virtual memory
   kSameSpace,  // all: its kernels run in this process
   kSystemSvm,  // all: fine-grain system SVM
 };

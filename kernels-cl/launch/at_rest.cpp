@@ -19,7 +19,7 @@ void CL_CALLBACK was_deleted(cl_mem, void* given) {
   **flag = true;
 }
 
-// False where the driver does not answer, too.
+// Also false if the driver does not answer.
 bool has_ended(const cl::Event& event) {
   cl_int status = CL_QUEUED;
   return clGetEventInfo(event(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) == CL_SUCCESS &&
@@ -70,7 +70,7 @@ void keep_for_ever(void* memory) noexcept try {
   const std::lock_guard lock(mutex);
   kept->push_back(memory);
 } catch (const std::bad_alloc&) {
-  // Kept all the same; only a leak checker misses the list.
+  // The memory is kept without the list, too. The list only shows it to a leak checker.
 }
 
 }  // namespace tensorstat::cl_engine

@@ -1,5 +1,5 @@
-// After a call of OpenCL has failed: whether the commands that were enqueued before it have ended, though
-// any further call may fail too.
+// Tells after a failed OpenCL call whether the commands that were enqueued before it have ended. Further calls may
+// fail, too.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@
 
 namespace tensorstat::cl_engine {
 
-// Tells when the driver has deleted a buffer. That happens once every reference is released and every command
-// that uses the buffer has ended. It is arranged when the buffer is made, and no later call is needed.
+// Tells when the driver has deleted a buffer. The driver does so once every reference is released and every command
+// that uses the buffer has ended. The callback is registered when the buffer is made, so no later call is needed.
 class Witness {
  public:
   Witness() = default;
   static Result<Witness> of(const cl::Buffer& buffer);
 
-  // Of no buffer: never.
+  // Always false if there is no buffer.
   bool deleted() const { return deleted_ != nullptr && *deleted_; }
 
  private:
@@ -27,16 +27,16 @@ class Witness {
 };
 
 enum class Rest : std::uint8_t {
-  kEnded,    // the driver says so of each event
-  kSeen,     // by other means
+  kEnded,    // every event has ended, the driver says
+  kSeen,     // the caller has seen the end by other means
   kUnknown,  // commands may still run
 };
 
-// Waits until all `events` have ended, or `seen()` is true; for a minute at most (TENSORSTAT_CL_PATIENCE: so many
-// milliseconds). Does not call clFinish, which might wait for what the caller has yet to do.
+// Waits until all `events` have ended, or `seen()` is true. Gives up after a minute, or after TENSORSTAT_CL_PATIENCE
+// milliseconds. It does not call clFinish: that might wait for an event that the caller has yet to set.
 Rest come_to_rest(const cl::CommandQueue& queue, std::span<const cl::Event> events, const std::function<bool()>& seen);
 
-// For the caller: what Code::kInUse asks of it is said behind what went wrong.
+// For Code::kInUse: adds to the message what the caller must do.
 Error with_advice(Error error);
 
 // Host memory that a command may still touch is never freed.

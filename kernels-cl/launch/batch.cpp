@@ -16,7 +16,7 @@ namespace {
 void set_argument(cl_int& code, const cl::Kernel& kernel, cl_uint index, std::uint64_t value) {
   if (code == CL_SUCCESS) code = clSetKernelArg(kernel(), index, sizeof value, &value);
 }
-// Where memory is null, offsets are addresses.
+// If memory is null, offsets are addresses.
 void set_argument(cl_int& code, const cl::Kernel& kernel, cl_uint index, cl_mem memory) {
   if (code == CL_SUCCESS) code = clSetKernelArg(kernel(), index, sizeof memory, memory == nullptr ? nullptr : &memory);
 }
@@ -38,7 +38,7 @@ Result<std::unique_ptr<Batch>> Batch::enqueue(const Device& device, BufferCache&
                                               std::span<const cl_event> wait_list, std::vector<cl::Buffer> sources) {
   std::unique_ptr<Batch> batch(new Batch(device, buffers, queue, std::move(pieces), std::move(sources)));
   const BatchLayout& layout = batch->layout_;
-  // Before the workspace: a new kernel is checked, and the check needs device memory, too.
+  // Kernels first, then the workspace: the check of a new kernel needs device memory, too.
   std::vector<std::shared_ptr<Kernel>> kernels;
   for (const BatchLayout::Launch& launch : layout.launches()) {
     auto kernel = kernel_of(layout.pieces()[launch.first_piece].kind);
@@ -88,7 +88,7 @@ Status Batch::start(const Device& device, std::span<const std::shared_ptr<Kernel
                     std::span<const cl_event> wait_list) {
   const std::string doing = "folding " + std::to_string(layout_.pieces().size()) + " slices on " + device.info.name;
   const std::span<const BatchLayout::Launch> launches = layout_.launches();
-  commands_.reserve(launches.size() + 3);  // from here on nothing may be enqueued and then forgotten
+  commands_.reserve(launches.size() + 3);  // so that no push_back fails after its command was enqueued
   std::vector<cl_event> before(wait_list.begin(), wait_list.end()), last;
   before.reserve(before.size() + 2);
   last.reserve(launches.size());
@@ -140,8 +140,8 @@ Status Batch::start(const Device& device, std::span<const std::shared_ptr<Kernel
   return {};
 }
 
-// In the host's own address space the kernels' last deed is to write their counts here; the pieces have been
-// read by then.
+// For a device in the host's address space. The last thing a kernel does is to write its counts here. By then it has
+// read its pieces.
 bool Batch::results_are_there() const {
   const std::size_t end = launched_ == 0 ? 0 : layout_.launches()[launched_ - 1].end_target;
   return std::ranges::all_of(layout_.targets().first(end), [&](const BatchLayout::Target& target) {
@@ -150,8 +150,8 @@ bool Batch::results_are_there() const {
   });
 }
 
-// After a failure: waits until nothing is under way. False: that cannot be told, and what the device may still
-// use of this object is kept for ever.
+// After a failure: waits until nothing is under way. False: that is not known. Then the memory that the device may
+// still use is never freed.
 bool Batch::settle() noexcept {
   const bool has_workspace = workspace_.memory() != nullptr;
   workspace_.memory = {};  // from here on only the commands hold it
@@ -159,7 +159,7 @@ bool Batch::settle() noexcept {
                                  [&] { return has_workspace ? workspace_.witness.deleted() : results_are_there(); });
   commands_.clear();
   if (rest != Rest::kUnknown && has_workspace) buffers_.forget(workspace_.bytes);
-  // Where its counts were seen, the last of its other words may still be on their way.
+  // After kSeen the counts are there, but other words may still be on their way.
   if (rest == Rest::kUnknown || (rest == Rest::kSeen && !has_workspace)) keep_for_ever(image_.release());
   workspace_ = {};
   return rest != Rest::kUnknown;
@@ -192,7 +192,7 @@ void Batch::merge_bins(const BatchLayout::Bins& bins, BinCounter& counter, Parti
   } else {
     counter.take_counts({reinterpret_cast<const std::uint32_t*>(found), code_count(bins.dtype)}, bins.count);
   }
-  // Some codes are of Inf and NaN, which the words tell apart.
+  // Some bins hold Inf and NaN together. The words tell how many of them are Inf.
   std::array<std::int64_t, PARTIAL_FIELDS> words{};
   for (std::size_t i = bins.first_target; i < bins.end_target; ++i) {
     for (const int field : {PARTIAL_POSITIVE_INFS, PARTIAL_NEGATIVE_INFS})

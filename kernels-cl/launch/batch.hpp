@@ -1,6 +1,6 @@
-// A batch on its way through the device: one upload, one launch for each kernel and source, one read-back, and an event
-// that tells when the results are there. Nothing waits before `wait`. A device that runs in this address space needs no
-// upload, no read-back and no memory of its own.
+// A batch under way on the device: one upload, one launch for each kernel and source, one read-back, and an event for
+// the results. Nothing waits before `wait`. A device that runs in this address space needs no upload, no read-back and
+// no memory of its own.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 #include "kernels-cl/driver/device.hpp"
 #include "kernels-cl/launch/batch_layout.hpp"
 #include "kernels-cl/launch/buffer_cache.hpp"
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/program.hpp"
 #include "stats/engine/pair_layout.hpp"
 #include "stats/engine/quantile_bins.hpp"
 
 namespace tensorstat::cl_engine {
 
-// Adds the words of a part of a tensor, or of two, whose first element is number `first`. Indices of pairs count from
-// the tensors' beginning already.
+// Merges the words of a part into the partial of a tensor, or of two tensors. The part begins at element `first`. The
+// indices of pairs count from the tensors' beginning already.
 inline void merge_words(Partial& into, std::span<const std::int64_t> from, std::uint64_t first) {
   merge(into.dtype(), into.words(), from, first);
 }
@@ -35,7 +35,7 @@ class Batch {
   using KernelOf = std::function<Result<std::shared_ptr<Kernel>>(const KernelKind&)>;
 
   // Enqueues everything behind `wait_list` and flushes the queue. Commands wait for one another by events, so the queue
-  // may be out of order. `sources` are kept until the batch is done. After an error nothing is under way, unless it is
+  // may be out of order. Keeps `sources` until the batch is done. After an error nothing is under way. The exception is
   // Code::kInUse: then the device may still read the pieces.
   static Result<std::unique_ptr<Batch>> enqueue(const Device& device, BufferCache& buffers,
                                                 const cl::CommandQueue& queue, std::vector<Piece> pieces,
@@ -46,14 +46,13 @@ class Batch {
   // Waits for what is under way, because the device writes into this object's memory.
   ~Batch();
 
-  // As the destructor. False: it is not known when that ends, and the memory is kept for ever.
+  // Waits as the destructor does. False: it is not known when the device ends, and the memory is never freed.
   bool close() noexcept;
 
   cl_event event() const { return done_(); }
   std::uint64_t device_bytes() const { return workspace_.bytes; }
 
-  // Waits for this batch alone. A kernel that was lost on the way is noticed, though no call may have failed.
-  // Errors are those of `enqueue`.
+  // Waits for this batch only. Also an error if a kernel left no result, though no call failed. Errors as of `enqueue`.
   Status wait();
 
   // After a successful wait: merges each piece into the Partial, or PairPartial, of its job: `partial_of(job)`.
@@ -96,9 +95,9 @@ class Batch {
   BufferCache& buffers_;
   const cl::CommandQueue queue_;
   const std::vector<cl::Buffer> sources_;
-  std::unique_ptr<std::int64_t[]> image_;  // of the workspace; or the workspace, in the host's own address space
+  std::unique_ptr<std::int64_t[]> image_;  // the workspace, or the host's copy of it
   BufferCache::Buffer workspace_{};
-  std::vector<cl::Event> commands_{};  // all that were enqueued; empty once they are known to have ended
+  std::vector<cl::Event> commands_{};  // the commands that were enqueued; empty once all are known to have ended
   cl::Event done_{};
   std::size_t launched_ = 0;
 };

@@ -89,7 +89,7 @@ void BatchLayout::add_launch() {
     const bool is_first = i == first;
     const bool adds_to_bins = has_bins(piece) && !is_first && shares_bins(in_groups_, piece, pieces_[i - 1]) &&
                               bins_.back().count + piece.count <= kMostCounted;
-    // Bins have a partial each, whose words tell their infinities from NaN.
+    // Bins need a partial of the same elements, because its words tell Inf from NaN.
     const bool adds =
         !is_first && shares_partials && piece.job == pieces_[i - 1].job && has_bins(piece) == adds_to_bins;
     if (!adds) {
@@ -99,7 +99,7 @@ void BatchLayout::add_launch() {
     targets_.back().count += piece.count;
     named.partial = (targets_.back().words_at - launch.partials_at) / launch.words;
     if (has_bins(piece)) {
-      if (!adds_to_bins) {  // until all partials have their place, `words_at` is how many words these bins take
+      if (!adds_to_bins) {  // `words_at` is the number of words for now; the constructor turns it into the offset
         bins_.push_back({piece.job, bin_words(piece), kind.dtype, piece.writes_codes, 0, targets_.size() - 1, 0});
       }
       bins_.back().count += piece.count;
@@ -133,7 +133,8 @@ void BatchLayout::fill(std::int64_t* image, std::uint64_t address) const {
     }
   }
   for (const Bounds& each : bounds_) std::memcpy(image + each.words_at, each.words.data(), sizeof each.words);
-  // Work-groups merge into what is there; work-items overwrite it. A lost kernel leaves counts of 0, which show.
+  // Work-groups merge into these words; work-items overwrite them. If a kernel is lost its count stays 0, and
+  // Batch::wait reports it.
   std::size_t i = 0;
   for (const Launch& launch : launches_) {
     const KernelKind& kind = pieces_[launch.first_piece].kind;

@@ -1,5 +1,5 @@
-// How the pieces of a batch lie in its workspace: the slices, launch by launch, then all partials, then all bins. So a
-// batch has one upload, and one read-back of everything but the slices. Bins are not uploaded.
+// The layout of a batch's workspace: the slices, launch by launch, then all partials, then all bins. So a batch has one
+// upload, and one read-back of everything but the slices. Bins are not uploaded.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace tensorstat::cl_engine {
 
 inline constexpr std::uint64_t kWordBytes = sizeof(std::int64_t);
 
-// All places are words from the workspace's start.
+// All offsets (`..._at`) are in words from the workspace's start.
 class BatchLayout {
  public:
   struct Launch {
@@ -34,7 +34,7 @@ class BatchLayout {
     Dtype dtype;
     bool holds_codes;
     std::uint64_t count;
-    std::size_t first_target, end_target;  // of the same elements
+    std::size_t first_target, end_target;  // the partials of the same elements
   };
 
   BatchLayout(const Device& device, std::vector<Piece> pieces);
@@ -51,15 +51,15 @@ class BatchLayout {
   std::size_t words() const { return words_; }
   bool clears_bins() const { return clears_bins_; }  // whether bins must be 0 before the launches
 
-  // Writes what the device reads, and the partials that it adds to. `address`: the image's if kernels read it there;
-  // else 0.
+  // Writes the slices, the bounds of casts, and the partials before the first element. `address`: the image's, if
+  // kernels read it there, else 0.
   void fill(std::int64_t* image, std::uint64_t address) const;
 
  private:
-  // What a slice names, beside its elements.
+  // What a slice refers to, beside its elements.
   struct Named {
-    std::size_t partial = 0;  // of its launch
-    std::size_t bins = 0;     // among bins_, if its kernel has any
+    std::size_t partial = 0;  // its number in the launch
+    std::size_t bins = 0;     // the index in bins_, if its kernel has any
     std::size_t casts_at = 0;
   };
   struct Bounds {
@@ -75,7 +75,7 @@ class BatchLayout {
   std::vector<Launch> launches_;
   std::vector<Target> targets_;
   std::vector<Bins> bins_;
-  std::vector<Bounds> bounds_;  // of casts, before the partials of their launch
+  std::vector<Bounds> bounds_;  // the bounds of casts; in the workspace they precede the partials of their launch
   std::size_t partials_at_ = 0, bins_at_ = 0, words_ = 0;
   bool clears_bins_ = false;
 };

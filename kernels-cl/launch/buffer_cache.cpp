@@ -5,7 +5,7 @@
 namespace tensorstat::cl_engine {
 namespace {
 
-// A budget with this many times a buffer to spare need not mind that it is larger than was asked for.
+// If the budget has room for this many such buffers, a buffer may be larger than requested.
 constexpr std::uint64_t kAmple = 16;
 
 }  // namespace

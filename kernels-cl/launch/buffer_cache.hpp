@@ -1,4 +1,4 @@
-// Device memory beside the tensors: buffers that are entered in the ledger, and used again.
+// Device memory beside the tensors: buffers that the ledger counts, and that are used again.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace tensorstat::cl_engine {
 
-// Buffers that nothing uses at the moment. Thread-safe.
+// Keeps the buffers that nothing uses at the moment. Thread-safe.
 class BufferCache {
  public:
   BufferCache(cl::Context context, Ledger& ledger) : context_(std::move(context)), ledger_(ledger) {}
@@ -25,20 +25,21 @@ class BufferCache {
     cl::Buffer memory;
     std::uint64_t bytes = 0;
     Witness witness{};
-    // As many on the host, for a user who puts them there: kept with the buffer, and not in the ledger.
+    // Host memory of the same size, for callers that allocate it. It stays with the buffer; the ledger does not count
+    // it.
     std::unique_ptr<std::byte[]> host{};
   };
 
-  // At least `bytes` of device memory, and where the budget is tight at most an eighth more. An idle buffer
-  // where one suits, so that batches of one size, so many in flight, soon allocate nothing more. Where all
-  // are too small, or the budget has no room beside them, the idle ones are given up.
+  // Returns at least `bytes` of device memory; if the budget is tight, at most an eighth more. It takes an idle buffer
+  // if one suits, so batches of equal size soon allocate nothing more. It frees the idle buffers if all are too small,
+  // or if the budget has no room beside them.
   Result<Buffer> take(std::uint64_t bytes, const char* purpose);
   void give_back(Buffer buffer);
 
-  // Of a buffer that is not given back: its bytes leave the ledger once the device does not use it any more.
+  // For a buffer that is not given back: removes its bytes from the ledger. Call it once the device no longer uses it.
   void forget(std::uint64_t bytes) { ledger_.release(bytes); }
 
-  // What `take` may be asked for, at this moment.
+  // The most bytes that `take` can return now.
   std::uint64_t room_bytes() const;
 
  private:

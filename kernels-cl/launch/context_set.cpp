@@ -39,7 +39,7 @@ Result<std::shared_ptr<QueueContext>> ContextSet::of(std::span<const Tensor> ten
     return Error{Code::kUnsupported, "its two tensors are in two OpenCL contexts"};
   }
   const auto& context = a_is_buffer ? *of_a : *of_b;
-  // Shared virtual memory is that of one context, unless the device follows any pointer.
+  // Shared virtual memory belongs to one context, unless the device follows any pointer.
   const bool shares = tensors[a_is_buffer ? 1 : 0].where == Where::kSharedMemory;
   if (shares && !context->device().follows_any_pointer()) {
     return Error{Code::kUnsupported, "one of its tensors is in shared virtual memory of another OpenCL context"};

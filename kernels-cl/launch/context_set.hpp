@@ -1,5 +1,5 @@
-// The OpenCL contexts that a Meter works in: one of its own, or its caller's, and those that tensors in
-// a cl_mem turn out to live in. Thread-safe.
+// The OpenCL contexts that a Meter works in: its home, which is its own or its caller's, and the contexts of tensors in
+// a cl_mem. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -17,19 +17,18 @@ class ContextSet {
 
   QueueContext& home() const { return *home_; }
 
-  // Where a tensor can be worked on: home, and for a cl_mem of another context there, on a queue of our own. So
-  // many of these are kept, with their kernels and a reference to their context; then the one that was least
-  // recently asked for goes.
+  // The context in which the device can read a tensor: home, or for a cl_mem its own context, on a queue of ours. At
+  // most kMost other contexts are kept, each with its kernels. Beyond that the least recently used one goes.
   static constexpr std::size_t kMost = 8;
   Result<std::shared_ptr<QueueContext>> of(const Tensor& tensor);
-  // Where a tensor, or two, can be worked on. An error, with words, if there is no such context.
+  // The same for one tensor, or for two. The error says why no context holds both.
   Result<std::shared_ptr<QueueContext>> of(std::span<const Tensor> tensors);
 
  private:
   const std::shared_ptr<QueueContext> home_;
   Ledger& ledger_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<QueueContext>> others_;  // the least recently asked for first
+  std::vector<std::shared_ptr<QueueContext>> others_;  // the least recently used first
 };
 
 }  // namespace tensorstat::cl_engine

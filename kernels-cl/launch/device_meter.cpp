@@ -15,7 +15,7 @@ using cl_engine::QueueContext;
 
 struct DeviceMeter::State {
   explicit State(std::optional<std::uint64_t> budget_bytes) : ledger(budget_bytes) {}
-  // A forked child cannot release what is the parent's.
+  // A forked child cannot release the parent's OpenCL objects.
   ~State() {
     if (queue_context && queue_context->forked()) abandon(std::move(queue_context));
   }
@@ -34,7 +34,7 @@ struct Underway {
     if (owner->queue_context->forked()) abandon(std::move(batch));
   }
 
-  // Waits for the batch, once, so that the partials hold what was found.
+  // Waits for the batch and merges it into the partials. May be called once.
   Status close() {
     if (std::exchange(collected, true)) return Error{Code::kInvalid, "this ticket has been collected"};
     if (owner->queue_context->forked()) {
@@ -44,7 +44,7 @@ struct Underway {
     return status ? status : cl_engine::with_advice(std::move(status).error());
   }
 
-  // Enqueues the jobs behind the events. Their partials are those of this object.
+  // Enqueues the jobs behind the events. The results go into `partials`.
   template <typename AnyJob>
   Status enqueue(std::span<const AnyJob> jobs, std::span<void* const> wait_list) {
     QueueContext& queue_context = *owner->queue_context;
@@ -64,20 +64,21 @@ struct Underway {
     return {};
   }
 
-  std::shared_ptr<Owner> owner;  // goes last
+  std::shared_ptr<Owner> owner;  // destroyed last
   std::vector<PartialType> partials;
   std::unique_ptr<Batch> batch;
   bool collected = false;
 };
 
-// Why nothing can be submitted.
+// An error if nothing can be submitted.
 Status check(const QueueContext& queue_context, On on) {
   if (on == On::kHost) return Error{Code::kInvalid, "a submitted batch runs on the device; `host` was asked for"};
   if (queue_context.forked()) return Error{Code::kDevice, "the process has forked since the device was opened"};
   return {};
 }
 
-// An error where a tensor is not read where it is, or reaches beyond its cl_mem. `refusal` is the device's.
+// An error if the device cannot read a tensor in place, or if the tensor reaches beyond its cl_mem. `refusal`: why the
+// device cannot fold it; empty if it can.
 Status check_in_place(const QueueContext& queue_context, const Tensor& tensor, std::string refusal,
                       const std::string& name) {
   if (refusal.empty() && !queue_context.in_place(tensor))
@@ -113,7 +114,7 @@ Result<Measurements> Ticket::collect() try {
     const Partial& partial = state_->partials[i];
     results->put(i, partial.dtype(), {.words = partial.words(), .bins = {.kept = partial.bins()}}, wanted);
   }
-  results->place({"opencl", "submitted to its queue", state_->batch->device_bytes()});
+  results->set_placement({"opencl", "submitted to its queue", state_->batch->device_bytes()});
   return Measurements(std::move(results));
 } catch (...) {
   return caught();

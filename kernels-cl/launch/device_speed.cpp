@@ -3,7 +3,7 @@
 #include <tensorstat/opencl.hpp>
 
 #include "kernels-cl/driver/device.hpp"
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/program.hpp"
 #include "stats/base/caught.hpp"
 
 namespace tensorstat {
@@ -14,8 +14,8 @@ using cl_engine::error;
 
 constexpr int kRounds = 9;
 
-// Reads the tensor and leaves an exclusive-or of it, so that no load can be left out. On a CPU each work-item has a run
-// of its own, in vectors of 64 bytes; elsewhere neighbours read neighbouring 16 bytes.
+// Reads the tensor and writes the exclusive or of it, so that the compiler can remove no load. On a CPU each work-item
+// reads a contiguous part in vectors of 64 bytes. On other devices neighbouring work-items read neighbouring 16 bytes.
 constexpr const char* kRead = R"(
 #ifdef ON_CPU
 #define VECTOR uint16
@@ -92,8 +92,8 @@ Result<DeviceSpeed> device_speed(const MeterOptions& options, std::uint64_t byte
     const auto results = ticket->collect();
     return results ? Status() : Status(results.error());
   };
-  // The first one builds the kernel, tried out in the helper process. After that, another small kernel is no more of a
-  // risk than the caller's own.
+  // The first call builds the kernel, after a trial in the helper process. The small kernel below gets no trial: it is
+  // no greater risk than a kernel of the caller's.
   if (Status measured = measure(); !measured) return measured.error();
   const char* const told = device->is_cpu ? "-cl-std=CL1.2 -DON_CPU" : "-cl-std=CL1.2";
   const auto program =
@@ -112,7 +112,7 @@ Result<DeviceSpeed> device_speed(const MeterOptions& options, std::uint64_t byte
   if (Status warm = read(); !warm) return warm.error();
 
   std::vector<double> measured_seconds,
-      read_seconds;  // in turns, as a shared machine's memory is fast and slow by turns
+      read_seconds;  // measured in turns, because the speed of a shared machine's memory varies
   for (int round = 0; round < kRounds; ++round) {
     for (const bool is_measured : {true, false}) {
       const auto begin = Clock::now();

@@ -22,10 +22,10 @@ PairPartial empty(const PairPartial& like) { return {like.dtype_a(), like.dtype_
 // A stream's length is not known before it ends.
 constexpr std::uint64_t kUnknownBytes = std::uint64_t{1} << 40;
 
-// Between uploads, the parts of a tensor that goes through a ring.
+// A stream: the parts of one tensor go through a ring.
 class Upload final : public DeviceStream {
  public:
-  // `task`: its first part is yet to come.
+  // `task` has no tensor yet: each part that is appended becomes its tensor.
   Upload(QueueContext& queue_context, std::unique_ptr<UploadRing> ring, const Task& task)
       : queue_context_(queue_context), ring_(std::move(ring)), task_(task) {}
   ~Upload() override {
@@ -70,7 +70,7 @@ class OpenClEngine final : public DeviceEngine {
   OpenClEngine(std::unique_ptr<QueueContext> home, Ledger& ledger)
       : contexts_(std::make_unique<ContextSet>(std::move(home), ledger)) {}
 
-  // A forked child cannot release what is the parent's: it would wait for threads that it does not have.
+  // A forked child cannot release the parent's OpenCL objects: it would wait for threads that do not exist there.
   ~OpenClEngine() override {
     if (home().forked()) abandon(std::move(contexts_));
   }
@@ -115,8 +115,7 @@ class OpenClEngine final : public DeviceEngine {
  private:
   QueueContext& home() const { return contexts_->home(); }
 
-  // What is folded in one context: the pieces that the device reads where they are, and the jobs that go by way of a
-  // ring.
+  // The work for one context: pieces that the device reads in place, and the numbers of the jobs that are uploaded.
   struct Party {
     std::shared_ptr<QueueContext> context;
     std::vector<Piece> pieces{};
@@ -157,7 +156,7 @@ class OpenClEngine final : public DeviceEngine {
     return held_bytes;
   }
 
-  // What the device reads where it is becomes pieces; the others are left for the ring.
+  // Sorts the jobs by context. A job that the device reads in place becomes pieces; any other goes to `uploads`.
   template <typename AnyJob>
   Status part(std::span<const AnyJob> jobs, std::vector<Party>& parties) const {
     std::uint64_t total_bytes = 0;
@@ -172,7 +171,7 @@ class OpenClEngine final : public DeviceEngine {
         party = parties.insert(party, {.context = *std::move(context)});
         party->pieces.reserve(jobs.size() - i);
       }
-      // Many small ones are packed sooner than seen through a buffer each.
+      // Packing many small tensors is faster than a buffer for each.
       const bool is_small = jobs.size() > 1 && jobs[i].bytes() < kWorthACommandBytes;
       const bool is_uploaded = std::ranges::any_of(task.tensors(), [&](const Tensor& tensor) {
         const bool is_packed = is_small && tensor.where != Where::kClBuffer && !party->context->follows(tensor);
@@ -196,7 +195,7 @@ class OpenClEngine final : public DeviceEngine {
     for (const std::size_t i : party.uploads) {
       const Task task = task_of(jobs[i]);
       total_bytes += jobs[i].bytes() + task.kind.tensors() * UploadRing::kSpacingBytes;
-      // Before the ring takes its memory: a new kernel is checked, and the check needs some, too.
+      // Kernels first, then the ring's memory: the check of a new kernel needs device memory, too.
       if (Status status = party.context->prepare(task.kind); !status) return status;
     }
     auto ring = UploadRing::open(*party.context, task_of(jobs[party.uploads[0]]).kind, total_bytes, merge);

@@ -8,13 +8,13 @@
 namespace tensorstat::cl_engine {
 namespace {
 
-// Slices of Shape::kSlice are about this long if the device has work enough: long compared with a work-item's start,
-// short compared with the whole.
+// The limits of a slice of Shape::kSlice. It should take long compared with the start of a work-item, and be short
+// compared with the tensor.
 constexpr std::uint64_t kLeastSliceBytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t kMostSliceBytes = std::uint64_t{256} << 20;  // < 2^30 elements, as the folds require
 
-// If a tensor has fewer elements than this share of its bins, the host counts its codes: that takes it no longer than
-// to look at the bins, and they are an eighth of the bytes.
+// If a tensor has fewer elements than a quarter of its bins, the host counts its codes. That takes no longer than to
+// look at the bins, and the codes are an eighth of the bytes.
 constexpr std::uint64_t kCodesToABin = 4;
 
 std::uint64_t most_elements(const Device& device, const KernelKind& kind, std::uint64_t total_bytes) {
@@ -72,7 +72,7 @@ void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vect
   while (whole.count != 0) {
     Piece piece = whole;
     piece.count = std::min(most, whole.count);
-    // A work-item's counts are its own: it writes codes if those are smaller.
+    // A work-item has bins of its own. It writes codes instead if they are fewer bytes.
     const bool is_smaller = piece.count * code_bytes(dtype) <= code_count(dtype) * sizeof(std::uint32_t);
     piece.writes_codes = may_write && (in_groups ? is_of_few : is_smaller);
     pieces.push_back(piece);

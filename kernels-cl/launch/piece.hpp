@@ -1,4 +1,4 @@
-// What is folded on a device: a task is the work for one partial, and a piece is a part of it that one work-item or
+// The work of a device. A task is the work for one partial. A piece is the part of a task that one work-item or
 // work-group folds.
 #pragma once
 
@@ -12,28 +12,28 @@
 
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/driver/device.hpp"
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/program.hpp"
 #include "stats/engine/engine.hpp"
 
 namespace tensorstat::cl_engine {
 
-// Where a kernel reads: from `first_byte` of `memory`, or, if that is null, from the address `first_byte`.
+// Where a kernel reads: from byte `first_byte` of `memory`. If `memory` is null, `first_byte` is an address.
 struct Source {
   cl_mem memory = nullptr;
   std::uint64_t first_byte = 0;
 };
 
-// From element `first` of a tensor in a cl_mem, or at an address that the device follows.
+// The source that begins at element `first`. The tensor is in a cl_mem, or at an address that the device follows.
 Source source_of(const Tensor& tensor, std::uint64_t first = 0);
 
 struct Piece {
   KernelKind kind;
   std::array<Source, 2> sources{};  // the second is used if two tensors are compared
-  std::size_t job = 0;              // its elements end up in the partial of this job
+  std::size_t job = 0;              // the number of the job that it belongs to
   std::uint64_t count = 0;
-  std::uint64_t first_element = 0;  // the first one's index in that partial
+  std::uint64_t first_element = 0;  // the index of its first element in the job's partial
   double cast_scale = 1;
-  PairTolerance tolerance{};  // of all pieces of a batch
+  PairTolerance tolerance{};  // the same for all pieces of a batch
   bool writes_codes = false;  // for quantiles: the host counts the codes, because counts would be more bytes
 };
 
@@ -53,7 +53,7 @@ struct Task {
 Task task_of(const Job& job);
 Task task_of(const PairJob& job);
 
-// Cuts a piece into pieces of the size that a launch over `total_bytes` wants.
+// Cuts a piece into pieces whose size suits a launch over `total_bytes`. Appends them to `pieces`.
 void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vector<Piece>& pieces);
 
 }  // namespace tensorstat::cl_engine

@@ -12,12 +12,12 @@ namespace tensorstat::cl_engine {
 
 namespace {
 
-// Slices in one batch: what it takes on the way stays small beside the tensors.
+// The most slices in one batch, so that its workspace stays small beside the tensors.
 constexpr std::size_t kMostSlices = 1 << 16;
-// The bins of a few slices are as large: quantiles of many tensors take several batches.
+// The most workspace of a batch. The bins of a few slices reach it, so quantiles of many tensors take several batches.
 constexpr std::uint64_t kMostWorkspaceBytes = std::uint64_t{128} << 20;
 
-// A buffer of OpenCL's takes no const memory; these are never written to.
+// clCreateBuffer takes no const pointer. These buffers are never written.
 void* shared(const std::byte* bytes) { return const_cast<std::byte*>(bytes); }
 
 }  // namespace
@@ -129,7 +129,7 @@ Status QueueContext::add(const Task& task, std::size_t job, std::uint64_t total_
                          std::vector<cl::Buffer>& sources) const {
   const std::span<const Tensor> tensors = task.tensors();
   const auto needs_buffer = [&](const Tensor& tensor) { return tensor.where != Where::kClBuffer && !follows(tensor); };
-  // What is seen through buffers is cut into parts that one buffer may span, and so is the tensor beside it.
+  // A buffer has a largest size. If a tensor needs buffers, it is cut into parts, and so is the tensor beside it.
   std::uint64_t most = task.count();
   for (const Tensor& tensor : tensors) {
     if (!needs_buffer(tensor)) continue;
@@ -214,7 +214,7 @@ Result<QueueContext::SharedKernel> QueueContext::kernel(const KernelKind& kind) 
   return kernels_.get(kind, [&] {
     auto made = checked_kernel(device_, kind);
     if (made || device_.ptx == 0) return made;
-    // A driver may not compile the packed operations, or get them wrong; without, it is a device like others.
+    // A driver may fail to compile the packed operations, or compute them wrongly. Try again without them.
     Device plain = device_;
     plain.ptx = 0;
     return checked_kernel(plain, kind);
@@ -231,7 +231,7 @@ Result<QueueContext::SharedKernel> QueueContext::checked_kernel(const Device& de
       return status.error();
     return kernel;
   };
-  // What the disk had and the device does not do well is built again.
+  // If the program on disk fails its check, it is built again.
   if (const auto recalled = recall_program(context_, device, recipe)) {
     if (auto kernel = checked(*recalled)) return kernel;
   }

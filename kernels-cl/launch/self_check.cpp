@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels-cl/launch/definition.hpp"
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/definition.hpp"
+#include "kernels-cl/program/program.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/cast_bounds.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {
 
-// A group of lanes full, a vector's tail, and a first element that no vector load may touch.
+// Fills a group of lanes and leaves a tail for vectors. Before the first element there is one that no load may touch.
 constexpr std::size_t kElements = 2 * kTileElements + 37;
 
 constexpr double kCastScale = 0x1.8p-3;
@@ -22,9 +22,9 @@ std::uint64_t mix(std::uint64_t x) {  // the finalizer of splitmix64
   return x ^ (x >> 31);
 }
 
-// Elements near 1 for half of the way, where they are floats; zeros of both signs; small integers, or
-// subnormals and what follows them; at last every bit pattern that comes, NaN and Inf among them; of wide floats, where
-// few come, more.
+// The first half: floats near 1, or any integers. Then zeros of both signs and the least integer; small integers, which
+// are subnormals and the numbers above them; and random bit patterns. These have NaN and Inf among them, and for wide
+// floats, where they are rare, some are added.
 std::vector<std::byte> awkward(Dtype dtype, std::size_t count = kElements + 1) {
   if (is_complex(dtype)) return awkward(part_of(dtype), 2 * count);
   const std::size_t element_bytes = size_bytes(dtype);
@@ -53,13 +53,14 @@ std::vector<std::byte> awkward(Dtype dtype, std::size_t count = kElements + 1) {
   return bytes;
 }
 
-// Whether a kernel of these needs has to get the word right.
+// Whether a kernel with these needs writes this word.
 bool matters(Dtype dtype, std::size_t word, Needs needs) {
   const Needs need = need_of(dtype, word);
   return need == kNothing || (needs & need) != 0;
 }
 
-// What stands beside those of `dtype`: where the dtype is the same, often the same, and often a step away.
+// The elements of the second tensor. If both dtypes are the same, a third of its elements equal the first tensor's, and
+// another third differ in the last bit.
 std::vector<std::byte> awkward_beside(Dtype dtype, Dtype beside) {
   std::vector<std::byte> bytes = awkward(beside);
   const std::size_t element_bytes = size_bytes(beside);
@@ -76,10 +77,10 @@ std::vector<std::byte> awkward_beside(Dtype dtype, Dtype beside) {
   return bytes;
 }
 
-// A known answer: what a kernel is given, and what it has to make of that.
+// A known answer: the input of a kernel, and the words that it must give.
 struct Known {
   std::vector<std::byte> bytes;
-  Piece piece;  // of no source
+  Piece piece;  // without its sources
   std::vector<std::int64_t> expected;
   std::vector<BinCount> bins{};
 };
@@ -132,8 +133,8 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
   Known answer = known(kind);
   auto bytes = std::make_unique<std::vector<std::byte>>(std::move(answer.bytes));
   const std::string doing = "probing the kernel of " + kind.name() + " on " + device.info.name;
-  // Where the device reads host memory in place, the self-check takes none of its own.
-  BufferCache::Buffer window;
+  // If the device reads host memory in place, the self-check needs no device memory.
+  BufferCache::Buffer memory;
   cl::Buffer source;
   if (device.shares_host_memory) {
     cl_int code = CL_SUCCESS;
@@ -142,20 +143,20 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
   } else {
     auto taken = buffers.take(bytes->size(), "the probe of a kernel");
     if (!taken) return taken.error();
-    window = *std::move(taken);
-    source = window.memory;
+    memory = *std::move(taken);
+    source = memory.memory;
   }
   std::vector<std::int64_t> found;
   std::vector<BinCount> found_bins;
   const Status folded = [&]() -> Status {
-    if (window.bytes != 0) {
+    if (memory.bytes != 0) {
       const cl_int code = queue.enqueueWriteBuffer(source, CL_TRUE, 0, bytes->size(), bytes->data());
       if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
     }
     for (Source& each : answer.piece.sources) each.memory = source();
     std::vector<Piece> pieces;
     cut(device, answer.piece, bytes->size(), pieces);
-    if (!kind.beside && (kind.needs & kQuantiles) != 0) {  // some with their codes written down, some counted
+    if (!kind.beside && (kind.needs & kQuantiles) != 0) {  // one piece writes codes, the other counts
       pieces.clear();
       for (const std::uint64_t first : {std::uint64_t{0}, kTileElements}) {
         Piece& piece = pieces.emplace_back(answer.piece);
@@ -184,7 +185,7 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
     keep_for_ever(bytes.release());
     return Error{Code::kDevice, doing + ": the driver does not tell whether it has ended"};  // no tensor was touched
   }
-  if (window.bytes != 0) buffers.give_back(std::move(window));
+  if (memory.bytes != 0) buffers.give_back(std::move(memory));
   if (!folded) return folded;
   for (std::size_t i = 0; i < answer.expected.size(); ++i) {
     if ((kind.beside || matters(kind.dtype, i, kind.needs)) && found[i] != answer.expected[i]) {

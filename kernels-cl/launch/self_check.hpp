@@ -1,5 +1,4 @@
-// Compilers for OpenCL C have been wrong before. No kernel is believed before it has folded a small tensor
-// whose partial is known.
+// Compilers for OpenCL C have been wrong before. So each kernel first folds a small tensor with a known partial.
 #pragma once
 
 #include <memory>
@@ -8,8 +7,8 @@
 
 namespace tensorstat::cl_engine {
 
-// Folds a tensor of awkward values with `kernel`, or two of them, and compares every word that was asked for with the
-// lift's. Waits for the result: `queue` is the engine's own, of `context`. An error says what differed.
+// Folds a tensor of awkward values with `kernel`, or two tensors, and compares every requested word with the lift's.
+// Waits for the result. `queue` belongs to `context` and is ours, not the caller's. The error says what differed.
 Status self_check(const Device& device, BufferCache& buffers, const cl::Context& context, const cl::CommandQueue& queue,
                   const std::shared_ptr<Kernel>& kernel, const KernelKind& kind);
 

@@ -1,6 +1,6 @@
-// Host memory on its way to a device that does not read it where it lies: a few windows of device memory,
-// each filled, folded and filled again, so that the copying of one overlaps the folding of another. Small
-// tensors are packed, many to an upload and a launch; large ones pass through in parts.
+// Uploads host memory to a device that cannot read it in place. The ring has a few slots, which are staging buffers in
+// device memory. Each is filled, folded and filled again, so that copies and folds overlap. Small tensors are packed,
+// many to an upload and a launch. Large ones pass in parts.
 #pragma once
 
 #include <array>
@@ -11,48 +11,48 @@
 
 namespace tensorstat::cl_engine {
 
-// Less than this is packed on the host first: a command costs more than the copy.
+// Smaller tensors are packed on the host first, because a command costs more than the copy.
 inline constexpr std::uint64_t kWorthACommandBytes = std::uint64_t{64} << 10;
 
 class UploadRing {
  public:
-  static constexpr std::uint64_t kSpacingBytes = 64;  // what a tensor may take in a window beside its own
+  static constexpr std::uint64_t kSpacingBytes = 64;  // tensors in a slot begin at a multiple of this
 
-  // For tasks of one tensor or of two, as `kind`, and about `total_bytes` of them, as far as they are known. Windows
-  // and the workspaces of their batches stay within what the buffer cache has room for now; kOverBudget where that is
-  // nothing.
+  // For tasks of one tensor or two, as `kind` says. `total_bytes`: about how many bytes will be added, if that is
+  // known. Slots and the workspaces of their batches stay within the present room of the buffer cache. kOverBudget if
+  // there is none.
   static Result<std::unique_ptr<UploadRing>> open(QueueContext& queue_context, const KernelKind& kind,
                                                   std::uint64_t total_bytes, QueueContext::Merge merge);
   UploadRing(const UploadRing&) = delete;
   UploadRing& operator=(const UploadRing&) = delete;
-  // Waits for what is under way; what was added is not read any more, unless that cannot be told.
+  // Waits for what is under way. Afterwards nothing reads the tensors that were added, unless the driver fails to tell.
   ~UploadRing();
 
-  // The first error of any of these ends the ring, and nothing that was added is read any more, unless it is
-  // Code::kInUse. Some of it may be in the partials.
+  // The first error of add, release or finish ends the ring. Then nothing reads the added tensors any more, unless the
+  // error is Code::kInUse. Parts of them may have been merged.
 
-  // Uploads a tensor in host memory and has it folded; waits only where every window is in use. Its bytes must stay
-  // until `release` or `finish`. Of two tensors, one that the device reads where it is stays there.
+  // Uploads a tensor in host memory and folds it. Waits only if every slot is in use. The tensor's bytes must stay
+  // until `release` or `finish`. In a pair, a tensor that the device reads in place is not uploaded.
   Status add(const Task& task, std::size_t job);
 
-  // Waits until nothing that was added is read any more, though it may be folded later.
+  // Waits until nothing reads the added tensors any more. They may be folded later.
   Status release();
 
-  // Waits until all is in the partials.
+  // Waits until everything is in the partials.
   Status finish();
 
-  // The most device memory that it held at a time, so far.
+  // The most device memory that the ring has held at a time so far.
   std::uint64_t held_bytes() const { return held_bytes_; }
 
  private:
-  struct Window {
+  struct Slot {
     BufferCache::Buffer memory;
-    std::uint64_t used_bytes = 0, sent_bytes = 0;  // what lies between is packed in `memory.host`
+    std::uint64_t used_bytes = 0, sent_bytes = 0;  // bytes [sent, used) are packed in `memory.host`, and not yet sent
     std::uint64_t workspace_bytes = 0;
     std::vector<Piece> pieces;
-    std::unique_ptr<Batch> batch;  // null unless one is under way
+    std::unique_ptr<Batch> batch;  // null unless a batch is under way
   };
-  static constexpr std::size_t kWindows = 3;
+  static constexpr std::size_t kSlots = 3;
 
   UploadRing(QueueContext& queue_context, const KernelKind& kind, QueueContext::Merge merge)
       : queue_context_(queue_context),
@@ -60,28 +60,29 @@ class UploadRing {
         merge_(std::move(merge)) {}
   bool is_sent(const Task& task, const Tensor& tensor) const;
   std::uint64_t elements_for(const Task& task, std::uint64_t left, std::uint64_t room) const;
-  Status put_in_windows(const Task& task, std::size_t job);
+  Status stage(const Task& task, std::size_t job);
   Status drain();
-  // After an error: has everything come to rest, and gives the windows up.
+  // After an error: waits for everything, frees the slots and returns the error.
   Status give_up(Status why);
-  // Without words; false: an upload may still read what was added.
+  // The same without an error. False: an upload may still read the tensors that were added.
   bool settle(bool batches_ended) noexcept;
-  // Takes `bytes` into the window that is being filled; where they are few, they are sent with others.
+  // Puts `bytes` bytes into the slot that is being filled. Few bytes are packed and sent with others.
   Status put(const std::byte* from, std::uint64_t bytes);
   Status send(const std::byte* from, std::uint64_t at, std::uint64_t bytes);
   Status send_packed();
-  // Folds the window that is being filled, and has the oldest empty for what comes.
+  // Folds the slot that is being filled. Then empties the next slot, the oldest one, to be filled.
   Status turn();
-  Status collect(Window& window);
+  Status collect(Slot& slot);
 
   QueueContext& queue_context_;
-  const cl::CommandQueue& queue_;  // of the folds: the caller's for two tensors, as it may still write one of them
+  const cl::CommandQueue&
+      queue_;  // for folds. For pairs the caller's: its earlier commands may write one of the tensors
   const QueueContext::Merge merge_;
-  std::vector<Window> windows_;
+  std::vector<Slot> slots_;
   std::size_t filling_ = 0;
-  std::uint64_t window_bytes_ = 0, most_workspace_bytes_ = 0;
+  std::uint64_t slot_bytes_ = 0, most_workspace_bytes_ = 0;
   std::uint64_t held_bytes_ = 0;
-  cl::Event sent_;  // the last command of an upload, which has not been waited for; they run in order
+  cl::Event sent_;  // the last upload, if it was not waited for; uploads run in order
 };
 
 }  // namespace tensorstat::cl_engine

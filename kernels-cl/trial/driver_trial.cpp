@@ -9,8 +9,8 @@
 #include <functional>
 #include <string>
 
-#include "kernels-cl/launch/binary_cache.hpp"
-#include "kernels-cl/launch/made_once.hpp"
+#include "kernels-cl/program/binary_cache.hpp"
+#include "kernels-cl/program/made_once.hpp"
 #include "kernels-cl/trial/icd_files.hpp"
 #include "kernels-cl/trial/limits.hpp"
 #include "kernels-cl/trial/passed_trials.hpp"

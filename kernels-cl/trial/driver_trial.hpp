@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "kernels-cl/driver/device.hpp"
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/program.hpp"
 #include "kernels-cl/trial/trusted_program.hpp"
 
 namespace tensorstat::cl_engine {

@@ -19,7 +19,7 @@ struct Used {
 
 Used used_now() {
   Used used;
-  // Not by std::filesystem, whose iterator ends the process where its memory for an entry fails.
+  // Not std::filesystem: its iterator ends the process if it has no memory for an entry.
   if (DIR* const folder = opendir("/proc/self/fd")) {
     while (const dirent* entry = readdir(folder)) used.descriptors += entry->d_name[0] != '.';
     closedir(folder);

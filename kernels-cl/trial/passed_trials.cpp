@@ -11,7 +11,7 @@
 #include <optional>
 #include <string_view>
 
-#include "kernels-cl/launch/binary_cache.hpp"
+#include "kernels-cl/program/binary_cache.hpp"
 #include "kernels-cl/trial/icd_files.hpp"
 
 namespace tensorstat::cl_engine {

@@ -4,8 +4,8 @@
 //   tensorstat-preflight LIMITS devices
 //   tensorstat-preflight LIMITS kernel KEY DTYPE NEEDS [DTYPE]
 //
-// LIMITS are three arguments, those of to_arguments (limits.hpp). When all went well, the last line on stdout is
-// kTrialPassed, and the exit code is 0.
+// LIMITS are the three arguments that to_arguments (limits.hpp) writes. If everything succeeds, the last line on stdout
+// is kTrialPassed, and the exit code is 0.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -18,9 +18,9 @@
 #include <string>
 #include <string_view>
 
-#include "kernels-cl/launch/binary_cache.hpp"
-#include "kernels-cl/launch/program.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
+#include "kernels-cl/program/binary_cache.hpp"
+#include "kernels-cl/program/program.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
 #include "kernels-cl/trial/limits.hpp"
 #include "stats/engine/ledger.hpp"

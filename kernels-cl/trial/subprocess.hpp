@@ -34,7 +34,8 @@ class Subprocess {
   Subprocess(const Subprocess&) = delete;
   Subprocess& operator=(const Subprocess&) = delete;
 
-  // Waits at most so long, then ends the program and all that it has started. Call it once.
+  // Waits at most so long, then ends the program and all that it has started. The time in which the program was ready
+  // to run and had no processor does not count. Call it once.
   Ended wait(std::chrono::milliseconds most);
 
  private:

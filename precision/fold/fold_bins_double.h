@@ -32,10 +32,10 @@ NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int sum) {
       squares[3] += bin[BIN_SQUARE_HIGH] >> 32;
     }
     if ((squares[0] | squares[1] | squares[2] | squares[3]) == 0) continue;
-    deposit(partial + LINEAR_PLACE(sum), (i64)low, i);
-    deposit(partial + LINEAR_PLACE(sum), (i64)high, i + 32);
+    deposit(partial + LINEAR_OFFSET(sum), (i64)low, i);
+    deposit(partial + LINEAR_OFFSET(sum), (i64)high, i + 32);
     if (sum != LINEAR_SUM) continue;
-    for (u32 k = 0; k < 4; ++k) deposit(partial + PLACE(SQUARES), (i64)squares[k], 2 * i + 32 * k);
+    for (u32 k = 0; k < 4; ++k) deposit(partial + OFFSET(SQUARES), (i64)squares[k], 2 * i + 32 * k);
   }
   bins->elements = 0;
 }
@@ -69,7 +69,7 @@ INLINE void open_exponent_bins(Bins* bins, i32 lowest, i32 highest) {
 NOINLINE void bin_round(Bins* bins, WORDS i64* partial, SPACE const u8* p, const int count, i32 lowest, i32 highest,
                         const int sum) {
   open_exponent_bins(bins, lowest, highest);
-  i64 places[GROUP], mantissas[GROUP];
+  i64 offsets[GROUP], mantissas[GROUP];
   for (int i = 0; i < count; i += LANES(i64)) {
     const v_i64 bits = LOAD(i64, p + i * 8), magnitude = bits & (i64)MAGNITUDE_MASK, is_below = bits >> 63;
     const v_i64 position = MAX(magnitude >> 52, SPLAT(i64, 1)) - (i64)1;
@@ -78,13 +78,13 @@ NOINLINE void bin_round(Bins* bins, WORDS i64* partial, SPACE const u8* p, const
     if (linear_below(sum) == 0) taken &= ~is_below;
     if (linear_above(sum) == 0) taken &= is_below;
     if (linear_below(sum) > 0) taken = (taken ^ is_below) - is_below;
-    STORE(i64, places + i, position & ~(i64)3);
+    STORE(i64, offsets + i, position & ~(i64)3);
     STORE(i64, mantissas + i, taken);
   }
   for (int i = 0; i < count; i += BIN_COPIES_DOUBLE) {
     UNROLL
     for (int copy = 0; copy < BIN_COPIES_DOUBLE; ++copy) {
-      u64* const bin = bins->words[copy] + places[i + copy];
+      u64* const bin = bins->words[copy] + offsets[i + copy];
       const i64 mantissa = mantissas[i + copy];
       u64 square_low, square_high;
       SQUARE_WIDE(mantissa, square_low, square_high);

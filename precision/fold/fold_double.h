@@ -73,7 +73,7 @@ INLINE void clear(Fold* fold) {
   fold->rounds = 0;
 }
 
-INLINE void place(Fold* fold, i32 highest) {
+INLINE void move_window(Fold* fold, i32 highest) {
   highest = MIN(highest, MAX_EXPONENT - 1);
   const i32 lowest = MAX(highest - SPAN_DOUBLE, 1);
   fold->largest = AS_F64(((u64)(highest + 1) << 52) - 1);
@@ -91,7 +91,7 @@ INLINE void flush(Fold* fold, WORDS i64* partial, const int needs) {
     if (!NEEDED(k)) continue;
     const u64 starts = (u64)fold->rounds * LANES(f64) * START_BITS(k);
     const i64 sum = (i64)((u64)ADD_LANES(u64, fold->totals[k]) - starts);
-    deposit(partial + (IS_SQUARE(k) ? (int)PLACE(SQUARES) : LINEAR_PLACE(LINEAR_OF(k))), sum,
+    deposit(partial + (IS_SQUARE(k) ? (int)OFFSET(SQUARES) : LINEAR_OFFSET(LINEAR_OF(k))), sum,
             (IS_SQUARE(k) ? 2 : 1) * fold->unit + TERM_UNIT(k) + TERM_TWICE(k));
   }
   clear(fold);
@@ -115,7 +115,7 @@ INLINE void add_seen(Seen* to, const Seen* from) {
 
 INLINE void open(Fold* fold, const int needs) {
   clear(fold);
-  place(fold, MAX_EXPONENT / 2 + 2);  // data of unit size fits
+  move_window(fold, MAX_EXPONENT / 2 + 2);  // data of unit size fits
   fold->missed = STAY_DOUBLE;
   if ((needs & NEED_EXACT) == 0) {  // only NaN and Inf leave the window
     fold->smallest = AS_F64(1);
@@ -339,7 +339,7 @@ NOINLINE void settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, const in
       return;
     }
     flush(fold, partial, needs);
-    place(fold, highest);
+    move_window(fold, highest);
   }
   const v_f64 scale = SPLAT(f64, fold->scale);
   v_f64 sums[TERMS];

@@ -37,9 +37,9 @@ INLINE void open_elements(Elements* elements) {
   lanes = SPLAT(UBITS, 0);
 #define FLUSH_ELEMENT(id, merge, need, of, fold, ...) FLUSH_##fold(id, merge, need, of)
 #define FLUSH_WITHIN(id, merge, need, of)
-#define FLUSH_BESIDE(id, merge, need, of) \
-  if ((needs & NEED_##need) && (of)) {          \
-    FLUSH_##merge(partial[PLACE(id)], elements->lanes[ELEMENT_WORD_##id]) \
+#define FLUSH_BESIDE(id, merge, need, of)                                  \
+  if ((needs & NEED_##need) && (of)) {                                     \
+    FLUSH_##merge(partial[OFFSET(id)], elements->lanes[ELEMENT_WORD_##id]) \
   }
 NOINLINE void flush_elements(Elements* elements, WORDS i64* partial, const int needs) {
   ELEMENT_ROWS(FLUSH_ELEMENT, )

@@ -68,16 +68,16 @@ NOINLINE void flush_windows(Exponents* exponents, WORDS i64* words) {
 }
 
 #if IS_FLOAT
-// The exponents of a vector of elements, at bit `place` of each lane.
-INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int place) {
-  const int up = place - MANTISSA_SHIFT;
+// The exponents of a vector of elements, at bit `shift` of each lane.
+INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int shift) {
+  const int up = shift - MANTISSA_SHIFT;
   const VECTOR_OF(UBITS) moved = up < 0 ? bits >> (UBITS)(-up & SIGN_SHIFT) : bits << (UBITS)(up & SIGN_SHIFT);
-  const UBITS exponent = (UBITS)((UBITS)(MAGNITUDE_MASK >> MANTISSA_SHIFT) << place);  // a variable, because UBSan would take it for an int
+  const UBITS exponent = (UBITS)((UBITS)(MAGNITUDE_MASK >> MANTISSA_SHIFT) << shift);  // a variable, because UBSan would take it for an int
   return moved & exponent;
 }
 #else
 // The same for integers, by bisection: if the upper half of the bits is not 0, the exponent lies there.
-INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int place) {
+INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int shift) {
   VECTOR_OF(UBITS) left = ELEMENT_SIZES(bits), width = SPLAT(UBITS, 0);
   UNROLL
   for (int half_bits = 4 * (int)sizeof(UBITS); half_bits > 0; half_bits /= 2) {
@@ -85,7 +85,7 @@ INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int plac
     width += has_upper & (UBITS)half_bits;
     left = (upper & has_upper) | (left & ~has_upper);
   }
-  return (width + left) << (UBITS)place;
+  return (width + left) << (UBITS)shift;
 }
 #endif
 
@@ -184,7 +184,7 @@ INLINE int count_packed(Exponents* exponents, WORDS i64* words, SPACE const u8* 
 // Counts the `count` elements at p: whole groups, at most a block.
 NOINLINE void fold_exponents(Exponents* exponents, WORDS i64* partial, SPACE const u8* p, const u32 count) {
 #if PACKS_EXPONENTS
-  if (count_packed(exponents, partial + PLACE(EXPONENTS), p, count)) return;
+  if (count_packed(exponents, partial + OFFSET(EXPONENTS), p, count)) return;
 #endif
   (void)partial;
   bin_exponents(exponents, p, count);
@@ -192,7 +192,7 @@ NOINLINE void fold_exponents(Exponents* exponents, WORDS i64* partial, SPACE con
 
 // Adds all counts to the partial.
 INLINE void close_exponents(Exponents* exponents, WORDS i64* partial) {
-  WORDS i64* const words = partial + PLACE(EXPONENTS);
+  WORDS i64* const words = partial + OFFSET(EXPONENTS);
 #if PACKS_EXPONENTS
   flush_windows(exponents, words);
 #endif

@@ -22,10 +22,10 @@ INLINE void find_extreme(WORDS i64* words, SPACE const u8* p, const u32 count, c
 
 // Searches the `count` elements at p, which are whole groups that `fold` has taken. The first one is element `first`.
 NOINLINE void fold_indices(const Fold* fold, WORDS i64* partial, SPACE const u8* p, const u32 count, const u64 first) {
-  WORDS i64* const words = partial + PLACE(INDICES);
+  WORDS i64* const words = partial + OFFSET(INDICES);
   i64 highest, lowest;
   const int seen = so_far(fold, partial, p, count, &highest, &lowest);
-  WORDS i64 *const greatest = words + INDEX_PLACE_GREATEST, *const least = words + INDEX_PLACE_LEAST;
+  WORDS i64 *const greatest = words + INDEX_WORD_GREATEST, *const least = words + INDEX_WORD_LEAST;
   // These are decided before the first search. A search lifts a whole vector, which may hold later NaN, Inf or extrema.
   const int finds_nan = (seen & SEEN_NAN) != 0 && words[INDEX_AT_FIRST_NAN] == PARTIAL_NO_KEY;
   const int finds_inf = (seen & SEEN_INF) != 0 && words[INDEX_AT_FIRST_INF] == PARTIAL_NO_KEY;

@@ -81,15 +81,15 @@ typedef struct {
   {                                                                                                   \
     const v_i16 factor = AS(i16, (x) ^ (ORDERED)BIAS);                                                \
     if (needs & (NEED_PLAIN_SUM | NEED_SQUARES)) fold->linear[LINEAR_SUM].lanes += SUMS(i16, factor); \
-    if (needs & NEED_SQUARES) add_pairs(&fold->squares, PAIRS(SQUARE_SUMS(i16, factor)));             \
+    if (needs & NEED_SQUARES) add_pairs(&fold->squares, AS(u64, SQUARE_SUMS(i16, factor)));           \
   }
-#define ADD_WORDS(type, x)                                                                            \
-  if (needs & NEED_PLAIN_SUM) add_pairs(&fold->linear[LINEAR_SUM].pairs, PAIRS((x) ^ (ORDERED)BIAS)); \
-  if (needs & NEED_SQUARES) {                                                                         \
-    UNROLL                                                                                            \
-    for (int k = 0; k < LANES(u32) / LANES(u64); ++k) {                                               \
-      add_pairs(&fold->squares, SQUARE_LOW(type, PAIRS(x) >> (u64)(32 * k)));                         \
-    }                                                                                                 \
+#define ADD_WORDS(type, x)                                                                              \
+  if (needs & NEED_PLAIN_SUM) add_pairs(&fold->linear[LINEAR_SUM].pairs, AS(u64, (x) ^ (ORDERED)BIAS)); \
+  if (needs & NEED_SQUARES) {                                                                           \
+    UNROLL                                                                                              \
+    for (int k = 0; k < LANES(u32) / LANES(u64); ++k) {                                                 \
+      add_pairs(&fold->squares, SQUARE_LOW(type, AS(u64, x) >> (u64)(32 * k)));                         \
+    }                                                                                                   \
   }
 #define ADD_VECTOR_i32(x) ADD_WORDS(i32, x)
 #define ADD_VECTOR_u32(x) ADD_WORDS(u32, x)
@@ -98,7 +98,7 @@ typedef struct {
 // Adds one vector of sizes, for each type.
 #define ADD_SIZES_u8(to, x) (to)->lanes += SUMS(u8, x);
 #define ADD_SIZES_u16(to, x) (to)->lanes += SUMS(i16, AS(i16, (x) ^ (u16)0x8000));
-#define ADD_SIZES_u32(to, x) add_pairs(&(to)->pairs, PAIRS(x));
+#define ADD_SIZES_u32(to, x) add_pairs(&(to)->pairs, AS(u64, x));
 #define ADD_SIZES(to, x) CAT(ADD_SIZES_, UBITS)(to, x)
 
 // Empties the narrow lanes.
@@ -146,12 +146,12 @@ INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
   const i64 n = (i64)fold->elements;
   if (n == 0) return;
   drain(fold);
-  WORDS i64* const squares = partial + PLACE(SQUARES);
+  WORDS i64* const squares = partial + OFFSET(SQUARES);
   if (IS_BOOL) {
     const i64 ones = n - (i64)fold->zeros_total;
     if (needs & NEED_EXTREMA) raise_extrema(partial, ones != 0, ones == n);
     FOR_EACH_LINEAR(if (needs & linear_need(sum)) {
-      deposit(partial + LINEAR_PLACE(sum), linear_above(sum) * ones, 0);
+      deposit(partial + LINEAR_OFFSET(sum), linear_above(sum) * ones, 0);
     })
     if (needs & NEED_SQUARES) deposit(squares, ones, 0);
   } else {
@@ -159,7 +159,7 @@ INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
       raise_extrema(partial, (i64)MAX_LANE(ORDERED, fold->top), (i64)MIN_LANE(ORDERED, fold->bottom));
     }
     FOR_EACH_LINEAR(if (needs & linear_need(sum)) {
-      WORDS i64* const words = partial + LINEAR_PLACE(sum);
+      WORDS i64* const words = partial + LINEAR_OFFSET(sum);
       if (IS_SIGNED && sum != LINEAR_SUM) {
         deposit_sizes(fold, words, sum);
       } else if (linear_above(sum) != 0) {

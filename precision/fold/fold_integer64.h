@@ -32,13 +32,13 @@ INLINE void deposit_halves(WORDS i64* words, v_u64 whole, v_u64 high, u32 positi
 INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
   FOR_EACH_LINEAR(if (needs & linear_need(sum)) {
     const i64 times = sum == LINEAR_SUM ? 1 : factor_of_sizes(sum);
-    deposit_halves(partial + LINEAR_PLACE(sum), fold->linear[sum], fold->linear_high[sum], 0, times);
+    deposit_halves(partial + LINEAR_OFFSET(sum), fold->linear[sum], fold->linear_high[sum], 0, times);
   })
   if (needs & NEED_SQUARES) {
     UNROLL
     for (int k = 0; k < 3; ++k) {
       const u32 position = 32 * k + (k == 1 ? 1 : 0);  // low * high counts twice
-      deposit_halves(partial + PLACE(SQUARES), fold->square[k], fold->square_high[k], position, 1);
+      deposit_halves(partial + OFFSET(SQUARES), fold->square[k], fold->square_high[k], position, 1);
     }
   }
   if (needs & NEED_SIGNS) {

@@ -44,11 +44,11 @@ INLINE void fold_codes(WORDS i64* partial, SPACE const u8* p, const u64 count, c
     }
     for (u32 k = whole; k < size; ++k) ++fold.counts[0][p[i + k]];
     if (has_indices && has_new(&fold, known)) {
-      find_new(known, partial + PLACE(INDICES), p + i, size, first + i * ELEMENTS_A_CODE);
+      find_new(known, partial + OFFSET(INDICES), p + i, size, first + i * ELEMENTS_A_CODE);
     }
   }
   close(&fold, partial, needs);
   if (rest == 0) return;
   lift_some(partial, (u32)p[codes], rest, 1, needs);
-  if (has_indices) lift_index_some(partial + PLACE(INDICES), (u32)p[codes], rest, first + count - rest);
+  if (has_indices) lift_index_some(partial + OFFSET(INDICES), (u32)p[codes], rest, first + count - rest);
 }

@@ -110,7 +110,7 @@ INLINE void open_sums(Sums* sums, FoldWindow* window, i32 highest, i32 log2_step
   clear(sums);
 }
 
-INLINE void place(Fold* fold, i32 highest) {
+INLINE void move_window(Fold* fold, i32 highest) {
   open_sums(&fold->sums, &fold->wide, highest, LOG2_STEPS);
   fold->steps = 0;
 }
@@ -139,11 +139,11 @@ INLINE void hand_over(const Sums* sums, WORDS i64* partial, const int needs) {
     low += AS(i64, sums->low[s]) - AS_I64(sums->low_start);
   }
   FOR_EACH_LINEAR(if (needs & linear_need(sum)) {
-    deposit(partial + LINEAR_PLACE(sum), ADD_LANES(i64, linear[sum]), sums->unit);
+    deposit(partial + LINEAR_OFFSET(sum), ADD_LANES(i64, linear[sum]), sums->unit);
   })
   if (needs & NEED_SQUARES) {
-    deposit(partial + PLACE(SQUARES), ADD_LANES(i64, high), 2 * sums->unit + sums->split);
-    deposit(partial + PLACE(SQUARES), ADD_LANES(i64, low), 2 * sums->unit);
+    deposit(partial + OFFSET(SQUARES), ADD_LANES(i64, high), 2 * sums->unit + sums->split);
+    deposit(partial + OFFSET(SQUARES), ADD_LANES(i64, low), 2 * sums->unit);
   }
 }
 
@@ -157,10 +157,10 @@ INLINE void flush(Fold* fold, WORDS i64* partial, const int needs) {
 INLINE void flush_narrow(Fold* fold, WORDS i64* partial, const int needs) {
   if (fold->narrow_groups == 0) return;
   FOR_EACH_LINEAR(if (needs & linear_need(sum)) {
-    deposit(partial + LINEAR_PLACE(sum), ADD_LANES(i64, fold->narrow_linear[sum]), fold->narrow.unit);
+    deposit(partial + LINEAR_OFFSET(sum), ADD_LANES(i64, fold->narrow_linear[sum]), fold->narrow.unit);
   })
   if (needs & NEED_SQUARES) {
-    deposit(partial + PLACE(SQUARES), ADD_LANES(i64, fold->narrow_square), 2 * fold->narrow.unit);
+    deposit(partial + OFFSET(SQUARES), ADD_LANES(i64, fold->narrow_square), 2 * fold->narrow.unit);
   }
   clear_narrow(fold);
 }
@@ -168,7 +168,7 @@ INLINE void flush_narrow(Fold* fold, WORDS i64* partial, const int needs) {
 INLINE void open(Fold* fold, const int needs) {
   see_nothing(&fold->seen);
   // One window holds all of float16. For the other dtypes these windows hold data of unit size.
-  place(fold, SPAN >= MAX_EXPONENT - 2 ? MAX_EXPONENT - 1 : MAX_EXPONENT / 2 + 3);
+  move_window(fold, SPAN >= MAX_EXPONENT - 2 ? MAX_EXPONENT - 1 : MAX_EXPONENT / 2 + 3);
   place_narrow(fold, MAX_EXPONENT / 2 + 3);
   fold->wide_run = fold->wide_left = 0;
   fold->had_specials = 0;
@@ -316,7 +316,7 @@ NOINLINE int settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, UBITS lar
       return DONE;
     }
     flush(fold, partial, needs);
-    place(fold, highest);
+    move_window(fold, highest);
   }
   if (finite) return WIDE;
   add_wide(fold, partial, p, needs, 0);

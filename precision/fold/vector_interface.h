@@ -75,9 +75,9 @@
 #if !defined(STORE_ZIPPED) || !defined(ZIPPED_LANE)
 #error "vectors: STORE_ZIPPED or ZIPPED_LANE is missing"
 #endif
-// PAIR_FIRST(pair), PAIR_SECOND(pair): the two numbers of a v_pair, which is two i64 that add as one vector.
-#if !defined(PAIR_FIRST) || !defined(PAIR_SECOND)
-#error "vectors: PAIR_FIRST or PAIR_SECOND is missing"
+// FIRST_I64(v), SECOND_I64(v): the two numbers of a v_i64x2, a vector of two i64.
+#if !defined(FIRST_I64) || !defined(SECOND_I64)
+#error "vectors: FIRST_I64 or SECOND_I64 is missing"
 #endif
 // KEY(T, x): a float's bits as integers T that order as the floats do, -0 below +0.
 #ifndef KEY
@@ -103,9 +103,9 @@
 #ifndef SQUARE_WIDE
 #error "vectors: SQUARE_WIDE is missing"
 #endif
-// PAIRS(x): a vector of 32-bit lanes as u64; SQUARE_LOW(T, pairs): the squares of the lower u32 or i32 of each.
-#if !defined(PAIRS) || !defined(SQUARE_LOW)
-#error "vectors: PAIRS or SQUARE_LOW is missing"
+// SQUARE_LOW(T, v): the squares of the lower u32 or i32 of each lane of a vector of u64.
+#ifndef SQUARE_LOW
+#error "vectors: SQUARE_LOW is missing"
 #endif
 // SUMS(T, x): sums of neighbours, as v_i32; SQUARE_SUMS(T, x): of their squares, as v_u32. T is u8, i8 or i16.
 #if !defined(SUMS) || !defined(SQUARE_SUMS)
@@ -126,8 +126,8 @@
 #error "vectors: PREFETCH is missing"
 #endif
 typedef struct {
-  v_u8 a; v_i8 b; v_u16 c; v_i16 d; v_u32 e; v_i32 f; v_u64 g; v_i64 h; v_pair i;
-} vectors_of_integers;  // v_T and v_pair: without one of them, this does not compile
+  v_u8 a; v_i8 b; v_u16 c; v_i16 d; v_u32 e; v_i32 f; v_u64 g; v_i64 h; v_i64x2 i;
+} vectors_of_integers;  // v_T and v_i64x2: without one of them, this does not compile
 
 #ifdef FP64
 // MUL_ADD(a, b, c): a * b + c, rounded once or twice: used where either gives an exact sum in the end.

@@ -14,19 +14,19 @@
       lost += (UBITS)(size - 1) < losing ? (u32)1 : (u32)0;                               \
       beyond += (UBITS)(size - beyond_from) < beyond_sizes ? (u32)1 : (u32)0;             \
     }                                                                                     \
-    ADD(partial[PLACE(id##_UNDERFLOW)], (i64)lost);                                       \
-    ADD(partial[PLACE(id##_OVERFLOW)], (i64)beyond);                                      \
+    ADD(partial[OFFSET(id##_UNDERFLOW)], (i64)lost);                                      \
+    ADD(partial[OFFSET(id##_OVERFLOW)], (i64)beyond);                                     \
   }                                                                                       \
   bounds += 3;
 
 INLINE void count_casts(WORDS i64* partial, TILE_SPACE const u8* p, const u64 first, const u64 end, const u64 step,
                         TILE_SPACE const u64* bounds, const int needs){CASTS(COUNT_CAST, )}
 // The same for `n` equal elements.
-#define LIFT_CAST(id, ...)                                                                          \
-  if (needs & NEED_CAST_##id) {                                                                     \
-    if ((UBITS)(size - 1) < (UBITS)bounds[0]) ADD(partial[PLACE(id##_UNDERFLOW)], n);               \
-    if ((UBITS)(size - (UBITS)bounds[1]) < (UBITS)bounds[2]) ADD(partial[PLACE(id##_OVERFLOW)], n); \
-  }                                                                                                 \
+#define LIFT_CAST(id, ...)                                                                           \
+  if (needs & NEED_CAST_##id) {                                                                      \
+    if ((UBITS)(size - 1) < (UBITS)bounds[0]) ADD(partial[OFFSET(id##_UNDERFLOW)], n);               \
+    if ((UBITS)(size - (UBITS)bounds[1]) < (UBITS)bounds[2]) ADD(partial[OFFSET(id##_OVERFLOW)], n); \
+  }                                                                                                  \
   bounds += 3;
 
 INLINE

@@ -16,7 +16,7 @@ INLINE void lift_square(WORDS i64* partial, const UBITS bits, const i64 n) {
   const u32 exponent = (u32)(size >> MANTISSA_SHIFT);
   const u64 fraction = size & (((u64)1 << MANTISSA_SHIFT) - 1);
   const u64 mantissa = exponent == 0 ? fraction : fraction | (u64)1 << MANTISSA_SHIFT;
-  deposit_squares(partial + PLACE(SQUARES), mantissa, n, 2 * (MAX(exponent, (u32)1) - 1 + FIRST_UNIT));
+  deposit_squares(partial + OFFSET(SQUARES), mantissa, n, 2 * (MAX(exponent, (u32)1) - 1 + FIRST_UNIT));
 }
 
 INLINE void lift_complex(WORDS i64* partial, SPACE const u8* p, const i64 n, const int needs) {
@@ -34,10 +34,10 @@ INLINE void lift_complex(WORDS i64* partial, SPACE const u8* p, const i64 n, con
   (void)needs;
 }
 
-// Lifts element `index` into the words of precision/indices.h. Complex dtypes have only those of NaN and Inf.
+// Lifts element `index` into the words of precision/indices.h. Complex dtypes have only the indices of NaN and Inf.
 INLINE void lift_complex_index(i64* words, const UBITS larger, const u64 index) {
-  raise_keyed_if(larger > INF_SIZE, words + INDEX_PLACE_FIRST_NAN, 0, ~(i64)index);
-  raise_keyed_if(larger == INF_SIZE, words + INDEX_PLACE_FIRST_INF, 0, ~(i64)index);
+  raise_keyed_if(larger > INF_SIZE, words + INDEX_WORD_FIRST_NAN, 0, ~(i64)index);
+  raise_keyed_if(larger == INF_SIZE, words + INDEX_WORD_FIRST_INF, 0, ~(i64)index);
 }
 
 // Lifts the `count` elements at p. The first one is element `first`.

@@ -5,9 +5,9 @@
   if ((SBITS)(term) != (SBITS)ELEMENT_SIGN) RAISE(word, (i64)(SBITS)(term));
 #define LIFT_ADDITION(word, term) \
   if (term) ADD(word, n);
-#define LIFT_ELEMENT(id, merge, need, of, fold, ...) \
-  if ((needs & NEED_##need) && (of)) {               \
-    LIFT_##fold(merge, partial[PLACE(id)], ELEMENT_##id(UBITS, bits, size)) \
+#define LIFT_ELEMENT(id, merge, need, of, fold, ...)                         \
+  if ((needs & NEED_##need) && (of)) {                                       \
+    LIFT_##fold(merge, partial[OFFSET(id)], ELEMENT_##id(UBITS, bits, size)) \
   }
 #define LIFT_BESIDE(merge, word, term) LIFT_##merge(word, term)
 #define LIFT_WITHIN(merge, word, term) RAISE(word, term);
@@ -17,15 +17,16 @@ INLINE void lift_elements(WORDS i64* partial, const UBITS bits, const i64 n, con
   (void)size;
   (void)n;
   ELEMENT_ROWS(LIFT_ELEMENT, )
-  if (needs & NEED_EXPONENTS) ADD(partial[PLACE(EXPONENTS) + (int)EXPONENT_OF(size)], n);
+  if (needs & NEED_EXPONENTS) ADD(partial[OFFSET(EXPONENTS) + (int)EXPONENT_OF(size)], n);
 }
 
-// Raises the extrema to those of finite floats, given as keys. If the highest lies below the lowest, there are none.
+// Raises the extrema by finite floats: `highest` and `lowest` are the keys of their extrema. highest < lowest means that
+// there are none.
 INLINE void raise_finite(WORDS i64* partial, const i64 highest, const i64 lowest, const int needs) {
   if (highest < lowest) return;
   if (needs & NEED_EXTREMA) raise_extrema(partial, highest, lowest);
   if (needs & NEED_FINITE) {
-    RAISE(partial[PLACE(FINITE_HIGHEST)], highest);
-    RAISE(partial[PLACE(FINITE_LOWEST)], ~lowest);
+    RAISE(partial[OFFSET(FINITE_HIGHEST)], highest);
+    RAISE(partial[OFFSET(FINITE_LOWEST)], ~lowest);
   }
 }

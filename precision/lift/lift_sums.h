@@ -8,14 +8,14 @@ INLINE void lift_sums(WORDS i64* partial, const u64 size, const int is_negative,
                       const int needs) {
   FOR_EACH_LINEAR(if (linear_is_lifted(sum, needs)) {
     if (SIZE_BITS <= 56) {
-      deposit(partial + LINEAR_PLACE(sum), linear_of_size(sum, (i64)size * n, is_negative), position);
+      deposit(partial + LINEAR_OFFSET(sum), linear_of_size(sum, (i64)size * n, is_negative), position);
     } else {
-      deposit_times(partial + LINEAR_PLACE(sum), size, linear_of_size(sum, n, is_negative), position);
+      deposit_times(partial + LINEAR_OFFSET(sum), size, linear_of_size(sum, n, is_negative), position);
     }
   })
   if (SIZE_BITS <= 28) {
-    deposit(partial + PLACE(SQUARES), (i64)(size * size) * n, 2 * position);
+    deposit(partial + OFFSET(SQUARES), (i64)(size * size) * n, 2 * position);
   } else {
-    deposit_squares(partial + PLACE(SQUARES), size, n, 2 * position);
+    deposit_squares(partial + OFFSET(SQUARES), size, n, 2 * position);
   }
 }

@@ -40,11 +40,11 @@ INLINE void low_tile(WORDS i64* partial, TILE_SPACE const u8* p, const u32 count
     }
   }
   FOR_EACH_LINEAR(if (linear_is_lifted(sum, needs)) {
-    NAME(deposit_own)(partial + LINEAR_PLACE(sum), linear[sum][0], LOG2_TILE);
+    NAME(deposit_own)(partial + LINEAR_OFFSET(sum), linear[sum][0], LOG2_TILE);
   })
   if (square[0] - square[0] != 0) {  // Inf
     ADD(partial[PARTIAL_OVERFLOWS], 1);
   } else {
-    NAME(deposit_own)(partial + PLACE(SQUARES), square[0], (u32)-CAT(SUM_EXPONENT_, FAMILY));
+    NAME(deposit_own)(partial + OFFSET(SQUARES), square[0], (u32)-CAT(SUM_EXPONENT_, FAMILY));
   }
 }

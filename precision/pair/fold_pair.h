@@ -1,6 +1,6 @@
 // The fold of two tensors with elements that are float32, or that float32 holds exactly. It runs at the speed of memory
 // and gives the words of lift_pair.h. One text for the instruction sets of the host and for a CPU's OpenCL device
-// (kernels-cl/cl/pair_cpu.cl).
+// (kernels-cl/cl/pair/cpu.cl).
 //
 // A GROUP is read twice. The first pass (see_pair) uses lanes of float32. It counts by exact comparisons, and flags
 // elements that may be a new greatest difference or outside of the tolerance. Flagged groups are checked again: in

@@ -66,10 +66,10 @@ INLINE void clear_narrow_pair_sums(pair_sums* sums) {
 }
 
 // The first words of the three sums of products, in order.
-#define PAIR_PLACE_OF(i)                                          \
-  ((i) == WORDS_PRODUCTS    ? (int)PAIR_PLACE_PRODUCTS_Float      \
-   : (i) == WORDS_SQUARES_A ? (int)PAIR_PLACE_SQUARES_A_Float     \
-                            : (int)PAIR_PLACE_SQUARES_B_Float)
+#define PAIR_OFFSET_OF(i)                                          \
+  ((i) == WORDS_PRODUCTS    ? (int)PAIR_OFFSET_PRODUCTS_Float      \
+   : (i) == WORDS_SQUARES_A ? (int)PAIR_OFFSET_SQUARES_A_Float     \
+                            : (int)PAIR_OFFSET_SQUARES_B_Float)
 
 NOINLINE void flush_pair(pair_sums* sums, WORDS i64* partial, const int mantissa) {
   if (sums->added != 0) {
@@ -77,18 +77,18 @@ NOINLINE void flush_pair(pair_sums* sums, WORDS i64* partial, const int mantissa
     for (int i = 0; i < PAIR_SQUARES; ++i) {
       const v_i64 high = AS(i64, sums->high[i]) - AS_I64(sums->high_start);
       const v_i64 low = AS(i64, sums->low[i]) - AS_I64(sums->low_start);
-      deposit(partial + PAIR_PLACE_OF(i), ADD_LANES(i64, high), 2 * unit + (u32)PAIR_SPLIT(mantissa));
-      deposit(partial + PAIR_PLACE_OF(i), ADD_LANES(i64, low), 2 * unit);
+      deposit(partial + PAIR_OFFSET_OF(i), ADD_LANES(i64, high), 2 * unit + (u32)PAIR_SPLIT(mantissa));
+      deposit(partial + PAIR_OFFSET_OF(i), ADD_LANES(i64, low), 2 * unit);
     }
     const v_i64 distances = AS(i64, sums->distances) - AS_I64(sums->distances_start);
-    deposit(partial + PAIR_PLACE_DISTANCES_Float, ADD_LANES(i64, distances), unit);
+    deposit(partial + PAIR_OFFSET_DISTANCES_Float, ADD_LANES(i64, distances), unit);
   }
   clear_pair_sums(sums);
   if (sums->narrow_groups != 0) {
     for (int i = 0; i < PAIR_SQUARES; ++i) {
-      deposit(partial + PAIR_PLACE_OF(i), ADD_LANES(i64, sums->narrow_squares[i]), 2 * sums->narrow.unit);
+      deposit(partial + PAIR_OFFSET_OF(i), ADD_LANES(i64, sums->narrow_squares[i]), 2 * sums->narrow.unit);
     }
-    deposit(partial + PAIR_PLACE_DISTANCES_Float, ADD_LANES(i64, sums->narrow_distances), sums->narrow.unit);
+    deposit(partial + PAIR_OFFSET_DISTANCES_Float, ADD_LANES(i64, sums->narrow_distances), sums->narrow.unit);
   }
   clear_narrow_pair_sums(sums);
 }

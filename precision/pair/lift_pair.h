@@ -16,7 +16,7 @@ typedef struct {
 
 #define PAIR_LEAST ((i64)(-0x7fffffffffffffff - 1))
 #define PAIR_ULP_WORD(steps) ((i64)((steps) ^ ((u64)1 << 63)))
-#define PAIR_PLACE(kind, id) ((kind).is_wide ? (int)PAIR_PLACE_##id##_Double : (int)PAIR_PLACE_##id##_Float)
+#define PAIR_OFFSET(kind, id) ((kind).is_wide ? (int)PAIR_OFFSET_##id##_Double : (int)PAIR_OFFSET_##id##_Float)
 #define PAIR_UNIT(kind) ((kind).is_wide ? (i32)SUM_EXPONENT_Double : (i32)SUM_EXPONENT_Float)
 
 // Adds or subtracts (high * 2^64 + low) * 2^position units.
@@ -50,13 +50,13 @@ INLINE void deposit_product(WORDS i64* words, u64 a, u64 b, int negative, u32 po
 // Lifts two finite elements into the exact sums.
 INLINE void lift_pair_sums(WORDS i64* partial, number a, number b, pair_kind kind) {
   const u32 at_a = (u32)(a.exponent - PAIR_UNIT(kind)), at_b = (u32)(b.exponent - PAIR_UNIT(kind));
-  deposit_product(partial + PAIR_PLACE(kind, PRODUCTS), a.mantissa, b.mantissa, a.negative != b.negative, at_a + at_b);
-  deposit_product(partial + PAIR_PLACE(kind, SQUARES_A), a.mantissa, a.mantissa, 0, 2 * at_a);
-  deposit_product(partial + PAIR_PLACE(kind, SQUARES_B), b.mantissa, b.mantissa, 0, 2 * at_b);
+  deposit_product(partial + PAIR_OFFSET(kind, PRODUCTS), a.mantissa, b.mantissa, a.negative != b.negative, at_a + at_b);
+  deposit_product(partial + PAIR_OFFSET(kind, SQUARES_A), a.mantissa, a.mantissa, 0, 2 * at_a);
+  deposit_product(partial + PAIR_OFFSET(kind, SQUARES_B), b.mantissa, b.mantissa, 0, 2 * at_b);
   // |a - b| is the larger number less the smaller one.
   const int a_is_below = is_below(a, b);
-  deposit_wide(partial + PAIR_PLACE(kind, DISTANCES), 0, a.mantissa, a.negative != a_is_below, at_a);
-  deposit_wide(partial + PAIR_PLACE(kind, DISTANCES), 0, b.mantissa, b.negative == a_is_below, at_b);
+  deposit_wide(partial + PAIR_OFFSET(kind, DISTANCES), 0, a.mantissa, a.negative != a_is_below, at_a);
+  deposit_wide(partial + PAIR_OFFSET(kind, DISTANCES), 0, b.mantissa, b.negative == a_is_below, at_b);
 }
 
 // Lifts two finite elements, given d, |a| and |b|, into all fields that depend on values.

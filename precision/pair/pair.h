@@ -36,7 +36,7 @@
 
 // Exact sums over the elements that are finite in both tensors. ROW(id, words, power, ...)
 //   words  SUM_WORDS or SQUARE_WORDS of a family (families.h): Double if one of the dtypes has 64 bits, else Float
-//   power  its unit is that of the family's sum to this power
+//   power  its unit is the unit of the family's sum to this power
 #define PAIR_EXACT_ROWS(ROW, ...)               \
   ROW(PRODUCTS, SQUARE_WORDS, 2, __VA_ARGS__)   \
   ROW(SQUARES_A, SQUARE_WORDS, 2, __VA_ARGS__)  \
@@ -58,13 +58,13 @@ enum { STEPS_NONE, STEPS_OWN, STEPS_BINARY32, STEPS_BINARY64 };
 enum { PAIR_FIELD_ROWS(PAIR_ENUM) PAIR_FIELDS };
 #undef PAIR_ENUM
 
-// PAIR_PLACE_PRODUCTS_Float and the like: the first word of an exact sum.
+// PAIR_OFFSET_PRODUCTS_Float and the like: the first word of an exact sum.
 #define PAIR_ENUM(id, words, power, family) \
-  PAIR_PLACE_##id##_##family, PAIR_LAST_##id##_##family = PAIR_PLACE_##id##_##family + words##_##family - 1,
-#define PAIR_PLACES(family) \
+  PAIR_OFFSET_##id##_##family, PAIR_LAST_##id##_##family = PAIR_OFFSET_##id##_##family + words##_##family - 1,
+#define PAIR_OFFSETS(family) \
   enum { PAIR_FIELDS_END_##family = PAIR_FIELDS - 1, PAIR_EXACT_ROWS(PAIR_ENUM, family) PAIR_WORDS_##family };
-PAIR_FAMILIES(PAIR_PLACES)
-#undef PAIR_PLACES
+PAIR_FAMILIES(PAIR_OFFSETS)
+#undef PAIR_OFFSETS
 #undef PAIR_ENUM
 
 #endif

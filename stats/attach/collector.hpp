@@ -11,7 +11,7 @@
 
 namespace tensorstat::attach {
 
-// A launch whose arguments were read before or after it.
+// A launch, and what was read of its arguments before and after it.
 struct Launch {
   struct Argument {
     static constexpr std::size_t kNone = SIZE_MAX;

@@ -1,4 +1,4 @@
-// The only source of this room that uses kernels-cl, whose bindings want another version of OpenCL's headers.
+// The only source of this room that includes kernels-cl: its bindings need another version of OpenCL's headers.
 #include "kernels-cl/driver/cl.hpp"
 // Keep this order.
 #include "kernels-cl/launch/queue_context.hpp"
@@ -33,7 +33,7 @@ class ReadingOnQueue final : public Reading {
       results->put(i, partials_[i].dtype(), {.words = partials_[i].words(), .bins = {.kept = partials_[i].bins()}},
                    wanted);
     }
-    results->place({"opencl", "submitted to its queue", batch_->device_bytes()});
+    results->set_placement({"opencl", "submitted to its queue", batch_->device_bytes()});
     return Measurements(std::move(results));
   } catch (...) {
     return caught();

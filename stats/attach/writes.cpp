@@ -30,27 +30,27 @@ cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem buffer, cl_bool b
   });
 }
 
-// The bytes between the first and the last are taken for written, too.
-size_t rectangle_begin(const size_t* origin, size_t row, size_t slice) {
-  return origin[0] + origin[1] * row + origin[2] * slice;
-}
-size_t rectangle_bytes(const size_t* region, size_t row, size_t slice) {
-  return region[0] + (region[1] - 1) * row + (region[2] - 1) * slice;
+struct Bytes {
+  size_t first = 0, count = kAll;
+};
+// The bytes of a rectangle of a buffer, and those between its rows; all if the program leaves something out. A row or
+// slice of 0 is as long as the region.
+Bytes rectangle(const size_t* origin, const size_t* region, size_t row, size_t slice) {
+  if (origin == nullptr || region == nullptr) return {};
+  if (row == 0) row = region[0];
+  if (slice == 0) slice = region[1] * row;
+  return {origin[0] + origin[1] * row + origin[2] * slice, region[0] + (region[1] - 1) * row + (region[2] - 1) * slice};
 }
 
 cl_int CL_API_CALL write_rectangle(cl_command_queue queue, cl_mem buffer, cl_bool blocking, const size_t* origin,
                                    const size_t* host_origin, const size_t* region, size_t row, size_t slice,
                                    size_t host_row, size_t host_slice, const void* from, cl_uint count,
                                    const cl_event* wait, cl_event* event) {
-  const size_t real_row = row != 0 || region == nullptr ? row : region[0];
-  const size_t real_slice = slice != 0 || region == nullptr ? slice : region[1] * real_row;
-  const bool is_known = origin != nullptr && region != nullptr;
-  return writing(queue, buffer, is_known ? rectangle_begin(origin, real_row, real_slice) : 0,
-                 is_known ? rectangle_bytes(region, real_row, real_slice) : kAll, count, wait,
-                 [&](cl_uint more, const cl_event* events) {
-                   return below.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, host_origin, region, row,
-                                                         slice, host_row, host_slice, from, more, events, event);
-                 });
+  const Bytes written = rectangle(origin, region, row, slice);
+  return writing(queue, buffer, written.first, written.count, count, wait, [&](cl_uint more, const cl_event* events) {
+    return below.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, host_origin, region, row, slice, host_row,
+                                          host_slice, from, more, events, event);
+  });
 }
 
 cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void* pattern, size_t pattern_bytes,
@@ -87,15 +87,11 @@ cl_int CL_API_CALL copy_rectangle(cl_command_queue queue, cl_mem from, cl_mem to
                                   const size_t* to_origin, const size_t* region, size_t from_row, size_t from_slice,
                                   size_t to_row, size_t to_slice, cl_uint count, const cl_event* wait,
                                   cl_event* event) {
-  const size_t row = to_row != 0 || region == nullptr ? to_row : region[0];
-  const size_t slice = to_slice != 0 || region == nullptr ? to_slice : region[1] * row;
-  const bool is_known = to_origin != nullptr && region != nullptr;
-  return writing(queue, to, is_known ? rectangle_begin(to_origin, row, slice) : 0,
-                 is_known ? rectangle_bytes(region, row, slice) : kAll, count, wait,
-                 [&](cl_uint more, const cl_event* events) {
-                   return below.clEnqueueCopyBufferRect(queue, from, to, from_origin, to_origin, region, from_row,
-                                                        from_slice, to_row, to_slice, more, events, event);
-                 });
+  const Bytes written = rectangle(to_origin, region, to_row, to_slice);
+  return writing(queue, to, written.first, written.count, count, wait, [&](cl_uint more, const cl_event* events) {
+    return below.clEnqueueCopyBufferRect(queue, from, to, from_origin, to_origin, region, from_row, from_slice, to_row,
+                                         to_slice, more, events, event);
+  });
 }
 
 cl_int CL_API_CALL copy_image(cl_command_queue queue, cl_mem from, cl_mem to, const size_t* origin,

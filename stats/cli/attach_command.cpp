@@ -106,8 +106,8 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 
 std::atomic<pid_t> running{0};
 
-// Runs the program as a shell would and returns its exit status. Signals to end go to it; those of the terminal reach
-// it anyway.
+// Runs the program as a shell would and returns its exit status. Passes signals to end on to it; signals of the
+// terminal reach it anyway.
 Result<int> run_program(const AttachArguments& arguments, const std::vector<std::string>& environment) {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -294,10 +294,9 @@ Subcommand attach_command(CLI::App& command) {
       "  tensorstat attach -o a -- ./solver; tensorstat diff a b --first\n"
       "  tensorstat attach --kernels 'gemm.*' --fail-on nan,inf -- ./test\n\n"
       "The program is not changed and never waits for a measurement. Each launch of a kernel is an operator: its type "
-      "is "
-      "the kernel's name, its name kernel#launch, its inputs and outputs are the arguments by their index. origin, "
+      "is the kernel's name, its name kernel#launch, its inputs and outputs are the arguments by their index. origin, "
       "diff, report and --where read the folder. stats/doc/attach.md has the rules and the limits.\n\n"
-      "Exit status: that of the program, 128 + N if signal N ended it; 1 if a condition of --fail-on is met; 2 wrong "
+      "Exit status: the program's, 128 + N if signal N ended it; 1 if a condition of --fail-on is met; 2 wrong "
       "usage; 126 or 127 if it cannot be run or is not found.");
   return {attach, [arguments](Console& console) { return run_attach(*arguments, console); }};
 }

@@ -35,10 +35,10 @@ constexpr const char* kAfterwards = R"(Examples:
   tensorstat convert run -o events --to tensorboard           tensorboard --logdir events
   tensorstat convert run -o run.trend.db --to msprobe-trend   for msprobe's TREND ANALYZER
 
-OUT is a file where it ends in .csv (of msprobe: in .json), the rows are those of one folder and the dialect
-has one file for them; else a folder, which has no such ending. It must not be there yet, or be an empty
-folder, and appears when everything is in it. What the other dialect has no form for is said on stderr: each
-row where few are concerned, else their number and the first.
+OUT is one file if it ends in .csv (for msprobe in .json), all rows come from one folder, and the dialect keeps
+them in one file. Else it is a folder, and has no such ending. OUT must not exist, or be an empty folder. It
+appears when everything is in it. stderr says what the other dialect cannot hold: each row if there are few,
+else their number and the first.
 Exit status: 0 done, 2 wrong usage, 3 some input could not be read (the others, and the rows before the
 fault, are converted), 5 the output could not be written, or the other dialect can hold none of the rows.)";
 
@@ -217,7 +217,7 @@ int run_convert(const ConvertArguments& arguments, Console& console) {
   const bool is_one_file = name && folders.size() == 1 && arguments.output.ends_with(name->substr(name->rfind('.')));
   if (!is_one_file && (arguments.output.ends_with(".csv") || arguments.output.ends_with(".json"))) {
     console.say(printable(arguments.output) + ": would be a folder, as " +
-                (folders.size() > 1 ? "the rows are those of " + std::to_string(folders.size()) + " folders"
+                (folders.size() > 1 ? "the rows come from " + std::to_string(folders.size()) + " folders"
                  : name             ? "the file in it is " + *name
                                     : "each run of an operator has a file") +
                 "; give it a name without an extension");

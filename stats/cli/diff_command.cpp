@@ -282,8 +282,8 @@ Subcommand diff_command(CLI::App& command) {
   diff->add_option(
           "--rules", arguments->rules,
           "msprobe: the table, cells and verdicts of msprobe's compare, as csv, or with -o FILE.xlsx as a coloured "
-          "spreadsheet; A is its NPU and B its Bench. Folders of several ranks and steps have a table for each, whose "
-          "names begin as that of -o")
+          "spreadsheet; A is its NPU and B its Bench. Folders of several ranks and steps have a table for each; their "
+          "names begin with the name of -o")
       ->check(CLI::IsMember({"msprobe"}).description(""))
       ->type_name("WHOSE")
       ->excludes("--first", "--all", "--rtol", "--tolerances", "--format")

@@ -83,18 +83,38 @@ std::string cost(Category category) {
 
 namespace {
 
-// The texts for these statistics; without names, for all. An error if a name is unknown.
-Result<std::string> explanations(const std::vector<std::string>& names) {
+Categories every_one() {
+  Categories categories = every_category();
+  categories.push_back(quantile(50'000));  // one quantile stands for all
+  return categories;
+}
+
+// A line for each statistic: its name and the beginning of its definition.
+std::string list() {
+  std::string text;
+  for (const Category category : every_one()) {
+    const std::string name(is_quantile(category) ? "pN, such as p99.9" : tensorstat::name(category));
+    const std::string_view definition = formula(category);
+    constexpr std::size_t kName = 20;
+    text += name + std::string(kName - std::min(kName, name.size()), ' ');
+    text.append(definition.substr(0, definition.find_first_of(";:"))).append("\n");
+  }
+  return text +
+         "\n`tensorstat explain NAME` says more of one: NaN and Inf, and the cost. `--all` says it of every one.\n";
+}
+
+// An error if a name is unknown.
+Result<Categories> named(const std::vector<std::string>& names) {
   Categories categories;
-  if (names.empty()) {
-    categories = every_category();
-    categories.push_back(quantile(50'000));  // one quantile stands for all
-  }
   for (const std::string& each : names) {
-    const auto named = categories_from(each);
-    if (!named) return named.error();
-    categories.insert(categories.end(), named->begin(), named->end());
+    const auto found = categories_from(each);
+    if (!found) return found.error();
+    categories.insert(categories.end(), found->begin(), found->end());
   }
+  return categories;
+}
+
+std::string explanations(const Categories& categories) {
   std::string text;
   for (const Category category : categories) {
     if (!text.empty()) text += '\n';
@@ -110,23 +130,30 @@ Result<std::string> explanations(const std::vector<std::string>& names) {
   return text;
 }
 
+struct ExplainArguments {
+  std::vector<std::string> names;  // each is a list as in --stats
+  bool all = false;
+};
+
 }  // namespace
 
 Subcommand explain_command(CLI::App& command) {
-  const auto asked = std::make_shared<std::vector<std::string>>();  // each is a list as in --stats
+  const auto arguments = std::make_shared<ExplainArguments>();
   CLI::App* explain =
       command.add_subcommand("explain", "Describe statistics: the definition, the rule for NaN, and the cost");
-  CLI::Option* names = explain->add_option("NAME", *asked, "Statistics, e.g. l2norm; by default every one");
+  CLI::Option* names = explain->add_option("NAME", arguments->names, "Statistics, e.g. l2norm; without one, the list");
   names->type_name("");
+  explain->add_flag("--all", arguments->all, "Describe every statistic")->excludes(names);
   std::vector<std::string> known;
   for (const Category category : every_category()) known.emplace_back(name(category));
   for (const Category category : usual_quantiles()) known.emplace_back(name(category));
   std::ranges::for_each(known, [](std::string& each) { std::ranges::replace(each, ' ', '-'); });
   suggest_list(names, known);
-  return {explain, [asked](Console& console) {
-            const auto text = explanations(*asked);
-            if (!text) return console.say(text.error().message), int{kUsage};
-            return write_out("", *text, kDone, console);
+  return {explain, [arguments](Console& console) {
+            if (arguments->names.empty() && !arguments->all) return write_out("", list(), kDone, console);
+            const auto categories = arguments->all ? every_one() : named(arguments->names);
+            if (!categories) return console.say(categories.error().message), int{kUsage};
+            return write_out("", explanations(*categories), kDone, console);
           }};
 }
 

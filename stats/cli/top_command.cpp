@@ -90,7 +90,7 @@ class Top {
     std::unique_ptr<Terminal> terminal;
     if (!arguments_.is_once) terminal = Terminal::open();
     const bool has_screen = screen_of(STDOUT_FILENO).has_value();
-    TopScreen screen(arguments_.path, run_, wants_color(Color::kAuto, true, has_screen), has_screen);
+    top::TopScreen screen(arguments_.path, run_, wants_color(Color::kAuto, true, has_screen), has_screen);
     if (terminal) terminal->show(screen.frame(terminal->size()));
     const bool is_once = arguments_.is_once || (!terminal && until_.is_empty());
     auto next_look = std::chrono::steady_clock::now();
@@ -123,7 +123,7 @@ class Top {
   }
 
  private:
-  void look(TopScreen& screen, bool has_terminal) {
+  void look(top::TopScreen& screen, bool has_terminal) {
     LiveRun::EachNewRow each;
     if (!until_.rows.empty())
       each = [&](const Row& row, const std::string& path, const HistoryPlace& place) {
@@ -184,7 +184,7 @@ class Top {
     return false;
   }
 
-  int print(TopScreen& screen) {
+  int print(top::TopScreen& screen) {
     if (run_.history().row_count() == 0) {
       console_.say(printable(arguments_.path) +
                    (run_.is_waiting() ? ": there is no such file or folder" : ": holds no rows of statistics"));
@@ -233,10 +233,10 @@ Subcommand top_command(CLI::App& command) {
   top->footer(
       "Examples:\n"
       "  tensorstat top dump                              q leaves, ? lists the keys\n"
-      "  tensorstat top dump --until nan || scancel $JOB  end a job whose loss is lost\n"
+      "  tensorstat top dump --until nan || scancel $JOB  end a job that is lost\n"
       "  tensorstat top dump --until 'nan,jump,absmax > 60000 and dtype == float16'\n"
       "  watch -n 10 tensorstat top dump --once\n\n"
-      "It asks for new rows up to four times a second, and less often where that takes long. The findings are those of "
+      "It asks for new rows up to four times a second, and less often if that takes long. It has the findings of "
       "`tensorstat report`. nan and inf wait for two more iterations, or for 5 seconds without rows.\n\n"
       "Exit status: 0 the user left; 1 --until happened; 2 wrong usage; 3 nothing could be read; 5 the output could "
       "not be written.");

@@ -63,8 +63,8 @@ std::string line_between(const Record& a, const std::vector<std::uint32_t>& rows
   return prefix_line(names_of(a, rows_a), names_of(b, rows_b));
 }
 
-// Pairs by names as they are; if no name is in both, by names of tensors without those of files, and then by these
-// without a prefix.
+// Pairs rows by name. If no name is in both runs, by the names of tensors without the names of files. If none of these
+// is in both, by the same names without a prefix.
 void pair_up(Compared& compared, const Renames& renames, const Tolerances& tolerances) {
   const Record &a = compared.a.record, &b = compared.b.record;
   Differences& found = compared.differences;

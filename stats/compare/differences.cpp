@@ -46,9 +46,9 @@ struct Pairing {
   bool by_tensor, by_execution, by_argument;
 };
 
-// A call of a job with jit may stand in graph/ and in pynative/: these are two. But a record with only one of them is
-// one execution, which may be compared with the other; and a job without jit has neither folder, so that its
-// calls belong to those of either.
+// Whether graph/ and pynative/ are kept apart. A job with jit may have the same call in both folders: these are two
+// calls. A record with only one of the folders is one execution, so it may be compared with the other folder of another
+// record. A job without jit has neither folder: its calls pair with the calls of either.
 bool are_apart(const Record& a, const Record& b) {
   const Executions in_a(a), in_b(b);
   return (in_a.both() && in_b.any()) || (in_b.both() && in_a.any());

@@ -57,16 +57,16 @@ struct Differences {
   bool is_clean() const { return different_count == 0 && only_a.empty() && only_b.empty(); }
 };
 
-// Pairs rows of the same name, rank, iteration, io and slot; of several, the first with the first. Where a record has
-// rows of graph/ and of pynative/, a row pairs with one of the same folder; where the other has neither folder, a row
-// of pynative/ comes before one of graph/. Names are compared as they are in files, with _ for / \ . and space, because
-// some dialects keep no others. `by_tensor`: tensors of containers go by their names there, without those of files.
+// Pairs rows of the same name, rank, iteration, io and slot; of several, the first with the first. If a record has rows
+// of graph/ and of pynative/, a row pairs with a row of the same folder. If the other record has neither folder, a row
+// of pynative/ comes before a row of graph/. Names are compared as in file names, with _ for / \ . and space, because
+// some dialects keep no others. `by_tensor`: a tensor of a container is named by its name there, without the file's.
 Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances,
                     bool by_tensor = false);
 
-// In the order of execution of A, which is sorted: the operators whose inputs agree and whose outputs do not. All
-// others that differ got it from these, or contain one of them. An operator that the other run does not have at all is
-// not judged. `hints` are those of A.
+// The operators with inputs that agree and outputs that differ, in the order of execution of A. A must be sorted. All
+// other operators that differ got the difference from these, or contain one of them. An operator that the other run
+// does not have is not judged. `hints` belong to A.
 std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differences& differences, Hints& hints);
 
 }  // namespace tensorstat

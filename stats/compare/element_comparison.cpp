@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
-// The tensors of the file that was asked last: those of a container come one after another.
+// Keeps the last file open, because the tensors of a container come one after another.
 class LastFile {
  public:
   Result<TensorReader*> tensor(const std::string& path, const std::string& name) {

@@ -23,8 +23,8 @@ class InternedTexts {
 
  private:
   // std::unordered_map instead made `diff` of twice a million rows take 1.8 times the processor's time.
-  // Of an open-addressed table, whose size is a power of 2, and of which half is free at least. A text that is not here
-  // is mostly told by the hashes alone, which lie side by side.
+  // A slot of an open-addressed table. Its size is a power of 2, and at least half of it is free. The hashes lie side
+  // by side, and mostly they alone show that a text is not here.
   struct Place {
     std::uint32_t hash = 0, id = kNone;
   };

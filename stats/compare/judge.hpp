@@ -21,9 +21,9 @@ struct Tolerance {
   bool any_dtype = false;  // dtypes may differ
 };
 
-// Of a dtype by its name. The relative tolerances are those of msprobe's check of single operators (2^-10 of float16,
-// 2^-8 of bfloat16), and 1e-5 of float32 and float64, because MindSpore's csv has six digits; float8 has one step of
-// its mantissa. What is no float has none.
+// The tolerance for a dtype, by its name. float16 and bfloat16 have the relative tolerances of msprobe's check of
+// single operators (2^-10 and 2^-8). float32 and float64 have 1e-5, because MindSpore's csv has six digits. float8 has
+// one step of its mantissa. Other dtypes have none.
 Tolerance default_tolerance(std::string_view dtype);
 
 // A file of tolerances, a line each: NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any. The pattern is a regular expression
@@ -54,10 +54,10 @@ struct Judgement {
   std::string why = {};  // of kDifferent: "max", "shape (2,3) and (3,2)"
 };
 
-// The scale of a value is the greater magnitude of the two; of avg, whose terms cancel, at least the root mean square
-// where it is known, else the greatest element's magnitude. Counts of NaN and Inf, and `count`, must be equal; other
-// counts may differ by rtol times the elements. NaN equals NaN. Equal digests of one dtype and shape are enough;
-// unequal ones are a difference of the bits, which is judged by the other statistics where there are any.
+// The scale of a value is the greater magnitude of the two. The terms of avg cancel, so its scale is at least the root
+// mean square, or if that is not known, the greatest magnitude of an element. Counts of NaN and Inf, and `count`, must
+// be equal; other counts may differ by rtol times the elements. NaN equals NaN. Equal digests of the same dtype and
+// shape are enough. If digests are unequal, bits differ, and the other statistics decide if there are any.
 Judgement judge(const Record& a, const Seen& in_a, const Record& b, const Seen& in_b, const Tolerance& tolerance);
 
 // Whether the statistics show NaN or Inf: a count, or nullopt where they show it and not how many.

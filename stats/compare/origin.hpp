@@ -20,8 +20,8 @@ struct Source {
   std::uint32_t run = 0;  // of the record
   std::uint32_t row = 0;  // the first of its tensors that holds it: an output; an input where it came from outside
   Specials specials;      // of that row
-  NamedCall who;          // whose doing it is; mostly the call of that row
-  std::vector<std::uint32_t> inputs;  // rows of what that call was given
+  NamedCall who;          // the call that is to blame; mostly the call of that row
+  std::vector<std::uint32_t> inputs;  // the rows of that call's inputs
 };
 
 // Each in the order of execution, but for the verdict: it is the first of its list. Faults that ended and steps that
@@ -31,7 +31,7 @@ struct Origin {
   std::vector<Source> entered;      // it was in the data, or in a parameter
   std::vector<Source> unknown;      // where it is seen first, and the rows cannot tell who made it
   std::vector<Source> propagators;  // calls that were given it and passed it on
-  std::vector<Source> turned;  // those of them that were given an Inf and made NaN of it: Inf - Inf, 0 * Inf, Inf / Inf
+  std::vector<Source> turned;       // the propagators that made NaN of an Inf: Inf - Inf, 0 * Inf, Inf / Inf
 };
 
 // The last 20 runs of operators of the same rank before this one, the nearest last.

@@ -88,7 +88,7 @@ void Record::sort() {
 void Record::order_graphs(std::vector<std::uint32_t>& order) const {
   const auto first_row = [&](std::uint32_t run) -> const Seen& { return rows_[first_rows_[run]]; };
   using Graph = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // iteration, rank, graph
-  std::map<Graph, std::vector<std::size_t>> places;                       // in `order`, of runs whose position is known
+  std::map<Graph, std::vector<std::size_t>> places;                       // indices in `order` of runs with a position
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Seen& row = first_row(order[i]);
     if (row.position != kNoPosition) places[{row.iteration, row.rank, row.graph}].push_back(i);

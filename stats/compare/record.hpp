@@ -53,9 +53,9 @@ class Record {
   // the same, unless its io and slot were in that run.
   void add(const Row& row, const Place& place);
 
-  // Brings the runs into the order of execution: by iteration, then by the time of their first row; those of one time
-  // stay as they were added. Where a graph of a rank says its own order, its runs are exchanged among each other until
-  // they are in that. Numbers the runs anew.
+  // Brings the runs into the order of execution: by iteration, then by the time of their first row. Runs of the same
+  // time stay in the order in which they were added. If a graph of a rank has an order of its own, its runs change
+  // places among each other until they are in that order. Numbers the runs anew.
   void sort();
 
   const std::vector<Seen>& rows() const { return rows_; }

@@ -112,7 +112,7 @@ Status RunRows::find_files() {
 }
 
 Status RunRows::each_of(File& file, const Each& each, const std::set<std::uint64_t>* only) {
-  // One dump.json may be held against that of another step or rank, and so may the tensors of one.
+  // A single dump.json may be compared with the dump.json of another step or rank; so may the tensors of one.
   const DumpPlace place = files_.size() == 1 && !reading_.is_alone ? place_of_file(file.path)
                                                                    : place_of_rows(file.path).value_or(DumpPlace{});
   // Of rows in a store, what lies beside the file that they came from, while it is there.

@@ -39,21 +39,22 @@ struct Reading {
   bool is_alone = false;
 };
 
-// The rows of a run, one after another, as often as they are wanted: no more than one of them is in memory.
+// The rows of a run, one after another, as often as they are wanted. At most one of them is in memory.
 //
-// `path` is a file of rows (statistic.csv in any dialect), a file of tensors, or a folder. Of a folder, all files of
-// rows below it; where there are none, all files of tensors, which are measured. Rank and iteration are those that a
-// row says, else those of the folders of a dump. A tensor is known by its operator where its file has the name of a
-// dump, else by its path below the folder and its name in the file. Where a dump says the order in which a graph is
-// executed, its operators have positions in that.
+// `path` is a file of rows (statistic.csv in any dialect), a file of tensors, or a folder. A folder gives all files of
+// rows below it. If there are none, all files of tensors are measured. Rank and iteration come from the row, or else
+// from the folders of a dump. If a file of a tensor has a name as in a dump, the tensor is named by its operator; else
+// by its path below the folder and its name in the file. If a dump says in which order a graph is executed, its
+// operators have positions in that order.
 class RunRows {
  public:
   using Each = std::function<void(const Row& row, const Record::Place& place)>;
 
   RunRows(std::string path, MeterOptions meter, ReadListener listener, Reading reading = {});
 
-  // Hands out all rows, file after file; with `only`, those of these iterations, and files that have none of them are
-  // not read again. An error: there is no such path. What else cannot be read is told to the listener, once.
+  // Hands out all rows, file after file. With `only`, just the rows of these iterations; files without such rows are
+  // not read again. An error if there is no such path. Other files that cannot be read are reported to the listener,
+  // once.
   Status each(const Each& each, const std::set<std::uint64_t>* only = nullptr);
 
   bool are_measured() const { return are_measured_; }  // tensors: to go through them again is to measure them again
@@ -89,8 +90,8 @@ Result<Recorded> read_recorded(const std::string& path, const MeterOptions& mete
                                const Reading& reading = {});
 Error nothing_to_read(const std::string& path);
 
-// Whether the tensors below `path` are those of one file, or of one model in shards, with an index or without. Then the
-// names of files tell nothing of a tensor.
+// Whether all tensors below `path` are in one file, or in the shards of one model, with an index or without. Then the
+// names of files say nothing about a tensor.
 bool is_one_container(const std::string& path);
 
 }  // namespace tensorstat

@@ -63,7 +63,7 @@ struct ExactSum {
 using AccumulatorLayout = std::array<ExactSum, EXACT_SUMS>;
 
 #define ROW(id, words, power, need, optional, above, below, family) \
-  ExactSum{PLACE_##id##_##family,                                   \
+  ExactSum{OFFSET_##id##_##family,                                  \
            words##_##family,                                        \
            power * int{SUM_EXPONENT_##family},                      \
            NEED_##need,                                             \

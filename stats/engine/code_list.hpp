@@ -32,8 +32,8 @@ class CodeList {
   }
   std::span<const std::uint32_t> codes() const { return {codes_.get(), size_}; }
 
-  // Replaces codes by the places of their bins, in ascending order, and leaves NaN out. `words` are those of the same
-  // elements' partial.
+  // Replaces codes by the places of their bins, in ascending order, and leaves NaN out. `words`: the partial of the
+  // same elements.
   void sort(Dtype dtype, std::span<const std::int64_t> words);
   void clear() { size_ = begin_ = end_ = 0; }
 

@@ -91,8 +91,8 @@ class HostEngine : public Engine {
   // this holds. All partials have the same dtype, precision and needs.
   virtual void fold_columns(const std::byte* matrix, std::uint64_t lines, std::span<Partial> columns) = 0;
 
-  // Copies elements [first, first + window.size() / element) of a strided tensor, in C order.
-  virtual void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> window) = 0;
+  // Copies elements [first, first + to.size() / element) of a strided tensor, in C order.
+  virtual void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> to) = 0;
 
   // `which` is kMd5Digest or kSha1Digest, MindSpore's two-level hash, which depends on the element size of `dtype`.
   virtual std::unique_ptr<Digester> digester(Need which, Dtype dtype) = 0;

@@ -66,13 +66,13 @@ void Measurements::State::decide(const Placed& placed, Decision* to) const {
   for (const std::size_t i : digest_columns) to[i] = {categories[i], "host", "a digest is serial: host work"};
 }
 
-void Measurements::State::place(Placed all) {
+void Measurements::State::set_placement(Placed all) {
   if (lacks_memory) throw std::bad_alloc();
   one = std::move(all);
   decide(one, decisions);
 }
 
-void Measurements::State::place(std::vector<Placed> all, std::vector<std::uint32_t> of_tensor) {
+void Measurements::State::set_placement(std::vector<Placed> all, std::vector<std::uint32_t> of_tensor) {
   if (lacks_memory) throw std::bad_alloc();
   several = std::move(all);
   placement_of = std::move(of_tensor);

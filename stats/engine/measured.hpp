@@ -34,8 +34,8 @@ struct Measurements::State {
   std::span<Value> values_of(std::size_t tensor) { return {values + tensor * categories.size(), categories.size()}; }
   // Call one of them once, after all results. Throws if a list had no memory. The first: all tensors have the same
   // placement. The second: tensor i has all[of_tensor[i]].
-  void place(Placed all);
-  void place(std::vector<Placed> all, std::vector<std::uint32_t> of_tensor);
+  void set_placement(Placed all);
+  void set_placement(std::vector<Placed> all, std::vector<std::uint32_t> of_tensor);
 
   const Placed& placed(std::size_t tensor) const { return several.empty() ? one : several[placement_of[tensor]]; }
   std::span<const Decision> decisions_of(std::size_t tensor) const {

@@ -30,7 +30,7 @@ struct PairSum {
 using PairLayout = std::array<PairSum, PAIR_SUMS>;
 
 #define ROW(id, words, power, family) \
-  PairSum{PAIR_PLACE_##id##_##family, words##_##family, power * int{SUM_EXPONENT_##family}},
+  PairSum{PAIR_OFFSET_##id##_##family, words##_##family, power * int{SUM_EXPONENT_##family}},
 inline constexpr PairLayout kPairLayouts[] = {{PAIR_EXACT_ROWS(ROW, Float)}, {PAIR_EXACT_ROWS(ROW, Double)}};
 #undef ROW
 

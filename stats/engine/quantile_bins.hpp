@@ -17,8 +17,8 @@
 
 namespace tensorstat {
 
-// Counts elements, piece by piece. Few elements are listed and sorted; else a histogram counts them, whose block of
-// 1 MiB (8 MiB for float64) is reused for the next tensor.
+// Counts elements, piece by piece. Few elements are listed and sorted; more are counted by a histogram. The block of
+// the histogram, 1 MiB (8 MiB for float64), is reused for the next tensor.
 class BinCounter {
  public:
   // Starts an empty count. Call clear() first if the counter holds elements. Throws if there is no memory.

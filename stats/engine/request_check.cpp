@@ -57,7 +57,7 @@ Error fault(const Tensor& tensor) {
   }
   if (is_packed(tensor.dtype)) {
     return {Code::kUnsupported, "it has strides, and is of " + std::string(name(tensor.dtype)) +
-                                    ", of which several share a byte: " + "copy it to where they follow each other"};
+                                    ", where several elements share a byte: copy it, so that they follow each other"};
   }
   const Strides& strides = *tensor.strides;
   if (tensor.where == Where::kClBuffer) {

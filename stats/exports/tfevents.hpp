@@ -16,7 +16,7 @@ struct EventsWritten {
 };
 
 // Writes FOLDER/rank_{rank}/events.out.tfevents.0.tensorstat for each rank: so each rank is a run of TensorBoard. The
-// folder exists. The step is the iteration, the time is that of the row.
+// folder exists. An event has the row's iteration as its step, and the row's time.
 //
 // A number is a scalar with the tag {statistic}/{op_name}/{io}.{slot}, in which blanks are _; so TensorBoard has a
 // group for each statistic. Parameters, gradients and optimizer states, which share a name, have their type before it.

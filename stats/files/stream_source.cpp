@@ -40,7 +40,7 @@ class Stream {
   Error fault(const std::string& what) const { return {Code::kUnreadable, printable(path_) + ": " + what}; }
 
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) {
-    if (offset_bytes < at_) return fault("is a pipe, whose bytes come by once, and these are wanted again");
+    if (offset_bytes < at_) return fault("is a pipe: its bytes can be read once, and this needs them twice");
     if (Status passed = pass_over(offset_bytes); !passed) return passed;
     const auto got = read(out);
     if (!got) return got.error();
@@ -132,7 +132,7 @@ class ArraysOfStream : public TensorSource {
     if (array->tensors.size() != 1) {
       return Error{Code::kUnsupported,
                    printable_name(tensor_label(stream_->path(), name)) +
-                       ": holds structures, whose bytes come by once and not for each field: " + "write it to a file"};
+                       ": holds structures, and a pipe can be read once, not once for each field: write it to a file"};
     }
     if (!array->tensors.front()) return array->tensors.front().error();
     return TensorReader(std::move(bytes), *std::move(array->tensors.front()), options_.window_bytes);
@@ -185,8 +185,7 @@ Result<StoredTensor> raw_tensor(const RawTensor& raw, std::optional<std::uint64_
   const std::uint64_t element_bytes = size_bytes(raw.dtype);
   if (is_packed(raw.dtype) && !bytes) {
     return Error{Code::kUnsupported, "is a pipe of " + std::string(name(raw.dtype)) +
-                                         ", of which several share a byte: write "
-                                         "it to a file"};
+                                         ", where several elements share a byte: write it to a file"};
   }
   if (!raw.shape && !bytes) return Error{Code::kInvalid, "is a pipe: say --shape, as its length is not known"};
   if (!raw.shape && *bytes % element_bytes != 0) {

@@ -72,7 +72,7 @@ struct StoredTensor {
   std::uint64_t packed_at_bytes = 0;
   const BlockFormat* blocks = nullptr;  // if set: packed in blocks, which are read as float32
   std::optional<Records> records = {};
-  std::optional<Tiles> tiles = {};  // in a device's format; then offset_bytes is 0, too
+  std::optional<Tiles> tiles = {};  // with strides, or in a device's format; then offset_bytes is 0, too
   std::string_view format = {};     // of the elements as they are read, such as NC1HWC0, or NCHW after a conversion;
                                     // static text; empty if the file does not have it
 };

@@ -61,8 +61,8 @@ JsonWriter& JsonWriter::raw(std::string_view json) {
   return *this;
 }
 
-// The library's own digits, not those of a library for JSON, which are not always the shortest; but -0 would be an
-// integer to many readers, and lose its sign.
+// Writes the shortest digits, which JSON libraries do not always do. -0 becomes "-0.0": many readers take "-0" for an
+// integer and lose its sign.
 JsonWriter& JsonWriter::value(const Value& value) {
   if (std::holds_alternative<std::monostate>(value)) return null();
   if (const auto* natural = std::get_if<std::uint64_t>(&value)) return number(*natural);

@@ -37,8 +37,8 @@ constexpr Hint kHints[] = {
     {"overflows%",
      "100 * 'e4m3fn overflow' / count, or of another format, which are the elements that leave the range when "
      "cast and not all above the greatest value"},
-    {"scale_inv_min", "that of the scales, a tensor of its own: ask for its min"},
-    {"scale_inv_max", "that of the scales, a tensor of its own: ask for its max"},
+    {"scale_inv_min", "the scales are a tensor of their own: ask for its min"},
+    {"scale_inv_max", "the scales are a tensor of their own: ask for its max"},
     {"mse", "of two tensors: the square of their rmse"},
     {"max_blockwise_dynamic_range", "the greatest 'dynamic range' of the rows that a block of 32 elements makes"}};
 

@@ -60,7 +60,7 @@ Result<Dtype> dtype_of(DlDataType type) {
   return *dtype;
 }
 
-// Whether the strides are those of a contiguous tensor. Strides of dimensions of length 1 do not matter.
+// Whether the tensor is contiguous. Strides of dimensions of length 1 do not matter.
 bool contiguous(const DlTensor& from) {
   std::int64_t expected = 1;
   for (std::int32_t i = from.dimension_count; i-- > 0;) {

@@ -59,11 +59,11 @@ Result<Measurements> Meter::measure(std::span<const Tensor> tensors, const Reque
   if (Status status = batch.run(); !status) return std::move(status).error();
   PlacedBatch& placed = batch.placed();
   if (placed.placement_of().empty()) {
-    results->place(state_->placed(placed.placements().front()));
+    results->set_placement(state_->placed(placed.placements().front()));
   } else {
     std::vector<Placed> words;
     for (const Placement& placement : placed.placements()) words.push_back(state_->placed(placement));
-    results->place(std::move(words), std::move(placed.placement_of()));
+    results->set_placement(std::move(words), std::move(placed.placement_of()));
   }
   return Measurements(std::move(results));
 } catch (...) {

@@ -79,7 +79,7 @@ Status check_by(const Tensor& tensor, const By& by) {
   const auto count = element_count(by.shape, size_bytes(tensor.dtype));
   if (!count) return count.error();
   if (*count != tensor.element_count || (tensor.strides != nullptr && tensor.strides->shape != by.shape)) {
-    return Error{Code::kInvalid, "the shape " + to_string(by.shape) + " is not that of the tensor, of " +
+    return Error{Code::kInvalid, "the shape " + to_string(by.shape) + " does not fit the tensor, which has " +
                                      std::to_string(tensor.element_count) + " elements"};
   }
   return {};
@@ -170,7 +170,7 @@ Result<Measurements> Meter::measure_by(const Tensor& tensor, const By& by, const
   for (std::size_t i = 0; i < partials.size(); ++i) {
     results->put(i, tensor.dtype, {.words = partials[i].words()}, wanted);
   }
-  results->place(state_->placed({false, "its columns are folded beside each other"}));
+  results->set_placement(state_->placed({false, "its columns are folded beside each other"}));
   return Measurements(std::move(results));
 } catch (...) {
   return caught();

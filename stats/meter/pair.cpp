@@ -242,7 +242,7 @@ Result<PairPartial> PairPartial::parse(std::span<const std::byte> bytes) try {
     if (record->name != row.name) return refuse("the names of its accumulators do not ascend");
     const auto words = words_of(row, layout, std::span(partial.words_));
     if (record->payload.size() != 8 * words.size()) {
-      return refuse("the length of '" + std::string(row.name) + "' is not that of its dtypes");
+      return refuse("'" + std::string(row.name) + "' has the wrong length for its dtypes");
     }
     get_words(record->payload, words);
   }

@@ -103,8 +103,8 @@ std::uint64_t Partial::count() const { return static_cast<std::uint64_t>(words()
 
 Status Partial::merge(const Partial& other) try {
   if (cast_scale_ != other.cast_scale_) {
-    return Error{Code::kInvalid, "cannot merge a partial whose casts are counted at a scale of " +
-                                     shown_scale(other.cast_scale_) + " into one of " + shown_scale(cast_scale_)};
+    return Error{Code::kInvalid, "cannot merge partials with different cast scales: " + shown_scale(other.cast_scale_) +
+                                     " into " + shown_scale(cast_scale_)};
   }
   if (dtype_ != other.dtype_ || precision_ != other.precision_ || needs_ != other.needs_) {
     return Error{Code::kInvalid, "cannot merge a partial of " + std::string(name(other.dtype_)) + " (" +

@@ -149,7 +149,7 @@ Result<Measurements> Meter::Stream::finish() try {
   if (Status status = state_->close(); !status) return std::move(status).error();
   auto result = Measurements::State::make(state_->request.categories, state_->wanted.needs, 1);
   result->put(0, state_->dtype(), state_->intake.finish(), state_->wanted);
-  result->place(state_->meter->placed(state_->placement));
+  result->set_placement(state_->meter->placed(state_->placement));
   return Measurements(std::move(result));
 } catch (...) {
   return caught();

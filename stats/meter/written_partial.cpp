@@ -192,7 +192,7 @@ std::string read_records(std::span<const std::byte> rest, Partial& partial, doub
     const std::size_t bytes = row.what == Accumulator::kCastScale ? 8 : 8 * words.size();
     const bool is_bins = row.what == Accumulator::kBins;
     if (is_bins ? record->payload.size() % kBinBytes != 0 : record->payload.size() != bytes) {
-      return "the length of '" + std::string(row.name) + "' is not that of its dtype";
+      return "'" + std::string(row.name) + "' has the wrong length for its dtype";
     }
     get_words(record->payload, words);
     if (row.what == Accumulator::kCastScale) cast_scale = std::bit_cast<double>(get_word(record->payload));

@@ -5,7 +5,7 @@
 // Sync. The promises hold if all processes append through this class and flock() works on the file system.
 //
 // No fault ends the job or throws: a full disk, no free descriptors, a read-only or failing file system, RLIMIT_FSIZE,
-// a lock whose holder was stopped, no memory. The line then waits in bounded memory, or is dropped and counted. The
+// a lock held by a stopped process, no memory. The line then waits in bounded memory, or is dropped and counted. The
 // fault is reported once, and the next append tries again.
 #pragma once
 

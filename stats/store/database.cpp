@@ -127,8 +127,8 @@ Status Database::protect(Access access) {
 }
 
 Result<Database> Database::open(const std::string& path, Access access) {
-  // A store whose writer was killed has a journal, which only a connection that may write can take back: so a reader
-  // opens it for writing where it may, and is held to reading by query_only.
+  // If a writer was killed, the store has a journal, and only a connection that may write can undo it. So a reader
+  // opens the store for writing if it may; query_only keeps it from writing.
   sqlite3* handle = nullptr;
   int code = SQLITE_OK;
   for (const char* mode : {access == Access::kRead ? "rw" : "rwc", "ro"}) {

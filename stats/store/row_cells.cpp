@@ -106,7 +106,7 @@ std::string text_of_shape(const Shape& shape) {
 
 Shape shape_of_text(std::string_view text) { return shape_from(text, value_of(Dialect::kOurs)).value_or(Shape()); }
 
-// A line for each cell: "rank n 3", or "path t 11 deep/a/path", whose text may hold any byte.
+// A line for each cell: "rank n 3", or "path t 11 deep/a/path". 11 is the length of the text, which may hold any byte.
 std::string text_of_cells(const std::vector<std::pair<std::string, Cell>>& cells) {
   std::string text;
   for (const auto& [name, cell] : cells) {

@@ -21,8 +21,8 @@ struct StoredRun {
 
 // What `add` did.
 struct StoreAdded {
-  std::uint64_t rows = 0, files = 0;  // files: of which rows were added
-  std::uint64_t faults = 0;           // of which the caller was told
+  std::uint64_t rows = 0, files = 0;  // the rows that were added, and the files that they came from
+  std::uint64_t faults = 0;           // the errors that were reported
 };
 
 class Store {

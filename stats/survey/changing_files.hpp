@@ -49,7 +49,7 @@ class ChangingFiles {
   };
   struct File {
     RowFile file;
-    std::string asked;  // the file whose time is asked: of a path into a store, the store
+    std::string asked;  // the file to ask for its time: for a path into a store, the store
     Stamp stamp;
   };
   // Which of many are asked in one look: those that changed last, and some in turn.

@@ -186,8 +186,8 @@ void Survey::add_to_chunk(SurveyedTensor&& entry, TensorReader&& reader) {
   many_.submit(std::exchange(chunk_, {}));
 }
 
-// Submits the last chunk. If it is the only one, its tensors are too few for a second thread and join the batch with
-// those of other files.
+// Submits the last chunk. If it is the only one, its tensors are too few for a second thread. They join the batch with
+// tensors of other files.
 void Survey::end_chunks() {
   auto last = std::exchange(chunk_, {});
   if (std::exchange(has_submitted_, false)) {

@@ -12,7 +12,7 @@
 
 namespace tensorstat {
 
-// Which elements share a row: those with the same indices in the kept axes, or those of one block.
+// Which elements share a row: elements with the same indices in the kept axes, or the elements of one block.
 struct By {
   Shape shape;                       // the tensor's; its product is element_count
   std::vector<std::int64_t> axes{};  // the kept axes, each once, in any order; -1 is the last

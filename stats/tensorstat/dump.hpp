@@ -236,10 +236,10 @@ class DumpSession {
   // config nothing is done. The same as collect() for an operator of the type "debug".
   void save(const DumpPlace& place, std::string_view name, const DumpTensor& tensor);
 
-  // Says the name of the model whose graph this is. Call it before the graph's first run. With CANN's acl.json and
-  // TorchAir's options, the item of dump_list with this model_name applies to the graph, and its files are in the
-  // model's folder; so they are with DumpLayout::kByStep. Without it, the config's first model is taken, and
-  // an operator is dumped where any item of the list wants it.
+  // Gives the name of a graph's model. Call it before the graph's first run. With CANN's acl.json and TorchAir's
+  // options, the item of dump_list with this model_name applies to the graph. The graph's files go into the model's
+  // folder, also with DumpLayout::kByStep. Without this call the config's first model is taken, and an operator is
+  // dumped if any item of the list selects it.
   void name_graph(std::uint32_t graph, std::string_view model);
 
   // Takes the operator's arguments as texts, for configs with save_kernel_args.

@@ -191,7 +191,7 @@ class Meter {
   // bits as measure() of the row's elements. An index counts within its row. Blocks, and rows of the first axes only,
   // are placed like a batch of tensors; other rows are folded on the host. A tensor of one empty row, or of no rows, is
   // no error.
-  // Errors: those of measure() and row_shape(); kInvalid if by.shape does not hold the tensor's elements; kUnsupported
+  // Errors as of measure() and row_shape(); also kInvalid if by.shape does not hold the tensor's elements; kUnsupported
   // for a tensor in a cl_mem with a kept axis behind one that is not kept, for blocks of a tensor with strides, and for
   // rows of a packed dtype that do not begin and end at a byte.
   Result<Measurements> measure_by(const Tensor& tensor, const By& by, const Request& request);

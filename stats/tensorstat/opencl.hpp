@@ -104,7 +104,7 @@ struct DeviceSpeed {
   double read_gb_per_s = 0;      // a kernel that only reads the same bytes
 };
 // Medians of several rounds, in which both measurements alternate, on the device that `options` names. `bytes` is the
-// tensor's size, a multiple of 4096; as much device memory is allocated. Takes up to seconds. Errors are those of a
+// tensor's size, a multiple of 4096; as much device memory is allocated. Takes up to seconds. Errors as of a
 // DeviceMeter.
 Result<DeviceSpeed> device_speed(const MeterOptions& options, std::uint64_t bytes = std::uint64_t{64} << 20);
 

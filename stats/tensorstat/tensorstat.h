@@ -194,7 +194,7 @@ TENSORSTAT_API tensorstat_code tensorstat_meter_open(const tensorstat_meter_opti
 /* Frees a meter. Its streams and results stay valid. */
 TENSORSTAT_API void tensorstat_meter_close(tensorstat_meter* meter);
 
-/* Measures `tensor_count` tensors in one batch. Errors: those of Meter::measure. */
+/* Measures `tensor_count` tensors in one batch. Errors as of Meter::measure. */
 TENSORSTAT_API tensorstat_code tensorstat_measure(tensorstat_meter* meter, const tensorstat_tensor* tensors,
                                                   size_t tensor_count, const tensorstat_request* request,
                                                   tensorstat_result** result);
@@ -701,7 +701,7 @@ TENSORSTAT_API tensorstat_code tensorstat_collect_call(tensorstat_session* sessi
                                                        const tensorstat_operator* op,
                                                        const tensorstat_dump_tensor* tensors, size_t tensor_count,
                                                        int failed, const char* layout);
-/* Says the name of the model whose graph this is, before the graph's first run; see DumpSession::name_graph in dump.hpp.
+/* Gives the name of a graph's model, before the graph's first run; see DumpSession::name_graph in dump.hpp.
  * The only error is a missing argument. */
 TENSORSTAT_API tensorstat_code tensorstat_name_graph(tensorstat_session* session, uint32_t graph, const char* model);
 /* Takes the arguments of an operator, for configs with save_kernel_args. `names` and `values` have `count` texts

@@ -12,11 +12,12 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/built.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace abi_test {
 
-const std::string kBaseline = C_FOLDER "/abi_baseline.xml";
+const std::string kBaseline = built::source_dir() + "/tests/c/abi_baseline.xml";
 
 int run(const std::string& command) {
   const int status = std::system(command.c_str());
@@ -41,7 +42,7 @@ class Abi : public testing::Test {
  protected:
   void SetUp() override {
     if (run("command -v abidiff >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no abidiff here (abigail-tools)";
-    header_ = without_comments(content_of(C_HEADER));
+    header_ = without_comments(content_of(built::source_dir() + "/stats/tensorstat/tensorstat.h"));
   }
 
   std::string library_of(const std::string& header) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <tensorstat/findings.hpp>
 
+#include "tests/support/built.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
@@ -41,7 +42,7 @@ Answer asked(const std::string& path, const char* limits, bool with_page) {
 std::string said_by_command(const std::string& arguments) {
   std::string text;
   std::array<char, 4096> piece{};
-  FILE* pipe = popen((std::string(COMMAND) + " report " + arguments).c_str(), "r");
+  FILE* pipe = popen((built::command() + " report " + arguments).c_str(), "r");
   while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe)) text.append(piece.data(), count);
   pclose(pipe);
   return text;

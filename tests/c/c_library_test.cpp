@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/built.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace c_library_test {
@@ -39,31 +40,32 @@ void expect_rows(const std::string& folder) {
 
 TEST(CLibrary, ServesC11) {
   const ScratchFolder folder;
-  EXPECT_EQ(output_of(std::string(BACKEND_C11) + " " + folder.path()), "");
+  EXPECT_EQ(output_of(built::backend_c11() + " " + folder.path()), "");
   expect_rows(folder.path());
 }
 
 TEST(CLibrary, ServesCxx14OfTheOldAbi) {
   const ScratchFolder folder;
-  EXPECT_EQ(output_of(std::string(BACKEND_OLD_ABI) + " " + folder.path()), "");
+  EXPECT_EQ(output_of(built::backend_old_abi() + " " + folder.path()), "");
   expect_rows(folder.path());
 }
 
 // With the old ABI, a program with the C++ headers would link and then abort. So the headers stop the compilation.
 TEST(CLibrary, IsNamedWhereTheOldAbiMeetsTheHeadersOfCxx) {
-  const std::string said = output_of("echo '#include <tensorstat/meter.hpp>' | '" COMPILER
-                                     "' -std=c++20 -D_GLIBCXX_USE_CXX11_ABI=0 -I '" HEADERS "' -fsyntax-only -x c++ -");
+  const std::string said = output_of("echo '#include <tensorstat/meter.hpp>' | '" + built::compiler() +
+                                     "' -std=c++20 -D_GLIBCXX_USE_CXX11_ABI=0 -I '" + built::source_dir() +
+                                     "/stats' -fsyntax-only -x c++ -");
   EXPECT_NE(said.find("use <tensorstat/tensorstat.h>"), said.npos) << said;
 }
 
 // Compares the library's exported names with the functions in the header.
 TEST(CLibrary, ExportsItsHeaderAndNothingElse) {
   std::set<std::string> exported, declared;
-  std::istringstream symbols(output_of("nm -D --defined-only " C_LIBRARY));
+  std::istringstream symbols(output_of("nm -D --defined-only " + built::c_library()));
   for (std::string address, kind, name; symbols >> address >> kind >> name;) {
     if (kind != "A") exported.insert(name.substr(0, name.find('@')));
   }
-  const std::string header = content_of(C_HEADER);
+  const std::string header = content_of(built::source_dir() + "/stats/tensorstat/tensorstat.h");
   for (std::size_t at = header.find("TENSORSTAT_API "); at != header.npos;
        at = header.find("TENSORSTAT_API ", at + 1)) {
     const std::size_t end = header.find('(', at), begin = header.rfind("tensorstat_", end);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "tests/support/built.hpp"
 #include "tests/support/command_run.hpp"
 #include "tests/support/file_faults.hpp"
 #include "tests/support/npy_files.hpp"
@@ -44,11 +45,11 @@ class CommandFileFaults : public testing::Test {
   bool run_with(const FileFault& fault) {
     test::write_file(folder / "out.csv", kOld);
     ScratchFolder marks;
-    const std::string environment = "LD_PRELOAD='" FILE_FAULT_LIBRARY "' ASAN_OPTIONS=verify_asan_link_order=0 " +
-                                    ("FILE_FAULT_MARK='" + (marks / "mark")) + "' FILE_FAULT='" +
-                                    std::to_string(static_cast<int>(fault.call)) + " " + std::to_string(fault.first) +
-                                    " " + std::to_string(fault.last) + " " + std::to_string(fault.verdict.error) + " " +
-                                    std::to_string(fault.verdict.most_bytes) + "'";
+    const std::string environment =
+        "LD_PRELOAD='" + built::file_fault_library() + "' ASAN_OPTIONS=verify_asan_link_order=0 " +
+        ("FILE_FAULT_MARK='" + (marks / "mark")) + "' FILE_FAULT='" + std::to_string(static_cast<int>(fault.call)) +
+        " " + std::to_string(fault.first) + " " + std::to_string(fault.last) + " " +
+        std::to_string(fault.verdict.error) + " " + std::to_string(fault.verdict.most_bytes) + "'";
     ran = test::run(folder, kArguments, environment);
     content = content_of(folder / "out.csv");
     return std::filesystem::exists(marks / "mark");

@@ -1,6 +1,7 @@
 // The command's descriptions: the short help with examples, the long help, `explain`, and the devices as JSON.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tensorstat/catalog.hpp>
@@ -59,10 +60,14 @@ TEST(CommandHelp, ExplainsEveryStatistic) {
   EXPECT_PRED2(holds, one.out, "NaN if any element is NaN");
   EXPECT_PRED2(holds, one.out, "an exact sum of the squares; then free: rms");
   EXPECT_PRED2(holds, run(folder, "explain nan-count mean").out, "nan count, in statistic.csv \"NaN Count\"");
-  const std::string all = run(folder, "explain").out;
+  const std::string all = run(folder, "explain --all").out, list = run(folder, "explain").out;
   for (const Category category : every_category()) {
     EXPECT_PRED2(holds, all, std::string(name(category)) + ", in statistic.csv \"" + std::string(column(category)));
+    EXPECT_PRED2(holds, "\n" + list, "\n" + std::string(name(category)) + " ");
   }
+  EXPECT_LT(std::ranges::count(list, '\n'), std::ranges::count(all, '\n') / 3) << "the list has a line for each";
+  EXPECT_PRED2(holds, list, "`tensorstat explain NAME`");
+  EXPECT_EQ(run(folder, "explain --all max").exit, 2);
   const Ran none = run(folder, "explain maximum");
   EXPECT_EQ(none.exit, 2);
   EXPECT_PRED2(holds, none.err, "unknown statistic 'maximum'; the nearest names are max, min, absmax");

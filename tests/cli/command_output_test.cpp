@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "tests/support/built.hpp"
 #include "tests/support/command_run.hpp"
 #include "tests/support/npy_files.hpp"
 
@@ -136,13 +137,15 @@ TEST_F(CommandOutput, ClosedStandardStreamsDoNotReachTheFiles) {
   const Ran clean = run(folder, "a.npy bad.npy --stats max -o whole.csv");
   ASSERT_EQ(clean.exit, 3) << clean.err;
   // `env` cannot close a descriptor, a shell can.
-  const std::string closing = "cd '" + folder.path() + "' && '" COMMAND "' a.npy bad.npy --stats max -o closed.csv ";
+  const std::string closing =
+      "cd '" + folder.path() + "' && '" + built::command() + "' a.npy bad.npy --stats max -o closed.csv ";
   for (const char* closed : {"2>&-", "0>&- 2>&-", "0>&- 1>&- 2>&-"}) {
     const int status = std::system((closing + closed).c_str());
     EXPECT_EQ(WEXITSTATUS(status), 3) << closed;
     EXPECT_EQ(content_of(folder / "closed.csv"), content_of(folder / "whole.csv")) << closed;
   }
-  const int status = std::system(("cd '" + folder.path() + "' && '" COMMAND "' a.npy 1>&- 2>said").c_str());
+  const int status =
+      std::system(("cd '" + folder.path() + "' && '" + built::command() + "' a.npy 1>&- 2>said").c_str());
   EXPECT_EQ(WEXITSTATUS(status), 5) << "results that nobody got";
   EXPECT_PRED2(holds, content_of(folder / "said"), "stdout: cannot be written");
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/support/built.hpp"
 #include "tests/support/command_run.hpp"
 #include "tests/support/npy_files.hpp"
 
@@ -29,7 +30,7 @@ class CommandSilentDevice : public testing::Test {
   Ran run_silent(const std::string& arguments) {
     return run(
         folder_, arguments,
-        "OPENCL_LAYERS='" CL_LAYER "' CL_LAYER_SILENT_AT=2 CL_LAYER_MARK='" + (marks_ / "mark") +
+        "OPENCL_LAYERS='" + built::cl_layer() + "' CL_LAYER_SILENT_AT=2 CL_LAYER_MARK='" + (marks_ / "mark") +
             "' TENSORSTAT_PREFLIGHT=0 TENSORSTAT_CL_PATIENCE=20 TENSORSTAT_CL_AUTO=1 MALLOC_MMAP_THRESHOLD_=65536 "
             "MALLOC_TRIM_THRESHOLD_=0 ASAN_OPTIONS=verify_asan_link_order=0");
   }

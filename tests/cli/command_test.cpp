@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/built.hpp"
 #include "tests/support/command_run.hpp"
 #include "tests/support/npy_files.hpp"
 
@@ -106,7 +107,7 @@ TEST(Command, OnATerminalNanIsRedUnlessNoColor) {
   write_file(folder / "a.npy", kNan);
   const auto on_a_terminal = [&](const std::string& environment) {
     const std::string command = "cd '" + folder.path() + "' && env -u NO_COLOR TERM=xterm " + environment +
-                                " script -qec \"'" COMMAND
+                                " script -qec \"'" + built::command() +
                                 "' a.npy --stats nan-count,max\" /dev/null "
                                 "</dev/null >terminal.txt";
     EXPECT_EQ(std::system(command.c_str()), 0);

@@ -14,6 +14,7 @@
 #include <set>
 #include <tensorstat/rows.hpp>
 
+#include "tests/support/built.hpp"
 #include "tests/support/command_run.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -430,7 +431,7 @@ TEST(ConvertCommand, WhatWouldBeAFolderIsNotNamedAsAFile) {
     std::ofstream(inside + "/statistic.csv") << text;
   }
   const std::pair<const char*, const char*> cases[] = {
-      {"run -o all.csv --to ours", "all.csv: would be a folder, as the rows are those of 2 folders; give it a name"},
+      {"run -o all.csv --to ours", "all.csv: would be a folder, as the rows come from 2 folders; give it a name"},
       {"run/rank_0/net/0/0 -o runs.csv --to cann",
        "runs.csv: would be a folder, as each run of an operator has a file"},
       {"run/rank_0/net/0/0 -o rows.json --to ours",
@@ -638,7 +639,8 @@ TEST(ConvertCommand, AKillLeavesAWholeOutputOrNone) {
     const pid_t child = fork();
     if (child == 0) {
       if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(1);
-      execl(COMMAND, "tensorstat", "convert", source.c_str(), "-o", out.c_str(), "--to", "cann", nullptr);
+      execl(built::command().c_str(), "tensorstat", "convert", source.c_str(), "-o", out.c_str(), "--to", "cann",
+            nullptr);
       _exit(1);
     }
     usleep(random() % 150'000);
@@ -671,7 +673,8 @@ TEST(ConvertCommand, AKillLeavesAWholeOutputOrNone) {
         const rlimit no_core{0, 0};
         setrlimit(RLIMIT_CORE, &no_core);
         std::signal(signal, SIG_DFL);
-        execl(COMMAND, "tensorstat", "convert", source.c_str(), "-o", out.c_str(), "--to", "cann", nullptr);
+        execl(built::command().c_str(), "tensorstat", "convert", source.c_str(), "-o", out.c_str(), "--to", "cann",
+              nullptr);
         _exit(1);
       }
       for (int wait = 0; wait < 1000 && left_behind() == 0 && !fs::exists(out); ++wait) usleep(100);
@@ -702,7 +705,8 @@ long most_memory(const ScratchFolder& folder, int thousands) {
   const pid_t child = fork();
   if (child == 0) {
     if (std::freopen(errors.c_str(), "w", stderr) == nullptr) _exit(1);
-    execl(COMMAND, "tensorstat", "convert", source.c_str(), "-o", out.c_str(), "--to", "mindspore-next", nullptr);
+    execl(built::command().c_str(), "tensorstat", "convert", source.c_str(), "-o", out.c_str(), "--to",
+          "mindspore-next", nullptr);
     _exit(1);
   }
   int status = 0;

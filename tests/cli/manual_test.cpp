@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/built.hpp"
 #include "tests/support/command_run.hpp"
 
 namespace tensorstat {
@@ -16,7 +17,7 @@ using test::holds;
 using test::Ran;
 using test::run;
 
-const std::string kMan = MAN_FOLDER, kCompletions = COMPLETIONS_FOLDER;
+const std::string kMan = built::man_folder(), kCompletions = built::completions_folder();
 
 bool has(const std::string& program) {
   return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;

@@ -94,7 +94,7 @@ class Streams(unittest.TestCase):
         self.assertEqual(odd["stats"]["count"], odd["shape"][0])
         refused = run("-", "--dtype", "int4", "--shape", "4", data=b"ab")
         self.assertEqual(refused.returncode, 3)
-        self.assertIn(b"several share a byte", refused.stderr)
+        self.assertIn(b"several elements share a byte", refused.stderr)
 
     def test_raw_files_and_streams_have_the_dtype_and_shape_that_are_said(self):
         self.x.tofile("x.bin")

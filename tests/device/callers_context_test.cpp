@@ -13,6 +13,7 @@
 #include <tensorstat/meter.hpp>
 #include <vector>
 
+#include "tests/support/built.hpp"
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
@@ -106,7 +107,7 @@ TEST_F(CallersContext, MayBeMany) {
 }
 
 TEST(Bindings, AreOurs) {
-  const std::string command = "nm '" LIBRARY "' 2>/dev/null";
+  const std::string command = "nm '" + built::library() + "' 2>/dev/null";
   const std::unique_ptr<FILE, int (*)(FILE*)> names(popen(command.c_str(), "r"), pclose);
   ASSERT_NE(names, nullptr);
   std::array<char, 4096> line{};

@@ -4,21 +4,25 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -249,6 +253,27 @@ TEST_F(Trial, HangsNoLongerThanItMay) {
   EXPECT_TRUE(
       holds(words(cl_engine::make_trial(sleeper, {}, std::chrono::milliseconds(100))), "had not ended after 100 ms"));
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(500));
+}
+
+// On one processor with 32 busy threads a program gets a thirty-third of the time.
+TEST_F(Trial, TimeWithoutAProcessorDoesNotCount) {
+  if (!std::ifstream("/proc/self/schedstat")) GTEST_SKIP() << "the kernel does not say who waits";
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // threads and programs inherit it
+  std::atomic<bool> is_done = false;
+  std::vector<std::thread> others(32);
+  for (std::thread& each : others)
+    each = std::thread([&] {
+      while (!is_done) continue;
+    });
+  const auto counts = program("i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done; " + passes_);
+  EXPECT_EQ(words(cl_engine::make_trial(counts, {}, std::chrono::milliseconds(500))), "passed");
+  is_done = true;
+  for (std::thread& each : others) each.join();
+  sched_setaffinity(0, sizeof all, &all);
 }
 
 // The host may wait for children itself, ignore them, block signals, or have no free descriptor.

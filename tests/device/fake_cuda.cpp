@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "bench/device/gpu.hpp"
-#include "kernels-cl/launch/definition.hpp"
+#include "kernels-cl/program/definition.hpp"
 #include "precision/partial.h"
 #include "tests/device/ptx_machine.hpp"
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "bench/device/gpu.hpp"
+#include "tests/support/built.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
@@ -20,14 +21,15 @@ class GpuBench : public testing::Test {
   // Runs `gpu_bench ARGUMENTS` in an environment. Returns the exit code.
   int run(const std::string& environment, const std::string& arguments) {
     const int status = std::system(
-        ("env " + environment + " '" GPU_BENCH "' --quick " + arguments + " >'" + out() + "' 2>&1").c_str());
+        ("env " + environment + " '" + built::gpu_bench() + "' --quick " + arguments + " >'" + out() + "' 2>&1")
+            .c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   std::string out() { return folder_ / "out"; }
 
   // The fake driver, with PTX files that have only the kernels' names.
   std::string fake_cuda() {
-    std::filesystem::create_symlink(FAKE_CUDA, folder_ / "libcuda.so.1");
+    std::filesystem::create_symlink(built::fake_cuda(), folder_ / "libcuda.so.1");
     for (const bench::KernelSpec& spec : bench::nvidia_kernels()) {
       std::ofstream(folder_ / (name(spec) + ".ptx")) << "// " << name(spec) << "\n";
     }
@@ -76,8 +78,8 @@ TEST_F(GpuBench, NamesTheCallThatFails) {
 TEST_F(GpuBench, ItsPtxGivesTheHostsBits) {
   if (std::system("command -v clang >/dev/null") != 0) GTEST_SKIP() << "clang is not installed";
   const std::string environment = fake_cuda();
-  const std::string script =
-      "'" SOURCE_DIR "/bench/gpu' --quick --programs \"$(dirname '" GPU_BENCH "')\" --ptx '" + folder_.path() + "'";
+  const std::string script = "'" + built::source_dir() + "/bench/gpu' --quick --programs \"$(dirname '" +
+                             built::gpu_bench() + "')\" --ptx '" + folder_.path() + "'";
   ASSERT_EQ(std::system((script + " >'" + out() + "' 2>&1").c_str()), 0) << content_of(out());
   ASSERT_NE(content_of(folder_ / "fold-bfloat16-15-256x4.ptx").find("max.u16x2"), std::string::npos);
   EXPECT_EQ(run(environment, cuda() + "check"), 0) << content_of(out());

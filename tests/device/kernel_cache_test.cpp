@@ -15,7 +15,7 @@
 #include <tensorstat/meter.hpp>
 #include <vector>
 
-#include "kernels-cl/launch/binary_cache.hpp"
+#include "kernels-cl/program/binary_cache.hpp"
 #include "stats/base/unfinished_files.hpp"
 #include "tests/support/file_calls.hpp"
 #include "tests/support/npy_files.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "stats/files/torch/strided_bytes.hpp"
+#include "stats/files/torch/strided_view.hpp"
 #include "stats/files/torch/torch_objects.hpp"
 
 namespace tensorstat {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/fuzz/targets.hpp"
+#include "tests/support/built.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
@@ -16,7 +17,7 @@ namespace corpus_replay_test {
 
 std::vector<std::string> corpus_of(std::string_view target) {
   std::vector<std::string> files;
-  const auto folder = std::filesystem::path(SOURCE_DIR) / "tests/fuzz/corpus" / target;
+  const auto folder = std::filesystem::path(built::source_dir()) / "tests/fuzz/corpus" / target;
   for (const auto& file : std::filesystem::directory_iterator(folder)) files.push_back(file.path());
   std::ranges::sort(files);
   return files;

@@ -39,7 +39,7 @@ void origin_hints(Input text) {
   }
   const auto line = line_in_stack({text, text.substr(0, text.find('\n'))});
   demand(!line || text.find(line->file) != text.npos, "a file is part of the frame");
-  const Record record = step();
+  static const Record record = step();
   Hints hints;
   hints.add_watch(0, text);
   const Answer answer = answer_of(record, hints, {});

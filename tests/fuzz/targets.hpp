@@ -11,7 +11,7 @@ namespace tensorstat::fuzz {
 
 using Input = std::string_view;
 
-#define TENSORSTAT_FUZZ_TARGET(name) void name(Input bytes);
+#define TENSORSTAT_FUZZ_TARGET(name, most_bytes, runs) void name(Input bytes);
 #include "tests/fuzz/targets.inc"
 #undef TENSORSTAT_FUZZ_TARGET
 
@@ -19,7 +19,7 @@ struct Target {
   std::string_view name;  // also of its folder in tests/fuzz/corpus
   void (*run)(Input);
 };
-#define TENSORSTAT_FUZZ_TARGET(name) {#name, name},
+#define TENSORSTAT_FUZZ_TARGET(name, most_bytes, runs) {#name, name},
 inline constexpr Target kTargets[] = {
 #include "tests/fuzz/targets.inc"
 };

@@ -1,7 +1,7 @@
 #include <string>
 #include <string_view>
 
-#include "stats/files/torch/strided_bytes.hpp"
+#include "stats/files/torch/strided_view.hpp"
 #include "stats/files/torch/torch_objects.hpp"
 #include "tests/fuzz/targets.hpp"
 

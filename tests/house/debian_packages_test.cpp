@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/built.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/samples.hpp"
 #include "tests/support/sanitized.hpp"
@@ -20,7 +21,8 @@ namespace debian_packages_test {
 
 namespace fs = std::filesystem;
 
-const char* const kPackages[] = {"tensorstat", "libtensorstat" MAJOR, "libtensorstat-dev", "python3-tensorstat"};
+const std::string kPackages[] = {"tensorstat", "libtensorstat" + built::major(), "libtensorstat-dev",
+                                 "python3-tensorstat"};
 
 bool has(const std::string& program) {
   return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
@@ -35,8 +37,8 @@ class DebianPackages : public testing::Test {
     }
     static const ScratchFolder packages;  // made once
     if (fs::is_empty(packages.path())) {
-      ASSERT_EQ(run("'" CPACK "' --config '" BUILD_DIR "/CPackConfig.cmake' -B '" + folder_.path() +
-                    "/work' -D CPACK_OUTPUT_FILE_PREFIX='" + packages.path() + "'"),
+      ASSERT_EQ(run("'" + built::cpack() + "' --config '" + built::build_dir() + "/CPackConfig.cmake' -B '" +
+                    folder_.path() + "/work' -D CPACK_OUTPUT_FILE_PREFIX='" + packages.path() + "'"),
                 0)
           << said_;
     }
@@ -81,8 +83,8 @@ class DebianPackages : public testing::Test {
 };
 
 TEST_F(DebianPackages, SayWhatTheyNeedAndUnderWhichLicense) {
-  for (const char* name : kPackages) {
-    const std::string deb = "packages/" + std::string(name) + "_" VERSION "_*.deb";
+  for (const std::string& name : kPackages) {
+    const std::string deb = "packages/" + name + "_" + built::version() + "_*.deb";
     EXPECT_NE(printed("dpkg-deb -c " + deb).find("/usr/share/doc/" + std::string(name) + "/copyright"),
               std::string::npos);
     // This machine's dpkg knows all other packages, because the build used them.
@@ -92,7 +94,7 @@ TEST_F(DebianPackages, SayWhatTheyNeedAndUnderWhichLicense) {
       const std::string first = each.substr(each.find_first_not_of(' '));
       const std::string package = first.substr(0, first.find_first_of(" (|\n"));
       if (package.find("tensorstat") != std::string::npos) {
-        EXPECT_NE(each.find("(= " VERSION ")"), std::string::npos) << each;
+        EXPECT_NE(each.find("(= " + built::version() + ")"), std::string::npos) << each;
         continue;
       }
       ++others;
@@ -100,19 +102,19 @@ TEST_F(DebianPackages, SayWhatTheyNeedAndUnderWhichLicense) {
     }
     EXPECT_GT(others, 0) << name;
   }
-  const std::string depends = printed("dpkg-deb -f packages/libtensorstat" MAJOR "_*.deb Depends");
+  const std::string depends = printed("dpkg-deb -f packages/libtensorstat" + built::major() + "_*.deb Depends");
   for (const char* each : {"libc6 (>=", "libssl3 (>=", "ocl-icd-libopencl1", "zlib1g (>="}) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, each, depends);
   }
   if (fs::exists("/etc/debian_version")) {
-    EXPECT_EQ(run("dpkg-deb -c packages/libtensorstat" MAJOR
-                  "_*.deb | grep -q \"/usr/lib/$(cc -print-multiarch)/libtensorstat.so." MAJOR "\""),
+    EXPECT_EQ(run("dpkg-deb -c packages/libtensorstat" + built::major() +
+                  "_*.deb | grep -q \"/usr/lib/$(cc -print-multiarch)/libtensorstat.so." + built::major() + "\""),
               0)
         << "the library lies in the folder of its architecture: "
-        << printed("dpkg-deb -c packages/libtensorstat" MAJOR "_*.deb");
+        << printed("dpkg-deb -c packages/libtensorstat" + built::major() + "_*.deb");
   }
-  EXPECT_EQ(printed("dpkg-deb -I packages/libtensorstat" MAJOR "_*.deb shlibs"),
-            "libtensorstat " MAJOR " libtensorstat" MAJOR " (>= " VERSION ")\n");
+  EXPECT_EQ(printed("dpkg-deb -I packages/libtensorstat" + built::major() + "_*.deb shlibs"),
+            "libtensorstat " + built::major() + " libtensorstat" + built::major() + " (>= " + built::version() + ")\n");
 }
 
 TEST_F(DebianPackages, AreCleanUnderLintian) {
@@ -124,7 +126,7 @@ TEST_F(DebianPackages, AreInstalledAndRemovedWithoutATrace) {
   if (::geteuid() != 0) GTEST_SKIP() << "dpkg gives files to root: this wants root";
   make_root();
   ASSERT_EQ(run(dpkg() + "-i packages/*.deb"), 0) << said_;
-  const std::string usr = root_ + "/usr", libraries = usr + "/" LIBDIR;
+  const std::string usr = root_ + "/usr", libraries = usr + "/" + built::libdir();
   EXPECT_GT(left_in_root().size(), 40u);
 
   EXPECT_EQ(run("env -u TENSORSTAT_PREFLIGHT '" + usr + "/bin/tensorstat' x.npy --format ndjson"), 0) << said_;
@@ -134,9 +136,9 @@ TEST_F(DebianPackages, AreInstalledAndRemovedWithoutATrace) {
   EXPECT_EQ(said_.find("tensorstat-preflight"), std::string::npos) << said_;
 
   // Builds every example against the installed files.
-  ASSERT_EQ(run("'" CMAKE "' -S '" SOURCE_DIR "/stats/examples' -B examples -G '" GENERATOR
-                "' -DCMAKE_CXX_COMPILER='" COMPILER "' -DCMAKE_PREFIX_PATH='" +
-                usr + "' && '" CMAKE "' --build examples"),
+  ASSERT_EQ(run("'" + built::cmake() + "' -S '" + built::source_dir() + "/stats/examples' -B examples -G '" +
+                built::generator() + "' -DCMAKE_CXX_COMPILER='" + built::compiler() + "' -DCMAKE_PREFIX_PATH='" + usr +
+                "' && '" + built::cmake() + "' --build examples"),
             0)
       << said_;
   EXPECT_PRED_FORMAT2(testing::IsSubstring, usr, content_of(folder_ / "examples/CMakeCache.txt"));
@@ -145,21 +147,21 @@ TEST_F(DebianPackages, AreInstalledAndRemovedWithoutATrace) {
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "nan count 0\n", printed("examples/example_two_ranks"));
   EXPECT_PRED_FORMAT2(testing::IsNotSubstring, "failed", printed("examples/example_callers_queue"));
   const ScratchFolder dump;  // a config's path may not contain a dot
-  std::string config = content_of(SOURCE_DIR "/stats/examples/data_dump.json");
+  std::string config = content_of(built::source_dir() + "/stats/examples/data_dump.json");
   const std::string path = "/tmp/tensorstat_example";
   config.replace(config.find(path), path.size(), dump.path());
   std::ofstream(folder_ / "data_dump.json") << config;
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "4 rows\n", printed("examples/example_dump_backend data_dump.json"));
   if (has("pkg-config")) {
-    EXPECT_EQ(run("export PKG_CONFIG_PATH='" + libraries +
-                  "/pkgconfig' && cc -o by_pkg_config '" SOURCE_DIR
-                  "/stats/examples/measure.c' $(pkg-config --cflags --libs tensorstat) && LD_LIBRARY_PATH='" +
-                  libraries + "' ./by_pkg_config"),
-              0)
+    EXPECT_EQ(
+        run("export PKG_CONFIG_PATH='" + libraries + "/pkgconfig' && cc -o by_pkg_config '" + built::source_dir() +
+            "/stats/examples/measure.c' $(pkg-config --cflags --libs tensorstat) && LD_LIBRARY_PATH='" + libraries +
+            "' ./by_pkg_config"),
+        0)
         << said_;
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "nan count: 1\n", said_);
-    EXPECT_EQ(run("export PKG_CONFIG_PATH='" + libraries +
-                  "/pkgconfig' && '" COMPILER "' -std=c++20 -o cpp_by_pkg_config '" SOURCE_DIR
+    EXPECT_EQ(run("export PKG_CONFIG_PATH='" + libraries + "/pkgconfig' && '" + built::compiler() +
+                  "' -std=c++20 -o cpp_by_pkg_config '" + built::source_dir() +
                   "/stats/examples/measure.cpp' $(pkg-config --cflags --libs tensorstat-cpp) && ./cpp_by_pkg_config"),
               0)
         << said_;
@@ -167,15 +169,16 @@ TEST_F(DebianPackages, AreInstalledAndRemovedWithoutATrace) {
   }
 
   // Python finds the root's library by the link beside its modules, and leaves its compiled files.
-  EXPECT_EQ(printed("env -u PYTHONDONTWRITEBYTECODE PYTHONPATH='" + usr +
-                    "/lib/python3/dist-packages' /usr/bin/python3 '" SOURCE_DIR "/stats/examples/measure.py'")
-                .substr(0, 10),
-            "nan nan 1\n")
+  EXPECT_EQ(
+      printed("env -u PYTHONDONTWRITEBYTECODE PYTHONPATH='" + usr + "/lib/python3/dist-packages' /usr/bin/python3 '" +
+              built::source_dir() + "/stats/examples/measure.py'")
+          .substr(0, 10),
+      "nan nan 1\n")
       << said_;
   EXPECT_TRUE(fs::exists(usr + "/lib/python3/dist-packages/tensorstat/__pycache__"));
 
   std::string names;
-  for (const char* name : kPackages) names.append(name).append(" ");
+  for (const std::string& name : kPackages) names.append(name).append(" ");
   ASSERT_EQ(run(dpkg() + "--purge " + names), 0) << said_;
   EXPECT_EQ(left_in_root(), std::set<std::string>());
 }
@@ -189,14 +192,15 @@ TEST_F(DebianPackages, AreAllThatABareDebianNeeds) {
   const std::string installed = "find '" + root_ + "/usr' '" + root_ + "/etc' -name '*tensorstat*' | sort";
   fs::copy(folder_ / "packages", root_ + "/packages");
   fs::copy(folder_ / "x.npy", root_ + "/x.npy");
-  fs::copy(SOURCE_DIR "/stats/examples/measure.py", root_ + "/measure.py");
+  fs::copy(built::source_dir() + "/stats/examples/measure.py", root_ + "/measure.py");
   ASSERT_EQ(run("rm '" + root_ + "'/packages/libtensorstat-dev*; " + in_root + "apt-get update -q && " + in_root +
                 "sh -c 'apt-get install -q -y --no-install-recommends /packages/*.deb'"),
             0)
       << said_;
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "\"max\":99", printed(in_root + "tensorstat /x.npy --format ndjson"));
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "nan nan 1\n", printed(in_root + "python3 /measure.py"));
-  ASSERT_EQ(run(in_root + "apt-get purge -q -y tensorstat libtensorstat" MAJOR " python3-tensorstat"), 0) << said_;
+  ASSERT_EQ(run(in_root + "apt-get purge -q -y tensorstat libtensorstat" + built::major() + " python3-tensorstat"), 0)
+      << said_;
   EXPECT_EQ(printed(installed), "");
 }
 
@@ -206,12 +210,14 @@ TEST(Uninstall, TakesAwayWhatWasInstalled) {
     return std::system(("(" + command + ") >'" + (folder / "said") + "' 2>&1").c_str());
   };
   // Keep the manifest for the end: the build folder belongs to other tests, too.
-  ASSERT_EQ(run("'" CMAKE "' --install '" BUILD_DIR "' --prefix '" + (folder / "here") + "'"), 0)
+  ASSERT_EQ(run("'" + built::cmake() + "' --install '" + built::build_dir() + "' --prefix '" + (folder / "here") + "'"),
+            0)
       << content_of(folder / "said");
-  fs::rename(BUILD_DIR "/install_manifest.txt", folder / "install_manifest.txt");
-  ASSERT_TRUE(fs::exists(folder / "here/" LIBDIR "/libtensorstat.so"));
+  fs::rename(built::build_dir() + "/install_manifest.txt", folder / "install_manifest.txt");
+  ASSERT_TRUE(fs::exists(folder / ("here/" + built::libdir() + "/libtensorstat.so")));
   std::ofstream(folder / "here/bin/another") << "program";
-  ASSERT_EQ(run("'" CMAKE "' -DBUILD_DIR='" + folder.path() + "' -P '" SOURCE_DIR "/stats/packaging/uninstall.cmake'"),
+  ASSERT_EQ(run("'" + built::cmake() + "' -DBUILD_DIR='" + folder.path() + "' -P '" + built::source_dir() +
+                "/stats/packaging/uninstall.cmake'"),
             0)
       << content_of(folder / "said");
   std::set<std::string> left;
@@ -220,7 +226,8 @@ TEST(Uninstall, TakesAwayWhatWasInstalled) {
     EXPECT_EQ(each.path().filename().string().find("tensorstat"), std::string::npos) << each.path();
   }
   EXPECT_EQ(left, std::set<std::string>{"another"});
-  EXPECT_NE(run("'" CMAKE "' -DBUILD_DIR='" + folder.path() + "' -P '" SOURCE_DIR "/stats/packaging/uninstall.cmake'"),
+  EXPECT_NE(run("'" + built::cmake() + "' -DBUILD_DIR='" + folder.path() + "' -P '" + built::source_dir() +
+                "/stats/packaging/uninstall.cmake'"),
             0);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "tests/support/built.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -15,7 +16,7 @@ std::string said(const std::string& command) {
   return content_of(folder / "said") + (status == 0 ? "" : "failed\n");
 }
 
-std::string example(const std::string& name) { return "'" EXAMPLES "/example_" + name + "'"; }
+std::string example(const std::string& name) { return "'" + built::examples() + "/example_" + name + "'"; }
 
 TEST(Examples, C) {
   EXPECT_EQ(said(example("measure_c")), "max: nan\ncount: 6\nnan count: 1\nnegative zero count: 1\n");
@@ -30,7 +31,8 @@ TEST(Examples, Cxx) {
 
 TEST(Examples, Python) {
   if (kSanitized) GTEST_SKIP() << "the sanitizer must be loaded before the interpreter";
-  EXPECT_EQ(said("PYTHONPATH='" PYTHONPATH "' /usr/bin/python3 -B '" SOURCES "/measure.py'"),
+  EXPECT_EQ(said("PYTHONPATH='" + built::pythonpath() + "' /usr/bin/python3 -B '" + built::source_dir() +
+                 "/stats/examples/measure.py'"),
             "nan nan 1\nw {'l2norm': 5.0, 'zero count': 0}\nb {'l2norm': 1.0, 'zero count': 1}\n");
 }
 
@@ -49,7 +51,7 @@ TEST(Examples, TwoRanks) {
 
 TEST(Examples, DumpBackend) {
   const ScratchFolder folder;
-  std::string config = content_of(SOURCES "/data_dump.json");
+  std::string config = content_of(built::source_dir() + "/stats/examples/data_dump.json");
   const std::string path = "/tmp/tensorstat_example";
   ASSERT_NE(config.find(path), config.npos);
   config.replace(config.find(path), path.size(), folder / "dump");

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/built.hpp"
+
 namespace includes_point_inward_test {
 
 namespace fs = std::filesystem;
@@ -112,8 +114,8 @@ std::vector<std::string> sources() {
   static const std::set<std::string> kinds = {".hpp", ".cpp", ".h", ".inc", ".cl"};
   std::vector<std::string> files;
   for (const char* folder : {"precision", "stats", "host", "kernels-cl"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / folder)) {
-      if (kinds.contains(entry.path().extension())) files.push_back(fs::relative(entry.path(), SOURCE_DIR));
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(built::source_dir()) / folder)) {
+      if (kinds.contains(entry.path().extension())) files.push_back(fs::relative(entry.path(), built::source_dir()));
     }
   }
   return files;
@@ -123,7 +125,7 @@ TEST(IncludesPointInward, InEverySource) {
   const auto files = sources();
   std::map<std::string, int> seen;  // our includes, by part
   for (const std::string& file : files) {
-    std::ifstream stream(fs::path(SOURCE_DIR) / file);
+    std::ifstream stream(fs::path(built::source_dir()) / file);
     std::string line;
     for (int number = 1; std::getline(stream, line); ++number) {
       EXPECT_EQ("", objection(file, line)) << file << ":" << number << ": " << line;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "tests/support/built.hpp"
 #include "tests/support/command_run.hpp"
 #include "tests/support/samples.hpp"
 
@@ -14,11 +15,11 @@ using test::holds;
 using test::Ran;
 using test::run;  // cmake
 
-const std::string kConsumer = SOURCE_DIR "/tests/house/consumer";
+const std::string kConsumer = built::source_dir() + "/tests/house/consumer";
 
 std::string configure(const std::string& build, const std::string& more) {
-  return "-S '" + kConsumer + "' -B " + build +
-         " -G '" GENERATOR "' -DCMAKE_CXX_COMPILER='" COMPILER "' -DCMAKE_CXX_FLAGS='" FLAGS "' " + more;
+  return "-S '" + kConsumer + "' -B " + build + " -G '" + built::generator() + "' -DCMAKE_CXX_COMPILER='" +
+         built::compiler() + "' -DCMAKE_CXX_FLAGS='" + built::flags() + "' " + more;
 }
 
 // The output of one of the consumer's programs.
@@ -30,7 +31,7 @@ std::string said(const ScratchFolder& folder, const std::string& program) {
 class InstalledPackage : public testing::Test {
  protected:
   void install(const std::string& component) {
-    const Ran ran = run(folder_, "--install '" BUILD_DIR "' --prefix here --component " + component);
+    const Ran ran = run(folder_, "--install '" + built::build_dir() + "' --prefix here --component " + component);
     ASSERT_EQ(ran.exit, 0) << ran.err;
   }
   Ran find(const std::string& parts, const std::string& more = "") {
@@ -79,16 +80,16 @@ TEST_F(InstalledPackage, TheCLibraryStandsAloneAndIsFoundByPkgConfigToo) {
   ASSERT_EQ(found.exit, 0) << found.err;
   build();
   EXPECT_EQ(said(folder_, "consumer/uses_c"), "float32\n");
-  const std::string pc = content_of(folder_ / "here/" LIBDIR "/pkgconfig/tensorstat.pc");
+  const std::string pc = content_of(folder_ / ("here/" + built::libdir() + "/pkgconfig/tensorstat.pc"));
   EXPECT_TRUE(holds(pc, "-ltensorstat")) << pc;
-  EXPECT_FALSE(holds(pc, BUILD_DIR)) << pc;
+  EXPECT_FALSE(holds(pc, built::build_dir())) << pc;
 }
 
 TEST_F(InstalledPackage, ThePythonPackageFindsTheCLibraryWhereverBothAre) {
   install("c");
   install("python");
   std::filesystem::rename(folder_ / "here", folder_ / "there");
-  const std::string command = "PYTHONPATH='" + (folder_ / "there/" PYTHON_DIR) +
+  const std::string command = "PYTHONPATH='" + (folder_ / ("there/" + built::python_dir())) +
                               "' /usr/bin/python3 -c 'import tensorstat; print(tensorstat.measure(b\"ab\").max)' >'" +
                               (folder_ / "said") + "' 2>&1";
   EXPECT_EQ(std::system(command.c_str()), 0);
@@ -98,7 +99,8 @@ TEST_F(InstalledPackage, ThePythonPackageFindsTheCLibraryWhereverBothAre) {
 // As a subproject, tensorstat builds only the libraries and the core's helper program, and installs nothing.
 TEST(Subproject, BuildsTheLibrariesAndInstallsNothing) {
   ScratchFolder folder;
-  const Ran configured = run(folder, configure("build", "-DSUBPROJECT='" SOURCE_DIR "' -DPARTS='core;dump'"));
+  const Ran configured =
+      run(folder, configure("build", "-DSUBPROJECT='" + built::source_dir() + "' -DPARTS='core;dump'"));
   ASSERT_EQ(configured.exit, 0) << configured.err;
   const std::string targets = run(folder, "--build build --target help").out;
   for (const char* built : {"tensorstat_core", "tensorstat_dump", "tensorstat_preflight"}) {
@@ -119,9 +121,9 @@ TEST(Subproject, BuildsTheLibrariesAndInstallsNothing) {
 
 TEST(Subproject, TheCoreAloneAsksForNoJson) {
   ScratchFolder folder;
-  const Ran configured =
-      run(folder, configure("build", "-DSUBPROJECT='" SOURCE_DIR "' -DPARTS=core -DTENSORSTAT_DUMP=OFF "
-                                     "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON"));
+  const Ran configured = run(folder, configure("build", "-DSUBPROJECT='" + built::source_dir() +
+                                                            "' -DPARTS=core -DTENSORSTAT_DUMP=OFF "
+                                                            "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON"));
   ASSERT_EQ(configured.exit, 0) << configured.err;
   EXPECT_FALSE(holds(run(folder, "--build build --target help").out, "tensorstat_dump"));
 }

@@ -21,13 +21,15 @@
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
 
+#include "tests/support/built.hpp"
+
 namespace public_headers_test {
 
 TEST(PublicHeaders, AreAllIncludedHere) {
   std::ostringstream text;
-  text << std::ifstream(SOURCE_DIR "/tests/house/public_headers_test.cpp").rdbuf();
+  text << std::ifstream(built::source_dir() + "/tests/house/public_headers_test.cpp").rdbuf();
   int headers = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(SOURCE_DIR "/stats/tensorstat")) {
+  for (const auto& entry : std::filesystem::directory_iterator(built::source_dir() + "/stats/tensorstat")) {
     if (entry.path().extension() != ".hpp") continue;
     ++headers;
     const std::string include = "#include <tensorstat/" + entry.path().filename().string() + ">";

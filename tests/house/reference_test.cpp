@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/built.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace reference_test {
@@ -19,7 +20,7 @@ class Reference : public testing::Test {
     fs::create_directories(folder_ / "house/stats");
     // Only the files that Doxygen reads.
     for (const char* part : {"tensorstat", "reference", "c"}) {
-      fs::copy(SOURCE_DIR "/stats/" + std::string(part), folder_ / ("house/stats/" + std::string(part)),
+      fs::copy(built::source_dir() + "/stats/" + std::string(part), folder_ / ("house/stats/" + std::string(part)),
                fs::copy_options::recursive);
     }
     fs::create_directory(folder_ / "pages");

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/built.hpp"
+
 namespace types_are_defined_once_test {
 
 namespace fs = std::filesystem;
@@ -45,12 +47,12 @@ std::vector<std::string> types_of(std::istream& text) {
 TEST(TypesAreDefinedOnce, InEverySource) {
   std::map<std::string, std::set<std::string>> files_of;
   for (const char* folder : {"precision", "stats", "host", "kernels-cl"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(built::source_dir()) / folder)) {
       const std::string kind = entry.path().extension();
       // An .inc is compiled once for each instruction set, in a namespace of its own.
       if (kind != ".hpp" && kind != ".cpp") continue;
       std::ifstream text(entry.path());
-      const std::string file = fs::relative(entry.path(), SOURCE_DIR);
+      const std::string file = fs::relative(entry.path(), built::source_dir());
       for (const std::string& type : types_of(text)) files_of[type].insert(file);
     }
   }

@@ -267,7 +267,7 @@ TEST_F(ByTest, RefusesWhatMakesNoSense) {
   EXPECT_NE(words({.shape = {2, 3}, .axes = {2}}, Code::kInvalid).find("no axis 2"), std::string::npos);
   EXPECT_NE(words({.shape = {2, 3}, .axes = {-3}}, Code::kInvalid).find("no axis -3"), std::string::npos);
   EXPECT_NE(words({.shape = {2, 3}, .axes = {1, -1}}, Code::kInvalid).find("twice"), std::string::npos);
-  EXPECT_NE(words({.shape = {2, 2}, .axes = {0}}, Code::kInvalid).find("is not that of the tensor"), std::string::npos);
+  EXPECT_NE(words({.shape = {2, 2}, .axes = {0}}, Code::kInvalid).find("does not fit the tensor"), std::string::npos);
   EXPECT_NE(words({.shape = {6}, .axes = {0}, .block_elements = 2}, Code::kInvalid).find("not both"),
             std::string::npos);
   const auto many = row_shape({.shape = {1025, 1024, 2}, .axes = {0, 1}});

@@ -239,7 +239,7 @@ TEST(CastsAtAScale, MergeWithThoseAtTheSameScaleAlone) {
   Partial one(Dtype::kFloat32, Precision::kHigh, kCasts), half(Dtype::kFloat32, Precision::kHigh, kCasts, 0.5);
   const Status merged = one.merge(half);
   ASSERT_FALSE(merged);
-  EXPECT_EQ("cannot merge a partial whose casts are counted at a scale of 0.5 into one of 1", merged.error().message);
+  EXPECT_EQ("cannot merge partials with different cast scales: 0.5 into 1", merged.error().message);
   EXPECT_EQ(0.5, Partial::parse(half.serialize())->cast_scale());
   EXPECT_EQ(1, Partial(Dtype::kFloat32, Precision::kHigh, kSum, 0.5).cast_scale());
   for (const double scale : {0.0, -1.0, double{INFINITY}, double{NAN}}) {

@@ -12,13 +12,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/built.hpp"
+
 namespace tensorstat {
 namespace oracle_test {
 
 std::vector<std::string> fixture() {
   const auto close = [](FILE* pipe) { EXPECT_EQ(0, pclose(pipe)); };
   const std::unique_ptr<FILE, decltype(close)> pipe(
-      popen("python3 '" SOURCE_DIR "/tests/support/oracle_fixture.py'", "r"), close);
+      popen(("python3 '" + built::source_dir() + "/tests/support/oracle_fixture.py'").c_str(), "r"), close);
   std::string text;
   char piece[4096];
   for (std::size_t got; (got = fread(piece, 1, sizeof piece, pipe.get())) != 0;) text.append(piece, got);

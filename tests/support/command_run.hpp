@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "tests/support/built.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat::test {
@@ -19,8 +20,8 @@ struct Ran {
 // Runs `tensorstat ARGUMENTS` in `folder` through a shell; `environment` comes before the command.
 inline Ran run(const ScratchFolder& folder, const std::string& arguments, const std::string& environment = "") {
   ScratchFolder streams;
-  const std::string command = "cd '" + folder.path() + "' && env " + environment + " '" COMMAND "' " + arguments +
-                              " </dev/null >'" + (streams / "out") + "' 2>'" + (streams / "err") + "'";
+  const std::string command = "cd '" + folder.path() + "' && env " + environment + " '" + built::command() + "' " +
+                              arguments + " </dev/null >'" + (streams / "out") + "' 2>'" + (streams / "err") + "'";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(streams / "out"), content_of(streams / "err")};
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/built.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat::test {
@@ -16,7 +17,7 @@ namespace tensorstat::test {
 inline std::string protoc(std::string_view how, std::string_view input) {
   const ScratchFolder folder;
   write_file(folder / "in", input);
-  const std::string command = "protoc -I '" SOURCE_DIR "/tests/files' --" + std::string(how) +
+  const std::string command = "protoc -I '" + built::source_dir() + "/tests/files' --" + std::string(how) +
                               "=DumpData dump_data.proto <'" + (folder / "in") + "' >'" + (folder / "out") + "'";
   EXPECT_EQ(std::system(command.c_str()), 0) << input;
   return content_of(folder / "out");

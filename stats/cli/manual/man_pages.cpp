@@ -152,9 +152,9 @@ std::string man_of_statistic_csv() {
   text += section("NAME") + "statistic.csv \\- rows of statistics of tensors, as MindSpore dumps them\n";
   text += section("DESCRIPTION");
   text += roff(
-      "A heading, then a row for each tensor. First whose tensor it was: Op Type, Op Name, Task ID, Stream ID, "
-      "Timestamp (microseconds since 1970), IO (input or output), Slot, Data Size (bytes), Data Type and "
-      "Shape; then the statistics that were asked for, in that order. A value that does not exist, such as "
+      "A heading, then a row for each tensor. The first columns identify the tensor: Op Type, Op Name, Task ID, "
+      "Stream ID, Timestamp (microseconds since 1970), IO (input or output), Slot, Data Size (bytes), Data Type and "
+      "Shape. Then come the requested statistics, in the order of the request. A value that does not exist, such as "
       "the max of an empty tensor, is an empty cell, or null in MindSpore's dialects. Rows are appended while "
       "training runs, whole or not at all.\n");
   text += section("STATISTICS");

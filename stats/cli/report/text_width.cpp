@@ -11,7 +11,7 @@
 namespace tensorstat::cli {
 namespace {
 
-// wcwidth() knows Unicode only in a UTF-8 locale. The locale is passed explicitly; that of the process stays.
+// wcwidth() knows Unicode only in a UTF-8 locale. The locale is passed explicitly; the process keeps its own.
 std::size_t columns_of(std::uint32_t character) {
   if (character < 0x80) return 1;
   static const locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);

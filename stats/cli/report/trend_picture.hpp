@@ -21,8 +21,8 @@ struct TrendLook {
 };
 
 // At most look.rows - 1 lines of at most look.columns each: the verdict, the map, its axis, bars, and the legend. The
-// map is made with `choice`, whose most_rows and most_columns are set here. Without colours a character is a cell; with
-// them, half of one is.
+// map is made with `choice`; its most_rows and most_columns are set here. Without colours a character is one cell, with
+// colours it is two.
 std::string trend_picture(const History& history, const tensorstat::Findings& findings, HeatMap::Choice choice,
                           const TrendLook& look);
 

@@ -1,4 +1,5 @@
 // What `tensorstat top` shows, and what its keys do: a state that takes keys and gives frames. It knows no terminal.
+// keys.cpp has the keys; each view is a file of its own.
 #pragma once
 
 #include <chrono>
@@ -10,11 +11,10 @@
 #include <vector>
 
 #include "stats/cli/report/screen.hpp"
-#include "stats/cli/report/series_line.hpp"
 #include "stats/cli/top/terminal.hpp"
 #include "stats/findings/live_run.hpp"
 
-namespace tensorstat::cli {
+namespace tensorstat::cli::top {
 
 class TopScreen {
  public:
@@ -85,4 +85,4 @@ class TopScreen {
   std::map<std::uint32_t, Mark> marks_;
 };
 
-}  // namespace tensorstat::cli
+}  // namespace tensorstat::cli::top

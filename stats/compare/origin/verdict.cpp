@@ -136,7 +136,7 @@ class FaultSearch::State {
     origin_rules::add_to_lists(*record_, choice_, walked, telling, is_told, lists_);
   }
 
-  // An iteration behind that of the verdict: most of it passes on what the parameters hold since.
+  // An iteration after the verdict's: most of its faults only pass on what the parameters hold since then.
   void list_later(std::uint32_t first, std::uint32_t last) {
     origin_rules::Around all = origin_rules::around_of(*record_, choice_, first, last);
     all.has_written = facts_.has_written;

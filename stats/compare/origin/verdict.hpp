@@ -88,10 +88,11 @@ class FaultSearch {
   FaultSearch& operator=(FaultSearch&& other) noexcept;
   ~FaultSearch();
 
-  // All rows of some iterations from `first` on, sorted, and the iterations before, between and behind them of which no
-  // row holds NaN or Inf. They come after all that was looked at before. Rows of iterations before `first` are what the
-  // rules and their words refer to: a parameter's value before the step, and the course of a tensor. Those are of the
-  // run's first iteration, of that before each with a fault, and of the tensor that the answer names.
+  // `record`: all rows of some iterations from `first` on, sorted. `clean`: the iterations before, between and after
+  // them without NaN and Inf in any row. Calls go forward: all of these come after what was looked at before. `record`
+  // also holds rows of iterations before `first`, because the rules and their words refer to a parameter's value before
+  // the step, and to a tensor's past. These are rows of the run's first iteration, of the iteration before each with a
+  // fault, and of the tensor that the answer names.
   void look_at(const Record& record, std::span<const std::uint64_t> clean = {}, std::uint64_t first = 0);
   bool has_verdict() const;
   const FaultVerdict& verdict() const;

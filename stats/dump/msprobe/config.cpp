@@ -10,7 +10,7 @@
 #include "stats/dump/mindspore/kernel_choice.hpp"
 #include "stats/dump/mindspore/mindspore_output.hpp"
 #include "stats/dump/msprobe/api_choice.hpp"
-#include "stats/dump/msprobe/msprobe_output.hpp"
+#include "stats/dump/msprobe/msprobe_form.hpp"
 #include "stats/dump/msprobe/settings.hpp"
 
 namespace tensorstat {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <exception>
 #include <filesystem>
 #include <list>
@@ -14,11 +13,11 @@
 #include "stats/base/unfinished_files.hpp"
 #include "stats/dump/msprobe/api_choice.hpp"
 #include "stats/dump/msprobe/api_name.hpp"
-#include "stats/dump/msprobe/call_text.hpp"
 #include "stats/dump/msprobe/closed_steps.hpp"
 #include "stats/dump/msprobe/companions.hpp"
 #include "stats/dump/msprobe/growing_json.hpp"
 #include "stats/dump/msprobe/leaf.hpp"
+#include "stats/dump/msprobe/open_call.hpp"
 #include "stats/dump/msprobe/step_calls.hpp"
 #include "stats/dump/output/dump_files.hpp"
 #include "stats/dump/output/saved_tensor.hpp"
@@ -26,8 +25,6 @@
 
 namespace tensorstat {
 namespace {
-
-constexpr const char* kTensorFolder = "dump_tensor_data";
 
 // Steps that may still get calls; more than one batch of runs has. The files of all other steps are complete.
 constexpr std::size_t kMostOpenSteps = 96;
@@ -47,40 +44,10 @@ constexpr std::uint64_t kLeastPart = 8;
 // Limits for entries that could not be written yet, and for stack.json and construct.json of all open steps.
 constexpr std::uint64_t kMostWaitingBytes = std::uint64_t{16} << 20, kMostCompanionBytes = std::uint64_t{16} << 20;
 
-std::string folder_of(const std::string& path, const DumpPlace& place) {
-  return path + "/step" + std::to_string(place.iteration) + "/rank" + std::to_string(place.rank);
-}
-
 bool exists(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored);
 }
-
-std::string escaped_file_part(std::string part) {
-  std::ranges::replace(part, '/', '_');
-  return part;
-}
-
-// A call and the texts of its tensors so far.
-struct Entry : CallText {
-  std::uint64_t serial = 0;
-  std::uint64_t unsaved_rows = 0, bytes = 0;
-  std::string last_layout = {};
-
-  // The name of a tensor's file without its ending: its place in the call's layout if that is a valid file name, else
-  // its slot. A gradient has its parameter's name.
-  std::string tensor_name(Io io, std::uint32_t slot) const {
-    if (kind == ApiName::Kind::kSaved) return escaped_file_part(key);
-    std::string place = layout.place_of(io == Io::kOutput, slot);
-    if (kind == ApiName::Kind::kGradients) place.resize(std::min(place.rfind('.'), place.size()));
-    constexpr std::size_t kMostBytes = 100;
-    const auto is_plain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '-'; };
-    if (place.empty() || place.size() > kMostBytes || !std::ranges::all_of(place, is_plain)) {
-      place = (io == Io::kInput ? "input." : "output.") + std::to_string(slot);
-    }
-    return key + "." + place;
-  }
-};
 
 class MsprobeOutput : public DumpOutput {
  public:
@@ -130,7 +97,7 @@ class MsprobeOutput : public DumpOutput {
     GrowingJson dump;
     Companions companions;
     StepCalls calls = {};
-    std::list<Entry> entries = {};         // may still get tensors, or wait to be written
+    std::list<OpenCall> entries = {};      // may still get tensors, or wait to be written
     std::uint64_t first_open = 1;          // calls with lower serials are settled
     std::set<std::uint64_t> refused = {};  // calls that are not wanted, among those that may still get tensors
     std::uint64_t unsaved_calls = 0, unsaved_bytes = 0;
@@ -144,13 +111,13 @@ class MsprobeOutput : public DumpOutput {
   std::string file_of(const std::string& folder) const {
     return folder + (settings_.level == "debug" ? "/debug.json" : "/dump.json");
   }
-  Entry* entry_of(Step& step, const PendingRun& run);
+  OpenCall* entry_of(Step& step, const PendingRun& run);
   void write(const PendingRun& run) noexcept;
-  std::string leaf_of(Step& step, const Entry& entry, const PendingTensor& tensor);
+  std::string leaf_of(Step& step, const OpenCall& entry, const PendingTensor& tensor);
   bool saves_tensors_of(const std::string& key) const {
     return settings_.saves_all_tensors || is_listed(settings_.tensor_list, key);
   }
-  void lay_out(Entry& entry, const PendingRun& run);
+  void lay_out(OpenCall& entry, const PendingRun& run);
   void begin(Step& step);
   void save(Step& step, bool synced) noexcept;
   void save_soon(Step& step) noexcept;
@@ -180,7 +147,7 @@ class MsprobeOutput : public DumpOutput {
 
 // nullptr: the step's file is complete.
 MsprobeOutput::Step* MsprobeOutput::step_at(const DumpPlace& place) {
-  const std::string folder = folder_of(config_.path, place);
+  const std::string folder = msprobe_folder(config_.path, place);
   const auto known = std::ranges::find(steps_, folder, &Step::folder);
   if (known != steps_.end()) {
     steps_.splice(steps_.end(), steps_, known);
@@ -189,8 +156,8 @@ MsprobeOutput::Step* MsprobeOutput::step_at(const DumpPlace& place) {
   if (closed_steps_.has(place.rank, place.iteration)) return nullptr;
   if (closed_steps_.may_have_had(place.rank, place.iteration) && exists(file_of(folder))) return nullptr;
   const bool has_tensors = settings_.saves_all_tensors || !settings_.tensor_list.empty();
-  const std::string head =
-      dump_json_head(settings_.task, settings_.level, framework_, has_tensors ? folder + "/" + kTensorFolder : "");
+  const std::string head = dump_json_head(settings_.task, settings_.level, framework_,
+                                          has_tensors ? folder + "/" + kMsprobeTensorFolder : "");
   steps_.push_back(
       {.rank = place.rank,
        .iteration = place.iteration,
@@ -232,7 +199,7 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
     lost_rows_ += run.tensors.size();
     notices_->warn_once("late", [&] {
       return "tensors came after " + std::to_string(kMostOpenSteps) +
-             " further steps had begun, and are lost: the file " + file_of(folder_of(config_.path, run.place)) +
+             " further steps had begun, and are lost: the file " + file_of(msprobe_folder(config_.path, run.place)) +
              " is complete";
     });
     return false;
@@ -241,7 +208,7 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
   run.call = call.serial;
   if (!call.is_new) {
     if (step->refused.contains(call.serial)) return false;
-    if (Entry* entry = run.layout.empty() ? nullptr : entry_of(*step, run)) lay_out(*entry, run);
+    if (OpenCall* entry = run.layout.empty() ? nullptr : entry_of(*step, run)) lay_out(*entry, run);
     return true;
   }
   if (!wants_call(call.key, *run.op)) {
@@ -271,7 +238,7 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
 }
 
 // Stores the layout of a call's tensors. A layout that is repeated when tensors arrive separately is stored once.
-void MsprobeOutput::lay_out(Entry& entry, const PendingRun& run) {
+void MsprobeOutput::lay_out(OpenCall& entry, const PendingRun& run) {
   if (run.layout.empty() || run.layout == entry.last_layout || waiting_bytes_ > kMostWaitingBytes) return;
   if (Status taken = entry.layout.add(run.layout); !taken) {
     notices_->warn_once("layout", [&] { return entry.key + ": " + taken.error().message; });
@@ -282,7 +249,7 @@ void MsprobeOutput::lay_out(Entry& entry, const PendingRun& run) {
   entry.bytes += run.layout.size();
 }
 
-Entry* MsprobeOutput::entry_of(Step& step, const PendingRun& run) {
+OpenCall* MsprobeOutput::entry_of(Step& step, const PendingRun& run) {
   for (auto entry = step.entries.rbegin(); entry != step.entries.rend(); ++entry) {
     if (entry->serial == run.call) return &*entry;
   }
@@ -296,7 +263,7 @@ void MsprobeOutput::write(std::span<PendingRun* const> runs) noexcept {
 
 void MsprobeOutput::write(const PendingRun& run) noexcept try {
   Step* step = step_at(run.place);
-  Entry* entry = step == nullptr ? nullptr : entry_of(*step, run);
+  OpenCall* entry = step == nullptr ? nullptr : entry_of(*step, run);
   if (entry == nullptr) return tally_.lose(run.tensors.size(), "their call is complete");
   if (!step->is_begun) begin(*step);
   for (const PendingTensor& tensor : run.tensors) {
@@ -324,7 +291,7 @@ void MsprobeOutput::write(const PendingRun& run) noexcept try {
 }
 
 // The JSON text of a tensor's leaf. Also saves the tensor's file.
-std::string MsprobeOutput::leaf_of(Step& step, const Entry& entry, const PendingTensor& tensor) {
+std::string MsprobeOutput::leaf_of(Step& step, const OpenCall& entry, const PendingTensor& tensor) {
   std::string checksum, data_name;
   bool is_whole = tensor.found.has_value() || is_complex(tensor.stored);
   if (settings_.summary != Summary::kStatistics) {
@@ -340,7 +307,7 @@ std::string MsprobeOutput::leaf_of(Step& step, const Entry& entry, const Pending
   if (saves_tensors_of(entry.key)) {
     const std::string name = entry.tensor_name(tensor.io, tensor.slot) + ".npy";
     const bool saved = save_tensor(tensor, dump_meter_, tally_, *notices_, [&](const NpyContent& content) {
-      return files_.save_tensor(step.folder + "/" + kTensorFolder, name, content);
+      return files_.save_tensor(step.folder + "/" + kMsprobeTensorFolder, name, content);
     });
     if (saved) data_name = name;
     is_whole &= saved;
@@ -362,7 +329,7 @@ void MsprobeOutput::save_soon(Step& step) noexcept {
   if (!step.has_changed) return;
   step.unsaved_calls = 0;
   step.unsaved_bytes = 0;
-  for (const Entry& entry : step.entries) {
+  for (const OpenCall& entry : step.entries) {
     if (entry.unsaved_rows == 0) continue;
     ++step.unsaved_calls;
     step.unsaved_bytes += entry.bytes;
@@ -376,7 +343,7 @@ void MsprobeOutput::save(Step& step, bool synced) noexcept try {
   if (step.is_begun && !step.has_changed) return;
   const std::size_t settled_count = step.entries.size() - std::min(step.entries.size(), kMostOpenCalls);
   std::vector<std::string> texts;
-  for (const Entry& entry : step.entries) texts.push_back(text_of(entry, config_.input_output, framework_));
+  for (const OpenCall& entry : step.entries) texts.push_back(text_of(entry, config_.input_output, framework_));
   if (!step.is_begun) begin(step);
   const Status beside = step.companions.save(synced);
   note_companions(step);
@@ -386,7 +353,7 @@ void MsprobeOutput::save(Step& step, bool synced) noexcept try {
     if (!*status) notices_->warn_once("dump.json", [&] { return status->error().message + "; it is tried again"; });
   }
   if (!written) return;
-  for (Entry& entry : step.entries) {
+  for (OpenCall& entry : step.entries) {
     written_rows_ += entry.unsaved_rows;
     waiting_rows_ -= entry.unsaved_rows;
     waiting_bytes_ -= entry.bytes;
@@ -404,10 +371,10 @@ void MsprobeOutput::save(Step& step, bool synced) noexcept try {
 }
 
 void MsprobeOutput::end_step(const DumpPlace& place) noexcept try {
-  const auto step = std::ranges::find(steps_, folder_of(config_.path, place), &Step::folder);
+  const auto step = std::ranges::find(steps_, msprobe_folder(config_.path, place), &Step::folder);
   if (step == steps_.end()) return;
   save(*step, options_.sync != Sync::kNever);
-  files_.close_folder(step->folder + "/" + kTensorFolder);
+  files_.close_folder(step->folder + "/" + kMsprobeTensorFolder);
 } catch (const std::bad_alloc&) {
   notices_->warn_once("memory for dump.json", "out of memory: dump.json is written later");
 }
@@ -416,7 +383,7 @@ void MsprobeOutput::close() noexcept {
   std::uint64_t lost = 0;
   for (Step& step : steps_) {
     save(step, options_.sync != Sync::kNever);
-    for (const Entry& entry : step.entries) {
+    for (const OpenCall& entry : step.entries) {
       lost += entry.unsaved_rows;
       waiting_rows_ -= entry.unsaved_rows;
     }
@@ -434,39 +401,14 @@ void MsprobeOutput::close() noexcept {
   files_.close_all();
 }
 
-class MsprobeForm : public OutputForm {
- public:
-  explicit MsprobeForm(MsprobeSettings settings) : settings_(std::move(settings)) {}
-
-  Categories columns(const DumpConfig&, const DumpOptions&) const override {
-    if (settings_.summary == Summary::kXor) return {};
-    return {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm};
-  }
-  bool has_empty_tensors() const override { return true; }
-  bool reads_bits(const DumpConfig& config) const override {
-    const bool saves_tensors = settings_.saves_all_tensors || !settings_.tensor_list.empty();
-    return saves_tensors || settings_.summary != Summary::kStatistics || OutputForm::reads_bits(config);
-  }
-  bool has_layouts() const override { return true; }
-  std::unique_ptr<DumpOutput> open(const OutputContext& context) const override {
-    return std::make_unique<MsprobeOutput>(settings_, context);
-  }
-  std::optional<std::string> folder(const DumpConfig& config, const DumpOptions&,
-                                    const DumpPlace& place) const override {
-    return folder_of(config.path, place);
-  }
-  std::string tensor_folder() const override { return kTensorFolder; }
-  std::string rows_file() const override { return settings_.level == "debug" ? "debug.json" : "dump.json"; }
-  bool can_append() const override { return false; }
-
- private:
-  const MsprobeSettings settings_;
-};
-
 }  // namespace
 
-std::shared_ptr<const OutputForm> msprobe_form(MsprobeSettings settings) {
-  return std::make_shared<MsprobeForm>(std::move(settings));
+std::string msprobe_folder(const std::string& path, const DumpPlace& place) {
+  return path + "/step" + std::to_string(place.iteration) + "/rank" + std::to_string(place.rank);
+}
+
+std::unique_ptr<DumpOutput> open_msprobe_output(const MsprobeSettings& settings, const OutputContext& context) {
+  return std::make_unique<MsprobeOutput>(settings, context);
 }
 
 }  // namespace tensorstat

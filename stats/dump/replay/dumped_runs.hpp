@@ -25,11 +25,11 @@ struct DumpedFile {
 // The tensors of one run of one operator, in the order of their times.
 using DumpedRun = std::vector<DumpedFile>;
 
-// Names are those of the files, or those in mapping.csv beside them. If an operator ran several times in one iteration,
+// Names come from the files' names, or from mapping.csv beside them. If an operator ran several times in one iteration,
 // a new run begins when an input or output repeats. Runs are in the order of their times. msprobe's names have no time:
-// the order is that of the calls in dump.json, and the files' own times if there is none. dump.json also gives the
-// tensor's position in the call. `unreadable` is called for a mapping.csv or dump.json that cannot be read; the files
-// then keep their names.
+// then runs are in the order of the calls in dump.json, or else of the files' modification times. dump.json also gives
+// the tensor's position in the call. `unreadable` is called for a mapping.csv or dump.json that cannot be read; the
+// files then keep their names.
 std::vector<DumpedRun> dumped_runs(const std::vector<std::string>& files,
                                    const std::function<void(const Error&)>& unreadable);
 

@@ -18,7 +18,7 @@ struct ReplayListener {
 
 // Reads the .npy files. Their names, or mapping.csv beside them, give operator, input or output, slot and time. Passes
 // them to a session with the config `config_text`, all tensors of a run together, in the order of their times.
-// Iterations are those of the folders, which already include initial_iteration. `existing` decides what happens to
+// The folders' names give the iterations, and already include initial_iteration. `existing` decides what happens to
 // files that are already in the output's folders. Errors: a wrong config; kUnwritable if `existing` refuses or the
 // replay could not be completed. Existing files are then unchanged, except those that kReplace had already replaced.
 Result<DumpCounters> replay(std::string_view config_text, const std::vector<std::string>& files, DumpOptions options,

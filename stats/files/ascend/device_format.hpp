@@ -24,8 +24,8 @@ struct HostLayout {
 
 // How a tensor of the original shape lies in a device's shape. `original_format` is its name, or "" if it is not known:
 // then NCHW is taken where it fits, as Ascend's own converter takes it. nullopt if the format is another one, or if
-// the two shapes do not fit to each other. `groups`: of a grouped convolution, whose weights lie otherwise; 0 and 1 are
-// none.
+// the two shapes do not fit. `groups`: the number of groups of a grouped convolution, because its weights lie
+// otherwise; 0 and 1 mean that it is not grouped.
 std::optional<HostLayout> host_layout(std::string_view format, const Shape& device, const Shape& original,
                                       std::string_view original_format, std::int32_t groups);
 

@@ -153,7 +153,7 @@ class Parser {
     return {};
   }
 
-  // For files that are the message only: a tensor's size is that of its bytes in the message.
+  // For files with nothing but the message: the message holds the tensors' bytes, and so their sizes.
   void place_inside() {
     for (auto* tensors : {&found.inputs, &found.outputs}) {
       for (DumpDataTensor& tensor : *tensors) tensor.size_bytes = tensor.data.bytes;

@@ -31,7 +31,7 @@ struct DumpDataTensor {
   std::int32_t data_type = 0;  // a number of kDumpDtypes; 0 if unknown
   std::int32_t format = 0;     // a number for dump_format()
   Shape shape;
-  Shape original_shape = {};          // that of the host, if `format` is a device's; empty if it is not known
+  Shape original_shape = {};          // the shape on the host, if `format` is a device's; empty if it is not known
   std::int32_t original_format = -1;  // likewise, for outputs; -1 if it is not known
   std::int32_t groups = 0;            // sub_format: of a convolution's weights in FRACTAL_Z
   std::uint64_t size_bytes = 0;

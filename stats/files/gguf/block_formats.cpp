@@ -97,8 +97,8 @@ struct Q4Or5K {
     const float scale = half(block), minimum = half(block + 2);
     const Bytes scales = block + 4, high = block + 16;
     for (int group = 0; group < 8; ++group, values += 32) {
-      // Scales and minimums of 6 bits. The first four of each are in 8 bytes, whose upper two bits are the upper two of
-      // the last four.
+      // Scales and minimums have 6 bits. The first four of each are in the lower 6 bits of 8 bytes. The upper two bits
+      // of these bytes are the upper two bits of the last four.
       const bool is_first = group < 4;
       const int of_scale = is_first ? scales[group] & 63 : (scales[group + 4] & 0xf) | scales[group - 4] >> 6 << 4;
       const int of_minimum = is_first ? scales[group + 4] & 63 : scales[group + 4] >> 4 | scales[group] >> 6 << 4;

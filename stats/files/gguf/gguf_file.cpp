@@ -205,7 +205,7 @@ class GgufHeader {
   std::uint64_t at_ = 0, alignment_ = kGgufAlignment;
 };
 
-// A tensor whose data lie within `there` bytes from data_offset_bytes on.
+// A tensor. Its data must lie within the `there` bytes from data_offset_bytes on.
 Result<StoredTensor> stored_gguf(GgufTensor& tensor, std::uint64_t data_offset_bytes, std::uint64_t there) {
   const auto unreadable = [](const std::string& what) { return Error{Code::kUnreadable, what}; };
   const auto* type = std::ranges::find(kGgmlTypes, tensor.type, &GgmlType::number);

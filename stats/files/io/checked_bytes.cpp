@@ -36,7 +36,7 @@ class CheckedBytes : public ByteSource {
       next_ = offset_bytes + out.size();
     }
     if (next_ != end_ || seen_ == crc_) return {};
-    return Error{Code::kUnreadable, printable_name(label_) + ": is damaged: its bytes are not those of its checksum"};
+    return Error{Code::kUnreadable, printable_name(label_) + ": is damaged: its bytes do not match its checksum"};
   }
 
  private:

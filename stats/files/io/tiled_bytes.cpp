@@ -8,11 +8,16 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::uint64_t kMostHeldTiles = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMostHoleBytes = 4096;                    // with more between two elements, each is read alone
+constexpr std::uint64_t kMostReadBytes = std::uint64_t{1} << 20;  // elements with their holes, in one read
 
 class TiledBytes : public ByteSource {
  public:
-  TiledBytes(std::unique_ptr<ByteSource> bytes, Tiles tiles) : bytes_(std::move(bytes)), tiles_(std::move(tiles)) {}
+  TiledBytes(std::unique_ptr<ByteSource> bytes, Tiles tiles) : bytes_(std::move(bytes)), tiles_(std::move(tiles)) {
+    for (TiledAxis& axis : tiles_.axes) {  // blocks of one element are strided elements
+      if (axis.block == 1) axis = {axis.length, std::max<std::uint64_t>(axis.length, 1), 0, axis.outer_stride};
+    }
+  }
   const std::string& path() const override { return bytes_->path(); }
   std::uint64_t modified_us() const override { return bytes_->modified_us(); }
   bool seeks() const override { return bytes_->seeks(); }
@@ -20,13 +25,17 @@ class TiledBytes : public ByteSource {
 
   // Reads whole elements only.
   Status read_at(std::uint64_t first_byte, std::span<std::byte> out) override try {
-    const std::uint64_t size = tiles_.element_bytes, row_length = tiles_.axes.back().length;
+    if (Status held = hold(); !held) return held;
+    const std::uint64_t size = tiles_.element_bytes;
+    const TiledAxis& row = tiles_.axes.back();
     std::uint64_t element = first_byte / size;
     while (!out.empty()) {
-      const std::uint64_t in_row = element % row_length;
-      const std::uint64_t count = std::min<std::uint64_t>(row_length - in_row, out.size() / size);
+      const std::uint64_t in_row = element % row.length;
+      const std::uint64_t in_block = std::min(row.length - in_row, row.block - in_row % row.block);
+      const std::uint64_t count = std::min<std::uint64_t>(in_block, out.size() / size);
       if (count == 0) return Error{Code::kInvalid, "a part of an element was asked for"};
-      if (Status read = read_row(row_at(element / row_length), in_row, out.first(count * size)); !read) return read;
+      const std::uint64_t first = row_at(element / row.length) + row.offset(in_row);
+      if (Status read = read_block(first, row.inner_stride, out.first(count * size)); !read) return read;
       out = out.subspan(count * size);
       element += count;
     }
@@ -39,45 +48,59 @@ class TiledBytes : public ByteSource {
   // The offset of a row's first element, in elements.
   std::uint64_t row_at(std::uint64_t row) const {
     std::uint64_t at = 0;
-    for (std::size_t i = tiles_.axes.size() - 1; i-- > 0;) {
+    for (std::size_t i = tiles_.axes.size() - 1; i-- > 0; row /= tiles_.axes[i].length) {
       at += tiles_.axes[i].offset(row % tiles_.axes[i].length);
-      row /= tiles_.axes[i].length;
     }
     return at;
   }
 
-  Status read_row(std::uint64_t row, std::uint64_t first, std::span<std::byte> out) {
-    const TiledAxis& axis = tiles_.axes.back();
-    const std::uint64_t size = tiles_.element_bytes, count = out.size() / size;
-    const std::byte* from = nullptr;  // the byte at `begin`, an offset in elements
-    std::uint64_t begin = 0;
-    if (tiles_.span_bytes <= kMostHeldTiles) {
-      if (held_.empty()) {
-        std::vector<std::byte> all(tiles_.span_bytes);
-        if (Status read = bytes_->read_at(tiles_.at_bytes, all); !read) return read;
-        held_ = std::move(all);
-      }
-      from = held_.data();
-    } else {
-      std::uint64_t end = 0;  // strides may be in any order
-      begin = ~std::uint64_t{0};
-      for (std::uint64_t i = first; i < first + count; ++i) {
-        begin = std::min(begin, row + axis.offset(i));
-        end = std::max(end, row + axis.offset(i) + 1);
-      }
-      row_.resize((end - begin) * size);
-      if (Status read = bytes_->read_at(tiles_.at_bytes + begin * size, row_); !read) return read;
-      from = row_.data();
+  Status hold() {
+    if (!held_.empty() || tiles_.span_bytes > tiles_.most_held_bytes) return {};
+    std::vector<std::byte> all(tiles_.span_bytes);
+    if (Status read = bytes_->read_at(tiles_.at_bytes, all); !read) return read;
+    held_ = std::move(all);
+    return {};
+  }
+
+  // Contiguous elements.
+  Status fetch(std::uint64_t first, std::span<std::byte> out) {
+    const std::uint64_t at = first * tiles_.element_bytes;
+    if (held_.empty()) return bytes_->read_at(tiles_.at_bytes + at, out);
+    std::memcpy(out.data(), held_.data() + at, out.size());
+    return {};
+  }
+
+  // Elements of one block, from the offset `first` on.
+  Status read_block(std::uint64_t first, std::uint64_t stride, std::span<std::byte> out) {
+    const std::uint64_t size = tiles_.element_bytes;
+    if (stride == 1) return fetch(first, out);
+    if (stride == 0) {
+      if (Status read = fetch(first, out.first(size)); !read) return read;
+      for (std::size_t at = size; at < out.size(); at += size) std::memcpy(out.data() + at, out.data(), size);
+      return {};
     }
-    for (std::uint64_t i = 0; i < count; ++i) {
-      std::memcpy(out.data() + i * size, from + (row + axis.offset(first + i) - begin) * size, size);
+    if (!held_.empty() || stride > kMostHoleBytes / size) {
+      for (std::size_t at = 0; at < out.size(); at += size, first += stride) {
+        if (Status read = fetch(first, out.subspan(at, size)); !read) return read;
+      }
+      return {};
+    }
+    while (!out.empty()) {
+      const std::uint64_t count = std::min(out.size() / size, kMostReadBytes / (stride * size) + 1);
+      with_holes_.resize(((count - 1) * stride + 1) * size);
+      if (Status read = fetch(first, with_holes_); !read) return read;
+      for (std::uint64_t i = 0; i < count; ++i) {
+        std::memcpy(out.data() + i * size, with_holes_.data() + i * stride * size, size);
+      }
+      out = out.subspan(count * size);
+      first += count * stride;
     }
     return {};
   }
 
   const std::unique_ptr<ByteSource> bytes_;
-  const Tiles tiles_;
-  std::vector<std::byte> held_, row_;
+  Tiles tiles_;
+  std::vector<std::byte> held_, with_holes_;
 };
 
 }  // namespace

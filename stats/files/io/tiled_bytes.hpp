@@ -1,4 +1,4 @@
-// The elements of a tensor that a device keeps in tiles, one after another in C order.
+// The elements of a tensor that lie with strides or in tiles, one after another in C order.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace tensorstat {
 
-// An axis is cut into blocks of `block` elements; the last may be padded. Strides are in elements.
+// An axis is cut into blocks of `block` elements; the last may be padded. Strides are in elements. An axis without
+// tiles is one block: its length is `block`, its stride `inner_stride`. A stride of 0 repeats.
 struct TiledAxis {
   std::uint64_t length = 1, block = 1;
   std::uint64_t outer_stride = 0;  // from a block to the next
@@ -26,9 +27,10 @@ struct Tiles {
   std::uint64_t span_bytes = 0;  // of all elements, with the padding
   std::uint64_t element_bytes = 1;
   std::vector<TiledAxis> axes;  // outermost first; not empty
+  std::uint64_t most_held_bytes = std::uint64_t{256} << 20;
 };
 
-// Holds all blocks in memory if they have at most 256 MiB. Of more, it reads the span of each row of the last axis.
+// Reads everything into memory at once if it spans at most `most_held_bytes`, else block by block.
 std::unique_ptr<ByteSource> tiled_bytes(std::unique_ptr<ByteSource> bytes, Tiles tiles);
 
 }  // namespace tensorstat

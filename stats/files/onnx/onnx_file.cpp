@@ -54,7 +54,7 @@ constexpr OnnxType kOnnxTypes[] = {
 Error onnx_unsupported(const std::string& what) { return {Code::kUnsupported, what}; }
 Error onnx_unreadable(const std::string& what) { return {Code::kUnreadable, what}; }
 
-// Whether the path is that of a file below the model's folder, without a step out of it.
+// Whether the path leads to a file below the model's folder, without a step out of it.
 bool stays_below(std::string_view location) {
   if (location.empty() || location.front() == '/' || location.find('\0') != location.npos) return false;
   for (std::size_t at = 0; at <= location.size();) {

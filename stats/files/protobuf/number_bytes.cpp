@@ -33,11 +33,12 @@ class NumberBytes : public ByteSource {
   // The library asks for whole elements. Those of packed dtypes may be asked for again from a few bytes before.
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override {
     const std::uint64_t first = offset_bytes / number_bytes_;
-    if (first < next_) {
+    if (first < next_ || has_failed_) {
       next_ = 0;
       range_ = 0;
       reader_.reset();
     }
+    has_failed_ = true;  // an error leaves the reader behind what it did not read
     while (next_ < first) {
       if (const auto passed = next(); !passed) return passed.error();
     }
@@ -58,6 +59,7 @@ class NumberBytes : public ByteSource {
           put<std::uint64_t>(*number, &out[at]);
       }
     }
+    has_failed_ = false;
     return {};
   }
 
@@ -99,6 +101,7 @@ class NumberBytes : public ByteSource {
   std::optional<WireReader> reader_;
   std::size_t range_ = 0;   // the next of ranges_
   std::uint64_t next_ = 0;  // the number of the next element
+  bool has_failed_ = false;
 };
 
 }  // namespace

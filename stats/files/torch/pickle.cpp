@@ -327,7 +327,7 @@ class Pickle::Reader {
       case 'R':     // REDUCE
       case '\x81':  // NEWOBJ
         return push_call(2);
-      case '\x92':  // NEWOBJ_EX, whose arguments by name are a dict put into it
+      case '\x92':  // NEWOBJ_EX: a class, its arguments by position and its arguments by name
         return push_call(3);
       case 'o': {  // OBJ: the class and its arguments, above the mark
         std::vector<Id> items;

@@ -14,7 +14,7 @@
 #include "stats/base/printable.hpp"
 #include "stats/files/io/random_file.hpp"
 #include "stats/files/torch/pickle.hpp"
-#include "stats/files/torch/strided_bytes.hpp"
+#include "stats/files/torch/strided_view.hpp"
 #include "stats/files/torch/torch_objects.hpp"
 
 namespace tensorstat {
@@ -35,8 +35,8 @@ class Storages {
   virtual Result<Storage> find(std::string_view key) = 0;
 };
 
-Result<SourcedTensor> found_of(const std::shared_ptr<const RandomFile>& file, const TorchTensor& tensor,
-                               Storages& storages, bool is_big_endian, std::uint64_t window_bytes) {
+Result<StoredTensor> stored_of(const TorchTensor& tensor, Storages& storages, bool is_big_endian,
+                               std::uint64_t window_bytes) {
   const auto storage = storages.find(tensor.storage);
   if (!storage) return storage.error();
   const std::uint32_t size = size_bytes(tensor.dtype);
@@ -50,20 +50,20 @@ Result<SourcedTensor> found_of(const std::shared_ptr<const RandomFile>& file, co
     return Error{Code::kUnreadable, "has elements up to " + std::to_string(tensor.offset) + " + " +
                                         std::to_string(*span) + " of a storage of " + std::to_string(there)};
   }
-  SourcedTensor found{{.name = tensor.name.empty() ? std::nullopt : std::optional(tensor.name),
-                       .dtype = tensor.dtype,
-                       .swapped = is_big_endian != (std::endian::native == std::endian::big) && size > 1,
-                       .shape = tensor.shape,
-                       .element_count = *count}};
+  StoredTensor stored{.name = tensor.name.empty() ? std::nullopt : std::optional(tensor.name),
+                      .dtype = tensor.dtype,
+                      .swapped = is_big_endian != (std::endian::native == std::endian::big) && size > 1,
+                      .shape = tensor.shape,
+                      .element_count = *count};
   view.offset_bytes = storage->offset_bytes + (*span == 0 ? 0 : tensor.offset * size);
   const bool is_c = *span == 0 || is_c_order(view);
-  found.stored.fortran_order = !is_c && is_fortran_order(view);
-  if (is_c || found.stored.fortran_order) {
-    found.stored.offset_bytes = view.offset_bytes;
+  stored.fortran_order = !is_c && is_fortran_order(view);
+  if (is_c || stored.fortran_order) {
+    stored.offset_bytes = view.offset_bytes;
   } else {
-    found.bytes = strided_bytes(file, std::move(view), window_bytes);
+    stored.tiles = tiles_of(view, *span, window_bytes);
   }
-  return found;
+  return stored;
 }
 
 Error unreadable(const RandomFile& file, const std::string& what) {
@@ -74,11 +74,11 @@ OpenedSource source_of_pickle(std::shared_ptr<const RandomFile> file, const Pick
                               bool is_big_endian, const ReadOptions& options) {
   auto objects = torch_objects(pickle);
   if (!objects) return unreadable(*file, objects.error().message);
-  std::vector<Result<SourcedTensor>> tensors;
+  std::vector<Result<StoredTensor>> tensors;
   tensors.reserve(objects->tensors.size());
   for (const Result<TorchTensor>& each : objects->tensors) {
-    tensors.push_back(each ? found_of(file, *each, storages, is_big_endian, options.window_bytes)
-                           : Result<SourcedTensor>(each.error()));
+    tensors.push_back(each ? stored_of(*each, storages, is_big_endian, options.window_bytes)
+                           : Result<StoredTensor>(each.error()));
     if (tensors.back()) continue;
     const Error& error = tensors.back().error();
     const std::string path = printable(file->path());

@@ -44,7 +44,7 @@ struct Rebuilt {
   std::size_t dtype_at = 0;  // 0: the storage says it
 };
 constexpr Rebuilt kRebuilt[] = {{"_rebuild_tensor"}, {"_rebuild_tensor_v2"}, {"_rebuild_tensor_v3", 6}};
-// Functions whose result is, for its elements, their first argument.
+// Functions that return the elements of their first argument.
 constexpr std::string_view kPassing[] = {"_rebuild_parameter", "_rebuild_parameter_with_state"};
 // Attributes of a torch.nn.Module that stand for no name.
 constexpr std::string_view kUnnamed[] = {"_modules", "_parameters", "_buffers"};
@@ -266,7 +266,7 @@ class Walk {
   std::vector<bool> is_met_;
   std::vector<Frame> frames_;
   std::string name_;
-  std::string refused_call_, refused_name_;  // the call whose arguments are walked, until it has been refused
+  std::string refused_call_, refused_name_;  // while the arguments of an unknown call are walked, until it is refused
   std::uint64_t name_bytes_ = 0;
   TorchObjects found_;
 };

@@ -99,7 +99,7 @@ class InflatedBytes : public ByteSource {
       return damaged("is damaged: it does not end where the " + std::to_string(deflated_.bytes) +
                      " bytes that are due do");
     }
-    return crc_ == deflated_.crc ? Status() : damaged("is damaged: its bytes are not those of its checksum");
+    return crc_ == deflated_.crc ? Status() : damaged("is damaged: its bytes do not match its checksum");
   }
 
   Status read_packed() {

@@ -108,7 +108,7 @@ void retell_error(const Told& told) {
   }
 }
 
-// The library numbers the tensors of its batch, of which these are the numbers among all.
+// The library's errors have a tensor's number in its batch. Puts the caller's number in its place: which[number].
 void number_as(const std::vector<std::size_t>& which) {
   retell_error([&](std::string_view words) {
     constexpr std::string_view kTensor = "tensor ";
@@ -165,7 +165,7 @@ bool add_all(PyObject* list, Views& views) {
   return count >= 0;
 }
 
-// Puts the values in the place of those in `dict`, whose keys these are.
+// Replaces the values of `dict`. `keys` are its keys, in the order of `values`.
 PyObject* filled(Ref dict, PyObject* keys, const std::vector<Ref>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (PyDict_SetItem(dict.get(), PyList_GetItem(keys, static_cast<Py_ssize_t>(i)), values[i].get()) != 0)
@@ -219,7 +219,7 @@ PyObject* measure(PyObject*, PyObject* arguments) {
   });
 }
 
-// A tensor of which something else than its statistics is wanted: the view of it, and the meter that works on it.
+// A single tensor that is folded, or measured by axis: the view of it, and the meter that works on it.
 struct One {
   Views views;
   Ref capsule;
@@ -258,7 +258,7 @@ PyObject* explain(PyObject*, PyObject* arguments) {
   });
 }
 
-// The shape of a row, of a tensor's: without the kept axes, or a block, of which the last may be shorter.
+// The shape of a row, from the tensor's: without the kept axes, or one block. The last block may be shorter.
 std::vector<std::uint64_t> shape_of_row(std::span<const std::uint64_t> shape, std::span<const std::int64_t> axes,
                                         std::uint64_t block_elements, std::uint64_t elements, std::size_t row) {
   if (block_elements != 0) return {std::min(block_elements, elements - row * block_elements)};

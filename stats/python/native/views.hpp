@@ -62,7 +62,7 @@ class Views {
   bool add_buffer(PyObject* x);
   bool add_opencl(PyObject* x);
   bool add_shape(PyObject* tuple, std::uint64_t* element_count);
-  // Of the tensor that is being added, whose shape has been.
+  // For the tensor that is being added. Its shape must have been added.
   void set_strides(tensorstat_tensor& tensor, const void* stride_bytes);
 
   std::vector<tensorstat_tensor> tensors_;

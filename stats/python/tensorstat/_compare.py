@@ -129,7 +129,7 @@ def origin(path: str | os.PathLike[str], *, nan_only: bool = False, inf: bool = 
     phase     "parameter", "input", "forward", "loss", "backward", "gradient", "optimizer"
     notes     what was wrong and is no fault: NaN and Inf that ended, steps that a gradient scaler skipped
     nan_only  Inf is no fault
-    inf       an Inf that ended, as that of a mask does in a softmax, is one, too
+    inf       an Inf that ended is a fault, too; an Inf of a mask ends in a softmax
 
     not_watched  what a watch was told to leave out: "parameters", "gradients", "loss"
 
@@ -137,7 +137,7 @@ def origin(path: str | os.PathLike[str], *, nan_only: bool = False, inf: bool = 
     list: "producers" made NaN or Inf, "entered" is the data or a parameter, "unknown" is where it is seen first and the rows
     cannot tell who made it. Each has its operator, rank, iteration, "nan" and "inf" (counts; None where it is there and was
     not counted), the operators "before" it and its "inputs" with their statistics. "propagators" were given it and passed it
-    on. "turned" are those of them that were given Inf and made NaN of it, as Inf - Inf does. What ended is in "notes".
+    on. "turned" are the propagators that made NaN of an Inf, as Inf - Inf does. Faults that ended are in "notes".
     """
     if nan_only and inf:
         raise Error("nan_only and inf are of two minds about Inf: give one of them")

@@ -35,7 +35,7 @@ class Finding:
 
 
 class Findings(Sequence[Finding]):
-    """The findings of a run: that of the verdict first, the others by iteration. Empty, and false, if nothing was found.
+    """The findings of a run: the verdict's first, the others by iteration. Empty, and false, if nothing was found.
 
     verdict       the sentence that says it all
     sentences     the verdict, and what explains it
@@ -87,7 +87,7 @@ class Report:
             file.write(self.html)
 
     def _repr_html_(self) -> str:
-        # The page has styles and scripts of its own: in a frame they do not meet those of the notebook.
+        # The page has styles and scripts of its own. A frame keeps them apart from the notebook's.
         return (f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts" title="tensorstat report" '
                 'style="width: 100%; height: 800px; border: 0"></iframe>')
 

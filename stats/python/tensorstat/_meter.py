@@ -56,8 +56,8 @@ class Meter:
                 cast_scale: float = ...) -> Statistics: ...
     def measure(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
                 on: str = "auto", cast_scale: float = 1.0) -> Any:
-        """The statistics of a tensor; of a dict or list of tensors, a dict or list of them, from one batch. Of a torch.nn.Module
-        those of its state_dict.
+        """The statistics of a tensor. A dict or list of tensors gives a dict or list of statistics, from one batch. A
+        torch.nn.Module gives the statistics of its state_dict.
 
         x           a NumPy array, a torch.Tensor on the CPU, a pyopencl.array.Array, which is measured in its own memory
                     on its own queue, and anything else with __dlpack__ or the buffer protocol. Nothing is copied, and
@@ -98,7 +98,7 @@ class Meter:
 
     def fold(self, x: Any, stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
              on: str = "auto", cast_scale: float = 1.0) -> "Partial":
-        """A Partial of a part of a tensor: to be merged with those of the other parts, here or elsewhere."""
+        """A Partial of a part of a tensor. Merge it with the partials of the other parts, here or elsewhere."""
         request = request_of(stats, precision, on, cast_scale)
         return Partial(_native.fold(self, x, request), request)
 
@@ -183,8 +183,8 @@ class Stream:
 
     def append(self, piece: Any, unused: int = 0) -> None:
         """Takes whole elements: bytes (a bytes object, bytearray or memoryview of them), or an array of the stream's dtype in
-        C order; Error of another dtype. It may be changed afterwards. Of a dtype
-        whose elements share bytes, such as int4, the last byte of the last piece may hold `unused` elements less than it could.
+        C order; Error if the array has another dtype. The piece may be changed afterwards. If elements share bytes, as in
+        int4, the last byte of the last piece may hold `unused` elements less than it could.
         """
         with self._alone:
             self._bytes += _native.stream_append(self._handle, piece, unused, self.dtype)
@@ -223,22 +223,22 @@ class Partial:
         return Partial(_native.partial_parse(self.serialize()), self._request).merge(other)
 
     def move_to(self, first_element: int) -> "Partial":
-        """Says that it is of a part whose first element is number `first_element` of the whole tensor, in C order, so
-        that its indices (argmax and the like) are those of the whole; returns itself. Once, before it is merged."""
+        """Says where the part begins: its first element is element `first_element` of the whole tensor, in C order. Then
+        indices (argmax and the like) count in the whole tensor. Returns itself. Call it once, before merging."""
         _native.partial_move_to(self._handle, first_element)
         return self
 
     def finish(self) -> Statistics:
-        """The Statistics of all elements so far. Error where the partial does not keep what one of them needs."""
+        """The Statistics of all elements so far. Error if the partial does not keep what a statistic needs."""
         return _native.partial_finish(self._handle, self._request)
 
     def serialize(self) -> bytes:
-        """Its bytes: equal of equal partials, on any machine."""
+        """Its bytes. Equal partials have equal bytes, on any machine."""
         return _native.partial_serialize(self._handle)
 
     @staticmethod
     def parse(data: bytes, stats: str | Iterable[str] = DEFAULT_STATISTICS) -> "Partial":
-        """The partial whose bytes these are; nothing is taken on trust. `stats` are those that finish() gives."""
+        """Reads the bytes of serialize(), without trust: Error if they are not a partial. `stats`: what finish() gives."""
         return Partial(_native.partial_parse(data), request_of(stats))
 
     def __reduce__(self) -> tuple[Any, ...]:

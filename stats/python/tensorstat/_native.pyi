@@ -1,4 +1,4 @@
-"""The extension, as far as the package's own modules lean on its types; its functions are those of stats/python/native/."""
+"""The extension, with the types that the package's modules use. stats/python/native/ has its functions."""
 from typing import Any
 
 DTYPES: list[str]

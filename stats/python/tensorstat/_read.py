@@ -38,8 +38,8 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
     .csv, dump.json     rows of a statistic.csv of any dialect, or of msprobe's dump.json: dicts with "op type", "op name",
                         "io", "slot", "shape", ..., and each statistic by its name
 
-    a folder            the rows of every file of rows below it, each with "path" and, where the folders are those of a
-                        dump, "rank", "graph" and "iteration"
+    a folder            the rows of every file of rows below it, each with "path" and, if the folders belong to a dump,
+                        "rank", "graph" and "iteration"
 
     stats, precision, on, cast_scale  as in measure()
     void_is_bfloat16      two-byte voids of an .npy are bfloat16, as ml_dtypes writes them

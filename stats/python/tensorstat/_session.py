@@ -28,8 +28,8 @@ class DumpSession:
     config      the path of a config, or its text where it begins with a brace; None: the file that
                 MINDSPORE_DUMP_CONFIG names, and a session that wants nothing where that is not set
     path        takes the place of the config's
-    memory_bytes  host memory for tensors whose bits have to outlive collect(); 0: whatever is wanted of a tensor is done
-                before collect() returns
+    memory_bytes  host memory for copies of tensors that are still needed after collect(); 0: everything is done before
+                collect() returns
     dialect     of statistic.csv: "ours", "mindspore-2.7", "mindspore-next", "msprobe-o2"
     layout      "rank" (rank_0/net/graph/iteration) or "step"
     sync        when the disk is made to have what is written: "never", "close", "row"
@@ -88,7 +88,7 @@ class DumpSession:
         layout    for msprobe's dump.json: members of the call as json.dumps(members, indent=1) writes them, in which the text
                   "\\x01i0\\x01" stands for inputs[0] and "\\x01o0\\x01" for outputs[0]; "": each stands at its place
         set_dump  whether the user flagged the operator, which a config with dump_mode 2 asks for; with acl.json it is dumped
-                  beside those of dump_list
+                  in addition to the operators of dump_list
         failed    whether the operator failed, which a config with op_debug_mode 4 asks for
         stream_id, task_id  where the operator ran; None: unknown, which is written as 65535 with a data_dump.json without
                   e2e_dump_settings (MindSpore's O2; not on the device targets CPU and GPU), and else as 0
@@ -111,8 +111,8 @@ class DumpSession:
         self.collect("debug", name, outputs=[tensor], rank=rank, device=rank, iteration=iteration)
 
     def name_graph(self, graph: int, model: str) -> None:
-        """Says the model whose graph this is, before the graph's first run: the item of acl.json's dump_list with this
-        model_name applies to it, and its files are in the model's folder."""
+        """Gives the name of a graph's model, before the graph's first run. The item of acl.json's dump_list with this
+        model_name applies to the graph, and the graph's files are in the model's folder."""
         _native.name_graph(self._handle(), graph, model)
 
     def save_kernel_args(self, op_type: str, name: str, args: Mapping[str, str], *, rank: int = 0, device: int = 0, graph: int = 0,

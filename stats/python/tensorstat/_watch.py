@@ -267,7 +267,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     where       a regular expression that a module's or parameter's name has to contain
     inputs      the inputs of all modules, not only of the outermost
     parameters  those that the optimizer wrote, and before the first step all
-    gradients   those of parameters, and of the modules' outputs; where inputs are looked at, of these, too
+    gradients   the gradients of parameters and of the modules' outputs; with inputs, also the gradients of inputs
     optimizer   its state too (Adam's moments)
     level       "op": the operations inside of the modules, too, and those between the model and the loss. It is slow
     zoom        the first module that gives NaN or Inf is run once more, so that the operation and its line are known; what

@@ -16,8 +16,8 @@ _OURS = __file__.rpartition("/")[0]
 
 
 class ModuleWatch(Watch):
-    """Watches modules as msprobe does: each call of one but the model itself, with its arguments, outputs and
-    parameters; the gradients of its outputs and inputs; those of its parameters."""
+    """Watches modules as msprobe does: each call of a module except the model itself, with its arguments, outputs and
+    parameters, and the gradients of its outputs, inputs and parameters."""
 
     def __init__(self, model: Any, session: DumpSession, *, every: int, where: str | None, rank: int,
                  has_stacks: bool) -> None:

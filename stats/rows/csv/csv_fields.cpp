@@ -21,7 +21,7 @@ std::optional<std::string_view> whole_line(std::string_view text, Fields& fields
 
 bool ends_plain_field(char c) { return c == ',' || c == '\n' || c == '"'; }
 
-// The field whose quote opens at `at`, without its quotes; `at` moves behind the closing one, or to npos.
+// The quoted field that opens at `at`, without its quotes. Moves `at` behind the closing quote, or to npos.
 std::string_view take_quoted(std::string_view text, std::size_t& at, Fields& fields) {
   const std::size_t begin = ++at;
   std::string* unquoted = nullptr;

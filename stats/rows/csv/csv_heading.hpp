@@ -24,7 +24,7 @@ struct Candidate {
   std::vector<Field> fields;
 };
 
-// The dialects whose heading this is; at least one. The error says what is wrong with the closest.
+// The dialects with this heading; at least one. The error says how the heading differs from the closest dialect's.
 Result<std::vector<Candidate>> candidates_of(std::span<const std::string_view> headings);
 
 }  // namespace tensorstat

@@ -74,7 +74,7 @@ void append_cell(std::string& line, const Row& row, const Column& column, std::s
   append_text(line, std::get<std::string>(*cell), dialect);
 }
 
-// The sign of a NaN is that of the processor (`-nan` on x86) and no property of the tensor; it is left out.
+// The sign of a NaN depends on the processor (`-nan` on x86), not on the tensor. It is left out.
 void append_real(std::string& line, double value, Digits digits) {
   if (std::isnan(value)) {
     line += "nan";

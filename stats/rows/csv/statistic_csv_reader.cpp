@@ -155,7 +155,7 @@ class CsvReader {
       return fault;
     }
     Fault closest;
-    std::size_t end_bytes = 0;  // of the closest: of two that read no field, the one whose end the line has
+    std::size_t end_bytes = 0;  // of the closest dialect: if two read no field, the one with the line's end
     bool wants_more_text = false;
     const std::string_view line = text_.substr(0, std::min(text_.find('\n'), text_.size() - 1) + 1);
     for (const Candidate& candidate : candidates_) {

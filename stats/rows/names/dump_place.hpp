@@ -11,7 +11,7 @@
 namespace tensorstat {
 
 // Uses the layouts of MindSpore, CANN, TorchAir and msprobe in dump_place.cpp. Members that a layout does not have are
-// 0; a missing device is rank modulo 8, a missing rank is the device. nullopt if the folders are not those of a dump.
+// 0; a missing device is rank modulo 8, a missing rank is the device. nullopt if the folders do not belong to a dump.
 std::optional<DumpPlace> place_in_dump(const std::string& path);
 
 // The name of the model in the folders of MindSpore's O2, CANN and TorchAir; "" for other files, also where a folder

@@ -7,18 +7,19 @@
 #include <cstdlib>
 #include <tensorstat/meter.hpp>
 
+#include "tests/support/built.hpp"
 #include "tests/support/cl_layer/cl_layer.hpp"
 
 // A loader silently ignores a layer that it cannot load. This call then fails.
 inline ClLayer& cl_layer() {
   static ClLayer* const layer = [] {
-    setenv("OPENCL_LAYERS", CL_LAYER, 1);  // before the first call of OpenCL
+    setenv("OPENCL_LAYERS", built::cl_layer().c_str(), 1);  // before the first call of OpenCL
     static_cast<void>(tensorstat::list_devices());
-    void* const library = dlopen(CL_LAYER, RTLD_NOW | RTLD_NOLOAD);
+    void* const library = dlopen(built::cl_layer().c_str(), RTLD_NOW | RTLD_NOLOAD);
     void* const symbol = library == nullptr ? nullptr : dlsym(library, "tensorstat_cl_layer");
-    if (symbol == nullptr) throw std::runtime_error("the ICD loader has not loaded " CL_LAYER);
+    if (symbol == nullptr) throw std::runtime_error("the ICD loader has not loaded " + built::cl_layer());
     auto* const found = reinterpret_cast<ClLayer* (*)()>(symbol)();
-    if (found->calls == 0) throw std::runtime_error("no call passed through " CL_LAYER);
+    if (found->calls == 0) throw std::runtime_error("no call passed through " + built::cl_layer());
     return found;
   }();
   return *layer;

@@ -25,10 +25,10 @@
   } while (false)
 
 // Lifts element i of both tensors.
-#define LIFT_PAIR_AT(partial, a, b, i, first_element, tolerance)           \
-  do {                                                                     \
-    number of_a, of_b;                                                     \
-    CAT(element_, DTYPE_A)(&of_a, a, i);                                   \
-    CAT(element_, DTYPE_B)(&of_b, b, i);                                   \
+#define LIFT_PAIR_AT(partial, a, b, i, first_element, tolerance)            \
+  do {                                                                      \
+    number of_a, of_b;                                                      \
+    CAT(element_, DTYPE_A)(&of_a, a, i);                                    \
+    CAT(element_, DTYPE_B)(&of_b, b, i);                                    \
     lift_pair(partial, of_a, of_b, (first_element) + (i), kind, tolerance); \
   } while (false)

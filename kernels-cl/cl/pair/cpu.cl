@@ -1,9 +1,9 @@
 // The kernel of two tensors for a CPU. One launch folds a batch of slices of DTYPE_A and DTYPE_B. Each work-item folds one
-// slice. kernels-cl/cl/pair_gpu.cl does the same on a GPU.
+// slice. kernels-cl/cl/pair/gpu.cl does the same on a GPU.
 //
 // If float32 holds both dtypes, blocks are converted to float32 in the nearest cache, and precision/pair/fold_pair.h folds
 // them there. Elements after the last whole group are lifted, and so are all elements of other dtypes.
-#include "kernels-cl/cl/pair_common.cl"
+#include "kernels-cl/cl/pair/common.cl"
 
 #ifdef PAIR_FOLDS
 // Folds whole groups. Returns how many elements it took.

@@ -8,5 +8,5 @@ INLINE void NAME(element)(number* to, global const u8* tensor, u64 i) {
   NAME(unpack_into)(to, (const private u8*)&bits);
 }
 #ifdef PAIR_FOLDS
-#include "kernels-cl/cl/pair_stage.cl"
+#include "kernels-cl/cl/pair/stage.cl"
 #endif

@@ -1,5 +1,5 @@
-// The definition of every statistic, element by element, compiled for C++ from the texts that the kernels
-// share: what a device has to agree with.
+// The definition of every statistic, element by element. A device must agree with it. It is compiled as C++ from the
+// texts that the kernels share.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ namespace tensorstat::cl_engine {
 void lift_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::uint64_t count,
               std::span<std::int64_t> words);
 
-// The same in `low`, for the dtypes that have one.
+// The same in `low`, for dtypes that have a `low`.
 void lift_tiles(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::uint64_t count,
                 std::span<std::int64_t> words);
 
-// Lifts whole elements of two tensors into the words of a pair's partial.
+// Lifts elements of two tensors into the words of a pair's partial. Both spans hold the same number of whole elements.
 void lift_pairs(Dtype a, std::span<const std::byte> of_a, Dtype b, std::span<const std::byte> of_b,
                 const PairTolerance& tolerance, std::uint64_t first_index, std::span<std::int64_t> words);
 

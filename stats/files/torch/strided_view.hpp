@@ -1,13 +1,11 @@
-// The elements of a view of a storage, one after another in C order.
+// A view of a torch storage: where its elements lie.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
 
-#include "stats/files/io/byte_source.hpp"
-#include "stats/files/io/random_file.hpp"
+#include "stats/files/io/tiled_bytes.hpp"
 
 namespace tensorstat {
 
@@ -18,16 +16,15 @@ struct StridedView {
   Shape shape, stride;  // the stride in elements; 0 repeats
 };
 
-// How many elements of the storage the view spans, from its first on; 0 of an empty one. An error beyond 2^64 bytes.
+// The number of elements of the storage from the view's first to its last; 0 if the view is empty. An error beyond 2^64
+// bytes.
 Result<std::uint64_t> span_of(const StridedView& view);
 
 // Whether the elements lie in C order, one after another; or in Fortran order.
 bool is_c_order(const StridedView& view);
 bool is_fortran_order(const StridedView& view);
 
-// The bytes of any view. What it spans is taken into memory where that is at most `window_bytes`, and read row by row
-// else.
-std::unique_ptr<ByteSource> strided_bytes(std::shared_ptr<const RandomFile> file, StridedView view,
-                                          std::uint64_t window_bytes);
+// The view for tiled_bytes(). `span`: span_of(view).
+Tiles tiles_of(const StridedView& view, std::uint64_t span, std::uint64_t most_held_bytes);
 
 }  // namespace tensorstat

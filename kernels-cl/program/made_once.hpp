@@ -1,5 +1,5 @@
-// Values that take long to make, one for each key, made at the first request. Who asks for one that is being
-// made waits for it; who asks for another does not. Thread-safe.
+// Values that take long to make, one for each key, made at the first request. If a value is being made, requests for it
+// wait. Requests for other keys do not. Thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -14,13 +14,13 @@ namespace tensorstat::cl_engine {
 template <typename Key, typename Value>
 class MadeOnce {
  public:
-  // Whether it was made, or is being made.
+  // Whether the value was made, or is being made.
   bool has(const Key& key) {
     const std::lock_guard lock(mutex_);
     return values_.contains(key);
   }
 
-  // `make` is called without a lock. Its errors are not kept: the next to ask tries again.
+  // Calls `make` without a lock. Errors are not kept: the next request tries again.
   Result<Value> get(const Key& key, const std::function<Result<Value>()>& make) {
     {
       std::unique_lock lock(mutex_);
@@ -41,7 +41,7 @@ class MadeOnce {
   }
 
  private:
-  // However it ends, nobody waits for it any more.
+  // Wakes the waiting requests, however `make` ends. One of them tries again if there is no value.
   struct Attempt {
     ~Attempt() {
       const std::lock_guard lock(all.mutex_);
@@ -54,7 +54,7 @@ class MadeOnce {
 
   std::mutex mutex_;
   std::condition_variable ended_;
-  std::map<Key, std::optional<Value>> values_;  // none: being made
+  std::map<Key, std::optional<Value>> values_;  // nullopt: being made
 };
 
 }  // namespace tensorstat::cl_engine

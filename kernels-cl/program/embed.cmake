@@ -1,6 +1,6 @@
-# Writes OUTPUT, a C++ source that holds the kernels' texts, which travel in the library: the files ROOTS, and whatever they
-# and the headers of dtypes include, by "name" or by a macro X_TEXT that a dtype's header defines. A path is one from ROOT, or
-# from GENERATED. DEPFILE names what was read.
+# Writes OUTPUT, a C++ source with the kernels' texts, so that the library holds them. These are the files ROOTS, and every
+# file that they or the headers of dtypes include: by "name", or by a macro X_TEXT that a dtype's header defines. Paths are
+# relative to ROOT or to GENERATED. DEPFILE lists the files that were read.
 cmake_minimum_required(VERSION 3.25)
 set(rows "")
 set(read "")
@@ -42,7 +42,7 @@ while(open)
     endif()
   endforeach()
 endwhile()
-file(WRITE ${OUTPUT} "#include \"kernels-cl/launch/texts.hpp\"\n\nnamespace tensorstat::cl_engine {\n
+file(WRITE ${OUTPUT} "#include \"kernels-cl/program/texts.hpp\"\n\nnamespace tensorstat::cl_engine {\n
 const std::map<std::string_view, std::string_view>& texts() {
   static const std::map<std::string_view, std::string_view> all = {\n${rows}  };
   return all;\n}\n\n}  // namespace tensorstat::cl_engine\n")

@@ -1,4 +1,4 @@
-#include "kernels-cl/launch/binary_cache.hpp"
+#include "kernels-cl/program/binary_cache.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -40,7 +40,7 @@ Header header_of(std::string_view key, std::span<const unsigned char> binary) {
   return {.key_bytes = key.size(), .binary_bytes = binary.size(), .crc32 = crc32};
 }
 
-// "" where there is none.
+// "" if there is none.
 std::string folder() {
   const char* off = std::getenv("TENSORSTAT_CACHE");
   if (off != nullptr && std::strcmp(off, "0") == 0) return "";
@@ -50,7 +50,7 @@ std::string folder() {
   return home != nullptr && home[0] == '/' ? std::string(home) + "/.cache/tensorstat" : "";
 }
 
-// The size of an entry that this user alone can have written; 0 of anything else, which is not read.
+// The size of an entry that only this user can have written. 0 for any other file: it is not read.
 std::size_t entry_bytes(const Descriptor& file) {
   struct stat facts {};
   if (!file.is_open() || fstat(file.number(), &facts) != 0 || !S_ISREG(facts.st_mode)) return 0;
@@ -92,7 +92,7 @@ Binary load_binary(std::string_view key) {
   const std::string where = folder();
   if (where.empty() || key.empty()) return {};
   const std::string path = where + "/" + entry_name(key);
-  // O_NONBLOCK: what lies there may be a pipe, whose opening would wait for a writer.
+  // O_NONBLOCK: the file may be a pipe, and opening a pipe would wait for a writer.
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   const std::size_t bytes = entry_bytes(file);
   if (bytes <= sizeof(Header) + key.size()) return {};

@@ -1,4 +1,4 @@
-#include "kernels-cl/launch/program.hpp"
+#include "kernels-cl/program/program.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "kernels-cl/launch/binary_cache.hpp"
-#include "kernels-cl/launch/texts.hpp"
+#include "kernels-cl/program/binary_cache.hpp"
+#include "kernels-cl/program/texts.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/cast_bounds.hpp"
 #include "stats/engine/pair_layout.hpp"
@@ -17,19 +17,20 @@ namespace {
 
 static_assert(((kLowKernel | kScaledCasts) & (kDigests | kQuantiles | Needs{NEED_ALL})) == 0);
 
-// How long the sums of gpu_float.cl and gpu_double.cl stay exact; of bytes, the rest do for longer.
+// A lane takes at most 2^log2_steps elements, so that the sums of gpu_float.cl and gpu_double.cl stay exact. Sums of
+// bytes stay exact for longer.
 int log2_steps(Dtype dtype) { return dtype == Dtype::kFloat64 ? 8 : size_bytes(dtype) == 1 ? 10 : 9; }
 
 constexpr std::uint64_t kLoadBytes = 16;
-constexpr std::uint64_t kLeastSteps = 2;  // fewer, and a slice costs more to open and close than to read
+constexpr std::uint64_t kLeastSteps = 2;  // with fewer, a slice costs more to open and close than to read
 
-// Elements of a pair for each lane of a slice. A slice has a partial of its own, which should stay small beside it.
+// Elements of a pair for each lane of a slice. A slice has a partial, which should be small compared with the slice.
 constexpr std::uint64_t kLeastPairSteps = 32, kMostPairSteps = 1 << 16;
 
-// Whether it is counted by its bytes, which are codes.
+// Whether elements are counted by code: a byte is one code.
 bool counts_codes(Dtype dtype) { return facts(dtype).is_coded; }
 
-// Without fp64 a float's every element is lifted, with integers: slower, and the same bits.
+// Without fp64 every element of a float is lifted with integer arithmetic. That is slower, with the same bits.
 bool folds(const Device& device, Dtype dtype) { return device.fp64 || !is_float(dtype) || counts_codes(dtype); }
 
 // Whether float32 holds a dtype, and whether 11 bits hold a mantissa of it.
@@ -41,10 +42,10 @@ bool folds_pairs(const Device& device, Dtype a, Dtype b) {
   return device.shape == Shape::kSlice && device.float_subnormals && is_single(a) && is_single(b);
 }
 
-// What a text's name stands for, for `#include NAME`.
+// For `#include NAME`: the path that the macro NAME stands for.
 using Named = std::map<std::string, std::string, std::less<>>;
 
-// Adds a text as #include does, with what it includes in its place.
+// Appends a text, as #include does. The texts that it includes replace its #include lines.
 void include(std::string& whole, std::string_view file, Named& named) {
   const auto begin_line = [&](std::size_t number) {
     whole.append("#line ").append(std::to_string(number)).append(" \"").append(file).append("\"\n");
@@ -60,7 +61,7 @@ void include(std::string& whole, std::string_view file, Named& named) {
       if (word.starts_with('"')) {
         include(whole, word.substr(1, word.find('"', 1) - 1), named);
       } else if (const auto text = named.find(word); text != named.end()) {
-        include(whole, std::string(text->second), named);  // else an #if leaves it out
+        include(whole, std::string(text->second), named);  // if the macro is not defined, an #if skips this line
       }
       begin_line(number + 1);
       continue;
@@ -84,8 +85,8 @@ std::string header_of(Dtype dtype) { return "precision/generated/" + std::string
 
 std::uint64_t most_elements_a_group(const Device& device, Dtype dtype, std::uint64_t total_bytes) {
   if (is_complex(dtype)) return most_elements_a_group(device, part_of(dtype), total_bytes) / 2;
-  // A step of a group: a load in flight for each lane. Beside its steps a lane may take an element or
-  // two of the head and of the tail.
+  // In a step each lane has `loads` loads in flight. Beside its steps a lane may take an element or two of the head and
+  // of the tail.
   const std::uint64_t step = device.group_size * device.group.loads * kLoadBytes / size_bytes(dtype);
   const std::uint64_t most = device.group_size * ((std::uint64_t{1} << log2_steps(dtype)) - 64) / step * step;
   const std::uint64_t slices = std::uint64_t{device.compute_units} * device.group.slices_a_unit;
@@ -123,7 +124,7 @@ std::string source(const Device& device, Dtype dtype, bool low) {
 }
 
 std::string pair_source(const Device& device, Dtype a, Dtype b) {
-  return whole_text(device.shape == Shape::kGroup ? "kernels-cl/cl/pair_gpu.cl" : "kernels-cl/cl/pair_cpu.cl",
+  return whole_text(device.shape == Shape::kGroup ? "kernels-cl/cl/pair/gpu.cl" : "kernels-cl/cl/pair/cpu.cl",
                     {{"DTYPE_A_TEXT", header_of(a)}, {"DTYPE_B_TEXT", header_of(b)}});
 }
 
@@ -137,7 +138,7 @@ std::string options_of_device(const Device& device) {
     options += " -DSHAPE_GROUP -DLANES_A_GROUP=" + std::to_string(device.group_size);
   }
   if (device.is_cpu) options += " -DON_CPU";
-  // For tests that look at bits alone: pocl takes half as long.
+  // For tests that only compare bits: pocl compiles in half the time.
   if (const char* optimize = std::getenv("TENSORSTAT_CL_OPTIMIZE"); optimize != nullptr && *optimize == '0') {
     options += " -cl-opt-disable";
   }
@@ -149,7 +150,7 @@ std::string options_of_device(const Device& device) {
 }  // namespace
 
 std::string build_options(const Device& device, Dtype dtype, Needs needs) {
-  if (is_complex(dtype)) {  // what a part's family would count are parts
+  if (is_complex(dtype)) {  // without kSigns: the family of the parts would count parts, not elements
     return build_options(device, part_of(dtype), kept(dtype, needs) & ~Needs{kSigns});
   }
   const Needs scaled = (needs & kScaledCasts) != 0 ? needs & kCasts : 0;
@@ -221,7 +222,7 @@ Result<cl::Program> build_program(const cl::Context& context, const Device& devi
 
 void remember_program(const cl::Program& program, const Recipe& recipe) {
   std::size_t devices = 0, bytes = 0;
-  // A caller's context may have more devices than ours; then the binaries are not worth the trouble.
+  // A caller's context may have several devices. Then the binaries are not kept.
   if (clGetProgramInfo(program(), CL_PROGRAM_BINARY_SIZES, 0, nullptr, &devices) != CL_SUCCESS) return;
   if (devices != sizeof bytes) return;
   if (clGetProgramInfo(program(), CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return;

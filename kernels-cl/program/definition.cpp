@@ -1,4 +1,4 @@
-#include "kernels-cl/launch/definition.hpp"
+#include "kernels-cl/program/definition.hpp"
 
 #include <math.h>
 
@@ -23,17 +23,17 @@ namespace {
 // Uses number.h.
 #include "precision/pair/lift_pair.h"
 
-// What there is of a dtype.
+// The functions of a dtype.
 struct Definition {
   void (*lift)(i64* partial, const u8* p, i64 n, int needs);
-  // The first elements of a byte, where a dtype is unpacked.
+  // Lifts the first elements of a byte; null unless the dtype is packed.
   void (*lift_some)(i64* partial, u32 code, u32 elements, i64 n, int needs);
   void (*lift_indices)(i64* partial, const u8* p, u64 count);
   number (*unpack)(const u8* p);
-  // Where there is a `low`.
+  // Null unless the dtype has a `low`.
   void (*low_tile)(i64* partial, const u8* p, u32 count, int needs);
 };
-#define PER_DTYPE "kernels-cl/launch/definition.inc"
+#define PER_DTYPE "kernels-cl/program/definition.inc"
 #define PER_DTYPE_IF 1
 #include "precision/generated/each_dtype.h"
 #define ROW(id, name, ...) dtype_##name::kDefinition,
@@ -45,7 +45,7 @@ constexpr Definition kDefinitions[] = {TENSORSTAT_DTYPES(ROW)};
 namespace tensorstat::cl_engine {
 namespace {
 
-// The words of precision/fingerprints.h of bytes that begin with this one of a tensor's.
+// Adds bytes to the words of precision/fingerprints.h. The bytes begin at byte `first` of the tensor.
 void take_bytes(Needs needs, std::span<const std::byte> bytes, std::uint64_t first, std::int64_t* words) {
   u32 crc = 0;
   u64 word = 0;
@@ -58,7 +58,7 @@ void take_bytes(Needs needs, std::span<const std::byte> bytes, std::uint64_t fir
   if ((needs & kXor64) != 0) words[FINGERPRINT_WORD_XOR64] ^= static_cast<i64>(word);
 }
 
-// What depends on where an element stands, before the elements are counted.
+// Lifts what depends on an element's index. Call it before the elements are counted: the count is the first index.
 void place_all(Dtype dtype, Needs needs, std::span<const std::byte> elements, std::uint64_t count,
                std::span<std::int64_t> words) {
   if ((needs & kFingerprints) != 0) {

@@ -5,7 +5,7 @@
 #include "precision/sizes.h"
 #include "kernels-cl/cl/vectors.cl"
 #include "precision/generated/families.h"
-#include "kernels-cl/cl/pair_words.cl"
+#include "kernels-cl/cl/pair/words.cl"
 #include "precision/pair/pair.h"
 #include "precision/exact.h"
 #include "precision/keyed.h"
@@ -13,13 +13,13 @@
 #include "precision/pair/lift_pair.h"
 #include "kernels-cl/cl/slice.cl"
 #ifdef PAIR_FOLDS
-#include "kernels-cl/cl/pair_vectors.cl"
+#include "kernels-cl/cl/pair/vectors.cl"
 #endif
 #include DTYPE_A_TEXT
-#include "kernels-cl/cl/pair_element.cl"
+#include "kernels-cl/cl/pair/element.cl"
 #if !SAME_DTYPE
 #include DTYPE_B_TEXT
-#include "kernels-cl/cl/pair_element.cl"
+#include "kernels-cl/cl/pair/element.cl"
 #endif
 #ifdef PAIR_FOLDS
 #ifndef HAS_FLOAT32

@@ -1,7 +1,7 @@
 // The kernel of two tensors for a GPU. A work-group folds a slice, and each work-item is a lane. Neighbouring lanes read
 // neighbouring elements. Each lane has its own words. At the end they merge into the work-group's words in local memory. Each
 // slice has its own partial, because the index beside a key does not merge word by word.
-#include "kernels-cl/cl/pair_common.cl"
+#include "kernels-cl/cl/pair/common.cl"
 
 #define MEET_ADDITION(word) (void)atom_add(&shared[word], partial[word]);
 #define MEET_MAXIMUM(word) (void)atom_max(&shared[word], partial[word]);

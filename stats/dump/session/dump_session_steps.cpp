@@ -1,0 +1,87 @@
+// The end of steps and of a dump session: what ended is recorded, waited for and reported.
+
+#include <exception>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "stats/dump/session/dump_session.hpp"
+
+namespace tensorstat {
+
+// Records the iterations that have ended, this one last.
+void DumpSession::State::record(const DumpPlace* step) noexcept try {
+  const std::lock_guard lock(ended_steps_mutex_);
+  if (step == nullptr && ended_steps_.is_empty()) return;
+  std::vector<EndedSteps::Step> ended;
+  ended.reserve(EndedSteps::kMost + 1);  // reserve first: drain() below forgets what it passes on
+  ended_steps_.drain([&](const EndedSteps::Step& each) { ended.push_back(each); });
+  if (step != nullptr) ended.push_back({step->rank, step->graph, step->iteration});
+  queue.post([ended = std::move(ended)](DumpOutput& to) {
+    for (const auto& each : ended) to.note_step(each.rank, each.graph, each.iteration);
+  });
+} catch (const std::exception&) {
+  notices->warn_once("memory for steps", "out of memory: the number of an iteration is missing");
+}
+
+bool DumpSession::State::step_end(const DumpPlace& place) {
+  if (!selection.wants_device(place.device) || !selection.wants_rank(place.rank)) return true;
+  const DumpPlace now = counted(place);
+  const bool is_wanted = wants_step(now);
+  if (!is_wanted && ended_steps_.push({now.rank, now.graph, now.iteration})) return true;
+  if (is_in_fork()) return true;
+  const Notices::Hold hold(*notices);
+  record(&now);
+  if (!is_wanted) return true;
+  bool is_whole = true;
+  try {
+    queue.post([now](DumpOutput& to) { to.end_step(now); });
+    is_whole = !config.enable || flush();
+    queue.post([now](DumpOutput& to) { to.close_step(now); });
+  } catch (const std::bad_alloc&) {
+    notices->warn_once("memory for closing", "out of memory: the files of a step stay open");
+  }
+  return is_whole;
+}
+
+bool DumpSession::State::flush() {
+  record(nullptr);
+  queue.drain();
+  queue.between_work([&] { work.output->flush(); });
+  return !has_lost_or_waits();
+}
+
+// Reports what the config wants and never came.
+void DumpSession::State::say_what_never_came() noexcept {
+  {
+    const std::lock_guard lock(operators_mutex_);
+    if (operators_.empty()) return;
+  }
+  if (config.op_debug_mode == DebugMode::kException && !some_failed) {
+    notices->warn_once("none failed",
+                       "the config dumps operators that failed, and the backend said of none that it did");
+  }
+  if (config.save_kernel_args && !has_kernel_args) {
+    notices->warn_once("no arguments", "save_kernel_args is true, but the backend handed over no arguments of kernels");
+  }
+}
+
+bool DumpSession::State::close() {
+  if (closed.exchange(true)) return !has_lost_or_waits();
+  const Notices::Hold hold(*notices);
+  record(nullptr);
+  queue.close();
+  say_what_never_came();
+  queue.between_work([&] { work.output->close(); });
+  if (config.operators != nullptr) {
+    try {
+      for (const std::string& entry : config.operators->unused()) {
+        notices->warn([&] { return "no operator matched " + entry; });
+      }
+    } catch (const std::bad_alloc&) {  // the report is optional
+    }
+  }
+  return !has_lost_or_waits();
+}
+
+}  // namespace tensorstat
