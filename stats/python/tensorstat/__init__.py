@@ -18,6 +18,7 @@ from ._findings import Finding, Findings, Report, findings, report
 from ._follow import Row, follow
 from ._library import DTYPES, STATISTICS, Error
 from ._meter import DEFAULT_STATISTICS, Meter, Partial, Stream, fold, measure, measure_by, stream
+from ._ranks import all_reduce
 from ._read import read
 from ._results import Statistics, to_pandas
 from ._session import DumpSession
@@ -26,4 +27,4 @@ from . import _native
 
 __version__ = _native.VERSION
 __all__ = ["DEFAULT_STATISTICS", "DTYPES", "STATISTICS", "DumpSession", "Error", "Finding", "Findings", "Meter", "Partial", "Report", "Statistics", "Stream",
-           "Row", "Watch", "compare", "findings", "fold", "follow", "measure", "measure_by", "origin", "read", "report", "stream", "to_pandas", "watch"]
+           "Row", "Watch", "all_reduce", "compare", "findings", "fold", "follow", "measure", "measure_by", "origin", "read", "report", "stream", "to_pandas", "watch"]
