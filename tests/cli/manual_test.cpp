@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/support/built.hpp"
 #include "tests/support/command_run.hpp"
@@ -86,18 +88,31 @@ TEST(Manual, SynopsesShowWhatIsRequired) {
   EXPECT_PRED2(holds, page, "fBtensorstat explainfR [fIOPTIONfR]... [fI") << "needs no name";
 }
 
+std::vector<std::filesystem::path> pages() {
+  std::vector<std::filesystem::path> found;
+  for (const char* section : {"man1", "man5"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(kMan + "/" + section)) found.push_back(entry.path());
+  }
+  return found;
+}
+
 TEST(Manual, ManReadsThePagesWithoutAWarning) {
   if (!has("man")) GTEST_SKIP() << "there is no man here";
-  for (const char* page :
-       {"man1/tensorstat.1", "man1/tensorstat-explain.1", "man1/tensorstat-devices.1", "man1/tensorstat-dump.1",
-        "man1/tensorstat-convert.1", "man1/tensorstat-diff.1", "man1/tensorstat-origin.1", "man5/statistic.csv.5"}) {
-    EXPECT_EQ(said("LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z " + kMan + "/" + page +
+  for (const auto& page : pages()) {
+    EXPECT_EQ(said("LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z " + page.string() +
                    " 2>&1 >/dev/null"),
               "")
         << page;
   }
   EXPECT_PRED2(holds, said("LC_ALL=C.UTF-8 MANWIDTH=80 man -E UTF-8 -l " + kMan + "/man5/statistic.csv.5"),
                "the square root of the sum of x * x");
+}
+
+TEST(Manual, EveryPageIsInstalled) {
+  const std::string rules = content_of(built::build_dir() + "/stats/cli/manual/cmake_install.cmake");
+  if (rules.find("tensorstat.1") == rules.npos) GTEST_SKIP() << "this build installs nothing";
+  EXPECT_GE(pages().size(), 10u);
+  for (const auto& page : pages()) EXPECT_PRED2(holds, rules, "/" + page.filename().string() + "\"");
 }
 
 TEST(Manual, BashCompletes) {

@@ -275,7 +275,8 @@ class Report(unittest.TestCase):
         return report["findings"][0]
 
     def test_clean_jobs_have_no_finding(self):
-        for name, job in CLEAN.items():
+        # The quick test runs every third one.
+        for name, job in list(CLEAN.items())[::1 if "TENSORSTAT_FULL" in os.environ else 3]:
             with self.subTest(name, seed=SEED):
                 report = self.report(job)
                 self.assertEqual([finding["text"] for finding in report["findings"]], [])

@@ -1664,7 +1664,9 @@ class SwitchedOff(Jobs):
         counts = {"right": 0, "unknown": 0, "not seen": 0, "wrong": 0}
         SWITCHED, TELLS_LOSS = options, tells_loss
         try:
-            for name, (job, wanted) in JOBS.items():
+            # The quick test runs every fifth job, and others in each mode.
+            first, step = (0, 1) if "TENSORSTAT_FULL" in os.environ else (list(MODES).index(mode), len(MODES))
+            for name, (job, wanted) in list(JOBS.items())[first::step]:
                 with self.subTest(name):
                     counts["wrong"] += 1
                     verdict = self.dump_of(name)

@@ -13,18 +13,27 @@ avg and l2norm are the exact value, rounded once: the same bits on every machine
 NaN and Inf propagate into max, min, avg and l2norm, and are counted beside. "negative zero count" counts elements below
 zero: MindSpore's name, and its meaning.
 """
-from ._compare import compare, origin
-from ._findings import Finding, Findings, Report, findings, report
-from ._follow import Row, follow
-from ._library import DTYPES, STATISTICS, Error
-from ._meter import DEFAULT_STATISTICS, Meter, Partial, Stream, fold, measure, measure_by, stream
-from ._ranks import all_reduce
-from ._read import read
-from ._results import Statistics, to_pandas
-from ._session import DumpSession
-from ._watch import Watch, watch
-from . import _native
+from . import _compare, _findings, _follow, _library, _meter, _ranks, _read, _results, _session, _watch, _native
+from ._compare import *
+from ._findings import *
+from ._follow import *
+from ._library import *
+from ._meter import *
+from ._ranks import *
+from ._read import *
+from ._results import *
+from ._session import *
+from ._watch import *
 
 __version__ = _native.VERSION
-__all__ = ["DEFAULT_STATISTICS", "DTYPES", "STATISTICS", "DumpSession", "Error", "Finding", "Findings", "Meter", "Partial", "Report", "Statistics", "Stream",
-           "Row", "Watch", "all_reduce", "compare", "findings", "fold", "follow", "measure", "measure_by", "origin", "read", "report", "stream", "to_pandas", "watch"]
+__all__: list[str] = []
+__all__ += _compare.__all__
+__all__ += _findings.__all__
+__all__ += _follow.__all__
+__all__ += _library.__all__
+__all__ += _meter.__all__
+__all__ += _ranks.__all__
+__all__ += _read.__all__
+__all__ += _results.__all__
+__all__ += _session.__all__
+__all__ += _watch.__all__

@@ -8,6 +8,8 @@ from ._library import Error, logger
 from ._meter import default_meter
 from ._named import compare_named, named_tensors
 
+__all__ = ["compare", "origin"]
+
 _WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 

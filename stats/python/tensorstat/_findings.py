@@ -8,6 +8,8 @@ from typing import Any, overload
 from . import _native
 from ._compare import said
 
+__all__ = ["Finding", "Findings", "Report", "findings", "report"]
+
 _NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 

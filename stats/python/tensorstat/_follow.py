@@ -9,6 +9,8 @@ from . import _native
 from ._findings import Finding, Findings, _limits
 from ._library import logger
 
+__all__ = ["Row", "follow"]
+
 
 class Row(dict[str, Any]):
     """A row of a dump, as read() gives it: "op name", "io", "slot", "rank", "iteration", "path", and each statistic."""

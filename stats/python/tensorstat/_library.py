@@ -3,6 +3,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+__all__ = ["DTYPES", "STATISTICS", "Error"]
+
 try:
     from . import _native
 except ImportError as failure:

@@ -11,6 +11,8 @@ from ._library import NO_LIMIT, Error, chosen
 from ._named import by_name, named_tensors
 from ._results import Statistics
 
+__all__ = ["DEFAULT_STATISTICS", "Meter", "Partial", "Stream", "fold", "measure", "measure_by", "stream"]
+
 DEFAULT_STATISTICS = "max,min,avg,l2norm,count,nan count,negative inf count,positive inf count,zero count"
 Key = TypeVar("Key")
 _PRECISIONS = {"high": 0, "low": 1}

@@ -6,6 +6,8 @@ from typing import Any, Callable, Iterable, Mapping
 from ._library import Error
 from ._meter import Partial
 
+__all__ = ["all_reduce"]
+
 Gather = Callable[[bytes], Iterable[bytes]]
 _MAGIC = b"tensorstat-ranks 1\n"
 

@@ -9,6 +9,8 @@ from . import _native
 from ._library import Error, logger
 from ._meter import DEFAULT_STATISTICS, default_meter, request_of
 
+__all__ = ["read"]
+
 
 _JSON_OF_ROWS = "dump.json", "debug.json"  # msprobe's; what else ends in .json holds no rows
 

@@ -8,6 +8,8 @@ from typing import Any
 from . import _native
 from ._library import STATISTICS, Error, log
 
+__all__ = ["Statistics", "to_pandas"]
+
 
 def statistic_name(text: str) -> str:
     """The catalog's name of `nan_count`, `nan-count` or `nan count`; KeyError of any other."""

@@ -9,6 +9,8 @@ from typing import Any
 from . import _native
 from ._library import NO_LIMIT, Error, chosen, logger
 
+__all__ = ["DumpSession"]
+
 _DIALECTS = {"ours": 0, "mindspore-2.7": 1, "mindspore-next": 2, "msprobe-o2": 4}
 _LAYOUTS = {"rank": 0, "step": 1}
 _SYNCS = {"never": 0, "close": 1, "row": 2}

@@ -14,6 +14,8 @@ from ._session import DumpSession
 from ._tensors import readable
 from ._verdict import Fault
 
+__all__ = ["Watch", "watch"]
+
 
 class Watch:
     """Hooks on a model's modules; see watch()."""
