@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <tensorstat/partial.hpp>
 
 #include "host/thread_pool.hpp"
+#include "stats/engine/needs.hpp"
 
 namespace tensorstat::host {
 

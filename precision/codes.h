@@ -7,7 +7,7 @@
 #ifndef TENSORSTAT_PRECISION_CODES_H
 #define TENSORSTAT_PRECISION_CODES_H
 
-// Their need, kQuantiles of <tensorstat/partial.hpp>. The counts are kept beside a partial's words.
+// Their need, kQuantiles of stats/engine/needs.hpp. The counts are kept beside a partial's words.
 #define NEED_QUANTILES (1 << 29)
 
 #define CODE_SHIFT_OF_FLOAT(bytes) ((bytes) == 4 ? 16 : (bytes) == 8 ? 45 : 0)

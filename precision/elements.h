@@ -6,7 +6,7 @@
 #ifndef TENSORSTAT_PRECISION_ELEMENTS_H
 #define TENSORSTAT_PRECISION_ELEMENTS_H
 
-// Their needs. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
+// Their needs. ROW(id, its name in stats/engine/needs.hpp)
 #define ELEMENT_NEED_ROWS(ROW)    \
   ROW(LEAST_SIZE, kLeastSize)     \
   ROW(SUBNORMALS, kSubnormals)    \

@@ -7,7 +7,7 @@
 #ifndef TENSORSTAT_PRECISION_INDICES_H
 #define TENSORSTAT_PRECISION_INDICES_H
 
-// One need for all. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
+// One need for all. ROW(id, its name in stats/engine/needs.hpp)
 #define INDEX_NEED_ROWS(ROW) ROW(INDICES, kIndices)
 
 // ROW(id, of, ...)

@@ -15,7 +15,7 @@
 #include "precision/fingerprints.h"
 #include "precision/indices.h"
 
-// The needs: what can be requested. ROW(id, name of the same bit in <tensorstat/partial.hpp>)
+// The needs: what can be requested. ROW(id, its name in stats/engine/needs.hpp)
 #define NEED_ROWS(ROW)     \
   ROW(EXTREMA, kExtrema)   \
   ROW(SIGNS, kSigns)       \

@@ -41,7 +41,7 @@ const std::uint8_t* elements_of(const Tensor& tensor, std::uint64_t first, std::
 void fold_unit(const PairJob& job, const PairUnit& unit, std::span<std::int64_t> words) {
   static const PairFold fold = pair_fold();
   const TensorPair& pair = job.tensors;
-  clear_pair(words);
+  clear(pair_layout(pair.a.dtype, pair.b.dtype), words);
   alignas(64) std::array<std::byte, kGatherBytes> buffer_a, buffer_b;
   const bool strided = pair.a.strides != nullptr || pair.b.strides != nullptr;
   const std::uint64_t most = strided ? kGatherBytes / sizeof(std::uint64_t) : unit.count;
@@ -90,7 +90,7 @@ void pair_pass(std::span<const PairJob> jobs, ThreadPool& pool) {
     fold_unit(jobs[unit.job], unit, words);
     std::unique_lock<std::mutex> lock;
     if (unit.merging != nullptr) lock = std::unique_lock(*unit.merging);
-    merge_pair(partial.dtype_a(), partial.dtype_b(), partial.words(), words);
+    merge(pair_layout(partial.dtype_a(), partial.dtype_b()), partial.words(), words);
   };
   if (total_bytes > kAloneBytes) return pool.run(units.size(), work);
   for (std::size_t i = 0; i < units.size(); ++i) work(i);

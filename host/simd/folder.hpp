@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <tensorstat/partial.hpp>
 
 #include "host/simd/folds.hpp"
 #include "host/simd/lane_folds.hpp"
+#include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/cast_bounds.hpp"
 #include "stats/engine/quantile_bins.hpp"
 

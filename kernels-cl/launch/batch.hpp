@@ -16,6 +16,7 @@
 #include "kernels-cl/launch/batch_layout.hpp"
 #include "kernels-cl/launch/buffer_cache.hpp"
 #include "kernels-cl/program/program.hpp"
+#include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/pair_layout.hpp"
 #include "stats/engine/quantile_bins.hpp"
 
@@ -27,7 +28,7 @@ inline void merge_words(Partial& into, std::span<const std::int64_t> from, std::
   merge(into.dtype(), into.words(), from, first);
 }
 inline void merge_words(PairPartial& into, std::span<const std::int64_t> from, std::uint64_t /*first*/) {
-  merge_pair(into.dtype_a(), into.dtype_b(), into.words(), from);
+  merge(pair_layout(into.dtype_a(), into.dtype_b()), into.words(), from);
 }
 
 class Batch {

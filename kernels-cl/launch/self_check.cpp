@@ -55,8 +55,8 @@ std::vector<std::byte> awkward(Dtype dtype, std::size_t count = kElements + 1) {
 
 // Whether a kernel with these needs writes this word.
 bool matters(Dtype dtype, std::size_t word, Needs needs) {
-  const Needs need = need_of(dtype, word);
-  return need == kNothing || (needs & need) != 0;
+  const auto all = layout(dtype).all();
+  return std::ranges::prev(std::ranges::upper_bound(all, word, {}, &Accumulator::first))->is_kept(needs);
 }
 
 // The elements of the second tensor. If both dtypes are the same, a third of its elements equal the first tensor's, and
@@ -116,7 +116,7 @@ Known known(const KernelKind& kind) {
   PairPartial lifted(kind.dtype, *kind.beside, tolerance), expected = lifted;
   lift_pairs(kind.dtype, of_a, *kind.beside, std::span(beside).subspan(size_bytes(*kind.beside)), tolerance,
              kFirstIndex, lifted.words());
-  merge_pair(kind.dtype, *kind.beside, expected.words(), lifted.words());  // carried
+  merge(pair_layout(kind.dtype, *kind.beside), expected.words(), lifted.words());  // carried
   made.expected.assign(expected.words().begin(), expected.words().end());
   made.piece.first_element = kFirstIndex;
   made.bytes.resize((made.bytes.size() + 63) / 64 * 64);

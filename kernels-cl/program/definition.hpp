@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <span>
 #include <tensorstat/pair.hpp>
-#include <tensorstat/partial.hpp>
+
+#include "stats/engine/needs.hpp"
 
 namespace tensorstat::cl_engine {
 

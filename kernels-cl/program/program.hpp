@@ -7,11 +7,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <tensorstat/partial.hpp>
 
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/driver/device.hpp"
 #include "precision/sizes.h"
+#include "stats/engine/needs.hpp"
 
 namespace tensorstat::cl_engine {
 

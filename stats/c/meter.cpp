@@ -275,7 +275,7 @@ tensorstat_code tensorstat_partial_finish(const tensorstat_partial* partial, int
 
 int tensorstat_partial_keeps(const tensorstat_partial* partial, int32_t statistic) {
   if (partial == nullptr || statistic < 0 || !is_category(static_cast<std::uint32_t>(statistic))) return 0;
-  return (needs(static_cast<Category>(statistic)) & ~partial->partial.needs()) == 0;
+  return partial->partial.keeps(static_cast<Category>(statistic));
 }
 
 tensorstat_code tensorstat_partial_serialize(const tensorstat_partial* partial, void* to, size_t room, size_t* bytes) {

@@ -30,6 +30,7 @@ using std::chrono::milliseconds;
 
 struct TopArguments {
   std::string path, run, until;
+  std::vector<std::string> limits;  // "jump=20"
   bool is_once = false;
 };
 
@@ -83,8 +84,8 @@ Result<Until> until_from(const std::string& text) {
 
 class Top {
  public:
-  Top(const TopArguments& arguments, Until until, Console& console)
-      : arguments_(arguments), until_(std::move(until)), console_(console), run_(arguments.path) {}
+  Top(const TopArguments& arguments, Until until, const FindingLimits& limits, Console& console)
+      : arguments_(arguments), until_(std::move(until)), console_(console), run_(arguments.path, limits) {}
 
   int run() {
     std::unique_ptr<Terminal> terminal;
@@ -212,7 +213,9 @@ int run_top(TopArguments arguments, Console& console) {
   arguments.path = *path;
   auto until = until_from(arguments.until);
   if (!until) return console.say(until.error().message), kUsage;
-  return Top(arguments, *std::move(until), console).run();
+  const auto limits = finding_limits_from(CLI::detail::join(arguments.limits, ","));
+  if (!limits) return console.say("--limit: " + limits.error().message), kUsage;
+  return Top(arguments, *std::move(until), *limits, console).run();
 }
 
 }  // namespace
@@ -230,6 +233,8 @@ Subcommand top_command(CLI::App& command) {
                   "End with status 1 and print it when one of these happens: findings by their rules' names, and rules "
                   "on rows as in --where, between commas; without a terminal it waits silently")
       ->type_name("LIST");
+  top->add_option("--limit", arguments->limits, "Another limit for a rule, such as jump=20; may be repeated")
+      ->type_name("RULE=NUMBER");
   top->footer(
       "Examples:\n"
       "  tensorstat top dump                              q leaves, ? lists the keys\n"

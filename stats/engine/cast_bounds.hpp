@@ -6,7 +6,8 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <tensorstat/partial.hpp>
+
+#include "stats/engine/needs.hpp"
 
 namespace tensorstat {
 

@@ -17,6 +17,7 @@
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
 
+#include "stats/engine/needs.hpp"
 #include "stats/engine/quantile_bins.hpp"
 
 namespace tensorstat {

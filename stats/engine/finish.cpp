@@ -97,7 +97,7 @@ class Finished {
  public:
   Finished(const PartialView& partial, bool to_binary32)
       : partial_(partial),
-        layout_(layout(partial.dtype)),
+        sums_(layout(partial.dtype).sums()),
         n_(word(PARTIAL_COUNT)),
         nans_(word(PARTIAL_NANS)),
         positive_infs_(word(PARTIAL_POSITIVE_INFS)),
@@ -180,8 +180,8 @@ class Finished {
   }
 
   precision::Exact exact(std::size_t which) const {
-    const ExactSum& sum = layout_[which];
-    return {partial_.words.subspan(sum.first, sum.count), sum.exponent};
+    const Accumulator& sum = sums_[which];
+    return {sum.of(partial_.words), sum.exponent};
   }
 
   template <typename To>
@@ -267,7 +267,7 @@ class Finished {
 
   // A linear sum (precision/sums.h). Its factors say what the infinities add.
   double linear_sum(std::size_t which) const {
-    const ExactSum& sum = layout_[which];
+    const Accumulator& sum = sums_[which];
     const bool up = (sum.above > 0 && positive_infs_ != 0) || (sum.below < 0 && negative_infs_ != 0);
     const bool down = sum.below > 0 && negative_infs_ != 0;
     if (nans_ != 0 || (up && down)) return kNan;
@@ -451,7 +451,7 @@ class Finished {
 
  private:
   const PartialView& partial_;
-  const AccumulatorLayout& layout_;
+  const std::span<const Accumulator> sums_;
   const std::uint64_t n_, nans_, positive_infs_, negative_infs_, finite_;
   const bool own_;  // sums are in the dtype's own arithmetic (`low`)
   const precision::Format format_;

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <span>
-#include <tensorstat/partial.hpp>
 
+#include "stats/engine/needs.hpp"
 #include "stats/engine/quantile_bins.hpp"
 
 namespace tensorstat {

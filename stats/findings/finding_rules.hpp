@@ -33,8 +33,9 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
      "float32, float64) and was below a quarter of that before; a mask is at the greatest value from the beginning",
      "would bfloat16 do? a smaller scale, or clipping", "max and min"},
     {FindingRule::kJump, "jump", FindingSeverity::kWarning, 10,
-     "size is above this many times the median of its last 50 values, of which there are at least 20, more than twice "
-     "as far from that median, in logarithms, as any of them, and above a tenth of the greatest ever; not where the "
+     "size is above this many times the median of its last 50 values, of which there are at least 20, more than three "
+     "times as far from that median, in logarithms, as any of them, and above a tenth of the greatest ever; not where "
+     "the "
      "number of elements has just halved or doubled",
      "the batch of that iteration, and the learning rate", "l2norm, or max and min, of 21 iterations"},
     {FindingRule::kDrift, "drift", FindingSeverity::kWarning, 10,

@@ -102,7 +102,7 @@ std::uint32_t History::series_of(HistoryTensor tensor, std::uint32_t rank, std::
   if (tensor.call != 0) id = id_of(tensor, tensors_, tensor_ids_);
   const auto [at, is_new] = series_ids_.try_emplace(key_of(id, rank), static_cast<std::uint32_t>(series_.size()));
   if (is_new) {
-    series_.push_back({.tensor = id, .rank = rank, .cells = {}, .fingerprints = {}});
+    series_.push_back({.tensor = id, .rank = rank, .cells = {}, .fingerprints = {}, .details = {}});
     begins_.push_back({.iteration = UINT64_MAX});
   }
   return at->second;
@@ -156,6 +156,11 @@ const HistorySeries& History::add(const Entry& entry) {
   }
   cell.kind = id_of(kind, kinds_, kind_ids_);
   append(series.cells, cell);
+  if (auto detail = detail_of(entry.statistics)) {
+    append(details_, *std::move(detail));
+    series.details.resize(series.cells.size());
+    series.details.back() = static_cast<std::uint32_t>(details_.size());
+  }
   if (entry.op_type == "Parameter") {
     std::uint64_t fingerprint = 0;
     if (tells_bits(entry.statistics)) fingerprint = std::max<std::uint64_t>(content_of(entry.statistics), 1);
@@ -237,12 +242,14 @@ void History::order_places() {
     for (auto& [key, repeated] : repeated_) repeated.place = now[repeated.place];
   }
   for (HistorySeries& series : series_) {
+    if (!series.details.empty()) series.details.resize(series.cells.size());
     if (!std::ranges::is_sorted(series.cells, {}, &HistoryCell::place)) {
       std::vector<std::uint32_t> by_place(series.cells.size());
       std::iota(by_place.begin(), by_place.end(), 0u);
       std::ranges::stable_sort(by_place, {}, [&](std::uint32_t at) { return series.cells[at].place; });
       reorder(series.cells, by_place);
       if (!series.fingerprints.empty()) reorder(series.fingerprints, by_place);
+      if (!series.details.empty()) reorder(series.details, by_place);
     }
     series.cells.shrink_to_fit();
   }
@@ -265,8 +272,10 @@ const HistorySeries* History::series(std::uint32_t tensor, std::uint32_t rank) c
 std::size_t History::bytes() const {
   std::size_t bytes = 0;
   for (const HistorySeries& series : series_) {
-    bytes += series.cells.capacity() * sizeof(HistoryCell) + series.fingerprints.capacity() * sizeof(std::uint64_t);
+    bytes += series.cells.capacity() * sizeof(HistoryCell) + series.fingerprints.capacity() * sizeof(std::uint64_t) +
+             series.details.capacity() * sizeof(std::uint32_t);
   }
+  for (const HistoryDetail& detail : details_) bytes += sizeof detail + detail.shares.capacity();
   return bytes;
 }
 

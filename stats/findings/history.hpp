@@ -19,6 +19,7 @@
 
 #include "stats/compare/interned_texts.hpp"
 #include "stats/compare/record.hpp"
+#include "stats/findings/history_detail.hpp"
 
 namespace tensorstat {
 
@@ -74,6 +75,8 @@ struct HistorySeries {
   // Of parameters only, one a cell: equal numbers say equal bits, as far as the measured statistics tell. 0: they do
   // not tell, because they were rounded to six digits.
   std::vector<std::uint64_t> fingerprints;
+  // Where a row has counts of casts or exponents, one a cell: a number of History::details(), from 1; 0: none.
+  std::vector<std::uint32_t> details;
 };
 
 struct HistoryRank {
@@ -107,13 +110,18 @@ class History {
   const std::vector<HistoryPlace>& places() const { return places_; }
   const std::vector<HistoryKind>& kinds() const { return kinds_; }
   const std::vector<HistorySeries>& series() const { return series_; }  // in the order of execution
+  // nullptr: the cell has neither counts of casts nor exponents.
+  const HistoryDetail* detail(const HistorySeries& series, std::size_t cell) const {
+    return cell < series.details.size() && series.details[cell] != 0 ? &details_[series.details[cell] - 1] : nullptr;
+  }
+  const std::vector<HistoryDetail>& details() const { return details_; }
   // nullptr: the rank has no such tensor.
   const HistorySeries* series(std::uint32_t tensor, std::uint32_t rank) const;
   std::uint64_t row_count() const { return row_count_; }
   const std::vector<std::uint32_t>& ranks() const { return ranks_; }  // ascending, after finish()
   const std::map<std::uint32_t, HistoryRank>& rank_states() const { return rank_states_; }
   const std::vector<std::uint64_t>& iterations() const { return iterations_; }  // ascending, after finish()
-  std::size_t bytes() const;                                                    // of all cells and fingerprints
+  std::size_t bytes() const;                                                    // of all cells and what is beside them
 
   std::string_view op_name(std::uint32_t tensor) const { return texts_[tensors_[tensor].op_name]; }
   std::string_view op_type(std::uint32_t tensor) const { return texts_[tensors_[tensor].op_type]; }
@@ -149,6 +157,7 @@ class History {
   std::vector<HistoryPlace> places_;
   std::vector<HistoryKind> kinds_;
   std::vector<HistorySeries> series_;
+  std::vector<HistoryDetail> details_;
   std::vector<Begin> begins_;  // of series_
   std::vector<std::uint32_t> ranks_;
   std::map<std::uint32_t, HistoryRank> rank_states_;

@@ -19,92 +19,47 @@ class FinishedPair {
  public:
   explicit FinishedPair(const PairPartial& partial)
       : words_(partial.words()),
-        layout_(pair_layout(partial.dtype_a(), partial.dtype_b())),
+        sums_(pair_layout(partial.dtype_a(), partial.dtype_b()).sums()),
         n_(count(PAIR_COUNT)),
         is_alone_(count(PAIR_NAN_ALONE) + count(PAIR_INF_ALONE) != 0),
         has_steps_(is_float(partial.dtype_a()) && is_float(partial.dtype_b())) {}
 
   Value value(PairStatistic statistic) const {
-    switch (statistic) {
-      case PairStatistic::kEuclidean:
-        return is_alone_ ? kInfinity : precision::round_root(squared_distance(), kBinary64);
-      case PairStatistic::kRelativeL2:
-        return relative_l2();
-      case PairStatistic::kCount:
-        return n_;
-      case PairStatistic::kMaxAbsDiffIndex:
-        return index(PAIR_FARTHEST_AT);
-      case PairStatistic::kMaxRelDiffIndex:
-        return index(PAIR_RELATIVE_AT);
-      case PairStatistic::kUnequalCount:
-        return count(PAIR_UNEQUAL);
-      case PairStatistic::kFirstUnequalIndex:
-        return index(PAIR_FIRST_UNEQUAL);
-      case PairStatistic::kWithinCount:
-        return n_ - count(PAIR_OUTSIDE);
-      case PairStatistic::kOutsideCount:
-        return count(PAIR_OUTSIDE);
-      case PairStatistic::kFirstOutsideIndex:
-        return index(PAIR_FIRST_OUTSIDE);
-      case PairStatistic::kBothNanCount:
-        return count(PAIR_BOTH_NAN);
-      case PairStatistic::kSameInfCount:
-        return count(PAIR_SAME_INF);
-      case PairStatistic::kNanAloneCount:
-        return count(PAIR_NAN_ALONE);
-      case PairStatistic::kInfAloneCount:
-        return count(PAIR_INF_ALONE);
-      default:
-        break;
-    }
-    if (n_ == 0) return {};
-    switch (statistic) {
-      case PairStatistic::kCosine:
-        return cosine();
-      case PairStatistic::kRmse:
-        return rmse();
-      case PairStatistic::kSnr:
-        return snr();
-      case PairStatistic::kPsnr:
-        return psnr();
-      case PairStatistic::kMeanAbsDiff:
-        return is_alone_ ? kInfinity : precision::round_quotient(sum(PAIR_SUM_DISTANCES), n_, kBinary64);
-      case PairStatistic::kMaxAbsDiff:
-        return number(PAIR_FARTHEST);
-      case PairStatistic::kMaxRelDiff:
-        return number(PAIR_RELATIVE);
-      case PairStatistic::kUnder1000th:
-        return share(PAIR_UNDER_1000TH);
-      case PairStatistic::kUnder200th:
-        return share(PAIR_UNDER_200TH);
-      case PairStatistic::kMaxUlp:
-        return has_steps_ ? Value(static_cast<std::uint64_t>(words_[PAIR_ULP]) ^ std::uint64_t{1} << 63) : Value();
-      default:
-        return {};
-    }
+#define ROW(id, name, kind, formula, special_rule, value) \
+  case PairStatistic::id:                                 \
+    return value;
+    switch (statistic) { TENSORSTAT_PAIR_STATISTICS(ROW) }
+#undef ROW
+    return {};
   }
 
  private:
+  // The terms of the rows of <tensorstat/pair.inc>.
   std::uint64_t count(int field) const { return static_cast<std::uint64_t>(words_[static_cast<std::size_t>(field)]); }
 
   Value index(int field) const {
     const std::int64_t place = words_[static_cast<std::size_t>(field)];
-    return place == kNoPlace ? Value() : Value(static_cast<std::uint64_t>(~place));
+    return place == kEmptyMaximum ? Value() : Value(static_cast<std::uint64_t>(~place));
   }
 
+  Value greatest(int field) const { return n_ == 0 ? Value() : number(field); }
   double number(int field) const {
     return std::bit_cast<double>(std::max<std::int64_t>(words_[static_cast<std::size_t>(field)], 0));
   }
 
+  Value max_ulp() const {
+    if (n_ == 0 || !has_steps_) return {};
+    return count(PAIR_ULP) ^ std::uint64_t{1} << 63;
+  }
+
   Value share(int field) const {
+    if (n_ == 0) return {};
     const std::int64_t part = words_[static_cast<std::size_t>(field)];
     const std::int64_t digits[] = {part & 0xffffffff, part >> 32};
     return precision::round_quotient({digits, 0}, n_, kBinary64);
   }
 
-  Exact sum(std::size_t which) const {
-    return {words_.subspan(layout_[which].first, layout_[which].count), layout_[which].exponent};
-  }
+  Exact sum(std::size_t which) const { return {sums_[which].of(words_), sums_[which].exponent}; }
 
   // The exact sum of (a - b)^2, word by word: all three sums have the same unit.
   Exact squared_distance() const {
@@ -116,13 +71,22 @@ class FinishedPair {
   static bool is_zero(const Exact& exact) { return precision::round_root(exact, kBinary64) == 0; }
 
   Value cosine() const {
+    if (n_ == 0) return {};
     if (is_alone_) return std::numeric_limits<double>::quiet_NaN();
     const Exact a = sum(PAIR_SUM_SQUARES_A), b = sum(PAIR_SUM_SQUARES_B);
     if (is_zero(a) || is_zero(b)) return is_zero(a) && is_zero(b) ? Value(1.0) : Value();
     return precision::round_cosine(sum(PAIR_SUM_PRODUCTS), a, b, kBinary64);
   }
 
-  double rmse() const {
+  double euclidean() const { return is_alone_ ? kInfinity : precision::round_root(squared_distance(), kBinary64); }
+
+  Value mean_abs_diff() const {
+    if (n_ == 0) return {};
+    return is_alone_ ? kInfinity : precision::round_quotient(sum(PAIR_SUM_DISTANCES), n_, kBinary64);
+  }
+
+  Value rmse() const {
+    if (n_ == 0) return {};
     return is_alone_ ? kInfinity : precision::round_root_of_quotient(squared_distance(), n_, kBinary64);
   }
 
@@ -149,7 +113,8 @@ class FinishedPair {
   }
 
   // 10 log10(sum of b * b / sum of (a - b)^2)
-  double snr() const {
+  Value snr() const {
+    if (n_ == 0) return {};
     if (is_alone_) return -kInfinity;
     const Exact signal = sum(PAIR_SUM_SQUARES_B), noise = squared_distance();
     if (is_zero(noise)) return kInfinity;
@@ -159,7 +124,8 @@ class FinishedPair {
            });
   }
 
-  double psnr() const {
+  Value psnr() const {
+    if (n_ == 0) return {};
     if (is_alone_) return -kInfinity;
     const Exact noise = squared_distance();
     if (is_zero(noise)) return kInfinity;
@@ -168,7 +134,7 @@ class FinishedPair {
   }
 
   const std::span<const std::int64_t> words_;
-  const PairLayout& layout_;
+  const std::span<const Accumulator> sums_;
   const std::uint64_t n_;
   const bool is_alone_, has_steps_;
   mutable std::array<std::int64_t, precision::kMostExactWords> distance_;

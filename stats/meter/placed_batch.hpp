@@ -55,6 +55,8 @@ class PlacedBatch {
   std::vector<std::uint32_t>& placement_of() { return placement_of_; }
 
  private:
+  template <typename Item>
+  Status place_each(std::span<const Item> items, std::uint64_t total_bytes);
   void move_to_host(Items items, const std::string& reason);
 
   Meter::State& meter_;

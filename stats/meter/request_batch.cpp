@@ -18,7 +18,9 @@ constexpr std::size_t kMostOnDevice = 16384, kMostOnHostsDevice = 2048;
 // The limit of tensor bytes in one launch with quantiles. The non-empty bins may take eight times as much.
 constexpr std::uint64_t kMostWithQuantiles = std::uint64_t{32} << 20;
 
-bool has_statistics(const Categories& categories) { return !std::ranges::all_of(categories, is_digest); }
+bool has_statistics(const Categories& categories) {
+  return !std::ranges::all_of(categories, [](Category category) { return (needs(category) & kDigests) != 0; });
+}
 
 }  // namespace
 

@@ -2,86 +2,27 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <tensorstat/partial.hpp>
+#include <vector>
 
 #include "stats/base/caught.hpp"
-#include "stats/base/printable.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/cast_bounds.hpp"
 #include "stats/engine/quantile_codes.hpp"
-#include "stats/meter/written_records.hpp"
+#include "stats/meter/written_form.hpp"
 
 namespace tensorstat {
 namespace {
 
-// The header: magic, dtype, precision, two zero bytes, four bytes of the length of what follows. Then a record for each
-// accumulator that the partial keeps. An accumulator's name is its row's id in precision/. What is not kept has no
-// record. A new accumulator adds a name and changes nothing else, so the version (the magic's last two characters)
-// stays. It increases if an accumulator's words change their meaning. 01 to 05 had no names.
-constexpr std::string_view kWrittenMagic = "tstatp06";
-constexpr std::size_t kWrittenVersionAt = 6, kWrittenDtypeAt = 8, kWrittenPrecisionAt = 9, kWrittenLengthAt = 12,
-                      kWrittenHeaderBytes = 16;
-// A bin: four bytes of place and eight of count.
+// The header's own bytes: dtype, precision, two zero bytes. Forms 01 to 05 had no names.
+constexpr WrittenForm kForm{"tstatp06", 16, "fold its tensors"};
+constexpr std::size_t kDtypeAt = 8, kPrecisionAt = 9;
+
+// Beside the words: the scale of casts, and the bins, each four bytes of place and eight of count.
+constexpr BesideWords kBins{"BINS", kQuantiles}, kCastScale{"CAST_SCALE", kNothing}, kBeside[] = {kBins, kCastScale};
 constexpr std::size_t kBinBytes = 12;
-
-enum class Accumulator : std::uint8_t { kField, kSum, kElement, kFingerprint, kIndex, kExponents, kCastScale, kBins };
-
-struct WrittenRow {
-  std::string_view name;
-  Needs need;  // a partial has the record if it keeps any of these; kNothing: always
-  Accumulator what;
-  std::size_t number;  // among the rows of its list
-
-  bool is_in(Needs needs) const { return need == kNothing || (needs & need) != 0; }
-};
-
-constexpr auto kWrittenRows = [] {
-  std::size_t field = 0, sum = 0, element = 0, fingerprint = 0, index = 0;
-#define FIELD(id, merge, need) WrittenRow{#id, NEED_##need, Accumulator::kField, field++},
-#define SUM(id, words, power, need, ...) WrittenRow{#id, NEED_##need, Accumulator::kSum, sum++},
-#define ELEMENT(id, merge, need, ...) WrittenRow{#id, NEED_##need, Accumulator::kElement, element++},
-#define FINGERPRINT(id, name) WrittenRow{#id, NEED_##id, Accumulator::kFingerprint, fingerprint++},
-#define INDEX(id, ...) WrittenRow{"AT_" #id, kIndices, Accumulator::kIndex, index++},
-  std::array rows = {FIELD_ROWS(FIELD) EXACT_ROWS(SUM) ELEMENT_ROWS(ELEMENT, ) FINGERPRINT_ROWS(FINGERPRINT)
-                         INDEX_ROWS(INDEX, ) WrittenRow{"EXPONENTS", kExponents, Accumulator::kExponents, 0},
-                     WrittenRow{"CAST_SCALE", kCasts, Accumulator::kCastScale, 0},
-                     WrittenRow{"BINS", kQuantiles, Accumulator::kBins, 0}};
-#undef FIELD
-#undef SUM
-#undef ELEMENT
-#undef FINGERPRINT
-#undef INDEX
-  std::ranges::sort(rows, {}, &WrittenRow::name);
-  return rows;
-}();
-static_assert(std::ranges::adjacent_find(kWrittenRows, {}, &WrittenRow::name) == kWrittenRows.end());
-
-// The words of an accumulator; none for the cast scale and the bins, which are not among the words.
-template <typename Word>
-std::span<Word> words_of(const WrittenRow& row, Dtype dtype, std::span<Word> words) {
-  switch (row.what) {
-    case Accumulator::kField:
-      return words.subspan(row.number, 1);
-    case Accumulator::kSum:
-      return words.subspan(layout(dtype)[row.number].first, layout(dtype)[row.number].count);
-    case Accumulator::kElement:
-      return words.subspan(first_element(dtype) + row.number, 1);
-    case Accumulator::kFingerprint:
-      return words.subspan(first_fingerprint(dtype) + row.number, 1);
-    case Accumulator::kIndex:
-      return words.subspan(first_index(dtype) + 2 * row.number, 2);
-    case Accumulator::kExponents:
-      return words.subspan(first_exponent(dtype), exponent_words(dtype));
-    default:
-      return {};
-  }
-}
-
-// The second word of a pair of precision/indices.h, if there is no element.
-constexpr std::int64_t kNoWrittenIndex = std::numeric_limits<std::int64_t>::min();
 
 // Checks untrusted words: a text that says why no tensor can have produced them; nullptr if they are valid.
 const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t> words) {
@@ -109,7 +50,7 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
     const std::int64_t beyond = words[word] >> (key_bits(dtype) - 1);
     if (beyond != 0 && beyond != -1) return "an extremum is no element of its dtype";
   }
-  for (const ExactSum& sum : layout(dtype)) {
+  for (const Accumulator& sum : layout(dtype).sums()) {
     const bool is_kept = (needs & sum.need) != 0, is_negative = is_kept && words[sum.first + sum.count - 1] < 0;
     if (is_negative && sum.need != kSum) return "a sum that cannot be negative is";
   }
@@ -120,18 +61,18 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
   static_assert(std::size(has) == INDEX_WORDS / 2);
   for (std::size_t i = 0; (needs & kIndices) != 0 && i < std::size(has); ++i) {
     const std::int64_t key = words[first_index(dtype) + 2 * i], at = words[first_index(dtype) + 2 * i + 1];
-    if ((at != kNoWrittenIndex) != (has[i] != 0)) return "an index and its count contradict each other";
-    if (at >= 0 || (at == kNoWrittenIndex && key != kNoWrittenIndex)) return "an index makes no sense";
+    if ((at != kEmptyMaximum) != (has[i] != 0)) return "an index and its count contradict each other";
+    if (at >= 0 || (at == kEmptyMaximum && key != kEmptyMaximum)) return "an index makes no sense";
   }
   if (const std::size_t crc32 = first_fingerprint(dtype) + FINGERPRINT_WORD_CRC32; crc32 < words.size()) {
     if (static_cast<std::uint64_t>(words[crc32]) >> 32 != 0) return "its crc32 has more than 32 bits";
     if (word(PARTIAL_COUNT) == 0 && (words[crc32] | words[crc32 + 1]) != 0) return "it has a checksum of no elements";
   }
-  for (std::size_t i = first_element(dtype); i < words.size(); ++i) {
-    if (is_fingerprint(dtype, i)) continue;
-    const bool is_kept = (needs & need_of(dtype, i)) != 0 && !merges_by_maximum(dtype, i);
-    if (is_kept && static_cast<std::uint64_t>(words[i]) > word(PARTIAL_COUNT))
-      return "its counts contradict each other";
+  for (const Accumulator& each : layout(dtype).behind_sums()) {
+    if (each.rule != MergeRule::ADDITION || !each.is_kept(needs)) continue;
+    for (const std::int64_t some : each.of(words)) {
+      if (static_cast<std::uint64_t>(some) > word(PARTIAL_COUNT)) return "its counts contradict each other";
+    }
   }
   if ((needs & kExponents) != 0) {
     // The counts by exponent add up to all elements. Zeros are in the first one; NaN and Inf share one.
@@ -180,99 +121,67 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
   return agree ? nullptr : "its bins and its extrema contradict each other";
 }
 
-// Reads the records of `rest` into `partial`, which keeps what they say: a text that says what is wrong, or "".
-std::string read_records(std::span<const std::byte> rest, Partial& partial, double& cast_scale) {
-  constexpr const char* kScaleAlone = "it has 'CAST_SCALE' without casts";  // all other records are what is kept
-  for (const WrittenRow& row : kWrittenRows) {
-    if (!row.is_in(partial.needs())) continue;
-    const auto record = take_record(rest);
-    if (!record || record->name > row.name) return "it lacks '" + std::string(row.name) + "'";
-    if (record->name != row.name) return kScaleAlone;
-    const auto words = words_of(row, partial.dtype(), partial.words());
-    const std::size_t bytes = row.what == Accumulator::kCastScale ? 8 : 8 * words.size();
-    const bool is_bins = row.what == Accumulator::kBins;
-    if (is_bins ? record->payload.size() % kBinBytes != 0 : record->payload.size() != bytes) {
-      return "'" + std::string(row.name) + "' has the wrong length for its dtype";
-    }
-    get_words(record->payload, words);
-    if (row.what == Accumulator::kCastScale) cast_scale = std::bit_cast<double>(get_word(record->payload));
-    if (!is_bins) continue;
-    partial.bins().resize(record->payload.size() / kBinBytes);
-    for (std::size_t i = 0; i < partial.bins().size(); ++i) {
-      const auto bin = record->payload.subspan(kBinBytes * i, kBinBytes);
-      partial.bins()[i] = {static_cast<std::uint32_t>(get_word(bin)), get_word(bin.subspan(4))};
-    }
+std::string read_bins(std::span<const WrittenRecord> records, std::vector<BinCount>& bins) {
+  const WrittenRecord* record = find_record(records, kBins.name);
+  if (record == nullptr) return lacks(kBins.name);
+  if (record->payload.size() % kBinBytes != 0) return wrong_length(kBins.name);
+  bins.resize(record->payload.size() / kBinBytes);
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    const auto bin = record->payload.subspan(kBinBytes * i, kBinBytes);
+    bins[i] = {get_number<std::uint32_t>(bin), get_number<std::uint64_t>(bin.subspan(4))};
   }
-  return rest.empty() ? "" : kScaleAlone;
+  return {};
+}
+
+std::string read_cast_scale(std::span<const WrittenRecord> records, Needs needs, double& cast_scale) {
+  const WrittenRecord* record = find_record(records, kCastScale.name);
+  if ((needs & kCasts) == 0) return record == nullptr ? "" : "it has 'CAST_SCALE' without casts";
+  if (record == nullptr) return lacks(kCastScale.name);
+  if (record->payload.size() != sizeof cast_scale) return wrong_length(kCastScale.name);
+  cast_scale = std::bit_cast<double>(get_number<std::uint64_t>(record->payload));
+  return is_cast_scale(cast_scale) ? "" : "the scale of its casts is no finite number above 0";
 }
 
 }  // namespace
 
 std::vector<std::byte> Partial::serialize() const try {
-  std::vector<std::int64_t> carried(words().begin(), words().end());
-  carry(dtype_, carried);
-  std::vector<std::byte> bytes(kWrittenHeaderBytes);
-  bytes.reserve(8 * carried.size() + kBinBytes * bins_.size() + 1024);
-  std::ranges::copy(std::as_bytes(std::span(kWrittenMagic)), bytes.begin());
-  bytes[kWrittenDtypeAt] = static_cast<std::byte>(dtype_);
-  bytes[kWrittenPrecisionAt] = static_cast<std::byte>(precision_);
-  for (const WrittenRow& row : kWrittenRows) {
-    if (!row.is_in(needs_)) continue;
-    if (row.what == Accumulator::kCastScale) {
-      put_word(add_record(bytes, row.name, std::size_t{8}), std::bit_cast<std::uint64_t>(cast_scale_));
-    } else if (row.what == Accumulator::kBins) {
-      const auto payload = add_record(bytes, row.name, kBinBytes * bins_.size());
-      for (std::size_t i = 0; i < bins_.size(); ++i) {
-        const auto bin = payload.subspan(kBinBytes * i, kBinBytes);
-        for (std::size_t k = 0; k < 4; ++k) bin[k] = static_cast<std::byte>(bins_[i].place >> (8 * k));
-        put_word(bin.subspan(4), bins_[i].count);
-      }
-    } else {
-      add_record(bytes, row.name, words_of(row, dtype_, std::span<const std::int64_t>(carried)));
-    }
+  std::array<std::byte, kForm.header_bytes> header{};
+  header[kDtypeAt] = static_cast<std::byte>(dtype_);
+  header[kPrecisionAt] = static_cast<std::byte>(precision_);
+  std::vector<std::byte> bins(kBinBytes * bins_.size());
+  for (std::size_t i = 0; i < bins_.size(); ++i) {
+    put_number(std::span(bins).subspan(kBinBytes * i), bins_[i].place);
+    put_number(std::span(bins).subspan(kBinBytes * i + 4), bins_[i].count);
   }
-  put_length(std::span(bytes).subspan(kWrittenLengthAt), bytes.size() - kWrittenHeaderBytes);
-  return bytes;
+  std::array<std::byte, sizeof cast_scale_> cast_scale;
+  put_number(std::span(cast_scale), std::bit_cast<std::uint64_t>(cast_scale_));
+  std::vector<WrittenRecord> beside;
+  if ((needs_ & kQuantiles) != 0) beside.push_back({kBins.name, bins});
+  if ((needs_ & kCasts) != 0) beside.push_back({kCastScale.name, cast_scale});
+  return write_form(kForm, header, layout(dtype_), needs_, words(), beside);
 } catch (const std::bad_alloc&) {
   return {};
 }
 
 Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
   const auto refuse = [](std::string_view why) { return Error{Code::kInvalid, "not a partial: " + std::string(why)}; };
-  if (bytes.size() < kWrittenHeaderBytes) return refuse("shorter than its header of 16 bytes");
-  const std::string_view magic(reinterpret_cast<const char*>(bytes.data()), kWrittenMagic.size());
-  if (!magic.starts_with(kWrittenMagic.substr(0, kWrittenVersionAt))) return refuse("does not begin with \"tstatp06\"");
-  if (magic != kWrittenMagic)
-    return refuse("of another version of the library (not 06): fold its tensors again with this one");
-  const auto dtype = std::to_integer<int>(bytes[kWrittenDtypeAt]);
-  const auto precision = std::to_integer<int>(bytes[kWrittenPrecisionAt]);
-  if (bytes.size() - kWrittenHeaderBytes != get_length(bytes.subspan(kWrittenLengthAt))) {
-    return refuse("its length is not what its header says");
-  }
+  if (const auto why = fault_of_header(kForm, bytes); !why.empty()) return refuse(why);
+  const auto dtype = std::to_integer<int>(bytes[kDtypeAt]), precision = std::to_integer<int>(bytes[kPrecisionAt]);
   if (dtype >= kDtypeCount) return refuse("its dtype is unknown");
   if (precision > 1) return refuse("its precision is unknown");
-  const auto records = bytes.subspan(kWrittenHeaderBytes);
-  Needs needs = kNothing;
-  std::string_view before;
-  for (auto rest = records; !rest.empty();) {
-    const auto record = take_record(rest);
-    if (!record) return refuse("it ends within a record");
-    const auto row = std::ranges::lower_bound(kWrittenRows, record->name, {}, &WrittenRow::name);
-    if (row == kWrittenRows.end() || row->name != record->name) {
-      return refuse(refusal_of_name(record->name));
-    }
-    if (record->name <= before) return refuse("the names of its accumulators do not ascend");
-    before = record->name;
-    if (row->what != Accumulator::kCastScale) needs |= row->need;
-  }
+  const PartialLayout& words = layout(static_cast<Dtype>(dtype));
+  std::vector<WrittenRecord> records;
+  Needs needs;
+  if (const auto why = find_records(bytes.subspan(kForm.header_bytes), words, kBeside, &records, &needs); !why.empty())
+    return refuse(why);
   if (needs != kept(static_cast<Dtype>(dtype), needs)) return refuse("it keeps what its dtype does not have");
   Partial partial(static_cast<Dtype>(dtype), static_cast<Precision>(precision), needs);
-  if (const std::string why = read_records(records, partial, partial.cast_scale_); !why.empty()) return refuse(why);
-  if (!is_cast_scale(partial.cast_scale_)) return refuse("the scale of its casts is no finite number above 0");
-  if (const char* why = contradiction(partial.dtype_, partial.needs_, partial.words())) return refuse(why);
+  if (const auto why = read_words(records, words, needs, partial.words()); !why.empty()) return refuse(why);
+  if (const auto why = read_cast_scale(records, needs, partial.cast_scale_); !why.empty()) return refuse(why);
+  if (const char* why = contradiction(partial.dtype_, needs, partial.words())) return refuse(why);
   if ((needs & kQuantiles) != 0) {
-    const char* why = contradiction(partial.dtype_, partial.needs_, partial.words(), partial.bins_);
-    if (why != nullptr) return refuse(why);
+    if (const auto why = read_bins(records, partial.bins_); !why.empty()) return refuse(why);
+    if (const char* why = contradiction(partial.dtype_, needs, partial.words(), partial.bins_)) return refuse(why);
   }
   const auto canonical = partial.serialize();
   if (canonical.empty()) return out_of_memory();

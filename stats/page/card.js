@@ -27,20 +27,26 @@ function show_card() {
     body.append(key);
   }
   run.statistics.forEach((statistic, index) => {
-    if (!has_values(index)) return;
+    if (!is_shown(index)) return;
     const canvas = element('canvas', {role: 'img', 'aria-label': `${statistic.name} by iteration; its values stand in the table below`});
     canvas.dataset.statistic = String(index);
     body.append(element('h3', {}, statistic.name), canvas);
   });
+  const lane = exponents_lane();
+  if (lane >= 0) {
+    const canvas = element('canvas', {role: 'img', 'aria-label': 'Exponents by iteration', 'data-lane': lane});
+    body.append(element('h3', {}, `exponents${run.ranks.length > 1 ? ', ' + lane_name(lane) : ''}: the darker, the more elements`), canvas);
+  }
   body.append(exact_table());
   paint_card();
   show_ranks();
 }
 
-function has_values(index) {
-  const codes = run.statistics[index].codes, base = cell_of(view.tensor, 0, 0), end = cell_of(view.tensor + 1, 0, 0);
-  for (let i = base; i < end; ++i) if (codes[i] !== MISSING) return true;
-  return false;
+// A statistic that the tensor has. Counts of casts have a section of their own; one is shown where it is the map's value.
+function is_shown(index) {
+  if (is_cast(index) && index !== view.statistic) return false;
+  const codes = run.statistics[index].codes;
+  return codes.subarray(cell_of(view.tensor, 0, 0), cell_of(view.tensor + 1, 0, 0)).some(code => code !== MISSING);
 }
 
 function paint_card() {
@@ -53,10 +59,11 @@ function paint_card() {
       {ranks, limit: reaches ? run.limits[run.tensors[view.tensor].dtype] : 0});
     x_axis(context, 64, width - 66, 95);
   }
+  for (const canvas of by_id('card-body').querySelectorAll('canvas[data-lane]')) draw_exponents(canvas);
 }
 
 function exact_table() {
-  const shown = run.statistics.map((statistic, index) => index).filter(has_values), rank = worst_rank(view.tensor, Math.max(0, view.at));
+  const shown = run.statistics.map((statistic, index) => index).filter(is_shown), rank = worst_rank(view.tensor, Math.max(0, view.at));
   const head = element('tr', {}, element('th', {scope: 'col'}, run.ranks.length > 1 ? `${lane_name(rank)}, iteration` : 'iteration'),
     ...shown.map(index => element('th', {scope: 'col', class: 'n'}, run.statistics[index].name)), element('th', {}, ''));
   const table = element('table', {}, element('thead', {}, head)), rows = element('tbody');
@@ -79,13 +86,14 @@ function show_ranks() {
   const has = (tensor, lane) => run.statistics.some(s => s.codes[cell_of(tensor, lane, at)] !== MISSING);
   const look = (tensor, lane) => {
     const against = reference_of(lane);
-    return !has(tensor, lane) ? 'missing' : against < 0 ? 'first' : !has(tensor, against) ? 'alone' : run.differs[cell_of(tensor, lane, at)] ? 'differs' : 'equal';
+    return !has(tensor, lane) ? 'missing' : against < 0 ? 'first' : !has(tensor, against) ? 'alone' : (run.flags[cell_of(tensor, lane, at)] & DIFFERS) ? 'differs' : 'equal';
   };
   const compared = run.tensors.map((_, tensor) => tensor).filter(tensor => run.runs.length || run.tensors[tensor].type === 'Parameter');
   const looks = compared.map(tensor => lanes.map(lane => look(tensor, lane)));
   const odd = compared.filter((_, i) => looks[i].includes('differs')), what = run.runs.length ? 'tensor' : 'parameter';
   by_id('ranks-title').textContent = `${run.runs.length ? 'Two runs' : 'Ranks'} at iteration ${iteration_name(at)}`;
   const count = (lane, kind) => looks.filter(of => of[lane] === kind).length;
+  /** @type {[string, (lane: number) => any][]} */
   const rows = [['last iteration', lane => { let last = run.iterations.length - 1; while (last >= 0 && !run.present[lane * run.iterations.length + last]) --last; return last < 0 ? '–' : iteration_name(last); }],
     ['rows here', lane => run.tensors.filter((_, tensor) => has(tensor, lane)).length],
     [`${what}s equal in every bit`, lane => reference_of(lane) < 0 ? 'held against' : count(lane, 'equal')], [`${what}s that differ`, lane => reference_of(lane) < 0 ? '' : count(lane, 'differs')]];
@@ -105,6 +113,7 @@ function show_ranks() {
 
 // All tensors. Only the rows on the screen are in the document.
 const HEIGHT = 26;
+/** @type {[string, (tensor: any) => any][]} */
 const COLUMNS = [['Tensor', t => t.label], ['Kind', t => t.type], ['dtype', t => t.dtype], ['Shape', t => t.shape], ['Last', t => t.last], ['Change', t => t.change],
   ['NaN, Inf from', t => t.first < 0 ? Infinity : t.first]];
 const sorting = {column: -1, down: false, rows: []};
@@ -160,7 +169,7 @@ function scroll_table() {
   const space = height => { const cell = element('td', {colspan: COLUMNS.length}); cell.style.height = height + 'px'; return element('tr', {class: 'space', 'aria-hidden': 'true'}, cell); };
   const statistic = run.statistics[0], rows = sorting.rows.slice(first, last).map(index => {
     const tensor = run.tensors[index];
-    return element('tr', {'aria-current': index === view.tensor, onclick: () => choose(index, -1, tensor.first >= 0 ? tensor.first : run.iterations.length - 1, true)},
+    return element('tr', {'aria-current': index === view.tensor, onclick: () => choose(index, -1, view.met.has(index) ? view.met.get(index) : tensor.first >= 0 ? tensor.first : run.iterations.length - 1, true)},
       element('td', {}, name_of(tensor.label, 76)), element('td', {}, printable(tensor.type)), element('td', {}, printable(tensor.dtype)), element('td', {}, printable(tensor.shape)),
       element('td', {class: 'n'}, statistic.codes[tensor.end] ? short(tensor.last) : '–'),
       element('td', {class: 'n'}, '×÷ ' + short(2 ** tensor.change)),

@@ -2,20 +2,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <tensorstat/catalog.hpp>
 #include <tuple>
 #include <utility>
+
+#include "stats/page/exponents.hpp"
 
 namespace tensorstat {
 namespace {
 
-// What a page shows of a cell, and where the first comes first.
+// What a page shows of a cell, and where the first comes first. After these come the counts of casts.
 struct PlaneStatistic {
   std::string_view name;
-  HistoryBit bit;
+  HistoryBit bit;        // 0: a count of casts
+  std::size_t cast = 0;  // of kCastCounts
 };
 constexpr PlaneStatistic kPlaneStatistics[] = {
     {"l2norm", kHasL2norm}, {"absmax", kHasAbsmax}, {"max", kHasMax}, {"min", kHasMin}, {"avg", kHasAvg}};
+constexpr HistoryBit kIsCast{};
 
 // Cells whose values are kept as written: all of a small run; else those of tensors with findings this many iterations
 // around, of all tensors one iteration around, and the last iteration.
@@ -38,23 +44,41 @@ double value_of(const History& history, const HistoryCell& cell, HistoryBit bit)
   }
 }
 
-PageContents::Fault fault_of(const History& history, const HistoryCell& cell) {
+// nullopt: it was not measured.
+std::optional<double> value_in(const History& history, const HistorySeries& series, std::size_t at,
+                               const PlaneStatistic& statistic) {
+  const HistoryCell& cell = series.cells[at];
+  if (statistic.bit != kIsCast) {
+    if (!history.kinds()[cell.kind].has(statistic.bit)) return std::nullopt;
+    return value_of(history, cell, statistic.bit);
+  }
+  const HistoryDetail* detail = history.detail(series, at);
+  if (detail == nullptr || std::isnan(detail->casts[statistic.cast])) return std::nullopt;
+  return detail->casts[statistic.cast];
+}
+
+// With kAlsoInf.
+std::uint8_t fault_of(const History& history, const HistoryCell& cell) {
   const HistoryKind& kind = history.kinds()[cell.kind];
-  if (history.has_nan(cell) || std::isnan(cell.l2norm) || std::isnan(cell.avg)) return PageContents::kNan;
   bool is_plus = kind.positive_inf != 0, is_minus = kind.negative_inf != 0;
   for (const double value : {cell.max, cell.min, cell.avg}) {  // a norm overflows without any Inf
     if (std::isinf(value)) (value > 0 ? is_plus : is_minus) = true;
+  }
+  // avg is NaN of both Inf, too: a count of NaN decides.
+  const bool is_counted = kind.has(kHasNanCount);
+  if (history.has_nan(cell) || (!is_counted && (std::isnan(cell.l2norm) || std::isnan(cell.avg)))) {
+    return is_plus || is_minus ? PageContents::kNan | PageContents::kAlsoInf : PageContents::kNan;
   }
   return is_plus ? PageContents::kPlusInf : is_minus ? PageContents::kMinusInf : PageContents::kNoFault;
 }
 
 // As a csv has it. Integers are kept as binary64.
 std::string text_of_value(double value, bool is_integer) {
-  if (is_integer && std::fabs(value) > 0x1p53) return to_string(Value(value)) + " (rounded)";
+  if (is_integer && std::fabs(value) >= 0x1p53) return to_string(Value(value)) + " (rounded)";
   return to_string(Value(value));
 }
 
-int weight(std::uint8_t fault) { return fault == PageContents::kNoFault ? 0 : 10 - fault; }
+int weight(std::uint8_t fault) { return fault == PageContents::kNoFault ? 0 : 10 - (fault & 7); }
 
 bool is_loss(std::string_view name) { return name == "loss" || name == "Loss"; }
 
@@ -94,6 +118,7 @@ class PageFiller {
     say_what_was_left_out(cells, repeated);
     place_findings();
     if (contents_.pooled == 1) keep_exact();
+    add_exponents();
   }
 
  private:
@@ -127,18 +152,19 @@ class PageFiller {
       for (const HistoryKind& kind : history->kinds()) measured |= kind.measured;
     }
     for (const PlaneStatistic& statistic : kPlaneStatistics) {
-      if ((measured & statistic.bit) == 0 || (cells > kFewCells && !contents_.planes.empty())) continue;
+      if ((measured & statistic.bit) != 0) statistics_.push_back(statistic);
+    }
+    for (std::size_t cast = 0; cast < std::size(kCastCounts); ++cast) {
+      const auto has = [&](const HistoryDetail& detail) { return !std::isnan(detail.casts[cast]); };
+      if (std::ranges::any_of(runs_, [&](const History* run) { return std::ranges::any_of(run->details(), has); })) {
+        statistics_.push_back({name(kCastCounts[cast]), kIsCast, cast});
+      }
+    }
+    if (cells > kFewCells && !statistics_.empty()) statistics_.resize(1);
+    for (const PlaneStatistic& statistic : statistics_) {
       contents_.planes.push_back(
           {std::string(statistic.name), std::vector<double>(cells), std::vector<std::uint8_t>(cells)});
-      bits_.push_back(statistic.bit);
     }
-  }
-
-  // The column of an iteration.
-  std::size_t column_of(std::uint64_t iteration) const {
-    const auto after = std::ranges::upper_bound(contents_.iterations, iteration);
-    return after == contents_.iterations.begin() ? 0
-                                                 : static_cast<std::size_t>(after - contents_.iterations.begin()) - 1;
   }
 
   // Of values that share a cell, the worse: NaN, else the greater size; of min, the lower one.
@@ -153,9 +179,10 @@ class PageFiller {
     std::size_t repeated = 0;
     for (const HistorySeries& series : history.series()) {
       const std::size_t lane = *lane_of(run, series.rank);
-      for (const HistoryCell& each : series.cells) {
+      for (std::size_t at = 0; at < series.cells.size(); ++at) {
+        const HistoryCell& each = series.cells[at];
         const std::size_t cell =
-            contents_.cell(tensor_of_[run][series.tensor], lane, column_of(history.iteration(each)));
+            contents_.cell(tensor_of_[run][series.tensor], lane, contents_.column_of(history.iteration(each)));
         const auto fault = fault_of(history, each);
         const bool is_shared = has_row_[cell];
         if (is_shared && contents_.pooled == 1) {
@@ -164,16 +191,15 @@ class PageFiller {
         }
         has_row_[cell] = true;
         if (weight(fault) >= weight(contents_.faults[cell])) contents_.faults[cell] = fault;
-        for (std::size_t plane = 0; plane < bits_.size(); ++plane) {
+        for (std::size_t plane = 0; plane < statistics_.size(); ++plane) {
           PageContents::Plane& to = contents_.planes[plane];
-          const bool has = history.kinds()[each.kind].has(bits_[plane]);
-          const double value = has ? value_of(history, each, bits_[plane]) : 0;
+          const auto value = value_in(history, series, at, statistics_[plane]);
           if (is_shared && contents_.pooled > 1 &&
-              (!has || (to.has[cell] != 0 && !is_worse(value, to.values[cell], bits_[plane])))) {
+              (!value || (to.has[cell] != 0 && !is_worse(*value, to.values[cell], statistics_[plane].bit)))) {
             continue;
           }
-          to.has[cell] = has;
-          to.values[cell] = value;
+          to.has[cell] = value.has_value();
+          to.values[cell] = value.value_or(0);
         }
       }
     }
@@ -287,7 +313,7 @@ class PageFiller {
         if (each.name != finding.op_name || (!finding.io.empty() && each.io != finding.io)) continue;
         if (!finding.tensor) finding.tensor = tensor;
         const auto cell = first_cell(finding, tensor);
-        if (cell && (contents_.faults[*cell] & ~PageContents::kDiffers) != 0) {
+        if (cell && (contents_.faults[*cell] & 7) != 0) {
           finding.tensor = tensor;
           break;
         }
@@ -299,7 +325,7 @@ class PageFiller {
     if (!finding.first_iteration) return std::nullopt;
     const auto lane = finding.rank ? lane_of(finding.run, *finding.rank) : std::optional<std::size_t>(0);
     if (!lane) return std::nullopt;
-    return contents_.cell(tensor, *lane, column_of(*finding.first_iteration));
+    return contents_.cell(tensor, *lane, contents_.column_of(*finding.first_iteration));
   }
 
   void keep_exact() {
@@ -315,11 +341,11 @@ class PageFiller {
     for (std::size_t tensor = 0; tensor < contents_.tensors.size(); ++tensor) {
       want(tensor, iterations - 1, 0);
       if (contents_.words.findings.empty() || !contents_.words.findings.front().first_iteration) continue;
-      want(tensor, column_of(*contents_.words.findings.front().first_iteration), 1);
+      want(tensor, contents_.column_of(*contents_.words.findings.front().first_iteration), 1);
     }
     for (const PageFinding& finding : contents_.words.findings) {
       if (finding.tensor && finding.first_iteration) {
-        want(*finding.tensor, column_of(*finding.first_iteration), kAround);
+        want(*finding.tensor, contents_.column_of(*finding.first_iteration), kAround);
       }
     }
     for (std::size_t cell = 0; cell < has_row_.size(); ++cell) {
@@ -334,14 +360,31 @@ class PageFiller {
     }
   }
 
+  void add_exponents() {
+    std::map<std::pair<std::size_t, std::size_t>, PageSeries> sources;
+    for (std::size_t run = 0; run < runs_.size(); ++run) {
+      for (const HistorySeries& series : runs_[run]->series()) {
+        if (series.details.empty()) continue;
+        sources.try_emplace({tensor_of_[run][series.tensor], *lane_of(run, series.rank)},
+                            PageSeries{runs_[run], &series});
+      }
+    }
+    tensorstat::add_exponents(sources, contents_);
+  }
+
   const std::vector<const History*>& runs_;
   PageContents& contents_;
   std::vector<std::vector<std::uint32_t>> tensor_of_;  // of each run, of each tensor of its history
   std::vector<bool> has_row_;                          // of each cell
-  std::vector<HistoryBit> bits_;                       // of the planes
+  std::vector<PlaneStatistic> statistics_;             // of the planes
 };
 
 }  // namespace
+
+std::size_t PageContents::column_of(std::uint64_t iteration) const {
+  const auto after = std::ranges::upper_bound(iterations, iteration);
+  return after == iterations.begin() ? 0 : static_cast<std::size_t>(after - iterations.begin()) - 1;
+}
 
 PageContents page_contents(const std::vector<const History*>& runs, PageWords words,
                            const std::vector<std::string>& names) {

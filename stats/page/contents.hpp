@@ -45,6 +45,7 @@ struct PageContents {
   // A bit beside the fault: a value differs in a bit from the lane that this one is held against. That is the first
   // rank of its run; of a second run, the same rank of the first run.
   static constexpr std::uint8_t kDiffers = 8;
+  static constexpr std::uint8_t kAlsoInf = 16;  // beside kNan
   struct Lane {
     std::size_t run = 0;
     std::uint64_t rank = 0;
@@ -70,11 +71,21 @@ struct PageContents {
   std::vector<Plane> planes;
   std::vector<std::uint8_t> faults;
   std::vector<Exact> exact;  // ascending
+  // Exponents over the columns, of the tensors of findings first. The codes are those of HistoryDetail: of each series
+  // a row of codes for zeros and subnormals, then a row for each binade.
+  struct ExponentSeries {
+    std::size_t tensor, lane;
+    int lowest;
+    std::size_t binades;
+  };
+  std::vector<ExponentSeries> exponent_series;
+  std::vector<std::uint8_t> exponents;
   std::optional<std::size_t> loss;
 
   std::size_t cell(std::size_t tensor, std::size_t lane, std::size_t column) const {
     return (tensor * lanes.size() + lane) * iterations.size() + column;
   }
+  std::size_t column_of(std::uint64_t iteration) const;
 };
 
 // Of one run, or of two that are held against each other. A page holds 16 million cells; of a larger run each column

@@ -6,6 +6,7 @@
 // say what has no logarithm. The file has the difference of each code from the one before. One more plane of bytes says what is
 // wrong with a cell, and whether it differs in a bit from the rank or run that it is held against.
 const MISSING = 0, ZERO = 1, NAN = 2, UP = 3, DOWN = 4, FIRST_CODE = 16;
+const DIFFERS = 8, ALSO_INF = 16;  // flags beside it
 const FAULTS = ['', '', 'NaN', '+Inf', '-Inf'];
 const PAST = 50, FEWEST = 50;  // a tensor's past: its values older than 50 iterations, from where there are 50 of them
 
@@ -17,13 +18,14 @@ async function inflated(id) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-const run = {};  // the head's fields, and the planes
+/** @type {Run} */
+const run = Object.create(null);  // the head's fields, and the planes
 
 async function read_run() {
-  const [head, faults] = await Promise.all([inflated('head'), inflated('faults')]);
+  const [head, faults, exponents] = await Promise.all(['head', 'faults', 'exponents'].map(inflated));
   Object.assign(run, JSON.parse(new TextDecoder().decode(head)));
-  run.differs = new Uint8Array(faults.length);
-  for (let i = 0; i < faults.length; ++i) { run.differs[i] = faults[i] & 8; faults[i] &= 7; }
+  run.flags = faults.map(fault => fault & ~7);
+  for (let i = 0; i < faults.length; ++i) faults[i] &= 7;
   run.faults = faults;
   run.cells = run.tensors.length * run.ranks.length * run.iterations.length;
   await Promise.all(run.statistics.map(async (statistic, index) => {
@@ -35,8 +37,15 @@ async function read_run() {
     }
     statistic.codes = codes;
   }));
-  run.tensors = run.tensors.map(([type, name, io, dtype, shape]) => ({type, name, io, dtype, shape}));
+  run.tensors = run.tensors.map(([type, name, io, dtype, shape]) => ({type, name, io, dtype, shape, side: io.split('.')[0], slot: Number(io.split('.')[1])}));
   run.exact = new Map(run.exact.map(([cell, ...values]) => [cell, values]));
+  run.exponent_codes = exponents;
+  let offset = 0;
+  run.exponents = run.exponents.map(([tensor, lane, lowest, binades]) => {
+    const series = {tensor, lane, lowest, binades, offset};
+    offset += (1 + binades) * run.iterations.length;
+    return series;
+  });
   const seen = new Map();
   run.tensors.forEach((tensor, index) => {
     tensor.label = tensor.name + '  ' + tensor.io;
@@ -55,6 +64,8 @@ const lane_name = lane => (run.runs.length ? run.runs[run.lane_runs[lane]] + ', 
 const iteration_name = at => run.pooled > 1 ? `${run.iterations[at]}–${at + 1 < run.iterations.length ? run.iterations[at + 1] - 1 : 'end'}` : String(run.iterations[at]);
 
 const cell_of = (tensor, rank, at) => (tensor * run.ranks.length + rank) * run.iterations.length + at;
+
+const has_row = cell => run.faults[cell] !== 0 || run.statistics.some(statistic => statistic.codes[cell] !== MISSING);
 
 // The value of a code: within half a step of what was measured.
 function value_of(statistic, code) {

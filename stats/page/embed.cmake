@@ -8,7 +8,7 @@ foreach(source IN LISTS SOURCES)
   # The page needs neither comments nor indentation.
   string(REGEX REPLACE "\n[ ]+" "\n" text "\n${text}")
   if(source MATCHES "\\.js$")
-    string(REGEX REPLACE "\n//[^\n]*" "" text "${text}")
+    string(REGEX REPLACE "\n//[^\n]*|\n/\\*\\*[^\n]*" "" text "${text}")
   endif()
   string(REGEX REPLACE "^\n" "" text "${text}")
   if(source MATCHES "\\.js$")

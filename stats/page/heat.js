@@ -2,8 +2,9 @@
 // greatest key of all the cells that it covers, so no zoom hides a fault.
 const KEY_ZERO = 1, KEY_MINUS = 0xd000, KEY_PLUS = 0xe000, KEY_NAN = 0xf000, KEY_VALUE = 0x1000;
 const GUTTER = 236, FONT = '11px ui-monospace, "DejaVu Sans Mono", monospace';
+/** @type {View} */
 const view = {statistic: 0, colour: 'change', rank: -1, from: 0, to: 1, top: 0, bottom: 1, tensor: -1, at: -1, finding: -1,
-  rows: [], keys: null, changes: null, drag: null};
+  rows: [], met: new Map(), keys: null, table: null, drag: null};
 
 // Keys of all tensors for the chosen statistic, colour and rank; of all ranks the worst.
 function prepare() {
@@ -30,7 +31,7 @@ function prepare() {
         else if (code === ZERO) key = KEY_ZERO;
         else if (code >= FIRST_CODE) {
           if (view.colour === 'change') { const c = changes[at]; key = KEY_VALUE + Math.min(0x3fff, Math.abs(c)) * 2 + (c < 0 ? 1 : 0); }
-          else if (other >= 0 && run.differs[base + at]) {
+          else if (other >= 0 && (run.flags[base + at] & DIFFERS)) {
             const b = statistic.codes[other + at] & 0x7fff, apart = b >= FIRST_CODE ? Math.abs(code - b) * statistic.step * 256 : 0x3fff;
             key = KEY_VALUE + Math.min(0x3fff, Math.round(0x40 + apart)) * 2 + (code < b ? 1 : 0);
           } else key = KEY_VALUE + (view.colour === 'size' ? Math.round((code - least) * spread) * 2 : 0);
@@ -44,11 +45,13 @@ function prepare() {
   view.table = colour_table();
 }
 
+/** @returns {number[]} */
 function mixed(a, b, share) { return a.map((x, i) => Math.round(x + (b[i] - x) * share)); }
 function rgb(name) {
   const text = css(name);
   return [1, 3, 5].map(i => parseInt(text.slice(i, i + 2), 16));
 }
+/** @param {number[]} colour */
 const packed = ([r, g, b]) => (255 << 24 | b << 16 | g << 8 | r) >>> 0;
 const CIVIDIS = [[0, 34, 78], [53, 69, 108], [102, 105, 112], [148, 142, 119], [200, 184, 102], [254, 232, 56]];
 
@@ -229,7 +232,7 @@ function worst_rank(tensor, at) {
 
 function read_out(tensor, at) {
   const rank = worst_rank(tensor, at), cell = cell_of(tensor, rank, at), fault = run.faults[cell];
-  const values = run.statistics.map((s, i) => [s.name, told(i, cell)]).filter(([, text]) => text).map(([name, text]) => `${name} ${text}`);
+  const values = run.statistics.map((s, i) => [s.name, told(i, cell)]).filter(([, text], i) => text && (!is_cast(i) || i === view.statistic)).map(([name, text]) => `${name} ${text}`);
   by_id('readout').replaceChildren(name_of(run.tensors[tensor].label, 90), ` — iteration ${iteration_name(at)}, ${lane_name(rank)}: `,
     fault >= NAN ? element('span', {class: 'nan'}, 'holds ' + FAULTS[fault] + (values.length ? '; ' : '')) : '',
     values.join(', ') || 'no row');

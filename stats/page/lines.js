@@ -106,6 +106,7 @@ function draw_marks(context, marks, x_of, y) {
 // The strip: the loss if there is one, findings and faults by iteration, and which ranks have rows.
 function paint_strip() {
   measure_map();
+  /** @type {[string, number, (box: any) => void][]} */
   const lanes = [];
   if (run.loss >= 0) lanes.push(['loss', 56, box => draw_lines(strip, box, run.loss, run.loss_statistic, {few: true})]);
   lanes.push(['findings', 22, box => bars(box, at => run.found[at], 'warn')]);

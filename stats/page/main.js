@@ -62,8 +62,10 @@ function choose_finding(index, scroll) {
 }
 
 function filter(text) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  view.rows = run.tensors.map((_, index) => index).filter(index => words.every(word => run.tensors[index].key.includes(word)));
+  const found = find_tensors(text);
+  view.rows = found.rows;
+  view.met = found.at || new Map();
+  by_id('found').textContent = found.words;
   view.top = 0;
   view.bottom = view.rows.length;
   by_id('all').scrollTop = 0;
@@ -78,7 +80,7 @@ const usual_colour = () => run.runs.length ? 'ranks' : 'change';
 function keep_address() {
   if (restoring) return;
   const parts = new URLSearchParams();
-  if (view.tensor >= 0) { parts.set('tensor', run.tensors[view.tensor].label); parts.set('step', run.iterations[view.at]); }
+  if (view.tensor >= 0) { parts.set('tensor', run.tensors[view.tensor].label); parts.set('step', String(run.iterations[view.at])); }
   if (view.rank >= 0) parts.set('rank', lane_key(view.rank));
   if (view.statistic) parts.set('value', run.statistics[view.statistic].name);
   if (view.colour !== usual_colour()) parts.set('colour', view.colour);
@@ -113,7 +115,7 @@ function restore() {
   restoring = false;
 }
 
-const SECTIONS = ['heat', 'findings-title', 'ranks', 'all', 'read-title'];
+const SECTIONS = ['heat', 'findings-title', 'ranks', 'casts', 'all', 'read-title'];
 function pressed(event) {
   const typing = ['INPUT', 'SELECT', 'TEXTAREA'].includes(event.target.tagName);
   if (event.key === 'Escape') {
@@ -168,7 +170,11 @@ function listen() {
     zoom_to(wide ? Math.min(a.at, b.at) : view.from, wide ? Math.max(a.at, b.at) + 1 : view.to, tall ? Math.min(a.row, b.row) : view.top, tall ? Math.max(a.row, b.row) + 1 : view.bottom);
   });
   heat.addEventListener('pointercancel', () => { view.drag = null; repaint(); });
-  by_id('statistic').addEventListener('change', event => { view.statistic = Number(event.target.value); prepare(); show_legend(); keep_address(); repaint(); });
+  by_id('statistic').addEventListener('change', event => {
+    view.statistic = Number(event.target.value);
+    if (is_cast(view.statistic)) view.colour = by_id('colour').value = 'size';
+    prepare(); show_legend(); show_card(); keep_address(); repaint();
+  });
   by_id('colour').addEventListener('change', event => { view.colour = event.target.value; prepare(); show_legend(); keep_address(); repaint(); });
   by_id('rank').addEventListener('change', event => { set_rank(Number(event.target.value)); show_card(); keep_address(); repaint(); });
   by_id('find').addEventListener('input', event => { filter(event.target.value); keep_address(); });
@@ -190,7 +196,7 @@ function keep_up() {
   if (before && before.y !== undefined) {
     by_id('all').scrollTop = before.all;
     by_id('findings').scrollTop = before.findings;
-    scrollTo({top: before.y, behavior: 'instant'});
+    scrollTo(0, before.y);
     if (before.typing) { by_id('find').focus(); by_id('find').setSelectionRange(before.caret, before.caret); }
   }
   let paused = Boolean(before && before.paused);
@@ -223,6 +229,7 @@ async function open_page() {
     prepare();
     summarize();
     show_findings();
+    show_casts();
     show_read();
     listen();
     restore();

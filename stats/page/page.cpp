@@ -11,6 +11,7 @@
 #include "stats/json/json_writer.hpp"
 #include "stats/page/packed.hpp"
 #include "stats/page/texts.hpp"
+#include "stats/rules/subject.hpp"
 
 namespace tensorstat {
 namespace {
@@ -139,6 +140,13 @@ std::string head_of(const PageContents& contents, const std::vector<std::pair<st
     json.begin_list().text(tensor.type).text(tensor.name).text(tensor.io).text(tensor.dtype).text(tensor.shape).end();
   }
   json.end();
+  json.key("exponents").begin_list();
+  for (const PageContents::ExponentSeries& series : contents.exponent_series) {
+    json.begin_list().number(series.tensor).number(series.lane).raw(std::to_string(series.lowest));
+    json.number(series.binades).end();
+  }
+  json.end();
+  write_texts(json, "subjects", subject_names(About::kTensors));
   write_texts(json, "runs", contents.runs);
   json.key("lane_runs").begin_list();
   for (const PageContents::Lane& lane : contents.lanes) json.number(lane.run);
@@ -176,10 +184,12 @@ std::string_view bytes_of(const std::vector<std::uint8_t>& bytes) {
 Status write_page(const PageContents& contents, const std::function<Status(std::string_view piece)>& sink) {
   auto faults = block("faults", bytes_of(contents.faults));
   if (!faults) return faults.error();
-  std::vector<std::string> blocks = {*std::move(faults)};
+  auto exponents = block("exponents", bytes_of(contents.exponents));
+  if (!exponents) return exponents.error();
+  std::vector<std::string> blocks = {*std::move(faults), *std::move(exponents)};
   std::vector<std::pair<std::string, EncodedPlane>> planes;
   std::vector<std::string> left_out;
-  std::size_t size = blocks.front().size();
+  std::size_t size = blocks[0].size() + blocks[1].size();
   for (const PageContents::Plane& plane : contents.planes) {
     // Of a large run all statistics but the first are half as fine, so that more of them have room.
     EncodedPlane codes = encoded(plane, planes.empty() || contents.faults.size() <= kSmallPage ? 1.0 / 128 : 1.0 / 64);

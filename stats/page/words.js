@@ -1,6 +1,8 @@
 // Elements and words. A name of a tensor enters the page as text, never as markup.
+/** @param {string} id @returns {any} */
 const by_id = id => document.getElementById(id);
 
+/** @returns {any} */
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes)) {
@@ -90,16 +92,18 @@ function show_read() {
   const section = by_id('read');
   const line = (term, text) => section.append(element('p', {}, element('strong', {}, term + ' '), printable(text)));
   line('Read:', `${run.source}: ${many(run.rows, 'row')} on ${many(run.ranks.length, 'rank')}.`);
-  for (const text of run.measured) line('Measured:', text);
+  const cells = new Map();
+  for (const text of run.measured) { const [name, count] = text.split(' in '); cells.set(count, [...(cells.get(count) || []), name]); }
+  for (const [count, names] of cells) line('Measured:', `${names.join(', ')} in ${count}.`);
   for (const text of run.not_measured) line('Not judged:', text);
   for (const text of run.notes) line('Note:', text);
-  const steps = run.statistics.map(s => `${s.name} within ${short((2 ** (s.step / 2) - 1) * 100)} %`).join(', ');
+  const steps = [...new Set(run.statistics.map(s => `within ${short((2 ** (s.step / 2) - 1) * 100)} %`))].join(' or ');
   line('Kept:', `values as 16-bit logarithms (${steps}), marked with ≈. ${many(run.exact.size, 'cell')} also as written: near the first iteration of a finding, and the last iteration. NaN, +Inf, −Inf, zero and missing are exact everywhere.`);
   line('Version:', 'tensorstat ' + run.version);
 }
 
-const KEYS = [['/', 'find a tensor'], ['j k', 'the next, the previous finding'], ['← → ↑ ↓', 'the cell beside'], ['+ −', 'zoom at the cell'],
-  ['[ ]', 'rank'], ['1 … 5', 'map, findings, ranks, all tensors, what was read'], ['Esc', 'show all'], ['?', 'these keys']];
+const KEYS = [['/', 'find tensors: a part of a name, or a rule as of --where, such as absmax > 1000 and dtype == float16'], ['j k', 'the next, the previous finding'], ['← → ↑ ↓', 'the cell beside'], ['+ −', 'zoom at the cell'],
+  ['[ ]', 'rank'], ['1 … 6', 'map, findings, ranks, casts, all tensors, what was read'], ['Esc', 'show all'], ['?', 'these keys']];
 function show_keys() {
   const dialog = by_id('keys');
   dialog.replaceChildren(element('h2', {}, 'Keys'), element('table', {}, ...KEYS.map(([key, what]) =>

@@ -53,9 +53,15 @@ std::string_view name(Category category);    // "negative zero count"
 std::string_view column(Category category);  // "Negative Zero Count"
 ValueKind kind(Category category);
 // Texts for people: the definition over the elements x, and the value for NaN, Inf and an empty tensor.
-std::string_view formula(Category category);           // "the square root of the sum of x * x"
-std::string_view nan_rule(Category category);          // "NaN if any element is NaN; ..."
-std::string_view name(Dtype dtype);                    // "float32"
+std::string_view formula(Category category);   // "the square root of the sum of x * x"
+std::string_view nan_rule(Category category);  // "NaN if any element is NaN; ..."
+// What the pass over a tensor accumulates for it, and which statistics then cost nothing more; for people, too.
+std::string cost(Category category);
+bool is_digest(Category category);
+bool is_of_bytes(Category category);           // it depends on the elements' bytes only, not on their values as numbers
+bool counts_casts(Category category);          // `e4m3fn underflow` and the like
+bool depends_on_precision(Category category);  // it is computed from a sum, which `low` rounds at each step
+std::string_view name(Dtype dtype);            // "float32"
 constexpr std::uint32_t size_bytes(Dtype dtype);       // of one element; 1 for a packed dtype
 constexpr std::uint32_t elements_a_byte(Dtype dtype);  // for a packed dtype; else 1
 constexpr bool is_packed(Dtype dtype) { return elements_a_byte(dtype) != 1; }

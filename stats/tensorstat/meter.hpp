@@ -126,7 +126,6 @@ struct Request {
   double cast_scale = 1;
 };
 
-constexpr bool counts_casts(Category category) { return (needs(category) & kCasts) != 0; }
 // Whether the request counts casts with a scale other than 1.
 inline bool counts_scaled_casts(const Request& request) {
   if (request.cast_scale == 1) return false;

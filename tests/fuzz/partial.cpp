@@ -12,7 +12,7 @@ void finish(const Partial& partial) {
   for (const Category category : categories) {
     const Value value = partial.finish(category);
     static_cast<void>(partial.finish_binary32(category));
-    const bool kept = (needs(category) & ~partial.needs()) == 0;
+    const bool kept = partial.keeps(category);
     demand(kept || value.index() == 0, "there is no value of what was not kept");
     const bool is_element = category == Category::kMax || category == Category::kMin || category == Category::kAbsmin ||
                             is_quantile(category);

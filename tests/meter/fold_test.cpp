@@ -19,7 +19,7 @@ using Bytes = std::vector<std::byte>;
 
 const Categories kMergeable = [] {
   Categories categories = every_category();
-  std::erase_if(categories, [](Category category) { return (needs(category) & kDigests) != 0; });
+  std::erase_if(categories, is_digest);
   return categories;
 }();
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <deque>
 
+#include "stats/engine/needs.hpp"
 #include "tests/support/engines.hpp"
 #include "tests/support/samples.hpp"
 

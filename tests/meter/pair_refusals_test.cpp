@@ -98,12 +98,12 @@ TEST(PairRefusals, OfEarlierForms) {
 TEST(PairRefusals, OfSumsThatNoPairHas) {
   const TensorPair pair{kTensor, kTensor};
   const auto good = Meter().compare({&pair, 1})->front().serialize();
-  const PairLayout& layout = pair_layout(Dtype::kFloat32, Dtype::kFloat32);
+  const auto sums = pair_layout(Dtype::kFloat32, Dtype::kFloat32).sums();
   const auto refusal_with = [&](std::size_t sum, std::int64_t last) {
     auto bytes = good;
     constexpr std::string_view kNames[] = {"PRODUCTS", "SQUARES_A", "SQUARES_B", "DISTANCES"};
     static_assert(std::size(kNames) == PAIR_SUMS);
-    const std::size_t at = payload_of(good, kNames[sum], 32) + 8 * (layout[sum].count - 1);
+    const std::size_t at = payload_of(good, kNames[sum], 32) + 8 * (sums[sum].count - 1);
     std::memcpy(&bytes[at], &last, sizeof last);
     const auto parsed = PairPartial::parse(bytes);
     return parsed ? "" : parsed.error().message;

@@ -8,6 +8,7 @@
 #include <tensorstat/partial.hpp>
 #include <vector>
 
+#include "stats/engine/needs.hpp"
 #include "tests/support/engines.hpp"
 #include "tests/support/samples.hpp"
 

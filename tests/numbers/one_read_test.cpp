@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "host/digest/digest.hpp"
+#include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/engine.hpp"
 #include "tests/support/samples.hpp"
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "precision/partial.h"
+#include "stats/engine/needs.hpp"
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {

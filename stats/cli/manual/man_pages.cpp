@@ -4,7 +4,6 @@
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/rows.hpp>
 
-#include "stats/cli/explain_command.hpp"
 #include "stats/cli/manual/option_table.hpp"
 #include "stats/cli/options/help.hpp"
 

@@ -439,6 +439,7 @@ std::string words_of_row(const Record& record, const Seen& row) {
     const Value& value = statistics.values[i];
     const bool is_count = kind(statistics.categories[i]) == ValueKind::kCount;
     if (is_count && value == Value(std::uint64_t{0})) continue;  // says nothing
+    if (std::holds_alternative<Exponents>(value)) continue;      // a list is no part of a sentence
     text += ", " + std::string(name(statistics.categories[i])) + " " + short_text(value);
   }
   return text;
