@@ -1,7 +1,7 @@
 # Sourced by stats/run, tests/run and bench/run: lists the Debian packages that they need, and installs them.
 
 build_packages=(g++ cmake ninja-build ocl-icd-opencl-dev opencl-clhpp-headers nlohmann-json3-dev
-  libssl-dev zlib1g-dev libcli11-dev libxlsxwriter-dev libsqlite3-dev libhdf5-dev pocl-opencl-icd)
+  libssl-dev zlib1g-dev libcli11-dev libxlsxwriter-dev libyaml-dev libsqlite3-dev libhdf5-dev pocl-opencl-icd)
 test_packages=(libgtest-dev python3-numpy python3-torch clang-format oclgrind libgmp-dev libpython3-dev man-db zsh fish protobuf-compiler
   python3-onnx python3-h5py chromium-driver python3-selenium python3-protobuf python3-pyopencl)
 full_packages=(libopencv-dnn-dev dpkg-dev file abigail-tools doxygen lintian pkg-config python3-venv python3-pip

@@ -32,7 +32,8 @@ struct DiffArguments {
   Format format = Format::kTable;
   std::string where, sort, columns;  // as typed
   std::optional<std::uint64_t> top;
-  std::string rules;   // "msprobe"; empty: tensorstat's own rules
+  std::string rules;  // "msprobe"; empty: tensorstat's own rules
+  MsprobeArguments msprobe;
   std::string output;  // empty: stdout
 };
 
@@ -145,7 +146,8 @@ int run_diff(DiffArguments arguments, Console& console) {
   if (arguments.b.empty()) {
     return console.say("B is required, or with a store --runs a,b\nTry 'tensorstat diff --help'."), kUsage;
   }
-  const std::string inputs[] = {arguments.a, arguments.b, arguments.tolerances, arguments.names};
+  const std::string inputs[] = {arguments.a, arguments.b, arguments.tolerances, arguments.names,
+                                arguments.msprobe.merge};
   if (Status allowed = check_is_no_input(arguments.output, inputs); !allowed) {
     return console.say(allowed.error().message), kUsage;
   }
@@ -166,7 +168,8 @@ int run_diff(DiffArguments arguments, Console& console) {
     *text = *std::move(read);
   }
   if (!arguments.rules.empty()) {
-    return run_msprobe_rules(arguments.a, arguments.b, options.names, arguments.output, console);
+    arguments.msprobe.names = options.names;
+    return run_msprobe_rules(arguments.a, arguments.b, arguments.msprobe, arguments.output, console);
   }
   const auto compared = compare_paths(arguments.a, arguments.b, options, listener_of(console));
   console.hide_progress();
@@ -288,6 +291,20 @@ Subcommand diff_command(CLI::App& command) {
       ->type_name("WHOSE")
       ->excludes("--first", "--all", "--rtol", "--tolerances", "--format")
       ->excludes("--where", "--sort", "--top", "--columns");
+  diff->add_option("--mapping", arguments->msprobe.mapping,
+                   "How names of A become names of B, with one of msprobe's mapping files: cell=FILE, api=FILE, "
+                   "layer=FILE or data=FILE; cell, api and layer also work without a file")
+      ->type_name("KIND[=FILE]")
+      ->excludes("--names")
+      ->needs("--rules");
+  diff->add_flag("--fuzzy-match", arguments->msprobe.is_fuzzy,
+                 "Pair calls whose numbers differ, in the order of both dumps, as msprobe does")
+      ->needs("--rules");
+  diff->add_option("--merge", arguments->msprobe.merge,
+                   "Write one table of all ranks instead: msprobe's merge_result. FILE is its yaml: api, a list of "
+                   "parts of names, and compare_index, a list of columns; by default all")
+      ->type_name("FILE")
+      ->needs("--rules");
   diff->footer(
       "Examples:\n"
       "  tensorstat diff npu/rank_0 gpu/rank_0 --first        which operator was the first to differ\n"

@@ -7,9 +7,16 @@
 
 namespace tensorstat::cli {
 
-// Writes the table to `output`; empty: stdout. With several pairs of dumps, each has a table of its own: out_rank1.csv.
-// `names` is the text of a file of --names. Returns the exit status: kFound if a row does not pass or has no partner.
-int run_msprobe_rules(const std::string& a, const std::string& b, const std::string& names, const std::string& output,
-                      Console& console);
+struct MsprobeArguments {
+  std::string names;    // the text of a file of --names
+  std::string mapping;  // "cell=FILE"
+  bool is_fuzzy = false;
+  std::string merge;  // the path of a config of merge_result
+};
+
+// Writes the table to `output`; empty: stdout. With several pairs of dumps, each has a table of its own: out_rank1.csv;
+// with `merge` all have one. Returns the exit status: kFound if a row does not pass or has no partner.
+int run_msprobe_rules(const std::string& a, const std::string& b, const MsprobeArguments& arguments,
+                      const std::string& output, Console& console);
 
 }  // namespace tensorstat::cli

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "stats/dump/replay/replay.hpp"
 #include "stats/files/io/folders.hpp"
@@ -167,6 +168,35 @@ TEST_F(ReplayOfOtherTrees, CallsOfMsprobeComeInTheOrderInWhichTheyWereWritten) {
   replayed();
   EXPECT_EQ(order, (std::vector<std::string>{"Functional.b.0.forward output 0", "Functional.a.0.forward input 0",
                                              "Functional.a.0.forward output 0", "Functional.b.1.forward output 0"}));
+}
+
+// The folders of the tree say which model a graph is of. Also two models with one id are told apart.
+TEST_F(ReplayOfOtherTrees, EachModelOfAclHasItsLayersAndItsFolder) {
+  for (const char* model : {"ResNet-101/1", "ResNet_50/2", "VGG/3", "ResNet_50/1"}) {
+    for (const char* name : {"conv1", "pool1"}) {
+      place("20240131235959/0/"s + model + "/5/Op." + name + ".2.7.1706716799000000", operators_file({1}, {2}));
+    }
+  }
+  std::vector<std::string> files;
+  std::vector<Error> faults;
+  find_tensor_files(tree.path(), files, faults);
+  ASSERT_EQ(files.size(), 8u);
+  const std::string config = R"({"dump": {"dump_path": ")" + out.path() + R"(", "dump_mode": "all", "dump_list": [
+      {"model_name": "ResNet-101"}, {"model_name": "ResNet/50", "layer": ["pool1"]}]}})";
+  const auto counters =
+      replay(config, files, {}, Existing::kAppend,
+             {[&](const Error& error) { unreadable.push_back(error.message); }, [](std::size_t, std::size_t) {}});
+  ASSERT_TRUE(counters) << counters.error().message;
+  EXPECT_EQ(unreadable, std::vector<std::string>{});
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(out.path())) {
+    if (!entry.is_regular_file()) continue;
+    const std::string file = std::filesystem::relative(entry.path(), out.path());
+    const auto model = file.find('/', 15) + 1;  // behind {time}/{device}/
+    left.insert(file.substr(model, file.find(".2.7.") - model));
+  }
+  EXPECT_EQ(left, (std::set<std::string>{"ResNet-101/1/5/Op.conv1", "ResNet-101/1/5/Op.pool1", "ResNet_50/2/5/Op.pool1",
+                                         "ResNet_50/1/5/Op.pool1"}));
 }
 
 TEST_F(ReplayOfOtherTrees, PackedAndComplexTensorsAreWhatTheyWere) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "stats/findings/finding_rules.hpp"
 #include "stats/findings/series_rules.hpp"
 
 namespace tensorstat {
@@ -30,7 +31,7 @@ History history_of(const std::vector<double>& norms) {
 
 std::optional<Breach> jump_in(const std::vector<double>& norms) {
   const History history = history_of(norms);
-  return judge_jump(history, history.series().front(), *default_limit(FindingRule::kJump), {}).breach;
+  return judge_jump(history, history.series().front(), facts(FindingRule::kJump).limit, {}).breach;
 }
 
 template <typename Next>

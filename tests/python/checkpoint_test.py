@@ -95,11 +95,14 @@ class Checkpoint(unittest.TestCase):
 
     def test_what_is_not_read_is_named_and_the_rest_is_read(self):
         text = (value("a", (1,), "Int8", b"\1") + value("note", (3,), "str", b"abc") + value("q", (2,), "Int4", b"\1\2") +
-                value("short", (3,), "Float32", bytes(8)) + value("b", (1,), "Int8", b"\2"))
+                value("short", (3,), "Float32", bytes(8)) + value("random_op", (), "random_op", b"seed") +
+                2 * value("table", (1,), "Int8", b"\3").replace("tensor {", "maptensor { tensor {").replace(" } }\n", " } } }\n") +
+                value("b", (1,), "Int8", b"\2"))
         with self.assertLogs("tensorstat", "WARNING") as said:
             found = tensorstat.read(self.write("x.ckpt", encoded(text)), STATS, skip_faults=True)
         self.assertEqual(list(found), ["a", "b"])
         for words in ("note: is a text", "q: has the type 'Int4', which is not read",
+                      "table: is a map parameter, which is not read", "random_op: has the type 'random_op', which is not read",
                       "short: shape (3) of Float32 needs 12 bytes, and it has 8"):
             self.assertIn(words, " ".join(said.output))
 

@@ -5,7 +5,9 @@ import os
 import re
 import struct
 import subprocess
+import sys
 import tempfile
+import types
 import unittest
 
 import numpy
@@ -116,6 +118,33 @@ KEYS = (text("general.architecture") + struct.pack("<I", 8) + text("llama") +
         text("nested") + struct.pack("<IIQ", 9, 9, 2) + struct.pack("<IQ", 0, 3) + bytes(3) + struct.pack("<IQ", 12, 1) + bytes(8))
 
 
+@unittest.skipUnless(os.environ.get("GGUF_JUDGE"), "GGUF_JUDGE names no sources of ComfyUI-GGUF")
+class Judged(unittest.TestCase):
+    """The decoders above have the values of ComfyUI-GGUF (https://github.com/city96/ComfyUI-GGUF), which runs real models.
+    GGUF_JUDGE names its folder. The package gguf, of which it needs the names and sizes of types, is made up here."""
+
+    def test_blocks(self):
+        import torch  # pylint: disable=import-outside-toplevel
+        gguf_package = types.ModuleType("gguf")
+        gguf_package.GGMLQuantizationType = types.SimpleNamespace(F32="F32", F16="F16", BF16="BF16", IQ4_NL="IQ4_NL", IQ4_XS="IQ4_XS",
+                                                                  **{name: name for name in BLOCKS})
+        gguf_package.GGML_QUANT_SIZES = {name: (each, size) for name, (_, each, size, _, _) in BLOCKS.items()}
+        gguf_package.quants = types.SimpleNamespace(IQ4_NL=types.SimpleNamespace(kvalues=[0] * 16))
+        gguf_package.QK_K = 256
+        sys.modules["gguf"] = gguf_package
+        sys.modules.setdefault("tqdm", types.SimpleNamespace(tqdm=None))
+        sys.path.insert(0, os.environ["GGUF_JUDGE"])
+        import dequant  # pylint: disable=import-outside-toplevel,import-error
+        random = numpy.random.default_rng(12)
+        for name, (_, each, size, halves, values) in BLOCKS.items():
+            blocks = random.integers(0, 256, (2000, size), dtype=numpy.uint8)
+            for at in halves:
+                blocks[:, at:at + 2] = (random.standard_normal((2000, 1)) / 64).astype("<f2").view(numpy.uint8)
+            theirs = dequant.dequantize(torch.from_numpy(blocks.copy()), name, (2000, each), dtype=torch.float32).numpy()
+            ours = values(blocks).astype(numpy.float32)
+            self.assertTrue((theirs == ours).all(), f"{name}: {(theirs != ours).sum()} of {ours.size} values differ")
+
+
 class Gguf(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -210,6 +239,18 @@ class Gguf(unittest.TestCase):
             self.assertIn(f'"l2norm":{expected.l2norm!r}', ran.stdout)
             self.assertIn(f'"std":{expected.std!r}', ran.stdout)
             self.assertIn(f'"argmax":{expected.argmax}', ran.stdout)
+
+    def test_tensors_that_share_bytes_are_refused(self):
+        """llama.cpp refuses such a file. Tensors that share nothing are read."""
+        def entry(name, count, offset):
+            return text(name) + struct.pack("<IQIQ", 1, count, 0, offset)
+        places = {"a": (16, 0), "inside": (2, 8), "b": (8, 64), "same": (8, 64), "next": (4, 96), "empty": (0, 70), "long": (8, 112), "end": (4, 128)}
+        head = b"GGUF" + struct.pack("<IQQ", 3, len(places), 0) + b"".join(entry(name, *place) for name, place in places.items())
+        path = self.write("x.gguf", head + bytes(-len(head) % 32) + bytes(range(0, 144)))
+        ran = self.run_command(path, "--format", "csv", "--on", "host", "--stats", "count")
+        for name, other in ("a", "inside"), ("inside", "a"), ("b", "same"), ("same", "b"), ("long", "end"), ("end", "long"):
+            self.assertIn(f"x.gguf::{name}: shares bytes with '{other}': the file is damaged", ran.stderr)
+        self.assertEqual((ran.returncode, len(ran.stdout.splitlines())), (3, 3), ran.stdout)
 
     def test_what_is_not_read_is_told(self):
         whole = gguf({"a": (0, (8,), bytes(32))})

@@ -2,6 +2,8 @@
 installed, or where tensorstat was built without libhdf5-dev."""
 import hashlib
 import os
+import random
+import resource
 import subprocess
 import tempfile
 import threading
@@ -175,6 +177,44 @@ class Hdf5(unittest.TestCase):
             file.write(b"something else")
         with self.assertRaisesRegex(tensorstat.Error, "libhdf5 cannot open it"):
             tensorstat.read(self.path("not.h5"))
+
+    def damaged(self, draw, whole):
+        damaged = bytearray(whole)
+        for _ in range(draw.choice([1, 1, 2, 4, 16])):
+            at = draw.randrange(len(damaged) if draw.random() < 0.5 else min(len(damaged), 3000))  # the headers come first
+            damaged[at] = draw.choice([0, 1, 127, 255, damaged[at] ^ 1 << draw.randrange(8), draw.randrange(256)])
+        return damaged[:draw.randrange(len(damaged))] if draw.random() < 0.1 else damaged
+
+    def test_damaged_files_do_no_harm(self):
+        """The process ends by itself, within 4 GiB and a minute of processor, and says what it could not read. libhdf5 reads
+        these files in the process, so this is no proof: stats/doc/security.md says what it means."""
+        wholes = []
+        for libver in "earliest", "latest":
+            with h5py.File(self.path(), "w", libver=libver) as file:
+                group = file.create_group("model_weights/dense")
+                group["kernel"] = self.random.standard_normal((20, 30)).astype("f4")
+                group.create_dataset("chunks", data=numpy.arange(400.).reshape(20, 20), chunks=(5, 7), compression="gzip", shuffle=True)
+                group.attrs["names"] = numpy.arange(5)
+                file["big"] = numpy.arange(9, dtype=">f8")
+                file["soft"] = h5py.SoftLink("/big")
+                file["records"] = numpy.zeros(3, dtype=[("a", "f4"), ("b", "i4")])
+            with open(self.path(), "rb") as file:
+                wholes.append(file.read())
+        os.remove(self.path())
+        count, seed = 2000 if os.environ.get("TENSORSTAT_FULL") else 100, int(os.environ.get("SEED", 0))
+        draw = random.Random(seed)
+        at_once = 25
+        for first in range(0, count, at_once):
+            names = [f"{i}.h5" for i in range(first, first + at_once)]
+            for i, name in enumerate(names):
+                with open(self.path(name), "wb") as file:
+                    file.write(self.damaged(draw, wholes[i % 2]))
+            ran = subprocess.run([os.environ["COMMAND"], *names, "--format", "ndjson", "--on", "host", "--stats", "max"], cwd=self.folder,
+                                 capture_output=True, text=True, check=False, errors="replace", preexec_fn=lambda: (
+                                     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)), resource.setrlimit(resource.RLIMIT_CPU, (60, 60))))
+            self.assertIn(ran.returncode, (0, 3), f"seed {seed}, files {names[0]} to {names[-1]}: {ran.stderr[-500:]}")
+            for name in names:
+                os.remove(self.path(name))
 
     def test_beside_h5py_on_other_threads(self):
         arrays = {f"{i}": self.random.standard_normal((300, 200)) for i in range(8)}

@@ -115,6 +115,28 @@ class Onnx(unittest.TestCase):
             self.assertEqual((found[name].max, found[name].min, found[name].argmax, found[name].avg),
                              (values.max(), values.min(), values.argmax(), tensorstat.measure(values, "avg").avg))
 
+    def test_constant_nodes(self):
+        """The tensor of a Constant node has the name of its output. Other nodes and attributes have no tensor."""
+        arrays = {"c0": self.random.standard_normal((3, 4)).astype("f4"), "c1": numpy.array([7, -2], "i8"), "c2": numpy.zeros((0, 2), "f2")}
+        nodes = [helper.make_node("Constant", [], [name], name=f"node_{name}", value=numpy_helper.from_array(a, "inner"))
+                 for name, a in arrays.items()]
+        nodes += [helper.make_node("Constant", [], ["f"], value_float=1.5), helper.make_node("ConstantOfShape", ["c1"], ["s"],
+                  value=numpy_helper.from_array(numpy.ones(1, "f4"))), helper.make_node("Add", ["x", "w"], ["y"])]
+        values = helper.make_tensor("v", TensorProto.FLOAT, [1], [3.0])
+        sparse = helper.make_sparse_tensor(values, helper.make_tensor("i", TensorProto.INT64, [1], [2]), [5])
+        x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+        weights = self.random.standard_normal(5).astype("f4")
+        graph = helper.make_graph(nodes, "g", [x], [y], initializer=[numpy_helper.from_array(weights, "w")])
+        onnx.save(helper.make_model(graph), self.path("x.onnx"))
+        found = tensorstat.read(self.path("x.onnx"), STATS)
+        self.assertEqual(list(found), [*arrays, "w"])
+        for name, array in (arrays | {"w": weights}).items():
+            self.check(found[name], array)
+        graph.node.append(helper.make_node("Constant", [], ["sparse"], sparse_value=sparse))
+        onnx.save(helper.make_model(graph), self.path("x.onnx"))
+        with self.assertRaisesRegex(tensorstat.Error, "sparse: is a sparse tensor, which is not read"):
+            tensorstat.read(self.path("x.onnx"), STATS)
+
     def test_external_data(self):
         arrays = {f"w{i}": self.random.standard_normal((40, 30)).astype("f4") for i in range(3)}
         tensors = [numpy_helper.from_array(a, name) for name, a in arrays.items()]
@@ -181,7 +203,7 @@ class Onnx(unittest.TestCase):
         self.saved(tensors, [sparse])
         ran = subprocess.run([os.environ["COMMAND"], "x.onnx", "--format", "ndjson", "--on", "host", "--stats", "max"],
                              cwd=self.folder, capture_output=True, text=True)
-        for name, words in (("s", "is a sparse initializer, which is not read"), ("t", "has the type STRING, which is not read"),
+        for name, words in (("s", "is a sparse tensor, which is not read"), ("t", "has the type STRING, which is not read"),
                             ("seg", "is a segment of a tensor"), ("i2", "has the type INT2, which is not read"),
                             ("new", "has the unknown type 99"), ("short", "needs 8 bytes, and it has 4"),
                             ("few", "has at most 2 numbers, and its shape needs 3"), ("fewer", "has 2 numbers, and its shape needs 3"), ("many", "has more numbers, and its shape needs 1"),

@@ -181,6 +181,35 @@ time.sleep(.2)
                 session.save("loss", numpy.ones(3))
             self.assertEqual(session.counters["tensor_count"], 0)
 
+    def test_lists_and_dicts_are_saved_with_their_gradients(self):
+        """The keys, the nesting and the names of files are those of msprobe's PrecisionDebugger.save()."""
+        try:
+            import torch  # pylint: disable=import-outside-toplevel
+        except ImportError:
+            self.skipTest("no torch")
+        with tempfile.TemporaryDirectory() as folder:
+            config = json.dumps({"task": "tensor", "dump_path": folder, "level": "debug"})
+            with tensorstat.DumpSession(config, framework="pytorch") as session:
+                pairs = [(torch.full((2,), 2.0 + i, requires_grad=True), torch.full((3,), 4.0)) for i in range(2)]
+                for x, y in pairs:
+                    session.save("x", {"a": x, "b": [y, 7, None, {"c": x * 2}]}, iteration=4, save_backward=True)
+                session.save("x", [1, "two"], iteration=4)  # no tensor: nothing
+                for i, (x, _) in enumerate(pairs):  # the backward of the second value comes last, but what counts is when it was saved
+                    (x.sum() * (i + 5)).backward()
+                session.save("x", [pairs[0][1]], iteration=5)
+            with open(f"{folder}/step4/rank0/debug.json", encoding="ascii") as file:
+                data = json.load(file)["data"]
+            self.assertEqual(set(data), {"x.0.debug", "x.1.debug", "x_grad.0.debug", "x_grad.1.debug"})
+            for i in range(2):
+                saved, grads = data[f"x.{i}.debug"], data[f"x_grad.{i}.debug"]
+                self.assertEqual((saved["a"]["Max"], saved["b"][0]["Max"], saved["b"][3]["c"]["Max"]), (2.0 + i, 4.0, 4.0 + 2 * i))
+                self.assertEqual(saved["b"][1:3], [{"type": "int", "value": 7}, None])
+                self.assertEqual(saved["b"][3]["c"]["data_name"], f"x.{i}.debug.b.3.c.npy")
+                self.assertEqual((grads["a"]["Max"], grads["a"]["shape"], grads["b"]), (5.0 + i, [2], [None, None, None, {"c": None}]))
+                self.assertEqual(numpy.load(f"{folder}/step4/rank0/dump_tensor_data/x_grad.{i}.debug.a.npy").tolist(), [5.0 + i] * 2)
+            self.assertEqual([row["max"] for row in tensorstat.read(f"{folder}/step5/rank0/debug.json")], [4.0])
+            self.assertEqual(len(tensorstat.read(f"{folder}/step4/rank0/debug.json")), 8)
+
     def test_a_graph_has_the_layers_of_its_model(self):
         with tempfile.TemporaryDirectory() as folder:
             config = json.dumps({"dump": {"dump_path": folder, "dump_mode": "all", "dump_data": "stats", "dump_list": [

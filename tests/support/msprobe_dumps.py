@@ -252,3 +252,141 @@ class Pair:
             os.makedirs(f'{folder}/{side}/dump_tensor_data', exist_ok=True)
         for (side, name), array in self.arrays.items():
             numpy.save(f'{folder}/{side}/dump_tensor_data/{name}', array)
+
+
+# What MindSpore calls an API, what PyTorch calls it, and whether msprobe's own table knows that
+APIS = [('Functional.abs', 'Torch.abs'), ('Functional.dense', 'Functional.linear'), ('Tensor.equal', 'Tensor.eq'),
+        ('Mint.add', 'Torch.add'), ('MintFunctional.relu', 'Functional.relu'), ('Functional.softmax', 'Torch.softmax'),
+        ('Primitive.conv2d.Conv2d', 'Functional.conv2d')]
+# The members of each type of layer: their names and types on both sides
+LAYERS = {'Net': [('fc1', 'Dense', 'linear1', 'Linear'), ('block', 'Block', 'stage.0', 'Stage'), ('trunk', 'ParallelTransformer', 'trunk', 'ParallelTransformer')],
+          'Block': [('conv', 'Conv2d', 'conv', 'Conv2d'), ('norm.0', 'LayerNorm', 'ln', 'LayerNorm')],
+          'ParallelTransformer': [('layers.4', 'Block', 'layers.0', 'Stage'), ('layers.5', 'Block', 'layers.1', 'Stage')]}
+
+
+class MappedPair(Pair):
+    """A dump of MindSpore and one of PyTorch of the same model, and msprobe's mapping files for them. In mode "tensor" both
+    are MindSpore's, with other numbers of calls."""
+
+    def __init__(self, seed, mode, kind):  # pylint: disable=super-init-not-called
+        self.random = random.Random(f'{mode} {kind} {seed}')
+        self.mode, self.kind = mode, kind
+        self.only_ints, self.only_numbers = False, self.chance(0.5)
+        self.a, self.b, self.arrays = {}, {}, {}
+        self.has_stack = self.with_stack = kind == 'layer' or self.chance(0.5)
+        self.written_stack = None
+        # With an empty stack.json msprobe makes no layer mapping.
+        self.stacks, self.construct = ({'Functional.other.0.forward': []}, {'Functional.other.0.forward': []}), ({}, {})
+        self.counts = {}
+        self.layer('Cell.network', 'Module.network', 'Net', 'Net', None, None)
+        if mode == 'tensor':
+            self.b = {(key if self.chance(0.5) else self.renumbered(key)): call for key, call in self.b.items()}
+            self.add_arrays()
+        self.mapping = self.mapping_file()
+
+    @staticmethod
+    def renumbered(key):
+        return '.'.join(str(int(part) + 3) if part.isdigit() and len(part) == 1 else part for part in key.split('.'))
+
+    def tensor(self):
+        leaf = super().tensor()
+        leaf['dtype'] = self.random.choice(FLOATS[:1] * 3 + FLOATS)
+        return leaf
+
+    def of_mindspore(self, tree):
+        """A tree of the NPU's side: MindSpore's words for dtypes."""
+        words = {'torch.float32': 'Float32', 'torch.float16': 'Float16', 'torch.bfloat16': 'BFloat16'}
+        if isinstance(tree, list):
+            return [self.of_mindspore(each) for each in tree]
+        if isinstance(tree, dict):
+            return {name: words.get(each, each) if name == 'dtype' else 'mindspore.Tensor' if each == 'torch.Tensor' else self.of_mindspore(each)
+                    for name, each in tree.items()}
+        return tree
+
+    def call(self, npu, bench, of_npu, of_bench):
+        """Adds a call to both sides, unless it is one of the few that a side lacks."""
+        call = {'input_args': [self.tensor() for _ in range(self.random.randint(1, 3))], 'input_kwargs': {}, 'output': [self.tensor()]}
+        if '.forward.' in npu + '.' and npu.startswith('Cell') and self.chance(0.4):
+            call['parameters'] = {'weight': self.tensor()}
+        if self.chance(0.2):
+            call['input_kwargs'] = {'dim': self.argument()}
+        if 'backward' in npu:
+            call = {'input': call['input_args'], 'output': call['output']}
+        other = {name: self.other_member(value) for name, value in call.items()}
+        if self.mode == 'tensor':
+            bench, other = npu, self.of_mindspore(other)
+        frames = ['File /site-packages/torch/nn/functional.py, line 9, in helper, \n x', 'File /net/model.py, line 3, in forward, \n y = f(x)',
+                  'File /net/model.py, line 3, in construct, \n y = f(x)']
+        for side, key, value, parent in (0, npu, self.of_mindspore(call), of_npu), (1, bench, other, of_bench):
+            if self.chance(0.07):
+                continue
+            (self.b if side else self.a)[key] = value
+            self.construct[side][key] = parent
+            if 'backward' not in key and not key.startswith(('Cell', 'Module')):
+                self.stacks[side][key] = frames[0 if self.chance(0.2) else 1:]
+
+    def counted(self, side, stem):
+        self.counts[side, stem] = self.counts.get((side, stem), -1) + 1
+        return self.counts[side, stem]
+
+    def layer(self, npu, bench, npu_type, bench_type, of_npu, of_bench):
+        keys = [f'{npu}.{npu_type}.forward.0', f'{bench}.{bench_type}.forward.0']
+        for _ in range(self.random.randint(0, 2)):
+            ms, pt = self.random.choice(APIS)
+            numbers = [self.counted('a', ms), self.counted('b', pt)]
+            for direction in ('forward', 'backward')[:self.random.randint(1, 2)]:
+                self.call(f'{ms}.{numbers[0]}.{direction}', f'{pt}.{numbers[1]}.{direction}', *keys)
+        for name, kind, other, other_kind in LAYERS.get(npu_type, []):
+            if self.chance(0.9):
+                self.layer(f'{npu}.{name}', f'{bench}.{other}', kind, other_kind, *keys)
+        for direction in ('forward', 'backward')[:self.random.randint(1, 2)]:
+            self.call(*(key.replace('forward', direction) for key in keys), of_npu, of_bench)
+        if self.chance(0.3):
+            for side, dump, key in (0, self.a, keys[0]), (1, self.b, keys[1]):
+                name = key.replace('forward.0', 'parameters_grad')
+                tree = {'weight': [self.tensor()]}
+                dump[name] = self.of_mindspore(tree) if side == 0 else tree
+                self.construct[side][name] = None
+
+    def mapping_file(self):
+        """The text of the yaml file, or None where msprobe works without one."""
+        if self.kind == 'fuzzy' or (self.kind != 'data' and self.chance(0.2)):
+            return None
+        if self.kind == 'cell':
+            pairs = {'network.fc1.Dense': 'network.linear1.Linear', 'block.Block': 'stage.0.Stage', 'block': 'stage.0', 'norm.0': 'ln'}
+            return ''.join(f'{a}: {b}\n' for a, b in pairs.items() if self.chance(0.8))
+        if self.kind == 'layer':
+            rules = {'Cell': {'network': 'network'}, 'Net': {'fc1': 'linear1(Linear)', 'block': 'stage.0'}, 'Block': {'norm.0': 'ln', 'norm': 'no'}}
+            return '# by type\n' + ''.join(f'{kind}:\n' + ''.join(f'  {a}: "{b}"\n' for a, b in rule.items()) for kind, rule in rules.items()
+                                          if self.chance(0.8)) or '{}'
+        if self.kind == 'api':
+            rule = {'ms_api': 'Functional.softmax', 'pt_api': 'Torch.softmax', 'ms_args': [0, 1], 'pt_args': [1, 0], 'ms_output': [0], 'pt_output': [0],
+                    'ms_parameters': [], 'pt_parameters': [], 'ms_parameters_grad': [], 'pt_parameters_grad': []}
+            other = dict(rule, ms_api='Functional.abs', pt_api='Torch.abs', ms_args=[0], pt_args=[0])
+            return json.dumps([each for each in (rule, other) if self.chance(0.8)])
+        names = {}
+        for (key, call), other in zip(self.a.items(), self.b):
+            for i in range(len(call.get('input_args', call.get('input', [])))):
+                if self.chance(0.8):
+                    names[f'{key}.input.{i}'] = f'{other}.input.{i}'
+        return ''.join(f"'{a}': {b}\n" for a, b in names.items())
+
+    def dump(self, side):
+        if self.mode == 'tensor':
+            return super().dump(side)
+        return {'task': 'statistics', 'level': 'mix', 'framework': 'mindspore' if side is self.a else 'pytorch', 'dump_data_dir': None, 'data': side}
+
+    def write(self, folder):
+        self.has_stack = False
+        super().write(folder)
+        self.write_companions(folder, self.stacks if self.with_stack else None, self.construct if self.kind == 'layer' else None)
+        if self.mapping is not None:
+            with open(f'{folder}/mapping.yaml', 'w', encoding='utf-8') as file:
+                file.write(self.mapping)
+
+    @staticmethod
+    def write_companions(folder, stacks, construct):
+        for name, both in ('stack', stacks), ('construct', construct):
+            for side, tree in zip('ab', both or ()):
+                with open(f'{folder}/{side}/{name}.json', 'w', encoding='utf-8') as file:
+                    json.dump(tree, file, indent=1)

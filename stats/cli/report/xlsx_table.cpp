@@ -143,16 +143,43 @@ class Sheet {
   lxw_row_t row_ = 0;
 };
 
+// A spreadsheet that is being written to a temporary file.
+class Workbook {
+ public:
+  Workbook() {
+    if (!file_.is_made()) return;
+    lxw_workbook_options options{};
+    options.constant_memory = LXW_TRUE;
+    book_ = workbook_new_opt(file_.path().c_str(), &options);
+  }
+
+  Status opened() const {
+    if (!file_.is_made()) return fault_of(std::string("no temporary file: ") + std::system_category().message(errno));
+    return book_ == nullptr ? Status(fault_of("out of memory")) : Status();
+  }
+  lxw_workbook* book() { return book_; }
+  void note(lxw_error fault) { first_ = first_ == LXW_NO_ERROR ? fault : first_; }
+
+  // Its bytes. Called once, also after faults, because this frees the book.
+  Result<std::string> bytes() {
+    note(workbook_close(book_));
+    if (first_ != LXW_NO_ERROR) return fault_of(lxw_strerror(first_));
+    return read_whole_file(file_.path(), kMostBytes);
+  }
+
+ private:
+  const ScratchFile file_;
+  const SilentStderr silent_;
+  lxw_workbook* book_ = nullptr;
+  lxw_error first_ = LXW_NO_ERROR;
+};
+
 }  // namespace
 
 Result<std::string> xlsx_of(const msprobe::Comparison& comparison) {
-  const ScratchFile file;
-  if (!file.is_made()) return fault_of(std::string("no temporary file: ") + std::system_category().message(errno));
-  const SilentStderr silent;
-  lxw_workbook_options options{};
-  options.constant_memory = LXW_TRUE;
-  lxw_workbook* book = workbook_new_opt(file.path().c_str(), &options);
-  if (book == nullptr) return fault_of("out of memory");
+  Workbook made;
+  if (Status opened = made.opened(); !opened) return opened.error();
+  lxw_workbook* book = made.book();
   lxw_format* const colours[] = {nullptr, workbook_add_format(book), workbook_add_format(book)};  // by Level
   format_set_bg_color(colours[1], LXW_COLOR_YELLOW);
   format_set_bg_color(colours[2], LXW_COLOR_RED);
@@ -161,28 +188,41 @@ Result<std::string> xlsx_of(const msprobe::Comparison& comparison) {
   const std::size_t rows = comparison.rows.size();
   const std::size_t sheets = rows < kMostRows ? 1 : (rows + kMostRows - 1) / kMostRows;
   const std::size_t rows_of_sheet = (rows + sheets - 1) / sheets;
-  lxw_error unwritten = LXW_NO_ERROR;
-  const auto note = [&](lxw_error fault) { unwritten = unwritten == LXW_NO_ERROR ? fault : unwritten; };
   for (std::size_t i = 0; i < sheets; ++i) {
     Sheet sheet(book, sheets == 1 ? "Sheet1" : ("part_" + std::to_string(i)).c_str());
-    note(sheet.add({headings.begin(), headings.end()}, nullptr));
+    made.note(sheet.add({headings.begin(), headings.end()}, nullptr));
     for (std::size_t row = i * rows_of_sheet; row < std::min(rows, (i + 1) * rows_of_sheet); ++row) {
       const msprobe::ComparedRow& compared = comparison.rows[row];
-      note(sheet.add(msprobe::cells_of(comparison, compared), colours[static_cast<int>(compared.level)]));
+      made.note(sheet.add(msprobe::cells_of(comparison, compared), colours[static_cast<int>(compared.level)]));
     }
   }
-  note(workbook_close(book));
-  if (unwritten != LXW_NO_ERROR) return fault_of(lxw_strerror(unwritten));
-  return read_whole_file(file.path(), kMostBytes);
+  return made.bytes();
+}
+
+Result<std::string> xlsx_of(std::span<const msprobe::MergedTables::Sheet> sheets) {
+  Workbook made;
+  if (Status opened = made.opened(); !opened) return opened.error();
+  for (const msprobe::MergedTables::Sheet& each : sheets) {
+    Sheet sheet(made.book(), each.column.c_str());
+    for (const auto& line : each.lines) made.note(sheet.add(line, nullptr));
+  }
+  return made.bytes();
 }
 
 #else
 
-Result<std::string> xlsx_of(const msprobe::Comparison&) {
-  return Error{
+namespace {
+
+Error unsupported() {
+  return {
       Code::kUnsupported,
       "xlsx: tensorstat was built without libxlsxwriter; install libxlsxwriter-dev and build it again, or name a .csv"};
 }
+
+}  // namespace
+
+Result<std::string> xlsx_of(const msprobe::Comparison&) { return unsupported(); }
+Result<std::string> xlsx_of(std::span<const msprobe::MergedTables::Sheet>) { return unsupported(); }
 
 #endif
 

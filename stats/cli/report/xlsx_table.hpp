@@ -1,9 +1,11 @@
 // Writes msprobe's comparison as a spreadsheet. Needs libxlsxwriter at build time.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "stats/compare/msprobe/comparison.hpp"
+#include "stats/compare/msprobe/merged.hpp"
 
 namespace tensorstat::cli {
 
@@ -12,5 +14,8 @@ namespace tensorstat::cli {
 // text above 32,767 UTF-16 units is cut between characters. kUnsupported: this build has no libxlsxwriter; the message
 // names the package to install.
 Result<std::string> xlsx_of(const msprobe::Comparison& comparison);
+
+// The same of merged tables: a sheet for each column.
+Result<std::string> xlsx_of(std::span<const msprobe::MergedTables::Sheet> sheets);
 
 }  // namespace tensorstat::cli

@@ -8,13 +8,6 @@
 namespace tensorstat::msprobe {
 namespace {
 
-enum class Part : std::uint8_t { kInput, kParameter, kOutput, kGradient, kDebug };
-
-struct Found {
-  Item item;
-  Part part;
-};
-
 // The members of a call in msprobe's order, with the word that a tensor's name has for each.
 struct Member {
   std::string_view name, word;
@@ -131,8 +124,11 @@ Item item_of_leaf(const PythonTree& leaf, const std::string& path) {
   return item;
 }
 
-void take(const PythonTree& tree, const std::string& path, Part part, std::vector<Found>& found) {
-  const auto add = [&](Item item) { found.push_back({std::move(item), part}); };
+void take(const PythonTree& tree, const std::string& path, Part part, std::vector<Item>& found) {
+  const auto add = [&](Item item) {
+    item.part = part;
+    found.push_back(std::move(item));
+  };
   const auto nothing = [&] {
     Item item;
     item.name = path;
@@ -164,7 +160,7 @@ bool is_gradient_name(std::string_view name) {
 }  // namespace
 
 std::vector<Item> items_of_call(const std::string& name, const PythonTree& call) {
-  std::vector<Found> found;
+  std::vector<Item> found;
   if (last_part(name) == "debug") {
     take(call, name, Part::kDebug, found);
   } else if (is_gradient_name(name)) {
@@ -176,12 +172,9 @@ std::vector<Item> items_of_call(const std::string& name, const PythonTree& call)
       }
     }
   }
-  const auto place = [](const Found& each) { return each.part == Part::kDebug ? Part::kInput : each.part; };
-  std::ranges::stable_sort(found, {}, place);
-  std::vector<Item> items;
-  items.reserve(found.size());
-  for (Found& each : found) items.push_back(std::move(each.item));
-  return items;
+  std::ranges::stable_sort(found, {},
+                           [](const Item& each) { return each.part == Part::kDebug ? Part::kInput : each.part; });
+  return found;
 }
 
 CallName parts_of_call(const std::string& name) {

@@ -36,7 +36,7 @@ std::uint64_t Comparison::passed_nan_count() const {
 }
 
 Result<Comparison> compare_by_rules(const std::string& npu, const std::string& bench,
-                                    const std::function<void(std::string_view words)>& failed, const Renames& names) {
+                                    const std::function<void(std::string_view words)>& failed, const Naming& naming) {
   auto reading = std::async(way_to_read(bench), [&] { return read_dump(bench); });
   auto read = read_dump(npu);
   auto other = reading.get();
@@ -50,10 +50,21 @@ Result<Comparison> compare_by_rules(const std::string& npu, const std::string& b
     return Error{Code::kUnreadable,
                  says(npu, *read) + " and " + says(bench, *other) + ": msprobe compares two dumps of one kind"};
   }
-  for (Item& item : read->items) item.key = names.of(item.key);
+  if (naming.is_fuzzy) {
+    for (Item& item : read->items) item.key = item.name;
+    for (Item& item : other->items) item.key = item.name;
+  }
+  for (Item& item : read->items) item.key = naming.names.of(item.key);
+  if (Status mapped = map_keys(naming.mapping, npu, bench, *read, *other); !mapped) return mapped.error();
   Comparison comparison{.npu = *std::move(read), .bench = *std::move(other)};
   const Mode mode = comparison.npu.mode;
-  pair_items(comparison);
+  if (naming.mapping.pairs_any_dtype()) {
+    pair_items(comparison, true);
+  } else if (naming.is_fuzzy) {
+    pair_items_in_order(comparison);
+  } else {
+    pair_items(comparison);
+  }
   settle_types(comparison.rows);
   if (mode == Mode::kStatistics) fill_statistic_measures(comparison.rows);
   if (mode == Mode::kTensor) fill_tensor_measures(comparison, failed);

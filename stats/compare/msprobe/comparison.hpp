@@ -10,6 +10,7 @@
 
 #include "stats/compare/differences.hpp"
 #include "stats/compare/msprobe/dumped_items.hpp"
+#include "stats/compare/msprobe/mapping.hpp"
 
 namespace tensorstat::msprobe {
 
@@ -60,11 +61,17 @@ struct Comparison {
   std::uint64_t passed_nan_count() const;
 };
 
-// Compares two dumps; the paths are those of a DumpPair. `names` turn names of the NPU's tensors into the Bench's. Only
-// in tensor mode are the tensors' files read; `failed` is told of each that cannot be. Errors: a dump cannot be read,
-// or the dumps have different modes.
+// Which tensors are held against each other. Without any of these, those of one name.
+struct Naming {
+  Renames names = {};  // of the NPU's tensors into the Bench's
+  Mapping mapping = {};
+  bool is_fuzzy = false;  // see pair_items_in_order
+};
+
+// Compares two dumps; the paths are those of a DumpPair. Only in tensor mode are the tensors' files read; `failed` is
+// told of each that cannot be. Errors: a dump cannot be read; the dumps have different modes; kInvalid: the mapping.
 Result<Comparison> compare_by_rules(const std::string& npu, const std::string& bench,
                                     const std::function<void(std::string_view words)>& failed,
-                                    const Renames& names = {});
+                                    const Naming& naming = {});
 
 }  // namespace tensorstat::msprobe

@@ -83,7 +83,8 @@ Result<DumpPairs> pairs_of_dumps(const std::string& npu, const std::string& benc
     if (partner == in_bench->end()) {
       found.only_npu.push_back(path);
     } else {
-      found.pairs.push_back({path, partner->second, table_name(key, counts)});
+      found.pairs.push_back(
+          {path, partner->second, table_name(key, counts), key[kByRank], !counts[kByExecution] && !counts[kByStep]});
     }
   }
   for (const auto& [key, path] : *in_bench) {

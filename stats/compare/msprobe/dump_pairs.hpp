@@ -1,6 +1,7 @@
 // Which dumps of two trees are held against each other.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <tensorstat/status.hpp>
 #include <vector>
@@ -11,6 +12,8 @@ struct DumpPair {
   std::string npu, bench;  // files
   // What tells the pair from the others, for the name of its table: "_graph_step3_rank1"; "" of the only one.
   std::string name;
+  std::uint64_t rank = 0;
+  bool differ_in_rank_alone = true;  // the pairs: one execution, one step
 };
 
 struct DumpPairs {

@@ -18,11 +18,15 @@ using Statistics = std::array<PythonValue, kStatisticCount>;
 inline constexpr const char* kNotAvailable = "N/A";
 inline constexpr const char* kNoDataFile = "-1";
 
+// What a tensor is to its call.
+enum class Part : std::uint8_t { kInput, kParameter, kOutput, kGradient, kDebug };
+
 // A tensor, or an argument that is not a tensor.
 struct Item {
   std::string name;        // "Functional.conv2d.0.forward.input.0"
   std::string key;         // pairs it: the name, with backward calls numbered in file order
   std::uint32_t call = 0;  // an index into Dump::calls
+  Part part = Part::kInput;
   std::string dtype = "None", shape = "None", requires_grad = kNotAvailable, md5 = kNotAvailable;
   std::string data_name = kNoDataFile;  // the name of its file
   Statistics statistics = {"None", "None", "None", "None"};

@@ -34,6 +34,74 @@ bool may_pair(const std::string& npu, const std::string& bench, bool is_cross_fr
   });
 }
 
+// The rows of a comparison, as they come.
+class PairedRows {
+ public:
+  PairedRows(Comparison& comparison, bool any_dtype)
+      : comparison_(comparison),
+        any_dtype_(any_dtype),
+        is_cross_framework_(comparison.npu.framework != comparison.bench.framework),
+        is_taken_(comparison.bench.items.size()) {
+    comparison.rows.reserve(comparison.npu.items.size());
+  }
+  ~PairedRows() { comparison_.unmatched_count += static_cast<std::uint64_t>(std::ranges::count(is_taken_, false)); }
+  PairedRows(const PairedRows&) = delete;
+  PairedRows& operator=(const PairedRows&) = delete;
+
+  // `partner` may be nullptr, and does not count if its dtype does not fit.
+  void add(const Item& npu, const Item* partner) {
+    if (partner && !any_dtype_ && !may_pair(npu.dtype, partner->dtype, is_cross_framework_)) partner = nullptr;
+    ComparedRow row{.npu = &npu, .bench = partner, .npu_statistics = npu.statistics};
+    if (partner) {
+      is_taken_[static_cast<std::size_t>(partner - comparison_.bench.items.data())] = true;
+      row.bench_statistics = partner->statistics;
+    } else {
+      row.bench_statistics.fill(kNotAvailable);
+      ++comparison_.unmatched_count;
+    }
+    comparison_.rows.push_back(std::move(row));
+  }
+
+ private:
+  Comparison& comparison_;
+  const bool any_dtype_, is_cross_framework_;
+  std::vector<bool> is_taken_;  // by item of the Bench
+};
+
+// The items of a side that wait for a partner: those from `begin` to `end`.
+class Waiting {
+ public:
+  explicit Waiting(std::size_t ids) : places_(ids), heads_(ids) {}
+
+  std::size_t begin = 0, end = 0;
+  bool is_empty() const { return begin == end; }
+  void add(std::uint32_t id) { places_[id].push_back(end++); }
+  // The first that waits with this id; `end` if none does.
+  std::size_t first(std::uint32_t id) {
+    std::size_t& head = heads_[id];
+    while (head < places_[id].size() && places_[id][head] < begin) ++head;
+    return head == places_[id].size() ? end : places_[id][head];
+  }
+
+ private:
+  std::vector<std::vector<std::size_t>> places_;  // by id
+  std::vector<std::size_t> heads_;                // of the first that still waits
+};
+
+// "Functional.conv2d.forward.input.0" of "Functional.conv2d.0.forward.input.0". As msprobe cuts it, a module loses its
+// class: "Module.fc.forward.0.input.0" of "Module.fc.Linear.forward.0.input.0".
+std::string without_count(const std::string& name) {
+  const std::string_view direction = name.find("forward") != name.npos    ? "forward"
+                                     : name.find("backward") != name.npos ? "backward"
+                                                                          : "";
+  if (direction.empty()) return name;
+  const std::size_t at = name.find(direction), after = at + direction.size();
+  std::string_view stem = std::string_view(name).substr(0, at);
+  for (int dots = 0; dots < 2; ++dots) stem = stem.substr(0, std::min(stem.rfind('.'), stem.size()));
+  const std::string_view rest = std::string_view(name).substr(after);
+  return std::string(stem) + "." + std::string(direction) + std::string(rest.substr(0, rest.find(direction)));
+}
+
 struct Held {
   bool are_numbers = true, has_float = false;
 };
@@ -71,36 +139,54 @@ void settle_side(std::vector<ComparedRow>& rows, Statistics ComparedRow::*side) 
 
 }  // namespace
 
-void pair_items(Comparison& comparison) {
+void pair_items(Comparison& comparison, bool any_dtype) {
   const std::vector<Item>& bench = comparison.bench.items;
-  const bool is_cross_framework = comparison.npu.framework != comparison.bench.framework;
   std::unordered_map<std::string_view, std::vector<std::uint32_t>> by_key;
   for (std::uint32_t i = 0; i < bench.size(); ++i) by_key[bench[i].key].push_back(i);
-  std::vector<bool> is_taken(bench.size());
-  comparison.rows.reserve(comparison.npu.items.size());
-  const auto add = [&](const Item& npu, const Item* partner) {
-    ComparedRow row{.npu = &npu, .bench = partner, .npu_statistics = npu.statistics};
-    if (partner) {
-      row.bench_statistics = partner->statistics;
-    } else {
-      row.bench_statistics.fill(kNotAvailable);
-      ++comparison.unmatched_count;
-    }
-    comparison.rows.push_back(std::move(row));
-  };
+  PairedRows rows(comparison, any_dtype);
   for (const Item& npu : comparison.npu.items) {
     const auto partners = by_key.find(npu.key);
     if (partners == by_key.end()) {
-      add(npu, nullptr);
+      rows.add(npu, nullptr);
       continue;
     }
-    for (const std::uint32_t at : partners->second) {
-      const bool is_partner = may_pair(npu.dtype, bench[at].dtype, is_cross_framework);
-      if (is_partner) is_taken[at] = true;
-      add(npu, is_partner ? &bench[at] : nullptr);
-    }
+    for (const std::uint32_t at : partners->second) rows.add(npu, &bench[at]);
   }
-  comparison.unmatched_count += static_cast<std::uint64_t>(std::ranges::count(is_taken, false));
+}
+
+void pair_items_in_order(Comparison& comparison) {
+  const std::vector<Item>&npu = comparison.npu.items, &bench = comparison.bench.items;
+  // Keys without numbers of calls, as numbers.
+  std::unordered_map<std::string, std::uint32_t> ids;
+  const auto ids_of = [&](const std::vector<Item>& items) {
+    std::vector<std::uint32_t> of;
+    for (const Item& item : items) {
+      of.push_back(ids.try_emplace(without_count(item.key), static_cast<std::uint32_t>(ids.size())).first->second);
+    }
+    return of;
+  };
+  const std::vector<std::uint32_t> of_npu = ids_of(npu), of_bench = ids_of(bench);
+  Waiting npus(ids.size()), benches(ids.size());
+  PairedRows rows(comparison, false);
+  const std::size_t most = std::max(npu.size(), bench.size());
+  for (std::size_t i = 0; i < most; ++i) {
+    if (i < npu.size()) npus.add(of_npu[i]);
+    if (i < bench.size()) benches.add(of_bench[i]);
+    if (npus.is_empty() != benches.is_empty()) break;
+    // The last of one side with the first that fits of the other.
+    std::size_t in_npu = npus.end - 1, in_bench = benches.first(of_npu[in_npu]);
+    if (in_bench == benches.end) {
+      in_bench = benches.end - 1;
+      in_npu = npus.first(of_bench[in_bench]);
+      if (in_npu == npus.end) continue;
+    }
+    while (npus.begin != in_npu) rows.add(npu[npus.begin++], nullptr);
+    rows.add(npu[in_npu], &bench[in_bench]);
+    npus.begin = in_npu + 1;
+    benches.begin = in_bench + 1;
+  }
+  while (!npus.is_empty()) rows.add(npu[npus.begin++], nullptr);
+  comparison.unmatched_count += npu.size() - npus.end;
 }
 
 void settle_types(std::vector<ComparedRow>& rows) {

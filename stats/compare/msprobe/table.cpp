@@ -50,15 +50,15 @@ std::string field_of(const PythonValue& cell) {
   return is_text(cell) && wants_apostrophe(text) && !is_number(text) ? "'" + text : text;
 }
 
-void add_line(const std::vector<PythonValue>& cells, std::string& text) {
+}  // namespace
+
+void append_line(const std::vector<PythonValue>& cells, std::string& text) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i != 0) text += ',';
     append_field(text, field_of(cells[i]));
   }
   text += '\n';
 }
-
-}  // namespace
 
 std::vector<std::string> headings_of(const Comparison& comparison) {
   std::vector<std::string> headings = {"NPU Name",          "Bench Name",         "NPU Dtype",
@@ -127,9 +127,9 @@ Status write_csv(const Comparison& comparison, const std::function<Status(std::s
   constexpr std::size_t kPieceBytes = 1 << 16;
   std::string text;
   const std::vector<std::string> headings = headings_of(comparison);
-  add_line({headings.begin(), headings.end()}, text);
+  append_line({headings.begin(), headings.end()}, text);
   for (const ComparedRow& row : comparison.rows) {
-    add_line(cells_of(comparison, row), text);
+    append_line(cells_of(comparison, row), text);
     if (text.size() < kPieceBytes) continue;
     if (Status written = write(text); !written) return written;
     text.clear();

@@ -60,7 +60,13 @@ std::string ApiName::key(std::uint64_t call) const {
 }
 
 ApiName api_name_of(std::string_view type, std::string_view full_scope_name) {
-  if (type == kSavedType) return {ApiName::Kind::kSaved, false, std::string(full_scope_name), std::nullopt};
+  if (type == kSavedType) {
+    std::string_view stem = full_scope_name;
+    const bool is_key = take_last(stem) == "debug";
+    const auto count = is_key ? count_in(take_last(stem)) : std::nullopt;
+    if (count && !stem.empty()) return {ApiName::Kind::kSaved, false, std::string(stem), count};
+    return {ApiName::Kind::kSaved, false, std::string(full_scope_name), std::nullopt};
+  }
   if (auto known = named(full_scope_name)) return *std::move(known);
   const bool is_backward = full_scope_name.starts_with("Gradients/") || full_scope_name.starts_with("Gradients_");
   return {ApiName::Kind::kApi, is_backward,

@@ -26,9 +26,10 @@ struct ApiName {
   std::string family() const;
 };
 
-// Of type kSavedType, the name is the stem. Any other name of one of these forms is kept. The count of parameters_grad
-// is optional. Any other operator becomes the API `Primitive.{name}.{type}`, as msprobe names MindSpore's primitives,
-// with / . \ and space replaced by _. It belongs to the backward pass if its scope is MindSpore's "Gradients/".
+// Of type kSavedType, the name is the stem, or the whole key. Any other name of one of these forms is kept. The count
+// of parameters_grad is optional. Any other operator becomes the API `Primitive.{name}.{type}`, as msprobe names
+// MindSpore's primitives, with / . \ and space replaced by _. It belongs to the backward pass if its scope is
+// MindSpore's "Gradients/".
 ApiName api_name_of(std::string_view type, std::string_view full_scope_name);
 
 }  // namespace tensorstat

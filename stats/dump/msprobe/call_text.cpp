@@ -55,7 +55,14 @@ std::string text_of(const CallText& call, InputOutput said, std::string_view fra
   const auto whole = [&](const std::string& members) {
     return "\n  " + json_quoted(call.key, true) + ": " + indented(members, 2);
   };
-  if (call.kind == ApiName::Kind::kSaved) return whole(call.outputs.empty() ? "null" : call.outputs.begin()->second);
+  if (call.kind == ApiName::Kind::kSaved) {
+    // What was saved is the value itself: a tensor, or the layout's only member.
+    constexpr std::string_view kBefore = "{\n \"debug\": ", kAfter = "\n}";
+    const std::string text = call.layout.is_known() ? laid_out(call, InputOutput::kBoth) : "";
+    if (!text.starts_with(kBefore)) return whole(call.outputs.empty() ? "null" : call.outputs.begin()->second);
+    const std::string value = text.substr(kBefore.size(), text.size() - kBefore.size() - kAfter.size());
+    return "\n  " + json_quoted(call.key, true) + ": " + indented(value, 1);
+  }
   if (call.layout.is_known()) return whole(laid_out(call, said));
   std::string text;
   JsonWriter json(text, kPythonJson);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -77,6 +78,33 @@ struct GgufTensor {
   std::uint32_t type = 0;
   std::uint64_t offset_bytes = 0;  // from the beginning of the data
 };
+
+// The names of tensors whose bytes are also those of another tensor. ggml never writes such a file.
+std::unordered_map<std::string, std::string> overlapping(const std::vector<Result<StoredTensor>>& tensors) {
+  struct Place {
+    std::uint64_t begin, end;
+    const std::string* name;
+  };
+  std::vector<Place> places;
+  for (const Result<StoredTensor>& tensor : tensors) {
+    if (!tensor || tensor->element_count == 0) continue;
+    const std::uint64_t at = tensor->blocks ? tensor->packed_at_bytes : tensor->offset_bytes;
+    const std::uint64_t bytes = tensor->blocks ? tensor->element_count / tensor->blocks->values * tensor->blocks->bytes
+                                               : tensor->element_count * size_bytes(tensor->dtype);
+    places.push_back({at, at + bytes, &*tensor->name});
+  }
+  std::ranges::sort(places, {}, &Place::begin);
+  std::unordered_map<std::string, std::string> others;
+  const Place* last = nullptr;  // the one that reaches furthest
+  for (const Place& place : places) {
+    if (last != nullptr && place.begin < last->end) {
+      others.try_emplace(*place.name, *last->name);
+      others.try_emplace(*last->name, *place.name);
+    }
+    if (last == nullptr || place.end > last->end) last = &place;
+  }
+  return others;
+}
 
 class GgufHeader {
  public:
@@ -269,6 +297,13 @@ OpenedSource open_gguf(std::shared_ptr<const RandomFile> file, const ReadOptions
       tensors.back() = Error{made.error().code,
                              printable_name(tensor_label(file->path(), tensor.name)) + ": " + made.error().message};
     }
+  }
+  const auto others = overlapping(tensors);
+  for (Result<StoredTensor>& tensor : tensors) {
+    const auto other = tensor ? others.find(*tensor->name) : others.end();
+    if (other == others.end()) continue;
+    tensor = Error{Code::kUnreadable, printable_name(tensor_label(file->path(), other->first)) +
+                                          ": shares bytes with " + in_quotes(other->second) + ": the file is damaged"};
   }
   return source_of(std::move(file), std::move(tensors), options);
 }

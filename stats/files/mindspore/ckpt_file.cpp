@@ -35,7 +35,9 @@ constexpr CkptDtype kCkptDtypes[] = {
 };
 
 // Fields of the messages.
-enum : std::uint32_t { kCkptValue = 1, kCkptTag = 1, kCkptTensor = 2, kCkptDims = 1, kCkptType = 2, kCkptContent = 3 };
+enum : std::uint32_t { kCkptValue = 1, kCkptTag = 1, kCkptTensor = 2, kCkptMap = 3 };
+enum : std::uint32_t { kCkptDims = 1, kCkptType = 2, kCkptContent = 3 };
+constexpr std::string_view kCkptMapType = "map parameter";  // keys and values of several tensors
 
 // A parameter. One of more than 512 MiB is in several chunks, which follow one another with the same tag, shape and
 // type.
@@ -80,6 +82,10 @@ class CkptParser {
   Status parse_value(ByteRange message, CkptParameter& to) {
     return for_each_field(window_, message, [&](const WireField& field) -> Status {
       if (field.number == kCkptTag) return read_text(window_, field, to.tag);
+      if (field.number == kCkptMap && field.is_bytes) {
+        to.type = kCkptMapType;
+        to.chunks = {field.bytes};
+      }
       if (field.number != kCkptTensor || !field.is_bytes) return {};
       return for_each_field(window_, field.bytes, [&](const WireField& part) -> Status {
         if (part.number == kCkptDims) return append_dimensions(window_, part, kCkptDimensions, to.shape);
@@ -96,6 +102,7 @@ class CkptParser {
 
 Result<SourcedTensor> sourced_ckpt(const std::shared_ptr<const RandomFile>& file, CkptParameter& from) {
   const auto* type = std::ranges::find(kCkptDtypes, from.type, &CkptDtype::tensor_type);
+  if (from.type == kCkptMapType) return Error{Code::kUnsupported, "is a map parameter, which is not read"};
   if (from.type == "str") return Error{Code::kUnsupported, "is a text, which has no statistics"};
   if (type == std::end(kCkptDtypes)) {
     return Error{Code::kUnsupported, "has the type " + in_quotes(from.type) + ", which is not read"};

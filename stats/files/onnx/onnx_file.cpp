@@ -1,4 +1,4 @@
-// .onnx: the initializers of a model, inside of it or in files beside it.
+// .onnx: the initializers and constants of a model, inside of it or in files beside it.
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -121,7 +121,7 @@ Result<std::unique_ptr<ByteSource>> external_bytes(const OnnxTensor& tensor, std
 
 Result<SourcedTensor> sourced_onnx(const std::shared_ptr<const RandomFile>& file, OnnxTensor& from,
                                    ExternalFiles& files, const std::string& label) {
-  if (from.is_sparse) return onnx_unsupported("is a sparse initializer, which is not read");
+  if (from.is_sparse) return onnx_unsupported("is a sparse tensor, which is not read");
   if (from.is_segment) return onnx_unsupported("is a segment of a tensor, which is not read");
   const auto* type = std::ranges::find(kOnnxTypes, from.data_type, &OnnxType::number);
   if (type == std::end(kOnnxTypes)) return onnx_unsupported("has the unknown type " + std::to_string(from.data_type));

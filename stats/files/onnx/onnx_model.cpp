@@ -15,7 +15,13 @@ namespace model_proto {
 enum : std::uint32_t { kGraph = 7 };
 }
 namespace graph_proto {
-enum : std::uint32_t { kInitializer = 5, kSparseInitializer = 15 };
+enum : std::uint32_t { kNode = 1, kInitializer = 5, kSparseInitializer = 15 };
+}
+namespace node_proto {
+enum : std::uint32_t { kOutput = 2, kOpType = 4, kAttribute = 5 };
+}
+namespace attribute_proto {
+enum : std::uint32_t { kTensor = 5, kSparseTensor = 22 };
 }
 namespace sparse_proto {
 enum : std::uint32_t { kValues = 1 };
@@ -46,14 +52,39 @@ class OnnxParser {
   Status parse_graph(ByteRange message) {
     return for_each_field(window_, message, [&](const WireField& field) -> Status {
       if (!field.is_bytes) return {};
+      if (field.number == graph_proto::kNode) return parse_node(field.bytes);
       if (field.number == graph_proto::kInitializer) return parse_tensor(field.bytes, tensors.emplace_back());
-      if (field.number != graph_proto::kSparseInitializer) return {};
-      OnnxTensor& sparse = tensors.emplace_back();
-      sparse.is_sparse = true;
+      return field.number == graph_proto::kSparseInitializer ? parse_sparse(field.bytes, tensors.emplace_back())
+                                                             : Status();
+    });
+  }
+
+  Status parse_sparse(ByteRange message, OnnxTensor& to) {
+    to.is_sparse = true;
+    return for_each_field(window_, message, [&](const WireField& part) -> Status {
+      return part.number == sparse_proto::kValues && part.is_bytes ? parse_tensor(part.bytes, to) : Status();
+    });
+  }
+
+  // A node of the type Constant makes the tensor of its attribute. The tensor is named as the node's output.
+  Status parse_node(ByteRange message) {
+    std::string type, output;
+    std::optional<ByteRange> dense, sparse;
+    Status read = for_each_field(window_, message, [&](const WireField& field) -> Status {
+      if (field.number == node_proto::kOpType) return read_text(window_, field, type);
+      if (field.number == node_proto::kOutput && output.empty()) return read_text(window_, field, output);
+      if (field.number != node_proto::kAttribute || !field.is_bytes) return {};
       return for_each_field(window_, field.bytes, [&](const WireField& part) -> Status {
-        return part.number == sparse_proto::kValues && part.is_bytes ? parse_tensor(part.bytes, sparse) : Status();
+        if (part.is_bytes && part.number == attribute_proto::kTensor) dense = part.bytes;
+        if (part.is_bytes && part.number == attribute_proto::kSparseTensor) sparse = part.bytes;
+        return {};
       });
     });
+    if (!read || type != "Constant" || !(dense || sparse)) return read;
+    OnnxTensor& constant = tensors.emplace_back();
+    Status parsed = dense ? parse_tensor(*dense, constant) : parse_sparse(*sparse, constant);
+    if (!output.empty()) constant.name = std::move(output);
+    return parsed;
   }
 
   Status parse_tensor(ByteRange message, OnnxTensor& to) {

@@ -1,4 +1,4 @@
-// The initializers of an ONNX model, as its message has them.
+// The initializers and constants of an ONNX model, as its message has them.
 // Format: onnx/onnx.proto of https://github.com/onnx/onnx. tests/python/onnx_test.py holds it to protoc.
 #pragma once
 
@@ -39,8 +39,9 @@ struct OnnxTensor {
   std::optional<std::string> offset, length;  // decimal numbers; not checked
 };
 
-// The initializers of the model's graph, sparse ones included. Fails if the file is no model. A tensor's elements stay
-// in the file.
+// The initializers of the model's graph and the tensors of its Constant nodes, in the order of the file, sparse ones
+// included. Graphs inside nodes (If, Loop) and functions are not searched. Fails if the file is no model. A tensor's
+// elements stay in the file.
 Result<std::vector<OnnxTensor>> read_onnx_model(const RandomFile& file);
 
 }  // namespace tensorstat

@@ -16,6 +16,35 @@ _LAYOUTS = {"rank": 0, "step": 1}
 _SYNCS = {"never": 0, "close": 1, "row": 2}
 _MARK = re.compile(r'"\\u0001([io][0-9]+)\\u0001"')  # as json.dumps writes the text of a tensor's place
 _NO_ID = 2**64 - 1  # TENSORSTAT_NO_ID
+_MOST_LEVELS = 100  # of lists and dicts in what save() takes
+
+
+def _laid_out(value: Any, tensors: list[Any], level: int) -> Any:
+    """The layout of a value for msprobe's debug.json. Appends its tensors to `tensors`."""
+    if level > _MOST_LEVELS:
+        raise ValueError(f"save: more than {_MOST_LEVELS} lists inside each other")
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {str(name): _laid_out(each, tensors, level + 1) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_laid_out(each, tensors, level + 1) for each in value]
+    if value is None:
+        return None
+    if isinstance(value, (bool, int, float, str)):
+        return {"type": type(value).__name__, "value": value}
+    tensors.append(value)
+    return f"\x01o{len(tensors) - 1}\x01"
+
+
+def _without_arguments(tree: Any) -> Any:
+    """The layout of a value's gradients: numbers and texts have none."""
+    if isinstance(tree, list):
+        return [_without_arguments(each) for each in tree]
+    if isinstance(tree, dict):
+        is_argument = set(tree) == {"type", "value"} and isinstance(tree["type"], str) and not tree["type"].startswith("\x01")
+        return None if is_argument else {name: _without_arguments(each) for name, each in tree.items()}
+    return tree
 
 
 class DumpSession:
@@ -55,6 +84,7 @@ class DumpSession:
         self._handles = [handle]
         self._operators: dict[tuple[str, str, bool, int | None, int | None], Any] = {}
         self._last_counters: dict[str, int] = {}
+        self._saved: dict[tuple[int, str], tuple[tuple[int, int] | None, int]] = {}  # by rank and name: the step, values in it
         self._left_out: set[str] = set()
         self._left_out_count = 0
         self._awaits_failures, self._awaits_kernel_args = _native.session_demands(handle)
@@ -106,11 +136,35 @@ class DumpSession:
             inputs, outputs = self._readable(name, "input", inputs), self._readable(name, "output", outputs)
             _native.collect(handle, operator, rank, device, graph, iteration, inputs, outputs, text, has_failed, constants)
 
-    def save(self, name: str, tensor: Any, *, rank: int = 0, iteration: int = 0) -> None:
-        """A tensor that no operator has, for msprobe's config of level "debug", as PrecisionDebugger.save() takes it: it stands
-        in debug.json as {name}.{n}.debug, where n counts the tensors of this name in the step. With any other config nothing
-        is done. A gradient is another name: "x_grad"."""
-        self.collect("debug", name, outputs=[tensor], rank=rank, device=rank, iteration=iteration)
+    def save(self, name: str, value: Any, *, rank: int = 0, iteration: int = 0, save_backward: bool = False) -> None:
+        """A tensor that no operator has, or a list or dict of such, for msprobe's config of level "debug", as
+        PrecisionDebugger.save() takes it: it stands in debug.json as {name}.{n}.debug, where n counts the values of this name
+        in the step. Numbers and texts in it are written, too. With any other config nothing is done.
+
+        save_backward  also saves the gradients of PyTorch's tensors, when backward computes them: as {name}_grad.{n}.debug,
+                       in the same lists and dicts, with null for what gets none. (msprobe does so by default.)
+        """
+        tensors: list[Any] = []
+        tree = _laid_out(value, tensors, 0)
+        if not tensors:
+            return
+        at, key = (rank, iteration), (rank, name)
+        if self._saved.get(key, (None, 0))[0] != at:
+            self._saved[key] = (at, 0)
+        count = self._saved[key][1]
+        self._saved[key] = (at, count + 1)
+        self._save(f"{name}.{count}.debug", tree, dict(enumerate(tensors)), rank, iteration)
+        if not save_backward or not self.wants("debug", name, rank=rank, device=rank, iteration=iteration):
+            return
+        for slot, tensor in enumerate(tensors):
+            if getattr(tensor, "requires_grad", False) and hasattr(tensor, "register_hook"):
+                tensor.register_hook(lambda grad, slot=slot: self._save(f"{name}_grad.{count}.debug", _without_arguments(tree), {slot: grad},
+                                                                        rank, iteration))
+
+    def _save(self, key: str, tree: Any, tensors: dict[int, Any], rank: int, iteration: int) -> None:
+        outputs = [tensors.get(slot) for slot in range(max(tensors) + 1)]
+        layout = "" if isinstance(tree, str) else json.dumps({"debug": tree}, indent=1)
+        self.collect("debug", key, outputs=outputs, rank=rank, device=rank, iteration=iteration, layout=layout)
 
     def name_graph(self, graph: int, model: str) -> None:
         """Gives the name of a graph's model, before the graph's first run. The item of acl.json's dump_list with this

@@ -12,6 +12,7 @@
 #include "stats/rows/csv/short_row.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
 #include "stats/rows/dump_json/dump_json.hpp"
+#include "stats/rows/monitors/monitor_rows.hpp"
 #include "stats/rows/names/run_name.hpp"
 #include "stats/rows/store_door.hpp"
 
@@ -346,6 +347,7 @@ Result<RowsRead> read_calls_of_file(const std::string& path, const EachRow& each
     if (Status all = read_dump_json(printable(path), *next_piece, each, read, listener); !all) return all.error();
     return read;
   }
+  if (const auto monitor = monitor_of(*beginning)) return read_monitor(*monitor, path, *next_piece, each);
   return CsvReader(printable(path), {}, *std::move(next_piece), run_or_file(path), each).run();
 } catch (const std::bad_alloc&) {
   return out_of_memory();
@@ -361,6 +363,9 @@ Result<RowsRead> read_growing_rows(const std::string& path, GrowingRows& so_far,
       return Result<bool>(true);
     });
   }
+  const auto beginning = beginning_of(path);
+  if (!beginning) return beginning.error();
+  if (const auto monitor = monitor_of(*beginning)) return read_monitor(*monitor, path, *next_piece, each, &so_far);
   // Lines are counted from there on; the heading is the first.
   const std::string where = so_far.offset == 0 ? "" : ", behind byte " + std::to_string(so_far.offset);
   return CsvReader(printable(path) + where, {}, *std::move(next_piece), run_or_file(path), each, &so_far).run();
@@ -382,6 +387,9 @@ Result<RowsRead> read_columns(const std::string& path) try {
     return read;
   }
   const EachRow stop = [](Row&&) { return Status(Error{Code::kInvalid, "enough"}); };
+  if (const auto monitor = monitor_of(*beginning)) {
+    return read_monitor(*monitor, path, *next_piece, [](Row&&) { return Status(); });
+  }
   CsvReader reader(printable(path), {}, *std::move(next_piece), {}, stop);
   auto all = reader.run();
   if (reader.read().row_count == 0) return all;

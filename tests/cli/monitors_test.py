@@ -1,0 +1,119 @@
+"""What other tools' monitors write is read as rows: msprobe's csv, as its CSVWriterWithAD has it, and the statistics log of
+nvdlfw-inspect, through Python's own logging. `report` names a planted NaN in both, and the store follows them."""
+import csv
+import io
+import json
+import logging
+import math
+import os
+import subprocess
+import tempfile
+import unittest
+
+COMMAND = os.environ["COMMAND"]
+
+
+def run(*arguments):
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True)
+
+
+def rows_of(path):
+    """{(type, name, rank, iteration): {statistic: text}}, and how many rows there are."""
+    ran = run(path, "--format", "csv", "--columns", "rank,iteration")
+    assert ran.returncode == 0, ran.stderr
+    rows = list(csv.DictReader(io.StringIO(ran.stdout)))
+    statistics = ("Max Value", "Min Value", "L2Norm Value", "NaN Count")
+    return {(row["Op Type"], row["Op Name"], row["Rank"], row["Iteration"]): {name: row[name] for name in statistics if row.get(name)}
+            for row in rows}, len(rows)
+
+
+class MsprobeMonitor(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def write(self, rank, prefix, steps, value_of, micro=False):
+        """A file has two steps. pandas rounds to 6 decimals and writes nan for NaN and for what is missing."""
+        place = os.path.join(self.folder, f"Dec03_21-34-40-rank{rank}-rtpc")
+        os.makedirs(place, exist_ok=True)
+        for step in steps:
+            path = os.path.join(place, f"{prefix}_{step // 2 * 2}-{step // 2 * 2 + 1}.csv")
+            is_new = not os.path.exists(path)
+            with open(path, "a", newline="") as file:
+                lines = csv.writer(file, lineterminator="\n")
+                if is_new:
+                    lines.writerow(["vpp_stage", "name", "step"] + ["micro_step"] * micro + ["min", "max", "norm", "nans", "shape", "id"])
+                for stage, name in ((0, "layers.0.weight"), (1, "layers.1.weight")):
+                    value = value_of(rank, step, name)
+                    texts = ["nan" if math.isnan(value) else round(each, 6) for each in (-value, value, 2 * value)]
+                    for number in range(2 if micro else 1):
+                        lines.writerow([stage, name, step] + [number] * micro + texts + [int(math.isnan(value)), "[4, 4]", "a,b"])
+
+    def test_rows(self):
+        self.write(3, "grad_unreduced", [6], lambda *_: 0.1234567)
+        self.write(3, "param_origin", [6], lambda *_: 1.5)
+        self.write(3, "actv", [6], lambda *_: math.nan, micro=True)
+        found, count = rows_of(self.folder)
+        self.assertEqual(found["Gradient", "layers.0.weight/grad_unreduced", "3", "6"],
+                         {"Min Value": "-0.123457", "Max Value": "0.123457", "L2Norm Value": "0.246913", "NaN Count": "0"})
+        self.assertEqual(found["Parameter", "vpp1.layers.1.weight", "3", "6"]["Max Value"], "1.5")
+        self.assertEqual(found["actv", "layers.0.weight/actv", "3", "6"], {"Min Value": "nan", "Max Value": "nan", "L2Norm Value": "nan", "NaN Count": "1"})
+        self.assertEqual(count, 8)
+
+    def test_report_and_store(self):
+        value_of = lambda rank, step, name: math.nan if rank == 1 and step >= 9 and name == "layers.1.weight" else 1.5
+        for rank in (0, 1):
+            self.write(rank, "grad_reduced", range(9), value_of)
+        store = os.path.join(self.folder, "runs.db")
+        has_store = run("store", "add", store, self.folder).returncode == 0
+        for rank in (0, 1):
+            self.write(rank, "grad_reduced", range(9, 14), value_of)
+        answer = json.loads(run("report", self.folder, "--format", "json").stdout)
+        first = answer["findings"][0]
+        self.assertEqual((first["rule"], first["rank"], first["first_iteration"]), ("nan", 1, 9))
+        self.assertIn("layers.1.weight/grad_reduced", first["op_name"])
+        if has_store:  # the command has it where SQLite is installed
+            self.assertEqual(run("store", "add", store, self.folder).returncode, 0)
+            rows = run("store", "rows", store, "--format", "ndjson").stdout.splitlines()
+            self.assertEqual(len(rows), 2 * 2 * 14)
+            self.assertEqual(run("store", "add", store, self.folder).returncode, 0)
+            self.assertEqual(len(run("store", "rows", store, "--format", "ndjson").stdout.splitlines()), len(rows))
+
+    def test_a_bad_line_is_named(self):
+        self.write(0, "actv", [0], lambda *_: 1)
+        path = os.path.join(self.folder, "Dec03_21-34-40-rank0-rtpc", "actv_0-1.csv")
+        with open(path, "a") as file:
+            file.write("0,layers.2,zero,1,1,1,0,,\n")
+        self.assertIn("line 4: step is \"zero\", not a whole number", run(path, "--format", "json").stderr)
+
+
+class InspectLog(unittest.TestCase):
+    def test_rows_and_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            place = os.path.join(folder, "nvdlfw_inspect_statistics_logs")
+            os.makedirs(place)
+            handler = logging.FileHandler(os.path.join(place, "nvdlfw_inspect_globalrank-2.log"), mode="w")
+            handler.setFormatter(logging.Formatter("%(levelname)s - %(message)s"))
+            log = logging.getLogger("statistics")
+            log.propagate = False
+            log.setLevel(logging.INFO)
+            log.addHandler(handler)
+            for step in range(30):
+                for tensor, value in (("activation", 4.3188), ("gradient", 3.4e-5), ("weight", 1.5), ("wgrad", math.nan if step >= 20 else 0.25)):
+                    for statistic, of in (("max", value), ("min", -value), ("std", value), ("l2_norm", 8 * value), ("underflows%", 1)):
+                        name = f"decoder.layers.1.fc1_{tensor}_{statistic}"
+                        log.info(f"{name} \t\t\t\t iteration={step:06d} \t\t\t\t value={of:.4f}")
+            handler.close()
+            found, count = rows_of(folder)
+            self.assertEqual((len(found), count), (30 * 4, 30 * 4))
+            name = "decoder.layers.1.fc1_"
+            self.assertEqual(found["Parameter", name + "weight", "2", "7"], {"Max Value": "1.5", "Min Value": "-1.5", "L2Norm Value": "12"})
+            self.assertEqual(found["gradient", name + "gradient", "2", "7"], {"L2Norm Value": "3e-04"})
+            self.assertEqual(found["Gradient", name + "wgrad", "2", "29"]["Max Value"], "nan")
+            first = json.loads(run("report", folder, "--format", "json").stdout)["findings"][0]
+            self.assertEqual((first["rule"], first["rank"], first["first_iteration"], first["op_name"]), ("nan", 2, 20, "decoder.layers.1.fc1_wgrad"))
+
+
+if __name__ == "__main__":
+    unittest.main()
