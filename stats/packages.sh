@@ -3,7 +3,8 @@
 build_packages=(g++ cmake ninja-build ocl-icd-opencl-dev opencl-clhpp-headers nlohmann-json3-dev
   libssl-dev zlib1g-dev libcli11-dev libxlsxwriter-dev libyaml-dev libsqlite3-dev libhdf5-dev pocl-opencl-icd)
 test_packages=(libgtest-dev python3-numpy python3-torch clang-format oclgrind libgmp-dev libpython3-dev man-db zsh fish protobuf-compiler
-  python3-onnx python3-h5py chromium-driver python3-selenium python3-protobuf python3-pyopencl)
+  python3-onnx python3-h5py chromium-driver python3-selenium python3-protobuf python3-pyopencl
+  libopenmpi-dev openmpi-bin python3-mpi4py parallel)  # these four: ranks, and the scripts of examples/trees
 full_packages=(libopencv-dnn-dev dpkg-dev file abigail-tools doxygen lintian pkg-config python3-venv python3-pip
   python3-setuptools python3-wheel)
 fuzz_packages=(clang libclang-rt-14-dev)

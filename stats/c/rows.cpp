@@ -6,6 +6,17 @@
 #include "stats/c/support.hpp"
 #include "stats/rows/names/dump_place.hpp"
 #include "stats/survey/row_files.hpp"
+#ifdef TENSORSTAT_STORE
+#include "stats/rows/store_door.hpp"
+#include "stats/store/store.hpp"
+
+namespace {
+
+// Each function that takes a folder of rows takes a store, as the command does. Set before any of them can be called.
+[[maybe_unused]] const bool kHasStores = (tensorstat::open_store_door(tensorstat::door_of_stores()), true);
+
+}  // namespace
+#endif
 
 using namespace tensorstat;
 using c::failed;

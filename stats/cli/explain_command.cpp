@@ -43,7 +43,7 @@ std::string list() {
   for (const Category category : every_one()) {
     const std::string name(is_quantile(category) ? "pN, such as p99.9" : tensorstat::name(category));
     const std::string_view definition = formula(category);
-    constexpr std::size_t kName = 20;
+    constexpr std::size_t kName = 22;
     text += name + std::string(kName - std::min(kName, name.size()), ' ');
     text.append(definition.substr(0, definition.find_first_of(";:"))).append("\n");
   }

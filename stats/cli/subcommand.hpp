@@ -28,11 +28,14 @@ Subcommand top_command(CLI::App& command);
 Subcommand store_command(CLI::App& command);
 Subcommand trend_command(CLI::App& command);
 Subcommand attach_command(CLI::App& command);
+Subcommand plan_command(CLI::App& command);
+Subcommand fold_command(CLI::App& command);
+Subcommand merge_command(CLI::App& command);
 
 // In the order in which --help lists them.
 inline constexpr Subcommand (*kSubcommands[])(CLI::App&) = {
-    explain_command, devices_command, dump_command, convert_command, diff_command,   origin_command,
-    report_command,  trend_command,   top_command,  store_command,   attach_command,
+    explain_command, devices_command, dump_command,  convert_command, diff_command, origin_command, report_command,
+    trend_command,   top_command,     store_command, attach_command,  plan_command, fold_command,   merge_command,
 };
 
 }  // namespace tensorstat::cli

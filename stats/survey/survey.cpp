@@ -47,19 +47,26 @@ Survey::Survey(Meter& meter, Request request, Options options, Listener listener
   if (order_ == TensorReader::Order::kAny) in_blocks_.emplace(meter_, request_, threads_);
 }
 
-void Survey::add(const std::string& path, bool takes_stream, const std::vector<std::string>& wanted) {
-  const std::string file_name = names_.name_of(path);
+OpenedSource Survey::open(const std::string& path, const std::string& file_name, bool takes_stream) {
   Original original = original_from(named_tensor(file_name, 0).original_dtype);
   if (original == Original::kAsStored && options_.void_is_bfloat16) original = Original::kVoidIsBfloat16;
   auto source = open_tensors(path, {.original = original, .takes_stream = takes_stream, .raw = options_.raw});
   progress_.files += 1;
-  if (!source) {
+  if (source) {
+    progress_.known += (*source)->count().value_or(1);
+  } else {
     progress_.known += 1;
     progress_.tensors += 1;
-    return listener_.unreadable(source.error());
+    listener_.unreadable(source.error());
   }
+  return source;
+}
+
+void Survey::add(const std::string& path, bool takes_stream, const std::vector<std::string>& wanted, Numbers only) {
+  const std::string file_name = names_.name_of(path);
+  auto source = open(path, file_name, takes_stream);
+  if (!source) return;
   const std::uint64_t before = progress_.tensors;
-  progress_.known += (*source)->count().value_or(1);
   std::vector<bool> is_there(wanted.size());
   const auto is_wanted = [&](const TensorReader& reader) {
     bool is_any = wanted.empty();
@@ -71,14 +78,17 @@ void Survey::add(const std::string& path, bool takes_stream, const std::vector<s
     }
     return is_any;
   };
-  while (auto reader = (*source)->next()) {
+  for (std::uint64_t number = 0; number < only.end; ++number) {
+    auto reader = (*source)->next();
+    if (!reader) break;
     progress_.tensors += 1;
+    if (number < only.first) continue;
     if (!*reader) {
       if (wanted.empty()) listener_.unreadable(reader->error());
       continue;
     }
     if (!is_wanted(**reader)) continue;
-    SurveyedTensor entry = entry_of(path, file_name, **reader);
+    SurveyedTensor entry = entry_of(path, file_name, number, **reader);
     if (options_.head_only) {
       listener_.measured(std::move(entry));
     } else if (is_for_many(**reader)) {
@@ -99,8 +109,55 @@ void Survey::add(const std::string& path, bool takes_stream, const std::vector<s
   }
 }
 
-SurveyedTensor Survey::entry_of(const std::string& path, const std::string& file_name, const TensorReader& reader) {
+void Survey::add_piece(const std::string& path, const Piece& piece, const Folded& folded) {
+  const std::string file_name = names_.name_of(path);
+  auto source = open(path, file_name, false);
+  if (!source) return;
+  for (std::uint64_t number = 0;; ++number) {
+    auto reader = (*source)->next();
+    if (!reader) {
+      return listener_.unreadable({Code::kUnreadable, printable(path) + ": has no tensor " +
+                                                          std::to_string(piece.tensor) + " any more; plan again"});
+    }
+    progress_.tensors += 1;
+    if (number != piece.tensor) continue;
+    if (!*reader) return listener_.unreadable(reader->error());
+    SurveyedTensor entry = entry_of(path, file_name, number, **reader);
+    if (!can_be_cut(**reader, request_) || piece.first % kCutElements != 0 ||
+        piece.first > (*reader)->element_count() || piece.count > (*reader)->element_count() - piece.first) {
+      return listener_.unreadable(
+          {Code::kUnreadable, printable_name(entry.label()) + ": cannot be cut as it was planned; plan again"});
+    }
+    BlockFold blocks =
+        host_.is_host() ? BlockFold(meter_, request_, threads_) : BlockFold(meter_, request_, 1, kPieceBytes);
+    auto partial = blocks.fold_part(**reader, piece.first, piece.count, order_ == TensorReader::Order::kC,
+                                    [&](std::uint64_t bytes) { read(bytes); });
+    const std::vector<Decision> placement = placement_of_piece();
+    entry.placement = placement;
+    if (partial) return folded(std::move(entry), (*reader)->element_count(), *std::move(partial));
+    const bool is_file = partial.error().code == Code::kUnreadable;
+    return is_file ? listener_.unreadable(partial.error()) : listener_.unmeasured(entry.label(), partial.error());
+  }
+}
+
+std::vector<Decision> Survey::placement_of_piece() {
+  if (host_.is_host()) return {host_.decisions().begin(), host_.decisions().end()};
+  std::vector<Decision> placement;
+  for (const Category category : request_.categories) placement.push_back({category, "opencl", "a piece of a tensor"});
+  return placement;
+}
+
+bool can_be_cut(const TensorReader& reader, const Request& request) {
+  return reader.is_fetchable() && reader.data_type() == name(reader.dtype()) && !is_packed(reader.dtype()) &&
+         std::ranges::none_of(request.categories, is_digest) &&
+         (order_for(request) == TensorReader::Order::kAny || reader.place(TensorReader::Order::kC).has_value());
+}
+
+SurveyedTensor Survey::entry_of(const std::string& path, const std::string& file_name, std::uint64_t number,
+                                const TensorReader& reader) {
   SurveyedTensor entry;
+  entry.file = progress_.files - 1;
+  entry.number = number;
   entry.path = path;
   entry.tensor = reader.name();
   const DumpedLeaf* leaf = entry.tensor ? nullptr : calls_.leaf_of(path);

@@ -55,8 +55,23 @@ class Survey {
   // tensor a window of 256 MiB, if the order matters). `takes_stream`: see ReadOptions; true only for paths that the
   // user named.
   // `wanted`: only tensors of these names, which may hold * and ?; an error for each name that the file lacks. Empty:
-  // all.
-  void add(const std::string& path, bool takes_stream = false, const std::vector<std::string>& wanted = {});
+  // all. `only`: of these the ones with these numbers; the first tensor of a file has number 0.
+  struct Numbers {
+    std::uint64_t first = 0, end = ~std::uint64_t{0};
+  };
+  void add(const std::string& path, bool takes_stream, const std::vector<std::string>& wanted, Numbers only);
+  void add(const std::string& path, bool takes_stream = false, const std::vector<std::string>& wanted = {}) {
+    add(path, takes_stream, wanted, {});
+  }
+
+  // Folds some elements of one tensor, which can_be_cut(). Calls `folded`, or reports the fault, before it returns.
+  struct Piece {
+    std::uint64_t tensor = 0;            // its number
+    std::uint64_t first = 0, count = 0;  // elements; `first` is a multiple of kCutElements
+  };
+  using Folded = std::function<void(SurveyedTensor&&, std::uint64_t elements, Partial&&)>;  // `elements`: of the tensor
+  void add_piece(const std::string& path, const Piece& piece, const Folded& folded);
+
   void finish();
 
  private:
@@ -71,8 +86,11 @@ class Survey {
     std::byte* room_for(std::size_t bytes);
   };
 
-  SurveyedTensor entry_of(const std::string& path, const std::string& file_name, const TensorReader& reader);
+  OpenedSource open(const std::string& path, const std::string& file_name, bool takes_stream);
+  SurveyedTensor entry_of(const std::string& path, const std::string& file_name, std::uint64_t number,
+                          const TensorReader& reader);
   bool is_for_many(const TensorReader& reader);
+  std::vector<Decision> placement_of_piece();
   void add_to_chunk(SurveyedTensor&& entry, TensorReader&& reader);
   void end_chunks();
   void accept(SmallTensors::Chunk&& chunk);
@@ -104,5 +122,12 @@ class Survey {
   LongNames names_{[this](const Error& error) { listener_.unreadable(error); }};
   DumpedCalls calls_{names_, [this](const Error& error) { listener_.unreadable(error); }};
 };
+
+// Parts of a tensor begin at a multiple of this many elements.
+inline constexpr std::uint64_t kCutElements = 1024;
+
+// Whether parts of the tensor can be folded for themselves, and merged: its bytes are stored as they are folded, and no
+// digest is requested.
+bool can_be_cut(const TensorReader& reader, const Request& request);
 
 }  // namespace tensorstat

@@ -12,6 +12,8 @@ namespace tensorstat {
 struct SurveyedTensor : TensorRow {
   std::span<const Decision> placement;  // valid during the listener's call
   std::uint64_t device_bytes = 0;
+  std::size_t file = 0;      // which call of Survey added it
+  std::uint64_t number = 0;  // which tensor of its file
 };
 
 }  // namespace tensorstat

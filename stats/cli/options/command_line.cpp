@@ -1,75 +1,14 @@
 #include "stats/cli/options/command_line.hpp"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <cmath>
-#include <filesystem>
 #include <iostream>
 
 #include "stats/base/printable.hpp"
-#include "stats/cli/devices_command.hpp"
 #include "stats/cli/options/help.hpp"
 #include "stats/cli/options/options.hpp"
-#include "stats/rows/column.hpp"
 
 namespace tensorstat::cli {
 namespace {
-
-// On a terminal std and bars for the exponents replace count, which the shape already shows.
-constexpr const char* kStatsByDefault =
-    "max,min,avg,l2norm,count,nan count,negative inf count,positive inf count,zero count";
-constexpr const char* kStatsOnScreen =
-    "max,min,avg,std,l2norm,exponents,nan count,negative inf count,positive inf count,zero count";
-
-const Choices<Format> kFormats = {{"table", Format::kTable},
-                                  {"csv", Format::kCsv},
-                                  {"json", Format::kJson},
-                                  {"ndjson", Format::kNdjson},
-                                  {"md", Format::kMarkdown}};
-const Choices<Format> kExtensions = {{".csv", Format::kCsv},       {".json", Format::kJson},
-                                     {".ndjson", Format::kNdjson}, {".jsonl", Format::kNdjson},
-                                     {".md", Format::kMarkdown},   {".txt", Format::kTable}};
-
-// The file name's extension decides the format. A name without one, such as /dev/stdout, gets a table.
-Format format_for(const std::string& output) {
-  std::string known;
-  for (const auto& [extension, format] : kExtensions) {
-    if (output.ends_with(extension)) return format;
-    known.append(known.empty() ? "" : ", ").append(extension);
-  }
-  const std::string extension = std::filesystem::path(output).extension().string();
-  if (extension.empty()) return Format::kTable;
-  throw CLI::ValidationError("--output", "no format has the extension '" + extension + "': end the name in one of " +
-                                             known + ", or say --format");
-}
-
-const CLI::Validator begins_with_digit(
-    [](const std::string& text) {
-      const bool is_right = !text.empty() && text[0] >= '0' && text[0] <= '9';
-      return is_right ? "" : "'" + text + "' is not a number of bytes, such as 1000000 or 512M";
-    },
-    "");
-
-const CLI::Validator is_whole_number(
-    [](const std::string& text) {  // CLI11 parses -1, and numbers that are too long, as 2^64 - 1
-      std::uint64_t number = 0;
-      const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-      const bool is_right = problem == std::errc() && end == text.data() + text.size();
-      return is_right ? "" : "'" + text + "' is not a whole number from 0 to 2^64 - 1";
-    },
-    "");
-
-const CLI::Validator is_cast_scale(
-    [](const std::string& text) {
-      double scale = 0;
-      const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), scale);
-      const bool is_right =
-          problem == std::errc() && end == text.data() + text.size() && std::isfinite(scale) && scale > 0;
-      return is_right ? "" : "'" + text + "' is no finite number above 0";
-    },
-    "");
 
 // Options before a subcommand belong to the command without one. They would have no effect.
 void refuse_unused_options(const CLI::App& app, const std::string& subcommand) {
@@ -82,12 +21,6 @@ void refuse_unused_options(const CLI::App& app, const std::string& subcommand) {
   }
 }
 
-template <typename T>
-T parsed(const std::string& option, Result<T> value) {
-  if (!value) throw CLI::ValidationError(option, value.error().message);
-  return *std::move(value);
-}
-
 }  // namespace
 
 CommandLine::CommandLine()
@@ -98,175 +31,13 @@ CommandLine::CommandLine()
   app_->get_option("--help")->description("Show this and exit");
   app_->get_option("--version")->description("Show the version and exit");
 
-  app_->add_option("PATH", arguments_.paths,
-                   ".npy, .npz, .safetensors, .gguf, .onnx, .h5, torch.save's .pt, MindSpore's .ckpt and Ascend's dump "
-                   "files, a model's index of shards, "
-                   ".csv files of rows, "
-                   "directories (walked recursively for tensors, layer.2 before layer.10, or else for rows) and globs "
-                   "(*, ?, [], **)")
-      ->type_name("");
-  std::vector<std::string> statistics{"all"};
-  for (const Category category : every_category()) statistics.emplace_back(name(category));
-  for (const Category category : usual_quantiles()) statistics.emplace_back(name(category));
-  suggest_list(app_->add_option("--stats", stats_, "What to compute, e.g. max,nan-count; or all")->type_name("LIST"),
-               statistics);
-  app_->add_option("--fail-on", fail_on_,
-                   "Exit with status 1 if a tensor meets one of these rules, e.g. 'nan,inf,absmax>65504'")
-      ->type_name("LIST");
-  app_->add_option("--where", where_, "Only tensors that meet this rule, e.g. 'nan-count > 0 and dtype == float16'")
-      ->type_name("RULE");
-  app_->add_option("--sort", sort_,
-                   "The greatest of this first, e.g. l2norm; with a leading - the least first. NaN comes first in both")
-      ->type_name("NAME");
-  app_->add_option("--top", top_, "Show no more than the first N")->check(is_whole_number)->type_name("N");
-  app_->add_option("--by", by_, "A row for each index of these axes, e.g. 0 or 0,-1, or for each block, e.g. block=128")
-      ->type_name("AXES");
-  app_->add_flag("--head", arguments_.head_only, "Show only names, dtypes, shapes and sizes; no element is read");
-  add_choice(*app_, "--format", format_, {kFormats.begin(), kFormats.end()},
-             "table, csv, json, ndjson or md (Markdown); by default by the extension of -o (.csv, .json, .ndjson, "
-             ".jsonl, .md, .txt), or table")
-      ->type_name("FORMAT");
-  app_->add_option(
-          "-o,--output", arguments_.output,
-          "Write to this file, whole or not at all, instead of stdout; an existing file keeps its mode, and an input "
-          "is not replaced")
-      ->check(names_output())
-      ->type_name("FILE");
-  add_choice(*app_, "--on", arguments_.request.on, {{"auto", On::kAuto}, {"host", On::kHost}, {"device", On::kDevice}},
-             "auto, host or device. With device, an error if the device cannot compute it; md5 and hash always run on "
-             "the host")
-      ->type_name("WHERE");
-
-  app_->add_option("--device", device_, "The OpenCL device to use, numbered as in `tensorstat devices`")
-      ->type_name("P:D")
-      ->group(kMoreOptions);
-  add_choice(*app_, "--precision", arguments_.request.precision, {{"high", Precision::kHigh}, {"low", Precision::kLow}},
-             "high: avg and l2norm exact, rounded once; low: sums held in the tensor's own type")
-      ->type_name("high|low")
-      ->group(kMoreOptions);
-  app_->add_option("--scale", arguments_.request.cast_scale,
-                   "Multiply the elements by this before casts are counted, e.g. e4m3fn-underflow of x * 0.5")
-      ->check(is_cast_scale)
-      ->type_name("NUMBER")
-      ->group(kMoreOptions);
-  std::vector<std::string> further;
-  for (const Column& column : all_further_columns()) further.emplace_back(column.name);
-  suggest_list(app_->add_option("--columns", columns_,
-                                "Further columns of a csv, after the others: path; rank, graph and iteration of a "
-                                "dump's folders; tensor, its name in a container; format, if the rows have it")
-                   ->type_name("LIST")
-                   ->group(kMoreOptions),
-               further);
-  app_->add_option("--budget", arguments_.meter.budget_bytes,
-                   "Limit for device memory, e.g. 512M (K, M, G, T: powers of 1024)")
-      ->transform(CLI::AsSizeValue(false).description(""))
-      ->transform(begins_with_digit)  // checked first, because AsSizeValue parses -1 as 2^64-1 and M as 0
-      ->type_name("BYTES")
-      ->group(kMoreOptions);
-  add_choice(*app_, "--order", arguments_.order,
-             {{"given", FileOrder::kGiven},
-              {"name", FileOrder::kName},
-              {"time", FileOrder::kTime},
-              {"size", FileOrder::kSize}},
-             "The files of all arguments: as given, by name, by time (the oldest first) or by size (the largest first)")
-      ->type_name("ORDER")
-      ->group(kMoreOptions);
-  app_->add_option("-j,--threads", arguments_.meter.threads,
-                   "Threads of the host for reading and computing; by default one per core")
-      ->check(CLI::Range(1u, 1024u).description(""))
-      ->type_name("N")
-      ->group(kMoreOptions);
-  app_->add_flag("-q,--quiet", arguments_.is_quiet, "No progress and no summary on stderr, only errors and warnings")
-      ->group(kMoreOptions);
-  app_->add_flag("-v,--verbose", arguments_.is_verbose, "Show the messages of the library on stderr")
-      ->group(kMoreOptions);
-  add_choice(*app_, "--color", arguments_.color,
-             {{"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}},
-             "NaN and Inf of a table in red: auto (on a terminal, unless NO_COLOR is set or TERM is dumb; with "
-             "CLICOLOR_FORCE=1 everywhere), always or never")
-      ->type_name("WHEN")
-      ->group(kMoreOptions);
-  std::vector<std::string> dtypes;
-  for (int i = 0; i < kDtypeCount; ++i) dtypes.emplace_back(name(static_cast<Dtype>(i)));
-  suggest_list(
-      app_->add_option("--dtype", raw_dtype_, "The files have no header: elements of this dtype, little-endian")
-          ->type_name("DTYPE")
-          ->group(kMoreOptions),
-      dtypes);
-  app_->add_option("--shape", raw_shape_,
-                   "Their shape, e.g. 2,3, in C order; without it one dimension. A pipe needs it")
-      ->type_name("N,N...")
-      ->group(kMoreOptions);
-  app_->add_flag("--bfloat16", arguments_.void_is_bfloat16,
-                 "Two-byte voids (<V2, as ml_dtypes writes them) are bfloat16")
-      ->group(kMoreOptions);
-  app_->add_flag("--explain", arguments_.explain,
-                 "Show where each statistic was computed and why, and the device memory taken")
-      ->group(kMoreOptions);
-
+  options_.declare(*app_, PlainOptions::kAll);
   for (const auto add : kSubcommands) subcommands_.push_back(add(*app_));
   app_->require_subcommand(0, 1);  // behind one, a folder may be called as another one is: diff a dump
   app_->set_help_all_flag("--help-all", "Show every option, the statistics and the exit statuses");
 }
 
 CommandLine::~CommandLine() = default;
-
-void CommandLine::read_raw() {
-  if (raw_dtype_.empty() && raw_shape_.empty()) return;
-  if (raw_dtype_.empty()) throw CLI::ValidationError("--shape", "wants --dtype, too: without it files have a header");
-  const auto dtype = dtype_from(raw_dtype_);
-  if (!dtype) throw CLI::ValidationError("--dtype", "'" + raw_dtype_ + "' is no dtype; float32 is one");
-  arguments_.raw = RawTensor{*dtype};
-  if (app_->count("--shape") == 0) return;
-  Shape shape;
-  for (const std::string& each : CLI::detail::split(raw_shape_, ',')) {
-    const Value number = number_from(each);
-    const auto* length = std::get_if<std::uint64_t>(&number);
-    if (!length) throw CLI::ValidationError("--shape", "'" + raw_shape_ + "' is no shape, such as 2,3");
-    shape.push_back(*length);
-  }
-  arguments_.raw->shape = shape;
-}
-
-void CommandLine::read_by() {
-  if (app_->count("--by") == 0) return;
-  const auto number = [&](std::string_view text) {
-    std::int64_t value = 0;
-    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (fault == std::errc() && end == text.data() + text.size()) return value;
-    throw CLI::ValidationError("--by",
-                               "'" + by_ + "' is no list of axes, such as 0 or 0,-1, and no block, such as block=128");
-  };
-  constexpr std::string_view kBlock = "block=";
-  arguments_.by.emplace();
-  if (!by_.starts_with(kBlock)) {
-    for (const std::string& each : CLI::detail::split(by_, ',')) arguments_.by->axes.push_back(number(each));
-    return;
-  }
-  const std::int64_t elements = number(std::string_view(by_).substr(kBlock.size()));
-  if (elements <= 0) throw CLI::ValidationError("--by", "a block needs at least one element");
-  arguments_.by->block_elements = static_cast<std::uint64_t>(elements);
-}
-
-void CommandLine::read_questions() {
-  read_by();
-  if (app_->count("--fail-on") != 0) arguments_.fail_on = parsed("--fail-on", Rule::parse_list(fail_on_));
-  if (app_->count("--where") != 0) arguments_.where = parsed("--where", Rule::parse(where_));
-  if (app_->count("--sort") != 0) {
-    const bool is_reversed = sort_.starts_with('-');
-    arguments_.sort = {parsed("--sort", subject_from(std::string_view(sort_).substr(is_reversed))), is_reversed};
-  }
-  if (app_->count("--top") != 0) arguments_.top = top_;
-  if (!arguments_.head_only) return;
-  const bool sorts_statistic = arguments_.sort && !needed_by(arguments_.sort->subject).empty();
-  const char* const wants = app_->count("--stats") != 0                               ? "--stats"
-                            : arguments_.by                                           ? "--by"
-                            : !arguments_.fail_on.empty()                             ? "--fail-on"
-                            : arguments_.where && !arguments_.where->needed().empty() ? "--where"
-                            : sorts_statistic                                         ? "--sort"
-                                                                                      : nullptr;
-  if (wants) throw CLI::ValidationError("--head", std::string("reads no element, but ") + wants + " needs statistics");
-}
 
 std::string CommandLine::name_of_call() const {
   const auto called = app_->get_subcommands();
@@ -281,40 +52,10 @@ CommandLine::Parsed CommandLine::parse(int argc, const char* const* argv) {
       refuse_unused_options(*app_, subcommand.app->get_name());
       return std::move(subcommand);
     }
-    if (arguments_.paths.empty()) {
+    if (options_.paths().empty()) {
       throw CLI::ValidationError("nothing to read: name a file, a directory or a glob");
     }
-    read_questions();
-    read_raw();
-    arguments_.format = format_ ? *format_ : format_for(arguments_.output);
-    const bool is_on_screen =
-        arguments_.format == Format::kTable && arguments_.output.empty() && screen_of(STDOUT_FILENO).has_value();
-    if (app_->count("--stats") == 0) stats_ = is_on_screen ? kStatsOnScreen : kStatsByDefault;
-    if (!arguments_.head_only) {
-      arguments_.request.categories = parsed("--stats", categories_from(stats_));
-    }
-    arguments_.stats_are_default = app_->count("--stats") == 0;
-    if (!columns_.empty()) {
-      if (arguments_.format != Format::kCsv) {
-        throw CLI::ValidationError("--columns", "only a csv has them; a table and JSON always show the path");
-      }
-      arguments_.columns = parsed("--columns", further_columns_from(columns_));
-    }
-    if (arguments_.by && arguments_.format == Format::kCsv && std::ranges::count(arguments_.columns, "index") == 0) {
-      arguments_.columns.emplace_back("index");  // the rows of one tensor differ only in this column
-    }
-    if (app_->count("--scale") != 0 && std::ranges::none_of(arguments_.request.categories, counts_casts)) {
-      throw CLI::ValidationError("--scale", "no statistic that counts casts is asked for, such as e4m3fn-underflow");
-    }
-    if (counts_scaled_casts(arguments_.request) && arguments_.format == Format::kCsv &&
-        std::ranges::count(arguments_.columns, "cast_scale") == 0) {
-      arguments_.columns.emplace_back("cast_scale");
-    }
-    if (!device_.empty()) {
-      const Status named = name_device(device_, arguments_.meter);
-      if (!named) throw CLI::ValidationError("--device", named.error().message);
-    }
-    return std::move(arguments_);
+    return options_.take();
   } catch (const CLI::Success& answered) {  // --help, --version
     return app_->exit(answered);
   } catch (const CLI::ExtrasError& error) {

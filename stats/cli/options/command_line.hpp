@@ -1,14 +1,13 @@
 // The options and the subcommands of the command line.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <variant>
 
 #include "stats/cli/options/app.hpp"
 #include "stats/cli/options/arguments.hpp"
+#include "stats/cli/options/plain_options.hpp"
 #include "stats/cli/subcommand.hpp"
 
 namespace tensorstat::cli {
@@ -29,16 +28,10 @@ class CommandLine {
   Parsed parse(int argc, const char* const* argv);
 
  private:
-  void read_questions();  // --where, --fail-on, --sort and the like
-  void read_raw();        // --dtype and --shape
-  void read_by();
   std::string name_of_call() const;  // "tensorstat diff"
 
   std::unique_ptr<CLI::App> app_;
-  Arguments arguments_;
-  std::string stats_, device_, columns_, fail_on_, where_, sort_, by_, raw_dtype_, raw_shape_;
-  std::uint64_t top_ = 0;
-  std::optional<Format> format_;
+  PlainOptions options_;
   std::vector<Subcommand> subcommands_;
 };
 

@@ -13,12 +13,13 @@ avg and l2norm are the exact value, rounded once: the same bits on every machine
 NaN and Inf propagate into max, min, avg and l2norm, and are counted beside. "negative zero count" counts elements below
 zero: MindSpore's name, and its meaning.
 """
-from . import _compare, _findings, _follow, _library, _meter, _read, _results, _session, _watch, _native
+from . import _compare, _findings, _follow, _library, _meter, _ranks, _read, _results, _session, _watch, _native
 from ._compare import *
 from ._findings import *
 from ._follow import *
 from ._library import *
 from ._meter import *
+from ._ranks import *
 from ._read import *
 from ._results import *
 from ._session import *
@@ -31,6 +32,7 @@ __all__ += _findings.__all__
 __all__ += _follow.__all__
 __all__ += _library.__all__
 __all__ += _meter.__all__
+__all__ += _ranks.__all__
 __all__ += _read.__all__
 __all__ += _results.__all__
 __all__ += _session.__all__

@@ -115,7 +115,7 @@ def findings(path: str | os.PathLike[str], *, limits: Mapping[str, float] | None
         [each.op_name for each in found if each.rule == "jump"]
         tensorstat.findings("/tmp/dump", limits={"jump": 20})
 
-    path    a file of rows (statistic.csv in any dialect) or a dump's folder, as origin() takes it
+    path    a file of rows (statistic.csv in any dialect), a dump's folder, or a store; "runs.db//a" is the run a of a store
     limits  other limits for rules that have one; report.md of the documents defines the rules
 
     What could not be read is logged to logging.getLogger("tensorstat"). Error: nothing could be read, or a limit is wrong.
@@ -130,7 +130,8 @@ def report(path: str | os.PathLike[str], output: str | os.PathLike[str] | None =
         tensorstat.report("/tmp/dump")                        # in a notebook: the page
         tensorstat.report("/tmp/dump", "page.html").findings  # writes the page, and gives the findings
 
-    Error: as findings(), and if the run has more than 33 million cells (tensors x ranks x iterations).
+    Of a run with more than 16 million cells (tensors x ranks x iterations), a column of the page has several iterations.
+    Error: as findings().
     """
     answer = _native.findings(path, _limits(limits), True)
     drawn = Report(Findings(said(answer)), answer[3] or "")

@@ -26,7 +26,7 @@ def follow(path: str | os.PathLike[str], *, rows: bool = True, findings: bool = 
             elif news["op type"] == "Loss":
                 plot(news["iteration"], news["avg"])
 
-    path      a file of rows or a dump's folder; it may be made later
+    path      a file of rows, a dump's folder, or a store ("runs.db//a" is its run a); it may be made later
     rows      False: only findings
     findings  False: only rows; then nothing of them is kept in memory, else 40 bytes a row
     limits    as in findings()

@@ -1,0 +1,78 @@
+// A program for mpirun: the partials of ranks that MPI reduces are those of the whole tensor, byte for byte, on every
+// rank; an error on one rank is an error on all, and no rank waits. Ends with 0 if so.
+#include <cstdio>
+#include <cstdlib>
+#include <tensorstat/mpi.hpp>
+#include <vector>
+
+#include "tests/support/samples.hpp"
+
+using namespace tensorstat;
+
+namespace {
+
+int rank = 0, ranks = 1, failures = 0;
+
+void expect(bool holds, const char* what, Dtype dtype, const char* list) {
+  if (holds) return;
+  failures += 1;
+  std::fprintf(stderr, "rank %d of %d: %s: %s, %s, seed %llu\n", rank, ranks, what, std::string(name(dtype)).c_str(),
+               list, static_cast<unsigned long long>(samples::seed()));
+}
+
+void reduce_whole(Meter& meter, Dtype dtype, const char* list, Precision precision) {
+  samples::Random random{samples::seed() + static_cast<std::uint64_t>(dtype)};  // the same on every rank
+  Request request{.categories = *categories_from(list), .precision = precision, .on = On::kHost};
+  std::erase_if(request.categories, [&](Category each) { return !has(dtype, each); });
+  const std::size_t element = size_bytes(dtype), count = random() % 20'000;
+  const auto bytes = samples::one_of(dtype, random() % 50, count, random);
+  const Tensor all{.dtype = dtype, .element_count = count, .address = bytes.data()};
+  const auto expected = meter.fold({&all, 1}, request)->front().serialize();
+  std::vector<std::size_t> cuts = {0, count};
+  while (cuts.size() <= static_cast<std::size_t>(ranks)) cuts.push_back(random() % (count + 1) / 1024 * 1024);
+  std::ranges::sort(cuts);
+  const auto own = static_cast<std::size_t>(rank);
+  const Tensor part{
+      .dtype = dtype, .element_count = cuts[own + 1] - cuts[own], .address = bytes.data() + cuts[own] * element};
+  auto folded = meter.fold({&part, 1}, request);
+  if (folded && !folded->front().move_to(cuts[own])) folded = Error{};
+  const auto whole = mpi::all_reduce(folded, MPI_COMM_WORLD);
+  expect(whole && whole->front().serialize() == expected, "not the whole", dtype, list);
+}
+
+void fail_somewhere(Meter& meter) {
+  const std::vector<float> data(100, 1.5f);
+  const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
+  const Request request{.categories = {Category::kMax}, .on = On::kHost};
+  for (int bad = 0; bad < ranks; ++bad) {
+    auto folded = meter.fold({&tensor, 1}, request);
+    if (rank == bad) folded = Error{Code::kUnreadable, "its shard is gone"};
+    const auto whole = mpi::all_reduce(folded, MPI_COMM_WORLD);
+    const std::string wanted = rank == bad ? "its shard is gone" : "rank " + std::to_string(bad) + " failed";
+    expect(!whole && whole.error().message.find(wanted) != std::string::npos, "no error", Dtype::kFloat32, "max");
+    if (ranks == 1) continue;
+    const Request other{.categories = {Category::kMax, Category::kArgmax}, .on = On::kHost};
+    const auto mixed = mpi::all_reduce(meter.fold({&tensor, 1}, rank == bad ? other : request), MPI_COMM_WORLD);
+    expect(!mixed, "other lists merge", Dtype::kFloat32, "max");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  Meter meter({.threads = 1});
+  for (const Dtype dtype : samples::whole_dtypes()) {
+    for (const char* list : {"max,min,avg,l2norm,nan count", "max,avg,var,l1norm,crc32,xor64,argmax,first nan index",
+                             "nan count,p50,exponents,std"}) {
+      for (const Precision precision : {Precision::kHigh, Precision::kLow}) reduce_whole(meter, dtype, list, precision);
+    }
+  }
+  fail_somewhere(meter);
+  int all = 0;
+  MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return all == 0 ? 0 : 1;
+}

@@ -1,0 +1,136 @@
+"""all_reduce gives each rank the bytes of the whole tensor's partial: over mpi4py, torch.distributed (gloo) and a
+function, on 1 to 7 ranks, also with empty ones. An error on one rank is an error on all, and nobody waits."""
+import importlib.util
+import os
+import pickle
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import unittest
+
+import numpy
+import tensorstat
+
+STATS = "max,min,avg,l2norm,nan_count,argmax,crc32,p50"
+
+# What each rank does, with `gather_or_group`, `rank` and `ranks`; it ends with 0 if all is well.
+RANK = """
+import numpy, tensorstat
+rng = numpy.random.default_rng(8)  # the same on every rank
+tensors = {name: (rng.normal(size=5000) * 9).astype(dtype) for name, dtype in
+           (("a", "f4"), ("b", "f2"), ("c", "i2"), ("d", "f8"), ("e", "u1"))}
+def parts():
+    made = {}
+    for name, x in tensors.items():
+        cuts = sorted([0, len(x), *numpy.random.default_rng(len(made)).integers(0, len(x), ranks - 1)])
+        if ranks > 2:
+            cuts[1] = cuts[2]  # a rank without elements
+        part = tensorstat.fold(x[cuts[rank]:cuts[rank + 1]], STATS)
+        made[name] = part.move_to(cuts[rank])
+    return made
+whole = tensorstat.all_reduce(parts, group)
+for name, x in tensors.items():
+    assert whole[name].serialize() == tensorstat.fold(x, STATS).serialize(), name
+one = tensorstat.all_reduce(parts()["a"], group)
+assert one.finish().l2norm == tensorstat.measure(tensors["a"], STATS).l2norm
+for bad in range(ranks):
+    def fails():
+        if rank == bad:
+            raise ValueError("its shard is gone")
+        return parts()
+    try:
+        tensorstat.all_reduce(fails, group)
+        raise SystemExit("no error")
+    except ValueError as failure:
+        assert rank == bad and str(failure) == "its shard is gone"
+    except tensorstat.Error as failure:
+        assert rank != bad and f"rank {bad} failed" in str(failure) and "its shard is gone" in str(failure), failure
+    if ranks == 1:
+        continue
+    for other in ([], [tensorstat.fold(tensors["b"], STATS)], [tensorstat.fold(tensors["a"], "max")]):
+        try:
+            tensorstat.all_reduce(other if rank == bad else [tensorstat.fold(tensors["a"], STATS)], group)
+            raise SystemExit("no error")
+        except tensorstat.Error as failure:
+            assert "all_reduce: " in str(failure)
+""".replace("STATS", repr(STATS))
+
+
+class Ranks(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("mpirun") and importlib.util.find_spec("mpi4py"), "no mpirun or no mpi4py")
+    def test_mpi4py(self):
+        for ranks in (1, 2, 3, 5, 7):
+            with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+                file.write("from mpi4py import MPI\ngroup = None\nrank, ranks = MPI.COMM_WORLD.Get_rank(), "
+                           "MPI.COMM_WORLD.Get_size()\n" + RANK)
+                file.flush()
+                ran = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), sys.executable,
+                                      "-m", "mpi4py", file.name], capture_output=True, timeout=300)
+            self.assertEqual(ran.returncode, 0, ran.stderr.decode())
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed")
+    def test_torch_gloo(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        text = textwrap.dedent("""\
+            import os, torch.distributed as dist
+            rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+            dist.init_process_group("gloo")
+            group = None
+            """) + RANK + "\ngroup = dist.new_group(list(range(ranks)))\nassert tensorstat.all_reduce(parts, group)\n"
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+            file.write(text)
+            file.flush()
+            processes = [subprocess.Popen([sys.executable, file.name], stderr=subprocess.PIPE,
+                                          env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "3", "OMP_NUM_THREADS": "1",
+                                               "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})
+                         for rank in range(3)]
+            for process in processes:
+                _, said = process.communicate(timeout=300)
+                self.assertEqual(process.returncode, 0, said.decode())
+
+    def test_a_function(self):
+        for ranks in (1, 2, 7):
+            barrier, board, faults = threading.Barrier(ranks, timeout=60), [None] * ranks, []
+
+            def work(rank):
+                def gather(data):
+                    board[rank] = data
+                    barrier.wait()
+                    everything = list(board)
+                    barrier.wait()
+                    return everything
+                try:
+                    exec(RANK, {"rank": rank, "ranks": ranks, "group": gather})
+                except BaseException as fault:
+                    faults.append(fault)
+                    barrier.abort()
+
+            threads = [threading.Thread(target=work, args=(rank,)) for rank in range(ranks)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(faults, [])
+
+    def test_words(self):
+        with self.assertRaisesRegex(tensorstat.Error, "no ranks are known"):
+            script = "import tensorstat, numpy\ntensorstat.all_reduce(tensorstat.fold(numpy.zeros(3)))"
+            ran = subprocess.run([sys.executable, "-c", script], capture_output=True)
+            raise tensorstat.Error(ran.stderr.decode().splitlines()[-1])
+        part = tensorstat.fold(numpy.zeros(3))
+        with self.assertRaisesRegex(tensorstat.Error, "group is a int"):
+            tensorstat.all_reduce(part, 3)
+        with self.assertRaisesRegex(tensorstat.Error, "rank 1 sent no partials"):
+            tensorstat.all_reduce(part, lambda data: [data, pickle.dumps(3)])
+        with self.assertRaisesRegex(tensorstat.Error, "parts is a Partial"):
+            tensorstat.all_reduce([3], lambda data: [data])
+
+
+if __name__ == "__main__":
+    unittest.main()
