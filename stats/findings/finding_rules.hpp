@@ -34,13 +34,13 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
      "would bfloat16 do? a smaller scale, or clipping", "max and min"},
     {FindingRule::kJump, "jump", FindingSeverity::kWarning, 10,
      "size is above this many times the median of its last 50 values, of which there are at least 20, more than three "
-     "times as far from that median, in logarithms, as any of them, and above a tenth of the greatest ever; not where "
-     "the "
-     "number of elements has just halved or doubled",
+     "times as far from that median, in logarithms, as any of them, or 50 times the greatest of them, and above a "
+     "tenth of the greatest ever; not where the number of elements has just halved or doubled",
      "the batch of that iteration, and the learning rate", "l2norm, or max and min, of 21 iterations"},
     {FindingRule::kDrift, "drift", FindingSeverity::kWarning, 10,
      "size is above this many times the median of its values that are more than 50 iterations old, of which there are "
-     "at least 150, and more than twice as far from that median, in logarithms, as any of them",
+     "at least 150, and more than twice as far from that median, in logarithms, as any of them, or 50 times the "
+     "greatest of them",
      "the learning rate, weight decay and clipping", "l2norm, or max and min, of 201 iterations"},
     {FindingRule::kDead, "dead", FindingSeverity::kWarning, 10,
      "an output of the forward pass that held other values is all 0 for this many iterations, to the end",

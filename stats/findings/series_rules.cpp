@@ -16,6 +16,7 @@ constexpr std::size_t kLeastOld = 150;  // fewer, and the growth of a bias that 
 // Twice in 20 values of heavy tails is no rarity: of 300 norms that are Student's t with 2 degrees, 17 % of all series
 // would be accused of a jump, and with three times 0.3 %. Growth spreads the old values by itself.
 constexpr int kTimesOfRecent = 3, kTimesOfOld = 2;
+constexpr double kTimesOfGreatest = 50;   // this far beyond all old values is enough, however they scatter
 constexpr double kShareOfGreatest = 0.1;  // below it, it is the noise of a run that has converged
 
 // The median of a growing multiset, in O(log n) a value.
@@ -68,10 +69,12 @@ std::size_t begin_of(const History& history, const HistorySeries& series, Iterat
   return static_cast<std::size_t>(begin - series.cells.begin());
 }
 
-// A series that is noisy by itself must go further: in logarithms, `times` as far from the median as it ever was.
+// A series that is noisy by itself must go further: in logarithms, `times` as far from the median as it ever was, or
+// kTimesOfGreatest above the greatest.
 std::optional<Breach> breach_of(const RunningMedian& before, std::size_t cell, double value, double limit, int times) {
   const double median = before.median(), greatest = before.greatest();
-  const double bound = median * std::max(limit, std::pow(greatest / median, times));
+  const double spread = greatest / median;
+  const double bound = median * std::max(limit, std::min(std::pow(spread, times), kTimesOfGreatest * spread));
   if (!(value > bound)) return std::nullopt;
   return Breach{.cell = cell, .value = value, .limit = bound, .usual = median};
 }

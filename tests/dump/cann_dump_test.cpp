@@ -85,7 +85,7 @@ TEST_F(CannDump, EachModelHasItsLayersAndItsFolder) {
   auto unnamed = open_acl(models);
   run_operator(unnamed, "conv1");
   unnamed.close();
-  EXPECT_TRUE(was_said("names several models, and the backend does not say of which one graph 2 is"));
+  EXPECT_TRUE(was_said("names several models, and the backend does not say which model has graph 2"));
 }
 
 // torchair.scope.data_dump() adds operators to those of the list.

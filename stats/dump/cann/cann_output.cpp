@@ -75,7 +75,7 @@ class CannOutput : public DumpOutput {
   void say_no_model(std::uint32_t graph) const {
     notices_->warn_once("models", [&] {
       return "dump.dump_list names several models, and the backend does not say which model has graph " +
-             std::to_string(graph) + " is (name_graph): its files are written under the model " + config_.net_name +
+             std::to_string(graph) + " (name_graph): its files are written under the model " + config_.net_name +
              ", and an operator is dumped where any item wants it";
     });
   }
