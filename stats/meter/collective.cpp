@@ -5,31 +5,34 @@
 
 #include "precision/partial.h"
 #include "stats/base/caught.hpp"
+#include "stats/base/fnv1a.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 
 namespace tensorstat {
 namespace {
 
-constexpr std::int64_t kNoKey = std::numeric_limits<std::int64_t>::min();
-
 // How a word of a partial travels.
 enum class Travel : std::uint8_t { kMaximum, kSum, kCrc32, kXor64, kKey, kIndexOfKey, kNothing };
 
 std::vector<Travel> travels_of(const Partial& partial) {
-  const Dtype dtype = partial.dtype();
-  // An empty word says how it merges: a maximum begins as the least number.
-  const Partial empty(dtype, partial.precision(), partial.needs(), partial.cast_scale());
-  const auto keeps = [&](Category category) { return (needs({category}, Precision::kHigh) & partial.needs()) != 0; };
   std::vector<Travel> travels;
-  for (std::size_t word = 0; word < empty.words().size(); ++word) {
-    if (word >= first_index(dtype) && word < first_exponent(dtype)) {
-      travels.push_back((word - first_index(dtype)) % 2 == 0 ? Travel::kKey : Travel::kIndexOfKey);
-    } else if (word == first_fingerprint(dtype) + FINGERPRINT_WORD_CRC32) {
-      travels.push_back(keeps(Category::kCrc32) ? Travel::kCrc32 : Travel::kNothing);
-    } else if (word == first_fingerprint(dtype) + FINGERPRINT_WORD_XOR64) {
-      travels.push_back(keeps(Category::kXor64) ? Travel::kXor64 : Travel::kNothing);
-    } else {
-      travels.push_back(empty.words()[word] == kNoKey ? Travel::kMaximum : Travel::kSum);
+  for (const Accumulator& each : layout(partial.dtype()).all()) {
+    if (each.first >= partial.words().size()) break;
+    switch (each.rule) {
+      case MergeRule::ADDITION:
+        travels.insert(travels.end(), each.count, Travel::kSum);
+        break;
+      case MergeRule::MAXIMUM:
+        travels.insert(travels.end(), each.count, Travel::kMaximum);
+        break;
+      case MergeRule::KEYED:
+        travels.insert(travels.end(), {Travel::kKey, Travel::kIndexOfKey});
+        break;
+      case MergeRule::CHECKSUM:
+        travels.push_back(!each.is_kept(partial.needs()) ? Travel::kNothing
+                          : each.need == kCrc32          ? Travel::kCrc32
+                                                         : Travel::kXor64);
+        break;
     }
   }
   return travels;
@@ -56,20 +59,14 @@ std::uint64_t take_bits(const std::int64_t*& words, int bits) {
   return value;
 }
 
-// FNV-1a
-std::uint64_t hashed(std::uint64_t hash, std::span<const std::byte> bytes) {
-  for (const std::byte each : bytes) hash = (hash ^ static_cast<std::uint64_t>(each)) * 0x100000001b3;
-  return hash;
-}
-
 // Of the empty partials of the list: their written form names the dtype, the precision, the accumulators, the scale.
 std::uint64_t key_of(std::span<const Partial> partials, std::string_view label) {
-  std::uint64_t hash = hashed(0xcbf29ce484222325, std::as_bytes(std::span(label)));
+  std::uint64_t hash = fnv1a(kFnv1aOfNothing, std::as_bytes(std::span(label)));
   for (const Partial& each : partials) {
     const Partial empty(each.dtype(), each.precision(), each.needs(), each.cast_scale());
-    hash = hashed(hash, empty.serialize());
+    hash = fnv1a(hash, empty.serialize());
   }
-  return hashed(hash, std::as_bytes(std::span(&hash, 1)));
+  return fnv1a(hash, std::as_bytes(std::span(&hash, 1)));
 }
 
 }  // namespace
@@ -125,7 +122,7 @@ Collective Collective::failed(std::uint32_t rank, Error error) {
   Collective all;
   all.rank_ = rank;
   all.error_ = std::move(error);
-  all.agreement_ = {kNoKey, kNoKey, std::int64_t{rank} + 1};
+  all.agreement_ = {kEmptyMaximum, kEmptyMaximum, std::int64_t{rank} + 1};
   return all;
 }
 
@@ -143,7 +140,7 @@ Status Collective::agree() const {
 }
 
 std::span<std::int64_t> Collective::indices() {
-  for (const OwnKey& own : own_keys_) indices_.push_back(own.key == largest_[own.at] ? own.index : kNoKey);
+  for (const OwnKey& own : own_keys_) indices_.push_back(own.key == largest_[own.at] ? own.index : kEmptyMaximum);
   return indices_;
 }
 

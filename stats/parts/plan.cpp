@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "stats/base/fnv1a.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/files/ascend/long_name.hpp"
 #include "stats/rows/names/mindspore_file_name.hpp"
@@ -112,12 +113,6 @@ void add_units(const PlanRequest& request, const std::string& path, const std::s
   units[before].fixed += kFileCost;
 }
 
-// FNV-1a: it tells plans apart that one person has, and is no protection.
-std::uint64_t hash_of(std::uint64_t hash, std::string_view text) {
-  for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3;
-  return hash;
-}
-
 std::string escaped_path(std::string_view path) {
   std::string text;
   for (const char each : path) {
@@ -192,13 +187,14 @@ Plan make_plan(const PlanRequest& request, const std::vector<std::string>& files
     }
   });
   plan.most_bytes = std::ranges::max(bytes);
-  std::uint64_t key = 0xcbf29ce484222325;
+  std::uint64_t key = kFnv1aOfNothing;
   for (std::uint32_t part = 0; part < parts; ++part) {
     PartList& list = plan.lists[part];
     list.part = part;
     list.parts = parts;
     list.request = request;
-    key = hash_of(key, list.text());
+    const std::string text = list.text();
+    key = fnv1a(key, std::as_bytes(std::span(text)));
   }
   for (PartList& list : plan.lists) list.key = key;
   return plan;
