@@ -19,8 +19,8 @@ class MergedStates {
   // kUnreadable: it is not a state, is damaged, or belongs to another plan than those before. Then it is left out.
   Status add(const std::string& name, std::string_view text);
 
-  // Call it after the last add(). Leaves out states whose parts are all in another one. kInvalid: two states share some
-  // parts, but neither holds all parts of the other.
+  // Call it after the last add(). Leaves out a state if another one holds all its parts. kInvalid: two states share
+  // some parts, but neither holds all parts of the other.
   Status join();
 
   bool is_empty() const { return states_.empty(); }
@@ -31,7 +31,7 @@ class MergedStates {
   struct Listener {
     std::function<void(SurveyedTensor&&)> row;       // its statistics are PlanRequest::measured; reasons are empty
     std::function<void(const StateRecord&)> fault;   // what fold_part() could not read or measure
-    std::function<void(const std::string&)> broken;  // a tensor whose pieces are missing or contradict each other
+    std::function<void(const std::string&)> broken;  // a tensor lacks pieces, or they contradict each other
   };
   // In the order of the files, their tensors and the rows of these.
   void each(const Listener& listener) const;

@@ -79,7 +79,7 @@ struct GgufTensor {
   std::uint64_t offset_bytes = 0;  // from the beginning of the data
 };
 
-// The names of tensors whose bytes are also those of another tensor. ggml never writes such a file.
+// The names of tensors that share bytes with another tensor. ggml never writes such a file.
 std::unordered_map<std::string, std::string> overlapping(const std::vector<Result<StoredTensor>>& tensors) {
   struct Place {
     std::uint64_t begin, end;

@@ -21,7 +21,7 @@ bool has_name_of_monitor(const std::string& path);
 
 // Reads them as rows. Each has the further columns rank, of the file's path, and iteration, the monitor's step.
 //
-// msprobe: `vpp_stage,name,step[,micro_step]` and statistics, of which min, max, mean, norm and nans are taken; a "nan"
+// msprobe: `vpp_stage,name,step[,micro_step]` and statistics; min, max, mean, norm and nans are taken; a "nan"
 // may be NaN or a missing value, msprobe does not tell. What was monitored is in the file's name: param_... are
 // Parameter, ...grad... are Gradient, the rest is called as it is: actv. Parameters keep their names, the others have
 // this word behind it: "layers.0.weight/grad_unreduced". A virtual stage above 0 stands in front:
