@@ -110,9 +110,7 @@ std::string document_of(const Compared& compared, const DiffArguments& arguments
   if (compared.first) return beginnings_of(compared) + unmatched_of(compared, false) + summary_of(compared);
   std::uint64_t left = 0;
   const std::vector<PairRow> rows = chosen_pairs(compared, choice, left);
-  const bool is_stdout = arguments.output.empty();
-  const auto screen = is_stdout ? screen_of(STDOUT_FILENO) : std::nullopt;
-  const Look look{screen, wants_color(Color::kAuto, is_stdout, screen.has_value())};
+  const Look look = look_of(Color::kAuto, arguments.output);
   std::string text = table_of(rows, choice, arguments.format == Format::kMarkdown, look);
   if (arguments.format == Format::kMarkdown && !text.empty()) text += "\n";
   if (left != 0) text += "and " + std::to_string(left) + " more: --top N or --all\n";

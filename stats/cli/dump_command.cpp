@@ -50,9 +50,7 @@ int run_dump(const DumpArguments& arguments, Console& console) {
   for (const std::string& note : inputs.notes) console.say(note);
 
   DumpOptions options;
-  options.log = [&](Severity severity, std::string_view message) {
-    if (severity == Severity::kWarning) console.say("warning: " + std::string(message));
-  };
+  options.log = log_to(console, false);
   options.dialect = arguments.dialect;
   options.layout = arguments.by_step ? DumpLayout::kByStep : DumpLayout::kByRank;
   options.path = arguments.output;

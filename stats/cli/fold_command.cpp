@@ -1,7 +1,5 @@
 // `tensorstat fold` measures one part of a plan and writes its state.
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
@@ -22,8 +20,7 @@
 namespace tensorstat::cli {
 namespace {
 
-// Larger than any list or state that this command writes.
-constexpr std::size_t kMostListBytes = std::size_t{1} << 30, kMostStateBytes = std::size_t{1} << 36;
+constexpr std::size_t kMostListBytes = std::size_t{1} << 30;  // larger than any list that `plan` writes
 
 struct FoldArguments {
   PlainOptions options;
@@ -83,10 +80,7 @@ int run_fold(const FoldArguments& arguments, Console& console) {
   }
 
   MeterOptions options = plain.meter;
-  options.log = [&](Severity severity, std::string_view words) {
-    if (severity == Severity::kWarning) console.say("warning: " + std::string(words));
-    if (severity != Severity::kWarning && plain.is_verbose) console.say(words);
-  };
+  options.log = log_to(console, plain.is_verbose);
   Meter meter(std::move(options));
   std::uint64_t tensors = 0;
   for (const PlannedFile& file : list->files) {

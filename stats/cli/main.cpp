@@ -38,12 +38,6 @@ struct NotWritten : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-Look look_of(const Arguments& arguments) {
-  const bool is_stdout = arguments.output.empty();
-  const auto screen = is_stdout ? screen_of(STDOUT_FILENO) : std::nullopt;
-  return {screen, wants_color(arguments.color, is_stdout, screen.has_value())};
-}
-
 // The files of folders that no format reads by their names: some of them, or with --verbose all.
 void say_what_was_left(const std::vector<std::string>& left, bool is_verbose, Console& console) {
   if (left.empty()) return;
@@ -64,15 +58,9 @@ void say_what_was_left(const std::vector<std::string>& left, bool is_verbose, Co
 Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& console, const Results::Write& write,
                   const std::function<void()>& flush) {
   MeterOptions options = arguments.meter;
-  options.log = [&](Severity severity, std::string_view text) {
-    if (severity == Severity::kWarning) {
-      console.say("warning: " + std::string(text));
-    } else if (arguments.explain || arguments.is_verbose) {
-      console.say(text);
-    }
-  };
+  options.log = log_to(console, arguments.explain || arguments.is_verbose);
   Meter meter(std::move(options));
-  Results results(arguments, inputs.files, look_of(arguments), console, write);
+  Results results(arguments, inputs.files, look_of(arguments.color, arguments.output), console, write);
   Outcome outcome;
   const auto fail = [&](int status) {
     return [&, status](const Error& error) {
@@ -83,16 +71,10 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   Survey::Listener listener;
   listener.measured = [&](SurveyedTensor&& entry) { results.add(std::move(entry)); };
   listener.unreadable = fail(kNotRead);
-  std::string reason;
-  std::size_t more_tensors = 0;  // tensors with the same error: reported as a count
+  Unmeasured unmeasured(console);
   listener.unmeasured = [&](const std::string& label, const Error& error) {
     outcome.exit = std::max<int>(outcome.exit, arguments.request.on == On::kDevice ? kNoDevice : kNotRead);
-    if (error.message == reason) {
-      ++more_tensors;
-    } else {
-      reason = error.message;
-      console.say(label + ": " + reason);
-    }
+    unmeasured.say(label, error.message);
   };
   listener.progressed = [&](const Survey::Progress& progress) {
     flush();
@@ -116,10 +98,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
                wanted == inputs.tensors_of.end() ? std::vector<std::string>() : wanted->second);
   }
   survey.finish();
-  if (more_tensors != 0) {
-    const std::string noun = more_tensors == 1 ? " more tensor" : " more tensors";
-    console.say("the same for " + std::to_string(more_tensors) + noun);
-  }
+  unmeasured.end();
   results.end();
   if (!arguments.is_quiet) say_what_was_left(inputs.left, arguments.is_verbose, console);
   outcome.has_results = results.any();
@@ -165,8 +144,9 @@ int run(const Arguments& arguments, Console& console) {
     console.say("the paths name files of rows and files of tensors; show them with one call each");
     return kUsage;
   }
-  const Outcome outcome = are_rows != 0 ? show_rows(arguments, inputs, look_of(arguments), console, write)
-                                        : report_on(arguments, inputs, console, write, flush);
+  const Outcome outcome = are_rows != 0
+                              ? show_rows(arguments, inputs, look_of(arguments.color, arguments.output), console, write)
+                              : report_on(arguments, inputs, console, write, flush);
   flush();
   // Do not overwrite an earlier file by one without rows.
   if (outcome.exit != kDone && !outcome.has_results) return outcome.exit;

@@ -1,7 +1,5 @@
 // `tensorstat merge` joins the states of a plan's parts and shows the rows of the whole tree.
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -26,7 +24,6 @@ namespace tensorstat::cli {
 namespace {
 
 constexpr std::string_view kStateEnding = ".tsp";
-constexpr std::size_t kMostMergedBytes = std::size_t{1} << 36;
 
 struct MergeArguments {
   PlainOptions options;
@@ -62,7 +59,7 @@ int read_states(const MergeArguments& arguments, Console& console, MergedStates&
   std::vector<Error> faults;
   const std::vector<std::string> files = state_files(arguments.paths, faults);
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const auto text = read_whole_file(files[i], kMostMergedBytes);
+    const auto text = read_whole_file(files[i], kMostStateBytes);
     Status added = text ? merged.add(files[i], *text) : Status(text.error());
     if (!added) faults.push_back(std::move(added).error());
     if (!arguments.plain.is_quiet) console.progress(i + 1, files.size(), 0);
@@ -98,41 +95,11 @@ Status check_is_there(const PlanRequest& plan, const Categories& wanted) {
   return {};
 }
 
-// Says what fold could not read or measure, as the command does: of equal reasons the first.
-class Faults {
- public:
-  explicit Faults(Console& console) : console_(console) {}
-
-  void say(const StateRecord& record) {
-    exit_ = std::max<int>(exit_, record.is_for_device ? kNoDevice : kNotRead);
-    if (!record.label.empty() && record.fault == reason_) {
-      more_ += 1;
-    } else if (record.label.empty()) {
-      console_.say(record.fault);
-    } else {
-      reason_ = record.fault;
-      console_.say(record.label + ": " + record.fault);
-    }
-  }
-  int end() const {
-    if (more_ != 0) console_.say("the same for " + counted_noun(more_, "more tensor"));
-    return exit_;
-  }
-
- private:
-  Console& console_;
-  std::string reason_;
-  std::uint64_t more_ = 0;
-  int exit_ = kDone;
-};
-
 int show_merged(Arguments& arguments, const MergedStates& merged, Console& console, int exit) {
   const PlanRequest& plan = merged.head().request;
   take_request(plan, arguments);
   add_telling_columns(arguments);
-  const bool is_stdout = arguments.output.empty();
-  const auto screen = is_stdout ? screen_of(STDOUT_FILENO) : std::nullopt;
-  const Look look{screen, wants_color(arguments.color, is_stdout, screen.has_value())};
+  const Look look = look_of(arguments.color, arguments.output);
   Output output(arguments.output);
   Status written;
   const auto write = [&](const std::string& text) {
@@ -142,7 +109,7 @@ int show_merged(Arguments& arguments, const MergedStates& merged, Console& conso
   if (Status there = check_is_there(plan, results.request().categories); !there) {
     return console.say(there.error().message), kUsage;
   }
-  Faults faults(console);
+  Unmeasured unmeasured(console);
   // The states have more statistics than are shown. Where the dtype has none of the shown ones, the command without
   // parts reports an error; so does this.
   std::optional<Meter> meter;
@@ -161,10 +128,8 @@ int show_merged(Arguments& arguments, const MergedStates& merged, Console& conso
   merged.each({.row =
                    [&](SurveyedTensor&& entry) {
                      if (Status refused = refusal(entry); !refused) {
-                       StateRecord fault;
-                       fault.label = entry.label();
-                       fault.fault = refused.error().message;
-                       return faults.say(fault);
+                       exit = std::max<int>(exit, kNotRead);
+                       return unmeasured.say(entry.label(), refused.error().message);
                      }
                      const Statistics all = std::exchange(entry.row.statistics, {});
                      std::vector<Decision> placement;
@@ -177,13 +142,17 @@ int show_merged(Arguments& arguments, const MergedStates& merged, Console& conso
                      entry.placement = placement;
                      if (written) results.add(std::move(entry));
                    },
-               .fault = [&](const StateRecord& record) { faults.say(record); },
+               .fault =
+                   [&](const StateRecord& record) {
+                     exit = std::max<int>(exit, record.is_for_device ? kNoDevice : kNotRead);
+                     record.label.empty() ? console.say(record.fault) : unmeasured.say(record.label, record.fault);
+                   },
                .broken =
                    [&](const std::string& text) {
                      console.say(text);
                      exit = std::max<int>(exit, kNotRead);
                    }});
-  exit = std::max(exit, faults.end());
+  unmeasured.end();
   results.end();
   if (results.any_found()) exit = std::max<int>(exit, kFound);
   results.say_findings();

@@ -6,6 +6,7 @@
 // "tsstate1" increases if the form of a record changes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,6 +17,9 @@
 #include "stats/survey/surveyed_tensor.hpp"
 
 namespace tensorstat {
+
+// Larger than any state; a longer file is not read.
+inline constexpr std::size_t kMostStateBytes = std::size_t{1} << 36;
 
 struct StateHead {
   std::uint64_t key = 0;            // PartList::key

@@ -55,6 +55,29 @@ void Console::erase_line() {
   has_line_ = false;
 }
 
+Log log_to(Console& console, bool is_verbose) {
+  return [&console, is_verbose](Severity severity, std::string_view text) {
+    if (severity == Severity::kWarning) {
+      console.say("warning: " + std::string(text));
+    } else if (is_verbose) {
+      console.say(text);
+    }
+  };
+}
+
+void Unmeasured::say(const std::string& label, const std::string& reason) {
+  if (reason == reason_) {
+    ++more_;
+    return;
+  }
+  reason_ = reason;
+  console_.say(label + ": " + reason);
+}
+
+void Unmeasured::end() {
+  if (more_ != 0) console_.say("the same for " + counted_noun(more_, "more tensor"));
+}
+
 std::string grouped(std::uint64_t number) {
   std::string digits = std::to_string(number);
   for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");

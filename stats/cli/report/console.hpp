@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <tensorstat/meter.hpp>
 
 namespace tensorstat::cli {
 
@@ -38,6 +39,22 @@ class Console {
   const Clock::time_point start_ = Clock::now();
   Clock::time_point next_ = start_ + std::chrono::seconds(1);
   bool has_line_ = false;
+};
+
+// Says the library's warnings, and with `is_verbose` its other messages. The console must outlive the log.
+Log log_to(Console& console, bool is_verbose);
+
+// Says why tensors could not be measured: of successive equal reasons the first, and at the end how many more.
+class Unmeasured {
+ public:
+  explicit Unmeasured(Console& console) : console_(console) {}
+  void say(const std::string& label, const std::string& reason);
+  void end();
+
+ private:
+  Console& console_;
+  std::string reason_;
+  std::uint64_t more_ = 0;
 };
 
 // 4860 as "4,860"

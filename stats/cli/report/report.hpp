@@ -21,12 +21,6 @@ class Report {
   virtual std::string end() { return {}; }
 };
 
-// Where and how a table is shown.
-struct Look {
-  std::optional<Screen> screen = {};  // nullopt: a file or a pipe. The table then has every column and any width
-  bool in_color = false;              // shows NaN and Inf in red
-};
-
 // A number in a table has at most so many significant digits. Other formats write all digits.
 inline constexpr int kTableDigits = 6;
 inline constexpr int kAllDigits = 17;  // the shortest that read back as the same number

@@ -43,4 +43,10 @@ bool wants_color(Color color, bool is_stdout, bool is_screen) {
   return is_screen && !is_dumb_terminal();
 }
 
+Look look_of(Color color, const std::string& output) {
+  const bool is_stdout = output.empty();
+  const auto screen = is_stdout ? screen_of(STDOUT_FILENO) : std::nullopt;
+  return {screen, wants_color(color, is_stdout, screen.has_value())};
+}
+
 }  // namespace tensorstat::cli

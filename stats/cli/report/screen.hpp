@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 
 namespace tensorstat::cli {
 
@@ -21,5 +22,14 @@ enum class Color { kAuto, kAlways, kNever };
 // kAuto: no if NO_COLOR is not empty. Yes for stdout, even if it is no terminal, if CLICOLOR_FORCE is neither empty nor
 // 0. Else yes for terminals that are not dumb.
 bool wants_color(Color color, bool is_stdout, bool is_screen);
+
+// Where and how a table is shown.
+struct Look {
+  std::optional<Screen> screen = {};  // nullopt: a file or a pipe. The table then has every column and any width
+  bool in_color = false;              // shows NaN and Inf in red
+};
+
+// `output`: a file, or empty for stdout.
+Look look_of(Color color, const std::string& output);
 
 }  // namespace tensorstat::cli
