@@ -8,12 +8,9 @@ from typing import Any
 
 from ._journal import caller_of
 from ._modes import around
-from ._rerun import Run, Stop, as_it_was, counts_of, kinds_in, refusal_of, storage_of, values_of, versions_of
+from ._rerun import Run, Stop, as_it_was, counts_of, kinds_in, refusal_of, storage_of, values_of
 from ._tensors import tensors_in
 from ._verdict import INF, NAN
-from ._zoom_backward import backward
-
-__all__ = ["Run", "backward", "forward", "versions_of"]  # what a watch needs
 
 # Operations that put a value where the caller wants it: an Inf of theirs is meant.
 _WRITERS = {"full", "full_like", "new_full", "fill", "masked_fill", "where", "copy", "scalar_tensor", "index_put", "index_fill",
