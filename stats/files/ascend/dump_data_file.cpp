@@ -98,8 +98,7 @@ OpenedSource open_dump_data(std::shared_ptr<const RandomFile> file, const ReadOp
       if (tensor) {
         tensor->name = name;
       } else {
-        tensor = Error{tensor.error().code,
-                       printable_name(tensor_label(file->path(), name)) + ": " + tensor.error().message};
+        tensor = error_of_tensor(file->path(), name, tensor.error());
       }
       tensors.push_back(std::move(tensor));
     }
