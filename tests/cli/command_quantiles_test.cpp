@@ -89,6 +89,7 @@ TEST_F(CommandQuantiles, AreExplainedAndListed) {
   const std::string text = out("explain p99");
   EXPECT_PRED2(holds, text, "p99, in statistic.csv \"P99\"");
   EXPECT_PRED2(holds, text, "Exact");
+  EXPECT_PRED2(holds, text, "within 2^-133 for a");  // the bound that quantiles_test holds float32 below 2^-126 to
   EXPECT_PRED2(holds, out("--help-all"), "p0.1, p1, p5, p25, p50, p75, p95, p99, p99.9");
   const Ran wrong = run(folder_, "x.npy --stats p101");
   EXPECT_EQ(2, wrong.exit);

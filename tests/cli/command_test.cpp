@@ -8,6 +8,7 @@
 #include "tests/support/built.hpp"
 #include "tests/support/command_run.hpp"
 #include "tests/support/npy_files.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace tensorstat {
 namespace command_test {
@@ -317,6 +318,22 @@ TEST(Command, AnOutputThatCannotBeWrittenIsSaid) {
   const Ran full = run(folder, "a.npy -o /dev/full");
   EXPECT_EQ(full.exit, 5);
   EXPECT_PRED2(holds, full.err, "No space left");
+}
+
+// Of limits that grow, the last that is too small: with much less the loader finds no room for the libraries.
+TEST(Command, AnAddressSpaceThatIsTooSmallIsSaid) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer needs more address space";
+  const ScratchFolder folder;
+  test::write_file(folder / "a.npy", test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "abcd"));
+  test::Ran before, ran;
+  for (int kilobytes = 8'000; kilobytes <= 100'000; kilobytes += 200) {
+    ran = test::run(folder, "a.npy --on host", "prlimit --core=0 --as=" + std::to_string(kilobytes) + "000");
+    if (ran.exit == 0) break;
+    before = ran;
+  }
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(before.exit, 5);
+  EXPECT_EQ(before.err, "tensorstat: out of memory\n");
 }
 
 TEST(Command, AnOutputReplacesTheFileALinkNamesAndLeavesNothingBeside) {

@@ -15,9 +15,11 @@ import os
 import pathlib
 import re
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import types
 import unittest
 import zipfile
@@ -266,6 +268,24 @@ class TemporaryFiles(unittest.TestCase):
                 self.assertEqual(full.returncode, 5, full.stderr)
                 self.assertRegex(full.stderr, '^tensorstat: the xlsx cannot be made: .*\n$')
             self.assertEqual(os.listdir(temporary), [])
+
+    def test_a_killed_run_leaves_none(self):
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as temporary:
+            heading = 'Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value\n'
+            for name in 'ab':
+                with open(f'{folder}/{name}.csv', 'w', encoding='utf-8') as file:
+                    file.write(heading)
+                    file.writelines(f'Op,node{i},0,0,0,output,0,4,float32,"(1)",1,0\n' for i in range(40_000))
+            for signal_number in signal.SIGTERM, signal.SIGINT, signal.SIGKILL:
+                for delay in .02, .1, .3:
+                    with subprocess.Popen([os.environ['COMMAND'], 'diff', 'a.csv', 'b.csv', '--rules', 'msprobe', '-o', 'x.xlsx'],
+                                          cwd=folder, env={**os.environ, 'TMPDIR': temporary}, stdout=subprocess.DEVNULL,
+                                          stderr=subprocess.PIPE, text=True) as run:
+                        time.sleep(delay)
+                        run.send_signal(signal_number)
+                        if 'libxlsxwriter-dev' in run.stderr.read():
+                            self.skipTest('built without libxlsxwriter')
+                    self.assertEqual(os.listdir(temporary), [], (signal_number, delay))
 
 
 class Formulas(unittest.TestCase):

@@ -104,6 +104,10 @@ class Streams(unittest.TestCase):
         (tensor,) = self.tensors("-", "--dtype", "float32", "--shape", "6,50", data=self.x.tobytes())
         self.assert_is(tensor, self.x)
 
+    def test_stdin_is_named_as_it_is_asked_for(self):
+        ran = subprocess.run([COMMAND, "-", "--format", "csv"], input=npy(self.x), capture_output=True)
+        self.assertEqual(ran.stdout.splitlines()[1].split(b",")[:2], [b"Tensor", b"-"])
+
     def test_what_makes_no_sense_is_refused(self):
         self.x.tofile("x.bin")
         whole, raw = npy(self.x), self.x.tobytes()

@@ -3,10 +3,12 @@ import functools
 import sys
 from typing import Any
 
+from ._calls import is_tracing
 from ._hooks import say_fault
 from ._journal import caller_of
 from ._modes import around
 from ._tensors import tensors_in
+from ._verdict import NAN
 
 # What gives no value that was computed, or whatever memory held.
 _LEFT_OUT = {"__get__", "__set__", "__delete__", "requires_grad_", "detach", "detach_", "register_hook", "retain_grad", "backward",
@@ -54,7 +56,7 @@ class _Operation:
 
 
 def _before(watch: Any, name: str, args: Any, kwargs: Any) -> _Operation | None:
-    place = watch._place_of_operation()
+    place = _place_of_operation(watch)
     if place is None or not name:
         return None
     given = tensors_in((args, kwargs))
@@ -62,7 +64,7 @@ def _before(watch: Any, name: str, args: Any, kwargs: Any) -> _Operation | None:
         return None
     numbered = f"{place}/{name}.{watch._next_number(f'{place}/{name}')}"
     call = _Operation(name, numbered, given, caller_of(sys._getframe(2)), place == "loss")
-    call.took = watch._operation_given(call) if given else 0  # before it may write to them
+    call.took = _given(watch, call) if given else 0  # before it may write to them
     return call
 
 
@@ -70,11 +72,55 @@ def _behind(watch: Any, call: _Operation, out: Any) -> None:
     results = tensors_in(out)
     if not results:
         return
-    watch._operation_gave(call, results)
+    _gave(watch, call, results)
     if watch._with_gradients:
         node = next((each.grad_fn for each in results if each.grad_fn is not None), None)
         if node is not None:
             node.register_hook(_GradientOfNode(watch, call.op_type, f"{call.name}/backward"))
+
+
+def _place_of_operation(watch: Any) -> str | None:
+    """The name of the module that runs, or "loss"; None where operations are not watched."""
+    local = watch._local
+    if local.is_silent or not watch.active or is_tracing():
+        return None
+    if local.calls:
+        call = local.calls[-1]
+        return call.place.name if call.place.is_wanted and not call.is_quiet else None
+    return "loss" if watch._is_behind_forward and not watch._gradients.is_running else None
+
+
+def _given(watch: Any, call: _Operation) -> int:
+    """Kinds of fault in what an operation is given."""
+    name = f"{call.name}/forward"
+    if watch._with_code and call.where is not None and watch._lines.get((name, 0)) != call.where:
+        watch._lines[name, 0] = call.where
+        parent = f"{watch._local.calls[-1].place.name}/forward" if watch._local.calls else ""
+        watch._journal.say("code", op_name=name, iteration=watch.iteration, file=call.where[0], line=call.where[1],
+                           function=call.where[2], parent=parent)
+    return watch._collect(call.op_type, name, call.given) & 3
+
+
+def _gave(watch: Any, call: _Operation, results: list[Any]) -> None:
+    name = f"{call.name}/forward"
+    faults = watch._collect(call.op_type, name, (), results)
+    if not faults:
+        if call.took and watch._course.pending is not None and any(each.is_floating_point() for each in results):
+            watch._course.end()
+    elif call.took & NAN or call.took == faults & 3:
+        watch._course.pass_on()
+    else:
+        new = watch._note("loss" if call.in_loss else "forward", faults, call.op_type, name, "output")
+        if call.in_loss and (first := watch._course.later("loss")) is not None and first.op_name == name:
+            new = first
+        if new is None:
+            return
+        if call.took and watch._course.pending is not None:  # an Inf that became NaN
+            watch._course.pending.kind = "NaN"
+            return
+        new.operation = call.op_type
+        if call.where is not None:
+            new.file, new.line = call.where[:2]
 
 
 class _GradientOfNode:
@@ -86,8 +132,8 @@ class _GradientOfNode:
     def __call__(self, gave: Any, given: Any) -> None:
         watch = self._watch
         try:
-            if not watch._is_in_backward:
-                watch._backward_begins()
+            if not watch._gradients.is_running:
+                watch._gradients.begin()
             if watch.active and not watch._local.is_silent:
                 for io, gradients in (("input", given), ("output", gave)):
                     if any(each is not None for each in gradients):

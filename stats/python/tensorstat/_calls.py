@@ -1,0 +1,59 @@
+"""A model's modules, and their calls that are open."""
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+class Place:
+    """A module of the model."""
+    __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random_now", "forward", "backward")
+
+    def __init__(self, name: str, module: Any, is_outermost: bool, is_wanted: bool) -> None:
+        self.name, self.op_type, self.is_outermost, self.is_wanted = name, type(module).__name__, is_outermost, is_wanted
+        self.forward, self.backward = f"{name}/forward", f"{name}/backward"
+        self.is_random_now = False
+
+
+class Call:
+    """A module that runs."""
+    arguments: tuple[Any, ...] = ()
+    keywords: dict[str, Any] | None = None
+    versions: list[int] = []
+    random_state: Any = None
+    where: tuple[str, int, str] | None = None
+    took = 0  # kinds of fault in its inputs, where they were looked at
+    is_to_be_zoomed = False
+
+    def __init__(self, place: Place, module: Any, parent: "Call | None", is_quiet: bool) -> None:
+        self.place, self.module, self.parent, self.is_quiet = place, module, parent, is_quiet
+        # Of the outermost: results that wait for their gradient, with the calls that gave them, the innermost first.
+        self.results: dict[tuple[int, int], tuple[Any, list[tuple[str, str, int]], Any]] = parent.results if parent else {}
+
+
+class PerThread(threading.local):
+    def __init__(self) -> None:
+        self.calls: list[Call] = []  # that are open, the innermost last
+        self.is_silent = False  # a call that is run again
+        self.silent_names: list[str] = []  # of the modules that run then
+        self.on_silent_leave: Callable[[Any], None] | None = None
+
+
+def is_tracing() -> bool:
+    return sys.modules["torch"]._C._get_tracing_state() is not None
+
+
+def is_inside_backward() -> bool:
+    """Whether this thread is inside of a backward: a module that runs there is run again, by a checkpoint."""
+    torch = sys.modules["torch"]
+    if hasattr(torch._C, "_current_graph_task_id"):
+        return bool(torch._C._current_graph_task_id() != -1)
+    try:
+        torch.autograd.Variable._execution_engine.queue_callback(_nothing)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _nothing() -> None:
+    pass

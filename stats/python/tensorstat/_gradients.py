@@ -1,0 +1,220 @@
+"""The gradients of a model's modules and parameters, by hooks on autograd's nodes."""
+import functools
+import sys
+from typing import Any
+
+from . import _zoom
+from ._calls import Call, Place
+from ._hooks import Accumulation, say_fault
+from ._tensors import tensors_in
+from ._watch import alone
+
+OF_MODEL = "tensorstat: a result of the model"  # in the metadata of its node
+_MOST_KEPT_BYTES = 256 << 20  # gradients of the outermost results, until backward ends
+
+
+class Outermost:
+    """What it takes to run an outermost call's backward again."""
+    __slots__ = ("name", "run", "gradients", "has_come")
+
+    def __init__(self, name: str, run: _zoom.Run) -> None:
+        self.name, self.run = name, run
+        self.gradients: dict[int, Any] = {}
+        self.has_come = False
+
+
+class Gradients:
+    """The backward of a watch's model."""
+
+    def __init__(self, watch: Any) -> None:
+        self._watch = watch
+        self.is_running = self.is_loss_suspect = False
+        self._outermost_calls: list[Outermost] = []  # their backward has not run yet
+        self._accumulations: dict[str, Accumulation] = {}
+        self._is_to_be_zoomed = ""
+
+    def forget_step(self) -> None:
+        self.is_loss_suspect = False
+        self._outermost_calls.clear()
+
+    def close(self) -> None:
+        for each in self._accumulations.values():
+            each.remove()
+        self._accumulations.clear()
+
+    def wait_for_parameters(self, named: list[tuple[str, Any]]) -> None:
+        for name, parameter in named:
+            if parameter.requires_grad and name not in self._accumulations:
+                self._accumulations[name] = Accumulation(parameter, functools.partial(self._accumulated, name))
+
+    def with_nodes(self, call: Call, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments; each that needs a gradient gets a view with a node of its own. The node's gradient belongs to this call
+        alone, even if the tensor is used elsewhere, too. Lists and dicts are not copied: a module may write to them."""
+        torch = sys.modules["torch"]
+        if not torch.is_grad_enabled():
+            return arguments
+        if not any(isinstance(each, tuple) or isinstance(each, torch.Tensor) and each.requires_grad for each in arguments):
+            return arguments
+        slots = {id(each): slot for slot, each in reversed(list(enumerate(tensors_in(arguments))))}
+        return self._noded(call.place, arguments, slots, {})
+
+    def _noded(self, place: Place, value: Any, slots: dict[int, int], views: dict[int, Any]) -> Any:
+        if type(value) is sys.modules["torch"].Tensor and value.requires_grad:
+            view = views.get(id(value))
+            if view is None:
+                view = views[id(value)] = value.view_as(value)
+                view.grad_fn.register_hook(_GradientOfArgument(self, place, slots[id(value)]))
+            return view
+        return tuple([self._noded(place, each, slots, views) for each in value]) if type(value) is tuple else value
+
+    def wait_for(self, call: Call, outputs: list[Any]) -> None:
+        place = call.place
+        for slot, tensor in enumerate(outputs):
+            if not tensor.requires_grad:
+                continue
+            node = tensor.grad_fn
+            said = (place.op_type, place.backward, slot)
+            if node is None:
+                continue
+            key = id(node), tensor.output_nr
+            waiting = call.results.get(key)
+            if waiting is not None:
+                waiting[1].append(said)
+            else:
+                calls = [said]
+                hook = _GradientOfResult(self, calls, tensor.output_nr)
+                call.results[key] = node, calls, hook
+                node.register_hook(hook)
+            if call.parent is None:
+                node.metadata[OF_MODEL] = True
+        if call.parent is None:
+            if self._watch._with_zoom and not call.is_quiet and call.results:
+                self._keep_outermost(call, outputs)
+            call.results = {}  # nodes are not kept
+
+    def _keep_outermost(self, call: Call, outputs: list[Any]) -> None:
+        run = _zoom.Run(call.module, call.arguments, call.keywords or {}, call.versions, call.random_state)
+        outermost = Outermost(call.place.name, run)
+        self._outermost_calls.append(outermost)
+        del self._outermost_calls[:-8]
+        for slot, tensor in enumerate(outputs):
+            if tensor.grad_fn is not None and (waiting := call.results.get((id(tensor.grad_fn), tensor.output_nr))) is not None:
+                waiting[2].keep_for(outermost, slot)
+
+    def wait_for_any(self, outputs: list[Any]) -> None:
+        """Only to know that it runs."""
+        for tensor in outputs:
+            if tensor.requires_grad and tensor.grad_fn is not None:
+                tensor.grad_fn.register_hook(_GradientOfResult(self, [], 0))
+                return
+
+    def begin(self) -> None:
+        self.is_running, self._watch._is_behind_forward = True, False
+        sys.modules["torch"].autograd.Variable._execution_engine.queue_callback(self._end)
+
+    def _end(self) -> None:
+        self.is_running = False
+        try:
+            if self._is_to_be_zoomed:
+                self._run_again(self._is_to_be_zoomed)
+        except Exception as fault:
+            say_fault(fault)
+        self._is_to_be_zoomed = ""
+        self._outermost_calls = [each for each in self._outermost_calls if not each.has_come]
+
+    def _run_again(self, op_name: str) -> None:
+        watch = self._watch
+        for outermost in self._outermost_calls:
+            if not outermost.has_come:
+                continue
+            said = _zoom.backward(outermost.run, outermost.gradients, watch._zooms.silent_name, watch._zooms.silence)
+            name = f"{said['inside']}/backward" if said.get("inside") else op_name
+            watch._journal.say("zoom", iteration=watch.iteration, op_name=name, of=op_name, **said)
+            watch._journal.flush()
+            if said["result"] == "found":
+                fault = watch._course.later("backward")
+                if fault is not None:
+                    fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
+                    fault.op_name = name
+                return
+
+    def _note(self, faults: int, op_type: str, op_name: str, io: str, slot: int) -> None:
+        watch = self._watch
+        is_first = not watch._course.has_fault_of_backward
+        self.is_loss_suspect |= is_first and io == "input" and self._is_of_outermost(op_name)
+        watch._note("backward", faults, op_type, op_name, io, slot)
+        if is_first and watch._with_zoom and watch._course.first is None and watch._course.is_forward_clean:
+            if watch._zooms.may("backward", faults & 3):
+                self._is_to_be_zoomed = op_name
+
+    def take(self, op_type: str, op_name: str, io: str, slot: int, gradient: Any) -> None:
+        faults = self._watch._collect(op_type, op_name, **{f"{io}s": alone(gradient, slot)})
+        if faults:
+            self._note(faults, op_type, op_name, io, slot)
+
+    def _is_of_outermost(self, op_name: str) -> bool:
+        place = self._watch._places.get(op_name.removesuffix("/backward"))
+        return place is not None and place.is_outermost
+
+    def _accumulated(self, name: str, parameter: Any, gradients: Any) -> None:
+        watch = self._watch
+        if not self.is_running:
+            self.begin()
+        if watch._local.is_silent or not watch.active:
+            return
+        gradient = now = parameter.grad
+        if watch._world_size > 1:  # what the ranks are about to add up is not to be read meanwhile
+            gradient = gradients[0] if gradients else gradient
+        if gradient is None:
+            return
+        faults = watch._collect("Gradient", name, (gradient,))
+        if faults:
+            self._note(faults, "Gradient", name, "input", 0)
+        watch._parameters.saw_gradient(name, now)
+
+
+class _GradientOfResult:
+    """Of a node that gave a tensor: the tensor's gradient, to the calls that it is a result of."""
+    __slots__ = ("_backward", "_calls", "_number", "_outermost", "_slot")
+
+    def __init__(self, backward: Gradients, calls: list[tuple[str, str, int]], number: int) -> None:
+        self._backward, self._calls, self._number = backward, calls, number
+        self._outermost: Outermost | None = None
+        self._slot = 0
+
+    def keep_for(self, outermost: Outermost, slot: int) -> None:
+        self._outermost, self._slot = outermost, slot
+
+    def __call__(self, _: Any, gradients: Any) -> None:
+        backward, watch = self._backward, self._backward._watch
+        try:
+            if not backward.is_running:
+                backward.begin()
+            gradient = gradients[self._number] if self._number < len(gradients) else None
+            if gradient is not None and watch.active and not watch._local.is_silent:
+                if self._outermost is not None:
+                    self._outermost.has_come = True
+                    if gradient.numel() * gradient.element_size() <= _MOST_KEPT_BYTES:
+                        self._outermost.gradients[self._slot] = gradient
+                    self._outermost = None
+                for op_type, op_name, slot in reversed(self._calls):
+                    backward.take(op_type, op_name, "input", slot, gradient)
+        except Exception as fault:
+            say_fault(fault)
+
+
+class _GradientOfArgument:
+    __slots__ = ("_backward", "_place", "_slot")
+
+    def __init__(self, backward: Gradients, place: Place, slot: int) -> None:
+        self._backward, self._place, self._slot = backward, place, slot
+
+    def __call__(self, gradients: Any, _: Any) -> None:
+        backward, watch = self._backward, self._backward._watch
+        try:
+            if not backward.is_running:
+                backward.begin()
+            if gradients and gradients[0] is not None and watch.active and not watch._local.is_silent:
+                backward.take(self._place.op_type, self._place.backward, "output", self._slot, gradients[0])
+        except Exception as fault:
+            say_fault(fault)

@@ -1,0 +1,45 @@
+"""The loss that a step is told."""
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ._gradients import OF_MODEL
+
+
+def look_at_loss(watch: Any, loss: Any) -> None:
+    """A row of the loss. What ran between the model and a faulty loss is said, too: no row tells which of it was to blame."""
+    if loss is None:
+        return
+    torch = sys.modules["torch"]
+    for name, each in ((f"loss/{key}", each) for key, each in loss.items()) if isinstance(loss, Mapping) else (("loss", loss),):
+        if each is None:
+            continue
+        tensor = each if isinstance(each, torch.Tensor) else torch.as_tensor(float(each), dtype=torch.float64)
+        is_forward_clean = watch._course.is_forward_clean
+        faults = watch._collect("Loss", name, (), (tensor,))
+        if faults:
+            watch._note("loss", faults, "Loss", name, "output")
+        else:
+            watch._course.is_clean("loss")
+        if is_forward_clean and (faults or watch._gradients.is_loss_suspect) and (operations := _operations_behind(tensor)):
+            what = "the loss" if faults else "the loss's gradient"
+            watch._journal.say("zoom", iteration=watch.iteration, op_name=name, result="refused",
+                               why=f"between the model and {what} ran {', '.join(operations)}: which of them made it is not "
+                                   "known, or the targets held it")
+
+
+def _operations_behind(loss: Any) -> list[str]:
+    """Those between the model's results and the loss, by autograd's nodes; the model's first."""
+    names: list[str] = []
+    waiting, seen = [loss.grad_fn], set()
+    while waiting and len(seen) < 200:
+        node = waiting.pop(0)
+        if node is None or node in seen or OF_MODEL in node.metadata or "AccumulateGrad" in node.name():
+            continue
+        seen.add(node)
+        name = re.sub(r"(Backward)?\d*$", "", node.name()).lower()
+        if name not in names:
+            names.append(name)
+        waiting += [each for each, _ in node.next_functions]
+    return names[:12][::-1]

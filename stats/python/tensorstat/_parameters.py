@@ -1,0 +1,109 @@
+"""A model's parameters, their gradients and the optimizer's state, at the beginning and the end of a step."""
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from ._tensors import tensors_in
+
+
+class Parameters:
+    """The parameters of a watch's model. Those that were written since they were last looked at get a row."""
+
+    _has_checked_zero = _is_version_proved = False
+
+    def __init__(self, watch: Any, named: list[tuple[str, Any]], has_rows: bool, optimizer: Any) -> None:
+        self._watch, self.named, self._has_rows, self._optimizer = watch, named, has_rows, optimizer
+        self._known: dict[str, tuple[int, int]] = {}  # what the parameters were when they were last looked at
+        self._seen_gradients: dict[str, tuple[int, int]] = {}
+        self._by_data: list[tuple[str, Any, Any]] | None = []  # see _is_written_by_data; None: it is
+
+    def clear(self) -> None:
+        self.named.clear()
+        self._known.clear()
+        self._by_data = None
+
+    def forget_step(self) -> None:
+        self._seen_gradients.clear()
+
+    def saw_gradient(self, name: str, gradient: Any) -> None:
+        """Backward added this one up, and it has a row."""
+        self._seen_gradients[name] = id(gradient), gradient._version if gradient is not None else -1
+
+    def look_before(self) -> None:
+        """Before the first forward of a step."""
+        for name, parameter in self.named:
+            state = _state_of(parameter)
+            if self._known.get(name) != state:
+                self._known[name] = state
+                if self._has_rows and (faults := self._watch._collect("Parameter", name, (parameter,))):
+                    self._watch._note("parameter", faults, "Parameter", name, "input")
+        if self._by_data is not None and not self._is_version_proved:  # a few small ones, to see what their versions do not say
+            strided = sys.modules["torch"].strided
+            small = sorted((each for each in self.named if each[1].requires_grad and each[1].is_cpu and each[1].layout is strided),
+                           key=lambda each: each[1].numel())[:3]
+            self._by_data = [(name, each, each.detach().clone()) for name, each in small if each.numel() <= 1 << 16]
+
+    def look_after(self) -> bool:
+        """At the end of a step. Whether gradients are there and no parameter was written: a scaler has skipped the step."""
+        watch = self._watch
+        gradient_count = written = 0
+        is_written_by_data = self._is_written_by_data()
+        zeroed = 0
+        for name, parameter in self.named:
+            gradient = parameter.grad
+            if gradient is not None and watch._with_gradients:
+                gradient_count += 1
+                seen = self._seen_gradients.get(name)
+                if watch._world_size > 1 or seen != (id(gradient), gradient._version):
+                    zeroed += seen is not None and not self._has_checked_zero and _is_zero(gradient)
+                    if faults := watch._collect("Gradient", name, (), (gradient,)):
+                        watch._note("gradient", faults, "Gradient", name, "output")
+            elif gradient is None:
+                zeroed += name in self._seen_gradients
+            state = _state_of(parameter)
+            if is_written_by_data and parameter.requires_grad or self._known.get(name) != state:
+                written += 1
+                self._known[name] = state
+                if self._has_rows and (faults := watch._collect("Parameter", name, (), (parameter,))):
+                    watch._note("optimizer", faults, "Parameter", name, "output")
+            for key, value in self._state_of_optimizer(parameter):
+                if found := tensors_in(value):
+                    if faults := watch._collect("OptimizerState", f"{name}/{key}", (), found):
+                        watch._note("optimizer", faults, "OptimizerState", f"{name}/{key}", "output")
+        if zeroed and zeroed == len(self._seen_gradients):
+            watch._say_once("the gradients were zeroed before step() of the watch: call it between optimizer.step() and "
+                            "optimizer.zero_grad()")
+        self._has_checked_zero = self._has_checked_zero or bool(self._seen_gradients)
+        if watch._with_gradients and self._seen_gradients or self._has_rows and written:
+            watch._course.is_clean("gradient")
+        is_skipped = not written and bool(self._seen_gradients or gradient_count)
+        if is_skipped:
+            watch._journal.say("step", iteration=watch.iteration, written=0, parameter_count=len(self.named))
+        return is_skipped
+
+    def _state_of_optimizer(self, parameter: Any) -> Iterable[tuple[str, Any]]:
+        return self._optimizer.state.get(parameter, {}).items() if self._optimizer else ()
+
+    def _is_written_by_data(self) -> bool:
+        """Whether the optimizer writes through `.data`, which leaves a parameter's version as it is: then no version tells
+        what was written."""
+        if self._by_data is None:
+            return True
+        for name, parameter, before in self._by_data:
+            now = parameter.detach()
+            is_same_version = self._known.get(name) == _state_of(parameter)
+            if is_same_version and now.shape == before.shape and not bool(((now == before) | (now != now) & (before != before)).all()):
+                self._by_data = None
+                return True
+            # The optimizer counts its writes: nothing is to be compared from now on.
+            self._is_version_proved = self._is_version_proved or not is_same_version
+        self._by_data = []
+        return False
+
+
+def _state_of(parameter: Any) -> tuple[int, int]:
+    return id(parameter.data) if parameter.layout is None else parameter.data_ptr(), parameter._version
+
+
+def _is_zero(tensor: Any) -> bool:
+    return not bool((tensor._values() if tensor.is_sparse else tensor).any())

@@ -1,0 +1,75 @@
+"""When a call is run again, so that the operation is known that made a fault. _zoom says how."""
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import _zoom
+from ._calls import Call
+from ._hooks import keywords_of_call
+from ._verdict import NAN
+
+_MOST_ZOOMS = 16
+
+
+class Zooms:
+    """The calls of a watch's model that were run again."""
+
+    def __init__(self, watch: Any) -> None:
+        self._watch = watch
+        self._zoomed: set[tuple[str, int]] = set()
+
+    def forward(self, call: Call, faults: int) -> None:
+        """Runs a call again. It gave the first fault, or its code handed one to a module inside."""
+        watch = self._watch
+        kinds, name = faults & 3, call.place.forward
+        if not self.may(name, kinds):
+            return
+        keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
+        run = _zoom.Run(call.module, call.arguments, keywords, call.versions, call.random_state)
+        said = _zoom.forward(run, kinds, call.parent is None, self.silent_name, self.silence)
+        if "parameter" in said:
+            said["parameter"] = self._name_of_parameter(call, said["parameter"])
+        watch._journal.say("zoom", iteration=watch.iteration, op_name=name, **said)
+        fault = watch._course.pending
+        if said["result"] == "given" and call.parent is not None and fault is not None and said["why"].startswith("its arg"):
+            call.parent.is_to_be_zoomed = True
+            fault.op_type, fault.op_name = call.parent.place.op_type, call.parent.place.forward
+            watch._at_line(fault, call)
+        elif "parameter" in said and fault is not None:
+            fault.phase, fault.op_type, fault.op_name = "parameter", "Parameter", said["parameter"]
+        elif said["result"] == "found" and fault is not None:
+            watch._course.is_written |= bool(said.get("inf_written"))
+            inside = watch._places.get(said["inside"], call.place)
+            if kinds & NAN:
+                fault.kind = "NaN"
+            fault.op_type, fault.op_name = inside.op_type, inside.forward
+            fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
+
+    def _name_of_parameter(self, call: Call, local: str) -> str:
+        """As the rows have it: a parameter that several modules share has the name of the first."""
+        held = {name: each for named in (call.module.named_parameters(), call.module.named_buffers()) for name, each in named}[local]
+        for name, each in self._watch._parameters.named:
+            if each is held:
+                return name
+        return local if call.place.is_outermost else f"{call.place.name}.{local}"
+
+    def may(self, name: str, kinds: int) -> bool:
+        """Once for a name and a kind of fault, and not for ever."""
+        if (name, kinds) in self._zoomed or len(self._zoomed) >= _MOST_ZOOMS or not self._watch._course.is_parameter_clean:
+            return False
+        self._zoomed.add((name, kinds))
+        return True
+
+    @contextlib.contextmanager
+    def silence(self, on_leave: Callable[[Any], None] | None = None) -> Iterator[None]:
+        local = self._watch._local
+        local.is_silent, local.silent_names, local.on_silent_leave = True, [], on_leave
+        try:
+            yield
+        finally:
+            local.is_silent, local.on_silent_leave = False, None
+
+    def silent_name(self) -> str:
+        names = self._watch._local.silent_names
+        return names[-1] if names else ""
