@@ -141,8 +141,8 @@ class DeviceFormats(unittest.TestCase):
             self.check(found[f'output.{slot}'], x)
 
     def test_a_replay_into_dump_files_keeps_the_shape_of_the_host(self):
-        """With trans_flag false the bits and the format stay. What the device's tensor is on the host stays, too, so the copy
-        can still be converted."""
+        """The bits and the format stay. What the device's tensor is on the host stays, too, so the copy can still be
+        converted."""
         image, square, weights = self.array(2, 19, 3, 5), self.array(1, 4, 4, 4), self.array(20, 35, 3, 2)
         as_nhwc = numpy.ascontiguousarray(square.transpose(0, 2, 3, 1))
         grouped = self.array(16, 16, 3, 3)
@@ -154,8 +154,7 @@ class DeviceFormats(unittest.TestCase):
         config = self.folder / 'config.json'
         config.write_text(json.dumps({
             'common_dump_settings': {'dump_mode': 0, 'path': str(self.folder / 'out'), 'net_name': 'Net', 'iteration': 'all', 'saved_data': 'tensor',
-                                     'input_output': 0, 'kernels': [], 'support_device': [0], 'op_debug_mode': 0, 'file_format': 'bin'},
-            'e2e_dump_settings': {'enable': True, 'trans_flag': False}}))
+                                     'input_output': 0, 'kernels': [], 'support_device': [0], 'op_debug_mode': 0, 'file_format': 'bin'}}))
         ran = self.command('dump', '--config', config, self.folder / 'run')
         self.assertEqual(ran.returncode, 0, ran.stderr)
         copies = [path for path in (self.folder / 'out').rglob('Conv2D.*') if path.is_file()]
