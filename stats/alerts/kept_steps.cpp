@@ -123,8 +123,9 @@ Status write_step(const KeptSteps& kept, const KeptStep& step, const std::string
 
 }  // namespace
 
-Status write_event(const KeptSteps& kept, const std::string& dump, const std::string& folder) {
-  const std::string below = "/rank_" + std::to_string(kept.rank) + "/" + kept.about.net_name + "/";
+Status write_event(const KeptSteps& kept, const std::string& dump, const std::string& folder, bool is_continued) {
+  const std::string rank = "/rank_" + std::to_string(kept.rank), below = rank + "/" + kept.about.net_name + "/";
+  if (!is_continued) remove_folder(folder + rank);
   for (const KeptStep& step : kept.steps) {
     if (const Status written = write_step(kept, step, folder + below); !written) return written;
   }

@@ -42,8 +42,9 @@ Result<KeptSteps> read_ring(std::span<const std::byte> content);
 Result<KeptSteps> read_ring_file(const std::string& path);
 
 // Writes the steps as {folder}/rank_{rank}/{net_name}/{graph}/{step}/statistic.csv, constants in the folder
-// `constants`, and a copy of the journal of a watch, which says where rows come from. Files that are there are
-// replaced. `dump`: the path of the dump that they were kept for.
-Status write_event(const KeptSteps& kept, const std::string& dump, const std::string& folder);
+// `constants`, and a copy of the journal of a watch, which says where rows come from. `dump`: the path of the dump that
+// they were kept for. What an earlier run left for this rank in `folder` is removed first, unless `is_continued`.
+Status write_event(const KeptSteps& kept, const std::string& dump, const std::string& folder,
+                   bool is_continued = false);
 
 }  // namespace tensorstat

@@ -66,6 +66,7 @@ RankAlerts::Series& RankAlerts::series_of(const SeenTensor& tensor, std::size_t&
 
 void RankAlerts::take(std::uint64_t step, const SeenTensor& tensor) {
   if (!is_in_step_ || step != step_) {
+    if (is_in_step_) told_ = end_step();
     if (step != step_ || number_of_step_ == 0) ++number_of_step_;
     step_ = step;
     is_in_step_ = true;
@@ -134,7 +135,7 @@ RankAlerts::Fired RankAlerts::fired(const Series& series, std::size_t run, const
 }
 
 std::vector<Alert> RankAlerts::end_step() {
-  if (!is_in_step_) return {};
+  if (!is_in_step_) return std::exchange(told_, {});
   is_in_step_ = false;
   if (ring_ != nullptr) ring_->end_step();
   return tell(true);
@@ -159,7 +160,7 @@ std::vector<Alert> RankAlerts::tell(bool is_whole) {
     steps_to_write_ = 0;
     if (!kept.steps.empty()) {
       event_folder_ = setup_.path + "/event_" + std::to_string(step_);
-      write(kept);
+      write(kept, false);
       steps_to_write_ = setup_.options.steps_after;
     }
   } else if (is_event && setup_.options.most_events != 0) {
@@ -169,9 +170,9 @@ std::vector<Alert> RankAlerts::tell(bool is_whole) {
   } else if (steps_to_write_ != 0 && !kept.steps.empty()) {
     --steps_to_write_;
     kept.steps.erase(kept.steps.begin(), kept.steps.end() - 1);
-    write(kept);
+    write(kept, true);
   }
-  std::vector<Alert> alerts;
+  std::vector<Alert> alerts = std::exchange(told_, {});
   for (Fired& fired : fired_) {
     add_history(kept, fired);
     if (may_write && !kept.steps.empty()) fired.alert.folder = event_folder_;
@@ -197,8 +198,8 @@ void RankAlerts::add_history(const KeptSteps& kept, Fired& fired) const {
   }
 }
 
-void RankAlerts::write(const KeptSteps& kept) {
-  const Status written = write_event(kept, setup_.path, event_folder_);
+void RankAlerts::write(const KeptSteps& kept, bool is_continued) {
+  const Status written = write_event(kept, setup_.path, event_folder_, is_continued);
   if (written) return;
   setup_.notices->warn([&] {
     return "the event of step " + std::to_string(step_) + " is not written as a whole: " + written.error().message +

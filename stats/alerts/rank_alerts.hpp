@@ -48,7 +48,8 @@ class RankAlerts {
   RankAlerts(AlertSetup& setup, std::uint32_t rank);
 
   // A tensor's rows are those with its operator, graph, io and slot. If an operator runs several times in a step, its
-  // n-th run is compared with its n-th run of the steps before.
+  // n-th run is compared with its n-th run of the steps before. A row of another step ends the one that runs: the steps
+  // of a rank come one after the other.
   void take(std::uint64_t step, const SeenTensor& tensor);
   // The rules that began to be met in the step that runs, each with its first tensor. Their event is written.
   std::vector<Alert> end_step();
@@ -91,7 +92,7 @@ class RankAlerts {
   Fired fired(const Series& series, std::size_t run, const Rule& rule, const RulePast& past) const;
   std::vector<Alert> tell(bool is_whole);
   void add_history(const KeptSteps& kept, Fired& fired) const;
-  void write(const KeptSteps& kept);
+  void write(const KeptSteps& kept, bool is_continued);
 
   AlertSetup& setup_;
   const std::uint32_t rank_;
@@ -101,6 +102,7 @@ class RankAlerts {
   std::uint64_t step_ = 0, number_of_step_ = 0;
   bool is_in_step_ = false;
   std::string bytes_;                 // of a row
+  std::vector<Alert> told_;           // of steps that end_step() did not end
   std::vector<Fired> fired_;          // in this step, for each rule at most one
   std::string event_folder_;          // of the last event
   std::uint32_t steps_to_write_ = 0;  // further ones, into that

@@ -17,6 +17,14 @@ const Value* known(const StatisticsView& statistics, Category category) {
   return value != nullptr && *value != Value() ? value : nullptr;
 }
 
+// number_of(), without a copy of a statistic: alerts ask each row of a training. `room` has no value before.
+const Value& number_at(const TensorRow& row, const Subject& subject, Value& room) {
+  const auto* const category = std::get_if<Category>(&subject);
+  if (category == nullptr) return room = number_of(row, subject);
+  const Value* const found = row.row.statistics.find(*category);
+  return found != nullptr ? *found : room;
+}
+
 }  // namespace
 
 Rule Rule::word(std::string_view text, Categories counts) {
@@ -118,12 +126,14 @@ Rule::Answer Rule::judge(const TensorRow& row, RulePast* past) const {
 }
 
 Rule::Answer Rule::judge_parts(const TensorRow& row, RulePast* past) const {
-  const auto met_before = past != nullptr ? past->met : std::nullopt;
+  const bool was_met = past != nullptr && past->met;
   Answer all = Answer::kYes, any = Answer::kNo;
   for (const Rule& part : parts_) {
     const Answer one = part.judge(row, past);
     all = std::min(all, one);
     any = std::max(any, one);
+    const bool is_decided = kind_ == Kind::kAny ? any == Answer::kYes : all == Answer::kNo;
+    if (past == nullptr && is_decided) break;
   }
   Answer answer = kind_ == Kind::kAny ? any : all;
   if (kind_ == Kind::kNot && all != Answer::kUnknown) answer = all == Answer::kYes ? Answer::kNo : Answer::kYes;
@@ -134,18 +144,20 @@ Rule::Answer Rule::judge_parts(const TensorRow& row, RulePast* past) const {
     if (all == Answer::kYes && count < steps_) answer = count == past->row_count ? Answer::kUnknown : Answer::kNo;
     count = std::min<std::uint32_t>(count, Window::kMostSteps);
   }
-  if (past != nullptr && (answer != Answer::kYes || kind_ == Kind::kNot)) past->met = met_before;
+  // A part that was met does not explain a whole that is not.
+  if (past != nullptr && !was_met && (answer != Answer::kYes || kind_ == Kind::kNot)) past->met.reset();
   return answer;
 }
 
 Rule::Answer Rule::judge_number(const TensorRow& row, RulePast* past) const {
-  const Value value = number_of(row, subject_);
+  Value room, other_room;
+  const Value& value = number_at(row, subject_, room);
   std::optional<double> limit;
   bool is_met = false;
   if (!other_) {
     is_met = holds(order_of(value, bound_), comparison_);
     if (past != nullptr && is_met) limit = as_double(bound_.nearest);
-  } else if (const Value now = number_of(row, other_->subject); !other_->window && !other_->factor) {
+  } else if (const Value& now = number_at(row, other_->subject, other_room); !other_->window && !other_->factor) {
     is_met = holds(order_of(value, now), comparison_);
     if (past != nullptr && is_met) limit = as_double(now);
   } else {

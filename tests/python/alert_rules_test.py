@@ -6,6 +6,7 @@ import statistics
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import numpy
 
@@ -163,6 +164,18 @@ class AlertRules(unittest.TestCase):
             with self.assertRaises(tensorstat.Error, msg=text) as refused:
                 tensorstat.DumpSession(CONFIG, path="/nowhere", alerts=text)
             self.assertIn(words, str(refused.exception), text)
+
+    def test_the_variable_gives_rules_to_any_config(self):
+        with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING") as log:
+            with unittest.mock.patch.dict(os.environ, TENSORSTAT_ALERTS="max > previous(max)"):
+                session = tensorstat.DumpSession(CONFIG, path=folder)
+            for step in range(3):
+                session.collect("Op", "a", outputs=[numpy.array([[1, 3, 2][step]], "f4")], iteration=step)
+                session.step_end(iteration=step)
+            session.close()
+            self.assertEqual(len(os.listdir(f"{folder}/rank_0/net/0")), 3)
+        self.assertEqual([each.split(":", 2)[2] for each in log.output],
+                         ["step 1: a output 0: max is 3, condition max > previous(max)"])
 
     def test_statistics_are_compared_with_statistics(self):
         told = []

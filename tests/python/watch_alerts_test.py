@@ -258,6 +258,13 @@ class WatchAlerts(unittest.TestCase):
             self.assertEqual(said, ["[7, 1, 0]\n", "[7, 1, 1]\n"])
             self.assertEqual(sorted(os.listdir(f"{folder}/run/event_7")), ["rank_1"])
 
+    def test_the_example(self):
+        example = pathlib.Path(__file__).resolve().parents[2] / "stats/examples/alerts.py"
+        with tempfile.TemporaryDirectory() as folder:
+            said = subprocess.run([sys.executable, "-B", example, folder], capture_output=True, text=True).stdout.splitlines()
+            self.assertEqual([said[0], len(said)], ["step 60: the gradient of 0.weight", 7])
+            self.assertTrue(os.path.exists(f"{folder}/event_60/rank_0/model/0/55/statistic.csv"))
+
     def test_what_makes_no_sense_is_refused(self):
         model = torch.nn.Linear(4, 4)
         with tempfile.TemporaryDirectory() as folder:
