@@ -1,5 +1,7 @@
 // Dump sessions: opened, started and stopped, asked.
+#include <new>
 #include <string>
+#include <vector>
 
 #include "stats/python/native/python.hpp"
 
