@@ -19,12 +19,12 @@
 #include "stats/cli/devices_command.hpp"
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/options/command_line.hpp"
-#include "stats/cli/report/console.hpp"
 #include "stats/cli/report/outcome.hpp"
 #include "stats/cli/report/output.hpp"
 #include "stats/cli/report/report.hpp"
 #include "stats/cli/report/results.hpp"
 #include "stats/cli/report/written_rows.hpp"
+#include "stats/cli/terminal/console.hpp"
 #include "stats/files/file_kind.hpp"
 #include "stats/store/store.hpp"
 #include "stats/survey/row_files.hpp"
@@ -46,8 +46,7 @@ void say_what_was_left(const std::vector<std::string>& left, bool is_verbose, Co
   for (std::size_t i = 0; i < shown; ++i) {
     const std::string name = is_verbose ? left[i] : left[i].substr(left[i].rfind('/') + 1);
     names.append(i == 0 ? "" : ", ").append(printable(name));
-    if (const FileKind kind = kind_of_file({}, left[i]); !kind.what.empty())
-      names.append(" (").append(kind.what) += ")";
+    if (const FileKind kind = kind_of_file(left[i]); !kind.what.empty()) names.append(" (").append(kind.what) += ")";
   }
   if (shown < left.size()) names += " and " + std::to_string(left.size() - shown) + " more";
   console.say(std::to_string(left.size()) + (left.size() == 1 ? " file" : " files") + " not read: " + names +

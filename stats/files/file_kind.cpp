@@ -1,6 +1,9 @@
 #include "stats/files/file_kind.hpp"
 
 #include <algorithm>
+#include <span>
+
+#include "stats/files/io/random_file.hpp"
 
 namespace tensorstat {
 namespace {
@@ -29,6 +32,11 @@ constexpr Beginning kBeginnings[] = {
     {"\x7f"
      "ELF",
      {"a program or a library"}},
+    // Protocols 2 to 5 of Python's pickle.
+    {"\x80\2", {"a pickle"}},
+    {"\x80\3", {"a pickle"}},
+    {"\x80\4", {"a pickle"}},
+    {"\x80\5", {"a pickle"}},
 };
 
 struct Ending {
@@ -89,6 +97,16 @@ FileKind kind_of_file(std::string_view head, std::string_view path) {
     if (path.ends_with(ends) || (ends.front() == '/' && path == ends.substr(1))) return kind;
   }
   return {};
+}
+
+FileKind kind_of_file(const std::string& path) {
+  char head[16];
+  std::size_t bytes = 0;
+  if (const auto file = RandomFile::open(path)) {
+    const std::size_t there = std::min<std::uint64_t>(sizeof head, file->size_bytes());
+    if (file->read_at(0, std::as_writable_bytes(std::span(head, there)))) bytes = there;
+  }
+  return kind_of_file({head, bytes}, path);
 }
 
 }  // namespace tensorstat

@@ -224,6 +224,7 @@ TensorReader::~TensorReader() = default;
 
 const std::optional<std::string>& TensorReader::name() const { return state_->stored.name; }
 std::string_view TensorReader::format() const { return state_->stored.format; }
+const StoredTensor& TensorReader::stored() const { return state_->stored; }
 Dtype TensorReader::dtype() const { return state_->is_widened() ? Dtype::kBfloat16 : state_->stored.dtype; }
 std::string_view TensorReader::data_type() const {
   if (state_->stored.blocks != nullptr) return state_->stored.blocks->name;

@@ -75,6 +75,11 @@ struct StoredTensor {
   std::optional<Tiles> tiles = {};  // with strides, or in a device's format; then offset_bytes is 0, too
   std::string_view format = {};     // of the elements as they are read, such as NC1HWC0, or NCHW after a conversion;
                                     // static text; empty if the file does not have it
+  // Of a tensor that is read in a device's format: its shape and format on the host, and a convolution's groups. Empty
+  // and 0 if the file does not say.
+  Shape host_shape = {};
+  std::string_view host_format = {};
+  std::int32_t groups = 0;
 };
 
 // "x.npy", or "x.safetensors::layer.0.weight". Not escaped.
@@ -94,6 +99,7 @@ class TensorReader {
   Dtype dtype() const;                    // of the elements that read() gives; int8 for int4, uint8 for uint1, ...
   std::string_view data_type() const;     // "float32"; the original's name, such as "int4" or "Q4_K", if that differs
   std::string_view format() const;        // StoredTensor::format
+  const StoredTensor& stored() const;     // how the file has it
   const Shape& shape() const;             // counts values, also for int4, as MindSpore writes it
   std::uint64_t element_count() const;    // counts values, also for int4
   std::uint64_t data_size_bytes() const;  // in the original dtype: half a byte for each int4, a bit for each uint1

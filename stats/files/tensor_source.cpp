@@ -72,6 +72,10 @@ std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
   return std::make_unique<ListSource>(std::move(file), std::move(tensors), options.window_bytes);
 }
 
+Error error_of_tensor(const std::string& path, const std::string& name, const Error& error) {
+  return {error.code, printable_name(tensor_label(path, name)) + ": " + error.message};
+}
+
 Error pickle_refused(const std::string& path) {
   return {Code::kUnsupported, printable(path) +
                                   ": holds pickled Python objects, and not as torch.save writes them. To save tensors "

@@ -97,4 +97,21 @@ std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
 std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
                                         std::vector<Result<StoredTensor>> tensors, const ReadOptions& options);
 
+// The error of one tensor of a file: begins with FILE::NAME.
+Error error_of_tensor(const std::string& path, const std::string& name, const Error& error);
+
+// The tensors of a file that lists them: `make` gives the StoredTensor or SourcedTensor of an entry, which has a
+// `name`, or why it is not read.
+template <typename Entry, typename Make>
+auto each_tensor(const std::string& path, std::vector<Entry>& entries, Make make) {
+  std::vector<decltype(make(entries.front()))> tensors;
+  tensors.reserve(entries.size());
+  for (Entry& entry : entries) {
+    const std::string name = entry.name;  // make() may take it
+    tensors.push_back(make(entry));
+    if (!tensors.back()) tensors.back() = error_of_tensor(path, name, tensors.back().error());
+  }
+  return tensors;
+}
+
 }  // namespace tensorstat

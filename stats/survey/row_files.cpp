@@ -39,14 +39,14 @@ void find_below(const std::string& folder, const std::string& relative, std::vec
 bool is_row_file(const std::string& path) {
   std::error_code ignored;
   if (stored_path(path)) return true;
-  return (path.ends_with(".csv") || is_named_as_dump_json(path) || has_name_of_monitor(path)) &&
+  return (path.ends_with(".csv") || is_named_as_dump_json(path) || is_file_of_monitor(path)) &&
          !fs::is_directory(path, ignored);
 }
 
 bool has_name_of_rows(const std::string& path) {
   const std::string name = fs::path(path).filename();
   const bool is_of_run = identity_of_run(name) || (name.ends_with(".csv") && is_number(name, kLeastDigits));
-  return name == "statistic.csv" || is_of_run || is_named_as_dump_json(path) || has_name_of_monitor(path);
+  return name == "statistic.csv" || is_of_run || is_named_as_dump_json(path) || is_file_of_monitor(path);
 }
 
 std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults) {

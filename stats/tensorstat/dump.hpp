@@ -97,6 +97,14 @@ enum class Stored : std::uint8_t {
   kComplex128,  // as kComplex64
 };
 
+// What a tensor in a device's format is on the host. Ascend's dump files keep it, and readers need it to convert the
+// tensor.
+struct HostForm {
+  Shape shape;                   // empty: not known
+  std::string_view format = {};  // "NCHW"; empty: not known. Written for outputs
+  std::int32_t groups = 0;       // of a convolution's weights in FRACTAL_Z
+};
+
 struct DumpTensor {
   Tensor tensor;  // if `stored` is not kPlain, dtype and element_count are ignored
   Shape shape;    // its product is the element count
@@ -116,6 +124,7 @@ struct DumpTensor {
   // The bits are in `format` and cannot be converted to the host's format. Files are named by `format`, whatever
   // trans_flag is. If trans_flag is true, one warning says so.
   bool is_in_format = false;
+  HostForm on_host = {};  // of a tensor that is written in `format`
   // If not null, collect() writes here before it returns: kMeasured if the tensor is already measured, with kHasNan and
   // kHasInf according to its statistics. If it is not measured yet, nothing is written.
   static constexpr std::uint32_t kHasNan = 1, kHasInf = 2, kMeasured = 4;
@@ -233,7 +242,9 @@ class DumpSession {
 
   // As msprobe's PrecisionDebugger.save(): takes a tensor that no operator has, for a config of level "debug". It
   // stands in debug.json as {name}.{n}.debug, where n counts the tensors of this name in the step. With any other
-  // config nothing is done. The same as collect() for an operator of the type "debug".
+  // config nothing is done. The same as collect() for an operator of the type "debug", which also takes the tensors of
+  // a list or an object: their layout has one member, "debug", and their files are {name}.{n}.debug.0 and so on. An
+  // operator that is named {name}.{n}.debug keeps its n.
   void save(const DumpPlace& place, std::string_view name, const DumpTensor& tensor);
 
   // Gives the name of a graph's model. Call it before the graph's first run. With CANN's acl.json and TorchAir's

@@ -58,6 +58,13 @@ TEST_F(NamedTensors, FilesOfAFolderThatAreNotReadAreNamed) {
   EXPECT_EQ(run(folder_, ". --stats max -q").err, "");
 }
 
+TEST_F(NamedTensors, AFileOfAFolderIsToldByItsFirstBytes) {
+  write_file(folder_ / "optimizer.xyz", "\x80\4\x95" + std::string(32, 'x'));
+  write_file(folder_ / "table", "PAR1" + std::string(32, 'x'));
+  EXPECT_PRED2(holds, run(folder_, ". --stats max").err,
+               "2 files not read: optimizer.xyz (a pickle), table (a Parquet file) (--verbose)\n");
+}
+
 TEST_F(NamedTensors, AFileThatIsNotReadIsToldByWhatItIs) {
   const std::pair<std::string, const char*> cases[] = {
       {"PAR1", "x: a Parquet file; not supported. Supported: .npy, .npz, .safetensors"},

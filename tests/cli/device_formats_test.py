@@ -140,6 +140,32 @@ class DeviceFormats(unittest.TestCase):
         for slot, x in enumerate((last, as_nhwc, square)):
             self.check(found[f'output.{slot}'], x)
 
+    def test_a_replay_into_dump_files_keeps_the_shape_of_the_host(self):
+        """The bits and the format stay. What the device's tensor is on the host stays, too, so the copy can still be
+        converted."""
+        image, square, weights = self.array(2, 19, 3, 5), self.array(1, 4, 4, 4), self.array(20, 35, 3, 2)
+        as_nhwc = numpy.ascontiguousarray(square.transpose(0, 2, 3, 1))
+        grouped = self.array(16, 16, 3, 3)
+        self.file.write_bytes(dump_file([
+            (False, 'FRACTAL_Z', fractal_z(weights), weights.shape, '', 0), (True, 'NC1HWC0', nc1hwc0(image), image.shape, '', 0),
+            (True, 'NC1HWC0', nc1hwc0(square), as_nhwc.shape, 'NHWC', 0),
+            (True, 'FRACTAL_Z', fractal_z(grouped), grouped.shape, '', 4)]))
+        before = self.tensors()
+        config = self.folder / 'config.json'
+        config.write_text(json.dumps({
+            'common_dump_settings': {'dump_mode': 0, 'path': str(self.folder / 'out'), 'net_name': 'Net', 'iteration': 'all', 'saved_data': 'tensor',
+                                     'input_output': 0, 'kernels': [], 'support_device': [0], 'op_debug_mode': 0, 'file_format': 'bin'}}))
+        ran = self.command('dump', '--config', config, self.folder / 'run')
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        copies = [path for path in (self.folder / 'out').rglob('Conv2D.*') if path.is_file()]
+        self.assertEqual(len(copies), 1, ran.stderr)
+        self.file = copies[0]
+        after = self.tensors()
+        self.assertEqual({name: (each['shape'], each['stats']) for name, each in after.items()},
+                         {name: (each['shape'], each['stats']) for name, each in before.items()})
+        self.check(after['output.1'], as_nhwc)
+        self.assertEqual(after['output.2']['shape'], list(fractal_z(grouped).shape))  # groups: not converted, before and after
+
     def test_what_cannot_be_converted_stays_as_it_is_stored(self):
         image, weights = self.array(2, 19, 3, 5), self.array(16, 16, 3, 3)
         cases = [(nc1hwc0(image), None, 'NC1HWC0', 0), (nc1hwc0(image), (2, 40, 3, 5), 'NC1HWC0', 0),

@@ -80,6 +80,15 @@ class MsprobeMonitor(unittest.TestCase):
             self.assertEqual(run("store", "add", store, self.folder).returncode, 0)
             self.assertEqual(len(run("store", "rows", store, "--format", "ndjson").stdout.splitlines()), len(rows))
 
+    def test_a_csv_of_others_is_left(self):
+        """Others name folders and files so, too. Only a file with the monitor's heading is taken from a folder."""
+        self.write(0, "actv", [0], lambda *_: 1)
+        place = os.path.join(self.folder, "Dec03_21-34-40-rank0-rtpc")
+        with open(os.path.join(place, "loss_0-9.csv"), "w") as file:
+            file.write("step,loss\n0,1.5\n")
+        ran = run(self.folder, "--format", "csv")
+        self.assertEqual((ran.returncode, ran.stderr, len(ran.stdout.splitlines())), (0, "", 3))
+
     def test_a_bad_line_is_named(self):
         self.write(0, "actv", [0], lambda *_: 1)
         path = os.path.join(self.folder, "Dec03_21-34-40-rank0-rtpc", "actv_0-1.csv")

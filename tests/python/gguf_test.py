@@ -7,7 +7,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import types
 import unittest
 
 import numpy
@@ -118,33 +117,6 @@ KEYS = (text("general.architecture") + struct.pack("<I", 8) + text("llama") +
         text("nested") + struct.pack("<IIQ", 9, 9, 2) + struct.pack("<IQ", 0, 3) + bytes(3) + struct.pack("<IQ", 12, 1) + bytes(8))
 
 
-@unittest.skipUnless(os.environ.get("GGUF_JUDGE"), "GGUF_JUDGE names no sources of ComfyUI-GGUF")
-class Judged(unittest.TestCase):
-    """The decoders above have the values of ComfyUI-GGUF (https://github.com/city96/ComfyUI-GGUF), which runs real models.
-    GGUF_JUDGE names its folder. The package gguf, of which it needs the names and sizes of types, is made up here."""
-
-    def test_blocks(self):
-        import torch  # pylint: disable=import-outside-toplevel
-        gguf_package = types.ModuleType("gguf")
-        gguf_package.GGMLQuantizationType = types.SimpleNamespace(F32="F32", F16="F16", BF16="BF16", IQ4_NL="IQ4_NL", IQ4_XS="IQ4_XS",
-                                                                  **{name: name for name in BLOCKS})
-        gguf_package.GGML_QUANT_SIZES = {name: (each, size) for name, (_, each, size, _, _) in BLOCKS.items()}
-        gguf_package.quants = types.SimpleNamespace(IQ4_NL=types.SimpleNamespace(kvalues=[0] * 16))
-        gguf_package.QK_K = 256
-        sys.modules["gguf"] = gguf_package
-        sys.modules.setdefault("tqdm", types.SimpleNamespace(tqdm=None))
-        sys.path.insert(0, os.environ["GGUF_JUDGE"])
-        import dequant  # pylint: disable=import-outside-toplevel,import-error
-        random = numpy.random.default_rng(12)
-        for name, (_, each, size, halves, values) in BLOCKS.items():
-            blocks = random.integers(0, 256, (2000, size), dtype=numpy.uint8)
-            for at in halves:
-                blocks[:, at:at + 2] = (random.standard_normal((2000, 1)) / 64).astype("<f2").view(numpy.uint8)
-            theirs = dequant.dequantize(torch.from_numpy(blocks.copy()), name, (2000, each), dtype=torch.float32).numpy()
-            ours = values(blocks).astype(numpy.float32)
-            self.assertTrue((theirs == ours).all(), f"{name}: {(theirs != ours).sum()} of {ours.size} values differ")
-
-
 class Gguf(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -194,6 +166,37 @@ class Gguf(unittest.TestCase):
                                     "--all")
             self.assertEqual(same.returncode, 0, same.stdout + same.stderr)
             self.assertGreater(len(same.stdout), 500)
+
+    @unittest.skipUnless(os.environ.get("GGUF_JUDGE"), "GGUF_JUDGE names no folder gguf-py of llama.cpp's sources")
+    def test_the_package_gguf_agrees(self):
+        """A file that llama.cpp's own package writes has the values, shapes and bytes that its reader and decoders give."""
+        sys.path.insert(0, os.environ["GGUF_JUDGE"])
+        import gguf as package  # pylint: disable=import-outside-toplevel,import-error
+        for is_wild in False, True:
+            writer = package.GGUFWriter(self.path("x.gguf"), "llama")
+            writer.add_array("tokenizer.ggml.tokens", ["a", "", "\u00f6" * 1000])
+            for name in BLOCKS:
+                blocks, _ = self.blocks(name, 2000, is_wild)
+                writer.add_tensor(f"blk.0.{name}", blocks.reshape(20, -1), raw_dtype=package.GGMLQuantizationType[name])
+            for name, (_, dtype) in PLAIN.items():
+                if name != "BF16":
+                    writer.add_tensor(name, (self.random.standard_normal((3, 5, 2)) * 50).astype(dtype))
+            writer.write_header_to_file()
+            writer.write_kv_data_to_file()
+            writer.write_tensors_to_file()
+            writer.close()
+            theirs, found = {}, tensorstat.read(self.path("x.gguf"), "md5")
+            with numpy.errstate(all="ignore"):
+                for tensor in package.GGUFReader(self.path("x.gguf")).tensors:
+                    values = package.dequantize(tensor.data, tensor.tensor_type) if tensor.name.startswith("blk") else tensor.data
+                    theirs[tensor.name] = values.reshape(tensor.shape[::-1].astype(int))
+                    self.assertEqual(found[tensor.name].md5, hashlib.md5(tensor.data.tobytes()).hexdigest())
+                    self.assertEqual(found[tensor.name].shape, theirs[tensor.name].shape)
+            self.assertEqual(list(found), list(theirs))
+            numpy.savez(self.path("x.npz"), **theirs)
+            same = self.run_command("diff", "x.gguf", "x.npz", "--any-dtype", "--rtol", "0", "--format", "csv", "--all")
+            self.assertEqual(same.returncode, 0, same.stdout + same.stderr)
+            self.assertEqual(len(same.stdout.splitlines()), 1 + len(theirs))
 
     def test_plain_types(self):
         values = self.random.standard_normal((3, 5, 2)) * 50
@@ -279,7 +282,6 @@ class Gguf(unittest.TestCase):
         for end in range(len(whole)):
             with self.assertRaises(tensorstat.Error):
                 tensorstat.read(self.write("x.gguf", whole[:end]))
-
 
 
 if __name__ == "__main__":

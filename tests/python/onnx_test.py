@@ -137,6 +137,63 @@ class Onnx(unittest.TestCase):
         with self.assertRaisesRegex(tensorstat.Error, "sparse: is a sparse tensor, which is not read"):
             tensorstat.read(self.path("x.onnx"), STATS)
 
+    def body(self, name, arrays, nodes=()):
+        """A graph with an initializer "w" and a Constant "c", which are put into `arrays`."""
+        w, c = self.random.standard_normal(3).astype("f4"), self.random.standard_normal((2, 2))
+        arrays += [("w", w), ("c", c)]
+        nodes = [*nodes, helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(c, "inner"))]
+        return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info("w", TensorProto.FLOAT, [3])],
+                                 initializer=[numpy_helper.from_array(w, "w")])
+
+    def test_graphs_in_nodes_and_functions(self):
+        """Bodies of If and Loop, also inside each other, and local functions. Their tensors may have the same names."""
+        then, other, inner, loop, listed, own = ([] for _ in range(6))
+        branch = helper.make_node("If", ["d"], ["e"], then_branch=self.body("inner", inner), else_branch=helper.make_graph([], "none", [], []))
+        nodes = [helper.make_node("If", ["x"], ["a"], name="if_0", then_branch=self.body("then", then, [branch]), else_branch=self.body("else", other)),
+                 helper.make_node("Loop", ["n", "x"], ["b"], body=self.body("loop", loop)),
+                 helper.make_node("Custom", ["x"], ["y"], name="many", bodies=[self.body("0", listed), self.body("1", listed)])]
+        x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+        graph = helper.make_graph(nodes, "g", [x], [y], initializer=[numpy_helper.from_array(numpy.float32([9]), "w")])
+        constant = self.random.standard_normal(4).astype("f4")
+        function = helper.make_function("org.example", "Scale", ["x"], ["y"], [
+            helper.make_node("Constant", [], ["k"], value=numpy_helper.from_array(constant)), helper.make_node("Mul", ["x", "k"], ["y"]),
+            helper.make_node("If", ["x"], ["z"], then_branch=self.body("own", own), else_branch=helper.make_graph([], "none", [], []))],
+            [helper.make_opsetid("", 15)])
+        onnx.save(helper.make_model(graph, functions=[function]), self.path("x.onnx"))
+        wanted = {"w": numpy.float32([9]), "org.example.Scale.k": constant}
+        for scope, arrays in (("if_0.then_branch.e.then_branch", inner), ("if_0.then_branch", then), ("if_0.else_branch", other),
+                              ("b.body", loop), ("many.bodies.0", listed[:2]), ("many.bodies.1", listed[2:]),
+                              ("org.example.Scale.z.then_branch", own)):
+            wanted |= {f"{scope}.{name}": array for name, array in arrays}
+        found = tensorstat.read(self.path("x.onnx"), STATS)
+        self.assertEqual(sorted(found), sorted(wanted))
+        for name, array in wanted.items():
+            self.check(found[name], array)
+
+    def test_graphs_that_are_too_deep_or_named_too_long_are_errors(self):
+        def field(number, content):
+            out, size = bytes([number << 3 | 2]), len(content)
+            while size >= 128:
+                out, size = out + bytes([size & 127 | 128]), size >> 7
+            return out + bytes([size]) + content
+        tensor = field(5, b"\x08\x01\x10\x03\x4a\x01\x07")  # int8 of one element
+        def nested(depth, name=b"n"):
+            graph = tensor
+            for _ in range(depth):
+                graph = field(1, field(3, name) + field(5, field(1, b"g") + field(6, graph)))
+            return field(7, graph)
+        def read(model):
+            with open(self.path("x.onnx"), "wb") as file:
+                file.write(model)
+            return tensorstat.read(self.path("x.onnx"), STATS)
+        self.assertEqual([len(name.split(".")) for name in read(nested(32))], [2 * 32 + 2])
+        with self.assertRaisesRegex(tensorstat.Error, "graphs more than 32 deep"):
+            read(nested(33))
+        long = field(3, b"n" * 65000)
+        for inside in tensor * 2000, field(1, field(5, field(6, b"") * 2000)):
+            with self.assertRaisesRegex(tensorstat.Error, "more than 64 MiB of names"):
+                read(field(7, field(1, long + field(5, field(6, inside)))))
+
     def test_external_data(self):
         arrays = {f"w{i}": self.random.standard_normal((40, 30)).astype("f4") for i in range(3)}
         tensors = [numpy_helper.from_array(a, name) for name, a in arrays.items()]

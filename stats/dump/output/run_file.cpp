@@ -38,6 +38,9 @@ Result<DumpData> described(const Slots& slots, Notices& notices) {
     list.back() = {.data_type = dtype ? dtype->number : 0,
                    .format = dump_format(tensor->format),
                    .shape = tensor->shape,
+                   .original_shape = tensor->on_host.shape,
+                   .original_format = tensor->on_host.format.empty() ? -1 : dump_format(tensor->on_host.format),
+                   .groups = tensor->on_host.groups,
                    .size_bytes = tensor->tensor.bytes()};
   }
   return data;

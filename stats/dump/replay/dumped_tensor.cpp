@@ -54,6 +54,10 @@ Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, co
   const std::string_view format = reader.format().empty() ? std::string_view(named_format) : reader.format();
   if (!format.empty()) tensor.format = format;
   tensor.is_in_format = is_of_device(format);
+  if (tensor.is_in_format) {
+    const StoredTensor& stored_as_is = reader.stored();
+    tensor.on_host = {stored_as_is.host_shape, stored_as_is.host_format, stored_as_is.groups};
+  }
   tensor.timestamp_us = who.timestamp_us > 1 ? who.timestamp_us : reader.modified_us();
   tensor.keep_alive = std::move(bits);
   return tensor;

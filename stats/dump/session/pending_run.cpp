@@ -106,6 +106,7 @@ Result<PendingTensor> hold(const DumpTensor& given, bool device_format) {
   held.slot = given.slot;
   held.stored = stored;
   held.format = device_format || given.is_in_format ? given.format : "DefaultFormat";
+  if (held.format != "DefaultFormat") held.on_host = given.on_host;
   held.keep_alive = given.keep_alive;
   held.requires_grad = given.requires_grad;
   held.faults = given.faults;
@@ -116,6 +117,7 @@ void take_sample(PendingTensor& held, std::uint64_t sample_num) {
   if (sample_num == 0 || held.value_count <= sample_num) return;
   held.value_count = sample_num;
   held.shape = {sample_num};
+  held.on_host = {};
   held.tensor = carrier(held.tensor, held.stored, sample_num);
 }
 

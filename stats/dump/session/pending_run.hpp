@@ -31,6 +31,7 @@ struct PendingTensor {
   std::uint32_t slot = 0;
   Stored stored = Stored::kPlain;
   std::string format;
+  HostForm on_host = {};
   bool requires_grad = false;
   std::uint64_t timestamp_us = 0;
   std::shared_ptr<const void> keep_alive;

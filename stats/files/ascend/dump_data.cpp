@@ -240,7 +240,20 @@ std::string message_of(const DumpDataTensor& tensor, const TensorFields& fields)
   append_field(message, fields.data_type, static_cast<std::uint64_t>(tensor.data_type));
   append_field(message, fields.format, static_cast<std::uint64_t>(tensor.format));
   append_field(message, fields.shape, shape);
+  if (fields.original_op != 0 && tensor.original_format >= 0) {
+    std::string op;
+    append_field(op, original_op::kFormat, static_cast<std::uint64_t>(tensor.original_format));
+    append_field(message, fields.original_op, op);
+  }
   append_field(message, fields.size, tensor.size_bytes);
+  if (!tensor.original_shape.empty()) {
+    std::string original;
+    for (const std::uint64_t dimension : tensor.original_shape) append_number(original, dimension);
+    shape.clear();
+    append_field(shape, shape::kDim, original);
+    append_field(message, fields.original_shape, shape);
+  }
+  append_field(message, fields.sub_format, static_cast<std::uint64_t>(tensor.groups));
   return message;
 }
 

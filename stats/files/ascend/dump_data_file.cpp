@@ -45,6 +45,7 @@ void convert_to_host(const DumpDataTensor& given, StoredTensor& tensor) {
   tensor.shape = given.original_shape;
   tensor.element_count = *count;
   tensor.format = layout->format;
+  tensor.host_shape.clear();
 }
 
 Result<StoredTensor> stored_tensor(const DumpDataTensor& given, bool keeps_device_format) {
@@ -78,6 +79,9 @@ Result<StoredTensor> stored_tensor(const DumpDataTensor& given, bool keeps_devic
                                         std::to_string(given.size_bytes)};
   }
   tensor.element_count = *values;
+  tensor.host_shape = given.original_shape;
+  tensor.host_format = dump_format(given.original_format);
+  tensor.groups = given.groups;
   if (!keeps_device_format) convert_to_host(given, tensor);
   return tensor;
 }
@@ -94,8 +98,7 @@ OpenedSource open_dump_data(std::shared_ptr<const RandomFile> file, const ReadOp
       if (tensor) {
         tensor->name = name;
       } else {
-        tensor = Error{tensor.error().code,
-                       printable_name(tensor_label(file->path(), name)) + ": " + tensor.error().message};
+        tensor = error_of_tensor(file->path(), name, tensor.error());
       }
       tensors.push_back(std::move(tensor));
     }

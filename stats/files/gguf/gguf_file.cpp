@@ -289,21 +289,15 @@ OpenedSource open_gguf(std::shared_ptr<const RandomFile> file, const ReadOptions
   GgufHeader header(*file);
   if (Status read = header.read(); !read) return read.error();
   const std::uint64_t size = file->size_bytes(), at = std::min(header.data_offset_bytes, size);
-  std::vector<Result<StoredTensor>> tensors;
-  tensors.reserve(header.tensors.size());
-  for (GgufTensor& tensor : header.tensors) {
-    tensors.push_back(stored_gguf(tensor, at, size - at));
-    if (const auto& made = tensors.back(); !made) {
-      tensors.back() = Error{made.error().code,
-                             printable_name(tensor_label(file->path(), tensor.name)) + ": " + made.error().message};
-    }
-  }
+  auto tensors =
+      each_tensor(file->path(), header.tensors, [&](GgufTensor& each) { return stored_gguf(each, at, size - at); });
   const auto others = overlapping(tensors);
   for (Result<StoredTensor>& tensor : tensors) {
     const auto other = tensor ? others.find(*tensor->name) : others.end();
     if (other == others.end()) continue;
-    tensor = Error{Code::kUnreadable, printable_name(tensor_label(file->path(), other->first)) +
-                                          ": shares bytes with " + in_quotes(other->second) + ": the file is damaged"};
+    tensor =
+        error_of_tensor(file->path(), other->first,
+                        {Code::kUnreadable, "shares bytes with " + in_quotes(other->second) + ": the file is damaged"});
   }
   return source_of(std::move(file), std::move(tensors), options);
 }

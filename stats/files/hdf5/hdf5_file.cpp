@@ -21,9 +21,7 @@ OpenedSource open_hdf5(std::shared_ptr<const RandomFile> file, const ReadOptions
   tensors.reserve(names->size());
   for (Result<std::string>& name : *names) {
     tensors.push_back(name ? hdf5_dataset(*opened, *name) : Result<SourcedTensor>(name.error()));
-    if (tensors.back() || !name) continue;
-    tensors.back() = Error{tensors.back().error().code,
-                           printable_name(tensor_label(file->path(), *name)) + ": " + tensors.back().error().message};
+    if (!tensors.back() && name) tensors.back() = error_of_tensor(file->path(), *name, tensors.back().error());
   }
   return source_of(std::move(file), std::move(tensors), options);
 }

@@ -42,7 +42,7 @@ constexpr std::string_view kCkptMapType = "map parameter";  // keys and values o
 // A parameter. One of more than 512 MiB is in several chunks, which follow one another with the same tag, shape and
 // type.
 struct CkptParameter {
-  std::string tag, type;
+  std::string name, type;  // the name is the tag
   Shape shape;
   std::vector<ByteRange> chunks;
 };
@@ -60,12 +60,12 @@ class CkptParser {
       if (Status status = parse_value(field.bytes, read); !status) return status;
       if (read.chunks.size() != 1) return fault("a parameter without a tag or content", field);
       CkptParameter* last = parameters.empty() ? nullptr : &parameters.back();
-      if (last == nullptr || last->tag != read.tag) {
-        if (!tags_.insert(read.tag).second)
-          return fault("the parameter " + in_quotes(read.tag) + " comes again", field);
+      if (last == nullptr || last->name != read.name) {
+        if (!tags_.insert(read.name).second)
+          return fault("the parameter " + in_quotes(read.name) + " comes again", field);
         parameters.push_back(std::move(read));
       } else if (last->shape != read.shape || last->type != read.type || last->chunks.size() == kCkptChunks) {
-        return fault("the chunks of " + in_quotes(read.tag) + " differ in shape or type", field);
+        return fault("the chunks of " + in_quotes(read.name) + " differ in shape or type", field);
       } else {
         last->chunks.push_back(read.chunks.front());
       }
@@ -81,7 +81,7 @@ class CkptParser {
 
   Status parse_value(ByteRange message, CkptParameter& to) {
     return for_each_field(window_, message, [&](const WireField& field) -> Status {
-      if (field.number == kCkptTag) return read_text(window_, field, to.tag);
+      if (field.number == kCkptTag) return read_text(window_, field, to.name);
       if (field.number == kCkptMap && field.is_bytes) {
         to.type = kCkptMapType;
         to.chunks = {field.bytes};
@@ -118,7 +118,7 @@ Result<SourcedTensor> sourced_ckpt(const std::shared_ptr<const RandomFile>& file
                                         std::to_string(*count * size) + " bytes, and it has " + std::to_string(there)};
   }
   const bool is_whole = from.chunks.size() == 1;
-  return SourcedTensor{{.name = std::move(from.tag),
+  return SourcedTensor{{.name = std::move(from.name),
                         .dtype = type->dtype,
                         .swapped = size > 1 && std::endian::native != std::endian::little,
                         .shape = std::move(from.shape),
@@ -138,13 +138,8 @@ OpenedSource open_ckpt(std::shared_ptr<const RandomFile> file, const ReadOptions
   }
   CkptParser parser(*file);
   if (Status parsed = parser.parse({0, bytes}); !parsed) return parsed.error();
-  std::vector<Result<SourcedTensor>> tensors;
-  for (CkptParameter& parameter : parser.parameters) {
-    const std::string label = printable_name(tensor_label(file->path(), parameter.tag));
-    auto tensor = sourced_ckpt(file, parameter);
-    if (!tensor) tensor = Error{tensor.error().code, label + ": " + tensor.error().message};
-    tensors.push_back(std::move(tensor));
-  }
+  auto tensors =
+      each_tensor(file->path(), parser.parameters, [&](CkptParameter& each) { return sourced_ckpt(file, each); });
   return source_of(std::move(file), std::move(tensors), options);
 }
 

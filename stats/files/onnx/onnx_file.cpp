@@ -120,7 +120,7 @@ Result<std::unique_ptr<ByteSource>> external_bytes(const OnnxTensor& tensor, std
 }
 
 Result<SourcedTensor> sourced_onnx(const std::shared_ptr<const RandomFile>& file, OnnxTensor& from,
-                                   ExternalFiles& files, const std::string& label) {
+                                   ExternalFiles& files) {
   if (from.is_sparse) return onnx_unsupported("is a sparse tensor, which is not read");
   if (from.is_segment) return onnx_unsupported("is a segment of a tensor, which is not read");
   const auto* type = std::ranges::find(kOnnxTypes, from.data_type, &OnnxType::number);
@@ -132,7 +132,7 @@ Result<SourcedTensor> sourced_onnx(const std::shared_ptr<const RandomFile>& file
   const std::uint64_t needed = bytes_of(*type->dtype, *count);
   const std::string wants = "shape " + to_string(from.shape) + " of " + std::string(type->name) + " needs " +
                             std::to_string(needed) + " bytes, and it has ";
-  SourcedTensor tensor{{.name = std::move(from.name),
+  SourcedTensor tensor{{.name = from.name,
                         .dtype = dtype,
                         .original = original,
                         .shape = std::move(from.shape),
@@ -163,7 +163,8 @@ Result<SourcedTensor> sourced_onnx(const std::shared_ptr<const RandomFile>& file
       return onnx_unreadable("has at most " + std::to_string(there) + " numbers, and its shape needs " +
                              std::to_string(needed / each));
     }
-    tensor.bytes = number_bytes(file, std::move(from.data), needed / each, each, label);
+    tensor.bytes = number_bytes(file, std::move(from.data), needed / each, each,
+                                printable_name(tensor_label(file->path(), from.name)));
   }
   return tensor;
 }
@@ -172,15 +173,7 @@ OpenedSource open_onnx(std::shared_ptr<const RandomFile> file, const ReadOptions
   auto model = read_onnx_model(*file);
   if (!model) return model.error();
   ExternalFiles files(file->path());
-  std::vector<Result<SourcedTensor>> tensors;
-  tensors.reserve(model->size());
-  for (OnnxTensor& each : *model) {
-    if (each.name.empty()) each.name = "initializer." + std::to_string(tensors.size());
-    const std::string label = printable_name(tensor_label(file->path(), each.name));
-    auto tensor = sourced_onnx(file, each, files, label);
-    if (!tensor) tensor = Error{tensor.error().code, label + ": " + tensor.error().message};
-    tensors.push_back(std::move(tensor));
-  }
+  auto tensors = each_tensor(file->path(), *model, [&](OnnxTensor& each) { return sourced_onnx(file, each, files); });
   return source_of(std::move(file), std::move(tensors), options);
 }
 

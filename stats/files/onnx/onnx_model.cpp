@@ -9,19 +9,27 @@ namespace tensorstat {
 namespace {
 
 constexpr std::size_t kOnnxDimensions = 64, kOnnxPieces = 1'000'000;
+// Protocol Buffers itself reads 100 messages inside each other, and a graph in a graph is three.
+constexpr std::size_t kOnnxGraphDepth = 32;
+// Of the names of nodes and functions before tensors' names: a damaged file could have 64 KiB of them for each tensor
+// of ten bytes.
+constexpr std::size_t kOnnxNameBytes = std::size_t{64} << 20;
 
 // Field numbers of the messages that are read.
 namespace model_proto {
-enum : std::uint32_t { kGraph = 7 };
+enum : std::uint32_t { kGraph = 7, kFunctions = 25 };
+}
+namespace function_proto {
+enum : std::uint32_t { kName = 1, kNode = 7, kDomain = 10, kOverload = 13 };
 }
 namespace graph_proto {
 enum : std::uint32_t { kNode = 1, kInitializer = 5, kSparseInitializer = 15 };
 }
 namespace node_proto {
-enum : std::uint32_t { kOutput = 2, kOpType = 4, kAttribute = 5 };
+enum : std::uint32_t { kOutput = 2, kName = 3, kOpType = 4, kAttribute = 5 };
 }
 namespace attribute_proto {
-enum : std::uint32_t { kTensor = 5, kSparseTensor = 22 };
+enum : std::uint32_t { kName = 1, kTensor = 5, kGraph = 6, kGraphs = 11, kSparseTensor = 22 };
 }
 namespace sparse_proto {
 enum : std::uint32_t { kValues = 1 };
@@ -42,50 +50,129 @@ class OnnxParser {
 
   Status parse_model(ByteRange message) {
     return for_each_field(window_, message, [&](const WireField& field) -> Status {
-      if (field.number != model_proto::kGraph || !field.is_bytes) return {};
+      if (!field.is_bytes) return {};
+      if (field.number == model_proto::kFunctions) return parse_function(field.bytes);
+      if (field.number != model_proto::kGraph) return {};
       has_graph = true;
-      return parse_graph(field.bytes);
+      return parse_graph(field.bytes, {});
     });
   }
 
  private:
-  Status parse_graph(ByteRange message) {
+  // Where a graph stands: what comes before the names of its tensors, and how many graphs it is in.
+  struct Scope {
+    std::string prefix = {};
+    std::size_t depth = 0;
+  };
+
+  Status parse_graph(ByteRange message, const Scope& scope) {
+    if (scope.depth > kOnnxGraphDepth) return refused("has graphs more than 32 deep inside each other");
+    if (Status counted = count_names(scope.prefix.size()); !counted) return counted;
     return for_each_field(window_, message, [&](const WireField& field) -> Status {
       if (!field.is_bytes) return {};
-      if (field.number == graph_proto::kNode) return parse_node(field.bytes);
-      if (field.number == graph_proto::kInitializer) return parse_tensor(field.bytes, tensors.emplace_back());
-      return field.number == graph_proto::kSparseInitializer ? parse_sparse(field.bytes, tensors.emplace_back())
-                                                             : Status();
+      switch (field.number) {
+        case graph_proto::kNode:
+          return parse_node(field.bytes, scope);
+        case graph_proto::kInitializer:
+          return add_tensor(field.bytes, false, {}, scope);
+        case graph_proto::kSparseInitializer:
+          return add_tensor(field.bytes, true, {}, scope);
+        default:
+          return {};
+      }
     });
   }
 
-  Status parse_sparse(ByteRange message, OnnxTensor& to) {
-    to.is_sparse = true;
-    return for_each_field(window_, message, [&](const WireField& part) -> Status {
-      return part.number == sparse_proto::kValues && part.is_bytes ? parse_tensor(part.bytes, to) : Status();
-    });
-  }
-
-  // A node of the type Constant makes the tensor of its attribute. The tensor is named as the node's output.
-  Status parse_node(ByteRange message) {
-    std::string type, output;
-    std::optional<ByteRange> dense, sparse;
+  // A function has no initializers, only nodes. Its tensors are named "domain.name.": what a function is called by.
+  Status parse_function(ByteRange message) {
+    std::string domain, name, overload;
     Status read = for_each_field(window_, message, [&](const WireField& field) -> Status {
-      if (field.number == node_proto::kOpType) return read_text(window_, field, type);
-      if (field.number == node_proto::kOutput && output.empty()) return read_text(window_, field, output);
-      if (field.number != node_proto::kAttribute || !field.is_bytes) return {};
-      return for_each_field(window_, field.bytes, [&](const WireField& part) -> Status {
-        if (part.is_bytes && part.number == attribute_proto::kTensor) dense = part.bytes;
-        if (part.is_bytes && part.number == attribute_proto::kSparseTensor) sparse = part.bytes;
-        return {};
-      });
+      if (field.number == function_proto::kDomain) return read_text(window_, field, domain);
+      if (field.number == function_proto::kName) return read_text(window_, field, name);
+      return field.number == function_proto::kOverload ? read_text(window_, field, overload) : Status();
     });
-    if (!read || type != "Constant" || !(dense || sparse)) return read;
-    OnnxTensor& constant = tensors.emplace_back();
-    Status parsed = dense ? parse_tensor(*dense, constant) : parse_sparse(*sparse, constant);
-    if (!output.empty()) constant.name = std::move(output);
-    return parsed;
+    if (!read) return read;
+    Scope scope;
+    for (const std::string& part : {domain, name, overload}) {
+      if (!part.empty()) scope.prefix += part + ".";
+    }
+    return for_each_field(window_, message, [&](const WireField& field) -> Status {
+      return field.number == function_proto::kNode && field.is_bytes ? parse_node(field.bytes, scope) : Status();
+    });
   }
+
+  struct Node {
+    std::string type = {}, name = {}, output = {};  // the first output
+  };
+
+  // A node of the type Constant makes the tensor of its attribute. The tensor is named as the node's output. The bodies
+  // of If, Loop and Scan are attributes, too. Twice over the fields, because their order is free.
+  Status parse_node(ByteRange message, const Scope& scope) {
+    Node node;
+    Status read = for_each_field(window_, message, [&](const WireField& field) -> Status {
+      if (field.number == node_proto::kOpType) return read_text(window_, field, node.type);
+      if (field.number == node_proto::kName) return read_text(window_, field, node.name);
+      return field.number == node_proto::kOutput && node.output.empty() ? read_text(window_, field, node.output)
+                                                                        : Status();
+    });
+    if (!read) return read;
+    return for_each_field(window_, message, [&](const WireField& field) -> Status {
+      return field.number == node_proto::kAttribute && field.is_bytes ? parse_attribute(field.bytes, node, scope)
+                                                                      : Status();
+    });
+  }
+
+  Status parse_attribute(ByteRange message, const Node& node, const Scope& scope) {
+    std::string name;
+    Status read = for_each_field(window_, message, [&](const WireField& field) -> Status {
+      return field.number == attribute_proto::kName ? read_text(window_, field, name) : Status();
+    });
+    if (!read) return read;
+    const auto inner = [&](const std::string& graph) {
+      return Scope{scope.prefix + (node.name.empty() ? node.output : node.name) + "." + graph + ".", scope.depth + 1};
+    };
+    std::size_t of_list = 0;
+    return for_each_field(window_, message, [&](const WireField& field) -> Status {
+      if (!field.is_bytes) return {};
+      switch (field.number) {
+        case attribute_proto::kGraph:
+          return parse_graph(field.bytes, inner(name));
+        case attribute_proto::kGraphs:
+          return parse_graph(field.bytes, inner(name + "." + std::to_string(of_list++)));
+        case attribute_proto::kTensor:
+        case attribute_proto::kSparseTensor:
+          return node.type != "Constant"
+                     ? Status()
+                     : add_tensor(field.bytes, field.number == attribute_proto::kSparseTensor, node.output, scope);
+        default:
+          return {};
+      }
+    });
+  }
+
+  // `name` instead of the tensor's own, unless it is empty.
+  Status add_tensor(ByteRange message, bool is_sparse, const std::string& name, const Scope& scope) {
+    OnnxTensor& tensor = tensors.emplace_back();
+    tensor.is_sparse = is_sparse;
+    const Status read = !is_sparse ? parse_tensor(message, tensor)
+                                   : for_each_field(window_, message, [&](const WireField& part) -> Status {
+                                       return part.number == sparse_proto::kValues && part.is_bytes
+                                                  ? parse_tensor(part.bytes, tensor)
+                                                  : Status();
+                                     });
+    if (!name.empty()) tensor.name = name;
+    if (tensor.name.empty()) tensor.name = "initializer." + std::to_string(tensors.size() - 1);
+    tensor.name.insert(0, scope.prefix);
+    return read ? count_names(scope.prefix.size() + name.size()) : read;
+  }
+
+  // Counts bytes of names that are not a tensor's own.
+  Status count_names(std::size_t bytes) {
+    name_bytes_ += bytes;
+    return name_bytes_ <= kOnnxNameBytes ? Status() : refused("has more than 64 MiB of names around its tensors");
+  }
+
+  Error refused(const std::string& what) const { return {Code::kUnsupported, printable(window_.path()) + ": " + what}; }
 
   Status parse_tensor(ByteRange message, OnnxTensor& to) {
     return for_each_field(window_, message, [&](const WireField& field) -> Status {
@@ -148,6 +235,7 @@ class OnnxParser {
   }
 
   WindowedFile window_;
+  std::size_t name_bytes_ = 0;
 };
 
 }  // namespace

@@ -39,9 +39,10 @@ struct OnnxTensor {
   std::optional<std::string> offset, length;  // decimal numbers; not checked
 };
 
-// The initializers of the model's graph and the tensors of its Constant nodes, in the order of the file, sparse ones
-// included. Graphs inside nodes (If, Loop) and functions are not searched. Fails if the file is no model. A tensor's
-// elements stay in the file.
+// The initializers of the model's graphs and the tensors of its Constant nodes, in the order of the file, sparse ones
+// included. A tensor in the body of an If, a Loop or a Scan is named NODE.ATTRIBUTE.TENSOR, such as
+// "if_0.then_branch.w"; a node without a name is called by its first output. A tensor in a function is named
+// DOMAIN.FUNCTION.TENSOR. Every tensor has a name. Fails if the file is no model. A tensor's elements stay in the file.
 Result<std::vector<OnnxTensor>> read_onnx_model(const RandomFile& file);
 
 }  // namespace tensorstat

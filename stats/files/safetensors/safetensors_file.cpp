@@ -266,14 +266,8 @@ OpenedSource open_safetensors(std::shared_ptr<const RandomFile> file, const Read
   if (Status ordered = put_in_order(reader.entries, file->size_bytes() - data_offset_bytes); !ordered) {
     return fail(ordered.error().message);
   }
-  std::vector<Result<StoredTensor>> tensors;
-  tensors.reserve(reader.entries.size());
-  for (HeaderEntry& entry : reader.entries) {
-    tensors.push_back(stored_tensor(entry, data_offset_bytes));
-    if (const auto& made = tensors.back(); !made) {
-      tensors.back() = Error{made.error().code, tensor_label(file->path(), entry.name) + ": " + made.error().message};
-    }
-  }
+  auto tensors = each_tensor(file->path(), reader.entries,
+                             [&](HeaderEntry& each) { return stored_tensor(each, data_offset_bytes); });
   return source_of(std::move(file), std::move(tensors), options);
 }
 

@@ -5,7 +5,7 @@ import sys
 import weakref
 from typing import Any
 
-from . import _operations, _zoom
+from . import _operations, _rerun
 from ._calls import Call, PerThread, Place, is_inside_backward, is_tracing
 from ._gradients import Gradients
 from ._hooks import ModuleHooks, keywords_of_call, say_fault
@@ -174,7 +174,7 @@ class RowWatch(Watch):
             if self._with_code:
                 self._say_line(call, frame)
             if self._with_zoom:
-                call.versions = _zoom.versions_of(arguments)
+                call.versions = _rerun.versions_of(arguments)
                 if place.is_random_now:
                     call.random_state = random_state()
             if looks:

@@ -4,11 +4,13 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
+#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "stats/base/printable.hpp"
+#include "stats/files/io/random_file.hpp"
 #include "stats/rows/csv/csv_fields.hpp"
 #include "stats/rows/csv/csv_value.hpp"
 
@@ -260,11 +262,19 @@ std::optional<Monitor> monitor_of(std::string_view beginning) {
   return std::nullopt;
 }
 
-bool has_name_of_monitor(const std::string& path) {
+bool is_file_of_monitor(const std::string& path) {
   const std::filesystem::path whole(path);
   const std::string name = whole.filename().string(), folder = whole.parent_path().filename().string();
   if (folder == kLogFolder) return name.starts_with(kLogFile) && name.ends_with(".log");
-  return name.ends_with(".csv") && folder.find("-rank") != folder.npos && monitored_in(path) + ".csv" != name;
+  if (!name.ends_with(".csv") || folder.find("-rank") == folder.npos || monitored_in(path) + ".csv" == name) {
+    return false;
+  }
+  const auto file = RandomFile::open(path);
+  if (!file) return true;  // reading it reports the error
+  char head[kMsprobeHeading.size()];
+  const std::size_t bytes = std::min<std::uint64_t>(sizeof head, file->size_bytes());
+  return !file->read_at(0, std::as_writable_bytes(std::span(head, bytes))) ||
+         kMsprobeHeading.starts_with(std::string_view(head, bytes));
 }
 
 Result<RowsRead> read_monitor(Monitor monitor, const std::string& path, const NextPiece& next, const EachRow& each,

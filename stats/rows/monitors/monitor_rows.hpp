@@ -16,8 +16,9 @@ enum class Monitor : std::uint8_t { kMsprobe, kInspect };
 // What a file with this beginning is; nullopt: neither.
 std::optional<Monitor> monitor_of(std::string_view beginning);
 
-// Whether a monitor gives its files such a path.
-bool has_name_of_monitor(const std::string& path);
+// Whether a search through folders takes the file as a monitor's: by its path, and a csv also by its heading, because
+// others name files so, too. A csv that is still empty is taken.
+bool is_file_of_monitor(const std::string& path);
 
 // Reads them as rows. Each has the further columns rank, of the file's path, and iteration, the monitor's step.
 //
