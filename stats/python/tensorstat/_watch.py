@@ -5,7 +5,7 @@ import os
 import shutil
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._alerts import Actions, Alert, Step, set_alerts
@@ -14,6 +14,9 @@ from ._library import Error, logger
 from ._session import DumpSession
 from ._tensors import readable
 from ._verdict import Fault
+
+if TYPE_CHECKING:
+    from ._shards import ReplicaFault
 
 __all__ = ["Watch", "watch"]
 
@@ -48,6 +51,11 @@ class Watch:
     def first_fault(self) -> Fault | None:
         """Where the first NaN or Inf began, as far as the watch knows without reading its rows; None where nothing is wrong."""
         return None
+
+    @property
+    def replica_faults(self) -> "list[ReplicaFault]":
+        """With `shards`: replicas that began to differ from the others, on every rank alike."""
+        return []
 
     def step(self, loss: Any = None) -> Step:
         """A step is over, and the next begins."""
@@ -289,7 +297,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
           optimizer: Any = None, level: str = "module", zoom: bool = True, code: bool = True, exist: str = "refuse",
           resume: bool = False, dialect: str = "ours", rank: int | None = None, alerts: str | Sequence[str] = (),
           keep: int | tuple[int, int] = 0, then: str | Callable[[Alert], Any] | Sequence[Any] = ("write", "warn"),
-          agree: Callable[[int], int] | None = None) -> Watch:
+          agree: Callable[[int], int] | None = None, shards: str | Callable[[str, Any], str] | None = None,
+          group: Any = None) -> Watch:
     """Writes the statistics of a torch.nn.Module's tensors while it trains; a context manager.
 
         with tensorstat.watch(model, path="runs/nan", every=10) as w:
@@ -325,6 +334,11 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
                 of an Alert, whose exceptions are logged
     agree       with "stop", how ranks agree: a function that gives all of them the greatest of their numbers; None:
                 torch.distributed's all_reduce. All ranks call it after each step
+    shards      how the tensors lie on the ranks of `group`: "dtensor" (their placements say it), "tp" (cut), "dp" (replicas), or
+                a function of a parameter's name and the parameter that returns "shard" or "replica". At the end of a step
+                the rows of whole parameters, gradients and optimizer states are then written to {path}-whole, and replicas
+                are compared. Every rank of the group calls step(): stats/doc/ranks.md
+    group       what tensorstat.Ranks takes
 
     Rows lie in {path}/rank_{rank}/{net_name}/0/{step}/statistic.csv, in the order in which things happened, and what they do
     not say in watch.ndjson beside them: stats/doc/origin.md says what each means. `w.first_fault` is where the first NaN or
@@ -342,6 +356,11 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     process ends. A copy of the model, and what is saved of it, are not watched.
     """
     every = _whole(every, "every", 1, 2**63)
+    from ._shards import KINDS, folder_of_whole
+    if shards is not None and shards not in KINDS and not callable(shards):
+        raise ValueError(f"shards is {shards!r}; it is \"dtensor\", \"tp\", \"dp\", a function or None")
+    if group is not None and shards is None:
+        raise ValueError("group says over which ranks the tensors are merged: give shards, too")
     this_rank, world_size = world_of_process()
     rank = this_rank if rank is None else _whole(rank, "rank", 0, 2**32 - 1)
     actions = Actions(then, agree, rank, world_size)
@@ -362,6 +381,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     if "task" in said or "dump_path" in said:
         from ._watch_modules import ModuleWatch, say_level
         say_level(said.get("level", "L1"))
+        if shards is not None:
+            raise ValueError("msprobe's dump.json has no rows of whole tensors: shards goes with a path, or MindSpore's config")
         session = _session_with(alerts, keep, actions, config, path=path, framework="pytorch")
         of_modules = ModuleWatch(model, session, every=every, where=where, rank=rank, has_stacks=said.get("extra_info", True))
         of_modules.close_with(model)
@@ -374,9 +395,11 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     folder = os.path.join(_native.session_rank_folder(session._handle(), rank), str(net_name or "model"))
     try:
         first_iteration = _make_way(folder, exist, resume) if session.enabled else 0
+        if shards is not None:
+            _make_way(folder_of_whole(folder), exist, resume)
         made = RowWatch(model, session, folder=folder, every=every, where=where, inputs=inputs, parameters=parameters,
                         gradients=gradients, optimizer=optimizer, level=level, zoom=zoom and world_size == 1, code=code, rank=rank,
-                        world_size=world_size, path=path, is_zoom_wanted=zoom)
+                        world_size=world_size, path=path, is_zoom_wanted=zoom, shards=shards, group=group)
     except BaseException:
         session.close()
         raise
