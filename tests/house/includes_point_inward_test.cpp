@@ -56,8 +56,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
      {"findings", "compare-api", "compare", "survey", "dump", "rules", "rows", "files", "json", "base", "rows-api",
       "dump-api", "api", "catalog"}},
     {"cli",
-     {"attach", "page", "exports", "parts", "findings", "store", "compare-api", "compare", "survey", "dump", "alerts",
-      "rules", "rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
+     {"attach", "page",  "exports", "parts", "findings", "store", "compare-api", "compare",  "survey", "dump",
+      "alerts", "rules", "rows",    "files", "json",     "base",  "rows-api",    "dump-api", "api",    "catalog"}},
 };
 
 bool starts(std::string_view path, std::string_view prefix) { return path.substr(0, prefix.size()) == prefix; }
