@@ -60,6 +60,24 @@ constexpr ShapeRow kShapes[] = {
     {"Intel", {.lanes = 128, .loads = 2, .slices_a_unit = 16}},
 };
 
+// Devices that end kernels early and report nothing. A self-check on a small tensor does not see it.
+struct RefusedRow {
+  std::string_view name;  // the beginning of CL_DEVICE_NAME
+  std::string_view why;
+};
+constexpr RefusedRow kRefused[] = {
+    // Mesa's rusticl on the CPU, as seen with 22.3.6. Its sources name the limit LP_MAX_TGSI_LOOP_ITERATIONS;
+    // kernels-cl/README.md has a kernel that shows it.
+    {"llvmpipe", "its loops end after 65,535 rounds, whatever the kernel says (install pocl for the CPU)"},
+};
+
+std::string_view refusal_by_name(std::string_view name) {
+  for (const RefusedRow& row : kRefused) {
+    if (name.starts_with(row.name)) return row.why;
+  }
+  return "";
+}
+
 // The shape for a kind of device. TENSORSTAT_CL_SHAPE=slice|group forces one.
 void choose_shape(Device& found, bool int64_atomics, std::size_t largest_group) {
   const std::string_view forced = environment("TENSORSTAT_CL_SHAPE");
@@ -106,6 +124,7 @@ Device describe_one(const cl::Device& device) {
   if (has(extensions, "cl_nv_device_attribute_query")) found.ptx = ptx_version(device);
   choose_shape(found, has(extensions, "cl_khr_int64_base_atomics") && has(extensions, "cl_khr_int64_extended_atomics"),
                ask<CL_DEVICE_MAX_WORK_GROUP_SIZE>(device, answered));
+  info.refusal = refusal_by_name(info.name);
   if (ask<CL_DEVICE_AVAILABLE>(device, answered) == CL_FALSE) info.refusal = "the driver says that it is not available";
   if (ask<CL_DEVICE_COMPILER_AVAILABLE>(device, answered) == CL_FALSE) info.refusal = "it has no compiler for OpenCL C";
   if (ask<CL_DEVICE_ENDIAN_LITTLE>(device, answered) == CL_FALSE) info.refusal = "it is big-endian";

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/attach/objects.hpp"
+#include "stats/attach/program/objects.hpp"
 #include "stats/attach/unwritten.hpp"
 
 namespace tensorstat::attach {

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "stats/attach/collector.hpp"
-#include "stats/attach/waits.hpp"
+#include "stats/attach/program/waits.hpp"
 
 namespace tensorstat::attach {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "stats/attach/objects.hpp"
+#include "stats/attach/program/objects.hpp"
 
 using namespace tensorstat::attach;
 

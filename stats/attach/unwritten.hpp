@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "stats/attach/objects.hpp"
+#include "stats/attach/program/objects.hpp"
 
 namespace tensorstat::attach {
 

@@ -3,7 +3,7 @@
 #include <tensorstat/dlpack.hpp>
 
 #include "stats/c/handles.hpp"
-#include "stats/meter/dlpack_structs.hpp"
+#include "stats/meter/tensor/dlpack_structs.hpp"
 
 using namespace tensorstat;
 using c::failed;

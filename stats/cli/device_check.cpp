@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "stats/cli/report/console.hpp"
+#include "stats/cli/terminal/console.hpp"
 
 namespace tensorstat::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "stats/cli/report/console.hpp"
+#include "stats/cli/terminal/console.hpp"
 
 namespace tensorstat::cli {
 

@@ -11,9 +11,9 @@
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/options/options.hpp"
 #include "stats/cli/options/plain_options.hpp"
-#include "stats/cli/report/console.hpp"
 #include "stats/cli/staged_folder.hpp"
 #include "stats/cli/subcommand.hpp"
+#include "stats/cli/terminal/console.hpp"
 #include "stats/parts/plan.hpp"
 #include "stats/survey/row_files.hpp"
 

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "stats/cli/options/app.hpp"
-#include "stats/cli/report/console.hpp"
+#include "stats/cli/terminal/console.hpp"
 
 namespace tensorstat::cli {
 

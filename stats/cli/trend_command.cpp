@@ -11,9 +11,9 @@
 #include "stats/cli/inputs.hpp"
 #include "stats/cli/options/options.hpp"
 #include "stats/cli/report/output.hpp"
-#include "stats/cli/report/screen.hpp"
-#include "stats/cli/report/trend_picture.hpp"
 #include "stats/cli/subcommand.hpp"
+#include "stats/cli/terminal/screen.hpp"
+#include "stats/cli/terminal/trend_picture.hpp"
 
 namespace tensorstat::cli {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "stats/compare/comparison_json.hpp"
 #include "stats/compare/name_prefixes.hpp"
-#include "stats/compare/origin.hpp"
+#include "stats/compare/origin/origin.hpp"
 #include "stats/compare/origin/verdict.hpp"
 
 namespace tensorstat {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "stats/compare/compared.hpp"
-#include "stats/compare/origin.hpp"
+#include "stats/compare/origin/origin.hpp"
 #include "stats/compare/origin/verdict.hpp"
 
 namespace tensorstat {

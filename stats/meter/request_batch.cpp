@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "stats/meter/host_window.hpp"
+#include "stats/meter/tensor/host_window.hpp"
 
 namespace tensorstat {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "stats/compare/differences.hpp"
-#include "stats/compare/origin.hpp"
+#include "stats/compare/origin/origin.hpp"
 #include "stats/compare/origin/verdict.hpp"
 
 namespace tensorstat {

@@ -11,6 +11,7 @@
 #include <tensorstat/meter.hpp>
 #include <vector>
 
+#include "tests/support/built.hpp"
 #include "tests/support/command_run.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/samples.hpp"
@@ -94,6 +95,19 @@ TEST_F(NoDevice, WhoeverInsistsIsToldWhy) {
   EXPECT_EQ(three.exit, 4);
   EXPECT_EQ(line_count(three.err), 2u) << three.err;
   EXPECT_TRUE(holds(three.err, "the same for 2 more tensors")) << three.err;
+}
+
+// Mesa's llvmpipe ends every loop after 65,535 rounds and says nothing. So no number of it is believed.
+TEST_F(NoDevice, OneThatIsKnownToComputeWrongIsRefusedByName) {
+  const std::string renamed =
+      "OPENCL_LAYERS='" + built::cl_layer() + "' CL_LAYER_DEVICE_NAME='llvmpipe (LLVM 15.0.6, 256 bits)'";
+  const Ran insisted = measured("device", renamed);
+  EXPECT_EQ(insisted.exit, 4) << insisted.err;
+  EXPECT_PRED2(holds, insisted.err, "llvmpipe (LLVM 15.0.6, 256 bits): its loops end after 65,535 rounds");
+  const Ran ran = measured("auto", renamed);
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(ran.out, measured("host").out);
+  EXPECT_PRED2(holds, run(folder_, "devices", renamed).out, "its loops end after 65,535 rounds");
 }
 
 // A forked child of a process that uses the device: the host works at once, through the parent's Meter and a new one.

@@ -9,7 +9,7 @@
 
 #include "stats/cli/exit_status.hpp"
 #include "stats/cli/inputs.hpp"
-#include "stats/cli/report/screen.hpp"
+#include "stats/cli/terminal/screen.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "stats/rules/rule.hpp"
 

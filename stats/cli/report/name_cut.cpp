@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "stats/cli/report/text_width.hpp"
+#include "stats/cli/terminal/text_width.hpp"
 
 namespace tensorstat::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <tensorstat/status.hpp>
 
-#include "stats/cli/report/console.hpp"
+#include "stats/cli/terminal/console.hpp"
 
 namespace tensorstat::cli {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "stats/base/printable.hpp"
-#include "stats/cli/report/sparkline.hpp"
+#include "stats/cli/terminal/sparkline.hpp"
 #include "stats/rows/coordinates.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "stats/cli/options/arguments.hpp"
-#include "stats/cli/report/screen.hpp"
+#include "stats/cli/terminal/screen.hpp"
 #include "stats/survey/survey.hpp"
 
 namespace tensorstat::cli {

@@ -10,8 +10,8 @@
 #include "stats/base/printable.hpp"
 #include "stats/cli/report/name_cut.hpp"
 #include "stats/cli/report/report.hpp"
-#include "stats/cli/report/text_table.hpp"
-#include "stats/cli/report/text_width.hpp"
+#include "stats/cli/terminal/text_table.hpp"
+#include "stats/cli/terminal/text_width.hpp"
 
 namespace tensorstat::cli {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "stats/cli/options/arguments.hpp"
 #include "stats/cli/options/columns.hpp"
-#include "stats/cli/report/console.hpp"
 #include "stats/cli/report/findings.hpp"
 #include "stats/cli/report/report.hpp"
+#include "stats/cli/terminal/console.hpp"
 
 namespace tensorstat::cli {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "stats/base/printable.hpp"
-#include "stats/cli/report/text_width.hpp"
+#include "stats/cli/terminal/text_width.hpp"
 #include "stats/cli/top/screen_text.hpp"
 #include "stats/cli/top/top_screen.hpp"
 #include "stats/findings/finding_rules.hpp"

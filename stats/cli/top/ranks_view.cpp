@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stats/cli/report/text_width.hpp"
+#include "stats/cli/terminal/text_width.hpp"
 #include "stats/cli/top/screen_text.hpp"
 #include "stats/cli/top/top_screen.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "stats/cli/report/text_width.hpp"
+#include "stats/cli/terminal/text_width.hpp"
 
 namespace tensorstat::cli::top {
 

@@ -1,7 +1,7 @@
 // What the screen says of a tensor's values over the iterations.
 #pragma once
 
-#include "stats/cli/report/series_line.hpp"
+#include "stats/cli/terminal/series_line.hpp"
 #include "stats/findings/history.hpp"
 
 namespace tensorstat::cli::top {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "stats/base/printable.hpp"
-#include "stats/cli/report/text_width.hpp"
+#include "stats/cli/terminal/text_width.hpp"
 #include "stats/cli/top/screen_text.hpp"
 #include "stats/cli/top/series_facts.hpp"
 #include "stats/cli/top/top_screen.hpp"

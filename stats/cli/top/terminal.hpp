@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/cli/report/screen.hpp"
+#include "stats/cli/terminal/screen.hpp"
 
 namespace tensorstat::cli {
 

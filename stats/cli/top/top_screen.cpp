@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "stats/base/printable.hpp"
-#include "stats/cli/report/text_width.hpp"
+#include "stats/cli/terminal/text_width.hpp"
 #include "stats/cli/top/screen_text.hpp"
 #include "stats/findings/finding_rules.hpp"
 

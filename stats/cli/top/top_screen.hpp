@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stats/cli/report/screen.hpp"
+#include "stats/cli/terminal/screen.hpp"
 #include "stats/cli/top/terminal.hpp"
 #include "stats/findings/live_run.hpp"
 

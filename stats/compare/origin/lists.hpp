@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "stats/compare/origin.hpp"
 #include "stats/compare/origin/fault.hpp"
+#include "stats/compare/origin/origin.hpp"
 #include "stats/compare/origin/telling.hpp"
 
 namespace tensorstat::origin_rules {

@@ -1,58 +1,23 @@
 #include "stats/compare/origin/sentence.hpp"
 
-#include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
-#include <limits>
-#include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "stats/base/printable.hpp"
-#include "stats/rows/names/op_name.hpp"
+#include "stats/compare/origin/reasons.hpp"
 
 namespace tensorstat {
 namespace {
 
-std::string number(double value, int digits = 6) {
-  if (std::isnan(value)) return "nan";
-  std::array<char, 40> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, digits).ptr;
-  return {text.data(), end};
-}
-
 std::string short_text(const Value& value) {
-  if (const auto* real = std::get_if<double>(&value)) return number(*real);
+  if (const auto* real = std::get_if<double>(&value)) return short_number(*real);
   return std::holds_alternative<std::monostate>(value) ? "none" : to_string(value);
 }
 
-std::optional<double> real_of(const StatisticsView& statistics, Category category) {
-  const Value* value = statistics.find(category);
-  if (value == nullptr) return std::nullopt;
-  if (const auto* real = std::get_if<double>(value)) return *real;
-  if (const auto* natural = std::get_if<std::uint64_t>(value)) return static_cast<double>(*natural);
-  if (const auto* whole = std::get_if<std::int64_t>(value)) return static_cast<double>(*whole);
-  return std::nullopt;
-}
-
-// The greatest magnitude that a row says; none where it is not finite.
-std::optional<double> absmax_of(const StatisticsView& statistics) {
-  const auto most = real_of(statistics, Category::kMax), least = real_of(statistics, Category::kMin);
-  if (!most || !least || !std::isfinite(*most) || !std::isfinite(*least)) return std::nullopt;
-  return std::max(std::fabs(*most), std::fabs(*least));
-}
-
-std::optional<double> greatest_of(std::string_view dtype) {
-  if (dtype == "float16") return 65504.0;
-  if (dtype == "bfloat16") return 3.3895313892515355e38;
-  if (dtype == "float32") return double{std::numeric_limits<float>::max()};
-  if (dtype == "float64") return std::numeric_limits<double>::max();
-  return std::nullopt;
-}
-
 std::string base_of(std::string_view file) {
-  return printable_name(file.substr(file.rfind('/') + 1));
-}  // npos + 1 is 0
+  return printable_name(file.substr(file.rfind('/') + 1));  // npos + 1 is 0
+}
 
 std::string shown_line(const CodeLine& code) {
   return code.line == 0 ? base_of(code.file) : base_of(code.file) + ":" + std::to_string(code.line);
@@ -196,8 +161,9 @@ class Words {
       }
       if (!zoom->given.empty()) text += " was given " + printable_name(zoom->given);
       if (!zoom->gave.empty()) text += (zoom->given.empty() ? " gave " : " and gave ") + printable_name(zoom->gave);
-      return detail(
-          text + (zoom->why.empty() ? reason_of(verdict_.operation, zoom->given) : ": " + printable_name(zoom->why)));
+      const std::string why =
+          zoom->why.empty() ? reason_of_operation(verdict_.operation, zoom->given) : printable_name(zoom->why);
+      return detail(text + (why.empty() ? "" : ": " + why));
     }
     if (verdict_.code && verdict_.kind != FaultKind::kEntered) {
       detail("called at " + printable_name(verdict_.code->file) +
@@ -210,27 +176,6 @@ class Words {
     } else if (zoom->found == Zoom::Found::kRefused && !zoom->why.empty()) {
       detail("the operation is not known: " + printable_name(zoom->why));
     }
-  }
-
-  // What an operation does to such values.
-  static std::string reason_of(std::string_view operation, std::string_view given) {
-    double least = NAN;
-    if (const auto at = given.find("min "); at != given.npos) {
-      std::from_chars(given.data() + at + 4, given.data() + given.size(), least);
-    }
-    return reason_of(operation, std::isnan(least) ? std::nullopt : std::optional(least));
-  }
-  static std::string reason_of(std::string_view operation, std::optional<double> least) {
-    if (!least) return {};
-    const std::string what = lower_case(operation);
-    const bool is_log = what == "log" || what == "log2" || what == "log10";
-    if (is_log && *least < 0) return ": log of a negative";
-    if (is_log && *least == 0) return ": log of 0";
-    if (what == "log1p" && *least <= -1) return *least == -1 ? ": log of 0" : ": log of a negative";
-    const bool is_root = what == "sqrt" || what == "rsqrt";
-    if (is_root && *least < 0) return ": root of a negative";
-    if ((what == "rsqrt" || what == "reciprocal" || what == "inv") && *least == 0) return ": a division by 0";
-    return {};
   }
 
   std::vector<const Seen*> inputs() const {
@@ -270,64 +215,17 @@ class Words {
              " it, too, received or made in the same iteration");
     }
     if (verdict_.kind == FaultKind::kLoss && !verdict_.is_of_backward) {
-      if (std::string why = growth(); !why.empty()) detail(std::move(why));
+      if (std::string why = reason_of_growth(record_, verdict_); !why.empty()) detail(std::move(why));
     }
     if (verdict_.kind != FaultKind::kProduced) return;
     if (form_ == Form::kWatch && verdict_.has_no_parameters && !is_zoomed() && !verdict_.is_own_code &&
         verdict_.guilty.op_name.find('/') == verdict_.guilty.op_name.rfind('/')) {
       detail("or a parameter of its own holds it: parameters are not in the rows");
     }
-    if (std::string why = growth(); !why.empty()) return detail(std::move(why));
+    if (std::string why = reason_of_growth(record_, verdict_); !why.empty()) return detail(std::move(why));
     if (verdict_.is_own_code || is_zoomed()) return;
-    const std::string what = lower_case(verdict_.guilty.op_type);
-    const auto given = inputs();
-    if (given.empty()) return;
-    const auto first = record_.statistics(*given.front());
-    if (const std::string why = reason_of(what, real_of(first, Category::kMin)); !why.empty())
-      return detail(why.substr(2));
-    const auto greatest = greatest_of(record_.texts()[seen().dtype]);
-    const auto most = real_of(first, Category::kMax);
-    if (what == "exp" && greatest && most && *most > std::log(*greatest)) {
-      return detail("exp of " + number(*most) + " is beyond " + std::string(record_.texts()[seen().dtype]) + " (" +
-                    number(*greatest) + ")");
-    }
-    const bool divides =
-        what == "div" || what == "realdiv" || what == "true_divide" || what == "divide" || what == "divnonan";
-    if (divides && given.size() > 1) {
-      const auto zeros = real_of(record_.statistics(*given[1]), Category::kZeroCount);
-      if (zeros && *zeros > 0)
-        detail("a division by 0: input " + std::to_string(given[1]->slot) + " holds " + number(*zeros, 15) + " zeros");
-    }
-  }
-
-  // "absmax grew 1.2 x a step from iteration 880 on, to 61,000, and passed 65504"
-  std::string growth() const {
-    const auto greatest = greatest_of(record_.texts()[seen().dtype]);
-    if (!greatest || verdict_.specials.inf == 0u) return {};
-    std::map<std::uint64_t, double> course;
-    for (const Seen& row : record_.rows()) {
-      if (row.iteration >= verdict_.iteration) break;
-      if (row.name != seen().name || row.rank != seen().rank || row.is_input != seen().is_input ||
-          row.slot != seen().slot)
-        continue;
-      const auto size = absmax_of(record_.statistics(row));
-      if (!size) return {};
-      double& most = course[row.iteration];
-      most = std::max(most, *size);
-    }
-    if (course.size() < 3) return {};
-    auto first = std::prev(course.end());
-    while (first != course.begin() && std::prev(first)->second > 0 && std::prev(first)->second * 1.02 < first->second)
-      --first;
-    const auto last = std::prev(course.end());
-    const auto steps = std::distance(first, last);
-    if (steps < 2) return {};
-    const double factor = std::pow(last->second / first->second, 1.0 / static_cast<double>(last->first - first->first));
-    const double next = last->second * std::pow(factor, static_cast<double>(verdict_.iteration - last->first));
-    if (!(next * factor >= *greatest)) return {};
-    return "absmax grew " + number(factor, 3) + " x a step from iteration " + std::to_string(first->first) +
-           " on, was " + number(last->second) + " in iteration " + std::to_string(last->first) + ", and passed " +
-           number(*greatest) + ", the most of " + std::string(record_.texts()[seen().dtype]);
+    if (std::string why = reason_of_inputs(record_, verdict_.guilty.op_type, inputs(), seen()); !why.empty())
+      detail(std::move(why));
   }
 
   void add_inputs() {

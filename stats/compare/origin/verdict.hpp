@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "stats/compare/judge.hpp"
-#include "stats/compare/origin.hpp"
 #include "stats/compare/origin/hints.hpp"
 #include "stats/compare/origin/model.hpp"
+#include "stats/compare/origin/origin.hpp"
 #include "stats/compare/record.hpp"
 
 namespace tensorstat {

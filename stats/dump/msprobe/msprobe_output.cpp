@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <list>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -14,11 +13,8 @@
 #include "stats/dump/msprobe/api_choice.hpp"
 #include "stats/dump/msprobe/api_name.hpp"
 #include "stats/dump/msprobe/closed_steps.hpp"
-#include "stats/dump/msprobe/companions.hpp"
-#include "stats/dump/msprobe/growing_json.hpp"
 #include "stats/dump/msprobe/leaf.hpp"
-#include "stats/dump/msprobe/open_call.hpp"
-#include "stats/dump/msprobe/step_calls.hpp"
+#include "stats/dump/msprobe/open_step.hpp"
 #include "stats/dump/output/dump_files.hpp"
 #include "stats/dump/output/saved_tensor.hpp"
 #include "stats/dump/session/dump_meter.hpp"
@@ -74,7 +70,7 @@ class MsprobeOutput : public DumpOutput {
   void write(std::span<PendingRun* const> runs) noexcept override;
   void end_step(const DumpPlace& place) noexcept override;
   void flush() noexcept override {
-    for (Step& step : steps_) save(step, is_synced());
+    for (OpenStep& step : steps_) save(step, is_synced());
     files_.flush();
   }
   void close() noexcept override;
@@ -89,40 +85,23 @@ class MsprobeOutput : public DumpOutput {
   }
 
  private:
-  // One step of a rank: its folder, and what is not yet in its files.
-  struct Step {
-    std::uint32_t rank;
-    std::uint64_t iteration;
-    std::string folder;
-    GrowingJson dump;
-    Companions companions;
-    StepCalls calls = {};
-    std::list<OpenCall> entries = {};      // may still get tensors, or wait to be written
-    std::uint64_t first_open = 1;          // calls with lower serials are settled
-    std::set<std::uint64_t> refused = {};  // calls that are not wanted, among those that may still get tensors
-    std::uint64_t unsaved_calls = 0, unsaved_bytes = 0;
-    bool is_begun = false, has_changed = false, has_waiting_companions = false;
-  };
-  using Steps = std::list<Step>;
-
   bool is_synced() const { return options_.sync == Sync::kRow; }
-  Step* step_at(const DumpPlace& place);
+  OpenStep* step_at(const DumpPlace& place);
   bool wants_call(const std::string& key, const DumpOperator& op);
   std::string file_of(const std::string& folder) const {
     return folder + (settings_.level == "debug" ? "/debug.json" : "/dump.json");
   }
-  OpenCall* entry_of(Step& step, const PendingRun& run);
   void write(const PendingRun& run) noexcept;
-  std::string leaf_of(Step& step, const OpenCall& entry, const PendingTensor& tensor);
+  std::string leaf_of(OpenStep& step, const OpenCall& entry, const PendingTensor& tensor);
   bool saves_tensors_of(const std::string& key) const {
     return settings_.saves_all_tensors || is_listed(settings_.tensor_list, key);
   }
   void lay_out(OpenCall& entry, const PendingRun& run);
-  void begin(Step& step);
-  void save(Step& step, bool synced) noexcept;
-  void save_soon(Step& step) noexcept;
+  void begin(OpenStep& step);
+  void save(OpenStep& step, bool synced) noexcept;
+  void save_soon(OpenStep& step) noexcept;
   void settle_steps() noexcept;
-  void note_companions(Step& step) noexcept {
+  void note_companions(OpenStep& step) noexcept {
     waiting_companions_ -= step.has_waiting_companions;
     step.has_waiting_companions = step.companions.is_waiting();
     waiting_companions_ += step.has_waiting_companions;
@@ -138,7 +117,7 @@ class MsprobeOutput : public DumpOutput {
   DumpFiles files_;  // files of tensors
   std::map<const DumpOperator*, Description> descriptions_;
   std::uint64_t companion_bytes_ = 0;
-  Steps steps_;  // the least recently used first
+  std::list<OpenStep> steps_;  // the least recently used first
   ClosedSteps closed_steps_{kMostClosedSteps};
   bool is_in_scope_ = false;
   std::atomic<std::uint64_t> written_rows_{0}, waiting_rows_{0}, lost_rows_{0}, waiting_bytes_{0};
@@ -146,9 +125,9 @@ class MsprobeOutput : public DumpOutput {
 };
 
 // nullptr: the step's file is complete.
-MsprobeOutput::Step* MsprobeOutput::step_at(const DumpPlace& place) {
+OpenStep* MsprobeOutput::step_at(const DumpPlace& place) {
   const std::string folder = msprobe_folder(config_.path, place);
-  const auto known = std::ranges::find(steps_, folder, &Step::folder);
+  const auto known = std::ranges::find(steps_, folder, &OpenStep::folder);
   if (known != steps_.end()) {
     steps_.splice(steps_.end(), steps_, known);
     return &steps_.back();
@@ -194,7 +173,7 @@ bool MsprobeOutput::wants_call(const std::string& key, const DumpOperator& op) {
 }
 
 bool MsprobeOutput::admits(PendingRun& run) noexcept try {
-  Step* step = step_at(run.place);
+  OpenStep* step = step_at(run.place);
   if (step == nullptr) {
     lost_rows_ += run.tensors.size();
     notices_->warn_once("late", [&] {
@@ -208,14 +187,11 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
   run.call = call.serial;
   if (!call.is_new) {
     if (step->refused.contains(call.serial)) return false;
-    if (OpenCall* entry = run.layout.empty() ? nullptr : entry_of(*step, run)) lay_out(*entry, run);
+    if (OpenCall* entry = run.layout.empty() ? nullptr : step->call(run.call)) lay_out(*entry, run);
     return true;
   }
   if (!wants_call(call.key, *run.op)) {
-    step->refused.insert(call.serial);
-    if (step->refused.size() > kMostOpenCalls)
-      step->first_open = std::max(step->first_open, *step->refused.begin() + 1);
-    while (step->refused.size() > kMostOpenCalls) step->refused.erase(step->refused.begin());
+    step->refuse(call.serial, kMostOpenCalls);
     return false;
   }
   const ApiName name = api_name_of(run.op->type, run.op->name);
@@ -249,21 +225,14 @@ void MsprobeOutput::lay_out(OpenCall& entry, const PendingRun& run) {
   entry.bytes += run.layout.size();
 }
 
-OpenCall* MsprobeOutput::entry_of(Step& step, const PendingRun& run) {
-  for (auto entry = step.entries.rbegin(); entry != step.entries.rend(); ++entry) {
-    if (entry->serial == run.call) return &*entry;
-  }
-  return nullptr;
-}
-
 void MsprobeOutput::write(std::span<PendingRun* const> runs) noexcept {
   for (const PendingRun* run : runs) write(*run);
-  for (Step& step : steps_) save_soon(step);
+  for (OpenStep& step : steps_) save_soon(step);
 }
 
 void MsprobeOutput::write(const PendingRun& run) noexcept try {
-  Step* step = step_at(run.place);
-  OpenCall* entry = step == nullptr ? nullptr : entry_of(*step, run);
+  OpenStep* step = step_at(run.place);
+  OpenCall* entry = step == nullptr ? nullptr : step->call(run.call);
   if (entry == nullptr) return tally_.lose(run.tensors.size(), "their call is complete");
   if (!step->is_begun) begin(*step);
   for (const PendingTensor& tensor : run.tensors) {
@@ -291,7 +260,7 @@ void MsprobeOutput::write(const PendingRun& run) noexcept try {
 }
 
 // The JSON text of a tensor's leaf. Also saves the tensor's file.
-std::string MsprobeOutput::leaf_of(Step& step, const OpenCall& entry, const PendingTensor& tensor) {
+std::string MsprobeOutput::leaf_of(OpenStep& step, const OpenCall& entry, const PendingTensor& tensor) {
   std::string checksum, data_name;
   bool is_whole = tensor.found.has_value() || is_complex(tensor.stored);
   if (settings_.summary != Summary::kStatistics) {
@@ -317,7 +286,7 @@ std::string MsprobeOutput::leaf_of(Step& step, const OpenCall& entry, const Pend
 }
 
 // Writes the file without calls, over an earlier run's.
-void MsprobeOutput::begin(Step& step) {
+void MsprobeOutput::begin(OpenStep& step) {
   if (exists(step.dump.path())) {
     notices_->warn_once("replaced", step.dump.path() + " is there from an earlier run and is replaced");
   }
@@ -325,21 +294,15 @@ void MsprobeOutput::begin(Step& step) {
   step.is_begun = static_cast<bool>(step.dump.write({}, {}, false));  // an error here will show again in save()
 }
 
-void MsprobeOutput::save_soon(Step& step) noexcept {
+void MsprobeOutput::save_soon(OpenStep& step) noexcept {
   if (!step.has_changed) return;
-  step.unsaved_calls = 0;
-  step.unsaved_bytes = 0;
-  for (const OpenCall& entry : step.entries) {
-    if (entry.unsaved_rows == 0) continue;
-    ++step.unsaved_calls;
-    step.unsaved_bytes += entry.bytes;
-  }
-  const bool is_part = step.unsaved_bytes * kLeastPart >= step.dump.settled_bytes();
-  if (step.unsaved_bytes >= kBytesAWrite || (step.unsaved_calls >= kCallsAWrite && is_part)) save(step, is_synced());
+  const auto [calls, bytes] = step.unsaved();
+  const bool is_part = bytes * kLeastPart >= step.dump.settled_bytes();
+  if (bytes >= kBytesAWrite || (calls >= kCallsAWrite && is_part)) save(step, is_synced());
 }
 
 // Writes the files of a step if they are out of date. All entries are settled, except those of the last calls.
-void MsprobeOutput::save(Step& step, bool synced) noexcept try {
+void MsprobeOutput::save(OpenStep& step, bool synced) noexcept try {
   if (step.is_begun && !step.has_changed) return;
   const std::size_t settled_count = step.entries.size() - std::min(step.entries.size(), kMostOpenCalls);
   std::vector<std::string> texts;
@@ -371,7 +334,7 @@ void MsprobeOutput::save(Step& step, bool synced) noexcept try {
 }
 
 void MsprobeOutput::end_step(const DumpPlace& place) noexcept try {
-  const auto step = std::ranges::find(steps_, msprobe_folder(config_.path, place), &Step::folder);
+  const auto step = std::ranges::find(steps_, msprobe_folder(config_.path, place), &OpenStep::folder);
   if (step == steps_.end()) return;
   save(*step, options_.sync != Sync::kNever);
   files_.close_folder(step->folder + "/" + kMsprobeTensorFolder);
@@ -381,7 +344,7 @@ void MsprobeOutput::end_step(const DumpPlace& place) noexcept try {
 
 void MsprobeOutput::close() noexcept {
   std::uint64_t lost = 0;
-  for (Step& step : steps_) {
+  for (OpenStep& step : steps_) {
     save(step, options_.sync != Sync::kNever);
     for (const OpenCall& entry : step.entries) {
       lost += entry.unsaved_rows;

@@ -174,8 +174,8 @@ Ref capsule_holding(std::unique_ptr<Held> held) {
   { #name, name, METH_VARARGS, PyDoc_STR(text) }
 
 // The functions of each file, which end with an empty entry.
-extern PyMethodDef meter_functions[], part_functions[], session_functions[], file_functions[], compare_functions[],
-    follow_functions[];
+extern PyMethodDef meter_functions[], part_functions[], session_functions[], hand_over_functions[], file_functions[],
+    compare_functions[], follow_functions[], collective_functions[];
 // Adds the class Measured.
 bool add_measured(PyObject* module);
 

@@ -6,45 +6,11 @@
 #include <cstring>
 #include <string_view>
 
-#include "stats/meter/dlpack_structs.hpp"
+#include "stats/meter/tensor/dlpack_structs.hpp"
+#include "stats/python/native/holder.hpp"
 
 namespace tensorstat::python {
 namespace {
-
-enum class Holder { kNumpy, kMasked, kTorch, kOpenCl, kDlpack, kBuffer };
-
-PyObject* type_of(PyObject* x) { return reinterpret_cast<PyObject*>(Py_TYPE(x)); }
-
-bool has(PyObject* type, const char* attribute) { return PyObject_HasAttrString(type, attribute) == 1; }
-
-bool is_numpys(PyObject* type) {
-  const Ref modules = Ref::to(PyImport_GetModuleDict()), name(PyUnicode_FromString("numpy"));
-  PyObject* const numpy = name ? PyDict_GetItemWithError(modules.get(), name.get()) : nullptr;
-  const Ref array(numpy == nullptr ? nullptr : PyObject_GetAttrString(numpy, "ndarray"));
-  PyErr_Clear();
-  return array && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), reinterpret_cast<PyTypeObject*>(array.get()));
-}
-
-Holder holder_of_type(PyObject* type) {
-  if (is_numpys(type)) return has(type, "mask") && has(type, "compressed") ? Holder::kMasked : Holder::kNumpy;
-  if (has(type, "data_ptr") && has(type, "is_contiguous")) return Holder::kTorch;
-  if (has(type, "map_to_host") && has(type, "add_event")) return Holder::kOpenCl;
-  return has(type, "__dlpack__") ? Holder::kDlpack : Holder::kBuffer;
-}
-
-// Most tensors are of the same type as the one before; the GIL guards what is remembered. To give the old type back may
-// run Python, which may come here again: both are set before, and not looked at behind.
-Holder holder_of(PyObject* x) {
-  static PyObject* last = nullptr;
-  static Holder holder = Holder::kBuffer;
-  PyObject* const type = type_of(x);
-  if (type == last) return holder;
-  const Holder found = holder_of_type(type);
-  holder = found;
-  Py_INCREF(type);
-  const Ref before(std::exchange(last, type));
-  return found;
-}
 
 // Names that are looked up in every tensor.
 struct Names {
@@ -60,20 +26,6 @@ const Names& names() {
   static const Names all;
   return all;
 }
-
-Ref attribute(PyObject* x, PyObject* name) { return Ref(PyObject_GetAttr(x, name)); }
-Ref attribute(PyObject* x, const char* name) { return Ref(PyObject_GetAttrString(x, name)); }
-Ref result_of(PyObject* x, PyObject* method) { return Ref(PyObject_CallMethodObjArgs(x, method, nullptr)); }
-Ref result_of(PyObject* x, const char* method) { return Ref(PyObject_CallMethod(x, method, nullptr)); }
-
-std::string text_of(PyObject* object) {
-  const Ref text(object == nullptr ? nullptr : PyObject_Str(object));
-  const char* const utf8 = text ? PyUnicode_AsUTF8AndSize(text.get(), nullptr) : nullptr;
-  if (utf8 == nullptr) PyErr_Clear();
-  return utf8 == nullptr ? "" : utf8;
-}
-
-std::string name_of_type(PyObject* x) { return text_of(attribute(type_of(x), "__name__").get()); }
 
 bool refuse(const std::string& words) { return raise(TENSORSTAT_UNSUPPORTED, words), false; }
 

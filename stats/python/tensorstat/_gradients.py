@@ -3,7 +3,7 @@ import functools
 import sys
 from typing import Any
 
-from . import _zoom
+from . import _rerun, _zoom_backward
 from ._calls import Call, Place
 from ._hooks import Accumulation, say_fault
 from ._tensors import tensors_in
@@ -17,7 +17,7 @@ class Outermost:
     """What it takes to run an outermost call's backward again."""
     __slots__ = ("name", "run", "gradients", "has_come")
 
-    def __init__(self, name: str, run: _zoom.Run) -> None:
+    def __init__(self, name: str, run: _rerun.Run) -> None:
         self.name, self.run = name, run
         self.gradients: dict[int, Any] = {}
         self.has_come = False
@@ -93,7 +93,7 @@ class Gradients:
             call.results = {}  # nodes are not kept
 
     def _keep_outermost(self, call: Call, outputs: list[Any]) -> None:
-        run = _zoom.Run(call.module, call.arguments, call.keywords or {}, call.versions, call.random_state)
+        run = _rerun.Run(call.module, call.arguments, call.keywords or {}, call.versions, call.random_state)
         outermost = Outermost(call.place.name, run)
         self._outermost_calls.append(outermost)
         del self._outermost_calls[:-8]
@@ -127,7 +127,7 @@ class Gradients:
         for outermost in self._outermost_calls:
             if not outermost.has_come:
                 continue
-            said = _zoom.backward(outermost.run, outermost.gradients, watch._zooms.silent_name, watch._zooms.silence)
+            said = _zoom_backward.backward(outermost.run, outermost.gradients, watch._zooms.silent_name, watch._zooms.silence)
             name = f"{said['inside']}/backward" if said.get("inside") else op_name
             watch._journal.say("zoom", iteration=watch.iteration, op_name=name, of=op_name, **said)
             watch._journal.flush()

@@ -4,8 +4,8 @@ import operator
 import os
 import shutil
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._hooks import leave_in_fork
@@ -13,6 +13,9 @@ from ._library import Error, logger
 from ._session import DumpSession
 from ._tensors import readable
 from ._verdict import Fault
+
+if TYPE_CHECKING:
+    from ._shards import ReplicaFault
 
 __all__ = ["Watch", "watch"]
 
@@ -43,6 +46,11 @@ class Watch:
     def first_fault(self) -> Fault | None:
         """Where the first NaN or Inf began, as far as the watch knows without reading its rows; None where nothing is wrong."""
         return None
+
+    @property
+    def replica_faults(self) -> "list[ReplicaFault]":
+        """With `shards`: replicas that began to differ from the others, on every rank alike."""
+        return []
 
     def step(self, loss: Any = None) -> None:
         """A step is over, and the next begins."""
@@ -251,7 +259,8 @@ def _make_way(folder: str, exist: str, resume: bool) -> int:
 def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str | os.PathLike[str] | None = None,
           every: int = 1, where: str | None = None, inputs: bool = False, parameters: bool = True, gradients: bool = True,
           optimizer: Any = None, level: str = "module", zoom: bool = True, code: bool = True, exist: str = "refuse",
-          resume: bool = False, dialect: str = "ours", rank: int | None = None) -> Watch:
+          resume: bool = False, dialect: str = "ours", rank: int | None = None,
+          shards: str | Callable[[str, Any], str] | None = None, group: Any = None) -> Watch:
     """Writes the statistics of a torch.nn.Module's tensors while it trains; a context manager.
 
         with tensorstat.watch(model, path="runs/nan", every=10) as w:
@@ -279,6 +288,11 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     resume      go on behind those rows: `iteration` begins after the last
     dialect     of statistic.csv: "ours", "mindspore-2.7", "mindspore-next"
     rank        of this process; None: torch.distributed's, or 0
+    shards      how the tensors lie on the ranks of `group`: "dtensor" (their placements say it), "tp" (cut), "dp" (replicas), or
+                a function of a parameter's name and the parameter that returns "shard" or "replica". At the end of a step
+                the rows of whole parameters, gradients and optimizer states are then written to {path}-whole, and replicas
+                are compared. Every rank of the group calls step(): stats/doc/ranks.md
+    group       what tensorstat.Ranks takes
 
     Rows lie in {path}/rank_{rank}/{net_name}/0/{step}/statistic.csv, in the order in which things happened, and what they do
     not say in watch.ndjson beside them: stats/doc/origin.md says what each means. `w.first_fault` is where the first NaN or
@@ -296,6 +310,11 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     process ends. A copy of the model, and what is saved of it, are not watched.
     """
     every = _whole(every, "every", 1, 2**63)
+    from ._shards import KINDS, folder_of_whole
+    if shards is not None and shards not in KINDS and not callable(shards):
+        raise ValueError(f"shards is {shards!r}; it is \"dtensor\", \"tp\", \"dp\", a function or None")
+    if group is not None and shards is None:
+        raise ValueError("group says over which ranks the tensors are merged: give shards, too")
     this_rank, world_size = world_of_process()
     rank = this_rank if rank is None else _whole(rank, "rank", 0, 2**32 - 1)
     if exist not in ("refuse", "replace"):
@@ -315,6 +334,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     if "task" in said or "dump_path" in said:
         from ._watch_modules import ModuleWatch, say_level
         say_level(said.get("level", "L1"))
+        if shards is not None:
+            raise ValueError("msprobe's dump.json has no rows of whole tensors: shards goes with a path, or MindSpore's config")
         session = DumpSession(config, path=path, framework="pytorch")
         of_modules = ModuleWatch(model, session, every=every, where=where, rank=rank, has_stacks=said.get("extra_info", True))
         of_modules.close_with(model)
@@ -326,9 +347,11 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     folder = os.path.join(_native.session_rank_folder(session._handle(), rank), str(net_name or "model"))
     try:
         first_iteration = _make_way(folder, exist, resume) if session.enabled else 0
+        if shards is not None:
+            _make_way(folder_of_whole(folder), exist, resume)
         made = RowWatch(model, session, folder=folder, every=every, where=where, inputs=inputs, parameters=parameters,
                         gradients=gradients, optimizer=optimizer, level=level, zoom=zoom and world_size == 1, code=code, rank=rank,
-                        world_size=world_size, path=path, is_zoom_wanted=zoom)
+                        world_size=world_size, path=path, is_zoom_wanted=zoom, shards=shards, group=group)
     except BaseException:
         session.close()
         raise

@@ -5,7 +5,7 @@ import sys
 import weakref
 from typing import Any
 
-from . import _operations, _zoom
+from . import _operations, _rerun
 from ._calls import Call, PerThread, Place, is_inside_backward, is_tracing
 from ._gradients import Gradients
 from ._hooks import ModuleHooks, keywords_of_call, say_fault
@@ -15,6 +15,7 @@ from ._loss import look_at_loss
 from ._parameters import Parameters
 from ._random_modules import RandomModules, random_state
 from ._session import DumpSession
+from ._shards import ReplicaFault, Shards, folder_of_whole
 from ._tensors import look_into, tensors_in
 from ._verdict import Course, Fault
 from ._watch import Watch, named_modules, named_parameters
@@ -28,7 +29,7 @@ class RowWatch(Watch):
 
     def __init__(self, model: Any, session: DumpSession, *, folder: str, every: int, where: str | None, inputs: bool,
                  parameters: bool, gradients: bool, optimizer: Any, level: str, zoom: bool, code: bool, rank: int,
-                 world_size: int, path: str | None, is_zoom_wanted: bool) -> None:
+                 world_size: int, path: str | None, is_zoom_wanted: bool, shards: Any = None, group: Any = None) -> None:
         super().__init__(session, every=every, rank=rank)
         self._inputs, self._with_gradients, self._with_code, self._world_size = inputs, gradients, code, world_size
         self._with_zoom = zoom and level == "module"  # rows of operations say it themselves
@@ -66,6 +67,8 @@ class RowWatch(Watch):
             logger.warning("where=%r matches no module and no parameter: nothing is watched. There is, for example, %r", where,
                            named_modules(model)[-1][0])
         self._operations = _operations.enter(self) if level == "op" else None
+        whole = folder_of_whole(folder)
+        self._shards = Shards(shards, group, whole, self._journal) if shards is not None else None
         self._switch()
 
     # --- steps ---
@@ -87,6 +90,8 @@ class RowWatch(Watch):
             self._journal.flush()
             if not self._is_begun:
                 self._say_once(_NOTHING_RAN)
+        if self._shards is not None and not self._is_closed and self.iteration % self._every == 0:
+            self._shards.step(self.iteration, self._parameters.of_step, self._is_stopped)
         self._forget_step()
         self.iteration += 1
         self._switch()
@@ -112,6 +117,10 @@ class RowWatch(Watch):
         self._forget_step()
         if (fault := self._course.first) is not None:
             logger.warning("%s; tensorstat origin %s", fault, self._shown_path())
+
+    @property
+    def replica_faults(self) -> list[ReplicaFault]:
+        return [] if self._shards is None else list(self._shards.faults)
 
     @property
     def first_fault(self) -> Fault | None:
@@ -174,7 +183,7 @@ class RowWatch(Watch):
             if self._with_code:
                 self._say_line(call, frame)
             if self._with_zoom:
-                call.versions = _zoom.versions_of(arguments)
+                call.versions = _rerun.versions_of(arguments)
                 if place.is_random_now:
                     call.random_state = random_state()
             if looks:

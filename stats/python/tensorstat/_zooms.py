@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _zoom
+from . import _rerun, _zoom
 from ._calls import Call
 from ._hooks import keywords_of_call
 from ._verdict import NAN
@@ -26,7 +26,7 @@ class Zooms:
         if not self.may(name, kinds):
             return
         keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
-        run = _zoom.Run(call.module, call.arguments, keywords, call.versions, call.random_state)
+        run = _rerun.Run(call.module, call.arguments, keywords, call.versions, call.random_state)
         said = _zoom.forward(run, kinds, call.parent is None, self.silent_name, self.silence)
         if "parameter" in said:
             said["parameter"] = self._name_of_parameter(call, said["parameter"])

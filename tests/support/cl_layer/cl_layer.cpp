@@ -283,6 +283,14 @@ cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t 
     *static_cast<cl_bitfield*>(value) = static_cast<cl_bitfield>(state.svm_capabilities.load());
     return CL_SUCCESS;
   }
+  const char* const name = std::getenv("CL_LAYER_DEVICE_NAME");
+  if (what == CL_DEVICE_NAME && name != nullptr) {
+    const std::size_t length = std::strlen(name) + 1;
+    if (value != nullptr && bytes < length) return CL_INVALID_VALUE;
+    if (value != nullptr) std::memcpy(value, name, length);
+    if (needed != nullptr) *needed = length;
+    return CL_SUCCESS;
+  }
   return coded<&cl_icd_dispatch::clGetDeviceInfo>(device, what, bytes, value, needed);
 }
 

@@ -1,4 +1,4 @@
-#include "stats/cli/report/screen.hpp"
+#include "stats/cli/terminal/screen.hpp"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

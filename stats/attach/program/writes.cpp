@@ -1,6 +1,6 @@
 // Commands of the host that change buffers. Each is done as asked, behind readings that it would disturb.
-#include "stats/attach/objects.hpp"
-#include "stats/attach/waits.hpp"
+#include "stats/attach/program/objects.hpp"
+#include "stats/attach/program/waits.hpp"
 
 namespace tensorstat::attach {
 namespace {

@@ -1,7 +1,7 @@
 // What a name of a type stands for in a program, told by the program's own compiler.
 #pragma once
 
-#include "stats/attach/objects.hpp"
+#include "stats/attach/program/objects.hpp"
 
 namespace tensorstat::attach {
 

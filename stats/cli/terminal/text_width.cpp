@@ -1,4 +1,4 @@
-#include "stats/cli/report/text_width.hpp"
+#include "stats/cli/terminal/text_width.hpp"
 
 #include <locale.h>
 #include <wchar.h>

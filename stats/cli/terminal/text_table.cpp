@@ -1,9 +1,9 @@
-#include "stats/cli/report/text_table.hpp"
+#include "stats/cli/terminal/text_table.hpp"
 
 #include <algorithm>
 #include <string_view>
 
-#include "stats/cli/report/text_width.hpp"
+#include "stats/cli/terminal/text_width.hpp"
 
 namespace tensorstat::cli {
 namespace {

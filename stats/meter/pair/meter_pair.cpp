@@ -4,7 +4,7 @@
 #include "stats/base/caught.hpp"
 #include "stats/engine/request_check.hpp"
 #include "stats/meter/meter_state.hpp"
-#include "stats/meter/pair_batch.hpp"
+#include "stats/meter/pair/pair_batch.hpp"
 
 namespace tensorstat {
 namespace {

@@ -1,4 +1,4 @@
-#include "stats/attach/probe.hpp"
+#include "stats/attach/program/probe.hpp"
 
 #include <string_view>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "stats/attach/objects.hpp"
+#include "stats/attach/program/objects.hpp"
 
 namespace tensorstat::attach {
 

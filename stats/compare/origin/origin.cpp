@@ -1,4 +1,4 @@
-#include "stats/compare/origin.hpp"
+#include "stats/compare/origin/origin.hpp"
 
 namespace tensorstat {
 

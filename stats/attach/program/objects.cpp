@@ -1,4 +1,4 @@
-#include "stats/attach/objects.hpp"
+#include "stats/attach/program/objects.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "stats/cli/report/series_line.hpp"
+#include "stats/cli/terminal/series_line.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "stats/cli/report/console.hpp"
+#include "stats/cli/terminal/console.hpp"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "stats/base/printable.hpp"
-#include "stats/cli/report/screen.hpp"
+#include "stats/cli/terminal/screen.hpp"
 
 namespace tensorstat::cli {
 namespace {

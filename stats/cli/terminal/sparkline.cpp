@@ -1,4 +1,4 @@
-#include "stats/cli/report/sparkline.hpp"
+#include "stats/cli/terminal/sparkline.hpp"
 
 #include <algorithm>
 #include <array>

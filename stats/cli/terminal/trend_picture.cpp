@@ -1,4 +1,4 @@
-#include "stats/cli/report/trend_picture.hpp"
+#include "stats/cli/terminal/trend_picture.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "stats/base/printable.hpp"
-#include "stats/cli/report/text_width.hpp"
+#include "stats/cli/terminal/text_width.hpp"
 #include "stats/findings/series_rules.hpp"
 
 namespace tensorstat::cli {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "stats/attach/collector.hpp"
-#include "stats/attach/objects.hpp"
+#include "stats/attach/program/objects.hpp"
 
 namespace tensorstat::attach {
 namespace {

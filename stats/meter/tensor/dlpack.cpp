@@ -5,7 +5,7 @@
 #include <string_view>
 #include <tensorstat/dlpack.hpp>
 
-#include "stats/meter/dlpack_structs.hpp"
+#include "stats/meter/tensor/dlpack_structs.hpp"
 
 namespace tensorstat {
 namespace {

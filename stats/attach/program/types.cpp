@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "stats/attach/objects.hpp"
-#include "stats/attach/probe.hpp"
+#include "stats/attach/program/objects.hpp"
+#include "stats/attach/program/probe.hpp"
 
 namespace tensorstat::attach {
 namespace {

@@ -1,8 +1,8 @@
-#include "stats/meter/pair_batch.hpp"
+#include "stats/meter/pair/pair_batch.hpp"
 
 #include <algorithm>
 
-#include "stats/meter/host_window.hpp"
+#include "stats/meter/tensor/host_window.hpp"
 
 namespace tensorstat {
 namespace {

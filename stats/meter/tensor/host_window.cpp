@@ -1,4 +1,4 @@
-#include "stats/meter/host_window.hpp"
+#include "stats/meter/tensor/host_window.hpp"
 
 #include <utility>
 
