@@ -53,7 +53,7 @@ struct Task {
 Task task_of(const Job& job);
 Task task_of(const PairJob& job);
 
-// Cuts a piece into pieces whose size suits a launch over `total_bytes`. Appends them to `pieces`.
+// Cuts a piece into pieces of a size that suits a launch over `total_bytes`. Appends them to `pieces`.
 void cut(const Device& device, Piece whole, std::uint64_t total_bytes, std::vector<Piece>& pieces);
 
 }  // namespace tensorstat::cl_engine

@@ -40,8 +40,8 @@ struct Accumulator {
   MergeRule rule;
   std::uint32_t count;  // of its words
   Needs need;           // the need that keeps it; kNothing: it is always kept
-  // Its words exist in partials whose needs, compared as numbers, reach this. So a partial has the first words of its
-  // list, up to those that it keeps.
+  // A partial has its words if the partial's needs, compared as numbers, reach this. So a partial has the first words
+  // of its list, up to those that it keeps.
   Needs since;
   // Of an exact sum: its unit is 2^exponent, and the elements above and below 0 have these factors.
   bool is_sum = false;

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <limits>
 #include <tensorstat/collective.hpp>
 #include <utility>
@@ -6,10 +8,19 @@
 #include "precision/partial.h"
 #include "stats/base/caught.hpp"
 #include "stats/base/fnv1a.hpp"
+#include "stats/base/printable.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 
 namespace tensorstat {
 namespace {
+
+using Words = std::vector<std::int64_t>;
+
+// The first words of round 1.
+enum : std::size_t { kKey, kNotKey, kFailed, kAgreementWords };
+// The words of a round after a disagreement, by MAX. Of the ranks with the greatest key, and of those with the least: a
+// rank, and how many partials it has. Then the message of the rank that failed.
+enum : std::size_t { kRankOfGreatest, kRankOfLeast, kCountOfGreatest, kCountOfLeast, kMessage };
 
 // How a word of a partial travels.
 enum class Travel : std::uint8_t { kMaximum, kSum, kCrc32, kXor64, kKey, kIndexOfKey, kNothing };
@@ -18,71 +29,117 @@ std::vector<Travel> travels_of(const Partial& partial) {
   std::vector<Travel> travels;
   for (const Accumulator& each : layout(partial.dtype()).all()) {
     if (each.first >= partial.words().size()) break;
-    switch (each.rule) {
-      case MergeRule::ADDITION:
-        travels.insert(travels.end(), each.count, Travel::kSum);
-        break;
-      case MergeRule::MAXIMUM:
-        travels.insert(travels.end(), each.count, Travel::kMaximum);
-        break;
-      case MergeRule::KEYED:
-        travels.insert(travels.end(), {Travel::kKey, Travel::kIndexOfKey});
-        break;
-      case MergeRule::CHECKSUM:
-        travels.push_back(!each.is_kept(partial.needs()) ? Travel::kNothing
-                          : each.need == kCrc32          ? Travel::kCrc32
-                                                         : Travel::kXor64);
-        break;
-    }
+    const Travel travel = !each.is_kept(partial.needs())     ? Travel::kNothing
+                          : each.rule == MergeRule::ADDITION ? Travel::kSum
+                          : each.rule == MergeRule::MAXIMUM  ? Travel::kMaximum
+                          : each.rule == MergeRule::KEYED    ? Travel::kKey
+                          : each.need == kCrc32              ? Travel::kCrc32
+                                                             : Travel::kXor64;
+    travels.insert(travels.end(), each.count, travel);
+    if (travel == Travel::kKey) travels.back() = Travel::kIndexOfKey;
   }
   return travels;
 }
 
-bool travels_whole(const Partial& partial) {
-  return partial.precision() == Precision::kLow || (needs({quantile(50'000)}, Precision::kHigh) & partial.needs()) != 0;
+// Whether it does not reduce: each rank sends all of it.
+bool is_gathered(const Partial& partial) {
+  return partial.precision() == Precision::kLow || (partial.needs() & kQuantiles) != 0;
 }
 
-// The sum of these words over the ranks has each bit's parity. Two bits share a word, so that no sum of 2^31 ranks
-// carries from one into the other.
-void push_bits(std::vector<std::int64_t>& words, std::uint64_t value, int bits) {
-  for (int bit = 0; bit < bits; bit += 2) {
-    words.push_back(static_cast<std::int64_t>((value >> bit & 1) | (value >> (bit + 1) & 1) << 32));
+// Bits of a checksum, `count` in each word, so far apart that the sum of all ranks has room. The lowest bit of each sum
+// is the parity.
+void push_bits(Words& words, std::uint64_t value, int bits, int count) {
+  for (int bit = 0; bit < bits; bit += count) {
+    std::int64_t word = 0;
+    for (int i = 0; i < count && bit + i < bits; ++i) {
+      word |= static_cast<std::int64_t>(value >> (bit + i) & 1) << (i * (63 / count));
+    }
+    words.push_back(word);
   }
 }
 
-std::uint64_t take_bits(const std::int64_t*& words, int bits) {
+std::uint64_t take_bits(const std::int64_t*& words, int bits, int count) {
   std::uint64_t value = 0;
-  for (int bit = 0; bit < bits; bit += 2) {
-    const auto word = static_cast<std::uint64_t>(*words++);
-    value |= (word & 1) << bit | (word >> 32 & 1) << (bit + 1);
+  for (int bit = 0; bit < bits; bit += count, ++words) {
+    for (int i = 0; i < count && bit + i < bits; ++i) {
+      value |= static_cast<std::uint64_t>(*words >> (i * (63 / count)) & 1) << (bit + i);
+    }
   }
   return value;
 }
 
+// A text, or the written form of a partial, in words: its length, then eight bytes a word.
+constexpr std::size_t words_of_bytes(std::size_t bytes) { return 1 + (bytes + 7) / 8; }
+void put_bytes(std::span<std::int64_t> words, std::span<const std::byte> bytes) {
+  std::ranges::fill(words, 0);
+  words[0] = static_cast<std::int64_t>(bytes.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    words[1 + i / 8] |= static_cast<std::int64_t>(std::to_integer<std::uint64_t>(bytes[i]) << (8 * (i % 8)));
+  }
+}
+std::optional<std::vector<std::byte>> take_bytes(std::span<const std::int64_t>& words) {
+  if (words.empty() || words[0] < 0 || static_cast<std::uint64_t>(words[0]) / 8 >= words.size()) return std::nullopt;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(words[0]));
+  if (words.size() < words_of_bytes(bytes.size())) return std::nullopt;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::byte>(words[1 + i / 8] >> (8 * (i % 8)));
+  }
+  words = words.subspan(words_of_bytes(bytes.size()));
+  return bytes;
+}
+
 // Of the empty partials of the list: their written form names the dtype, the precision, the accumulators, the scale.
-std::uint64_t key_of(std::span<const Partial> partials, std::string_view label) {
+std::int64_t key_of(std::span<const Partial> partials, std::string_view label, std::uint32_t ranks) {
   std::uint64_t hash = fnv1a(kFnv1aOfNothing, std::as_bytes(std::span(label)));
+  hash = fnv1a(hash, std::as_bytes(std::span(&ranks, 1)));
   for (const Partial& each : partials) {
     const Partial empty(each.dtype(), each.precision(), each.needs(), each.cast_scale());
     hash = fnv1a(hash, empty.serialize());
   }
-  return fnv1a(hash, std::as_bytes(std::span(&hash, 1)));
+  return static_cast<std::int64_t>(fnv1a(hash, std::as_bytes(std::span(&hash, 1))));
 }
 
 }  // namespace
 
-Result<Collective> Collective::of(std::span<const Partial> partials, std::uint32_t rank, std::string_view label) try {
-  if (rank >= std::uint32_t{1} << 31) return Error{Code::kInvalid, "a rank of 2^31 or more"};
-  Collective all;
-  all.rank_ = rank;
-  all.partials_.assign(partials.begin(), partials.end());
-  all.gathered_.resize(partials.size());
-  all.key_ = static_cast<std::int64_t>(key_of(partials, label));
-  all.agreement_ = {all.key_, ~all.key_, 0};
-  all.sums_.push_back(1);  // the number of ranks
-  for (Partial& partial : all.partials_) {
-    if (travels_whole(partial)) {
-      all.gathers_ = true;
+Collective::Collective(std::uint32_t rank, std::uint32_t ranks)
+    : rank_(rank),
+      ranks_(ranks),
+      bits_a_word_(63 / std::bit_width(ranks | 1)),
+      unagreed_(kAgreementWords),
+      agreed_words_(kAgreementWords) {}
+
+void Collective::begin(std::span<const Partial> partials, std::string_view label) try {
+  error_.reset();
+  fill(partials, label);
+  stage_ = Stage::kBegun;
+} catch (...) {
+  begin(caught());
+}
+
+void Collective::begin(Error error) {
+  error_ = std::move(error);
+  key_ = kEmptyMaximum;
+  stage_ = Stage::kBegun;
+}
+
+void Collective::fill(std::span<const Partial> partials, std::string_view label) {
+  if (rank_ >= ranks_ || ranks_ >= std::uint32_t{1} << 31) {
+    return begin(Error{Code::kInvalid, "rank " + std::to_string(rank_) + " of " + std::to_string(ranks_) +
+                                           " does not exist: ranks are 0, 1, ..., at most 2^31 - 1 of them"});
+  }
+  partials_.assign(partials.begin(), partials.end());
+  key_ = key_of(partials_, label, ranks_);
+  largest_.assign(kAgreementWords, 0);
+  sums_.clear();
+  own_keys_.clear();
+  own_whole_.clear();
+  const int count = static_cast<int>(bits_a_word_);
+  for (Partial& partial : partials_) {
+    if (is_gathered(partial)) {
+      const std::vector<std::byte> written = partial.serialize();
+      if (written.empty()) return begin(out_of_memory());
+      own_whole_.resize(own_whole_.size() + words_of_bytes(written.size()));
+      put_bytes(std::span(own_whole_).last(words_of_bytes(written.size())), written);
       continue;
     }
     carry(partial.dtype(), partial.words());
@@ -91,104 +148,192 @@ Result<Collective> Collective::of(std::span<const Partial> partials, std::uint32
       const std::int64_t word = partial.words()[i];
       switch (travels[i]) {
         case Travel::kMaximum:
-          all.largest_.push_back(word);
+          largest_.push_back(word);
           break;
         case Travel::kSum:
-          all.sums_.push_back(word);
+          sums_.push_back(word);
           break;
         case Travel::kCrc32:
-          push_bits(all.sums_, static_cast<std::uint64_t>(word), 32);
+          push_bits(sums_, static_cast<std::uint64_t>(word), 32, count);
           break;
         case Travel::kXor64:
-          push_bits(all.sums_, static_cast<std::uint64_t>(word), 64);
+          push_bits(sums_, static_cast<std::uint64_t>(word), 64, count);
           break;
         case Travel::kKey:
-          all.largest_.push_back(word);
-          all.own_keys_.push_back({all.largest_.size() - 1, word, partial.words()[i + 1]});
+          own_keys_.push_back({largest_.size(), word, partial.words()[i + 1]});
+          largest_.push_back(word);
           break;
         case Travel::kIndexOfKey:
         case Travel::kNothing:
           break;
       }
     }
-    all.largest_.push_back(static_cast<std::int64_t>(partial.count()));
   }
-  return all;
-} catch (...) {
-  return caught();
+  counts_ = largest_.size();
+  for (const Partial& partial : partials_) largest_.push_back(static_cast<std::int64_t>(partial.count()));
+  if (!own_whole_.empty()) {
+    largest_.resize(largest_.size() + ranks_, kEmptyMaximum);
+    largest_[counts_ + partials_.size() + rank_] = static_cast<std::int64_t>(own_whole_.size());
+  }
+  // Everything that a round needs is allocated before the first, but for what is gathered.
+  unagreed_.resize(std::max(largest_.size(), unagreed_.size()));
+  gathered_ = sums_.size();
+  indices_.resize(own_keys_.size());
 }
 
-Collective Collective::failed(std::uint32_t rank, Error error) {
-  Collective all;
-  all.rank_ = rank;
-  all.error_ = std::move(error);
-  all.agreement_ = {kEmptyMaximum, kEmptyMaximum, std::int64_t{rank} + 1};
-  return all;
+void Collective::fill_agreement() {
+  std::ranges::fill(unagreed_, kEmptyMaximum);
+  const std::span<std::int64_t> words = agreement();
+  words[kKey] = error_ ? kEmptyMaximum : key_;
+  words[kNotKey] = error_ ? kEmptyMaximum : ~key_;
+  words[kFailed] = error_ ? std::int64_t{rank_} + 1 : 0;
 }
 
-Status Collective::agree() const {
+void Collective::fill_dispute() {
+  dispute_.fill(kEmptyMaximum);
+  const std::span<const std::int64_t> words = agreement();
+  if (error_ && words[kFailed] == std::int64_t{rank_} + 1) {
+    std::string text;
+    try {
+      text = shown(error_->message, 200);
+    } catch (...) {  // the other ranks learn of the failure without it
+    }
+    const auto room = std::span(dispute_).subspan(kMessage);
+    put_bytes(room, std::as_bytes(std::span(text)).first(std::min(text.size(), (room.size() - 1) * 8)));
+  }
+  if (error_) return;
+  const auto count = static_cast<std::int64_t>(partials_.size());
+  if (words[kKey] == key_) dispute_[kRankOfGreatest] = rank_, dispute_[kCountOfGreatest] = count;
+  if (words[kNotKey] == ~key_) dispute_[kRankOfLeast] = rank_, dispute_[kCountOfLeast] = count;
+}
+
+Error Collective::settled() {
   if (error_) return *error_;
-  if (agreement_[2] != 0) {
-    return Error{Code::kInvalid, "rank " + std::to_string(agreement_[2] - 1) +
-                                     " failed before the partials were merged, so no rank has a result; its own error "
-                                     "says why"};
+  if (const std::int64_t failed = agreement()[kFailed]; failed != 0) {
+    std::span<const std::int64_t> words = std::span(dispute_).subspan(kMessage);
+    const auto bytes = take_bytes(words);
+    const std::string why(bytes ? reinterpret_cast<const char*>(bytes->data()) : "", bytes ? bytes->size() : 0);
+    return {Code::kInvalid,
+            "rank " + std::to_string(failed - 1) + " failed, so no rank has a result: " + printable(why)};
   }
-  if (agreement_[0] == key_ && agreement_[1] == ~key_) return {};
-  return Error{Code::kInvalid,
-               "the ranks do not merge the same list of partials: number, dtype, precision, statistics and cast scale "
-               "must agree on every rank"};
+  const auto list = [&](std::size_t rank, std::size_t count) {
+    return "rank " + std::to_string(dispute_[rank]) + " has " + std::to_string(dispute_[count]);
+  };
+  return {Code::kInvalid, "the ranks do not merge the same list of partials: " +
+                              list(kRankOfGreatest, kCountOfGreatest) + " and " + list(kRankOfLeast, kCountOfLeast) +
+                              "; number, names, dtypes, precision, statistics and cast scale must agree"};
 }
 
-std::span<std::int64_t> Collective::indices() {
-  for (const OwnKey& own : own_keys_) indices_.push_back(own.key == largest_[own.at] ? own.index : kEmptyMaximum);
-  return indices_;
-}
-
-std::vector<std::byte> Collective::to_gather() const {
-  std::vector<std::byte> bytes;
-  for (const Partial& partial : partials_) {
-    if (!travels_whole(partial)) continue;
-    const std::vector<std::byte> written = partial.serialize();
-    for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(written.size() >> (8 * i)));
-    bytes.insert(bytes.end(), written.begin(), written.end());
+Status Collective::fill_gathered() {
+  std::size_t words = sums_.size(), begin = 0;
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    const std::int64_t size = largest_[counts_ + partials_.size() + rank];
+    if (size <= 0 || static_cast<std::uint64_t>(size) > sums_.max_size() - words) {  // so it is on every rank
+      return Error{Code::kInvalid,
+                   "rank " + std::to_string(rank) + " sent no quantiles: each rank needs a number of its own"};
+    }
+    if (rank == rank_) begin = words;
+    words += static_cast<std::size_t>(size);
   }
-  return bytes;
+  sums_.resize(words);
+  std::ranges::copy(own_whole_, sums_.begin() + static_cast<std::ptrdiff_t>(begin));
+  return {};
 }
 
-Status Collective::add_gathered(std::span<const std::byte> bytes) try {
-  const auto refuse = [] { return Error{Code::kInvalid, "what was gathered of a rank is no list of partials"}; };
-  for (std::size_t i = 0; i < partials_.size(); ++i) {
-    if (!travels_whole(partials_[i])) continue;
-    if (bytes.size() < 8) return refuse();
-    std::uint64_t size = 0;
-    for (int at = 0; at < 8; ++at) size |= std::uint64_t(bytes[static_cast<std::size_t>(at)]) << (8 * at);
-    bytes = bytes.subspan(8);
-    if (size > bytes.size()) return refuse();
-    auto partial = Partial::parse(bytes.first(size));
-    if (!partial) return std::move(partial).error();
-    bytes = bytes.subspan(size);
-    if (!gathered_[i]) {
-      gathered_[i] = *std::move(partial);
-    } else if (Status merged = gathered_[i]->merge(*partial); !merged) {
-      return merged;
+std::optional<Collective::Round> Collective::next() try {
+  auto round = advance();
+  if (!round) stage_ = Stage::kDone;
+  return round;
+} catch (...) {
+  begin(caught());
+  stage_ = Stage::kDone;
+  return std::nullopt;
+}
+
+std::optional<Collective::Round> Collective::advance() {
+  constexpr auto kMax = Round::Operation::kMax;
+  switch (stage_) {
+    case Stage::kBegun:
+      fill_agreement();
+      stage_ = Stage::kAgreement;
+      return Round{kMax, agreement(), true};
+    case Stage::kAgreement:
+      if (const auto words = agreement(); words[kFailed] != 0 || words[kKey] != key_ || words[kNotKey] != ~key_) {
+        fill_dispute();
+        stage_ = Stage::kDispute;
+        return Round{kMax, dispute_, true};
+      }
+      if (!is_known()) {
+        agreed_key_ = key_;
+        agreed_words_ = largest_.size();
+        stage_ = Stage::kLargest;
+        if (largest_.size() > kAgreementWords) return Round{kMax, std::span(largest_).subspan(kAgreementWords), true};
+      }
+      [[fallthrough]];
+    case Stage::kLargest:
+      for (std::size_t i = 0; i < partials_.size(); ++i) {
+        if (largest_[counts_ + i] <= std::numeric_limits<std::int64_t>::max() / ranks_) continue;
+        error_ = Error{Code::kInvalid, "cannot merge: the ranks together may have 2^63 elements or more of a tensor"};
+        return std::nullopt;
+      }
+      if (!own_whole_.empty()) {
+        if (Status filled = fill_gathered(); !filled) {
+          error_ = std::move(filled).error();
+          return std::nullopt;
+        }
+      }
+      stage_ = Stage::kSums;
+      if (!sums_.empty()) return Round{Round::Operation::kSum, sums_, false};
+      [[fallthrough]];
+    case Stage::kSums:
+      if (own_keys_.empty()) return std::nullopt;
+      for (std::size_t i = 0; i < own_keys_.size(); ++i) {
+        indices_[i] = own_keys_[i].key == largest_[own_keys_[i].at] ? own_keys_[i].index : kEmptyMaximum;
+      }
+      stage_ = Stage::kIndices;
+      return Round{kMax, indices_, false};
+    case Stage::kDispute:
+      error_ = settled();
+      return std::nullopt;
+    case Stage::kIndices:
+    case Stage::kDone:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Status Collective::status() const {
+  if (error_) return *error_;
+  if (stage_ != Stage::kDone) return Error{Code::kInvalid, "the rounds of the collective have not ended"};
+  return {};
+}
+
+Result<std::vector<Partial>> Collective::finish() try {
+  if (Status fine = status(); !fine) return std::move(fine).error();
+  std::span<const std::int64_t> of_ranks = std::span(sums_).subspan(gathered_);
+  std::vector<std::optional<Partial>> whole(partials_.size());
+  for (std::uint32_t rank = 0; !of_ranks.empty() && rank < ranks_; ++rank) {
+    for (std::size_t i = 0; i < partials_.size(); ++i) {
+      if (!is_gathered(partials_[i])) continue;
+      const auto bytes = take_bytes(of_ranks);
+      if (!bytes) return Error{Code::kInvalid, "what was gathered of rank " + std::to_string(rank) + " is no partial"};
+      auto partial = Partial::parse(*bytes);
+      if (!partial) return std::move(partial).error();
+      if (!whole[i]) {
+        whole[i] = *std::move(partial);
+      } else if (Status merged = whole[i]->merge(*partial); !merged) {
+        return std::move(merged).error();
+      }
     }
   }
-  return bytes.empty() ? Status() : refuse();
-} catch (...) {
-  return caught();
-}
-
-Result<std::vector<Partial>> Collective::finish() && try {
-  if (error_) return *error_;
-  const std::int64_t* largest = largest_.data();
+  const std::int64_t* largest = largest_.data() + kAgreementWords;
   const std::int64_t* sums = sums_.data();
   const std::int64_t* indices = indices_.data();
-  const std::int64_t ranks = *sums++;
+  const int count = static_cast<int>(bits_a_word_);
   for (std::size_t p = 0; p < partials_.size(); ++p) {
     Partial& partial = partials_[p];
-    if (travels_whole(partial)) {
-      if (!gathered_[p]) return Error{Code::kInvalid, "add_gathered() was not called"};
-      partial = *std::move(gathered_[p]);
+    if (whole[p]) {
+      partial = *std::move(whole[p]);
       continue;
     }
     const std::vector<Travel> travels = travels_of(partial);
@@ -196,30 +341,24 @@ Result<std::vector<Partial>> Collective::finish() && try {
     for (std::size_t i = 0; i < travels.size(); ++i) {
       switch (travels[i]) {
         case Travel::kMaximum:
+        case Travel::kKey:
           words[i] = *largest++;
           break;
         case Travel::kSum:
           words[i] = *sums++;
           break;
         case Travel::kCrc32:
-          words[i] = static_cast<std::int64_t>(take_bits(sums, 32));
+          words[i] = static_cast<std::int64_t>(take_bits(sums, 32, count));
           break;
         case Travel::kXor64:
-          words[i] = static_cast<std::int64_t>(take_bits(sums, 64));
-          break;
-        case Travel::kKey:
-          words[i] = *largest++;
+          words[i] = static_cast<std::int64_t>(take_bits(sums, 64, count));
           break;
         case Travel::kIndexOfKey:
-          if (indices_.empty()) return Error{Code::kInvalid, "indices() was not reduced"};
           words[i] = *indices++;
           break;
         case Travel::kNothing:
           break;
       }
-    }
-    if (const std::int64_t most = *largest++; most > std::numeric_limits<std::int64_t>::max() / ranks) {
-      return Error{Code::kInvalid, "cannot merge: the ranks together may have 2^63 elements or more of a tensor"};
     }
     carry(partial.dtype(), words);
   }

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges the partials of many ranks by the collectives that every communication library has: all-reduce MAX and
-// all-reduce SUM of int64. There is no MPI in it; <tensorstat/mpi.hpp> drives it with MPI.
+// Merges the partials of many ranks by two operations that every communication library has: all-reduce of int64 by MAX
+// and by SUM. There is no MPI in it; <tensorstat/mpi.hpp> drives it with MPI.
 //
-//   auto collective = Collective::of(partials, rank);     // the same list on every rank, one partial a tensor
-//   all_reduce_max(collective->agreement());               // 3 words. No rank waits for one that failed
-//   if (Status same = collective->agree(); !same) ...      // the same verdict on every rank
-//   all_reduce_max(collective->largest());
-//   all_reduce_sum(collective->sums());
-//   all_reduce_max(collective->indices());                 // empty, on all ranks alike, unless indices are kept
-//   if (collective->gathers()) for (bytes of each rank in order: all_gather(collective->to_gather()))
-//     collective->add_gathered(bytes);
-//   auto whole = std::move(*collective).finish();
+//   Collective collective(rank, ranks);                  // keep it for all steps that merge the same list
+//   collective.begin(partials, names);                   // one partial a tensor; or begin(error)
+//   while (auto round = collective.next()) all_reduce(round->words, round->operation);   // in place
+//   Result<std::vector<Partial>> whole = collective.finish();
 //
-// The results have the bytes of the partials that one process has after it merged all (Partial::serialize), on every
-// rank, for any number of ranks and any cut. What depends on the place of the part in the whole tensor (indices, crc32
-// and xor64) needs Partial::move_to first, as for merge().
+// Every rank calls these, one that has an error included: then all ranks have an error after the same rounds, and no
+// rank waits. The results have the bytes of the partial that one process has after it merged all (Partial::serialize),
+// for any number of ranks and any cut. What depends on the place of the part in the whole tensor (indices, crc32 and
+// xor64) needs Partial::move_to first, as for merge().
 //
-// How each accumulator travels: extrema by MAX; counts and exact sums by SUM, in words of 32 bits with room for 2^31
-// ranks; checksums as the parities of their bits, by SUM; an index by the MAX of its key, and then the MAX of the
-// indices that have this key. Quantiles, and partials of precision `low`, travel whole, by an all-gather.
+// The rounds of a step, whatever the number of tensors:
+//   1. MAX: whether the lists agree, errors, and all words that merge by the maximum
+//   2. SUM: counts and exact sums, in words of 32 bits with room for 2^31 ranks; checksums as the parities of their
+//      bits; quantiles and partials of precision `low`, which do not reduce: each rank has words of its own for them
+//   3. MAX, only if an index is kept: the index of each largest key
+// The first step has one round more, and so has a step with another list than the one before: the length of round 1 is
+// not known before the ranks agree. A step with an error has 2 rounds.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -35,54 +36,66 @@ namespace tensorstat {
 
 class Collective {
  public:
-  // The partials of this rank. A rank without elements gives empty partials. `label`: what must agree beside the
-  // partials, such as the names of the tensors. Errors: kOutOfMemory, kInvalid if `rank` is 2^31 or more. With an
-  // error, take failed().
-  static Result<Collective> of(std::span<const Partial> partials, std::uint32_t rank, std::string_view label = {});
+  // Rank `rank` of `ranks`. Each rank has a number of its own. begin() tells if a number is invalid, or over 2^31 - 1.
+  Collective(std::uint32_t rank, std::uint32_t ranks);
 
-  // For a rank that has no partials, because of an error: it takes part in the first round only, and agree() is an
-  // error on every rank.
-  static Collective failed(std::uint32_t rank, Error error);
+  // Begins a step with this rank's partials: the same list on every rank. A rank without elements of a tensor has an
+  // empty partial. `label`: what must agree beside the partials, such as the names of the tensors.
+  void begin(std::span<const Partial> partials, std::string_view label = {});
+  // For a rank that has no partials because of an error. finish() gives this error here, and names it on all others.
+  void begin(Error error);
 
-  // The first round, of 3 words on every rank: all-reduce by MAX.
-  std::span<std::int64_t> agreement() { return agreement_; }
+  struct Round {
+    enum class Operation { kMax, kSum } operation;
+    std::span<std::int64_t> words;  // of the same length on every rank; never empty
+    // Whether every rank needs what is reduced. If not, the ranks that take no result from finish() do not: a reduce to
+    // one root does.
+    bool is_for_all;
+  };
+  // The next round, after the last one was reduced; nothing if there is none. Every rank has the same rounds. One
+  // exception: if memory for the quantiles of all ranks is exhausted, the rounds of this rank end, and the caller has
+  // to stop the others.
+  std::optional<Round> next();
 
-  // After it: kInvalid if a rank failed (this rank's own error, if it is this one), or if the lists of partials differ
-  // in number, dtype, precision, accumulators, cast scale or label. Every rank gets an error or none does.
-  Status agree() const;
-
-  // The arrays to reduce after agree(), of the same length on every rank: by MAX, and by SUM.
-  std::span<std::int64_t> largest() { return largest_; }
-  std::span<std::int64_t> sums() { return sums_; }
-
-  // After these: all-reduce by MAX. Empty if no index is kept. Call it once.
-  std::span<std::int64_t> indices();
-
-  // Whether bytes of each rank are to be gathered: the same on every rank. to_gather(): this rank's.
-  bool gathers() const { return gathers_; }
-  std::vector<std::byte> to_gather() const;
-  // The bytes of every rank, this one's included; call it in the order of the ranks. kInvalid for other bytes.
-  Status add_gathered(std::span<const std::byte> bytes);
-
-  // The partials of the whole. kInvalid, on every rank: the ranks together may have 2^63 elements or more of a tensor.
-  Result<std::vector<Partial>> finish() &&;
+  // After the last round: the same error on every rank, or none. A rank failed; the lists differ in number, dtype,
+  // precision, accumulators, cast scale or label; or the ranks together may have 2^63 elements or more of a tensor.
+  Status status() const;
+  // The partials of the whole, or status()'s error. If a round itself could not be reduced, its words are of no use,
+  // and so is the Collective: take another one.
+  Result<std::vector<Partial>> finish();
 
  private:
-  Collective() = default;
+  enum class Stage : std::uint8_t { kBegun, kAgreement, kLargest, kSums, kIndices, kDispute, kDone };
 
-  // The key of an index on this rank, where it is in largest_, and the index.
+  // The key of an index on this rank, its word in largest_, and the index.
   struct OwnKey {
     std::size_t at;
     std::int64_t key, index;
   };
-  std::vector<Partial> partials_;
-  std::vector<std::optional<Partial>> gathered_;
-  std::vector<std::int64_t> agreement_, largest_, sums_, indices_;
-  std::vector<OwnKey> own_keys_;
+
+  void fill(std::span<const Partial> partials, std::string_view label);
+  bool is_known() const { return !error_ && key_ == agreed_key_ && agreed_words_ == largest_.size(); }
+  std::span<std::int64_t> agreement() { return std::span(is_known() ? largest_ : unagreed_).first(agreed_words_); }
+  void fill_agreement();
+  void fill_dispute();
+  Error settled();
+  std::optional<Round> advance();
+  Status fill_gathered();
+
+  std::uint32_t rank_, ranks_;
+  std::size_t bits_a_word_;  // of checksums
+  Stage stage_ = Stage::kDone;
   std::optional<Error> error_;
-  std::int64_t key_ = 0;
-  std::uint32_t rank_ = 0;
-  bool gathers_ = false;
+  std::vector<Partial> partials_;
+  // Both begin with the words of the agreement. The first round sends unagreed_, as many words as the last list had,
+  // where the ranks have not agreed on this list yet. Then largest_ follows in a round of its own.
+  std::vector<std::int64_t> largest_, unagreed_, sums_, indices_, own_whole_;
+  std::size_t counts_ = 0;    // where largest_ has the counts of elements, and behind them the sizes of own_whole_
+  std::size_t gathered_ = 0;  // where sums_ has own_whole_ of each rank
+  std::vector<OwnKey> own_keys_;
+  std::array<std::int64_t, 36> dispute_{};
+  std::int64_t key_ = 0, agreed_key_ = 0;
+  std::size_t agreed_words_;  // of round 1
 };
 
 }  // namespace tensorstat

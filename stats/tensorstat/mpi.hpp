@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The statistics of a tensor whose parts are on the ranks of an MPI communicator. Header-only: your program compiles it
-// with its own MPI, so the library is the same for Open MPI and MPICH.
+// The statistics of a tensor in parts on the ranks of an MPI communicator. Header-only: your program compiles it with
+// its own MPI, so the library is the same for Open MPI and MPICH.
 //
-//   auto folded = meter.fold(shards, request);                    // this rank's part of each tensor
-//   auto whole = tensorstat::mpi::all_reduce(folded, MPI_COMM_WORLD);
-//   if (whole) whole->front().finish(Category::kL2norm);          // the bits of one process, on every rank
+//   Collective collective = *tensorstat::mpi::collective(MPI_COMM_WORLD);        // keep it for all steps
+//   auto folded = meter.fold(shards, request);                                   // this rank's part of each tensor
+//   auto whole = tensorstat::mpi::all_reduce(collective, folded, MPI_COMM_WORLD);
+//   if (whole) whole->front().finish(Category::kL2norm);                         // the bits of one process, on every
+//   rank
 //
-// Every rank of the communicator calls it, also one whose fold failed, and with the same list of tensors: a rank
-// without elements of a tensor folds none. An error on one rank is an error on all. For any number of tensors it takes
-// an MPI_Allreduce of 24 bytes, one by MPI_MAX and one by MPI_SUM; one more if indices are asked for, and two gathers
-// for quantiles and for precision `low`. With MPI_ERRORS_RETURN a failure of MPI is an Error.
+// Every rank of the communicator calls it, also one that has an error, and with the same list of tensors: a rank
+// without elements of a tensor folds none. An error on one rank is an error on all. For any number of tensors a step
+// takes two MPI_Allreduce, by MPI_MAX and by MPI_SUM, and a third if indices are asked for. One more, of 24 bytes, is
+// needed in the first step, and after a change of the list (<tensorstat/collective.hpp>). With MPI_ERRORS_RETURN a
+// failure of MPI is an Error.
 #pragma once
 
 #include <mpi.h>
@@ -30,70 +33,75 @@ inline Status status_of(int code, const char* call) {
   return Error{Code::kInvalid, std::string(call) + " failed: " + std::string(text, static_cast<std::size_t>(length))};
 }
 
-// Reduces the words in place, in pieces that MPI's int can count.
-inline Status reduce_words(std::span<std::int64_t> words, MPI_Op operation, MPI_Comm communicator) {
+// For all_reduce() and reduce() of one list of partials, step after step.
+inline Result<Collective> collective(MPI_Comm communicator) {
+  int rank = 0, ranks = 0;
+  Status known = status_of(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
+  if (known) known = status_of(MPI_Comm_size(communicator, &ranks), "MPI_Comm_size");
+  if (!known) return std::move(known).error();
+  return Collective(static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(ranks));
+}
+
+// Reduces the words of a round in place, in pieces that MPI's int can count.
+inline Status reduce_round(const Collective::Round& round, MPI_Comm communicator, int root, bool is_root) {
   constexpr std::size_t kMostWords = std::size_t{1} << 28;
-  while (!words.empty()) {
-    const std::size_t count = std::min(words.size(), kMostWords);
-    Status reduced = status_of(
-        MPI_Allreduce(MPI_IN_PLACE, words.data(), static_cast<int>(count), MPI_INT64_T, operation, communicator),
-        "MPI_Allreduce");
+  const MPI_Op operation = round.operation == Collective::Round::Operation::kMax ? MPI_MAX : MPI_SUM;
+  for (std::span<std::int64_t> words = round.words; !words.empty();) {
+    const auto piece = words.first(std::min(words.size(), kMostWords));
+    const int count = static_cast<int>(piece.size());
+    Status reduced;
+    if (round.is_for_all || root < 0) {
+      reduced = status_of(MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_INT64_T, operation, communicator),
+                          "MPI_Allreduce");
+    } else {
+      const void* const from = is_root ? MPI_IN_PLACE : piece.data();
+      reduced =
+          status_of(MPI_Reduce(from, piece.data(), count, MPI_INT64_T, operation, root, communicator), "MPI_Reduce");
+    }
     if (!reduced) return reduced;
-    words = words.subspan(count);
+    words = words.subspan(piece.size());
   }
   return {};
 }
 
-// Hands the bytes of each rank to the collective.
-inline Status gather_bytes(Collective& collective, MPI_Comm communicator) {
-  int ranks = 0;
-  if (Status sized = status_of(MPI_Comm_size(communicator, &ranks), "MPI_Comm_size"); !sized) return sized;
-  const std::vector<std::byte> own = collective.to_gather();
-  const auto own_size = static_cast<std::int64_t>(own.size());
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>(ranks));
-  Status done =
-      status_of(MPI_Allgather(&own_size, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, communicator), "MPI_Allgather");
-  if (!done) return done;
-  std::vector<int> counts, places;
-  std::int64_t total = 0;
-  for (const std::int64_t size : sizes) {
-    if (size > 0x7fffffff - total) {  // the same on every rank
-      return Error{Code::kUnsupported, "the partials of all ranks take 2 GiB or more; merge fewer tensors at once"};
-    }
-    counts.push_back(static_cast<int>(size));
-    places.push_back(static_cast<int>(total));
-    total += size;
+// The rounds of a step; root < 0: every rank gets the result.
+inline Result<std::vector<Partial>> merged(Collective& collective, const Result<std::vector<Partial>>& folded, int root,
+                                           MPI_Comm communicator, std::string_view label) {
+  int rank = 0;
+  if (Status known = status_of(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank"); !known) return known.error();
+  if (folded) {
+    collective.begin(*folded, label);
+  } else {
+    collective.begin(folded.error());
   }
-  std::vector<std::byte> all(static_cast<std::size_t>(total));
-  done = status_of(MPI_Allgatherv(own.data(), static_cast<int>(own_size), MPI_BYTE, all.data(), counts.data(),
-                                  places.data(), MPI_BYTE, communicator),
-                   "MPI_Allgatherv");
-  if (!done) return done;
-  for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
-    const auto bytes =
-        std::span(all).subspan(static_cast<std::size_t>(places[rank]), static_cast<std::size_t>(counts[rank]));
-    if (Status added = collective.add_gathered(bytes); !added) return added;
+  while (const auto round = collective.next()) {
+    if (Status done = reduce_round(*round, communicator, root, rank == root); !done) return std::move(done).error();
   }
-  return {};
+  if (root < 0 || rank == root) return collective.finish();
+  if (Status fine = collective.status(); !fine) return std::move(fine).error();
+  return std::vector<Partial>();
 }
 
 // The partials of the whole tensors, on every rank. `folded`: what Meter::fold gave, an error included. `label`: what
 // must agree, too, such as the names of the tensors.
+inline Result<std::vector<Partial>> all_reduce(Collective& collective, const Result<std::vector<Partial>>& folded,
+                                               MPI_Comm communicator, std::string_view label = {}) {
+  return merged(collective, folded, -1, communicator, label);
+}
+
+// For one step alone.
 inline Result<std::vector<Partial>> all_reduce(const Result<std::vector<Partial>>& folded, MPI_Comm communicator,
                                                std::string_view label = {}) {
-  int rank = 0;
-  if (Status known = status_of(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank"); !known) return known.error();
-  const auto number = static_cast<std::uint32_t>(rank);
-  auto made = folded ? Collective::of(*folded, number, label) : Result<Collective>(folded.error());
-  Collective collective = made ? *std::move(made) : Collective::failed(number, std::move(made).error());
-  Status done = reduce_words(collective.agreement(), MPI_MAX, communicator);
-  if (done) done = collective.agree();
-  if (done) done = reduce_words(collective.largest(), MPI_MAX, communicator);
-  if (done) done = reduce_words(collective.sums(), MPI_SUM, communicator);
-  if (done) done = reduce_words(collective.indices(), MPI_MAX, communicator);
-  if (done && collective.gathers()) done = gather_bytes(collective, communicator);
-  if (!done) return done.error();
-  return std::move(collective).finish();
+  auto once = collective(communicator);
+  if (!once) return std::move(once).error();
+  return merged(*once, folded, -1, communicator, label);
+}
+
+// The partials of the whole tensors on rank `root`, and an empty list on all others. The sums go by MPI_Reduce: an
+// error of an earlier round is one on every rank, one of merging quantiles on the root alone.
+inline Result<std::vector<Partial>> reduce(Collective& collective, const Result<std::vector<Partial>>& folded, int root,
+                                           MPI_Comm communicator, std::string_view label = {}) {
+  return merged(collective, folded, root, communicator, label);
 }
 
 // The values of whole tensors from the parts of this rank. first_elements: where each part begins in its tensor; only

@@ -298,6 +298,44 @@ TENSORSTAT_API tensorstat_code tensorstat_partial_serialize(const tensorstat_par
 /* Makes a partial from its serialised form. Checks every byte and may read untrusted input. */
 TENSORSTAT_API tensorstat_code tensorstat_partial_parse(const void* from, size_t bytes, tensorstat_partial** partial);
 
+/* ---- ranks: partials merged by the collectives of MPI, NCCL or any other library, as in <tensorstat/collective.hpp> ----
+ *
+ *     tensorstat_collective_open(rank, ranks, &collective);  // once; keep it for all steps that merge the same list
+ *     tensorstat_collective_begin(collective, partials, count, NULL);
+ *     while ((round = tensorstat_collective_next(collective, &words, &word_count)) != TENSORSTAT_ROUNDS_DONE)
+ *       MPI_Allreduce(MPI_IN_PLACE, words, (int)word_count, MPI_INT64_T,
+ *                     round == TENSORSTAT_ROUND_MAX ? MPI_MAX : MPI_SUM, comm);
+ *     if (tensorstat_collective_finish(collective, whole)) return fail(tensorstat_last_error());
+ *
+ * A step has two rounds, whatever the number of partials: one MAX, one SUM; a third if indices are kept. The first step
+ * has one more, and so has a step with another list. Every rank has the same rounds, one that has an error included, so
+ * no rank waits. */
+
+typedef struct tensorstat_collective tensorstat_collective;
+enum { TENSORSTAT_ROUNDS_DONE = 0, TENSORSTAT_ROUND_MAX = 1, TENSORSTAT_ROUND_SUM = 2 };
+
+/* Rank `rank` of `ranks`; each rank has a number of its own. */
+TENSORSTAT_API tensorstat_code tensorstat_collective_open(uint32_t rank, uint32_t ranks,
+                                                          tensorstat_collective** collective);
+/* Begins a step with this rank's partials: the same list on every rank, and an empty partial for a tensor that has no
+ * elements here. The partials are copied. `label`: what must agree beside them, such as the names of the tensors; may be
+ * NULL. If it fails, the step has begun with this error: go on with the rounds, as the other ranks do. */
+TENSORSTAT_API tensorstat_code tensorstat_collective_begin(tensorstat_collective* collective,
+                                                           const tensorstat_partial* const* partials,
+                                                           size_t partial_count, const char* label);
+/* For a rank that has no partials because of an error. The message becomes an error on every rank. */
+TENSORSTAT_API tensorstat_code tensorstat_collective_begin_failed(tensorstat_collective* collective, const char* message);
+/* The next round: how all ranks have to reduce `words` in place, or TENSORSTAT_ROUNDS_DONE. The words are the
+ * collective's; they are valid until the next call. If memory for the quantiles of all ranks is exhausted, the rounds of
+ * this rank end, and the caller has to stop the others; finish() says so. */
+TENSORSTAT_API int32_t tensorstat_collective_next(tensorstat_collective* collective, int64_t** words, size_t* word_count);
+/* The partials of the whole tensors, on every rank with the same bits. `partials` has room for as many as begin() was
+ * given; free each. An error on one rank is an error on all: a rank failed; the lists differ in number, dtype, precision,
+ * statistics, cast scale or label; or the ranks together may have 2^63 elements or more of a tensor. */
+TENSORSTAT_API tensorstat_code tensorstat_collective_finish(tensorstat_collective* collective,
+                                                            tensorstat_partial** partials);
+TENSORSTAT_API void tensorstat_collective_free(tensorstat_collective* collective);
+
 /* ---- pairs: two tensors of one shape, compared element by element, as in <tensorstat/pair.hpp> ---- */
 
 typedef struct tensorstat_pair tensorstat_pair; /* the accumulators of two tensors, or of the same part of both */
@@ -666,6 +704,28 @@ TENSORSTAT_API void tensorstat_session_start(tensorstat_session* session);
 TENSORSTAT_API int tensorstat_session_stop(tensorstat_session* session);
 /* Replaces the config's initial_iteration, which is added to every place's iteration. */
 TENSORSTAT_API void tensorstat_session_set_initial_iteration(tensorstat_session* session, uint64_t iteration);
+
+/* Rules that are asked of each row, and the rows of the last steps. <tensorstat/alerts.hpp> and doc/alerts.md say what each
+ * member means. */
+typedef struct {
+  size_t size;             /* sizeof(tensorstat_alert_options) */
+  const char* rules;       /* separated by commas; NULL or "": none */
+  uint32_t keep_steps;     /* 0: rows are written as the config says; else the rows of so many steps are kept */
+  uint32_t steps_after;    /* steps that are added to an event */
+  uint64_t keep_bytes;     /* the limit of the kept rows, for each rank */
+  uint32_t most_events;    /* that are written */
+  /* If set, called for each alert by the thread that calls tensorstat_step_end or tensorstat_session_end. No lock is
+   * held, so it may call the session. `alert` is a line of alerts.ndjson: a JSON object. It is valid during the call. If
+   * not set, the log gets a sentence. */
+  void (*on_alert)(const char* alert, void* user);
+  void* user; /* the second argument of `on_alert` */
+} tensorstat_alert_options;
+#define TENSORSTAT_ALERT_OPTIONS \
+  {sizeof(tensorstat_alert_options), NULL, 0, 0, (uint64_t)256 << 20, 16, NULL, NULL}
+/* Call it before the first tensor is handed over; a second call replaces the first. TENSORSTAT_INVALID: a rule is wrong,
+ * and where; or the config saves no statistics. */
+TENSORSTAT_API tensorstat_code tensorstat_session_set_alerts(tensorstat_session* session,
+                                                             const tensorstat_alert_options* options);
 
 /* A stream or task id that the caller does not know. The session writes what the config's framework writes: 65535 with a
  * data_dump.json without e2e_dump_settings (MindSpore's O2), but for the device targets CPU and GPU; else 0. */

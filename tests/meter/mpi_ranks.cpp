@@ -36,20 +36,33 @@ void reduce_whole(Meter& meter, Dtype dtype, const char* list, Precision precisi
       .dtype = dtype, .element_count = cuts[own + 1] - cuts[own], .address = bytes.data() + cuts[own] * element};
   auto folded = meter.fold({&part, 1}, request);
   if (folded && !folded->front().move_to(cuts[own])) folded = Error{};
-  const auto whole = mpi::all_reduce(folded, MPI_COMM_WORLD);
-  expect(whole && whole->front().serialize() == expected, "not the whole", dtype, list);
+  Collective collective = *mpi::collective(MPI_COMM_WORLD);
+  for (int step = 0; step < 2; ++step) {
+    const auto whole = mpi::all_reduce(collective, folded, MPI_COMM_WORLD);
+    expect(whole && whole->front().serialize() == expected, "not the whole", dtype, list);
+  }
+  const int root = static_cast<int>(dtype) % ranks;
+  const auto at_root = mpi::reduce(collective, folded, root, MPI_COMM_WORLD);
+  expect(at_root && at_root->size() == (rank == root ? 1 : 0), "no result of reduce", dtype, list);
+  expect(!at_root || rank != root || at_root->front().serialize() == expected, "not the whole at a root", dtype, list);
 }
 
 void fail_somewhere(Meter& meter) {
   const std::vector<float> data(100, 1.5f);
   const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
   const Request request{.categories = {Category::kMax}, .on = On::kHost};
+  Collective collective = *mpi::collective(MPI_COMM_WORLD);
   for (int bad = 0; bad < ranks; ++bad) {
     auto folded = meter.fold({&tensor, 1}, request);
     if (rank == bad) folded = Error{Code::kUnreadable, "its shard is gone"};
-    const auto whole = mpi::all_reduce(folded, MPI_COMM_WORLD);
-    const std::string wanted = rank == bad ? "its shard is gone" : "rank " + std::to_string(bad) + " failed";
+    const auto whole = mpi::all_reduce(collective, folded, MPI_COMM_WORLD);
+    const std::string wanted =
+        rank == bad ? "its shard is gone"
+                    : "rank " + std::to_string(bad) + " failed, so no rank has a result: its shard is gone";
     expect(!whole && whole.error().message.find(wanted) != std::string::npos, "no error", Dtype::kFloat32, "max");
+    const auto at_root = mpi::reduce(collective, folded, 0, MPI_COMM_WORLD);
+    expect(!at_root && at_root.error().message.find(wanted) != std::string::npos, "no error of reduce", Dtype::kFloat32,
+           "max");
     if (ranks == 1) continue;
     const Request other{.categories = {Category::kMax, Category::kArgmax}, .on = On::kHost};
     const auto mixed = mpi::all_reduce(meter.fold({&tensor, 1}, rank == bad ? other : request), MPI_COMM_WORLD);

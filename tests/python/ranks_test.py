@@ -1,8 +1,8 @@
-"""all_reduce gives each rank the bytes of the whole tensor's partial: over mpi4py, torch.distributed (gloo) and a
-function, on 1 to 7 ranks, also with empty ones. An error on one rank is an error on all, and nobody waits."""
+"""all_reduce gives each rank the bytes of the whole tensor's partial: over mpi4py, torch.distributed (gloo) and two
+functions that reduce, on 1 to 7 ranks, also with empty ones, in two collectives a step. An error on one rank is an error
+on all, and nobody waits."""
 import importlib.util
 import os
-import pickle
 import shutil
 import socket
 import subprocess
@@ -17,7 +17,7 @@ import tensorstat
 
 STATS = "max,min,avg,l2norm,nan_count,argmax,crc32,p50"
 
-# What each rank does, with `gather_or_group`, `rank` and `ranks`; it ends with 0 if all is well.
+# What each rank does, with `group`, `rank` and `ranks`; it ends with 0 if all is well.
 RANK = """
 import numpy, tensorstat
 rng = numpy.random.default_rng(8)  # the same on every rank
@@ -35,6 +35,19 @@ def parts():
 whole = tensorstat.all_reduce(parts, group)
 for name, x in tensors.items():
     assert whole[name].serialize() == tensorstat.fold(x, STATS).serialize(), name
+kept = group if isinstance(group, tensorstat.Ranks) else tensorstat.Ranks(group)
+rounds = []
+for name in ("_max", "_sum"):
+    def counted(words, reduce=getattr(kept, name), name=name):
+        rounds.append(name)
+        reduce(words)
+    setattr(kept, name, counted)
+sums = lambda: {name: tensorstat.fold(x, "max,avg") for name, x in tensors.items()}
+for step in range(3):
+    rounds.clear()
+    assert kept.all_reduce(sums)["a"].finish().avg == tensorstat.measure(tensors["a"], "avg").avg
+    assert rounds == (["_max", "_max", "_sum"] if step == 0 else ["_max", "_sum"]), rounds
+group = kept
 one = tensorstat.all_reduce(parts()["a"], group)
 assert one.finish().l2norm == tensorstat.measure(tensors["a"], STATS).l2norm
 for bad in range(ranks):
@@ -94,19 +107,23 @@ class Ranks(unittest.TestCase):
                 _, said = process.communicate(timeout=300)
                 self.assertEqual(process.returncode, 0, said.decode())
 
-    def test_a_function(self):
+    def test_functions(self):
         for ranks in (1, 2, 7):
             barrier, board, faults = threading.Barrier(ranks, timeout=60), [None] * ranks, []
 
             def work(rank):
-                def gather(data):
-                    board[rank] = data
-                    barrier.wait()
-                    everything = list(board)
-                    barrier.wait()
-                    return everything
+                def reduce_by(operation):
+                    def reduce(words):
+                        board[rank] = numpy.array(words)
+                        barrier.wait()
+                        whole = operation(list(board))
+                        barrier.wait()
+                        numpy.asarray(words)[:] = whole
+                    return reduce
                 try:
-                    exec(RANK, {"rank": rank, "ranks": ranks, "group": gather})
+                    exec(RANK, {"rank": rank, "ranks": ranks, "group": tensorstat.Ranks(
+                        rank=rank, size=ranks, all_reduce_max=reduce_by(lambda all: numpy.max(all, axis=0)),
+                        all_reduce_sum=reduce_by(lambda all: numpy.sum(all, axis=0)))})
                 except BaseException as fault:
                     faults.append(fault)
                     barrier.abort()
@@ -126,10 +143,20 @@ class Ranks(unittest.TestCase):
         part = tensorstat.fold(numpy.zeros(3))
         with self.assertRaisesRegex(tensorstat.Error, "group is a int"):
             tensorstat.all_reduce(part, 3)
-        with self.assertRaisesRegex(tensorstat.Error, "rank 1 sent no partials"):
-            tensorstat.all_reduce(part, lambda data: [data, pickle.dumps(3)])
+        alone = tensorstat.Ranks(rank=0, size=1, all_reduce_max=lambda words: None, all_reduce_sum=lambda words: None)
         with self.assertRaisesRegex(tensorstat.Error, "parts is a Partial"):
-            tensorstat.all_reduce([3], lambda data: [data])
+            tensorstat.all_reduce([3], alone)
+        with self.assertRaisesRegex(tensorstat.Error, "all four of rank, size"):
+            tensorstat.Ranks(rank=0, size=1)
+        with self.assertRaisesRegex(tensorstat.Error, "rank 3 of 2 does not exist"):
+            tensorstat.Ranks(rank=3, size=2, all_reduce_max=print, all_reduce_sum=print)
+        self.assertEqual(alone.all_reduce(part).serialize(), part.serialize())
+        for text in ("a\0b", "\udc80", "x" * 10_000):  # words of a failure, and names, that no C string holds
+            def fails():
+                raise ValueError(text)
+            with self.assertRaises(ValueError):
+                alone.all_reduce(fails)
+            self.assertEqual(list(alone.all_reduce({text: part})), [text])
 
 
 if __name__ == "__main__":

@@ -145,7 +145,7 @@ PyMODINIT_FUNC PyInit__native() {
   using namespace tensorstat::python;
   Ref module(PyModule_Create(&definition));
   for (PyMethodDef* each : {meter_functions, part_functions, session_functions, hand_over_functions, file_functions,
-                            compare_functions, follow_functions}) {
+                            compare_functions, follow_functions, collective_functions}) {
     if (!module || PyModule_AddFunctions(module.get(), each) != 0) return nullptr;
   }
   const bool whole = add_measured(module.get()) && add_names(module.get(), "DTYPES", tensorstat_dtype_name) &&

@@ -175,7 +175,7 @@ Ref capsule_holding(std::unique_ptr<Held> held) {
 
 // The functions of each file, which end with an empty entry.
 extern PyMethodDef meter_functions[], part_functions[], session_functions[], hand_over_functions[], file_functions[],
-    compare_functions[], follow_functions[];
+    compare_functions[], follow_functions[], collective_functions[];
 // Adds the class Measured.
 bool add_measured(PyObject* module);
 

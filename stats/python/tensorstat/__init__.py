@@ -13,7 +13,8 @@ avg and l2norm are the exact value, rounded once: the same bits on every machine
 NaN and Inf propagate into max, min, avg and l2norm, and are counted beside. "negative zero count" counts elements below
 zero: MindSpore's name, and its meaning.
 """
-from . import _compare, _findings, _follow, _library, _meter, _ranks, _read, _results, _session, _watch, _native
+from . import _alerts, _compare, _findings, _follow, _library, _meter, _ranks, _read, _results, _session, _shards, _watch, _native
+from ._alerts import *
 from ._compare import *
 from ._findings import *
 from ._follow import *
@@ -23,10 +24,12 @@ from ._ranks import *
 from ._read import *
 from ._results import *
 from ._session import *
+from ._shards import *
 from ._watch import *
 
 __version__ = _native.VERSION
 __all__: list[str] = []
+__all__ += _alerts.__all__
 __all__ += _compare.__all__
 __all__ += _findings.__all__
 __all__ += _follow.__all__
@@ -36,4 +39,5 @@ __all__ += _ranks.__all__
 __all__ += _read.__all__
 __all__ += _results.__all__
 __all__ += _session.__all__
+__all__ += _shards.__all__
 __all__ += _watch.__all__

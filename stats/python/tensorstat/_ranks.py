@@ -1,77 +1,121 @@
-"""Partials merged over ranks: mpi4py, torch.distributed, or a function that gathers bytes."""
-import json
+"""Partials merged over ranks: mpi4py, torch.distributed, or a pair of functions that reduce."""
 import sys
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Mapping
 
+from . import _native
 from ._library import Error
 from ._meter import Partial
 
-__all__ = ["all_reduce"]
+__all__ = ["Ranks", "all_reduce"]
 
-Gather = Callable[[bytes], Iterable[bytes]]
-_MAGIC = b"tensorstat-ranks 1\n"
+Reduce = Callable[[memoryview], Any]
 
 
-def _torch_gather(distributed: Any, group: Any) -> Gather:
+def _of_torch(distributed: Any, group: Any) -> tuple[int, int, Reduce, Reduce]:
     import torch
 
-    def gather(data: bytes) -> list[bytes]:
-        # NCCL and HCCL reduce tensors of their device only, gloo those of the host.
-        backend = str(distributed.get_backend(group))
-        kind = "cpu" if backend in ("gloo", "mpi") else "npu" if backend == "hccl" else "cuda"
-        device = torch.device("cpu") if kind == "cpu" else torch.device(kind, getattr(torch, kind).current_device())
-        ranks = distributed.get_world_size(group)
-        size = torch.tensor([len(data)], dtype=torch.int64, device=device)
-        sizes = [torch.zeros_like(size) for _ in range(ranks)]
-        distributed.all_gather(sizes, size, group=group)
-        room = max(int(each) for each in sizes)
-        own = torch.zeros(room, dtype=torch.uint8)
-        own[:len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
-        own = own.to(device)
-        all_of_them = [torch.zeros_like(own) for _ in range(ranks)]
-        distributed.all_gather(all_of_them, own, group=group)
-        return [bytes(each.cpu().numpy()[:int(length)]) for each, length in zip(all_of_them, sizes)]
+    def reduce_by(operation: Any) -> Reduce:
+        def reduce(words: memoryview) -> None:
+            # NCCL and HCCL reduce tensors of their device only, gloo those of the host.
+            backend = str(distributed.get_backend(group))
+            kind = "cpu" if backend in ("gloo", "mpi") else "npu" if backend == "hccl" else "xpu" if backend in (
+                "ccl", "xccl") else "cuda"
+            own = torch.frombuffer(words, dtype=torch.int64)
+            there = own if kind == "cpu" else own.to(torch.device(kind, getattr(torch, kind).current_device()))
+            distributed.all_reduce(there, op=operation, group=group)
+            if there is not own:
+                own.copy_(there)
+        return reduce
 
-    return gather
+    return (distributed.get_rank(group), distributed.get_world_size(group), reduce_by(distributed.ReduceOp.MAX),
+            reduce_by(distributed.ReduceOp.SUM))
 
 
-def _gather_of(group: Any) -> Gather:
+def _of_mpi(communicator: Any) -> tuple[int, int, Reduce, Reduce]:
+    from mpi4py import MPI
+
+    def reduce_by(operation: Any) -> Reduce:
+        return lambda words: communicator.Allreduce(MPI.IN_PLACE, [words, MPI.INT64_T], op=operation)
+
+    return communicator.Get_rank(), communicator.Get_size(), reduce_by(MPI.MAX), reduce_by(MPI.SUM)
+
+
+def _of(group: Any) -> tuple[int, int, Reduce, Reduce]:
     torch_distributed = sys.modules.get("torch.distributed")
     has_torch = torch_distributed is not None and torch_distributed.is_available() and torch_distributed.is_initialized()
     if group is None:
         if has_torch:
-            return _torch_gather(torch_distributed, None)
+            return _of_torch(torch_distributed, None)
         mpi = sys.modules.get("mpi4py.MPI")
         if mpi is not None:
-            return mpi.COMM_WORLD.allgather
+            return _of_mpi(mpi.COMM_WORLD)
         raise Error("all_reduce: no ranks are known: initialise torch.distributed, import mpi4py.MPI, or give group=")
-    if hasattr(group, "allgather") and hasattr(group, "Get_rank"):  # a communicator of mpi4py
-        return group.allgather
+    if hasattr(group, "Allreduce") and hasattr(group, "Get_rank"):  # a communicator of mpi4py
+        return _of_mpi(group)
     if has_torch and isinstance(group, torch_distributed.ProcessGroup):
-        return _torch_gather(torch_distributed, group)
-    if callable(group):
-        return group
+        return _of_torch(torch_distributed, group)
     raise Error(f"all_reduce: group is a {type(group).__name__}; it can be a communicator of mpi4py, a process group of "
-                "torch.distributed, or a function that takes this rank's bytes and returns those of all ranks")
+                "torch.distributed, or a tensorstat.Ranks")
 
 
-def _written(parts: list[Partial], names: list[str] | None, fault: str | None) -> bytes:
-    bodies = [part.serialize() for part in parts]
-    head = {"names": names, "sizes": [len(body) for body in bodies], "fault": fault}
-    return _MAGIC + json.dumps(head).encode() + b"\n" + b"".join(bodies)
+class Ranks:
+    """The ranks that merge a list of partials, step after step. Keep one for each list: all_reduce() then takes two
+    collectives a step, and not three, because the ranks agreed on the list in the first step.
 
+        ranks = tensorstat.Ranks()                                # or Ranks(group)
+        for step in range(100):
+            whole = ranks.all_reduce(lambda: {name: tensorstat.fold(x) for name, x in shards.items()})
 
-def _read(data: bytes, rank: int) -> tuple[list[bytes], list[str] | None, str | None]:
-    head_end = data.find(b"\n", len(_MAGIC))
-    if not data.startswith(_MAGIC) or head_end < 0:
-        raise Error(f"all_reduce: rank {rank} sent no partials: it has another version of tensorstat, or called another "
-                    "collective")
-    head = json.loads(data[len(_MAGIC):head_end])
-    bodies, at = [], head_end + 1
-    for size in head["sizes"]:
-        bodies.append(data[at:at + size])
-        at += size
-    return bodies, head["names"], head["fault"]
+    `group`: a communicator of mpi4py or a process group of torch.distributed. None: torch.distributed's default group if
+    it is initialised, else mpi4py's COMM_WORLD if mpi4py.MPI is imported.
+
+    For any other library: rank, size, and two functions. Each takes a writable memoryview of int64, the same length on
+    every rank, and reduces it in place over all ranks:
+
+        tensorstat.Ranks(rank=rank, size=size, all_reduce_max=f, all_reduce_sum=g)
+    """
+
+    def __init__(self, group: Any = None, *, rank: int | None = None, size: int | None = None,
+                 all_reduce_max: Reduce | None = None, all_reduce_sum: Reduce | None = None) -> None:
+        if all_reduce_max is None and all_reduce_sum is None and rank is None and size is None:
+            self.rank, self.size, self._max, self._sum = _of(group)
+        elif group is not None or all_reduce_max is None or all_reduce_sum is None or rank is None or size is None:
+            raise Error("Ranks: give a group, or all four of rank, size, all_reduce_max and all_reduce_sum")
+        else:
+            self.rank, self.size, self._max, self._sum = rank, size, all_reduce_max, all_reduce_sum
+        self._handle = _native.open_collective(self.rank, self.size)
+
+    def all_reduce(self, parts: Any) -> Any:
+        """tensorstat.all_reduce(parts, group) over these ranks."""
+        fault: BaseException | None = None
+        given: Any = None
+        own: list[Partial] = []
+        try:
+            given = parts() if callable(parts) else parts
+            is_named = isinstance(given, Mapping)
+            own = [given] if isinstance(given, Partial) else list(given.values() if is_named else given)
+            if not all(isinstance(part, Partial) for part in own):
+                raise Error("all_reduce: parts is a Partial, a list or a dict of Partials, or a function that returns one")
+            label = "\n".join(repr(str(name)) for name in given) if is_named else ""
+            _native.collective_begin(self._handle, [part._handle for part in own], label)
+        except Exception as failure:  # the other ranks are told before it is raised
+            fault = failure
+            words = f"{type(failure).__name__}: {failure}".encode(errors="replace").decode().replace("\0", " ")
+            _native.collective_begin_failed(self._handle, words)
+        while (round := _native.collective_next(self._handle)) is not None:
+            is_max, words_of_round = round
+            (self._max if is_max else self._sum)(memoryview(words_of_round).cast("q"))
+            _native.collective_put(self._handle, words_of_round)
+        if fault is not None:
+            raise fault
+        try:
+            handles = _native.collective_finish(self._handle)
+        except Error as failure:
+            raise Error(f"all_reduce: {failure}", failure.code) from None
+        whole = [Partial(handle, part._request) for handle, part in zip(handles, own)]
+        if isinstance(given, Mapping):
+            return dict(zip(given, whole))
+        return whole[0] if isinstance(given, Partial) else whole
 
 
 def all_reduce(parts: Any, group: Any = None) -> Any:
@@ -86,50 +130,11 @@ def all_reduce(parts: Any, group: Any = None) -> Any:
     calls it, with the same list. A rank without elements gives the fold of an empty array. For indices, crc32 and xor64
     say first where each part begins (Partial.move_to).
 
-    `group`: a communicator of mpi4py; a process group of torch.distributed; a function that takes this rank's bytes and
-    returns the bytes of all ranks, in their order. None: torch.distributed's default group if it is initialised, or
-    mpi4py's COMM_WORLD if mpi4py.MPI is imported. It takes two all-gathers, whatever the number of partials; a partial is
-    some 400 bytes, with quantiles some 40 KB.
+    `group`: what Ranks() takes, or a Ranks, which saves the first of the three collectives in each later step: int64 by
+    MAX and by SUM, and a fourth if indices are asked for. Their number does not depend on the number of partials, and
+    their bytes not on the number of ranks, but for quantiles and precision `low`: those take the bytes of all ranks.
 
     Error, on every rank: a rank failed, or the lists differ in names, number, dtype, precision or statistics.
     """
-    gather = _gather_of(group)
-    fault: BaseException | None = None
-    given: Any = []
-    names: list[str] | None = None
-    own: list[Partial] = []
-    try:
-        given = parts() if callable(parts) else parts
-        if isinstance(given, Mapping):
-            names = [str(name) for name in given]
-        own = [given] if isinstance(given, Partial) else list(given.values() if isinstance(given, Mapping) else given)
-        if not all(isinstance(part, Partial) for part in own):
-            raise Error("all_reduce: parts is a Partial, a list or a dict of Partials, or a function that returns one")
-        sent = _written(own, names, None)
-    except Exception as failure:  # the other ranks are told before it is raised
-        fault = failure
-        sent = _written([], None, f"{type(failure).__name__}: {failure}")
-    received = [_read(data, rank) for rank, data in enumerate(gather(sent))]
-    if fault is not None:
-        raise fault
-    for rank, (_, _, words) in enumerate(received):
-        if words is not None:
-            raise Error(f"all_reduce: rank {rank} failed, so no rank has a result: {words}")
-    bodies, first_names, _ = received[0]
-    for rank, (others, other_names, _) in enumerate(received):
-        if len(others) != len(bodies) or other_names != first_names:
-            raise Error(f"all_reduce: rank {rank} has another list of partials than rank 0: "
-                        f"{other_names or len(others)}, and not {first_names or len(bodies)}")
-    whole: list[Partial] = []
-    for i, part in enumerate(own):
-        merged = Partial(Partial.parse(bodies[i])._handle, part._request)
-        for rank, (others, _, _) in enumerate(received[1:], 1):
-            try:
-                merged.merge(Partial.parse(others[i]))
-            except Error as failure:
-                which = first_names[i] if first_names else f"partial {i}"
-                raise Error(f"all_reduce: {which} of rank {rank} and of rank 0: {failure}") from None
-        whole.append(merged)
-    if isinstance(given, Mapping):
-        return dict(zip(given, whole))
-    return whole[0] if isinstance(given, Partial) else whole
+    ranks = group if isinstance(group, Ranks) else Ranks(group)
+    return ranks.all_reduce(parts)

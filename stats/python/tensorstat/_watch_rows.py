@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from . import _operations, _rerun
+from ._alerts import Step
 from ._calls import Call, PerThread, Place, is_inside_backward, is_tracing
 from ._gradients import Gradients
 from ._hooks import ModuleHooks, keywords_of_call, say_fault
@@ -15,6 +16,7 @@ from ._loss import look_at_loss
 from ._parameters import Parameters
 from ._random_modules import RandomModules, random_state
 from ._session import DumpSession
+from ._shards import ReplicaFault, Shards, folder_of_whole
 from ._tensors import look_into, tensors_in
 from ._verdict import Course, Fault
 from ._watch import Watch, named_modules, named_parameters
@@ -28,7 +30,7 @@ class RowWatch(Watch):
 
     def __init__(self, model: Any, session: DumpSession, *, folder: str, every: int, where: str | None, inputs: bool,
                  parameters: bool, gradients: bool, optimizer: Any, level: str, zoom: bool, code: bool, rank: int,
-                 world_size: int, path: str | None, is_zoom_wanted: bool) -> None:
+                 world_size: int, path: str | None, is_zoom_wanted: bool, shards: Any = None, group: Any = None) -> None:
         super().__init__(session, every=every, rank=rank)
         self._inputs, self._with_gradients, self._with_code, self._world_size = inputs, gradients, code, world_size
         self._with_zoom = zoom and level == "module"  # rows of operations say it themselves
@@ -66,12 +68,15 @@ class RowWatch(Watch):
             logger.warning("where=%r matches no module and no parameter: nothing is watched. There is, for example, %r", where,
                            named_modules(model)[-1][0])
         self._operations = _operations.enter(self) if level == "op" else None
+        whole = folder_of_whole(folder)
+        self._shards = Shards(shards, group, whole, self._journal) if shards is not None else None
         self._switch()
 
     # --- steps ---
 
-    def step(self, loss: Any = None) -> None:
-        """A step is over, and the next begins. Call it after optimizer.step() and before the gradients are zeroed.
+    def step(self, loss: Any = None) -> Step:
+        """A step is over, and the next begins. Call it after optimizer.step() and before the gradients are zeroed. Returns
+        the step's alerts.
 
         loss  a tensor, or a dict of them: a NaN of the loss is then told from one of the model
         """
@@ -83,13 +88,18 @@ class RowWatch(Watch):
                 self._course.end_iteration(is_skipped)
             except Exception as fault:
                 say_fault(fault)
+            self._journal.flush()  # before the step ends: an event takes a copy
             self._end_step()
-            self._journal.flush()
             if not self._is_begun:
                 self._say_once(_NOTHING_RAN)
+        if self._shards is not None and not self._is_closed and self.iteration % self._every == 0:
+            self._shards.step(self.iteration, self._parameters.of_step, self._is_stopped)
+        found = self._found()
         self._forget_step()
         self.iteration += 1
         self._switch()
+        self._actions.check(found)
+        return found
 
     def close(self) -> None:
         if self._is_closed:
@@ -114,11 +124,21 @@ class RowWatch(Watch):
             logger.warning("%s; tensorstat origin %s", fault, self._shown_path())
 
     @property
+    def replica_faults(self) -> list[ReplicaFault]:
+        return [] if self._shards is None else list(self._shards.faults)
+
+    @property
     def first_fault(self) -> Fault | None:
         return self._course.now()
 
+    def _line_of(self, op_name: str) -> tuple[str, int] | tuple[None, None]:
+        for name in (op_name, op_name.removesuffix("/forward").removesuffix("/backward")):
+            if (said := self._lines.get((name, 0))) is not None:
+                return said[0], said[1]
+        return None, None
+
     def _shown_path(self) -> str:
-        folder = self._path or os.path.dirname(os.path.dirname(os.path.dirname(self._journal.path)))
+        folder = self._event or self._path or os.path.dirname(os.path.dirname(os.path.dirname(self._journal.path)))
         shown = os.path.relpath(folder)
         return folder if shown.startswith("..") else shown
 

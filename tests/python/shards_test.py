@@ -1,0 +1,277 @@
+"""watch(shards=...): rows of whole tensors on rank 0 with the bits of one process, in two collectives a step; a replica with
+one flipped bit is told in its step; nobody waits for a rank that has an error. Real processes over gloo."""
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+# What each rank begins with: `rank`, `ranks`, `folder`, and what was logged, in `said`.
+BEGIN = """
+import csv, glob, logging, os, sys, torch, torch.distributed as dist, tensorstat
+rank, ranks, folder = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), os.environ["FOLDER"]
+dist.init_process_group("gloo")
+said = []
+handler = logging.Handler()
+handler.emit = lambda record: said.append(record.getMessage())
+tensorstat._library.logger.addHandler(handler)
+tensorstat._library.logger.propagate = False
+collectives = []
+reduce = dist.all_reduce
+def counted(*arguments, **keywords):
+    collectives.append(1)
+    return reduce(*arguments, **keywords)
+def rows(step):
+    with open(f"{folder}-whole/rank_0/model/0/{step}/statistic.csv", newline="") as file:
+        return {(row["Op Type"], row["Op Name"]): row for row in csv.DictReader(file)}
+def expect(row, tensor):
+    found = tensorstat.measure(tensor, "max,min,avg,l2norm,nan count,zero count,count")
+    for name, column in (("max", "Max Value"), ("min", "Min Value"), ("avg", "Avg Value"), ("l2norm", "L2Norm Value"),
+                         ("nan count", "NaN Count"), ("zero count", "Zero Count")):
+        assert float(row[column]) == found[name], (name, row, found)
+    assert int(row["Data Size"]) == tensor.numel() * tensor.element_size(), row
+"""
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed")
+class Shards(unittest.TestCase):
+    def run_ranks(self, ranks, script):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "rank.py")
+            with open(path, "w") as file:
+                file.write(BEGIN + script)
+            processes = [subprocess.Popen([sys.executable, path], stderr=subprocess.PIPE, text=True,
+                                          env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "OMP_NUM_THREADS": "1",
+                                               "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+                                               "FOLDER": os.path.join(folder, "run")}) for rank in range(ranks)]
+            faults = []
+            for process in processes:
+                _, words = process.communicate(timeout=300)
+                if process.returncode != 0:
+                    faults.append(words)
+            self.assertEqual(faults, [])
+
+    def test_a_flipped_bit_of_a_replica_is_told_in_its_step(self):
+        script = """
+torch.manual_seed(3)
+model = torch.nn.Sequential(torch.nn.Linear(6, 9), torch.nn.Tanh(), torch.nn.Linear(9, 1))
+optimizer = torch.optim.Adam(model.parameters())
+torch.manual_seed(rank)  # each rank has data of its own
+with tensorstat.watch(model, path=folder, optimizer=optimizer, shards="dp") as w:
+    for step in range(6):
+        model(torch.randn(4, 6)).square().mean().backward()
+        for parameter in model.parameters():
+            dist.all_reduce(parameter.grad)
+            parameter.grad /= ranks
+        optimizer.step()
+        if step == 3 and rank == 1:
+            bits = model[2].weight.data.view(torch.int32)
+            bits[0, 4] ^= 1
+        weight, gradient = model[0].weight.detach().clone(), model[0].weight.grad.clone()
+        dist.all_reduce, collectives[:] = counted, []
+        w.step()
+        dist.all_reduce = reduce
+        assert len(collectives) == {0: 3, 3: 5}.get(step, 2), (step, collectives)  # 3: three more, to know the rank
+        optimizer.zero_grad()
+        told = [(each.iteration, each.op_type, each.op_name, each.ranks, each.replicas) for each in w.replica_faults]
+        if step < 3:
+            assert told == [], told
+        elif step == 3:
+            assert told == [(3, "Parameter", "2.weight", (1,) if ranks > 2 else (0, 1), ranks)], told
+            assert any("iteration 3, parameter 2.weight" in each and f"of {ranks} replicas" in each for each in said), said
+        if rank == 0:
+            found = rows(step)
+            expect(found["Parameter", "0.weight"], weight)
+            expect(found["Gradient", "0.weight"], gradient)
+            assert found["Parameter", "0.weight"]["Shape"] == "(9,6)"
+            assert ("OptimizerState", "2.bias/exp_avg") in found
+        dist.barrier()
+assert os.path.exists(f"{folder}/rank_{rank}/model/0/5/statistic.csv")  # its own rows
+assert '"replica"' in open(f"{folder}/rank_{rank}/model/watch.ndjson").read()
+"""
+        for ranks in (2, 3):
+            with self.subTest(ranks=ranks):
+                self.run_ranks(ranks, script)
+
+    def test_a_sharded_matmul(self):
+        self.run_ranks(3, """
+torch.manual_seed(3)
+whole = torch.randn(12, 5)  # of y = x W^T + b, cut into columns of y
+class Sharded(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(whole[rank * 4:rank * 4 + 4].clone())
+        self.bias = torch.nn.Parameter(torch.zeros(12))
+    def forward(self, x):
+        own = x @ self.weight.T
+        parts = [torch.zeros_like(own) for _ in range(ranks)]
+        dist.all_gather(parts, own.detach())
+        parts[rank] = own
+        return torch.cat(parts, 1) + self.bias
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = Sharded()
+    def forward(self, x):
+        return self.layer(x)
+model = Model()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+cut = lambda name, parameter: "shard" if name.endswith("weight") else "replica"
+with tensorstat.watch(model, path=folder, optimizer=optimizer, shards=cut) as w:
+    for step in range(3):
+        x = torch.ones(2, 5) * (step + 1)
+        model(x).square().mean().backward()
+        optimizer.step()
+        shards = [torch.zeros(4, 5) for _ in range(ranks)]
+        dist.all_gather(shards, model.layer.weight.detach())
+        w.step()
+        optimizer.zero_grad()
+        if rank == 0:
+            found = rows(step)
+            expect(found["Parameter", "layer.weight"], torch.cat(shards))
+            expect(found["Parameter", "layer.bias"], model.layer.bias.detach())
+            assert found["Parameter", "layer.weight"]["Shape"] == "(60)"
+            assert found["OptimizerState", "layer.weight/momentum_buffer"]["Shape"] == "(60)"
+        dist.barrier()
+assert w.replica_faults == [], w.replica_faults
+assert said == [], said
+""")
+
+    def test_megatrons_mark(self):
+        self.run_ranks(2, """
+model = torch.nn.Linear(3, 2)
+with torch.no_grad():
+    model.weight.copy_(torch.full((2, 3), float(rank)))
+    model.bias.fill_(0.5)
+model.weight.tensor_model_parallel, model.bias.tensor_model_parallel = True, False
+with tensorstat.watch(model, path=folder, shards="tp") as w:
+    model(torch.ones(1, 3)).sum().backward()
+    w.step()
+if rank == 0:
+    expect(rows(0)["Parameter", "weight"], torch.tensor([0.0] * 6 + [1.0] * 6))
+    expect(rows(0)["Parameter", "bias"], torch.tensor([0.5, 0.5]))
+""")
+
+    def test_placements_of_dtensor(self):
+        # A stand-in with what is asked of a DTensor: torch 1.13 has none. A mesh of 2 x 2 cuts and replicates.
+        self.run_ranks(4, """
+class Placement:
+    def __init__(self, kind): self.kind = kind
+    def is_shard(self): return self.kind == "shard"
+    def is_replicate(self): return self.kind == "replicate"
+    def is_partial(self): return self.kind == "partial"
+class Mesh:
+    def get_coordinate(self): return [rank // 2, rank % 2]
+    def size(self, dimension): return 2
+class Parameter(torch.nn.Parameter):
+    def to_local(self): return self.data
+    @property
+    def shape(self): return torch.Size(self.whole)
+def of(local, kinds, whole):
+    made = Parameter(local)
+    made.placements, made.device_mesh, made.whole = [Placement(each) for each in kinds], Mesh(), whole
+    return made
+torch.manual_seed(5)
+whole = torch.randn(8, 3)
+model = torch.nn.Linear(3, 8)
+own = of(whole[rank % 2 * 4:rank % 2 * 4 + 4].clone(), ("replicate", "shard"), (8, 3))
+other = of(whole[rank * 2:rank * 2 + 2].clone(), ("shard", "shard"), (8, 3))
+unreduced = of(whole.clone(), ("replicate", "partial"), (8, 3))
+class Holder(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.own, self.other, self.unreduced, self.plain = own, other, unreduced, torch.nn.Parameter(torch.ones(3))
+    def forward(self, x):
+        return x + self.plain
+model = Holder()
+with tensorstat.watch(model, path=folder, shards="dtensor", gradients=False, parameters=False) as w:
+    for step in range(2):
+        model(torch.ones(3)).sum().backward()
+        if step == 1 and rank == 3:
+            own.data.view(torch.int32)[0, 0] ^= 1 << 20
+        w.step()
+told = [(each.iteration, each.op_name, each.ranks, each.replicas) for each in w.replica_faults]
+assert told == [(1, "own", (1, 3), 2)], told
+assert any("unreduced has the placement Partial" in each for each in said), said
+if rank == 0:
+    found = rows(0)
+    for name in ("own", "other"):
+        expect(found["Parameter", name], whole)
+        assert found["Parameter", name]["Shape"] == "(8,3)"
+    expect(found["Parameter", "plain"], torch.ones(3))
+    assert ("Parameter", "unreduced") not in found
+""")
+
+    @unittest.skipUnless(importlib.util.find_spec("torch.distributed.tensor") if importlib.util.find_spec("torch") else None,
+                         "this PyTorch has no torch.distributed.tensor")
+    def test_dtensor(self):
+        self.run_ranks(2, """
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+torch.manual_seed(5)
+mesh, whole = init_device_mesh("cpu", (ranks,)), torch.randn(7, 3)
+model = torch.nn.Linear(3, 7)
+model.weight = torch.nn.Parameter(distribute_tensor(whole, mesh, [Shard(0)]))
+model.bias = torch.nn.Parameter(distribute_tensor(torch.ones(7), mesh, [Replicate()]))
+with tensorstat.watch(model, path=folder, shards="dtensor") as w:
+    model(distribute_tensor(torch.ones(2, 3), mesh, [Replicate()])).sum().backward()
+    w.step()
+assert w.replica_faults == []
+if rank == 0:
+    expect(rows(0)["Parameter", "weight"], whole)
+""")
+
+    def test_an_error_is_told_and_nobody_waits(self):
+        self.run_ranks(2, """
+torch.manual_seed(3)
+model = torch.nn.Linear(3, 2)
+if rank == 1:
+    model.register_parameter("more", torch.nn.Parameter(torch.ones(1)))
+with tensorstat.watch(model, path=folder, shards="dp") as w:
+    for step in range(4):
+        if step == 1 and rank == 1:
+            w.stop()
+        if step == 2 and rank == 1:
+            w.start()
+            del model._parameters["more"]
+            w._parameters.named[:] = [each for each in w._parameters.named if each[0] != "more"]
+        model(torch.ones(1, 3)).sum().backward()
+        w.step()
+        dist.barrier()
+        assert os.path.exists(f"{folder}-whole/rank_0/model/0/{step}") == (step >= 2), step
+assert any("iteration 0: no rows of the whole" in each and "the same list" in each for each in said), said
+if rank == 0:
+    assert any("iteration 1: no rows of the whole" in each and "rank 1 failed" in each and "is stopped" in each for each in said), said
+""")
+
+    def test_the_example(self):
+        with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+            free.close()
+            example = os.path.join(os.path.dirname(__file__), "../../stats/examples/replicas.py")
+            said = subprocess.run([sys.executable, example, os.path.join(folder, "run"), str(port)], capture_output=True, text=True,
+                                  env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=300)
+            self.assertEqual((said.returncode, said.stdout),
+                             (0, "iteration 2, parameter 2.weight: of 2 replicas ranks 0, 1 differ in a bit\n"), said.stderr)
+
+    def test_words(self):
+        import torch
+        import tensorstat
+        model = torch.nn.Linear(2, 2)
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaisesRegex(ValueError, 'shards is \'fsdp\'; it is "dtensor"'):
+                tensorstat.watch(model, path=folder, shards="fsdp")
+            with self.assertRaisesRegex(ValueError, "give shards, too"):
+                tensorstat.watch(model, path=folder, group=object())
+            with self.assertRaisesRegex(tensorstat.Error, "no ranks are known"):
+                tensorstat.watch(model, path=folder, shards="dp")
+
+
+if __name__ == "__main__":
+    unittest.main()
