@@ -223,7 +223,7 @@ class Launching {
     if (before_.empty()) return;
     // The launch may wait for whoever makes its inputs. So does the reading.
     auto reading = reader->read(queue_, before_, behind);
-    if (!reading) return;
+    if (!reading) return layer().tally->left_out_because(reading.error().message);
     plan_.launch->before = *std::move(reading);
     if (!plan_.queue->is_in_order) waits_.add(plan_.launch->before->event());
   }
@@ -236,7 +236,8 @@ class Launching {
     Reader* reader = reader_of(*plan_.queue);
     if (reader == nullptr) return;
     auto reading = reader->read(queue_, after_, {&launched, launched == nullptr ? std::size_t{0} : 1});
-    if (reading) plan_.launch->after = *std::move(reading);
+    if (!reading) return layer().tally->left_out_because(reading.error().message);
+    plan_.launch->after = *std::move(reading);
   }
 
   // The program's event, behind all readings.

@@ -37,6 +37,7 @@ void collect(Reading* reading, std::vector<Launch::Argument>& arguments, std::sh
              std::size_t Launch::Argument::*place) {
   if (reading == nullptr) return;
   const auto measured = reading->collect();
+  if (!measured) layer().tally->left_out_because(measured.error().message);
   for (Launch::Argument& argument : arguments) {
     if (argument.*place == Launch::Argument::kNone) continue;
     Seen& to = *(argument.*seen);

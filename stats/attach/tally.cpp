@@ -56,6 +56,7 @@ Result<Total> read_tallies(const std::string& out) {
     total.scratch += tally.scratch;
     total.lost_rows += tally.lost_rows;
     total.poisoned += tally.poisoned;
+    if (total.reason.empty()) total.reason.assign(tally.reason, strnlen(tally.reason, sizeof tally.reason));
   }
   if (total.processes == 0) return Error{Code::kUnreadable, out + ": no process has loaded the layer"};
   return total;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <tensorstat/status.hpp>
 
 namespace tensorstat::attach {
@@ -22,6 +23,13 @@ struct Tally {
   std::atomic<std::uint64_t> scratch{0};         // arguments that held only what nobody wrote
   std::atomic<std::uint64_t> lost_rows{0};       // that could not be written
   std::atomic<std::uint64_t> poisoned{0};        // arguments made of memory that nobody wrote (--poison)
+  std::atomic<bool> has_reason{false};
+  char reason[256] = {};  // the first error that left arguments out; ends with a NUL
+
+  // Keeps `why` if it is the first.
+  void left_out_because(std::string_view why) {
+    if (!has_reason.exchange(true)) why.copy(reason, sizeof reason - 1);
+  }
 };
 
 // Maps the file of this process. On failure, a Tally in memory: counting goes on.
@@ -31,6 +39,7 @@ Tally& open_tally(const std::string& out);
 struct Total {
   std::uint64_t processes = 0, launches = 0, measured = 0, not_understood = 0, left_out = 0, images = 0, shared = 0,
                 scratch = 0, lost_rows = 0, poisoned = 0;
+  std::string reason;  // of the first process that has one
 };
 Result<Total> read_tallies(const std::string& out);
 

@@ -199,6 +199,7 @@ std::string last_line(const attach::Total& total, const std::string& output) {
     if (count != 0) text += ", " + grouped(count) + " " + std::string(words);
   };
   add(total.left_out, "left out");
+  if (total.left_out != 0 && !total.reason.empty()) text += " (" + printable(total.reason) + ")";
   add(total.images, "images not measured");
   add(total.shared, "in shared memory not measured");
   add(total.scratch, "held only what nobody wrote");

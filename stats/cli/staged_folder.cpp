@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -145,10 +146,11 @@ RemovedOnSignal::~RemovedOnSignal() {
 void RemovedOnSignal::wait() {
   int caught = 0;
   if (::sigwait(&signals_, &caught) != 0 || is_over_) return;
-  // The main thread is still running and may create files in the folder meanwhile. So try several times.
-  constexpr int kMostTries = 100;
+  // The main thread still creates files in the folder, as fast as this one removes them. It ends after its last file,
+  // or once the folder is gone.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   std::error_code ignored;
-  for (int i = 0; i < kMostTries && fs::exists(path_, ignored); ++i) remove_folder(path_);
+  while (fs::exists(path_, ignored) && std::chrono::steady_clock::now() < deadline) remove_folder(path_);
   std::signal(caught, SIG_DFL);
   ::kill(::getpid(), caught);
   ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);

@@ -84,7 +84,11 @@ Reader* reader_of(const Queue& queue) {
   const auto [at, is_new] = queue.context->readers.try_emplace(queue.device);
   if (is_new) {
     auto opened = Reader::open(queue.context->handle, queue.device, layer().settings.statistics);
-    if (opened) at->second = *std::move(opened);
+    if (opened) {
+      at->second = *std::move(opened);
+    } else {
+      layer().tally->left_out_because(opened.error().message);
+    }
   }
   return at->second.get();
 }
