@@ -95,10 +95,13 @@ def with_msprobe(folder):
     return job
 
 
-def compare(contestants, rounds):
+ALERTS = ["nan", "inf", "l2norm > 8 * median(l2norm, 50)", "zero count == count for 3 steps", "absmax > 60000 and dtype == float16"]
+
+
+def compare(contestants, rounds, base="nothing"):
     found = rounds_of(contestants, rounds)
     rows = [[name, *(spread([each[clock] * 1e3 for each in steps], "{:.0f}") for clock in (0, 1)),
-             *(spread([each[clock] / bare[clock] for each, bare in zip(steps, found["nothing"])]) for clock in (0, 1))]
+             *(spread([each[clock] / bare[clock] for each, bare in zip(steps, found[base])]) for clock in (0, 1))]
             for name, steps in found.items()]
     show(f"A training step of a transformer ({LAYERS} layers of {WIDTH}, {BATCH} x {LENGTH} tokens), "
          f"{torch.get_num_threads()} threads",
@@ -111,6 +114,9 @@ def main(rounds):
         compare({"nothing": Job(), "watch(): outputs and their gradients": watched(f"{folder}/each", parameters=False),
                  "watch(), every=10": watched(f"{folder}/tenth", every=10),
                  "hooks with .max().item() and five more": with_hooks()}, rounds)
+        compare({"watch()": watched(f"{folder}/plain"),
+                 "watch(), 5 alerts": watched(f"{folder}/alerts", alerts=ALERTS),
+                 "watch(), 5 alerts and keep=20": watched(f"{folder}/kept", alerts=ALERTS, keep=20)}, rounds, "watch()")
         if importlib.util.find_spec("msprobe"):
             compare({"nothing": Job(), "msprobe's PrecisionDebugger, L0": with_msprobe(folder)}, rounds)
     finally:

@@ -183,6 +183,25 @@ void tensorstat_session_set_initial_iteration(tensorstat_session* session, uint6
   if (session != nullptr) session->session.set_initial_iteration(iteration);
 }
 
+tensorstat_code tensorstat_session_set_alerts(tensorstat_session* session, const tensorstat_alert_options* options) {
+  return guarded([&]() -> tensorstat_code {
+    const auto given = c::taken(options, tensorstat_alert_options TENSORSTAT_ALERT_OPTIONS);
+    if (session == nullptr || !given) return missing(session == nullptr ? "the session" : "tensorstat_alert_options");
+    AlertOptions to{.rules = text_of(given->rules),
+                    .keep_steps = given->keep_steps,
+                    .steps_after = given->steps_after,
+                    .keep_bytes = given->keep_bytes,
+                    .most_events = given->most_events};
+    if (given->on_alert != nullptr) {
+      to.on_alert = [call = given->on_alert, user = given->user](const Alert& alert) {
+        call(to_json(alert).c_str(), user);
+      };
+    }
+    const Status set = session->session.set_alerts(std::move(to));
+    return set ? TENSORSTAT_OK : failed(set.error());
+  });
+}
+
 const tensorstat_operator* tensorstat_operator_named(tensorstat_session* session, const char* type,
                                                      const char* full_scope_name, int set_dump, uint64_t stream_id,
                                                      uint64_t task_id) {

@@ -31,11 +31,13 @@ Subcommand attach_command(CLI::App& command);
 Subcommand plan_command(CLI::App& command);
 Subcommand fold_command(CLI::App& command);
 Subcommand merge_command(CLI::App& command);
+Subcommand events_command(CLI::App& command);
 
 // In the order in which --help lists them.
 inline constexpr Subcommand (*kSubcommands[])(CLI::App&) = {
-    explain_command, devices_command, dump_command,  convert_command, diff_command, origin_command, report_command,
-    trend_command,   top_command,     store_command, attach_command,  plan_command, fold_command,   merge_command,
+    explain_command, devices_command, dump_command,  convert_command, diff_command,
+    origin_command,  report_command,  trend_command, top_command,     events_command,
+    store_command,   attach_command,  plan_command,  fold_command,    merge_command,
 };
 
 }  // namespace tensorstat::cli

@@ -114,6 +114,15 @@ Bound bound_from(std::string_view text) {
   return bound;
 }
 
+std::optional<double> as_double(const Value& value) {
+  return std::visit(
+      []<typename T>(const T& number) -> std::optional<double> {
+        if constexpr (kIsNumber<T>) return static_cast<double>(number);
+        return std::nullopt;
+      },
+      value);
+}
+
 std::optional<std::partial_ordering> order_of(const Value& a, const Bound& b) {
   if (b.exact) {
     if (const auto* count = std::get_if<std::uint64_t>(&a)) return Decimal::of(*count) <=> *b.exact;

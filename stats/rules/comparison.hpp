@@ -46,6 +46,9 @@ struct Bound {
 // `nearest` is monostate if the text is no number.
 Bound bound_from(std::string_view text);
 
+// A number as the nearest binary64; nullopt for what is no number.
+std::optional<double> as_double(const Value& value);
+
 // unordered if one is NaN; nullopt if one is no number.
 std::optional<std::partial_ordering> order_of(const Value& a, const Value& b);
 // The same of a literal, which is exact where `a` is a whole number.

@@ -97,7 +97,10 @@ constexpr Fact kOfPairs[] = {
     {"in a", Fact::Kind::kNumber, [](const TensorRow& e) { return deciding_value(e, false); }},
     {"in b", Fact::Kind::kNumber, [](const TensorRow& e) { return deciding_value(e, true); }},
     {"apart", Fact::Kind::kNumber,
-     [](const TensorRow& e) -> FactValue { return e.paired ? Value(e.paired->apart) : Value(); }},
+     [](const TensorRow& e) -> FactValue {
+       if (e.paired == nullptr) return Value();  // as one expression GCC 12 warns of what is not there
+       return Value(e.paired->apart);
+     }},
     {"at", Fact::Kind::kText, place_of_greatest},
     {"dtype b", Fact::Kind::kText, [](const TensorRow& e) -> FactValue { return e.paired ? e.paired->data_type : ""; }},
     {"nan", Fact::Kind::kCount, of_sides<nan_of>},

@@ -1,14 +1,20 @@
-// A condition on one row of statistics, as in --where and --fail-on.
+// A condition on one row of statistics, as in --where, --fail-on and alerts.
 //
 //   rule       = all { "or" all }
 //   all        = one { "and" one }
-//   one        = "not" one | "(" rule ")" | "nan" | "inf" | comparison
-//   comparison = SUBJECT ( "<" | "<=" | ">" | ">=" | "==" | "!=" ) NUMBER      if the subject is a number
+//   one        = ( "not" one | "(" rule ")" | "nan" | "inf" | comparison ) [ "for" N "steps" ]
+//   comparison = SUBJECT ( "<" | "<=" | ">" | ">=" | "==" | "!=" ) AMOUNT      if the subject is a number
 //              | SUBJECT ( "==" | "!=" | "~" ) TEXT                            if it is a text; ~ is a glob
+//   AMOUNT     = NUMBER | [ NUMBER "*" ] ( SUBJECT | WINDOW "(" SUBJECT [ "," N ] ")" )
+//   WINDOW     = "median" | "mean" | "max" | "min" | "previous"                past.hpp says what each is
 //
 // SUBJECT is the name of a statistic ("nan count", nan-count) or of a fact (subject.hpp). NUMBER and TEXT are a word,
-// or stand between quotes, ' or ". Numbers of all types are compared exactly. NaN meets only !=. A missing value meets
-// nothing.
+// or stand between quotes, ' or ". Numbers of all types are compared exactly; NUMBER * and windows are binary64. NaN
+// meets only !=. A missing value meets nothing.
+//
+// A window is of the tensor's own last N rows, without the row that is judged; previous(x) is previous(x, 1). "for N
+// steps" is met if the condition was met in this row and the N - 1 before it. While fewer rows are there, the answer is
+// unknown, and so is its negation: an unknown rule is not met. Only alerts have earlier rows.
 //
 // nan and inf look at the counts of NaN and of both Inf. In a row without such a count, they look for NaN or Inf in
 // max, min, avg and l2norm. As subjects, as in "nan > 10", they are these counts; without them 1 where NaN or Inf is
@@ -16,6 +22,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tensorstat/statistics.hpp>
@@ -23,6 +30,7 @@
 #include <vector>
 
 #include "stats/rules/comparison.hpp"
+#include "stats/rules/past.hpp"
 #include "stats/rules/subject.hpp"
 
 namespace tensorstat {
@@ -30,12 +38,15 @@ namespace tensorstat {
 // The statistics that show NaN and Inf in rows without these counts.
 inline constexpr Category kTelling[] = {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm};
 
+// Whether a rule may ask about earlier rows of the tensor.
+enum class Earlier : bool { kUnknown, kKept };
+
 class Rule {
  public:
   // kInvalid says what is wrong, and at which character.
   static Result<Rule> parse(std::string_view text, About about = About::kTensors);
   // Parses rules separated by commas, at least one: "nan,inf,absmax > 65504 and dtype == float16".
-  static Result<std::vector<Rule>> parse_list(std::string_view text);
+  static Result<std::vector<Rule>> parse_list(std::string_view text, Earlier earlier = Earlier::kUnknown);
   static Rule nan();
   static Rule inf();
 
@@ -48,7 +59,12 @@ class Rule {
   std::vector<Subject> subjects() const;
 
   // Of a pair, the words nan and inf are met if one side has them.
-  bool is_met_by(const TensorRow& row) const;
+  bool is_met_by(const TensorRow& row) const { return judge(row, nullptr) == Answer::kYes; }
+
+  // For a tensor whose rows are judged one after the other: what is kept of them.
+  RulePast new_past() const;
+  // Whether the tensor's next row meets the rule. `past` then has this row, too.
+  bool is_met_by(const TensorRow& row, RulePast& past) const;
 
   // The values by which a row meets the rule: "max is 70000, nan count is 1". Empty if only texts decide.
   std::string evidence(const TensorRow& row) const;
@@ -57,24 +73,43 @@ class Rule {
   std::string advice() const;
 
  private:
-  enum class Kind : std::uint8_t { kAny, kAll, kNot, kCounts, kNumber, kText, kGlob };
+  enum class Kind : std::uint8_t { kAny, kAll, kNot, kFor, kCounts, kNumber, kText, kGlob };
+  enum class Answer : std::uint8_t { kNo, kUnknown, kYes };
   class Parser;
+
+  // The right side of a comparison, if it is no number.
+  struct Other {
+    Subject subject;
+    std::optional<double> factor;
+    std::optional<std::size_t> window;  // its index in RulePast::windows
+  };
 
   explicit Rule(Kind kind) : kind_(kind) {}
   static Rule word(std::string_view text, Categories counts);
 
+  // All parts are judged, so that all see each row; nullptr: nothing is kept, and earlier rows are unknown.
+  Answer judge(const TensorRow& row, RulePast* past) const;
+  Answer judge_parts(const TensorRow& row, RulePast* past) const;
+  Answer judge_number(const TensorRow& row, RulePast* past) const;
   // For kCounts: the statistic by which the rule is met, or nullptr.
   const Category* met_count(const StatisticsView& statistics) const;
   void add_evidence(const TensorRow& row, std::string& text) const;
 
   Kind kind_;
   std::string text_;         // of the whole rule
-  std::vector<Rule> parts_;  // for kAny, kAll and kNot
+  std::vector<Rule> parts_;  // for kAny, kAll, kNot and kFor
   Categories counts_;        // for kCounts: met if one of them is above 0
   Subject subject_ = Category::kCount;
   Comparison comparison_ = Comparison::kAbove;
   Bound bound_;
-  std::string wanted_;  // a text or a glob
+  std::optional<Other> other_;  // takes the place of bound_
+  std::string wanted_;          // a text or a glob
+  std::size_t steps_ = 0;       // for kFor, with the index in RulePast::met_in_a_row
+  std::size_t row_count_at_ = 0;
+
+  // Of the whole rule: what its past holds.
+  std::vector<Window> windows_;
+  std::size_t for_count_ = 0;
 };
 
 }  // namespace tensorstat

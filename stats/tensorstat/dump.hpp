@@ -23,6 +23,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tensorstat/alerts.hpp>
 #include <tensorstat/meter.hpp>
 #include <tensorstat/rows.hpp>
 #include <tensorstat/status.hpp>
@@ -73,6 +74,8 @@ struct DumpOptions {
   // True and False for max and min of bool, all digits of integers, and null, or no column, for statistics that
   // MindSpore cannot compute there. false: rows as MindSpore's host writes them, with all statistics.
   bool device_rows = false;
+  // See DumpSession::set_alerts(). If it wants nothing, the rules of the variable TENSORSTAT_ALERTS are taken.
+  AlertOptions alerts = {};
 };
 
 // Where in the training a tensor comes from.
@@ -199,6 +202,12 @@ class DumpSession {
   // it returns true.
   void start();
   bool stop();
+
+  // Asks rules of each row, and keeps the rows of the last steps: <tensorstat/alerts.hpp>. Statistics that the rules
+  // need and the config does not write are measured, too, and not written. step_end() then returns after all rows of
+  // the step are judged. Call it before the first collect(); a second call replaces the first. kInvalid: a rule is
+  // wrong, and where; the config saves no statistics; or with keep_steps it saves tensors.
+  Status set_alerts(AlertOptions options);
 
   // Replaces the config's initial_iteration, which is added to every DumpPlace::iteration: for a resumed training.
   // Takes no lock.

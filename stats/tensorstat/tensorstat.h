@@ -705,6 +705,28 @@ TENSORSTAT_API int tensorstat_session_stop(tensorstat_session* session);
 /* Replaces the config's initial_iteration, which is added to every place's iteration. */
 TENSORSTAT_API void tensorstat_session_set_initial_iteration(tensorstat_session* session, uint64_t iteration);
 
+/* Rules that are asked of each row, and the rows of the last steps. <tensorstat/alerts.hpp> and doc/alerts.md say what each
+ * member means. */
+typedef struct {
+  size_t size;             /* sizeof(tensorstat_alert_options) */
+  const char* rules;       /* separated by commas; NULL or "": none */
+  uint32_t keep_steps;     /* 0: rows are written as the config says; else the rows of so many steps are kept */
+  uint32_t steps_after;    /* steps that are added to an event */
+  uint64_t keep_bytes;     /* the limit of the kept rows, for each rank */
+  uint32_t most_events;    /* that are written */
+  /* If set, called for each alert by the thread that calls tensorstat_step_end or tensorstat_session_end. No lock is
+   * held, so it may call the session. `alert` is a line of alerts.ndjson: a JSON object. It is valid during the call. If
+   * not set, the log gets a sentence. */
+  void (*on_alert)(const char* alert, void* user);
+  void* user; /* the second argument of `on_alert` */
+} tensorstat_alert_options;
+#define TENSORSTAT_ALERT_OPTIONS \
+  {sizeof(tensorstat_alert_options), NULL, 0, 0, (uint64_t)256 << 20, 16, NULL, NULL}
+/* Call it before the first tensor is handed over; a second call replaces the first. TENSORSTAT_INVALID: a rule is wrong,
+ * and where; or the config saves no statistics. */
+TENSORSTAT_API tensorstat_code tensorstat_session_set_alerts(tensorstat_session* session,
+                                                             const tensorstat_alert_options* options);
+
 /* A stream or task id that the caller does not know. The session writes what the config's framework writes: 65535 with a
  * data_dump.json without e2e_dump_settings (MindSpore's O2), but for the device targets CPU and GPU; else 0. */
 #define TENSORSTAT_NO_ID UINT64_MAX

@@ -35,9 +35,10 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"files", {"json", "base", "api", "catalog"}},
     {"rows", {"files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
     {"rules", {"rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
+    {"alerts", {"rules", "rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
     {"survey", {"rules", "rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
     {"parts", {"survey", "rules", "rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
-    {"dump", {"rules", "rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
+    {"dump", {"alerts", "rules", "rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
     {"compare",
      {"compare-api", "survey", "dump", "rules", "rows", "files", "json", "base", "rows-api", "dump-api", "api",
       "catalog"}},
@@ -55,8 +56,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
      {"findings", "compare-api", "compare", "survey", "dump", "rules", "rows", "files", "json", "base", "rows-api",
       "dump-api", "api", "catalog"}},
     {"cli",
-     {"attach", "page", "exports", "parts", "findings", "store", "compare-api", "compare", "survey", "dump", "rules",
-      "rows", "files", "json", "base", "rows-api", "dump-api", "api", "catalog"}},
+     {"attach", "page",  "exports", "parts", "findings", "store", "compare-api", "compare",  "survey", "dump",
+      "alerts", "rules", "rows",    "files", "json",     "base",  "rows-api",    "dump-api", "api",    "catalog"}},
 };
 
 bool starts(std::string_view path, std::string_view prefix) { return path.substr(0, prefix.size()) == prefix; }
@@ -68,8 +69,8 @@ std::optional<std::string> part_of(std::string_view path) {
   if (path == "stats/tensorstat/dump.hpp") return "dump-api";
   if (path == "stats/tensorstat/compare.hpp") return "compare-api";
   if (starts(path, "stats/tensorstat/")) return "api";
-  for (const std::string room : {"base", "engine", "meter", "json", "files", "rows", "rules", "survey", "parts", "dump",
-                                 "compare", "store", "findings", "page", "exports", "attach", "cli"}) {
+  for (const std::string room : {"base", "engine", "meter", "json", "files", "rows", "rules", "alerts", "survey",
+                                 "parts", "dump", "compare", "store", "findings", "page", "exports", "attach", "cli"}) {
     if (starts(path, "stats/" + room + "/")) return room;
   }
   for (const std::string part : {"precision", "host", "kernels-cl"}) {

@@ -83,6 +83,14 @@ class Documents(unittest.TestCase):
             ran += 1
         self.assertGreaterEqual(ran, 4)
 
+    def test_the_page_about_alerts(self):
+        import torch
+        model = torch.nn.Sequential(torch.nn.Linear(4, 2))
+        (block,) = blocks_of("stats/doc/alerts.md")
+        exec(block, dict(tensorstat=tensorstat, model=model, data=torch.ones(3, 5, 4),
+                         optimizer=torch.optim.SGD(model.parameters(), lr=0.1)))
+        self.assertTrue(os.path.exists("runs/a/rank_0/last_steps.ring"))
+
 
 if __name__ == "__main__":
     unittest.main()

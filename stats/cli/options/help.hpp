@@ -14,7 +14,6 @@ inline constexpr std::string_view kExamples =
     R"(  tensorstat weights.npy                          what is in it, at a glance
   tensorstat run/rank_0 --stats max,min,l2norm    every tensor below a directory
   tensorstat run --stats all -o statistic.csv     MindSpore's columns, for a spreadsheet
-  tensorstat run -o all.csv --columns path,rank,iteration   the same of a tree, with where each row is from
   tensorstat 'grad.*.npy' --format json | jq '.tensors[] | select(.stats["nan count"] > 0) | .path'
   tensorstat run --fail-on 'nan,inf,absmax>65504' && echo clean    exit status 1 where a tensor is not
   tensorstat run --where 'nan or absmax > 1000' --sort l2norm --top 20      the worst of a run

@@ -23,14 +23,25 @@ constexpr std::size_t kBatch = 256;
 DumpMeter::DumpMeter(const DumpConfig& config, Categories columns, MeterOptions options,
                      std::shared_ptr<Notices> notices)
     : columns_(std::move(columns)),
+      column_count_(columns_.size()),
       precision_(config.on_device ? config.device_stat_precision_mode : Precision::kHigh),
       on_(config.on_device ? On::kAuto : On::kHost),
       notices_(std::move(notices)),
       meter_(with_log(std::move(options), notices_)) {
-  for (const Category category : columns_) {
+  sort(columns_);
+}
+
+void DumpMeter::sort(const Categories& categories) {
+  for (const Category category : categories) {
     Categories& kind = is_of_bytes(category) ? digests_ : plain_;
     if (std::find(kind.begin(), kind.end(), category) == kind.end()) kind.push_back(category);
   }
+}
+
+void DumpMeter::also_measure(const Categories& more) {
+  columns_.resize(column_count_, Category::kMax);
+  columns_.insert(columns_.end(), more.begin(), more.end());
+  sort(more);
 }
 
 bool DumpMeter::looks_at(const PendingTensor& held) {

@@ -19,6 +19,9 @@ class DumpMeter {
   // `columns` may contain a category twice; it is computed once.
   DumpMeter(const DumpConfig& config, Categories columns, MeterOptions options, std::shared_ptr<Notices> notices);
 
+  // Further statistics behind the columns. Call it before the first measure(). A second call replaces the first.
+  void also_measure(const Categories& more);
+
   // Whether op_debug_mode 3 checks this tensor: float16, float32 and bfloat16 outputs.
   static bool looks_at(const PendingTensor& held);
 
@@ -50,8 +53,11 @@ class DumpMeter {
   std::optional<Statistics> measure_packed(const PendingTensor& tensor);
   Statistics in_columns(const Statistics& found) const;
 
-  const Categories columns_;
-  Categories plain_, digests_;  // without duplicates
+  void sort(const Categories& categories);
+
+  Categories columns_;
+  const std::size_t column_count_;  // without those of also_measure()
+  Categories plain_, digests_;      // without duplicates
   const Precision precision_;
   const On on_;
   std::shared_ptr<Notices> notices_;

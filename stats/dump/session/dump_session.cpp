@@ -19,7 +19,10 @@ Result<std::unique_ptr<DumpSession::State>> DumpSession::State::open(Result<Dump
                                      ", which has a file for each run of an operator"};
   }
   if (const auto order = written_order(options.dialect, config->statistic_category); !order) return order.error();
-  return std::make_unique<State>(*std::move(config), std::move(options), std::move(notices));
+  AlertOptions alerts = options.alerts.wants_anything() ? std::move(options.alerts) : alerts_of_environment();
+  auto state = std::make_unique<State>(*std::move(config), std::move(options), std::move(notices));
+  if (const Status set = state->set_alerts(std::move(alerts)); !set) return set.error();
+  return state;
 }
 
 DumpSession::DumpSession() = default;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 
 #include "stats/dump/config/dump_config.hpp"
 #include "stats/dump/config/selection.hpp"
+#include "stats/dump/session/alerted_output.hpp"
 #include "stats/dump/session/dump_work.hpp"
 #include "stats/dump/session/ended_steps.hpp"
 #include "stats/dump/session/pending_run.hpp"
@@ -57,6 +59,8 @@ struct DumpSession::State {
   bool step_end(const DumpPlace& place);
   bool flush();
   bool close();
+  Status set_alerts(AlertOptions wanted);
+  void deliver_alerts() noexcept;
 
   const DumpConfig config;
   const DumpOptions options;
@@ -73,6 +77,8 @@ struct DumpSession::State {
   TensorPool pool;
   DumpWork work;
   DumpQueue queue;
+  AlertedOutput* alerted = nullptr;  // the output of `work`, if there are alerts
+  std::function<void(const Alert&)> on_alert;
 
  private:
   void say_unlisted(std::uint32_t device) const noexcept;
@@ -104,5 +110,8 @@ struct DumpSession::State {
   EndedSteps ended_steps_;
   std::mutex ended_steps_mutex_;  // for the threads that empty it
 };
+
+// The rules that TENSORSTAT_ALERTS names.
+AlertOptions alerts_of_environment();
 
 }  // namespace tensorstat

@@ -36,11 +36,13 @@ bool DumpSession::State::step_end(const DumpPlace& place) {
   bool is_whole = true;
   try {
     queue.post([now](DumpOutput& to) { to.end_step(now); });
+    if (alerted != nullptr) queue.drain();  // the caller wants to know before the next step
     is_whole = !config.enable || flush();
     queue.post([now](DumpOutput& to) { to.close_step(now); });
   } catch (const std::bad_alloc&) {
     notices->warn_once("memory for closing", "out of memory: the files of a step stay open");
   }
+  deliver_alerts();
   return is_whole;
 }
 
@@ -73,6 +75,7 @@ bool DumpSession::State::close() {
   queue.close();
   say_what_never_came();
   queue.between_work([&] { work.output->close(); });
+  deliver_alerts();
   if (config.operators != nullptr) {
     try {
       for (const std::string& entry : config.operators->unused()) {

@@ -26,6 +26,16 @@ DumpWork::~DumpWork() {
   if (!in_use_->empty()) abandon(std::move(in_use_));
 }
 
+AlertedOutput& DumpWork::set_alerts(AlertSetup setup, const Categories& more) {
+  const std::size_t written = setup.about.categories.size() - more.size();
+  meter.also_measure(more);
+  if (auto* const before = dynamic_cast<AlertedOutput*>(output.get())) output = before->take_inner();
+  auto alerted = std::make_unique<AlertedOutput>(std::move(output), std::move(setup), written, tally);
+  AlertedOutput& made = *alerted;
+  output = std::move(alerted);
+  return made;
+}
+
 bool DumpWork::runs_callers_code(const DumpItem& item) const noexcept {
   const auto* run = std::get_if<PendingRun>(&item);
   const auto is_kept = [](const PendingTensor& tensor) { return tensor.keep_alive != nullptr; };

@@ -10,6 +10,7 @@
 
 #include "stats/dump/config/dump_config.hpp"
 #include "stats/dump/output/dump_output.hpp"
+#include "stats/dump/session/alerted_output.hpp"
 #include "stats/dump/session/dump_meter.hpp"
 #include "stats/dump/session/dump_tally.hpp"
 #include "stats/dump/session/pending_run.hpp"
@@ -34,6 +35,9 @@ class DumpWork final : public DumpQueue::Worker {
   void work_on(DumpQueue::Items& items) noexcept override;
   bool runs_callers_code(const DumpItem& item) const noexcept override;
 
+  // Before the first run. A second call replaces the first. `more` is measured behind the columns, for the rules alone.
+  AlertedOutput& set_alerts(AlertSetup setup, const Categories& more);
+
   // How many values of a tensor are dumped; 0: all. As in MindSpore, the device's statistics cover whole tensors.
   std::uint32_t sample_num() const { return config_.on_device ? 0 : config_.sample_num; }
   // Whether overflow_number overflows were dumped. Called from any thread.
@@ -41,7 +45,7 @@ class DumpWork final : public DumpQueue::Worker {
 
   DumpMeter meter;
   DumpTally tally;
-  const std::unique_ptr<DumpOutput> output;
+  std::unique_ptr<DumpOutput> output;
 
  private:
   bool is_to_be_dumped(PendingRun& run) noexcept;

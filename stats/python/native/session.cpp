@@ -1,5 +1,7 @@
 // Dump sessions: opened, started and stopped, asked.
+#include <new>
 #include <string>
+#include <vector>
 
 #include "stats/python/native/python.hpp"
 
@@ -112,6 +114,49 @@ PyObject* session_stop(PyObject*, PyObject* arguments) {
   return PyBool_FromLong(whole);
 }
 
+// The alerts of the calls of this thread, as JSON. A callback without the interpreter's lock can keep nothing else.
+thread_local std::vector<std::string> alerts_here;
+
+void keep_alert(const char* alert, void*) {
+  try {
+    alerts_here.emplace_back(alert);
+  } catch (const std::bad_alloc&) {  // it stands in alerts.ndjson
+  }
+}
+
+// set_alerts(session, rules, keep_steps, steps_after, keep_bytes, most_events)
+PyObject* set_alerts(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  tensorstat_alert_options options = TENSORSTAT_ALERT_OPTIONS;
+  Whole32 keep{"keep"}, after{"keep"}, most{"most_events"};
+  Whole64 bytes{"keep_bytes"};
+  if (PyArg_ParseTuple(arguments, "OsO&O&O&O&", &capsule, &options.rules, whole32, &keep, whole32, &after, whole64,
+                       &bytes, whole32, &most) == 0) {
+    return nullptr;
+  }
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  options.keep_steps = keep.value;
+  options.steps_after = after.value;
+  options.keep_bytes = bytes.value;
+  options.most_events = most.value;
+  options.on_alert = keep_alert;
+  const bool done = call([&] { return tensorstat_session_set_alerts(session, &options); });
+  return done ? Py_NewRef(Py_None) : nullptr;
+}
+
+// take_alerts() -> lines of JSON: the alerts of the step_end() and session_end() that this thread called since the last
+// take_alerts()
+PyObject* take_alerts(PyObject*, PyObject*) {
+  Ref list(PyList_New(0));
+  for (const std::string& each : alerts_here) {
+    const Ref text(PyUnicode_DecodeUTF8(each.data(), static_cast<Py_ssize_t>(each.size()), "replace"));
+    if (!list || !text || PyList_Append(list.get(), text.get()) != 0) return nullptr;
+  }
+  alerts_here.clear();
+  return list.release();
+}
+
 PyObject* set_initial_iteration(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
   Whole64 iteration{"iteration"};
@@ -179,6 +224,8 @@ PyMethodDef session_functions[] = {
     TENSORSTAT_METHOD(session_end, "session_end(session)"),
     TENSORSTAT_METHOD(session_start, "session_start(session)"),
     TENSORSTAT_METHOD(session_stop, "session_stop(session)"),
+    TENSORSTAT_METHOD(set_alerts, "set_alerts(session, rules, keep_steps, steps_after, keep_bytes, most_events)"),
+    TENSORSTAT_METHOD(take_alerts, "take_alerts() -> the alerts of this thread's calls, as JSON"),
     TENSORSTAT_METHOD(set_initial_iteration, "set_initial_iteration(session, iteration)"),
     TENSORSTAT_METHOD(session_rank_folder, "session_rank_folder(session, rank): a path"),
     TENSORSTAT_METHOD(session_counters, "session_counters(session): {name: count}"),

@@ -3,10 +3,11 @@ import json
 import os
 import re
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _native
+from ._alerts import Alert, set_alerts, taken
 from ._library import NO_LIMIT, Error, chosen, logger
 
 __all__ = ["DumpSession"]
@@ -67,6 +68,9 @@ class DumpSession:
     framework   for msprobe's dump.json: "mindspore", which "" stands for, "pytorch" or "mindtorch"
     world_size  how many ranks the job has, for TorchAir's folders
     device_rows  with stat_calc_mode "device": rows as MindSpore has them from its device, with True, False and null
+    alerts      rules that are asked of each row: "nan", ["l2norm > 8 * median(l2norm, 50)", ...]; stats/doc/alerts.md
+    keep        the rows of so many steps are kept and not written, but for those of an event; (before, after)
+    on_alert    called with each Alert by step_end() and close(); None: it is logged
 
     Thread-safe. Faults of disk and device are counted (`counters`) and said once to logging.getLogger("tensorstat").
     """
@@ -74,13 +78,16 @@ class DumpSession:
     def __init__(self, config: str | os.PathLike[str] | None = None, *, path: str | os.PathLike[str] | None = None,
                  dialect: str = "mindspore-2.7", layout: str = "rank", sync: str = "close", memory_bytes: int = 256 << 20,
                  device_target: str = "", framework_version: str = "", framework: str = "", world_size: int = 1,
-                 device_rows: bool = False, budget_bytes: int | None = None, threads: int = 0) -> None:
+                 device_rows: bool = False, budget_bytes: int | None = None, threads: int = 0, alerts: str | Sequence[str] = (),
+                 keep: int | tuple[int, int] = 0, on_alert: Callable[[Alert], Any] | None = None) -> None:
         kind = 0 if config is None else 2 if str(config).lstrip().startswith("{") else 1
         handle = _native.open_session(
             kind, None if config is None else str(config), chosen(_DIALECTS, dialect, "dialect"),
             chosen(_LAYOUTS, layout, "layout"), chosen(_SYNCS, sync, "sync"), memory_bytes,
             None if path is None else str(path), device_target, framework_version, framework, world_size, device_rows,
             NO_LIMIT if budget_bytes is None else budget_bytes, threads)
+        set_alerts(handle, alerts, keep)
+        self._on_alert = on_alert
         self._handles = [handle]
         self._operators: dict[tuple[str, str, bool, int | None, int | None], Any] = {}
         self._last_counters: dict[str, int] = {}
@@ -185,7 +192,19 @@ class DumpSession:
     def step_end(self, *, rank: int = 0, device: int = 0, graph: int = 0, iteration: int = 0) -> bool:
         """The iteration of this rank and graph is over. With `enable`, returns when all of it is on disk, and whether it
         is; else True."""
-        return _native.step_end(self._handle(), None, rank, device, graph, iteration)
+        is_whole: bool = _native.step_end(self._handle(), None, rank, device, graph, iteration)
+        self._tell_alerts()
+        return is_whole
+
+    def _tell_alerts(self) -> None:
+        for alert in taken():
+            if self._on_alert is None:
+                logger.warning("%s", alert)
+                continue
+            try:
+                self._on_alert(alert)
+            except Exception as fault:
+                logger.warning("on_alert raised: %s: %s", type(fault).__name__, fault, exc_info=fault)
 
     def flush(self) -> bool:
         """Returns when all that was handed over is in its file, waits for the disk, or is lost and counted: whether all of
@@ -219,6 +238,7 @@ class DumpSession:
         """Flushes, and ends the session. A second call does nothing."""
         if self._handles:
             _native.session_end(self._handle())  # which may be the end of rows that waited for the disk
+            self._tell_alerts()
             self._last_counters = self.counters
             if self._operators and self._awaits_flags:
                 logger.warning("the config's dump_mode is 2, and no operator was flagged: collect(..., set_dump=True) does")

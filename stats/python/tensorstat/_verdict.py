@@ -1,6 +1,5 @@
 """What a watch itself knows of where NaN and Inf began, without reading its rows again."""
 import dataclasses
-from typing import Any
 
 NAN, INF = 1, 2
 

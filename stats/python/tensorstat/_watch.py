@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _native
+from ._alerts import Actions, Alert, Step, set_alerts
 from ._hooks import leave_in_fork
 from ._library import Error, logger
 from ._session import DumpSession
@@ -31,6 +32,10 @@ class Watch:
         self._unreadable: set[str] = set()
         self._said: set[str] = set()
         self._finalizer: Any = None
+        self._actions = Actions((), None, rank, 1)
+        self._alerts: list[Alert] = []
+        self._event: str | None = None  # the folder of the last one
+        session._on_alert = self._alerts.append
         leave_in_fork(self)
 
     def close_with(self, model: Any) -> None:
@@ -52,9 +57,26 @@ class Watch:
         """With `shards`: replicas that began to differ from the others, on every rank alike."""
         return []
 
-    def step(self, loss: Any = None) -> None:
+    def step(self, loss: Any = None) -> Step:
         """A step is over, and the next begins."""
         raise NotImplementedError
+
+    def act_by(self, actions: Actions) -> None:
+        self._actions = actions
+
+    def _found(self) -> Step:
+        """What is to be said of the step that was ended. With several ranks all of them come here."""
+        alerts, self._alerts[:] = list(self._alerts), ()
+        for alert in alerts:
+            alert.file, alert.line = self._line_of(alert.op_name)
+            self._event = alert.event or self._event
+        if self._is_closed or self.iteration % self._every != 0:
+            return Step(self.iteration, alerts)
+        return self._actions.after(self.iteration, alerts)
+
+    def _line_of(self, op_name: str) -> tuple[str, int] | tuple[None, None]:
+        """Where an operator was called."""
+        return None, None
 
     def stop(self) -> None:
         """Watches nothing until start(). Steps are counted on."""
@@ -73,6 +95,9 @@ class Watch:
         if self._finalizer is not None:
             self._finalizer.detach()
         self._session.close()
+        for alert in self._alerts:  # of a step that did not end
+            logger.warning("%s", alert)
+        self._alerts.clear()
 
     def __enter__(self) -> "Watch":
         return self
@@ -256,11 +281,24 @@ def _make_way(folder: str, exist: str, resume: bool) -> int:
     return max(steps) + 1
 
 
+def _session_with(alerts: str | Sequence[str], keep: int | tuple[int, int], actions: Actions, *arguments: Any,
+                  **options: Any) -> DumpSession:
+    session = DumpSession(*arguments, **options)
+    try:
+        set_alerts(session._handle(), alerts, keep, actions.is_written)
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
 def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str | os.PathLike[str] | None = None,
           every: int = 1, where: str | None = None, inputs: bool = False, parameters: bool = True, gradients: bool = True,
           optimizer: Any = None, level: str = "module", zoom: bool = True, code: bool = True, exist: str = "refuse",
-          resume: bool = False, dialect: str = "ours", rank: int | None = None,
-          shards: str | Callable[[str, Any], str] | None = None, group: Any = None) -> Watch:
+          resume: bool = False, dialect: str = "ours", rank: int | None = None, alerts: str | Sequence[str] = (),
+          keep: int | tuple[int, int] = 0, then: str | Callable[[Alert], Any] | Sequence[Any] = ("write", "warn"),
+          agree: Callable[[int], int] | None = None, shards: str | Callable[[str, Any], str] | None = None,
+          group: Any = None) -> Watch:
     """Writes the statistics of a torch.nn.Module's tensors while it trains; a context manager.
 
         with tensorstat.watch(model, path="runs/nan", every=10) as w:
@@ -288,6 +326,14 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     resume      go on behind those rows: `iteration` begins after the last
     dialect     of statistic.csv: "ours", "mindspore-2.7", "mindspore-next"
     rank        of this process; None: torch.distributed's, or 0
+    alerts      rules that are asked of each row: ["nan", "l2norm > 8 * median(l2norm, 50)", "zero count == count for 3 steps"]
+    keep        no row is written but in an event: the rows of so many steps before the current one stand in last_steps.ring,
+                which outlives the process (`tensorstat events`); (before, after): with further steps after an event
+    then        what follows an alert. "write": event_STEP below `path` has the steps that are kept, and alerts.ndjson a line;
+                "warn": it is logged; "stop": step() raises Stopped when the step is complete, on all ranks; a function
+                of an Alert, whose exceptions are logged
+    agree       with "stop", how ranks agree: a function that gives all of them the greatest of their numbers; None:
+                torch.distributed's all_reduce. All ranks call it after each step
     shards      how the tensors lie on the ranks of `group`: "dtensor" (their placements say it), "tp" (cut), "dp" (replicas), or
                 a function of a parameter's name and the parameter that returns "shard" or "replica". At the end of a step
                 the rows of whole parameters, gradients and optimizer states are then written to {path}-whole, and replicas
@@ -317,6 +363,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         raise ValueError("group says over which ranks the tensors are merged: give shards, too")
     this_rank, world_size = world_of_process()
     rank = this_rank if rank is None else _whole(rank, "rank", 0, 2**32 - 1)
+    actions = Actions(then, agree, rank, world_size)
     if exist not in ("refuse", "replace"):
         raise ValueError(f"exist is {exist!r}; it is \"refuse\" or \"replace\"")
     if level not in ("module", "op"):
@@ -336,12 +383,13 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         say_level(said.get("level", "L1"))
         if shards is not None:
             raise ValueError("msprobe's dump.json has no rows of whole tensors: shards goes with a path, or MindSpore's config")
-        session = DumpSession(config, path=path, framework="pytorch")
+        session = _session_with(alerts, keep, actions, config, path=path, framework="pytorch")
         of_modules = ModuleWatch(model, session, every=every, where=where, rank=rank, has_stacks=said.get("extra_info", True))
         of_modules.close_with(model)
+        of_modules.act_by(actions)
         return of_modules
     from ._watch_rows import RowWatch
-    session = DumpSession(config, path=path, dialect=dialect)
+    session = _session_with(alerts, keep, actions, config, path=path, dialect=dialect)
     common = said.get("common_dump_settings")
     net_name = common.get("net_name") if isinstance(common, dict) else None
     folder = os.path.join(_native.session_rank_folder(session._handle(), rank), str(net_name or "model"))
@@ -355,6 +403,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     except BaseException:
         session.close()
         raise
+    made.act_by(actions)
     made.iteration = first_iteration
     made.close_with(next(iter(_models(model).values())))
     return made

@@ -6,6 +6,7 @@ import re
 import sys
 from typing import Any
 
+from ._alerts import Step
 from ._hooks import Accumulation, ModuleHooks, keywords_of_call, say_fault
 from ._library import logger
 from ._session import DumpSession
@@ -55,17 +56,20 @@ class ModuleWatch(Watch):
         else:
             self._hooks.stop()
 
-    def step(self, loss: Any = None) -> None:
+    def step(self, loss: Any = None) -> Step:
         """A step is over, and the next begins: call it after backward(). msprobe's files have no place for a loss."""
         for call in list(self._backward):  # what lacks a gradient, because something had no part in the loss
             self._gradients_are_known(call)
         if self.active:
             self._end_step()
+        found = self._found()
         self._open.clear()
         self._counts.clear()
         self._rounds.clear()
         self.iteration += 1
         self._switch()
+        self._actions.check(found)
+        return found
 
     def _before(self, module: Any, stem: str, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if sys.modules["torch"]._C._get_tracing_state() is not None:

@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from . import _operations, _rerun
+from ._alerts import Step
 from ._calls import Call, PerThread, Place, is_inside_backward, is_tracing
 from ._gradients import Gradients
 from ._hooks import ModuleHooks, keywords_of_call, say_fault
@@ -73,8 +74,9 @@ class RowWatch(Watch):
 
     # --- steps ---
 
-    def step(self, loss: Any = None) -> None:
-        """A step is over, and the next begins. Call it after optimizer.step() and before the gradients are zeroed.
+    def step(self, loss: Any = None) -> Step:
+        """A step is over, and the next begins. Call it after optimizer.step() and before the gradients are zeroed. Returns
+        the step's alerts.
 
         loss  a tensor, or a dict of them: a NaN of the loss is then told from one of the model
         """
@@ -86,15 +88,18 @@ class RowWatch(Watch):
                 self._course.end_iteration(is_skipped)
             except Exception as fault:
                 say_fault(fault)
+            self._journal.flush()  # before the step ends: an event takes a copy
             self._end_step()
-            self._journal.flush()
             if not self._is_begun:
                 self._say_once(_NOTHING_RAN)
         if self._shards is not None and not self._is_closed and self.iteration % self._every == 0:
             self._shards.step(self.iteration, self._parameters.of_step, self._is_stopped)
+        found = self._found()
         self._forget_step()
         self.iteration += 1
         self._switch()
+        self._actions.check(found)
+        return found
 
     def close(self) -> None:
         if self._is_closed:
@@ -126,8 +131,14 @@ class RowWatch(Watch):
     def first_fault(self) -> Fault | None:
         return self._course.now()
 
+    def _line_of(self, op_name: str) -> tuple[str, int] | tuple[None, None]:
+        for name in (op_name, op_name.removesuffix("/forward").removesuffix("/backward")):
+            if (said := self._lines.get((name, 0))) is not None:
+                return said[0], said[1]
+        return None, None
+
     def _shown_path(self) -> str:
-        folder = self._path or os.path.dirname(os.path.dirname(os.path.dirname(self._journal.path)))
+        folder = self._event or self._path or os.path.dirname(os.path.dirname(os.path.dirname(self._journal.path)))
         shown = os.path.relpath(folder)
         return folder if shown.startswith("..") else shown
 

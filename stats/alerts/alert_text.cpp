@@ -1,0 +1,73 @@
+#include <cmath>
+#include <tensorstat/alerts.hpp>
+
+#include "stats/alerts/alert_line.hpp"
+#include "stats/json/json_text.hpp"
+#include "stats/json/json_writer.hpp"
+#include "stats/rules/comparison.hpp"
+
+namespace tensorstat {
+
+std::string to_sentence(const Alert& alert) {
+  std::string text = "step " + std::to_string(alert.step) + (alert.rank ? ", rank " + std::to_string(alert.rank) : "");
+  text += ": " + alert.op_name + " " + alert.io + " " + std::to_string(alert.slot);
+  if (!alert.statistic.empty()) text += ": " + alert.statistic + " is " + to_string(alert.value);
+  text += ", condition " + alert.condition;
+  if (alert.tensor_count > 1) text += "; and " + std::to_string(alert.tensor_count - 1) + " more tensors";
+  return text + (alert.folder.empty() ? "" : "; " + alert.folder);
+}
+
+Result<Alert> alert_from(std::string_view line) {
+  const auto document = parse_json(line);
+  if (!document) return document.error();
+  const JsonValue root = document->root();
+  if (!root.is(JsonValue::Kind::kObject)) return Error{Code::kUnreadable, "it is no object"};
+  const auto text = [&](std::string_view key) {
+    const auto value = root.find(key);
+    return value && value->is(JsonValue::Kind::kString) ? std::string(value->text()) : std::string();
+  };
+  const auto natural = [&](std::string_view key) {
+    const auto value = root.find(key);
+    return value && value->is(JsonValue::Kind::kNatural) ? value->natural() : 0;
+  };
+  Alert alert;
+  alert.step = natural("step");
+  alert.rank = static_cast<std::uint32_t>(natural("rank"));
+  alert.condition = text("condition");
+  alert.op_type = text("op_type");
+  alert.op_name = text("op_name");
+  alert.io = text("io");
+  alert.slot = natural("slot");
+  alert.data_type = text("dtype");
+  alert.statistic = text("statistic");
+  alert.folder = text("event");
+  alert.tensor_count = natural("tensors");
+  if (const auto value = root.find("value")) {
+    alert.value = value->text() == "nan" ? Value(std::nan("")) : number_from(value->text());
+  }
+  if (alert.condition.empty()) return Error{Code::kUnreadable, "it has no condition"};
+  return alert;
+}
+
+std::string to_json(const Alert& alert) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  json.key("step").number(alert.step).key("rank").number(alert.rank).key("condition").text(alert.condition);
+  json.key("op_type").text(alert.op_type).key("op_name").text(alert.op_name).key("io").text(alert.io);
+  json.key("slot").number(alert.slot).key("dtype").text(alert.data_type);
+  json.key("shape").begin_list();
+  for (const std::uint64_t dimension : alert.shape) json.number(dimension);
+  json.end();
+  json.key("statistic").text_or_null(alert.statistic).key("value").value(alert.value);
+  json.key("limit").value(alert.limit ? Value(*alert.limit) : Value());
+  json.key("tensors").number(alert.tensor_count);
+  json.key("steps").begin_list();
+  for (const auto& [step, value] : alert.history) json.number(step);
+  json.end().key("values").begin_list();
+  for (const auto& [step, value] : alert.history) json.value(value);
+  json.end().key("event").text_or_null(alert.folder).end();
+  return text;
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,136 @@
+#include "stats/alerts/kept_steps.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "stats/alerts/ring_layout.hpp"
+#include "stats/base/printable.hpp"
+#include "stats/files/io/folders.hpp"
+#include "stats/files/io/text_lines.hpp"
+#include "stats/files/io/whole_file.hpp"
+#include "stats/files/npy/npy_writer.hpp"
+#include "stats/rows/csv/statistic_csv.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::size_t kMostRingBytes = std::size_t{4} << 30;
+constexpr std::size_t kMostJournalBytes = std::size_t{256} << 20;
+constexpr const char* kJournal = "watch.ndjson";  // of a watched PyTorch model, beside its steps
+
+Result<KeptAbout> about_from(std::string_view text) {
+  KeptAbout about;
+  const auto dialect = dialect_from(take_line(text));
+  about.net_name = take_line(text);
+  auto categories = categories_from(take_line(text));
+  const bool is_name = !about.net_name.empty() && about.net_name != "." && about.net_name != ".." &&
+                       about.net_name.find('/') == about.net_name.npos;
+  if (!dialect || !categories || !is_name) {
+    return Error{Code::kUnreadable, "its header does not say which statistics it has"};
+  }
+  about.dialect = *dialect;
+  about.categories = *std::move(categories);
+  return about;
+}
+
+}  // namespace
+
+std::string to_text(const KeptAbout& about) {
+  std::string text = std::string(name(about.dialect)) + '\n' + about.net_name + '\n';
+  for (const Category category : about.categories) {
+    text.append(text.back() == '\n' ? "" : ",").append(name(category));
+  }
+  return text + '\n';
+}
+
+Result<KeptSteps> read_ring(std::span<const std::byte> content) {
+  const Error damaged{Code::kUnreadable, "is no ring of steps, or its header is damaged"};
+  RingHeader header;
+  if (content.size() < sizeof header) return damaged;
+  std::memcpy(&header, content.data(), sizeof header);
+  const std::uint64_t room = content.size() - std::min<std::uint64_t>(content.size(), header.slots_at);
+  const bool fits = header.slots_at >= sizeof header && header.about_bytes <= header.slots_at - sizeof header &&
+                    header.slots_at <= content.size() && header.slot_bytes >= sizeof(SlotHeader) &&
+                    header.slot_count != 0 && header.slot_count <= room / header.slot_bytes;
+  if (std::memcmp(header.magic, kRingMagic, sizeof kRingMagic) != 0 || header.version != 1 || !fits) return damaged;
+  const auto* const text = reinterpret_cast<const char*>(content.data() + sizeof header);
+  auto about = about_from({text, header.about_bytes});
+  if (!about) return about.error();
+  KeptSteps kept{.about = *std::move(about),
+                 .rank = header.rank,
+                 .process = header.process,
+                 .is_closed = header.is_closed != 0,
+                 .is_written_now = false,
+                 .steps = {}};
+  std::map<std::uint64_t, std::span<const std::byte>> slots;  // by number
+  for (std::uint32_t i = 0; i < header.slot_count; ++i) {
+    const auto slot = content.subspan(header.slots_at + i * header.slot_bytes, header.slot_bytes);
+    std::uint64_t number = 0;
+    std::memcpy(&number, slot.data(), sizeof number);
+    if (number != 0) slots.emplace(number, slot);
+  }
+  for (const auto& [number, bytes] : slots) {
+    SlotHeader slot;
+    std::memcpy(&slot, bytes.data(), sizeof slot);
+    KeptStep step{.step = slot.step,
+                  .is_whole = slot.is_whole != 0,
+                  .is_damaged = slot.bytes > bytes.size() - sizeof slot,
+                  .lost_row_count = slot.lost_row_count,
+                  .rows = {}};
+    const auto rows = bytes.subspan(sizeof slot, std::min<std::uint64_t>(slot.bytes, bytes.size() - sizeof slot));
+    if (!read_kept_rows(rows, kept.about.categories, step.rows)) step.is_damaged = true;
+    kept.steps.push_back(std::move(step));
+  }
+  return kept;
+}
+
+Result<KeptSteps> read_ring_file(const std::string& path) {
+  auto content = read_whole_file(path, kMostRingBytes);
+  if (!content) return content.error();
+  auto kept = read_ring(std::as_bytes(std::span(*content)));
+  if (!kept) return Error{kept.error().code, path + ": " + kept.error().message};
+  if (const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC); file >= 0) {
+    kept->is_written_now = ::flock(file, LOCK_SH | LOCK_NB) != 0;
+    ::close(file);
+  }
+  return kept;
+}
+
+namespace {
+
+Status write_step(const KeptSteps& kept, const KeptStep& step, const std::string& above) {
+  std::map<std::string, std::string> texts;  // by folder
+  for (const KeptRow& row : step.rows) {
+    const std::string last = row.is_constant ? "constants" : std::to_string(step.step);
+    std::string& text = texts[above + std::to_string(row.graph) + "/" + last];
+    if (text.empty()) text = csv_header(kept.about.categories, kept.about.dialect);
+    text += csv_row(row.row, kept.about.dialect);
+  }
+  for (const auto& [at, text] : texts) {
+    if (const auto fault = make_folders(at)) {
+      return Error{Code::kUnwritable, fault->folder + ": cannot be made: " + std::strerror(fault->error)};
+    }
+    if (const Status written = write_whole_file(at + "/statistic.csv", text); !written) return written;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status write_event(const KeptSteps& kept, const std::string& dump, const std::string& folder, bool is_continued) {
+  const std::string rank = "/rank_" + std::to_string(kept.rank), below = rank + "/" + kept.about.net_name + "/";
+  if (!is_continued) remove_folder(folder + rank);
+  for (const KeptStep& step : kept.steps) {
+    if (const Status written = write_step(kept, step, folder + below); !written) return written;
+  }
+  const auto journal = read_whole_file(dump + below + kJournal, kMostJournalBytes);
+  return journal ? write_whole_file(folder + below + kJournal, *journal) : Status();
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,50 @@
+// Reads last_steps.ring, which is not trusted, and writes its steps as an ordinary dump.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <tensorstat/rows.hpp>
+#include <tensorstat/status.hpp>
+#include <vector>
+
+#include "stats/alerts/kept_row.hpp"
+
+namespace tensorstat {
+
+// What the rows of a ring have in common, and where a dump of them lies.
+struct KeptAbout {
+  Dialect dialect = Dialect::kOurs;
+  std::string net_name = "model";
+  Categories categories = {};
+};
+std::string to_text(const KeptAbout& about);
+
+struct KeptStep {
+  std::uint64_t step = 0;
+  bool is_whole = false;    // step_end() was called
+  bool is_damaged = false;  // a row was not read; those behind it are missing, too
+  std::uint64_t lost_row_count = 0;
+  std::vector<KeptRow> rows;
+};
+
+struct KeptSteps {
+  KeptAbout about;
+  std::uint32_t rank = 0;
+  std::uint64_t process = 0;
+  bool is_closed = false;       // the session was closed
+  bool is_written_now = false;  // by a living process. Only read_ring_file() knows
+  std::vector<KeptStep> steps;  // in the order in which they began
+};
+
+// kUnreadable: it is no ring, or its header makes no sense.
+Result<KeptSteps> read_ring(std::span<const std::byte> content);
+Result<KeptSteps> read_ring_file(const std::string& path);
+
+// Writes the steps as {folder}/rank_{rank}/{net_name}/{graph}/{step}/statistic.csv, constants in the folder
+// `constants`, and a copy of the journal of a watch, which says where rows come from. `dump`: the path of the dump that
+// they were kept for. What an earlier run left for this rank in `folder` is removed first, unless `is_continued`.
+Status write_event(const KeptSteps& kept, const std::string& dump, const std::string& folder,
+                   bool is_continued = false);
+
+}  // namespace tensorstat

@@ -1,0 +1,210 @@
+#include "stats/alerts/rank_alerts.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tensorstat {
+namespace {
+
+constexpr std::size_t kMostSeries = 1'000'000;
+
+bool is_of(const KeptRow& row, const TensorRow& tensor, std::uint32_t graph) {
+  const Identity &a = row.row.identity, &b = tensor.row.identity;
+  return a.slot == b.slot && row.graph == graph && a.io == b.io && a.op_name == b.op_name && a.op_type == b.op_type;
+}
+
+}  // namespace
+
+std::size_t RankAlerts::KeyHash::operator()(const Key& key) const {
+  const std::size_t rest = key.slot * 4 + key.graph * 0x9e3779b9U + static_cast<std::size_t>(key.is_input);
+  return std::hash<const void*>()(key.op) ^ (rest * 0x9e3779b97f4a7c15U);
+}
+
+RankAlerts::RankAlerts(AlertSetup& setup, std::uint32_t rank) : setup_(setup), rank_(rank) {
+  if (setup.options.keep_steps == 0) return;
+  auto ring = StepRing::open({.folder = setup.rank_folder(rank),
+                              .rank = rank,
+                              .slot_count = setup.options.keep_steps + 1,
+                              .most_bytes = setup.options.keep_bytes,
+                              .about = to_text(setup.about)});
+  if (ring) {
+    ring_ = *std::move(ring);
+  } else {
+    setup.notices->warn_once("ring", ring.error().message);
+  }
+}
+
+RankAlerts::Series& RankAlerts::series_of(const SeenTensor& tensor, std::size_t& run) {
+  Runs& runs = runs_[{tensor.op, tensor.slot, tensor.graph, tensor.is_input}];
+  if (runs.number_of_step != number_of_step_) {
+    runs.number_of_step = number_of_step_;
+    runs.count = 0;
+  }
+  run = runs.count;
+  if (run == runs.series.size()) {
+    auto made = std::make_unique<Series>();
+    made->graph = tensor.graph;
+    made->is_constant = tensor.is_constant;
+    made->row.row.statistics.categories = setup_.about.categories;
+    Identity& identity = made->row.row.identity;
+    identity.op_type = tensor.op_type;
+    identity.op_name = tensor.op_name;
+    identity.io = tensor.is_input ? "input" : "output";
+    identity.slot = tensor.slot;
+    identity.task_id = tensor.task_id;
+    identity.stream_id = tensor.stream_id;
+    identity.set("rank", std::uint64_t{rank_});
+    identity.set("graph", std::uint64_t{tensor.graph});
+    for (const Rule& rule : setup_.rules) made->pasts.push_back(rule.new_past());
+    made->was_met.resize(setup_.rules.size());
+    runs.series.push_back(std::move(made));
+    ++series_count_;
+  }
+  ++runs.count;
+  return *runs.series[run];
+}
+
+void RankAlerts::take(std::uint64_t step, const SeenTensor& tensor) {
+  if (!is_in_step_ || step != step_) {
+    if (is_in_step_) told_ = end_step();
+    if (step != step_ || number_of_step_ == 0) ++number_of_step_;
+    step_ = step;
+    is_in_step_ = true;
+    if (ring_ != nullptr) ring_->begin_step(step);
+  }
+  if (series_count_ >= kMostSeries) {
+    return setup_.notices->warn_once(
+        "series", "more than 1000000 different tensors: the rows of further ones are neither judged nor kept");
+  }
+  std::size_t run = 0;
+  Series& series = series_of(tensor, run);
+  Row& row = series.row.row;
+  row.identity.timestamp_us = tensor.timestamp_us;
+  row.identity.set("iteration", step);
+  row.data_size_bytes = tensor.data_size_bytes;
+  row.data_type = tensor.data_type;
+  row.shape = tensor.shape;
+  row.statistics.values.assign(tensor.values.begin(), tensor.values.end());
+  if (ring_ != nullptr) {
+    bytes_.clear();
+    append_kept_row(row, series.graph, series.is_constant, bytes_);
+    if (const Status kept = ring_->append(bytes_); !kept) {
+      setup_.notices->warn_once("ring is full", kept.error().message);
+    }
+  }
+  if (!setup_.rules.empty()) judge(series, run);
+}
+
+void RankAlerts::judge(Series& series, std::size_t run) {
+  for (std::size_t i = 0; i < setup_.rules.size(); ++i) {
+    const Rule& rule = setup_.rules[i];
+    const bool is_met = rule.is_met_by(series.row, series.pasts[i]);
+    const bool is_new = is_met && !series.was_met[i];
+    series.was_met[i] = is_met;
+    if (!is_new) continue;
+    const auto of_rule = [&](const Fired& fired) { return fired.alert.condition == rule.text(); };
+    if (const auto same = std::ranges::find_if(fired_, of_rule); same != fired_.end()) {
+      ++same->alert.tensor_count;
+    } else {
+      fired_.push_back(fired(series, run, rule, series.pasts[i]));
+    }
+  }
+}
+
+RankAlerts::Fired RankAlerts::fired(const Series& series, std::size_t run, const Rule& rule,
+                                    const RulePast& past) const {
+  const Row& row = series.row.row;
+  Fired made{.series = &series, .alert = {}, .category = {}, .run = run};
+  Alert& alert = made.alert;
+  alert.step = step_;
+  alert.rank = rank_;
+  alert.condition = rule.text();
+  alert.op_type = row.identity.op_type;
+  alert.op_name = row.identity.op_name;
+  alert.io = row.identity.io;
+  alert.slot = row.identity.slot;
+  alert.data_type = row.data_type;
+  alert.shape = row.shape;
+  if (past.met) {
+    alert.statistic = name_of(past.met->subject);
+    alert.value = past.met->value;
+    alert.limit = past.met->limit;
+    if (const auto* category = std::get_if<Category>(&past.met->subject)) made.category = *category;
+  }
+  return made;
+}
+
+std::vector<Alert> RankAlerts::end_step() {
+  if (!is_in_step_) return std::exchange(told_, {});
+  is_in_step_ = false;
+  if (ring_ != nullptr) ring_->end_step();
+  return tell(true);
+}
+
+std::vector<Alert> RankAlerts::close() {
+  is_in_step_ = false;
+  std::vector<Alert> alerts = tell(false);
+  if (ring_ != nullptr) ring_->close();
+  return alerts;
+}
+
+std::vector<Alert> RankAlerts::tell(bool is_whole) {
+  const bool is_event = !fired_.empty();
+  KeptSteps kept;
+  if (ring_ != nullptr && (is_event || (is_whole && steps_to_write_ != 0))) {
+    if (auto read = read_ring(ring_->content())) kept = *std::move(read);
+  }
+  const bool may_write = setup_.event_count < setup_.options.most_events;
+  if (is_event && may_write) {
+    ++setup_.event_count;
+    steps_to_write_ = 0;
+    if (!kept.steps.empty()) {
+      event_folder_ = setup_.path + "/event_" + std::to_string(step_);
+      write(kept, false);
+      steps_to_write_ = setup_.options.steps_after;
+    }
+  } else if (is_event && setup_.options.most_events != 0) {
+    setup_.notices->warn_once("most events", [&] {
+      return std::to_string(setup_.options.most_events) + " events are written, and further ones are not";
+    });
+  } else if (steps_to_write_ != 0 && !kept.steps.empty()) {
+    --steps_to_write_;
+    kept.steps.erase(kept.steps.begin(), kept.steps.end() - 1);
+    write(kept, true);
+  }
+  std::vector<Alert> alerts = std::exchange(told_, {});
+  for (Fired& fired : fired_) {
+    add_history(kept, fired);
+    if (may_write && !kept.steps.empty()) fired.alert.folder = event_folder_;
+    if (may_write) setup_.lines->append(to_json(fired.alert) + '\n');
+    alerts.push_back(std::move(fired.alert));
+  }
+  fired_.clear();
+  return alerts;
+}
+
+void RankAlerts::add_history(const KeptSteps& kept, Fired& fired) const {
+  Alert& alert = fired.alert;
+  if (kept.steps.empty() && alert.value != Value()) alert.history = {{alert.step, alert.value}};
+  if (!fired.category) return;
+  for (const KeptStep& step : kept.steps) {
+    std::size_t run = 0;
+    for (const KeptRow& row : step.rows) {
+      if (!is_of(row, fired.series->row, fired.series->graph) || run++ != fired.run) continue;
+      const Value* const value = row.row.statistics.find(*fired.category);
+      if (value != nullptr) alert.history.emplace_back(step.step, *value);
+      break;
+    }
+  }
+}
+
+void RankAlerts::write(const KeptSteps& kept, bool is_continued) {
+  const Status written = write_event(kept, setup_.path, event_folder_, is_continued);
+  if (written) return;
+  setup_.notices->warn([&] {
+    return "the event of step " + std::to_string(step_) + " is not written as a whole: " + written.error().message +
+           ". Its steps are in " + ring_->path() + "; tensorstat events reads them";
+  });
+}
+
+}  // namespace tensorstat

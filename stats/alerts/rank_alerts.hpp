@@ -1,0 +1,111 @@
+// The alerts of one rank: each row is judged by the rules and kept, and an event is written when a rule is met.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tensorstat/alerts.hpp>
+#include <unordered_map>
+#include <vector>
+
+#include "stats/alerts/kept_steps.hpp"
+#include "stats/alerts/step_ring.hpp"
+#include "stats/rows/append_file.hpp"
+#include "stats/rows/notices.hpp"
+#include "stats/rules/rule.hpp"
+
+namespace tensorstat {
+
+// What all ranks of a session share.
+struct AlertSetup {
+  AlertOptions options;
+  std::vector<Rule> rules;
+  KeptAbout about;
+  std::string path;  // of the dump
+  std::function<std::string(std::uint32_t rank)> rank_folder;
+  std::shared_ptr<Notices> notices;
+  std::shared_ptr<AppendFile> lines;  // alerts.ndjson
+  std::uint32_t event_count = 0;      // that were written
+};
+
+// A tensor of a run, with its statistics. A view.
+struct SeenTensor {
+  const void* op;  // the same for all runs of an operator
+  std::string_view op_type, op_name, data_type;
+  std::uint64_t task_id, stream_id, timestamp_us, slot, data_size_bytes;
+  std::uint32_t graph;
+  bool is_input, is_constant;
+  const Shape& shape;
+  std::span<const Value> values;  // in the order of AlertSetup::about.categories
+};
+
+// Used by one thread at a time. Throws only std::bad_alloc.
+class RankAlerts {
+ public:
+  // `setup` must outlive this.
+  RankAlerts(AlertSetup& setup, std::uint32_t rank);
+
+  // A tensor's rows are those with its operator, graph, io and slot. If an operator runs several times in a step, its
+  // n-th run is compared with its n-th run of the steps before. A row of another step ends the one that runs: the steps
+  // of a rank come one after the other.
+  void take(std::uint64_t step, const SeenTensor& tensor);
+  // The rules that began to be met in the step that runs, each with its first tensor. Their event is written.
+  std::vector<Alert> end_step();
+  // As end_step(), for a step that has not ended. Then says in the ring that the process did not die.
+  std::vector<Alert> close();
+
+ private:
+  struct Key {
+    const void* op;
+    std::uint64_t slot;
+    std::uint32_t graph;
+    bool is_input;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const;
+  };
+  // One run's tensor through the steps.
+  struct Series {
+    TensorRow row;
+    std::uint32_t graph;
+    bool is_constant;
+    std::vector<RulePast> pasts;  // for each rule
+    std::vector<bool> was_met;
+  };
+  struct Runs {
+    std::uint64_t number_of_step = 0;
+    std::size_t count = 0;  // in that step
+    std::vector<std::unique_ptr<Series>> series;
+  };
+  struct Fired {
+    const Series* series;
+    Alert alert;
+    std::optional<Category> category;
+    std::size_t run;
+  };
+
+  Series& series_of(const SeenTensor& tensor, std::size_t& run);
+  void judge(Series& series, std::size_t run);
+  Fired fired(const Series& series, std::size_t run, const Rule& rule, const RulePast& past) const;
+  std::vector<Alert> tell(bool is_whole);
+  void add_history(const KeptSteps& kept, Fired& fired) const;
+  void write(const KeptSteps& kept, bool is_continued);
+
+  AlertSetup& setup_;
+  const std::uint32_t rank_;
+  std::unique_ptr<StepRing> ring_;
+  std::unordered_map<Key, Runs, KeyHash> runs_;
+  std::size_t series_count_ = 0;
+  std::uint64_t step_ = 0, number_of_step_ = 0;
+  bool is_in_step_ = false;
+  std::string bytes_;                 // of a row
+  std::vector<Alert> told_;           // of steps that end_step() did not end
+  std::vector<Fired> fired_;          // in this step, for each rule at most one
+  std::string event_folder_;          // of the last event
+  std::uint32_t steps_to_write_ = 0;  // further ones, into that
+};
+
+}  // namespace tensorstat

@@ -1,0 +1,59 @@
+// A dump's output whose rows are judged by alerts first, and kept in memory instead of written if the user wants so.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tensorstat/alerts.hpp>
+#include <vector>
+
+#include "stats/alerts/rank_alerts.hpp"
+#include "stats/dump/output/dump_output.hpp"
+
+namespace tensorstat {
+
+class AlertedOutput final : public DumpOutput {
+ public:
+  // `written_columns`: the first of the statistics that are measured; those behind them are only for the rules.
+  AlertedOutput(std::unique_ptr<DumpOutput> inner, AlertSetup setup, std::size_t written_columns, DumpTally& tally)
+      : inner_(std::move(inner)), setup_(std::move(setup)), written_columns_(written_columns), tally_(tally) {}
+
+  std::unique_ptr<DumpOutput> take_inner() { return std::move(inner_); }
+  // The alerts since the last call. Callable from any thread.
+  std::vector<Alert> take_alerts();
+
+  bool admits(PendingRun& run) noexcept override { return inner_->admits(run); }
+  void write(std::span<PendingRun* const> runs) noexcept override;
+  void describe(const DumpOperator& op, std::span<const std::string> stack, std::string_view parent) noexcept override {
+    inner_->describe(op, stack, parent);
+  }
+  void name_graph(std::uint32_t graph, std::string_view model) noexcept override { inner_->name_graph(graph, model); }
+  void save_kernel_args(const DumpPlace& place, const DumpOperator& op, std::string_view json) noexcept override {
+    inner_->save_kernel_args(place, op, json);
+  }
+  void save_execution_order(std::uint32_t rank, std::uint32_t graph, std::string_view names) noexcept override {
+    inner_->save_execution_order(rank, graph, names);
+  }
+  void note_step(std::uint32_t rank, std::uint32_t graph, std::uint64_t iteration) noexcept override {
+    if (setup_.options.keep_steps == 0) inner_->note_step(rank, graph, iteration);
+  }
+  void end_step(const DumpPlace& place) noexcept override;
+  void close_step(const DumpPlace& place) noexcept override { inner_->close_step(place); }
+  void flush() noexcept override { inner_->flush(); }
+  void close() noexcept override;
+  Written written() const noexcept override { return inner_->written(); }
+
+ private:
+  void take(const PendingRun& run, const PendingTensor& tensor);
+  void keep(std::vector<Alert> alerts);
+
+  std::unique_ptr<DumpOutput> inner_;
+  AlertSetup setup_;
+  const std::size_t written_columns_;
+  DumpTally& tally_;
+  std::map<std::uint32_t, std::unique_ptr<RankAlerts>> ranks_;
+  std::mutex mutex_;
+  std::vector<Alert> alerts_;
+};
+
+}  // namespace tensorstat

@@ -1,0 +1,159 @@
+"""Alerts: rules that are asked of each row, and what happens when one is met. stats/doc/alerts.md shows them."""
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _native
+from ._library import Error, logger
+
+__all__ = ["Alert", "Step", "Stopped"]
+
+_ACTIONS = ("write", "warn", "stop")
+_MOST_EVENTS = 16
+
+
+@dataclasses.dataclass
+class Alert:
+    """A rule that began to be met. It is told again for the same tensor only after a step in which the tensor did not meet it."""
+    step: int
+    rank: int
+    condition: str
+    op_type: str
+    op_name: str
+    io: str
+    slot: int
+    dtype: str
+    shape: tuple[int, ...]
+    statistic: str | None  # by which it was met; None where only texts decided
+    value: float | int | None
+    limit: float | None  # what the rule compared it with
+    tensors: int  # how many began to meet the rule in this step; this is the first
+    history: list[tuple[int, float | int | None]]  # (step, value) of the steps that are kept, this one last
+    event: str | None  # the folder with their rows
+    file: str | None = None  # the line that called the module
+    line: int | None = None
+
+    def __str__(self) -> str:
+        rank = f", rank {self.rank}" if self.rank else ""
+        value = f": {self.statistic} is {self.value}" if self.statistic else ""
+        more = f"; and {self.tensors - 1} more tensors" if self.tensors > 1 else ""
+        where = f" ({self.file.rpartition('/')[2]}:{self.line})" if self.file else ""
+        event = f"; {self.event}" if self.event else ""
+        return f"step {self.step}{rank}: {self.op_name} {self.io} {self.slot}{where}{value}, condition {self.condition}{more}{event}"
+
+
+@dataclasses.dataclass
+class Step:
+    """What step() found. `fired`: whether a rule was met, on this rank or, with "stop", on any."""
+    step: int
+    alerts: list[Alert]
+    rank: int | None = None  # the lowest rank with an alert
+
+    @property
+    def fired(self) -> bool:
+        return self.rank is not None
+
+    def __bool__(self) -> bool:
+        return self.fired
+
+
+class Stopped(RuntimeError):
+    """step() raises it if `then` has "stop" and a rule was met: with several ranks on all of them, in the same step."""
+
+    def __init__(self, found: Step) -> None:
+        said = "; ".join(map(str, found.alerts)) or f"step {found.step}: rank {found.rank} has an alert"
+        super().__init__(said)
+        self.found = found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Stopped, (self.found,)
+
+
+def set_alerts(session: Any, alerts: str | Sequence[str], keep: int | tuple[int, int], is_written: bool = True) -> None:
+    rules = alerts if isinstance(alerts, str) else ", ".join(alerts)
+    before, after = keep if isinstance(keep, tuple) else (keep, 0)
+    if rules or before:
+        _native.set_alerts(session, rules, before, after, 256 << 20, _MOST_EVENTS if is_written else 0)
+
+
+def taken() -> list[Alert]:
+    """The alerts of the step that this thread has ended."""
+    return [_alert_of(json.loads(line)) for line in _native.take_alerts()]
+
+
+def _alert_of(said: dict[str, Any]) -> Alert:
+    steps, values = said.pop("steps"), said.pop("values")
+    said["shape"] = tuple(said["shape"])
+    for key in ("value", "limit"):
+        said[key] = _number(said[key])
+    return Alert(**said, history=list(zip(steps, map(_number, values))))
+
+
+def _number(value: Any) -> Any:
+    """JSON has no NaN and no Inf: they are texts."""
+    return float(value) if value in ("nan", "inf", "-inf") else value
+
+
+class Actions:
+    """What a watch does at the end of each step."""
+
+    def __init__(self, then: str | Callable[..., Any] | Sequence[Any], agree: Callable[[int], int] | None, rank: int,
+                 world_size: int) -> None:
+        self._actions = [then] if isinstance(then, str) or callable(then) else list(then)
+        for each in self._actions:
+            if not callable(each) and each not in _ACTIONS:
+                raise Error(f"then has {each!r}; it can have {', '.join(_ACTIONS)}, and functions of an Alert")
+        self._agree, self._rank, self._world_size = agree, rank, world_size
+
+    @property
+    def is_written(self) -> bool:
+        return "write" in self._actions
+
+    @property
+    def agrees(self) -> bool:
+        """Whether ranks have to agree after each step."""
+        return "stop" in self._actions and (self._agree is not None or self._world_size > 1)
+
+    def after(self, step: int, alerts: list[Alert]) -> Step:
+        for alert in alerts:
+            for action in self._actions:
+                if action == "warn" or (action == "write" and "stop" not in self._actions and not self._has_more):
+                    logger.warning("%s", alert)
+                elif callable(action):
+                    try:
+                        action(alert)
+                    except Exception as fault:  # training goes on
+                        logger.warning("the function of then raised for an alert, and training goes on: %s: %s",
+                                       type(fault).__name__, fault, exc_info=fault)
+        first = self._rank if alerts else None
+        if self.agrees:
+            first = self._first_of_all(bool(alerts))
+        return Step(step, alerts, first)
+
+    @property
+    def _has_more(self) -> bool:
+        """Whether an alert is heard of otherwise."""
+        return any(callable(each) or each == "warn" for each in self._actions)
+
+    def check(self, found: Step) -> None:
+        if found.fired and "stop" in self._actions:
+            raise Stopped(found)
+
+    def _first_of_all(self, has_fired: bool) -> int | None:
+        """The lowest rank with an alert. All ranks call this after each step, whether or not they have one: one MAX of an
+        int64."""
+        most = 1 << 32
+        agreed = (self._agree or _max_of_ranks)(most - self._rank if has_fired else 0)
+        return most - int(agreed) if agreed else None
+
+
+def _max_of_ranks(number: int) -> int:
+    torch, distributed = sys.modules["torch"], sys.modules["torch.distributed"]
+    # NCCL and HCCL reduce tensors of their device only, gloo those of the host.
+    backend = str(distributed.get_backend())
+    kind = "cpu" if backend in ("gloo", "mpi") else "npu" if backend == "hccl" else "cuda"
+    tensor = torch.tensor([number], dtype=torch.int64, device=kind)
+    distributed.all_reduce(tensor, op=distributed.ReduceOp.MAX)
+    return int(tensor)
