@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -22,7 +23,7 @@ using namespace std::chrono_literals;
 constexpr auto kTick = 20ms;
 // How long the process may end later while readings are still ending; and how long it waits for one that does not.
 constexpr auto kMostAtEnd = 10s;
-constexpr auto kPatience = 1s;
+constexpr auto kPatience = 3s;  // longer than pocl compiles a kernel
 
 bool has_event_ended(cl_event event) {
   cl_int status = CL_QUEUED;
@@ -43,6 +44,10 @@ class CollectorThread final : public Collector {
     start();
     launches_.push_back(std::move(launch));
     ++waiting_;
+    // At exit the driver may have to compile what we wait for, and pocl's LLVM has objects that it made when it
+    // compiled first. They are destroyed before a handler that is older than they are: so launches 1, 2, 4, 8 ... renew
+    // ours.
+    if (std::has_single_bit(++added_)) finish_at_exit();
     if (event == nullptr) ended_.notify_one();
   }
 
@@ -55,10 +60,14 @@ class CollectorThread final : public Collector {
 
   void end_with_process() override {
     static std::once_flag once;
-    std::call_once(once, [] { std::atexit([] { static_cast<CollectorThread&>(collector()).finish(); }); });
+    std::call_once(once, finish_at_exit);
   }
 
  private:
+  static void finish_at_exit() {
+    std::atexit([] { static_cast<CollectorThread&>(collector()).finish(); });
+  }
+
   static void CL_CALLBACK wake(cl_event, cl_int, void* self) {
     auto& collector = *static_cast<CollectorThread*>(self);
     collector.has_news_ = true;
@@ -162,6 +171,7 @@ class CollectorThread final : public Collector {
   std::condition_variable ended_;
   std::atomic<bool> has_news_{false};
   std::atomic<std::size_t> waiting_{0};
+  std::size_t added_ = 0;
   bool is_ending_ = false;
   std::deque<std::unique_ptr<Launch>> launches_;
   std::vector<std::shared_ptr<void>> retired_;

@@ -21,8 +21,9 @@
 #include "stats/attach/tally.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/cli/exit_status.hpp"
+#include "stats/cli/layer_file.hpp"
 #include "stats/cli/options/options.hpp"
-#include "stats/cli/report/findings.hpp"
+#include "stats/cli/report/fault_count.hpp"
 #include "stats/cli/report/report_diff.hpp"
 #include "stats/cli/subcommand.hpp"
 #include "stats/compare/origin/verdict.hpp"
@@ -61,19 +62,6 @@ std::string settings_text(const AttachArguments& arguments) {
   add("poison", arguments.poison ? "1" : "");
   add("binaries", arguments.refuse_binaries ? "refuse" : "");
   return text;
-}
-
-// Beside the program, where an installation has moved; else where it was configured.
-Result<std::string> find_layer() {
-  std::error_code failed;
-  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
-  std::vector<fs::path> places;
-  if (!failed) places.push_back((program.parent_path() / TENSORSTAT_LAYER_FROM_PROGRAM).lexically_normal());
-  places.emplace_back(TENSORSTAT_LAYER_CONFIGURED);
-  for (const fs::path& place : places) {
-    if (fs::is_regular_file(place, failed)) return place.string();
-  }
-  return Error{Code::kUnreadable, "the layer " + places.front().string() + " is not there"};
 }
 
 // This process's environment, and what the program's OpenCL loader needs.
@@ -172,19 +160,19 @@ void say_poisoned(const std::string& output, Console& console) {
 
 bool is_any_met(const std::string& output, const std::vector<Rule>& rules, Console& console) {
   std::vector<Error> faults;
-  Findings findings(rules);
+  FaultCount counted(rules);
   for (const RowFile& file : find_row_files({output}, faults)) {
     const auto read = read_rows_of_file(file.path, [&](Row&& row) {
       TensorRow entry{.path = row.identity.op_name,
                       .tensor = row.identity.io + "." + std::to_string(row.identity.slot),
                       .row = std::move(row)};
-      findings.add(entry);
+      counted.add(entry);
       return Status();
     });
     if (!read) console.say(read.error().message);
   }
-  if (findings.any()) console.say(findings.words());
-  return findings.any();
+  if (counted.any()) console.say(counted.words());
+  return counted.any();
 }
 
 std::string counted(std::uint64_t count, std::string_view noun) {

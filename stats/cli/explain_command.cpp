@@ -1,7 +1,8 @@
-// `tensorstat explain`: describes a statistic, the effect of NaN on it, and its cost.
+// `tensorstat explain`: describes a statistic of one tensor or of two, the effect of NaN on it, and its cost.
 #include <algorithm>
 #include <memory>
 #include <tensorstat/catalog.hpp>
+#include <tensorstat/pair.hpp>
 
 #include "stats/cli/exit_status.hpp"
 #include "stats/cli/options/options.hpp"
@@ -37,45 +38,65 @@ Categories every_one() {
   return categories;
 }
 
+std::vector<PairStatistic> every_pair() {
+  std::vector<PairStatistic> all;
+  for (int i = 0; i < kPairStatisticCount; ++i) all.push_back(static_cast<PairStatistic>(i));
+  return all;
+}
+
 // A line for each statistic: its name and the beginning of its definition.
 std::string list() {
   std::string text;
-  for (const Category category : every_one()) {
-    const std::string name(is_quantile(category) ? "pN, such as p99.9" : tensorstat::name(category));
-    const std::string_view definition = formula(category);
+  const auto add = [&](std::string_view name, std::string_view definition) {
     constexpr std::size_t kName = 22;
-    text += name + std::string(kName - std::min(kName, name.size()), ' ');
+    text.append(name).append(kName - std::min(kName, name.size()), ' ');
     text.append(definition.substr(0, definition.find_first_of(";:"))).append("\n");
+  };
+  for (const Category category : every_one()) {
+    add(is_quantile(category) ? "pN, such as p99.9" : name(category), formula(category));
   }
+  text += "\nOf two tensors, a and b, as `diff` compares them:\n\n";
+  for (const PairStatistic statistic : every_pair()) add(name(statistic), formula(statistic));
   return text +
          "\n`tensorstat explain NAME` says more of one: NaN and Inf, and the cost. `--all` says it of every one.\n";
 }
 
-// An error if a name is unknown.
-Result<Categories> named(const std::vector<std::string>& names) {
-  Categories categories;
-  for (const std::string& each : names) {
-    const auto found = categories_from(each);
-    if (!found) return found.error();
-    categories.insert(categories.end(), found->begin(), found->end());
-  }
-  return categories;
-}
-
-std::string explanations(const Categories& categories) {
-  std::string text;
-  for (const Category category : categories) {
-    if (!text.empty()) text += '\n';
-    text.append(name(category)).append(", in statistic.csv \"").append(column(category)).append("\"\n");
-    text += indented("is", formula(category));
-    text += indented("NaN, Inf", nan_rule(category));
-    text += indented("costs", cost(category));
-    if (depends_on_precision(category)) {
-      text +=
-          indented("precision", "high: the exact value, rounded once; low: every sum held in the tensor's own type");
-    }
+std::string explanation(Category category) {
+  std::string text = std::string(name(category)) + ", in statistic.csv \"" + std::string(column(category)) + "\"\n";
+  text += indented("is", formula(category));
+  text += indented("NaN, Inf", nan_rule(category));
+  text += indented("costs", cost(category));
+  if (depends_on_precision(category)) {
+    text += indented("precision", "high: the exact value, rounded once; low: every sum held in the tensor's own type");
   }
   return text;
+}
+
+std::string explanation(PairStatistic statistic) {
+  return std::string(name(statistic)) + ", of two tensors, a and b, as `diff` compares them\n" +
+         indented("is", formula(statistic)) + indented("NaN, Inf", special_rule(statistic));
+}
+
+// An error if a name is unknown.
+Result<std::vector<std::string>> explanations(const std::vector<std::string>& names) {
+  std::vector<std::string> texts;
+  for (const std::string& each : names) {
+    if (const auto statistic = pair_statistic(each)) {
+      texts.push_back(explanation(*statistic));
+      continue;
+    }
+    const auto found = categories_from(each);
+    if (!found) return found.error();
+    for (const Category category : *found) texts.push_back(explanation(category));
+  }
+  return texts;
+}
+
+std::vector<std::string> every_explanation() {
+  std::vector<std::string> texts;
+  for (const Category category : every_one()) texts.push_back(explanation(category));
+  for (const PairStatistic statistic : every_pair()) texts.push_back(explanation(statistic));
+  return texts;
 }
 
 struct ExplainArguments {
@@ -95,13 +116,16 @@ Subcommand explain_command(CLI::App& command) {
   std::vector<std::string> known;
   for (const Category category : every_category()) known.emplace_back(name(category));
   for (const Category category : usual_quantiles()) known.emplace_back(name(category));
+  for (const PairStatistic statistic : every_pair()) known.emplace_back(name(statistic));
   std::ranges::for_each(known, [](std::string& each) { std::ranges::replace(each, ' ', '-'); });
   suggest_list(names, known);
   return {explain, [arguments](Console& console) {
             if (arguments->names.empty() && !arguments->all) return write_out("", list(), kDone, console);
-            const auto categories = arguments->all ? every_one() : named(arguments->names);
-            if (!categories) return console.say(categories.error().message), int{kUsage};
-            return write_out("", explanations(*categories), kDone, console);
+            const auto texts = arguments->all ? every_explanation() : explanations(arguments->names);
+            if (!texts) return console.say(texts.error().message), int{kUsage};
+            std::string all;
+            for (const std::string& text : *texts) all.append(all.empty() ? "" : "\n").append(text);
+            return write_out("", all, kDone, console);
           }};
 }
 

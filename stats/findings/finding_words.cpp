@@ -1,5 +1,6 @@
 #include "stats/findings/finding_words.hpp"
 
+#include <cmath>
 #include <cstdio>
 
 namespace tensorstat {
@@ -28,6 +29,12 @@ std::string what_was_read(const Findings& findings) {
   return text + ", " + shown_count(findings.ranks.size(), "rank");
 }
 
+// "65504" as people know it, and 3.4e+38.
+std::string shown_end(std::string_view dtype) {
+  const double end = greatest_finite(dtype);
+  return end < 1e6 ? std::to_string(std::lround(end)) : shown_number(end);
+}
+
 // The tensor that is nearest to the greatest value of its dtype; empty if no dtype has such a value.
 std::string nearest_limit(const History& history) {
   double share = 0, value = 0;
@@ -45,7 +52,7 @@ std::string nearest_limit(const History& history) {
   if (nearest == nullptr) return {};
   const std::string dtype(history.dtype(nearest->cells.front()));
   return "The nearest to its limit: " + label_of(history, *nearest) + " reached " + shown_number(value) + ", and " +
-         dtype + " ends at " + shown_number(greatest_finite(dtype));
+         dtype + " ends at " + shown_end(dtype);
 }
 
 }  // namespace
@@ -63,7 +70,7 @@ std::string sentence_of(const Finding& finding, const History& history, const Hi
     case FindingRule::kOverflow: {
       const std::string dtype(history.dtype(series.cells.front()));
       return who + " reached " + shown_number(breach.value) + " at iteration " + first + ", and " + dtype +
-             " ends at " + shown_number(greatest_finite(dtype));
+             " ends at " + shown_end(dtype);
     }
     case FindingRule::kJump:
       return who + " jumped to " + times + " its median at iteration " + first;

@@ -46,11 +46,15 @@ async function read_run() {
     offset += (1 + binades) * run.iterations.length;
     return series;
   });
-  const seen = new Map();
+  // A parameter, its gradient and its optimizer's state have one name.
+  const KINDS = {Parameter: 'param', Gradient: 'grad', OptimizerState: 'state'}, seen = new Map();
   run.tensors.forEach((tensor, index) => {
-    tensor.label = tensor.name + '  ' + tensor.io;
-    tensor.key = `${tensor.type} ${tensor.label} ${tensor.dtype}`.toLowerCase();
-    if (!seen.has(tensor.label)) seen.set(tensor.label, index);
+    const kind = KINDS[tensor.type];
+    tensor.label = tensor.name + '  ' + (kind ? kind + (tensor.io === 'output.0' ? '' : ' ' + tensor.io) : tensor.io);
+    tensor.key = `${tensor.type} ${tensor.label} ${tensor.io} ${tensor.dtype}`.toLowerCase();
+    for (const label of [tensor.label, tensor.name + '  ' + tensor.io]) {
+      if (!seen.has(label)) seen.set(label, index);
+    }
   });
   run.by_label = seen;
 }

@@ -43,7 +43,9 @@ class Adding {
   Status flush(std::uint64_t& rows, bool& left);
 
  private:
-  static constexpr std::size_t kMostRows = 500'000;
+  static constexpr std::size_t kMostRows = 500'000, kManyRows = 32'768;
+  // The most columns that `rows` gets, whatever a hostile heading has: SQLite allows 2,000.
+  static constexpr std::size_t kMostStatistics = 900;
 
   struct File {
     std::string path, folder;
@@ -53,31 +55,51 @@ class Adding {
   };
   struct Kind {
     Categories categories;
-    std::vector<bool> is_again;   // whether the value goes to `exact`: the statistic comes twice, or there are too many
-    std::vector<int> parameters;  // of the insert, for each category; 0: there is no column
+    std::vector<bool> is_again;  // whether the value goes to `exact`: the statistic comes twice, or there are too many
+    std::vector<int> columns;    // of `rows`, from 0 on, for each category; -1: there is none
     Held element = Held::kReal;
+    bool has_all = false;  // no column of a statistic is left
   };
   struct Pending {
     std::uint32_t file, tensor, place, kind, extra;
     std::uint64_t line, task_id, stream_id, time_us, nan;
     std::size_t first_cell;
   };
-  // Texts that were seen, and their numbers here and in the store (0: not known yet).
+  // Texts that were seen, and their numbers here and in the store (0: not known yet). An iteration's rows follow each
+  // other as those of the iteration before did: the text that came after the last one is guessed first.
   struct Interned {
     std::unordered_map<std::string, std::uint32_t> numbers;
     std::vector<const std::string*> texts;
     std::vector<std::uint64_t> ids;
-    std::uint32_t last = 0;  // that was asked for: rows repeat what those before them say
+    std::vector<std::uint32_t> next;  // what came after each text, at first itself
+    std::uint32_t last = 0;
     std::uint32_t of(const std::string& text);
   };
+  // What the further columns of a row say, such as its iteration: rows that follow each other often have the same.
+  struct PlaceAndExtra {
+    std::vector<std::pair<std::string, Cell>> more;
+    std::uint32_t place, extra;
+  };
+  // Where a row goes.
+  struct Key {
+    std::uint64_t tensor, place, source, line;
+    std::uint32_t row;
+    auto operator<=>(const Key&) const = default;
+  };
 
+  PlaceAndExtra place_and_extra(const Identity& who, const DumpPlace& place);
   Status write(std::uint64_t& rows, bool& left);
   Status settle_file(File& file);
   Status remove_rows(const File& file);
   Status resolve();
   Status resolve(Interned& interned, const std::string& find, const std::string& make,
                  const std::function<void(Statement&, std::size_t)>& bind);
+  Result<int> make_columns();  // how many the table has
+  std::vector<Key> keys() const;
+  Key key_of(std::size_t row) const;
+  void bind(const Key& key, Statement& statement, int first, int columns) const;
   Status insert_rows(std::uint64_t& rows);
+  Status insert_exact();
   Status save_files();
 
   Database& database_;
@@ -92,6 +114,7 @@ class Adding {
   std::vector<DumpPlace> place_facts_;
   std::vector<Row> kind_facts_;
   std::vector<Kind> kind_layouts_;
+  std::optional<PlaceAndExtra> last_;  // of the last row of this file
   std::string key_;
 };
 

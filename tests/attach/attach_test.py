@@ -52,6 +52,12 @@ class Attach(unittest.TestCase):
                 else:
                     self.assertNotIn("NaN", attached.stderr)
 
+    def test_a_program_that_exits_while_the_driver_compiles(self):
+        with tempfile.TemporaryDirectory() as cache:
+            attached = self.attach("exits", environment={"POCL_CACHE_DIR": cache})
+        self.assertEqual(attached.returncode, 9, attached.stderr)
+        self.assertTrue(attached.stdout.endswith("bye\n"), attached.stdout)
+
     def test_eight_threads(self):
         alone, attached = run(PROGRAMS, "threads"), self.attach("threads")
         self.assertEqual((attached.stdout, attached.returncode), (alone.stdout, 0))

@@ -86,6 +86,27 @@ TEST(CFindings, LimitsAreTakenAndTheirFaultsAreSaid) {
   EXPECT_EQ(findings(folder.path(), {.limits = {{FindingRule::kJump, -1}}}).error().code, Code::kInvalid);
 }
 
+// A store goes where a folder goes, whole or one of its runs.
+TEST(CFindings, AStoreIsReadAsItsDumps) {
+  const ScratchFolder folder;
+  write_jump(folder);
+  const std::string store = folder / "runs.db";
+  const std::string add = built::command() + " store add '" + store + "' '" + folder.path() + "' --run monday 2>&1";
+  FILE* pipe = popen(add.c_str(), "r");
+  std::string said;
+  for (int each; (each = std::fgetc(pipe)) != EOF;) said += static_cast<char>(each);
+  if (pclose(pipe) != 0) GTEST_SKIP() << "no store can be made here: " << said;
+  const auto of_folder = nlohmann::json::parse(tensorstat_answer_json(asked(folder.path(), nullptr, false).get()));
+  EXPECT_EQ(of_folder["findings"].size(), 1u);
+  for (const std::string& path : {store, store + "//monday"}) {
+    const Answer answer = asked(path, nullptr, false);
+    EXPECT_EQ(nlohmann::json::parse(tensorstat_answer_json(answer.get()))["findings"], of_folder["findings"]) << path;
+  }
+  tensorstat_answer* none = nullptr;
+  EXPECT_EQ(tensorstat_findings((store + "//tuesday").c_str(), nullptr, &none), TENSORSTAT_UNREADABLE);
+  EXPECT_NE(std::string(tensorstat_last_error()).find("tuesday"), std::string::npos) << tensorstat_last_error();
+}
+
 TEST(CFindings, WhatIsMissingIsSaid) {
   tensorstat_answer* none = nullptr;
   EXPECT_EQ(tensorstat_findings("/nowhere/at/all", nullptr, &none), TENSORSTAT_UNREADABLE);

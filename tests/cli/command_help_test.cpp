@@ -68,6 +68,10 @@ TEST(CommandHelp, ExplainsEveryStatistic) {
   EXPECT_LT(std::ranges::count(list, '\n'), std::ranges::count(all, '\n') / 3) << "the list has a line for each";
   EXPECT_PRED2(holds, list, "`tensorstat explain NAME`");
   EXPECT_EQ(run(folder, "explain --all max").exit, 2);
+  // The columns of `diff` are explained, too.
+  EXPECT_PRED2(holds, run(folder, "explain max-abs-diff").out, "the greatest |a - b|\n  NaN, Inf  Inf if one is alone");
+  for (const std::string& text : {all, list})
+    EXPECT_PRED2(holds, text, "sum of a * b / sqrt(sum of a * a * sum of b * b)");
   const Ran none = run(folder, "explain maximum");
   EXPECT_EQ(none.exit, 2);
   EXPECT_PRED2(holds, none.err, "unknown statistic 'maximum'; the nearest names are max, min, absmax");

@@ -527,7 +527,7 @@ TEST(OriginCommand, OfWhatEndedIsANoteAndExitStatus0) {
   const Ran ran = run(folder, "origin dump.csv");
   EXPECT_EQ(ran.exit, 0) << ran.err;
   EXPECT_EQ(ran.out,
-            "Nothing wrong in 6 tensors of 1 iteration\n"
+            "Nothing wrong in 6 tensors\n"
             "note: Inf of Default_net_Mul-op1 (Mul) ended at Default_net_Exp-op2 (Exp): iteration 0\n");
   const Json found = Json::parse(run(folder, "origin dump.csv --format json").out);
   EXPECT_EQ(found["verdict"]["kind"], "none");

@@ -27,6 +27,13 @@ def rows_of(path):
             for row in rows}, len(rows)
 
 
+PATIENCE = 60  # seconds that a slow machine may take
+
+
+def top_until_nan(folder):
+    return subprocess.Popen([COMMAND, "top", folder, "--until", "nan"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
 class MsprobeMonitor(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -80,6 +87,15 @@ class MsprobeMonitor(unittest.TestCase):
             self.assertEqual(run("store", "add", store, self.folder).returncode, 0)
             self.assertEqual(len(run("store", "rows", store, "--format", "ndjson").stdout.splitlines()), len(rows))
 
+    def test_top_waits_for_rows_that_are_written(self):
+        with top_until_nan(self.folder) as waiting:
+            for step in range(30):
+                self.write(1, "actv", [step], lambda rank, step, name: math.nan if step == 25 else 1.5)
+            said = waiting.communicate(timeout=PATIENCE)[0]
+        self.assertEqual(waiting.returncode, 1)
+        self.assertIn("NaN is first in output 0 of layers.0.weight/actv", said)
+        self.assertIn("iteration 25", said)
+
     def test_a_csv_of_others_is_left(self):
         """Others name folders and files so, too. Only a file with the monitor's heading is taken from a folder."""
         self.write(0, "actv", [0], lambda *_: 1)
@@ -98,22 +114,34 @@ class MsprobeMonitor(unittest.TestCase):
 
 
 class InspectLog(unittest.TestCase):
+    def write(self, folder):
+        place = os.path.join(folder, "nvdlfw_inspect_statistics_logs")
+        os.makedirs(place)
+        handler = logging.FileHandler(os.path.join(place, "nvdlfw_inspect_globalrank-2.log"), mode="w")
+        handler.setFormatter(logging.Formatter("%(levelname)s - %(message)s"))
+        log = logging.getLogger("statistics")
+        log.propagate = False
+        log.setLevel(logging.INFO)
+        log.addHandler(handler)
+        for step in range(30):
+            for tensor, value in (("activation", 4.3188), ("gradient", 3.4e-5), ("weight", 1.5), ("wgrad", math.nan if step >= 20 else 0.25)):
+                for statistic, of in (("max", value), ("min", -value), ("std", value), ("l2_norm", 8 * value), ("underflows%", 1)):
+                    name = f"decoder.layers.1.fc1_{tensor}_{statistic}"
+                    log.info(f"{name} \t\t\t\t iteration={step:06d} \t\t\t\t value={of:.4f}")
+        log.removeHandler(handler)
+        handler.close()
+
+    def test_top_waits_for_rows_that_are_written(self):
+        with tempfile.TemporaryDirectory() as folder, top_until_nan(folder) as waiting:
+            self.write(folder)
+            said = waiting.communicate(timeout=PATIENCE)[0]
+        self.assertEqual(waiting.returncode, 1)
+        self.assertIn("NaN is first in output 0 of decoder.layers.1.fc1_wgrad", said)
+        self.assertIn("iteration 20", said)
+
     def test_rows_and_report(self):
         with tempfile.TemporaryDirectory() as folder:
-            place = os.path.join(folder, "nvdlfw_inspect_statistics_logs")
-            os.makedirs(place)
-            handler = logging.FileHandler(os.path.join(place, "nvdlfw_inspect_globalrank-2.log"), mode="w")
-            handler.setFormatter(logging.Formatter("%(levelname)s - %(message)s"))
-            log = logging.getLogger("statistics")
-            log.propagate = False
-            log.setLevel(logging.INFO)
-            log.addHandler(handler)
-            for step in range(30):
-                for tensor, value in (("activation", 4.3188), ("gradient", 3.4e-5), ("weight", 1.5), ("wgrad", math.nan if step >= 20 else 0.25)):
-                    for statistic, of in (("max", value), ("min", -value), ("std", value), ("l2_norm", 8 * value), ("underflows%", 1)):
-                        name = f"decoder.layers.1.fc1_{tensor}_{statistic}"
-                        log.info(f"{name} \t\t\t\t iteration={step:06d} \t\t\t\t value={of:.4f}")
-            handler.close()
+            self.write(folder)
             found, count = rows_of(folder)
             self.assertEqual((len(found), count), (30 * 4, 30 * 4))
             name = "decoder.layers.1.fc1_"

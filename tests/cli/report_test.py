@@ -51,7 +51,7 @@ class Report(unittest.TestCase):
                    if iteration < 46 else [("Add", "add", "float16", self.noise())])
         found, report = self.findings()
         self.assertEqual(found, [("overflow", "mul", 0, 38)])  # 900 * 1.1^38 is the first above 32752
-        self.assertIn("float16 ends at 6.55e+04", report["verdict"])
+        self.assertIn("float16 ends at 65504", report["verdict"])
         self.assertEqual(self.findings("--limit", "overflow=0.9")[0][0][3], 44)  # 58953.6
 
     def test_a_mask_is_no_overflow(self):

@@ -216,6 +216,18 @@ class Top(unittest.TestCase):
         self.assertRegex(ran.stdout, r"^jump  iteration 40, rank 0: a\.down output 0 jumped")
         self.assertEqual(self.run_top("--until", "nan", "--once").returncode, 0)
 
+    def test_limits_are_other_ones(self):
+        """A size of 30 is a jump beside values near 1, and none with a limit of 1000."""
+        self.calm(80)
+        self.write(80, [row("a.up", 30.0)])
+        self.write(81, [row("a.up", 1.0)])
+        self.assertEqual(self.run_top("--once", "--until", "jump").returncode, 1)
+        self.assertEqual(self.run_top("--once", "--until", "jump", "--limit", "jump=1000").returncode, 0)
+        for limit in ("jump", "jump=-1", "leap=3"):
+            ran = self.run_top("--once", "--limit", limit)
+            self.assertEqual(ran.returncode, 2, limit)
+            self.assertIn("--limit: a limit is RULE=NUMBER", ran.stderr)
+
     def test_what_cannot_be_told_is_said(self):
         self.calm(2)
         ran = self.run_top("--until", "jmup")

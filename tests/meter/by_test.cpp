@@ -8,31 +8,11 @@
 #include <vector>
 
 #include "tests/support/engines.hpp"
+#include "tests/support/gathered_rows.hpp"
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {
 namespace by_test {
-
-// The elements of each row, in C order. An element's indices give its row.
-std::vector<std::vector<std::byte>> rows_of(const std::vector<std::byte>& bits, std::uint32_t size, const By& by,
-                                            std::uint64_t row_count) {
-  std::vector<std::vector<std::byte>> rows(row_count);
-  std::vector<bool> kept(by.shape.size());
-  for (const std::int64_t axis : by.axes)
-    kept[static_cast<std::size_t>(axis < 0 ? axis + std::ssize(by.shape) : axis)] = true;
-  for (std::uint64_t i = 0; i < bits.size() / size; ++i) {
-    std::uint64_t row = 0, step = 1, left = i;
-    for (std::size_t axis = by.shape.size(); axis-- != 0; left /= by.shape[axis]) {
-      if (!kept[axis]) continue;
-      row += left % by.shape[axis] * step;
-      step *= by.shape[axis];
-    }
-    if (by.block_elements != 0) row = i / by.block_elements;
-    rows[row].insert(rows[row].end(), bits.begin() + static_cast<std::ptrdiff_t>(i * size),
-                     bits.begin() + static_cast<std::ptrdiff_t>((i + 1) * size));
-  }
-  return rows;
-}
 
 std::string text_of(const By& by) {
   std::string text = to_string(by.shape) + " by";
@@ -76,7 +56,7 @@ class ByTest : public testing::Test {
     SCOPED_TRACE(text_of(by) + " of " + std::string(name(tensor.dtype)));
     const auto shape = row_shape(by);
     ASSERT_TRUE(shape) << shape.error().message;
-    const auto expected = rows_of(bits, size_bytes(tensor.dtype), by, *element_count(*shape));
+    const auto expected = gathered_rows(bits, size_bytes(tensor.dtype), by, *element_count(*shape));
     const auto rows = meter.measure_by(tensor, by, request);
     ASSERT_TRUE(rows) << rows.error().message;
     ASSERT_EQ(rows->size(), expected.size());
@@ -97,7 +77,7 @@ class ByTest : public testing::Test {
     SCOPED_TRACE(text_of(by) + " of " + std::string(name(tensor.dtype)));
     auto partials = meter.fold_by(tensor, by, request);
     ASSERT_TRUE(partials) << partials.error().message;
-    const auto expected = rows_of(bits, size_bytes(tensor.dtype), by, partials->size());
+    const auto expected = gathered_rows(bits, size_bytes(tensor.dtype), by, partials->size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const Tensor alone{.dtype = tensor.dtype,
                          .element_count = expected[i].size() / size_bytes(tensor.dtype),

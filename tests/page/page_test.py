@@ -254,6 +254,22 @@ class Page(unittest.TestCase):
         self.assertIn("equal in every bit", self.text("#legend"))
         self.assertIn("colour=ranks", self.browser.current_url)
 
+    def test_a_parameter_and_its_gradient_are_told_apart(self):
+        """They have one name, and each is a line of the map with an address of its own."""
+        place = os.path.join(self.folder.name, "kinds", "rank_0", "net", "0", "0")
+        os.makedirs(place)
+        with open(os.path.join(place, "statistic.csv"), "w", newline="") as file:
+            rows = csv.writer(file, lineterminator="\n")
+            rows.writerow(HEADING)
+            for kind, value in (("Parameter", 3.0), ("Gradient", 0.25)):
+                rows.writerow([kind, "w", 0, 0, 1000, "output", 0, 64, "float32", "(16)", value, -value, value / 3, value * 2, 0, 0, 0, 0])
+        self.report("kinds", os.path.join(self.folder.name, "kinds"))
+        for kind, l2norm in (("param", "6"), ("grad", "0.5")):
+            self.open("kinds", f"#tensor=w++{kind}&step=0")
+            self.assertIn(f"w {kind}", " ".join(self.text("#card-title").split()))
+            self.assertIn(f"l2norm {l2norm}", self.text("#readout"))
+        self.assertIn("w grad", " ".join(self.text("#all").split()))
+
     def test_two_runs(self):
         a, b = os.path.join(self.folder.name, "run_a"), os.path.join(self.folder.name, "run_b")
         self.write(a, lambda rank, i: 1.5 + i / 7, ranks=1)

@@ -33,13 +33,13 @@ Results::Results(const Arguments& arguments, const std::vector<std::string>& fil
       console_(console),
       write_(std::move(write)),
       request_(arguments.request),
-      findings_(arguments.fail_on),
+      faults_(arguments.fail_on),
       report_(make_report(arguments, look)),
       alike_(arguments.columns, files) {
   const auto need = [&](Category category) {
     if (!std::ranges::count(request_.categories, category)) request_.categories.push_back(category);
   };
-  std::ranges::for_each(findings_.needed(arguments.format == Format::kTable && !arguments.head_only), need);
+  std::ranges::for_each(faults_.needed(arguments.format == Format::kTable && !arguments.head_only), need);
   if (arguments.where) std::ranges::for_each(arguments.where->needed(), need);
   std::ranges::for_each(more, need);
   if (arguments.sort) {
@@ -52,7 +52,7 @@ void Results::begin() { write_(report_->begin()); }
 void Results::add(SurveyedTensor&& entry) {
   ++judged_;
   if (arguments_.where && !arguments_.where->is_met_by(entry)) return;
-  findings_.add(entry);
+  faults_.add(entry);
   if (arguments_.sort) return hold(std::move(entry));
   if (!arguments_.top || reported_ < *arguments_.top) report(std::move(entry));
 }
@@ -112,13 +112,13 @@ void Results::end() {
 
 void Results::say_findings(bool knows_specials) const {
   const bool has_summary = arguments_.format == Format::kTable && !arguments_.is_quiet;
-  if (arguments_.where && judged_ != 0 && findings_.tensors() == 0 && has_summary) {
+  if (arguments_.where && judged_ != 0 && faults_.tensors() == 0 && has_summary) {
     const std::string advice = arguments_.where->advice();
     console_.say("none of " + std::to_string(judged_) + (judged_ == 1 ? " tensor" : " tensors") + " meets --where" +
                  (advice.empty() ? "" : "; ") + advice);
   }
-  if (findings_.any()) console_.say(findings_.words());
-  if (has_summary && findings_.tensors() > 1) console_.say(findings_.summary(knows_specials && !arguments_.head_only));
+  if (faults_.any()) console_.say(faults_.words());
+  if (has_summary && faults_.tensors() > 1) console_.say(faults_.summary(knows_specials && !arguments_.head_only));
 }
 
 }  // namespace tensorstat::cli

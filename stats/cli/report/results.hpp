@@ -10,7 +10,7 @@
 
 #include "stats/cli/options/arguments.hpp"
 #include "stats/cli/options/columns.hpp"
-#include "stats/cli/report/findings.hpp"
+#include "stats/cli/report/fault_count.hpp"
 #include "stats/cli/report/report.hpp"
 #include "stats/cli/terminal/console.hpp"
 
@@ -35,8 +35,8 @@ class Results {
   void add(SurveyedTensor&& entry);
   void end();
 
-  bool any() const { return judged_ != 0; }           // whether any tensor was measured
-  bool any_found() const { return findings_.any(); }  // whether a selected tensor meets --fail-on
+  bool any() const { return judged_ != 0; }         // whether any tensor was measured
+  bool any_found() const { return faults_.any(); }  // whether a selected tensor meets --fail-on
   // Writes the last lines to stderr. `knows_specials`: whether NaN and Inf were counted.
   void say_findings(bool knows_specials = true) const;
 
@@ -55,7 +55,7 @@ class Results {
   Console& console_;
   const Write write_;
   Request request_;
-  Findings findings_;
+  FaultCount faults_;
   const std::unique_ptr<Report> report_;
   AlikeRows alike_;
   Explanation explanation_;

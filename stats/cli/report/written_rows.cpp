@@ -5,7 +5,7 @@
 #include <iterator>
 #include <type_traits>
 
-#include "stats/cli/report/findings.hpp"
+#include "stats/cli/report/fault_count.hpp"
 #include "stats/rows/names/dump_place.hpp"
 #include "stats/rows/row_carrier.hpp"
 #include "stats/survey/row_files.hpp"
@@ -56,7 +56,7 @@ Statistics shown_of(const Statistics& found, const Categories& categories) {
 // The statistics that every row must have, shown or not. The words nan and inf can use several statistics and need none
 // in particular.
 Categories asked_of(const Arguments& arguments) {
-  Categories asked = Findings(arguments.fail_on).needed(false, false);
+  Categories asked = FaultCount(arguments.fail_on).needed(false, false);
   if (arguments.where) add_once(asked, arguments.where->needed(false));
   if (arguments.sort) {
     if (!is_word(arguments.sort->subject)) add_once(asked, needed_by(arguments.sort->subject));
@@ -84,7 +84,7 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
     return has_itself(category) || (category == Category::kAbsmax && have_extremes);
   };
   const auto counts_specials = [](Category category) {
-    return std::ranges::count(Findings({}).needed(true), category) != 0;
+    return std::ranges::count(FaultCount({}).needed(true), category) != 0;
   };
   for (const Category category : asked_of(arguments)) {
     if (has(category) || had.empty()) continue;
@@ -92,7 +92,7 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
                 (have_extremes && counts_specials(category) ? "; the words nan and inf go by max and min" : ""));
     return {kUsage, false};
   }
-  Categories words = Findings(arguments.fail_on).needed(false);
+  Categories words = FaultCount(arguments.fail_on).needed(false);
   if (arguments.where) add_once(words, arguments.where->needed());
   for (const Category category : words) {
     if (has(category) || had.empty() || have_extremes) continue;
@@ -133,7 +133,7 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
   results.end();
   outcome.has_results = results.any();
   if (results.any_found()) outcome.exit = std::max<int>(outcome.exit, kFound);
-  results.say_findings(have_extremes || std::ranges::all_of(Findings({}).needed(true), has));
+  results.say_findings(have_extremes || std::ranges::all_of(FaultCount({}).needed(true), has));
   return outcome;
 }
 

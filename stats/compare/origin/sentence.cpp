@@ -303,7 +303,8 @@ void put_into_words(const Record& record, Form form, FaultVerdict& verdict, bool
     return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
   };
   verdict.sentence = "Nothing wrong" + std::string(is_without_notes ? ": neither NaN nor Inf" : "") + " in " +
-                     plural(record.rows().size(), "tensor") + " of " + plural(iterations, "iteration");
+                     plural(record.rows().size(), "tensor") +
+                     (iterations > 1 ? " of " + plural(iterations, "iteration") : "");  // files have none
   if (form == Form::kWatch && !has_loss)
     verdict.details = {"The loss is not in the rows: step(loss) of the watch tells it, too"};
   for (const std::string& what : verdict.not_watched) {

@@ -10,9 +10,9 @@
 namespace tensorstat::cli {
 
 // Counts the tensors (or their rows), and those that hold NaN, hold Inf or meet a rule of --fail-on.
-class Findings {
+class FaultCount {
  public:
-  explicit Findings(std::vector<Rule> fail_on);
+  explicit FaultCount(std::vector<Rule> fail_on);
 
   // The statistics to measure beside the shown ones. `with_summary`: also those for summary(). `with_words`: also those
   // for the words nan and inf.

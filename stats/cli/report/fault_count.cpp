@@ -1,4 +1,4 @@
-#include "stats/cli/report/findings.hpp"
+#include "stats/cli/report/fault_count.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -22,9 +22,10 @@ std::string bytes_text(std::uint64_t bytes) {
 
 }  // namespace
 
-Findings::Findings(std::vector<Rule> fail_on) : fail_on_(std::move(fail_on)), nan_(Rule::nan()), inf_(Rule::inf()) {}
+FaultCount::FaultCount(std::vector<Rule> fail_on)
+    : fail_on_(std::move(fail_on)), nan_(Rule::nan()), inf_(Rule::inf()) {}
 
-Categories Findings::needed(bool with_summary, bool with_words) const {
+Categories FaultCount::needed(bool with_summary, bool with_words) const {
   Categories categories;
   const auto add = [&](const Rule& rule) {
     const Categories more = rule.needed(with_words);
@@ -36,14 +37,14 @@ Categories Findings::needed(bool with_summary, bool with_words) const {
 }
 
 // Uses the time of the dump if the name or the row has it, else the time of the file.
-void Findings::Group::add(const TensorRow& entry, const std::string& words) {
+void FaultCount::Group::add(const TensorRow& entry, const std::string& words) {
   const std::uint64_t time_us = entry.row.identity.timestamp_us;
   if (count++ != 0 && time_us >= first_us) return;
   first = words;
   first_us = time_us;
 }
 
-void Findings::add(const TensorRow& entry) {
+void FaultCount::add(const TensorRow& entry) {
   const std::uint64_t time_us = entry.row.identity.timestamp_us;
   if (tensors_ != 0) have_times_ |= time_us != last_us_ || (time_us != 0 && entry.path != last_path_);
   if (entry.path != last_path_) last_path_ = entry.path;
@@ -62,17 +63,17 @@ void Findings::add(const TensorRow& entry) {
              printable_name(entry.label()) + " (" + met->text() + (evidence.empty() ? "" : ": " + evidence) + ")");
 }
 
-std::string Findings::counted(std::uint64_t count) const {
+std::string FaultCount::counted(std::uint64_t count) const {
   return grouped(count) + (are_rows_ ? " row" : " tensor") + (count == 1 ? "" : "s");
 }
 
-std::string Findings::words() const {
+std::string FaultCount::words() const {
   return counted(found_.count) + (found_.count == 1 ? " meets" : " meet") + " --fail-on" + the_first() + found_.first;
 }
 
-std::string Findings::the_first() const { return have_times_ ? ", the first in time: " : ", the first: "; }
+std::string FaultCount::the_first() const { return have_times_ ? ", the first in time: " : ", the first: "; }
 
-std::string Findings::summary(bool with_specials) const {
+std::string FaultCount::summary(bool with_specials) const {
   std::string text = counted(tensors_) + ", " + bytes_text(bytes_);
   if (!with_specials) return text;
   if (alarming_.count == 0) return text + ", none with NaN or Inf";
