@@ -86,8 +86,9 @@ Result<KeptSteps> read_ring(std::span<const std::byte> content) {
                   .rows = {}};
     const auto rows = bytes.subspan(sizeof slot, std::min<std::uint64_t>(slot.bytes, bytes.size() - sizeof slot));
     if (!read_kept_rows(rows, kept.about.categories, step.rows)) step.is_damaged = true;
-    kept.steps.push_back(std::move(step));
+    if (!step.rows.empty() || step.is_damaged) kept.steps.push_back(std::move(step));
   }
+  if (kept.steps.size() >= header.slot_count) kept.steps.erase(kept.steps.begin());
   return kept;
 }
 

@@ -35,7 +35,7 @@ struct KeptSteps {
   std::uint64_t process = 0;
   bool is_closed = false;       // the session was closed
   bool is_written_now = false;  // by a living process. Only read_ring_file() knows
-  std::vector<KeptStep> steps;  // in the order in which they began
+  std::vector<KeptStep> steps;  // in the order in which they began; those without a row are left out
 };
 
 // kUnreadable: it is no ring, or its header makes no sense.

@@ -24,7 +24,7 @@ RankAlerts::RankAlerts(AlertSetup& setup, std::uint32_t rank) : setup_(setup), r
   if (setup.options.keep_steps == 0) return;
   auto ring = StepRing::open({.folder = setup.rank_folder(rank),
                               .rank = rank,
-                              .slot_count = setup.options.keep_steps + 1,
+                              .slot_count = setup.options.keep_steps + 2,
                               .most_bytes = setup.options.keep_bytes,
                               .about = to_text(setup.about)});
   if (ring) {
