@@ -22,25 +22,6 @@ enum : std::size_t { kKey, kNotKey, kFailed, kAgreementWords };
 // rank, and how many partials it has. Then the message of the rank that failed.
 enum : std::size_t { kRankOfGreatest, kRankOfLeast, kCountOfGreatest, kCountOfLeast, kMessage };
 
-// How a word of a partial travels.
-enum class Travel : std::uint8_t { kMaximum, kSum, kCrc32, kXor64, kKey, kIndexOfKey, kNothing };
-
-std::vector<Travel> travels_of(const Partial& partial) {
-  std::vector<Travel> travels;
-  for (const Accumulator& each : layout(partial.dtype()).all()) {
-    if (each.first >= partial.words().size()) break;
-    const Travel travel = !each.is_kept(partial.needs())     ? Travel::kNothing
-                          : each.rule == MergeRule::ADDITION ? Travel::kSum
-                          : each.rule == MergeRule::MAXIMUM  ? Travel::kMaximum
-                          : each.rule == MergeRule::KEYED    ? Travel::kKey
-                          : each.need == kCrc32              ? Travel::kCrc32
-                                                             : Travel::kXor64;
-    travels.insert(travels.end(), each.count, travel);
-    if (travel == Travel::kKey) travels.back() = Travel::kIndexOfKey;
-  }
-  return travels;
-}
-
 // Whether it does not reduce: each rank sends all of it.
 bool is_gathered(const Partial& partial) {
   return partial.precision() == Precision::kLow || (partial.needs() & kQuantiles) != 0;
@@ -88,18 +69,57 @@ std::optional<std::vector<std::byte>> take_bytes(std::span<const std::int64_t>& 
   return bytes;
 }
 
-// Of the empty partials of the list: their written form names the dtype, the precision, the accumulators, the scale.
-std::int64_t key_of(std::span<const Partial> partials, std::string_view label, std::uint32_t ranks) {
-  std::uint64_t hash = fnv1a(kFnv1aOfNothing, std::as_bytes(std::span(label)));
-  hash = fnv1a(hash, std::as_bytes(std::span(&ranks, 1)));
-  for (const Partial& each : partials) {
-    const Partial empty(each.dtype(), each.precision(), each.needs(), each.cast_scale());
-    hash = fnv1a(hash, empty.serialize());
-  }
-  return static_cast<std::int64_t>(fnv1a(hash, std::as_bytes(std::span(&hash, 1))));
-}
-
 }  // namespace
+
+// What partials of one dtype, precision, needs and cast scale have in common. Most lists have a few kinds.
+struct Collective::Kind {
+  enum class Travel : std::uint8_t { kMaximum, kSum, kCrc32, kXor64, kKey };  // an index follows its key
+  struct Run {
+    Travel travel;
+    std::uint32_t first, count;  // words that travel alike
+  };
+  Dtype dtype;
+  Precision precision;
+  Needs needs;
+  double cast_scale;
+  std::uint64_t
+      hash;  // of an empty partial: its written form names the dtype, the precision, the accumulators, the scale
+  std::vector<Run> runs{};
+
+  explicit Kind(const Partial& of)
+      : dtype(of.dtype()), precision(of.precision()), needs(of.needs()), cast_scale(of.cast_scale()) {
+    hash = fnv1a(kFnv1aOfNothing, Partial(dtype, precision, needs, cast_scale).serialize());
+    for (const Accumulator& each : layout(dtype).all()) {
+      if (each.first >= of.words().size()) break;
+      if (!each.is_kept(needs)) continue;
+      const Travel travel = each.rule == MergeRule::ADDITION  ? Travel::kSum
+                            : each.rule == MergeRule::MAXIMUM ? Travel::kMaximum
+                            : each.rule == MergeRule::KEYED   ? Travel::kKey
+                            : each.need == kCrc32             ? Travel::kCrc32
+                                                              : Travel::kXor64;
+      const bool follows = !runs.empty() && runs.back().travel == travel && travel <= Travel::kSum &&
+                           runs.back().first + runs.back().count == each.first;
+      if (follows) {
+        runs.back().count += each.count;
+      } else {
+        runs.push_back({travel, each.first, each.count});
+      }
+    }
+  }
+  bool is_of(const Partial& partial) const {
+    return dtype == partial.dtype() && precision == partial.precision() && needs == partial.needs() &&
+           cast_scale == partial.cast_scale();
+  }
+};
+
+const Collective::Kind& Collective::kind_of(const Partial& partial) {
+  // Partials of one kind follow each other.
+  if (last_kind_ < kinds_.size() && kinds_[last_kind_].is_of(partial)) return kinds_[last_kind_];
+  const auto found = std::ranges::find_if(kinds_, [&](const Kind& each) { return each.is_of(partial); });
+  last_kind_ = static_cast<std::size_t>(found - kinds_.begin());
+  if (found == kinds_.end()) kinds_.emplace_back(partial);
+  return kinds_[last_kind_];
+}
 
 Collective::Collective(std::uint32_t rank, std::uint32_t ranks)
     : rank_(rank),
@@ -107,6 +127,12 @@ Collective::Collective(std::uint32_t rank, std::uint32_t ranks)
       bits_a_word_(63 / std::bit_width(ranks | 1)),
       unagreed_(kAgreementWords),
       agreed_words_(kAgreementWords) {}
+
+Collective::~Collective() = default;
+Collective::Collective(const Collective&) = default;
+Collective::Collective(Collective&&) noexcept = default;
+Collective& Collective::operator=(const Collective&) = default;
+Collective& Collective::operator=(Collective&&) noexcept = default;
 
 void Collective::begin(std::span<const Partial> partials, std::string_view label) try {
   error_.reset();
@@ -128,13 +154,16 @@ void Collective::fill(std::span<const Partial> partials, std::string_view label)
                                            " does not exist: ranks are 0, 1, ..., at most 2^31 - 1 of them"});
   }
   partials_.assign(partials.begin(), partials.end());
-  key_ = key_of(partials_, label, ranks_);
+  std::uint64_t key = fnv1a(kFnv1aOfNothing, std::as_bytes(std::span(label)));
+  key = fnv1a(key, std::as_bytes(std::span(&ranks_, 1)));
   largest_.assign(kAgreementWords, 0);
   sums_.clear();
   own_keys_.clear();
   own_whole_.clear();
   const int count = static_cast<int>(bits_a_word_);
   for (Partial& partial : partials_) {
+    const Kind& kind = kind_of(partial);
+    key = fnv1a(key, std::as_bytes(std::span(&kind.hash, 1)));
     if (is_gathered(partial)) {
       const std::vector<std::byte> written = partial.serialize();
       if (written.empty()) return begin(out_of_memory());
@@ -143,32 +172,29 @@ void Collective::fill(std::span<const Partial> partials, std::string_view label)
       continue;
     }
     carry(partial.dtype(), partial.words());
-    const std::vector<Travel> travels = travels_of(partial);
-    for (std::size_t i = 0; i < travels.size(); ++i) {
-      const std::int64_t word = partial.words()[i];
-      switch (travels[i]) {
-        case Travel::kMaximum:
-          largest_.push_back(word);
+    for (const Kind::Run& run : kind.runs) {
+      const auto words = std::as_const(partial).words().subspan(run.first, run.count);
+      switch (run.travel) {
+        case Kind::Travel::kMaximum:
+          largest_.insert(largest_.end(), words.begin(), words.end());
           break;
-        case Travel::kSum:
-          sums_.push_back(word);
+        case Kind::Travel::kSum:
+          sums_.insert(sums_.end(), words.begin(), words.end());
           break;
-        case Travel::kCrc32:
-          push_bits(sums_, static_cast<std::uint64_t>(word), 32, count);
+        case Kind::Travel::kCrc32:
+          push_bits(sums_, static_cast<std::uint64_t>(words[0]), 32, count);
           break;
-        case Travel::kXor64:
-          push_bits(sums_, static_cast<std::uint64_t>(word), 64, count);
+        case Kind::Travel::kXor64:
+          push_bits(sums_, static_cast<std::uint64_t>(words[0]), 64, count);
           break;
-        case Travel::kKey:
-          own_keys_.push_back({largest_.size(), word, partial.words()[i + 1]});
-          largest_.push_back(word);
-          break;
-        case Travel::kIndexOfKey:
-        case Travel::kNothing:
+        case Kind::Travel::kKey:
+          own_keys_.push_back({largest_.size(), words[0], words[1]});
+          largest_.push_back(words[0]);
           break;
       }
     }
   }
+  key_ = static_cast<std::int64_t>(key);
   counts_ = largest_.size();
   for (const Partial& partial : partials_) largest_.push_back(static_cast<std::int64_t>(partial.count()));
   if (!own_whole_.empty()) {
@@ -336,27 +362,26 @@ Result<std::vector<Partial>> Collective::finish() try {
       partial = *std::move(whole[p]);
       continue;
     }
-    const std::vector<Travel> travels = travels_of(partial);
     const std::span<std::int64_t> words = partial.words();
-    for (std::size_t i = 0; i < travels.size(); ++i) {
-      switch (travels[i]) {
-        case Travel::kMaximum:
-        case Travel::kKey:
-          words[i] = *largest++;
+    for (const Kind::Run& run : kind_of(partial).runs) {
+      switch (run.travel) {
+        case Kind::Travel::kMaximum:
+          std::copy_n(largest, run.count, words.begin() + run.first);
+          largest += run.count;
           break;
-        case Travel::kSum:
-          words[i] = *sums++;
+        case Kind::Travel::kSum:
+          std::copy_n(sums, run.count, words.begin() + run.first);
+          sums += run.count;
           break;
-        case Travel::kCrc32:
-          words[i] = static_cast<std::int64_t>(take_bits(sums, 32, count));
+        case Kind::Travel::kCrc32:
+          words[run.first] = static_cast<std::int64_t>(take_bits(sums, 32, count));
           break;
-        case Travel::kXor64:
-          words[i] = static_cast<std::int64_t>(take_bits(sums, 64, count));
+        case Kind::Travel::kXor64:
+          words[run.first] = static_cast<std::int64_t>(take_bits(sums, 64, count));
           break;
-        case Travel::kIndexOfKey:
-          words[i] = *indices++;
-          break;
-        case Travel::kNothing:
+        case Kind::Travel::kKey:
+          words[run.first] = *largest++;
+          words[run.first + 1] = *indices++;
           break;
       }
     }
