@@ -22,18 +22,14 @@ enum : std::size_t { kKey, kNotKey, kFailed, kAgreementWords };
 // rank, and how many partials it has. Then the message of the rank that failed.
 enum : std::size_t { kRankOfGreatest, kRankOfLeast, kCountOfGreatest, kCountOfLeast, kMessage };
 
-// Whether it does not reduce: each rank sends all of it.
-bool is_gathered(const Partial& partial) {
-  return partial.precision() == Precision::kLow || (partial.needs() & kQuantiles) != 0;
-}
-
 // Bits of a checksum, `count` in each word, so far apart that the sum of all ranks has room. The lowest bit of each sum
 // is the parity.
 void push_bits(Words& words, std::uint64_t value, int bits, int count) {
+  const int apart = 63 / count;
   for (int bit = 0; bit < bits; bit += count) {
     std::int64_t word = 0;
     for (int i = 0; i < count && bit + i < bits; ++i) {
-      word |= static_cast<std::int64_t>(value >> (bit + i) & 1) << (i * (63 / count));
+      word |= static_cast<std::int64_t>(value >> (bit + i) & 1) << (i * apart);
     }
     words.push_back(word);
   }
@@ -41,9 +37,10 @@ void push_bits(Words& words, std::uint64_t value, int bits, int count) {
 
 std::uint64_t take_bits(const std::int64_t*& words, int bits, int count) {
   std::uint64_t value = 0;
+  const int apart = 63 / count;
   for (int bit = 0; bit < bits; bit += count, ++words) {
     for (int i = 0; i < count && bit + i < bits; ++i) {
-      value |= static_cast<std::uint64_t>(*words >> (i * (63 / count)) & 1) << (bit + i);
+      value |= static_cast<std::uint64_t>(*words >> (i * apart) & 1) << (bit + i);
     }
   }
   return value;
@@ -84,10 +81,12 @@ struct Collective::Kind {
   double cast_scale;
   std::uint64_t
       hash;  // of an empty partial: its written form names the dtype, the precision, the accumulators, the scale
+  bool is_gathered;  // it does not reduce: each rank sends all of it
   std::vector<Run> runs{};
 
   explicit Kind(const Partial& of)
       : dtype(of.dtype()), precision(of.precision()), needs(of.needs()), cast_scale(of.cast_scale()) {
+    is_gathered = precision == Precision::kLow || (needs & kQuantiles) != 0;
     hash = fnv1a(kFnv1aOfNothing, Partial(dtype, precision, needs, cast_scale).serialize());
     for (const Accumulator& each : layout(dtype).all()) {
       if (each.first >= of.words().size()) break;
@@ -112,13 +111,13 @@ struct Collective::Kind {
   }
 };
 
-const Collective::Kind& Collective::kind_of(const Partial& partial) {
+std::size_t Collective::kind_of(const Partial& partial) {
   // Partials of one kind follow each other.
-  if (last_kind_ < kinds_.size() && kinds_[last_kind_].is_of(partial)) return kinds_[last_kind_];
+  if (!list_.empty() && kinds_[list_.back()].is_of(partial)) return list_.back();
   const auto found = std::ranges::find_if(kinds_, [&](const Kind& each) { return each.is_of(partial); });
-  last_kind_ = static_cast<std::size_t>(found - kinds_.begin());
-  if (found == kinds_.end()) kinds_.emplace_back(partial);
-  return kinds_[last_kind_];
+  if (found != kinds_.end()) return static_cast<std::size_t>(found - kinds_.begin());
+  kinds_.emplace_back(partial);
+  return kinds_.size() - 1;
 }
 
 Collective::Collective(std::uint32_t rank, std::uint32_t ranks)
@@ -153,7 +152,7 @@ void Collective::fill(std::span<const Partial> partials, std::string_view label)
     return begin(Error{Code::kInvalid, "rank " + std::to_string(rank_) + " of " + std::to_string(ranks_) +
                                            " does not exist: ranks are 0, 1, ..., at most 2^31 - 1 of them"});
   }
-  partials_.assign(partials.begin(), partials.end());
+  list_.clear();
   std::uint64_t key = fnv1a(kFnv1aOfNothing, std::as_bytes(std::span(label)));
   key = fnv1a(key, std::as_bytes(std::span(&ranks_, 1)));
   largest_.assign(kAgreementWords, 0);
@@ -161,19 +160,21 @@ void Collective::fill(std::span<const Partial> partials, std::string_view label)
   own_keys_.clear();
   own_whole_.clear();
   const int count = static_cast<int>(bits_a_word_);
-  for (Partial& partial : partials_) {
-    const Kind& kind = kind_of(partial);
+  for (const Partial& partial : partials) {
+    list_.push_back(kind_of(partial));
+    const Kind& kind = kinds_[list_.back()];
     key = fnv1a(key, std::as_bytes(std::span(&kind.hash, 1)));
-    if (is_gathered(partial)) {
+    if (kind.is_gathered) {
       const std::vector<std::byte> written = partial.serialize();
       if (written.empty()) return begin(out_of_memory());
       own_whole_.resize(own_whole_.size() + words_of_bytes(written.size()));
       put_bytes(std::span(own_whole_).last(words_of_bytes(written.size())), written);
       continue;
     }
-    carry(partial.dtype(), partial.words());
+    carried_.assign(partial.words().begin(), partial.words().end());
+    carry(partial.dtype(), carried_);
     for (const Kind::Run& run : kind.runs) {
-      const auto words = std::as_const(partial).words().subspan(run.first, run.count);
+      const auto words = std::span<const std::int64_t>(carried_).subspan(run.first, run.count);
       switch (run.travel) {
         case Kind::Travel::kMaximum:
           largest_.insert(largest_.end(), words.begin(), words.end());
@@ -196,10 +197,10 @@ void Collective::fill(std::span<const Partial> partials, std::string_view label)
   }
   key_ = static_cast<std::int64_t>(key);
   counts_ = largest_.size();
-  for (const Partial& partial : partials_) largest_.push_back(static_cast<std::int64_t>(partial.count()));
+  for (const Partial& partial : partials) largest_.push_back(static_cast<std::int64_t>(partial.count()));
   if (!own_whole_.empty()) {
     largest_.resize(largest_.size() + ranks_, kEmptyMaximum);
-    largest_[counts_ + partials_.size() + rank_] = static_cast<std::int64_t>(own_whole_.size());
+    largest_[counts_ + list_.size() + rank_] = static_cast<std::int64_t>(own_whole_.size());
   }
   // Everything that a round needs is allocated before the first, but for what is gathered.
   unagreed_.resize(std::max(largest_.size(), unagreed_.size()));
@@ -228,7 +229,7 @@ void Collective::fill_dispute() {
     put_bytes(room, std::as_bytes(std::span(text)).first(std::min(text.size(), (room.size() - 1) * 8)));
   }
   if (error_) return;
-  const auto count = static_cast<std::int64_t>(partials_.size());
+  const auto count = static_cast<std::int64_t>(list_.size());
   if (words[kKey] == key_) dispute_[kRankOfGreatest] = rank_, dispute_[kCountOfGreatest] = count;
   if (words[kNotKey] == ~key_) dispute_[kRankOfLeast] = rank_, dispute_[kCountOfLeast] = count;
 }
@@ -253,7 +254,7 @@ Error Collective::settled() {
 Status Collective::fill_gathered() {
   std::size_t words = sums_.size(), begin = 0;
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-    const std::int64_t size = largest_[counts_ + partials_.size() + rank];
+    const std::int64_t size = largest_[counts_ + list_.size() + rank];
     if (size <= 0 || static_cast<std::uint64_t>(size) > sums_.max_size() - words) {  // so it is on every rank
       return Error{Code::kInvalid,
                    "rank " + std::to_string(rank) + " sent no quantiles: each rank needs a number of its own"};
@@ -297,7 +298,7 @@ std::optional<Collective::Round> Collective::advance() {
       }
       [[fallthrough]];
     case Stage::kLargest:
-      for (std::size_t i = 0; i < partials_.size(); ++i) {
+      for (std::size_t i = 0; i < list_.size(); ++i) {
         if (largest_[counts_ + i] <= std::numeric_limits<std::int64_t>::max() / ranks_) continue;
         error_ = Error{Code::kInvalid, "cannot merge: the ranks together may have 2^63 elements or more of a tensor"};
         return std::nullopt;
@@ -337,10 +338,10 @@ Status Collective::status() const {
 Result<std::vector<Partial>> Collective::finish() try {
   if (Status fine = status(); !fine) return std::move(fine).error();
   std::span<const std::int64_t> of_ranks = std::span(sums_).subspan(gathered_);
-  std::vector<std::optional<Partial>> whole(partials_.size());
+  std::vector<std::optional<Partial>> whole(of_ranks.empty() ? 0 : list_.size());
   for (std::uint32_t rank = 0; !of_ranks.empty() && rank < ranks_; ++rank) {
-    for (std::size_t i = 0; i < partials_.size(); ++i) {
-      if (!is_gathered(partials_[i])) continue;
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      if (!kinds_[list_[i]].is_gathered) continue;
       const auto bytes = take_bytes(of_ranks);
       if (!bytes) return Error{Code::kInvalid, "what was gathered of rank " + std::to_string(rank) + " is no partial"};
       auto partial = Partial::parse(*bytes);
@@ -352,18 +353,21 @@ Result<std::vector<Partial>> Collective::finish() try {
       }
     }
   }
+  std::vector<Partial> partials;
+  partials.reserve(list_.size());
   const std::int64_t* largest = largest_.data() + kAgreementWords;
   const std::int64_t* sums = sums_.data();
   const std::int64_t* indices = indices_.data();
   const int count = static_cast<int>(bits_a_word_);
-  for (std::size_t p = 0; p < partials_.size(); ++p) {
-    Partial& partial = partials_[p];
-    if (whole[p]) {
-      partial = *std::move(whole[p]);
+  for (std::size_t p = 0; p < list_.size(); ++p) {
+    const Kind& kind = kinds_[list_[p]];
+    if (kind.is_gathered) {
+      partials.push_back(*std::move(whole[p]));
       continue;
     }
+    Partial& partial = partials.emplace_back(kind.dtype, kind.precision, kind.needs, kind.cast_scale);
     const std::span<std::int64_t> words = partial.words();
-    for (const Kind::Run& run : kind_of(partial).runs) {
+    for (const Kind::Run& run : kind.runs) {
       switch (run.travel) {
         case Kind::Travel::kMaximum:
           std::copy_n(largest, run.count, words.begin() + run.first);
@@ -387,7 +391,7 @@ Result<std::vector<Partial>> Collective::finish() try {
     }
     carry(partial.dtype(), words);
   }
-  return std::move(partials_);
+  return partials;
 } catch (...) {
   return caught();
 }

@@ -79,7 +79,7 @@ class Collective {
     std::int64_t key, index;
   };
 
-  const Kind& kind_of(const Partial& partial);
+  std::size_t kind_of(const Partial& partial);
   void fill(std::span<const Partial> partials, std::string_view label);
   bool is_known() const { return !error_ && key_ == agreed_key_ && agreed_words_ == largest_.size(); }
   std::span<std::int64_t> agreement() { return std::span(is_known() ? largest_ : unagreed_).first(agreed_words_); }
@@ -93,12 +93,11 @@ class Collective {
   std::size_t bits_a_word_;  // of checksums
   Stage stage_ = Stage::kDone;
   std::optional<Error> error_;
-  std::vector<Partial> partials_;
   std::vector<Kind> kinds_;
-  std::size_t last_kind_ = 0;
+  std::vector<std::size_t> list_;  // the kind of each partial
   // Both begin with the words of the agreement. The first round sends unagreed_, as many words as the last list had,
   // where the ranks have not agreed on this list yet. Then largest_ follows in a round of its own.
-  std::vector<std::int64_t> largest_, unagreed_, sums_, indices_, own_whole_;
+  std::vector<std::int64_t> largest_, unagreed_, sums_, indices_, own_whole_, carried_;
   std::size_t counts_ = 0;    // where largest_ has the counts of elements, and behind them the sizes of own_whole_
   std::size_t gathered_ = 0;  // where sums_ has own_whole_ of each rank
   std::vector<OwnKey> own_keys_;

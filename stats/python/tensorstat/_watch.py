@@ -68,15 +68,10 @@ class Watch:
         """What is to be said of the step that was ended. With several ranks all of them come here."""
         alerts, self._alerts[:] = list(self._alerts), ()
         for alert in alerts:
-            alert.file, alert.line = self._line_of(alert.op_name)
             self._event = alert.event or self._event
         if self._is_closed or self.iteration % self._every != 0:
             return Step(self.iteration, alerts)
         return self._actions.after(self.iteration, alerts)
-
-    def _line_of(self, op_name: str) -> tuple[str, int] | tuple[None, None]:
-        """Where an operator was called."""
-        return None, None
 
     def stop(self) -> None:
         """Watches nothing until start(). Steps are counted on."""
