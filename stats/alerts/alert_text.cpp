@@ -11,6 +11,9 @@ namespace tensorstat {
 std::string to_sentence(const Alert& alert) {
   std::string text = "step " + std::to_string(alert.step) + (alert.rank ? ", rank " + std::to_string(alert.rank) : "");
   text += ": " + alert.op_name + " " + alert.io + " " + std::to_string(alert.slot);
+  if (!alert.file.empty()) {
+    text += " (" + alert.file.substr(alert.file.rfind('/') + 1) + ":" + std::to_string(alert.line) + ")";
+  }
   if (!alert.statistic.empty()) text += ": " + alert.statistic + " is " + to_string(alert.value);
   text += ", condition " + alert.condition;
   if (alert.tensor_count > 1) text += "; and " + std::to_string(alert.tensor_count - 1) + " more tensors";
@@ -41,6 +44,8 @@ Result<Alert> alert_from(std::string_view line) {
   alert.data_type = text("dtype");
   alert.statistic = text("statistic");
   alert.folder = text("event");
+  alert.file = text("file");
+  alert.line = natural("line");
   alert.tensor_count = natural("tensors");
   if (const auto value = root.find("value")) {
     alert.value = value->text() == "nan" ? Value(std::nan("")) : number_from(value->text());
@@ -66,7 +71,8 @@ std::string to_json(const Alert& alert) {
   for (const auto& [step, value] : alert.history) json.number(step);
   json.end().key("values").begin_list();
   for (const auto& [step, value] : alert.history) json.value(value);
-  json.end().key("event").text_or_null(alert.folder).end();
+  json.end().key("event").text_or_null(alert.folder).key("file").text_or_null(alert.file);
+  json.key("line").number_or_null(alert.line == 0 ? std::nullopt : std::optional(alert.line)).end();
   return text;
 }
 

@@ -15,6 +15,8 @@
 #include "stats/files/io/text_lines.hpp"
 #include "stats/files/io/whole_file.hpp"
 #include "stats/files/npy/npy_writer.hpp"
+#include "stats/json/json_text.hpp"
+#include "stats/json/json_writer.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
 
 namespace tensorstat {
@@ -22,7 +24,6 @@ namespace {
 
 constexpr std::size_t kMostRingBytes = std::size_t{4} << 30;
 constexpr std::size_t kMostJournalBytes = std::size_t{256} << 20;
-constexpr const char* kJournal = "watch.ndjson";  // of a watched PyTorch model, beside its steps
 
 Result<KeptAbout> about_from(std::string_view text) {
   KeptAbout about;
@@ -85,8 +86,9 @@ Result<KeptSteps> read_ring(std::span<const std::byte> content) {
                   .rows = {}};
     const auto rows = bytes.subspan(sizeof slot, std::min<std::uint64_t>(slot.bytes, bytes.size() - sizeof slot));
     if (!read_kept_rows(rows, kept.about.categories, step.rows)) step.is_damaged = true;
-    kept.steps.push_back(std::move(step));
+    if (!step.rows.empty() || step.is_damaged) kept.steps.push_back(std::move(step));
   }
+  if (kept.steps.size() >= header.slot_count) kept.steps.erase(kept.steps.begin());
   return kept;
 }
 
@@ -123,14 +125,45 @@ Status write_step(const KeptSteps& kept, const KeptStep& step, const std::string
 
 }  // namespace
 
+std::string journal_below(std::string_view folder, std::uint32_t rank, std::string_view net_name) {
+  return std::string(folder) + "/rank_" + std::to_string(rank) + "/" + std::string(net_name) + "/watch.ndjson";
+}
+
+std::string read_journal(const std::string& path) {
+  auto text = read_whole_file(path, kMostJournalBytes);
+  return text ? *std::move(text) : std::string();
+}
+
+CalledFrom code_line_of(std::string_view journal, std::string_view op_name) {
+  constexpr std::string_view kBackward = "/backward";
+  std::string name(op_name);
+  if (name.ends_with(kBackward)) name.replace(name.size() - kBackward.size(), kBackward.size(), "/forward");
+  const std::string wanted = json_quoted(name, true);
+  for (std::size_t at = journal.rfind(wanted); at != journal.npos;
+       at = at == 0 ? journal.npos : journal.rfind(wanted, at - 1)) {
+    const std::size_t begin = journal.rfind('\n', at) + 1;  // npos + 1 is 0
+    const auto document = parse_json(journal.substr(begin, journal.find('\n', at) - begin));
+    if (!document || !document->root().is(JsonValue::Kind::kObject)) continue;
+    const JsonValue line = document->root();
+    const auto kind = line.find("kind"), op = line.find("op_name"), file = line.find("file"),
+               number = line.find("line");
+    const bool is_code = kind && op && kind->text() == "code" && op->text() == name;
+    if (is_code && file && number && number->is(JsonValue::Kind::kNatural)) {
+      return {std::string(file->text()), number->natural()};
+    }
+  }
+  return {};
+}
+
 Status write_event(const KeptSteps& kept, const std::string& dump, const std::string& folder, bool is_continued) {
-  const std::string rank = "/rank_" + std::to_string(kept.rank), below = rank + "/" + kept.about.net_name + "/";
+  const std::string rank = "/rank_" + std::to_string(kept.rank), &net_name = kept.about.net_name;
   if (!is_continued) remove_folder(folder + rank);
   for (const KeptStep& step : kept.steps) {
-    if (const Status written = write_step(kept, step, folder + below); !written) return written;
+    if (const Status written = write_step(kept, step, folder + rank + "/" + net_name + "/"); !written) return written;
   }
-  const auto journal = read_whole_file(dump + below + kJournal, kMostJournalBytes);
-  return journal ? write_whole_file(folder + below + kJournal, *journal) : Status();
+  const std::string journal = read_journal(journal_below(dump, kept.rank, net_name));
+  if (journal.empty()) return {};
+  return write_whole_file(journal_below(folder, kept.rank, net_name), journal);
 }
 
 }  // namespace tensorstat

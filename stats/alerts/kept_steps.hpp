@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tensorstat/rows.hpp>
 #include <tensorstat/status.hpp>
 #include <vector>
@@ -34,12 +35,25 @@ struct KeptSteps {
   std::uint64_t process = 0;
   bool is_closed = false;       // the session was closed
   bool is_written_now = false;  // by a living process. Only read_ring_file() knows
-  std::vector<KeptStep> steps;  // in the order in which they began
+  std::vector<KeptStep> steps;  // in the order in which they began; those without a row are left out
 };
 
 // kUnreadable: it is no ring, or its header makes no sense.
 Result<KeptSteps> read_ring(std::span<const std::byte> content);
 Result<KeptSteps> read_ring_file(const std::string& path);
+
+// The lines of code that ran operators, as the journal of a watch has them (doc/origin.md).
+struct CalledFrom {
+  std::string file;
+  std::uint64_t line = 0;
+};
+
+// The path of the journal, below a dump or an event.
+std::string journal_below(std::string_view folder, std::uint32_t rank, std::string_view net_name);
+// The last line that the journal's text has for the operator, or for the forward of its backward. Empty if it has none.
+CalledFrom code_line_of(std::string_view journal, std::string_view op_name);
+// The text of a journal; empty if there is none.
+std::string read_journal(const std::string& path);
 
 // Writes the steps as {folder}/rank_{rank}/{net_name}/{graph}/{step}/statistic.csv, constants in the folder
 // `constants`, and a copy of the journal of a watch, which says where rows come from. `dump`: the path of the dump that

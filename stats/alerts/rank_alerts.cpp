@@ -24,7 +24,7 @@ RankAlerts::RankAlerts(AlertSetup& setup, std::uint32_t rank) : setup_(setup), r
   if (setup.options.keep_steps == 0) return;
   auto ring = StepRing::open({.folder = setup.rank_folder(rank),
                               .rank = rank,
-                              .slot_count = setup.options.keep_steps + 1,
+                              .slot_count = setup.options.keep_steps + 2,
                               .most_bytes = setup.options.keep_bytes,
                               .about = to_text(setup.about)});
   if (ring) {
@@ -173,8 +173,13 @@ std::vector<Alert> RankAlerts::tell(bool is_whole) {
     write(kept, true);
   }
   std::vector<Alert> alerts = std::exchange(told_, {});
+  const std::string journal =
+      is_event ? read_journal(journal_below(setup_.path, rank_, setup_.about.net_name)) : std::string();
   for (Fired& fired : fired_) {
     add_history(kept, fired);
+    const CalledFrom code = code_line_of(journal, fired.alert.op_name);
+    fired.alert.file = code.file;
+    fired.alert.line = code.line;
     if (may_write && !kept.steps.empty()) fired.alert.folder = event_folder_;
     if (may_write) setup_.lines->append(to_json(fired.alert) + '\n');
     alerts.push_back(std::move(fired.alert));

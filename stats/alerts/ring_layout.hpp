@@ -4,6 +4,9 @@
 //   RingHeader, a text about the rows; then `slot_count` slots from `slots_at` on, each `slot_bytes` long
 //   slot: SlotHeader, rows (kept_row.hpp)
 //
+// A step that begins takes the oldest slot. There is one more than steps are kept, so a step without a row yet costs
+// none of them.
+//
 // Step number n since the beginning, from 1, stands in slot n % slot_count. The writer sets `number` to 0, changes the
 // slot, and sets `number` to n. A row is copied behind the others; then `bytes` is raised. Both are single stores, in
 // this order, so a reader after `kill -9` sees whole rows only. After a power failure pages may be missing, and the

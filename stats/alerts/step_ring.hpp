@@ -16,7 +16,7 @@ namespace tensorstat {
 struct StepRingOptions {
   std::string folder;
   std::uint32_t rank = 0;
-  std::uint32_t slot_count = 2;  // steps, with the one that runs
+  std::uint32_t slot_count = 3;  // steps, with the one that runs and the one that makes way for it
   std::uint64_t most_bytes = 0;  // of the file
   std::string about;             // read_ring() returns it
 };

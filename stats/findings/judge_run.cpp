@@ -8,8 +8,9 @@
 namespace tensorstat {
 namespace {
 
-// Rows of the iterations with NaN or Inf that are in memory at a time: some 350 bytes each.
-constexpr std::uint64_t kMostRows = 500'000;
+// Rows of the iterations with NaN or Inf that are in memory at a time: some 350 bytes each, beside 42 bytes for each
+// row of the run.
+constexpr std::uint64_t kMostRows = 200'000;
 
 // Goes through the rows of a run once; what origin needs is read again, iteration after iteration.
 class RunReader {

@@ -22,37 +22,14 @@ enum : std::size_t { kKey, kNotKey, kFailed, kAgreementWords };
 // rank, and how many partials it has. Then the message of the rank that failed.
 enum : std::size_t { kRankOfGreatest, kRankOfLeast, kCountOfGreatest, kCountOfLeast, kMessage };
 
-// How a word of a partial travels.
-enum class Travel : std::uint8_t { kMaximum, kSum, kCrc32, kXor64, kKey, kIndexOfKey, kNothing };
-
-std::vector<Travel> travels_of(const Partial& partial) {
-  std::vector<Travel> travels;
-  for (const Accumulator& each : layout(partial.dtype()).all()) {
-    if (each.first >= partial.words().size()) break;
-    const Travel travel = !each.is_kept(partial.needs())     ? Travel::kNothing
-                          : each.rule == MergeRule::ADDITION ? Travel::kSum
-                          : each.rule == MergeRule::MAXIMUM  ? Travel::kMaximum
-                          : each.rule == MergeRule::KEYED    ? Travel::kKey
-                          : each.need == kCrc32              ? Travel::kCrc32
-                                                             : Travel::kXor64;
-    travels.insert(travels.end(), each.count, travel);
-    if (travel == Travel::kKey) travels.back() = Travel::kIndexOfKey;
-  }
-  return travels;
-}
-
-// Whether it does not reduce: each rank sends all of it.
-bool is_gathered(const Partial& partial) {
-  return partial.precision() == Precision::kLow || (partial.needs() & kQuantiles) != 0;
-}
-
 // Bits of a checksum, `count` in each word, so far apart that the sum of all ranks has room. The lowest bit of each sum
 // is the parity.
 void push_bits(Words& words, std::uint64_t value, int bits, int count) {
+  const int apart = 63 / count;
   for (int bit = 0; bit < bits; bit += count) {
     std::int64_t word = 0;
     for (int i = 0; i < count && bit + i < bits; ++i) {
-      word |= static_cast<std::int64_t>(value >> (bit + i) & 1) << (i * (63 / count));
+      word |= static_cast<std::int64_t>(value >> (bit + i) & 1) << (i * apart);
     }
     words.push_back(word);
   }
@@ -60,9 +37,10 @@ void push_bits(Words& words, std::uint64_t value, int bits, int count) {
 
 std::uint64_t take_bits(const std::int64_t*& words, int bits, int count) {
   std::uint64_t value = 0;
+  const int apart = 63 / count;
   for (int bit = 0; bit < bits; bit += count, ++words) {
     for (int i = 0; i < count && bit + i < bits; ++i) {
-      value |= static_cast<std::uint64_t>(*words >> (i * (63 / count)) & 1) << (bit + i);
+      value |= static_cast<std::uint64_t>(*words >> (i * apart) & 1) << (bit + i);
     }
   }
   return value;
@@ -88,18 +66,59 @@ std::optional<std::vector<std::byte>> take_bytes(std::span<const std::int64_t>& 
   return bytes;
 }
 
-// Of the empty partials of the list: their written form names the dtype, the precision, the accumulators, the scale.
-std::int64_t key_of(std::span<const Partial> partials, std::string_view label, std::uint32_t ranks) {
-  std::uint64_t hash = fnv1a(kFnv1aOfNothing, std::as_bytes(std::span(label)));
-  hash = fnv1a(hash, std::as_bytes(std::span(&ranks, 1)));
-  for (const Partial& each : partials) {
-    const Partial empty(each.dtype(), each.precision(), each.needs(), each.cast_scale());
-    hash = fnv1a(hash, empty.serialize());
-  }
-  return static_cast<std::int64_t>(fnv1a(hash, std::as_bytes(std::span(&hash, 1))));
-}
-
 }  // namespace
+
+// What partials of one dtype, precision, needs and cast scale have in common. Most lists have a few kinds.
+struct Collective::Kind {
+  enum class Travel : std::uint8_t { kMaximum, kSum, kCrc32, kXor64, kKey };  // an index follows its key
+  struct Run {
+    Travel travel;
+    std::uint32_t first, count;  // words that travel alike
+  };
+  Dtype dtype;
+  Precision precision;
+  Needs needs;
+  double cast_scale;
+  std::uint64_t
+      hash;  // of an empty partial: its written form names the dtype, the precision, the accumulators, the scale
+  bool is_gathered;  // it does not reduce: each rank sends all of it
+  std::vector<Run> runs{};
+
+  explicit Kind(const Partial& of)
+      : dtype(of.dtype()), precision(of.precision()), needs(of.needs()), cast_scale(of.cast_scale()) {
+    is_gathered = precision == Precision::kLow || (needs & kQuantiles) != 0;
+    hash = fnv1a(kFnv1aOfNothing, Partial(dtype, precision, needs, cast_scale).serialize());
+    for (const Accumulator& each : layout(dtype).all()) {
+      if (each.first >= of.words().size()) break;
+      if (!each.is_kept(needs)) continue;
+      const Travel travel = each.rule == MergeRule::ADDITION  ? Travel::kSum
+                            : each.rule == MergeRule::MAXIMUM ? Travel::kMaximum
+                            : each.rule == MergeRule::KEYED   ? Travel::kKey
+                            : each.need == kCrc32             ? Travel::kCrc32
+                                                              : Travel::kXor64;
+      const bool follows = !runs.empty() && runs.back().travel == travel && travel <= Travel::kSum &&
+                           runs.back().first + runs.back().count == each.first;
+      if (follows) {
+        runs.back().count += each.count;
+      } else {
+        runs.push_back({travel, each.first, each.count});
+      }
+    }
+  }
+  bool is_of(const Partial& partial) const {
+    return dtype == partial.dtype() && precision == partial.precision() && needs == partial.needs() &&
+           cast_scale == partial.cast_scale();
+  }
+};
+
+std::size_t Collective::kind_of(const Partial& partial) {
+  // Partials of one kind follow each other.
+  if (!list_.empty() && kinds_[list_.back()].is_of(partial)) return list_.back();
+  const auto found = std::ranges::find_if(kinds_, [&](const Kind& each) { return each.is_of(partial); });
+  if (found != kinds_.end()) return static_cast<std::size_t>(found - kinds_.begin());
+  kinds_.emplace_back(partial);
+  return kinds_.size() - 1;
+}
 
 Collective::Collective(std::uint32_t rank, std::uint32_t ranks)
     : rank_(rank),
@@ -107,6 +126,12 @@ Collective::Collective(std::uint32_t rank, std::uint32_t ranks)
       bits_a_word_(63 / std::bit_width(ranks | 1)),
       unagreed_(kAgreementWords),
       agreed_words_(kAgreementWords) {}
+
+Collective::~Collective() = default;
+Collective::Collective(const Collective&) = default;
+Collective::Collective(Collective&&) noexcept = default;
+Collective& Collective::operator=(const Collective&) = default;
+Collective& Collective::operator=(Collective&&) noexcept = default;
 
 void Collective::begin(std::span<const Partial> partials, std::string_view label) try {
   error_.reset();
@@ -127,53 +152,55 @@ void Collective::fill(std::span<const Partial> partials, std::string_view label)
     return begin(Error{Code::kInvalid, "rank " + std::to_string(rank_) + " of " + std::to_string(ranks_) +
                                            " does not exist: ranks are 0, 1, ..., at most 2^31 - 1 of them"});
   }
-  partials_.assign(partials.begin(), partials.end());
-  key_ = key_of(partials_, label, ranks_);
+  list_.clear();
+  std::uint64_t key = fnv1a(kFnv1aOfNothing, std::as_bytes(std::span(label)));
+  key = fnv1a(key, std::as_bytes(std::span(&ranks_, 1)));
   largest_.assign(kAgreementWords, 0);
   sums_.clear();
   own_keys_.clear();
   own_whole_.clear();
   const int count = static_cast<int>(bits_a_word_);
-  for (Partial& partial : partials_) {
-    if (is_gathered(partial)) {
+  for (const Partial& partial : partials) {
+    list_.push_back(kind_of(partial));
+    const Kind& kind = kinds_[list_.back()];
+    key = fnv1a(key, std::as_bytes(std::span(&kind.hash, 1)));
+    if (kind.is_gathered) {
       const std::vector<std::byte> written = partial.serialize();
       if (written.empty()) return begin(out_of_memory());
       own_whole_.resize(own_whole_.size() + words_of_bytes(written.size()));
       put_bytes(std::span(own_whole_).last(words_of_bytes(written.size())), written);
       continue;
     }
-    carry(partial.dtype(), partial.words());
-    const std::vector<Travel> travels = travels_of(partial);
-    for (std::size_t i = 0; i < travels.size(); ++i) {
-      const std::int64_t word = partial.words()[i];
-      switch (travels[i]) {
-        case Travel::kMaximum:
-          largest_.push_back(word);
+    carried_.assign(partial.words().begin(), partial.words().end());
+    carry(partial.dtype(), carried_);
+    for (const Kind::Run& run : kind.runs) {
+      const auto words = std::span<const std::int64_t>(carried_).subspan(run.first, run.count);
+      switch (run.travel) {
+        case Kind::Travel::kMaximum:
+          largest_.insert(largest_.end(), words.begin(), words.end());
           break;
-        case Travel::kSum:
-          sums_.push_back(word);
+        case Kind::Travel::kSum:
+          sums_.insert(sums_.end(), words.begin(), words.end());
           break;
-        case Travel::kCrc32:
-          push_bits(sums_, static_cast<std::uint64_t>(word), 32, count);
+        case Kind::Travel::kCrc32:
+          push_bits(sums_, static_cast<std::uint64_t>(words[0]), 32, count);
           break;
-        case Travel::kXor64:
-          push_bits(sums_, static_cast<std::uint64_t>(word), 64, count);
+        case Kind::Travel::kXor64:
+          push_bits(sums_, static_cast<std::uint64_t>(words[0]), 64, count);
           break;
-        case Travel::kKey:
-          own_keys_.push_back({largest_.size(), word, partial.words()[i + 1]});
-          largest_.push_back(word);
-          break;
-        case Travel::kIndexOfKey:
-        case Travel::kNothing:
+        case Kind::Travel::kKey:
+          own_keys_.push_back({largest_.size(), words[0], words[1]});
+          largest_.push_back(words[0]);
           break;
       }
     }
   }
+  key_ = static_cast<std::int64_t>(key);
   counts_ = largest_.size();
-  for (const Partial& partial : partials_) largest_.push_back(static_cast<std::int64_t>(partial.count()));
+  for (const Partial& partial : partials) largest_.push_back(static_cast<std::int64_t>(partial.count()));
   if (!own_whole_.empty()) {
     largest_.resize(largest_.size() + ranks_, kEmptyMaximum);
-    largest_[counts_ + partials_.size() + rank_] = static_cast<std::int64_t>(own_whole_.size());
+    largest_[counts_ + list_.size() + rank_] = static_cast<std::int64_t>(own_whole_.size());
   }
   // Everything that a round needs is allocated before the first, but for what is gathered.
   unagreed_.resize(std::max(largest_.size(), unagreed_.size()));
@@ -202,7 +229,7 @@ void Collective::fill_dispute() {
     put_bytes(room, std::as_bytes(std::span(text)).first(std::min(text.size(), (room.size() - 1) * 8)));
   }
   if (error_) return;
-  const auto count = static_cast<std::int64_t>(partials_.size());
+  const auto count = static_cast<std::int64_t>(list_.size());
   if (words[kKey] == key_) dispute_[kRankOfGreatest] = rank_, dispute_[kCountOfGreatest] = count;
   if (words[kNotKey] == ~key_) dispute_[kRankOfLeast] = rank_, dispute_[kCountOfLeast] = count;
 }
@@ -227,7 +254,7 @@ Error Collective::settled() {
 Status Collective::fill_gathered() {
   std::size_t words = sums_.size(), begin = 0;
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-    const std::int64_t size = largest_[counts_ + partials_.size() + rank];
+    const std::int64_t size = largest_[counts_ + list_.size() + rank];
     if (size <= 0 || static_cast<std::uint64_t>(size) > sums_.max_size() - words) {  // so it is on every rank
       return Error{Code::kInvalid,
                    "rank " + std::to_string(rank) + " sent no quantiles: each rank needs a number of its own"};
@@ -271,7 +298,7 @@ std::optional<Collective::Round> Collective::advance() {
       }
       [[fallthrough]];
     case Stage::kLargest:
-      for (std::size_t i = 0; i < partials_.size(); ++i) {
+      for (std::size_t i = 0; i < list_.size(); ++i) {
         if (largest_[counts_ + i] <= std::numeric_limits<std::int64_t>::max() / ranks_) continue;
         error_ = Error{Code::kInvalid, "cannot merge: the ranks together may have 2^63 elements or more of a tensor"};
         return std::nullopt;
@@ -311,10 +338,10 @@ Status Collective::status() const {
 Result<std::vector<Partial>> Collective::finish() try {
   if (Status fine = status(); !fine) return std::move(fine).error();
   std::span<const std::int64_t> of_ranks = std::span(sums_).subspan(gathered_);
-  std::vector<std::optional<Partial>> whole(partials_.size());
+  std::vector<std::optional<Partial>> whole(of_ranks.empty() ? 0 : list_.size());
   for (std::uint32_t rank = 0; !of_ranks.empty() && rank < ranks_; ++rank) {
-    for (std::size_t i = 0; i < partials_.size(); ++i) {
-      if (!is_gathered(partials_[i])) continue;
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      if (!kinds_[list_[i]].is_gathered) continue;
       const auto bytes = take_bytes(of_ranks);
       if (!bytes) return Error{Code::kInvalid, "what was gathered of rank " + std::to_string(rank) + " is no partial"};
       auto partial = Partial::parse(*bytes);
@@ -326,43 +353,45 @@ Result<std::vector<Partial>> Collective::finish() try {
       }
     }
   }
+  std::vector<Partial> partials;
+  partials.reserve(list_.size());
   const std::int64_t* largest = largest_.data() + kAgreementWords;
   const std::int64_t* sums = sums_.data();
   const std::int64_t* indices = indices_.data();
   const int count = static_cast<int>(bits_a_word_);
-  for (std::size_t p = 0; p < partials_.size(); ++p) {
-    Partial& partial = partials_[p];
-    if (whole[p]) {
-      partial = *std::move(whole[p]);
+  for (std::size_t p = 0; p < list_.size(); ++p) {
+    const Kind& kind = kinds_[list_[p]];
+    if (kind.is_gathered) {
+      partials.push_back(*std::move(whole[p]));
       continue;
     }
-    const std::vector<Travel> travels = travels_of(partial);
+    Partial& partial = partials.emplace_back(kind.dtype, kind.precision, kind.needs, kind.cast_scale);
     const std::span<std::int64_t> words = partial.words();
-    for (std::size_t i = 0; i < travels.size(); ++i) {
-      switch (travels[i]) {
-        case Travel::kMaximum:
-        case Travel::kKey:
-          words[i] = *largest++;
+    for (const Kind::Run& run : kind.runs) {
+      switch (run.travel) {
+        case Kind::Travel::kMaximum:
+          std::copy_n(largest, run.count, words.begin() + run.first);
+          largest += run.count;
           break;
-        case Travel::kSum:
-          words[i] = *sums++;
+        case Kind::Travel::kSum:
+          std::copy_n(sums, run.count, words.begin() + run.first);
+          sums += run.count;
           break;
-        case Travel::kCrc32:
-          words[i] = static_cast<std::int64_t>(take_bits(sums, 32, count));
+        case Kind::Travel::kCrc32:
+          words[run.first] = static_cast<std::int64_t>(take_bits(sums, 32, count));
           break;
-        case Travel::kXor64:
-          words[i] = static_cast<std::int64_t>(take_bits(sums, 64, count));
+        case Kind::Travel::kXor64:
+          words[run.first] = static_cast<std::int64_t>(take_bits(sums, 64, count));
           break;
-        case Travel::kIndexOfKey:
-          words[i] = *indices++;
-          break;
-        case Travel::kNothing:
+        case Kind::Travel::kKey:
+          words[run.first] = *largest++;
+          words[run.first + 1] = *indices++;
           break;
       }
     }
     carry(partial.dtype(), words);
   }
-  return std::move(partials_);
+  return partials;
 } catch (...) {
   return caught();
 }

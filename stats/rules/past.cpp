@@ -17,6 +17,17 @@ constexpr std::pair<std::string_view, WindowOf> kWindows[] = {{"median", WindowO
 
 bool is_of_order(WindowOf kind) { return kind <= WindowOf::kMin && kind != WindowOf::kMean; }
 
+// std::lower_bound without branches: where a value belongs is not to be foreseen.
+std::size_t first_not_below(const double* sorted, std::size_t count, double value) {
+  std::size_t first = 0;
+  while (count != 0) {
+    const std::size_t half = (count + 1) / 2;
+    first += sorted[first + half - 1] < value ? half : 0;
+    count -= half;
+  }
+  return first;
+}
+
 }  // namespace
 
 std::optional<WindowOf> window_named(std::string_view name) {
@@ -28,37 +39,48 @@ std::optional<WindowOf> window_named(std::string_view name) {
 Window::Window(WindowOf kind, std::uint32_t size) : kind_(kind), size_(size) {}
 
 void Window::push(double value) {
-  const bool is_full = values_.size() == size_;
-  const double oldest = is_full ? values_[next_] : 0;
+  if (values_.empty()) values_.resize(is_of_order(kind_) ? 2 * std::size_t{size_} : size_);
+  const bool is_full = count_ == size_;
+  double& at = values_[is_full ? next_ : count_];
+  const double oldest = std::exchange(at, value);
+  const std::size_t sorted_count = count_ - nan_count_;
   if (is_full) {
-    values_[next_] = value;
     if (++next_ == size_) next_ = 0;
   } else {
-    values_.push_back(value);
+    ++count_;
   }
-  nan_count_ += std::isnan(value);
-  nan_count_ -= is_full && std::isnan(oldest);
+  const bool is_removed = is_full && !std::isnan(oldest), is_added = !std::isnan(value);
+  nan_count_ += static_cast<std::uint32_t>(!is_added);
+  nan_count_ -= static_cast<std::uint32_t>(is_full && !is_removed);
   if (!is_of_order(kind_)) return;
-  // A sorted copy is kept: to sort the window for each row would take ten times as long.
-  if (is_full && !std::isnan(oldest)) sorted_.erase(std::ranges::lower_bound(sorted_, oldest));
-  if (!std::isnan(value)) sorted_.insert(std::ranges::upper_bound(sorted_, value), value);
+  // To sort the window for each row would take ten times as long.
+  double* const sorted = values_.data() + size_;
+  const std::size_t from = is_removed ? first_not_below(sorted, sorted_count, oldest) : sorted_count;
+  const std::size_t to = is_added ? first_not_below(sorted, sorted_count, value) : sorted_count;
+  if (is_added && to <= from) {
+    std::copy_backward(sorted + to, sorted + from, sorted + from + 1);
+    sorted[to] = value;
+  } else if (is_removed) {
+    std::copy(sorted + from + 1, sorted + to, sorted + from);
+    if (is_added) sorted[to - 1] = value;
+  }
 }
 
 std::optional<double> Window::value() const {
-  if (values_.size() != size_) return std::nullopt;
+  if (count_ != size_) return std::nullopt;
   if (nan_count_ != 0) return std::numeric_limits<double>::quiet_NaN();
   switch (kind_) {
     case WindowOf::kMedian:
-      return std::midpoint(sorted_[(size_ - 1) / 2], sorted_[size_ / 2]);
+      return std::midpoint(sorted()[(size_ - 1) / 2], sorted()[size_ / 2]);
     case WindowOf::kMean: {
       double sum = 0;
       for (std::uint32_t i = 0; i < size_; ++i) sum += values_[i + next_ < size_ ? i + next_ : i + next_ - size_];
       return sum / size_;
     }
     case WindowOf::kMax:
-      return sorted_.back();
+      return sorted()[size_ - 1];
     case WindowOf::kMin:
-      return sorted_.front();
+      return sorted()[0];
     case WindowOf::kPrevious:
       return values_[next_];
   }

@@ -33,10 +33,14 @@ class Window {
   void push(double value);
 
  private:
+  const double* sorted() const { return values_.data() + size_; }
+
   WindowOf kind_;
-  std::uint32_t size_, next_ = 0, nan_count_ = 0;
-  std::vector<double> values_;  // a ring: the oldest is at next_ once it is full
-  std::vector<double> sorted_;  // without NaN; only for median, max and min
+  std::uint32_t size_, count_ = 0, next_ = 0, nan_count_ = 0;
+  // A ring of `size_` values: the oldest is at next_ once it is full. For median, max and min the values that are not
+  // NaN stand behind it, sorted. One block: a training has a window for each tensor, and memory is slower than
+  // arithmetic.
+  std::vector<double> values_;
 };
 
 // What one rule keeps of one tensor. Rule::judge() fills it. Copies are independent.

@@ -129,11 +129,11 @@ Rule::Answer Rule::judge_parts(const TensorRow& row, RulePast* past) const {
   const bool was_met = past != nullptr && past->met;
   Answer all = Answer::kYes, any = Answer::kNo;
   for (const Rule& part : parts_) {
+    const bool is_decided = kind_ == Kind::kAny ? any == Answer::kYes : all == Answer::kNo;
+    if (is_decided && !(past != nullptr && part.keeps_rows_)) continue;
     const Answer one = part.judge(row, past);
     all = std::min(all, one);
     any = std::max(any, one);
-    const bool is_decided = kind_ == Kind::kAny ? any == Answer::kYes : all == Answer::kNo;
-    if (past == nullptr && is_decided) break;
   }
   Answer answer = kind_ == Kind::kAny ? any : all;
   if (kind_ == Kind::kNot && all != Answer::kUnknown) answer = all == Answer::kYes ? Answer::kNo : Answer::kYes;

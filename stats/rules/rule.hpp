@@ -87,7 +87,8 @@ class Rule {
   explicit Rule(Kind kind) : kind_(kind) {}
   static Rule word(std::string_view text, Categories counts);
 
-  // All parts are judged, so that all see each row; nullptr: nothing is kept, and earlier rows are unknown.
+  // All parts that keep earlier rows are judged, so that they see each row; nullptr: nothing is kept, and earlier rows
+  // are unknown.
   Answer judge(const TensorRow& row, RulePast* past) const;
   Answer judge_parts(const TensorRow& row, RulePast* past) const;
   Answer judge_number(const TensorRow& row, RulePast* past) const;
@@ -106,6 +107,7 @@ class Rule {
   std::string wanted_;          // a text or a glob
   std::size_t steps_ = 0;       // for kFor, with the index in RulePast::met_in_a_row
   std::size_t row_count_at_ = 0;
+  bool keeps_rows_ = false;  // a window or "for N steps" is in it
 
   // Of the whole rule: what its past holds.
   std::vector<Window> windows_;

@@ -123,6 +123,7 @@ class Rule::Parser {
     do {
       auto next = (this->*part)();
       if (!next) return next;
+      all.keeps_rows_ |= next->keeps_rows_;
       all.parts_.push_back(*std::move(next));
     } while (take_word(separator));
     return all.parts_.size() == 1 ? std::move(all.parts_.front()) : std::move(all);
@@ -169,6 +170,7 @@ class Rule::Parser {
     }
     Rule rule(Kind::kFor);
     rule.parts_.push_back(std::move(condition));
+    rule.keeps_rows_ = true;
     rule.steps_ = *steps;
     rule.row_count_at_ = for_count_++;
     return rule;
@@ -178,6 +180,7 @@ class Rule::Parser {
     auto negated = one();
     if (!negated) return negated;
     Rule none(Kind::kNot);
+    none.keeps_rows_ = negated->keeps_rows_;
     none.parts_.push_back(*std::move(negated));
     return none;
   }
@@ -248,6 +251,7 @@ class Rule::Parser {
     }
     auto other = this->other(name, value);
     if (!other) return other.error();
+    number.keeps_rows_ = other->window.has_value();
     number.other_ = *std::move(other);
     return number;
   }

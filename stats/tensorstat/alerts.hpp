@@ -33,6 +33,9 @@ struct Alert {
   // The statistic in the steps that are kept, the oldest first; this step is the last. NaN is a value.
   std::vector<std::pair<std::uint64_t, Value>> history = {};
   std::string folder = {};  // of the event; empty if none was written
+  // The caller's line that ran the operator, of a watched PyTorch model. Empty and 0 if it is not known.
+  std::string file = {};
+  std::uint64_t line = 0;
 };
 
 // "step 812, rank 3: layer.7/forward output 0: l2norm is 4e9, condition l2norm > 100; and 3 more tensors".

@@ -38,6 +38,11 @@ class Collective {
  public:
   // Rank `rank` of `ranks`. Each rank has a number of its own. begin() tells if a number is invalid, or over 2^31 - 1.
   Collective(std::uint32_t rank, std::uint32_t ranks);
+  ~Collective();
+  Collective(const Collective&);
+  Collective(Collective&&) noexcept;
+  Collective& operator=(const Collective&);
+  Collective& operator=(Collective&&) noexcept;
 
   // Begins a step with this rank's partials: the same list on every rank. A rank without elements of a tensor has an
   // empty partial. `label`: what must agree beside the partials, such as the names of the tensors.
@@ -67,12 +72,14 @@ class Collective {
  private:
   enum class Stage : std::uint8_t { kBegun, kAgreement, kLargest, kSums, kIndices, kDispute, kDone };
 
+  struct Kind;  // what partials of the list have in common
   // The key of an index on this rank, its word in largest_, and the index.
   struct OwnKey {
     std::size_t at;
     std::int64_t key, index;
   };
 
+  std::size_t kind_of(const Partial& partial);
   void fill(std::span<const Partial> partials, std::string_view label);
   bool is_known() const { return !error_ && key_ == agreed_key_ && agreed_words_ == largest_.size(); }
   std::span<std::int64_t> agreement() { return std::span(is_known() ? largest_ : unagreed_).first(agreed_words_); }
@@ -86,10 +93,11 @@ class Collective {
   std::size_t bits_a_word_;  // of checksums
   Stage stage_ = Stage::kDone;
   std::optional<Error> error_;
-  std::vector<Partial> partials_;
+  std::vector<Kind> kinds_;
+  std::vector<std::size_t> list_;  // the kind of each partial
   // Both begin with the words of the agreement. The first round sends unagreed_, as many words as the last list had,
   // where the ranks have not agreed on this list yet. Then largest_ follows in a round of its own.
-  std::vector<std::int64_t> largest_, unagreed_, sums_, indices_, own_whole_;
+  std::vector<std::int64_t> largest_, unagreed_, sums_, indices_, own_whole_, carried_;
   std::size_t counts_ = 0;    // where largest_ has the counts of elements, and behind them the sizes of own_whole_
   std::size_t gathered_ = 0;  // where sums_ has own_whole_ of each rank
   std::vector<OwnKey> own_keys_;

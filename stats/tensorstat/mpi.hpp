@@ -54,9 +54,11 @@ inline Status reduce_round(const Collective::Round& round, MPI_Comm communicator
       reduced = status_of(MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_INT64_T, operation, communicator),
                           "MPI_Allreduce");
     } else {
-      const void* const from = is_root ? MPI_IN_PLACE : piece.data();
-      reduced =
-          status_of(MPI_Reduce(from, piece.data(), count, MPI_INT64_T, operation, root, communicator), "MPI_Reduce");
+      // Not MPI_IN_PLACE: with it MPICH 4.0.2 reads address -1 if the root is not rank 0 and there are over 2 KB.
+      const std::vector<std::int64_t> own(piece.begin(), is_root ? piece.end() : piece.begin());
+      reduced = status_of(MPI_Reduce(is_root ? own.data() : piece.data(), is_root ? piece.data() : nullptr, count,
+                                     MPI_INT64_T, operation, root, communicator),
+                          "MPI_Reduce");
     }
     if (!reduced) return reduced;
     words = words.subspan(piece.size());

@@ -14,7 +14,7 @@ HEADING = ("Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data T
 SEED = 11
 
 
-def write(folder, tensors, iterations, cell):
+def write(folder, tensors, iterations, cell, name_of="layers.{:04}/forward".format):
     """`cell(tensor, iteration)`: max and l2norm; None: no row."""
     for iteration in range(iterations):
         path = os.path.join(folder, "rank_0", "net", "0", str(iteration))
@@ -28,7 +28,7 @@ def write(folder, tensors, iterations, cell):
                 nan, plus, minus = (int(value == each) for each in ("nan", "inf", "-inf"))
                 least = value if nan or minus else 0
                 most = 1 if minus else value
-                file.write(f'Linear,layers.{tensor:04}/forward,0,0,{1000 * iteration + tensor},output,0,64,float32,"(16)",{most},{least},'
+                file.write(f'Linear,{name_of(tensor)},0,0,{1000 * iteration + tensor},output,0,64,float32,"(16)",{most},{least},'
                            f'0.1,{"nan" if nan else "inf" if plus or minus else value},{nan},{plus},{minus}\n')
 
 
@@ -54,6 +54,29 @@ class Trend(unittest.TestCase):
         for line in lines:
             self.assertLessEqual(len(line), 80, line)
         return lines
+
+    def test_names_that_are_too_long_keep_their_numbers(self):
+        write(self.folder, 12, 60, lambda tensor, iteration: 1, "model.decoder.layers.{}.self_attention.o_proj".format)
+        names = [line.split(" ")[0] for line in self.lines()[1:13]]
+        self.assertEqual([re.findall(r"\d+", name) for name in names], [[str(number)] for number in range(12)])
+
+    def test_colours_of_256_are_the_nearest(self):
+        """A small fall is a grey that is nearly that of a calm cell. It was black."""
+        write(self.folder, 4, 120, lambda tensor, iteration: 1 if iteration < 100 else 0.445)
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execve(COMMAND, [COMMAND, "trend", self.folder], {**os.environ, "TERM": "xterm-256color", "COLORTERM": ""})
+        said = b""
+        try:
+            while piece := os.read(terminal, 65536):
+                said += piece
+        except OSError:
+            pass
+        os.close(terminal)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        grounds = set(re.findall(rb"48;5;(\d+)m", said))
+        self.assertIn(b"237", grounds)
+        self.assertNotIn(b"16", grounds, "black")
 
     def test_a_calm_run_is_calm_and_fits(self):
         write(self.folder, 300, 200, lambda tensor, iteration: 1 + self.random.random() / 2)

@@ -102,7 +102,7 @@ const std::map<std::string, std::set<std::string>>& options_of_command() {
   static const auto all = [] {
     std::map<std::string, std::set<std::string>> found{{"", options_in(said("'" + kTool + "' --help-all"))}};
     for (const std::string name : {"diff", "origin", "dump", "convert", "devices", "explain", "store", "report",
-                                   "trend", "top", "attach", "plan", "fold", "merge", "events"}) {
+                                   "trend", "top", "events", "attach", "plan", "fold", "merge"}) {
       found[name] = options_in(said("'" + kTool + "' " + name + " --help"));
     }
     return found;

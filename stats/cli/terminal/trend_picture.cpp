@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stats/base/printable.hpp"
+#include "stats/cli/report/name_cut.hpp"
 #include "stats/cli/terminal/text_width.hpp"
 #include "stats/findings/series_rules.hpp"
 
@@ -84,12 +85,16 @@ class Painter {
       return text;
     }
     // Terminals with 256 colours have 24 greys, and a cube of 6 x 6 x 6.
-    const auto [least, most] = std::ranges::minmax(colour);
-    if (most - least < 20) return text + ";5;" + std::to_string(232 + std::clamp((least + most) / 2 - 8, 0, 239) / 10);
-    int cube = 16;
-    constexpr int kWeights[] = {36, 6, 1};
-    for (std::size_t i = 0; i < 3; ++i) cube += kWeights[i] * (colour[i] < 48 ? 0 : std::min(5, (colour[i] - 35) / 40));
-    return text + ";5;" + std::to_string(cube);
+    int cube = 16, of_cube = 0, of_grey = 0;  // squares of the distances
+    const int grey = std::clamp((colour[0] + colour[1] + colour[2] - 9) / 30, 0, 23);
+    constexpr int kWeights[] = {36, 6, 1}, kLevels[] = {0, 95, 135, 175, 215, 255};
+    for (std::size_t i = 0; i < 3; ++i) {
+      const int level = colour[i] < 48 ? 0 : colour[i] < 115 ? 1 : std::min(5, (colour[i] - 35) / 40);
+      cube += kWeights[i] * level;
+      of_cube += (colour[i] - kLevels[level]) * (colour[i] - kLevels[level]);
+      of_grey += (colour[i] - 8 - 10 * grey) * (colour[i] - 8 - 10 * grey);
+    }
+    return text + ";5;" + std::to_string(of_cube < of_grey ? cube : 232 + grey);
   }
 
   const Palette palette_;
@@ -98,9 +103,22 @@ class Painter {
   std::string text_;
 };
 
-std::string padded(std::string text, std::size_t columns) {
-  text = elided(printable_name(text), columns);
-  return text + std::string(columns - std::min(columns, width(text)), ' ');
+// Names in `columns` columns. What tells them apart, such as a layer's number, is not cut if there is a way.
+std::vector<std::string> padded(std::vector<std::string> names, std::size_t columns) {
+  for (std::string& name : names) name = printable_name(name);
+  for (const CutNames how : {CutNames::kWholeWords, CutNames::kInWords}) {
+    const auto cut = cut_names(names, columns, how);
+    if (!cut) continue;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (width(names[i]) > columns) names[i] = (*cut)[i];
+    }
+    break;
+  }
+  for (std::string& name : names) {
+    name = elided(name, columns);
+    name += std::string(columns - std::min(columns, width(name)), ' ');
+  }
+  return names;
 }
 
 class Picture {
@@ -126,7 +144,10 @@ class Picture {
     for (const std::string& line : verdict) painter_.line(line);
     draw_map(map, std::min(height, map.tensors().size()));
     draw_axis(map);
-    for (const HistorySeries* series : lines) draw_bars(map, *series);
+    std::vector<std::string> names;
+    for (const HistorySeries* series : lines) names.push_back(short_label(*series));
+    names = padded(std::move(names), gutter_);
+    for (std::size_t i = 0; i < lines.size(); ++i) draw_bars(map, *lines[i], names[i]);
     painter_.line(elided(legend(), look_.columns));
     return std::move(painter_.text());
   }
@@ -168,10 +189,15 @@ class Picture {
     if (map.rows() == 0 || map.columns() == 0) return painter_.line("(no tensor and iteration was chosen)");
     const bool is_half = painter_.has_colours();
     const std::size_t rows = is_half ? 2 * height : height;
+    std::vector<std::string> names;
     for (std::size_t line = 0; line < height; ++line) {
       const std::size_t tensor = map.first_of_row((is_half ? 2 * line : line) * map.rows() / rows);
+      names.push_back(short_label(map.tensors()[tensor]));
+    }
+    names = padded(std::move(names), gutter_);
+    for (std::size_t line = 0; line < height; ++line) {
       painter_.plain();
-      painter_.text() += padded(short_label(map.tensors()[tensor]), gutter_) + " ";
+      painter_.text() += names[line] + " ";
       for (std::size_t column = 0; column < width_; ++column) {
         if (!is_half) {
           painter_.put(look_of(key_at(map, line, rows, column)).letter, kInk, kInk);
@@ -232,7 +258,7 @@ class Picture {
   }
 
   // The heights are logarithms between the least and the greatest value. A column shows the greatest that it covers.
-  void draw_bars(const HeatMap& map, const HistorySeries& series) {
+  void draw_bars(const HeatMap& map, const HistorySeries& series, const std::string& label) {
     constexpr std::string_view kBars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     const std::vector<HeatKey> keys = keys_of(history_, series, choice_.value);
     std::vector<HeatKey> worst(map.columns());
@@ -249,7 +275,7 @@ class Picture {
       greatest = std::max(greatest, size);
     }
     painter_.plain();
-    painter_.text() += padded(short_label(series), gutter_) + " ";
+    painter_.text() += label + " ";
     for (std::size_t x = 0; x < width_ && map.columns() != 0; ++x) {
       const std::size_t column = x * map.columns() / width_;
       const HeatLook look = worst[column].look();

@@ -32,8 +32,8 @@ class Alert:
     tensors: int  # how many began to meet the rule in this step; this is the first
     history: list[tuple[int, float | int | None]]  # (step, value) of the steps that are kept, this one last
     event: str | None  # the folder with their rows
-    file: str | None = None  # the line that called the module
-    line: int | None = None
+    file: str | None  # the line that called the module
+    line: int | None
 
     def __str__(self) -> str:
         rank = f", rank {self.rank}" if self.rank else ""

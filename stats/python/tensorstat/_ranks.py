@@ -41,7 +41,7 @@ def _of_mpi(communicator: Any) -> tuple[int, int, Reduce, Reduce]:
 
 
 def _of(group: Any) -> tuple[int, int, Reduce, Reduce]:
-    torch_distributed = sys.modules.get("torch.distributed")
+    torch_distributed: Any = sys.modules.get("torch.distributed")
     has_torch = torch_distributed is not None and torch_distributed.is_available() and torch_distributed.is_initialized()
     if group is None:
         if has_torch:
@@ -84,6 +84,10 @@ class Ranks:
         else:
             self.rank, self.size, self._max, self._sum = rank, size, all_reduce_max, all_reduce_sum
         self._handle = _native.open_collective(self.rank, self.size)
+
+    def others(self) -> "Ranks":
+        """The same ranks, for another list."""
+        return Ranks(rank=self.rank, size=self.size, all_reduce_max=self._max, all_reduce_sum=self._sum)
 
     def all_reduce(self, parts: Any) -> Any:
         """tensorstat.all_reduce(parts, group) over these ranks."""

@@ -1,8 +1,10 @@
 """Files, as the command reads them."""
 import contextlib
+import importlib
 import os
 import sys
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from . import _native
@@ -19,6 +21,30 @@ def _hdf5_lock(name: str) -> Any:
     """h5py's lock: its libhdf5 may be the one that reads here, and it serves one thread at a time."""
     h5py = sys.modules.get("h5py") if name.endswith((".h5", ".hdf5")) else None
     return h5py._objects.phil if h5py else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _on_disk(path: Any) -> Iterator[Any]:
+    """The path, or that of a copy on this disk while it is read, if it is a URL of fsspec, such as "memory://x.npy"."""
+    protocol, is_url, _ = os.fsdecode(path).partition("://")
+    if not is_url or os.path.exists(path) or not protocol.replace("+", "").replace("-", "").replace("::", "").isalnum():
+        yield path
+        return
+    try:
+        fsspec = importlib.import_module("fsspec")
+    except ImportError:
+        raise Error(f"{os.fsdecode(path)}: reading a URL needs the Python package fsspec") from None
+    system, inside = fsspec.core.url_to_fs(os.fsdecode(path))
+    if "file" in (protocol, *([system.protocol] if isinstance(system.protocol, str) else system.protocol)):
+        yield inside
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, os.path.basename(inside.rstrip("/")) or "tensors")
+        try:
+            system.get(inside, copy, recursive=system.isdir(inside))
+        except Exception as failure:
+            raise Error(f"{os.fsdecode(path)}: {type(failure).__name__}: {failure}", "unreadable") from None
+        yield copy
 
 
 def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
@@ -48,8 +74,16 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
     skip_faults           a tensor of a container that cannot be measured, such as one of text, and a file of a folder that
                           cannot be read are left out with a warning to logging.getLogger("tensorstat"); else Error
 
+    A URL of fsspec, such as "s3://bucket/model.safetensors", is copied to the disk first, a folder as a whole, if the package
+    fsspec and its file system are installed.
+
     Files may be larger than memory, and are not trusted: nothing in them is evaluated or unpickled.
     """
+    with _on_disk(path) as there:
+        return _read(there, request_of(stats, precision, on, cast_scale), void_is_bfloat16, skip_faults)
+
+
+def _read(path: Any, request: Any, void_is_bfloat16: bool, skip_faults: bool) -> Any:
     name, is_folder = os.path.basename(os.fsdecode(path)), os.path.isdir(path)
     if is_folder or name.endswith(".csv") or name in _JSON_OF_ROWS:
         rows, refused = _native.read_rows(path)
@@ -59,8 +93,7 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
             logger.warning("%s", refused)
         return rows
     with _hdf5_lock(name):
-        tensors, faults = _native.measure_file(default_meter()._handle, path,
-                                               request_of(stats, precision, on, cast_scale), void_is_bfloat16)
+        tensors, faults = _native.measure_file(default_meter()._handle, path, request, void_is_bfloat16)
     if faults and not skip_faults:
         raise Error(faults[0], "unsupported")
     for fault in faults:

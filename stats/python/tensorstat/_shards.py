@@ -78,7 +78,7 @@ class Shards:
 
     def __init__(self, kind: str | Callable[[str, Any], str], group: Any, folder: str, journal: Any) -> None:
         self._kind, self._folder, self._journal = kind, folder, journal
-        self._ranks, self._group = Ranks(group), group
+        self._ranks = group if isinstance(group, Ranks) else Ranks(group)
         self._said: set[str] = set()
         self._different: set[tuple[str, int]] = set()  # replicas, in the last step
         self.faults: list[ReplicaFault] = []
@@ -110,17 +110,16 @@ class Shards:
         parts: dict[str, Partial] = {}
         for op_type, name, io, tensor, parameter_name, parameter in tensors:
             key = f"{op_type}\t{name}\t{io}"
-            dtype = (parameter if tensor is None else tensor).dtype
+            nothing = readable(torch.empty(0, dtype=(parameter if tensor is None else tensor).dtype))
             try:
                 part = self._part(tensor, parameter_name, parameter)
             except _Unreduced:
                 self._say_once(f"{op_type.lower()} {name} has the placement Partial: its values are not there before they are "
                                "reduced. It has no row of the whole. Redistribute it first")
                 continue
-            rows[key] = _Row(dtype, part.shape)
-            nothing = torch.empty(0, dtype=dtype)
+            rows[key] = _Row(nothing.dtype, part.shape)
             local = nothing if part.tensor is None else readable(part.tensor)
-            statistics = _FOLDED
+            statistics: tuple[str, ...] = _FOLDED
             if part.is_replica and op_type != "Gradient":  # gradients that are accumulated may differ
                 statistics = (*_FOLDED, "xor64")
                 folded = fold(local, statistics)
@@ -160,18 +159,18 @@ class Shards:
             return
         # Which rank it is: once more, only in a step with a fault, and on all ranks alike.
         size = self._ranks.size
-        hashes = Ranks(self._group).all_reduce({
+        hashes = self._ranks.others().all_reduce({
             f"{key}\t{shard}\t{rank}": _hash_of(
                 [replicas[key].hash] if rank == self._ranks.rank and shard == replicas[key].shard else [], "max")
             for key, shard in different for rank in range(size)})
         for key, shard in different:
             op_type, name, _ = key.split("\t")
-            values = {rank: hashes[f"{key}\t{shard}\t{rank}"].finish().max for rank in range(size)}
-            values = {rank: value for rank, value in values.items() if value is not None}
-            counts = Counter(values.values()).most_common()
+            of_ranks = {rank: hashes[f"{key}\t{shard}\t{rank}"].finish().max for rank in range(size)}
+            found = {rank: value for rank, value in of_ranks.items() if value is not None}
+            counts = Counter(found.values()).most_common()
             is_majority = counts[0][1] > counts[1][1]
-            ranks = tuple(rank for rank, value in values.items() if not is_majority or value != counts[0][0])
-            fault = ReplicaFault(iteration, op_type, name, ranks, len(values))
+            ranks = tuple(rank for rank, value in found.items() if not is_majority or value != counts[0][0])
+            fault = ReplicaFault(iteration, op_type, name, ranks, len(found))
             self.faults.append(fault)
             self._journal.say("replica", **fault._asdict())
             logger.warning("%s", fault)

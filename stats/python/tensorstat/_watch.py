@@ -68,15 +68,10 @@ class Watch:
         """What is to be said of the step that was ended. With several ranks all of them come here."""
         alerts, self._alerts[:] = list(self._alerts), ()
         for alert in alerts:
-            alert.file, alert.line = self._line_of(alert.op_name)
             self._event = alert.event or self._event
         if self._is_closed or self.iteration % self._every != 0:
             return Step(self.iteration, alerts)
         return self._actions.after(self.iteration, alerts)
-
-    def _line_of(self, op_name: str) -> tuple[str, int] | tuple[None, None]:
-        """Where an operator was called."""
-        return None, None
 
     def stop(self) -> None:
         """Watches nothing until start(). Steps are counted on."""
@@ -338,7 +333,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
                 a function of a parameter's name and the parameter that returns "shard" or "replica". At the end of a step
                 the rows of whole parameters, gradients and optimizer states are then written to {path}-whole, and replicas
                 are compared. Every rank of the group calls step(): stats/doc/ranks.md
-    group       what tensorstat.Ranks takes
+    group       what tensorstat.Ranks takes, or a Ranks
 
     Rows lie in {path}/rank_{rank}/{net_name}/0/{step}/statistic.csv, in the order in which things happened, and what they do
     not say in watch.ndjson beside them: stats/doc/origin.md says what each means. `w.first_fault` is where the first NaN or

@@ -131,12 +131,6 @@ class RowWatch(Watch):
     def first_fault(self) -> Fault | None:
         return self._course.now()
 
-    def _line_of(self, op_name: str) -> tuple[str, int] | tuple[None, None]:
-        for name in (op_name, op_name.removesuffix("/forward").removesuffix("/backward")):
-            if (said := self._lines.get((name, 0))) is not None:
-                return said[0], said[1]
-        return None, None
-
     def _shown_path(self) -> str:
         folder = self._event or self._path or os.path.dirname(os.path.dirname(os.path.dirname(self._journal.path)))
         shown = os.path.relpath(folder)
