@@ -123,7 +123,7 @@ TEST_F(Findings, WhatMakesNoSenseIsRefused) {
       {">1", "a statistic or a fact is missing before '>'"},
       {"all>1", "'all' is neither a statistic"},
       {"max>", "a number should follow 'max >', and the end does"},
-      {"max>1x", "'max' is a number, and '1x' is none; at character 5"},
+      {"max>1x", "'max' is a number, and '1x' is none, and no statistic; at character 5"},
       {"max>>1", "a number should follow 'max >', and '>' does"},
       {"max<1e999", "'max' is a number, and '1e999' is none"},
       {"max>nan", "say nan alone, or nan > 0"},

@@ -30,7 +30,7 @@ TEST(CommandHelp, IsShortAndBeginsWithExamples) {
   }
   EXPECT_FALSE(holds(help.out, "--bfloat16"));
   const std::string options = help.out.substr(help.out.find("Options:"));
-  for (const char* of_examples : {"--columns", "--budget", "--explain", "--sort"}) {
+  for (const char* of_examples : {"--budget", "--explain", "--sort"}) {
     EXPECT_PRED2(holds, options, std::string("\n  ") + of_examples + " ");
   }
 }

@@ -127,7 +127,7 @@ TEST(Manual, BashCompletes) {
   EXPECT_EQ(complete("--fail", 1), "--fail-on\n");
   EXPECT_EQ(complete("dump --dia", 2), "--dialect\n");
   EXPECT_EQ(complete("dump --dialect mindspore-n", 3), "mindspore-next\n");
-  EXPECT_EQ(complete("explain nan", 2), "nan-count\n");
+  EXPECT_EQ(complete("explain nan", 2), "nan-count nan-alone-count\n");
   EXPECT_EQ(complete("devic", 1), "devices\n");
 }
 
