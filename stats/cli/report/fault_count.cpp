@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "stats/base/printable.hpp"
+#include "stats/cli/terminal/console.hpp"
 
 namespace tensorstat::cli {
 namespace {
