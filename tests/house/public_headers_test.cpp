@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 #include <tensorstat/by.hpp>
+#include <tensorstat/alerts.hpp>
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/collective.hpp>
 #include <tensorstat/compare.hpp>
