@@ -6,8 +6,8 @@
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <tensorstat/by.hpp>
 #include <tensorstat/alerts.hpp>
+#include <tensorstat/by.hpp>
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/collective.hpp>
 #include <tensorstat/compare.hpp>
