@@ -13,7 +13,10 @@ namespace package_test {
 
 using test::holds;
 using test::Ran;
-using test::run;  // cmake
+
+Ran run_cmake(const ScratchFolder& folder, const std::string& arguments) {
+  return test::run(folder, arguments, "", built::cmake());
+}
 
 const std::string kConsumer = built::source_dir() + "/tests/house/consumer";
 
@@ -31,15 +34,15 @@ std::string said(const ScratchFolder& folder, const std::string& program) {
 class InstalledPackage : public testing::Test {
  protected:
   void install(const std::string& component) {
-    const Ran ran = run(folder_, "--install '" + built::build_dir() + "' --prefix here --component " + component);
+    const Ran ran = run_cmake(folder_, "--install '" + built::build_dir() + "' --prefix here --component " + component);
     ASSERT_EQ(ran.exit, 0) << ran.err;
   }
   Ran find(const std::string& parts, const std::string& more = "") {
-    return run(folder_, configure("consumer",
-                                  "-DCMAKE_PREFIX_PATH='" + (folder_ / "here") + "' -DPARTS='" + parts + "' " + more));
+    return run_cmake(folder_, configure("consumer", "-DCMAKE_PREFIX_PATH='" + (folder_ / "here") + "' -DPARTS='" +
+                                                        parts + "' " + more));
   }
   void build() {
-    const Ran built = run(folder_, "--build consumer");
+    const Ran built = run_cmake(folder_, "--build consumer");
     ASSERT_EQ(built.exit, 0) << built.out << built.err;
   }
 
@@ -100,9 +103,9 @@ TEST_F(InstalledPackage, ThePythonPackageFindsTheCLibraryWhereverBothAre) {
 TEST(Subproject, BuildsTheLibrariesAndInstallsNothing) {
   ScratchFolder folder;
   const Ran configured =
-      run(folder, configure("build", "-DSUBPROJECT='" + built::source_dir() + "' -DPARTS='core;dump'"));
+      run_cmake(folder, configure("build", "-DSUBPROJECT='" + built::source_dir() + "' -DPARTS='core;dump'"));
   ASSERT_EQ(configured.exit, 0) << configured.err;
-  const std::string targets = run(folder, "--build build --target help").out;
+  const std::string targets = run_cmake(folder, "--build build --target help").out;
   for (const char* built : {"tensorstat_core", "tensorstat_dump", "tensorstat_preflight"}) {
     EXPECT_TRUE(holds(targets, built)) << built << "\n" << targets;
   }
@@ -114,18 +117,18 @@ TEST(Subproject, BuildsTheLibrariesAndInstallsNothing) {
   EXPECT_FALSE(holds(script, "file(INSTALL")) << script;
   if (!samples::full()) return;  // a second build of the library takes minutes
 
-  const Ran built = run(folder, "--build build");
+  const Ran built = run_cmake(folder, "--build build");
   ASSERT_EQ(built.exit, 0) << built.out << built.err;
   EXPECT_EQ(said(folder, "build/uses_core"), "7.5\n");
 }
 
 TEST(Subproject, TheCoreAloneAsksForNoJson) {
   ScratchFolder folder;
-  const Ran configured = run(folder, configure("build", "-DSUBPROJECT='" + built::source_dir() +
-                                                            "' -DPARTS=core -DTENSORSTAT_DUMP=OFF "
-                                                            "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON"));
+  const Ran configured = run_cmake(folder, configure("build", "-DSUBPROJECT='" + built::source_dir() +
+                                                                  "' -DPARTS=core -DTENSORSTAT_DUMP=OFF "
+                                                                  "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON"));
   ASSERT_EQ(configured.exit, 0) << configured.err;
-  EXPECT_FALSE(holds(run(folder, "--build build --target help").out, "tensorstat_dump"));
+  EXPECT_FALSE(holds(run_cmake(folder, "--build build --target help").out, "tensorstat_dump"));
 }
 
 }  // namespace package_test

@@ -17,11 +17,12 @@ struct Ran {
   std::string out, err;
 };
 
-// Runs `tensorstat ARGUMENTS` in `folder` through a shell; `environment` comes before the command.
-inline Ran run(const ScratchFolder& folder, const std::string& arguments, const std::string& environment = "") {
+// Runs `tensorstat ARGUMENTS`, or another program, in `folder` through a shell; `environment` comes before it.
+inline Ran run(const ScratchFolder& folder, const std::string& arguments, const std::string& environment = "",
+               const std::string& program = built::command()) {
   ScratchFolder streams;
-  const std::string command = "cd '" + folder.path() + "' && env " + environment + " '" + built::command() + "' " +
-                              arguments + " </dev/null >'" + (streams / "out") + "' 2>'" + (streams / "err") + "'";
+  const std::string command = "cd '" + folder.path() + "' && env " + environment + " '" + program + "' " + arguments +
+                              " </dev/null >'" + (streams / "out") + "' 2>'" + (streams / "err") + "'";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(streams / "out"), content_of(streams / "err")};
 }

@@ -50,6 +50,6 @@ def caller_of(frame: FrameType | None) -> tuple[str, int, str] | None:
 
 def _is_own(code: CodeType) -> bool:
     torch = sys.modules.get("torch")
-    theirs = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep if torch else _OURS
+    theirs = os.path.dirname(os.path.abspath(str(torch.__file__))) + os.sep if torch else _OURS
     file = os.path.abspath(code.co_filename)
     return not file.startswith((_OURS, theirs)) and not code.co_filename.startswith(("<frozen", "<string>", "<__array"))

@@ -32,7 +32,8 @@ def look_at_loss(watch: Any, loss: Any) -> None:
 def _operations_behind(loss: Any) -> list[str]:
     """Those between the model's results and the loss, by autograd's nodes; the model's first."""
     names: list[str] = []
-    waiting, seen = [loss.grad_fn], set()
+    waiting = [loss.grad_fn]
+    seen: set[Any] = set()
     while waiting and len(seen) < 200:
         node = waiting.pop(0)
         if node is None or node in seen or OF_MODEL in node.metadata or "AccumulateGrad" in node.name():

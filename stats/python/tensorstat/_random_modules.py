@@ -40,7 +40,7 @@ def random_state() -> list[Any]:
     return [torch.default_generator.get_state(), on_device]
 
 
-def _may_be_random(module_class: type) -> bool:
+def _may_be_random(module_class: Any) -> bool:
     try:
         code = getattr(module_class.forward, "__code__", None)
     except AttributeError:  # a scripted module
