@@ -311,6 +311,7 @@ TENSORSTAT_API tensorstat_code tensorstat_partial_parse(const void* from, size_t
  * has one more, and so has a step with another list. Every rank has the same rounds, one that has an error included, so
  * no rank waits. */
 
+/* One rank's side of the collectives. A handle is one thread's. */
 typedef struct tensorstat_collective tensorstat_collective;
 enum { TENSORSTAT_ROUNDS_DONE = 0, TENSORSTAT_ROUND_MAX = 1, TENSORSTAT_ROUND_SUM = 2 };
 
@@ -334,6 +335,7 @@ TENSORSTAT_API int32_t tensorstat_collective_next(tensorstat_collective* collect
  * statistics, cast scale or label; or the ranks together may have 2^63 elements or more of a tensor. */
 TENSORSTAT_API tensorstat_code tensorstat_collective_finish(tensorstat_collective* collective,
                                                             tensorstat_partial** partials);
+/* Frees a collective. */
 TENSORSTAT_API void tensorstat_collective_free(tensorstat_collective* collective);
 
 /* ---- pairs: two tensors of one shape, compared element by element, as in <tensorstat/pair.hpp> ---- */
