@@ -29,7 +29,7 @@ void make_checksums_right(std::string& ring, std::uint64_t at, std::uint64_t end
   }
 }
 
-std::string with_right_checksums(Input bytes) {
+std::string with_right_row_checksums(Input bytes) {
   std::string ring(bytes);
   RingHeader header;
   if (ring.size() < sizeof header) return ring;
@@ -47,7 +47,7 @@ std::string with_right_checksums(Input bytes) {
 }  // namespace
 
 void kept_steps(Input bytes) {
-  const std::string ring = with_right_checksums(bytes);
+  const std::string ring = with_right_row_checksums(bytes);
   const auto kept = read_ring(bytes_of_text(ring));
   if (!kept) return demand_message(kept.error().message, 300);
   for (const KeptStep& step : kept->steps) {
