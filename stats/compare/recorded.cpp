@@ -202,7 +202,16 @@ void RunRows::complain(const std::string& words) {
 }
 
 Error nothing_to_read(const std::string& path) {
-  return {Code::kUnreadable, printable(path) + ": there is nothing to compare: no rows and no tensors"};
+  std::string words = printable(path) + ": there is nothing to compare: no rows and no tensors";
+  std::vector<Error> ignored;
+  std::error_code none;
+  for (const FolderEntry& entry : entries_of(path, ignored)) {
+    if (entry.path.ends_with(".ring") || std::filesystem::exists(entry.path + "/last_steps.ring", none)) {
+      return {Code::kUnreadable,
+              words + ". `tensorstat events " + printable(path) + " --write` makes a dump of its last steps"};
+    }
+  }
+  return {Code::kUnreadable, words};
 }
 
 Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener,

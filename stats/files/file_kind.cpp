@@ -20,6 +20,7 @@ constexpr Beginning kBeginnings[] = {
     {"PAR1", {"a Parquet file"}},
     {"ARROW1", {"an Arrow file"}},
     {"FEA1", {"a Feather file"}},
+    {"tensorstat ring", {"the last steps of a run", "`tensorstat events FOLDER --write` makes a dump of them"}},
     {"SQLite format 3\0"sv, {"an SQLite database"}},
     {"\x1f\x8b", {"a file packed by gzip", "unpack it first"}},
     {"\x28\xb5\x2f\xfd", {"a file packed by zstd", "unpack it first"}},

@@ -138,6 +138,8 @@ class WatchAlerts(unittest.TestCase):
                 said = subprocess.run([COMMAND, "events", folder], capture_output=True, text=True)
                 self.assertEqual((said.returncode, said.stderr), (0, ""))
                 self.assertIn("ended the run; steps 141 to 149 are kept", said.stdout)
+                asked = subprocess.run([COMMAND, "origin", folder], capture_output=True, text=True)
+                self.assertIn(f"`tensorstat events {folder} --write` makes a dump of its last steps", asked.stderr)
 
     def test_kept_rows_are_those_of_an_ordinary_dump(self):
         with tempfile.TemporaryDirectory() as plain, tempfile.TemporaryDirectory() as kept:
