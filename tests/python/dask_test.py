@@ -13,7 +13,7 @@ import tensorstat
 COMMAND = os.environ.get("COMMAND", "tensorstat")
 
 JOB = """
-import logging, sys, tensorstat, tensorstat.dask
+import logging, os, signal, sys, threading, tensorstat, tensorstat.dask
 from dask.distributed import Client, LocalCluster
 if __name__ == "__main__":
     command, folder = sys.argv[1:]
@@ -24,6 +24,10 @@ if __name__ == "__main__":
         assert refused is None and len(rows) == len(expected) > 20, (len(rows), len(expected))
         strip = lambda rows: [{key: value for key, value in row.items() if key != "timestamp"} for row in rows]
         assert repr(strip(rows)) == repr(strip(expected))
+        worker = next(iter(client.run(os.getpid).values()))
+        threading.Timer(.1, os.kill, (worker, signal.SIGKILL)).start()
+        again = tensorstat.dask.measure(folder, client, "max,l2norm,nan count", parts=19, command=command)
+        assert repr(strip(again)) == repr(strip(expected))
         try:
             tensorstat.dask.measure(folder + "/nowhere", client, command=command)
             raise SystemExit("no error")
