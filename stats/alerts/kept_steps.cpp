@@ -17,6 +17,7 @@
 #include "stats/files/npy/npy_writer.hpp"
 #include "stats/json/json_text.hpp"
 #include "stats/json/json_writer.hpp"
+#include "stats/rows/category_names.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
 
 namespace tensorstat {
@@ -43,11 +44,7 @@ Result<KeptAbout> about_from(std::string_view text) {
 }  // namespace
 
 std::string to_text(const KeptAbout& about) {
-  std::string text = std::string(name(about.dialect)) + '\n' + about.net_name + '\n';
-  for (const Category category : about.categories) {
-    text.append(text.back() == '\n' ? "" : ",").append(name(category));
-  }
-  return text + '\n';
+  return std::string(name(about.dialect)) + '\n' + about.net_name + '\n' + names_of(about.categories) + '\n';
 }
 
 Result<KeptSteps> read_ring(std::span<const std::byte> content) {
@@ -155,13 +152,12 @@ CalledFrom code_line_of(std::string_view journal, std::string_view op_name) {
   return {};
 }
 
-Status write_event(const KeptSteps& kept, const std::string& dump, const std::string& folder, bool is_continued) {
+Status write_event(const KeptSteps& kept, const std::string& journal, const std::string& folder, bool is_continued) {
   const std::string rank = "/rank_" + std::to_string(kept.rank), &net_name = kept.about.net_name;
   if (!is_continued) remove_folder(folder + rank);
   for (const KeptStep& step : kept.steps) {
     if (const Status written = write_step(kept, step, folder + rank + "/" + net_name + "/"); !written) return written;
   }
-  const std::string journal = read_journal(journal_below(dump, kept.rank, net_name));
   if (journal.empty()) return {};
   return write_whole_file(journal_below(folder, kept.rank, net_name), journal);
 }

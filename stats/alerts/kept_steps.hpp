@@ -56,9 +56,9 @@ CalledFrom code_line_of(std::string_view journal, std::string_view op_name);
 std::string read_journal(const std::string& path);
 
 // Writes the steps as {folder}/rank_{rank}/{net_name}/{graph}/{step}/statistic.csv, constants in the folder
-// `constants`, and a copy of the journal of a watch, which says where rows come from. `dump`: the path of the dump that
-// they were kept for. What an earlier run left for this rank in `folder` is removed first, unless `is_continued`.
-Status write_event(const KeptSteps& kept, const std::string& dump, const std::string& folder,
+// `constants`, and the journal of the watch, which says where rows come from; empty if there is none. What an earlier
+// run left for this rank in `folder` is removed first, unless `is_continued`.
+Status write_event(const KeptSteps& kept, const std::string& journal, const std::string& folder,
                    bool is_continued = false);
 
 }  // namespace tensorstat

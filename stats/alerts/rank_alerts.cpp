@@ -154,13 +154,16 @@ std::vector<Alert> RankAlerts::tell(bool is_whole) {
   if (ring_ != nullptr && (is_event || (is_whole && steps_to_write_ != 0))) {
     if (auto read = read_ring(ring_->content())) kept = *std::move(read);
   }
+  const std::string journal = is_event || !kept.steps.empty()
+                                  ? read_journal(journal_below(setup_.path, rank_, setup_.about.net_name))
+                                  : std::string();
   const bool may_write = setup_.event_count < setup_.options.most_events;
   if (is_event && may_write) {
     ++setup_.event_count;
     steps_to_write_ = 0;
     if (!kept.steps.empty()) {
       event_folder_ = setup_.path + "/event_" + std::to_string(step_);
-      write(kept, false);
+      write(kept, journal, false);
       steps_to_write_ = setup_.options.steps_after;
     }
   } else if (is_event && setup_.options.most_events != 0) {
@@ -170,11 +173,9 @@ std::vector<Alert> RankAlerts::tell(bool is_whole) {
   } else if (steps_to_write_ != 0 && !kept.steps.empty()) {
     --steps_to_write_;
     kept.steps.erase(kept.steps.begin(), kept.steps.end() - 1);
-    write(kept, true);
+    write(kept, journal, true);
   }
   std::vector<Alert> alerts = std::exchange(told_, {});
-  const std::string journal =
-      is_event ? read_journal(journal_below(setup_.path, rank_, setup_.about.net_name)) : std::string();
   for (Fired& fired : fired_) {
     add_history(kept, fired);
     const CalledFrom code = code_line_of(journal, fired.alert.op_name);
@@ -203,8 +204,8 @@ void RankAlerts::add_history(const KeptSteps& kept, Fired& fired) const {
   }
 }
 
-void RankAlerts::write(const KeptSteps& kept, bool is_continued) {
-  const Status written = write_event(kept, setup_.path, event_folder_, is_continued);
+void RankAlerts::write(const KeptSteps& kept, const std::string& journal, bool is_continued) {
+  const Status written = write_event(kept, journal, event_folder_, is_continued);
   if (written) return;
   setup_.notices->warn([&] {
     return "the event of step " + std::to_string(step_) + " is not written as a whole: " + written.error().message +

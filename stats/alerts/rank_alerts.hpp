@@ -92,7 +92,7 @@ class RankAlerts {
   Fired fired(const Series& series, std::size_t run, const Rule& rule, const RulePast& past) const;
   std::vector<Alert> tell(bool is_whole);
   void add_history(const KeptSteps& kept, Fired& fired) const;
-  void write(const KeptSteps& kept, bool is_continued);
+  void write(const KeptSteps& kept, const std::string& journal, bool is_continued);
 
   AlertSetup& setup_;
   const std::uint32_t rank_;

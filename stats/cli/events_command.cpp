@@ -79,7 +79,8 @@ int tell_ring(const std::string& path, const EventsArguments& arguments, std::st
   if (arguments.only_lists || !(has_died || arguments.writes_all)) return has_died ? kFound : kDone;
   const std::string dump = dump_of(path, kept->rank);
   const std::string folder = dump + "/event_" + std::to_string(kept->steps.back().step);
-  const Status written = write_event(*kept, dump, folder);
+  const std::string journal = read_journal(journal_below(dump, kept->rank, kept->about.net_name));
+  const Status written = write_event(*kept, journal, folder);
   if (!written) return console.say(written.error().message), kNotWritten;
   text += "  written to " + folder + "\n";
   return has_died ? kFound : kDone;

@@ -7,25 +7,18 @@
 
 #include "stats/base/printable.hpp"
 #include "stats/files/io/text_lines.hpp"
+#include "stats/rules/comparison.hpp"
 
 namespace tensorstat {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::optional<double> number_of(const Value* value) {
-  if (value == nullptr) return std::nullopt;
-  if (const auto* real = std::get_if<double>(value)) return *real;
-  if (const auto* whole = std::get_if<std::uint64_t>(value)) return static_cast<double>(*whole);
-  if (const auto* whole = std::get_if<std::int64_t>(value)) return static_cast<double>(*whole);
-  return std::nullopt;
-}
-
 bool is_missing(const Value& value) { return std::holds_alternative<std::monostate>(value); }
 
 bool are_equal(const Value& a, const Value& b) {
   if (a == b) return true;
-  const auto x = number_of(&a), y = number_of(&b);
+  const auto x = as_double(&a), y = as_double(&b);
   if (!x || !y) return false;
   if (std::isnan(*x) && std::isnan(*y)) return true;
   // An integer that a file holds as a real is that integer; two integers have been compared above.
@@ -40,7 +33,7 @@ bool counts_specials(Category category) {
 // The least scale of an avg, by what else the row says.
 double scale_of_terms(const StatisticsView& row, std::uint64_t element_count) {
   const auto magnitude = [&](Category category) {
-    const auto number = number_of(row.find(category));
+    const auto number = as_double(row.find(category));
     return number && std::isfinite(*number) ? std::fabs(*number) : 0.0;
   };
   const double norm = magnitude(Category::kL2norm);
@@ -56,7 +49,7 @@ struct Sides {
 // How far the values are apart in units of their scale, and whether that is within the tolerance.
 std::pair<double, bool> apart(Category category, const Value& of_a, const Value& of_b, const Sides& sides,
                               const Tolerance& tolerance) {
-  const auto a = number_of(&of_a), b = number_of(&of_b);
+  const auto a = as_double(&of_a), b = as_double(&of_b);
   if (!a || !b || !std::isfinite(*a) || !std::isfinite(*b)) return {kInfinity, false};
   const double difference = std::fabs(*a - *b);
   if (kind(category) == ValueKind::kCount) {
@@ -192,7 +185,7 @@ Specials specials_of(const StatisticsView& statistics) {
   const bool has_extrema = statistics.find(Category::kMax) != nullptr || statistics.find(Category::kMin) != nullptr;
   for (const Category category : {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm}) {
     const bool is_extremum = category == Category::kMax || category == Category::kMin;
-    const auto number = number_of(statistics.find(category));
+    const auto number = as_double(statistics.find(category));
     if (!number) continue;
     shows_nan |= std::isnan(*number);
     shows_inf |= std::isinf(*number) && (is_extremum || !has_extrema);

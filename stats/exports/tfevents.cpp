@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "stats/base/printable.hpp"
+#include "stats/rules/comparison.hpp"
 
 namespace tensorstat {
 namespace {
@@ -137,13 +138,6 @@ std::string with_underscores(std::string_view text) {
   return name;
 }
 
-std::optional<double> number_of(const Value& value) {
-  if (const auto* real = std::get_if<double>(&value)) return *real;
-  if (const auto* whole = std::get_if<std::uint64_t>(&value)) return static_cast<double>(*whole);
-  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
-  return std::nullopt;
-}
-
 std::string histogram_of(const ExponentCounts& counts) {
   WireWriter histogram;
   double number = 0, sum = 0, squares = 0;
@@ -187,7 +181,7 @@ class EventsOfRun {
       if (const auto* exponents = std::get_if<Exponents>(&row.statistics.values[i])) {
         value.text(kHistogram, histogram_of(**exponents));
         ++written.histograms;
-      } else if (const auto number = number_of(row.statistics.values[i])) {
+      } else if (const auto number = as_double(row.statistics.values[i])) {
         const auto single = static_cast<float>(*number);
         written.beyond_float32 += std::isfinite(*number) && (std::isinf(single) || (single == 0 && *number != 0));
         value.single(kSimpleValue, single);

@@ -8,18 +8,10 @@
 #include <tuple>
 
 #include "stats/compare/fault_roles.hpp"
+#include "stats/rules/comparison.hpp"
 
 namespace tensorstat {
 namespace {
-
-std::optional<double> number_in(const StatisticsView& statistics, Category category) {
-  const Value* value = statistics.find(category);
-  if (value == nullptr) return std::nullopt;
-  if (const auto* real = std::get_if<double>(value)) return *real;
-  if (const auto* whole = std::get_if<std::uint64_t>(value)) return static_cast<double>(*whole);
-  if (const auto* whole = std::get_if<std::int64_t>(value)) return static_cast<double>(*whole);
-  return std::nullopt;
-}
 
 std::optional<std::uint64_t> count_in(const StatisticsView& statistics, Category category) {
   const Value* value = statistics.find(category);
@@ -125,7 +117,7 @@ const HistorySeries& History::add(const Entry& entry) {
   HistoryCell cell{.place = place};
   HistoryKind kind{.dtype = texts_.id(entry.dtype), .shape = texts_.id(entry.shape)};
   const auto take = [&](Category category, HistoryBit bit, double& to) {
-    const auto number = number_in(entry.statistics, category);
+    const auto number = as_double(entry.statistics.find(category));
     if (!number) return;
     to = *number;
     kind.measured |= bit;

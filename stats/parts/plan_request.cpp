@@ -6,14 +6,10 @@
 #include <tensorstat/partial.hpp>
 #include <utility>
 
+#include "stats/rows/category_names.hpp"
+
 namespace tensorstat {
 namespace {
-
-std::string joined_names(const Categories& categories) {
-  std::string text;
-  for (const Category category : categories) text.append(text.empty() ? "" : ",").append(name(category));
-  return text;
-}
 
 // Splits "name value" at the first space.
 std::pair<std::string_view, std::string_view> split_line(std::string_view line) {
@@ -89,8 +85,8 @@ void add_what_is_free(PlanRequest& request) {
 }
 
 std::string text_of(const PlanRequest& request) {
-  std::string text = std::string(request.is_default ? "default " : "stats ") + joined_names(request.asked) + "\n";
-  text += "measured " + joined_names(request.measured) + "\n";
+  std::string text = std::string(request.is_default ? "default " : "stats ") + names_of(request.asked) + "\n";
+  text += "measured " + names_of(request.measured) + "\n";
   text += "precision " + std::string(name(request.precision)) + "\n";
   if (request.cast_scale != 1) text += "scale " + to_string(Value(request.cast_scale)) + "\n";
   if (request.by) {

@@ -48,6 +48,10 @@ Bound bound_from(std::string_view text);
 
 // A number as the nearest binary64; nullopt for what is no number.
 std::optional<double> as_double(const Value& value);
+// nullopt also for a null pointer, as find() returns it for a statistic that is not there.
+inline std::optional<double> as_double(const Value* value) {
+  return value == nullptr ? std::nullopt : as_double(*value);
+}
 
 // unordered if one is NaN; nullopt if one is no number.
 std::optional<std::partial_ordering> order_of(const Value& a, const Value& b);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "stats/base/printable.hpp"
+#include "stats/rows/category_names.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
 #include "stats/store/adding.hpp"
 #include "stats/store/store.hpp"

@@ -4,6 +4,7 @@
 #include <bit>
 #include <unordered_set>
 
+#include "stats/rows/category_names.hpp"
 #include "stats/store/adding.hpp"
 #include "stats/store/row_insert.hpp"
 #include "stats/store/schema.hpp"

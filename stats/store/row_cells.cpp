@@ -82,12 +82,6 @@ Value value_of_exact(std::string_view type, std::string_view text) {
   return type == "d" ? read(0.0) : Value();
 }
 
-std::string names_of(const Categories& categories) {
-  std::string names;
-  for (const Category category : categories) names.append(names.empty() ? "" : ",").append(name(category));
-  return names;
-}
-
 Categories categories_of_names(std::string_view names) {
   Categories categories;
   while (!names.empty()) {

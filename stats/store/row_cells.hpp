@@ -33,8 +33,7 @@ Value value_of_column(const Statement& row, int at, Category category, Held elem
 std::string exact_type(const Value& value);
 Value value_of_exact(std::string_view type, std::string_view text);
 
-// Names separated by commas.
-std::string names_of(const Categories& categories);
+// What names_of() gives, as a store holds it.
 Categories categories_of_names(std::string_view names);
 
 std::string text_of_shape(const Shape& shape);

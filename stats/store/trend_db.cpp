@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "stats/rules/comparison.hpp"
 #include "stats/store/database.hpp"
 
 namespace tensorstat {
@@ -97,7 +98,7 @@ class TrendDatabase {
     std::optional<double> values[std::size(kTrendCategories)];
     bool has_any = false;
     for (std::size_t i = 0; i < std::size(values); ++i) {
-      values[i] = number_of(row.statistics.find(kTrendCategories[i]));
+      values[i] = as_double(row.statistics.find(kTrendCategories[i]));
       has_any |= values[i].has_value();
     }
     if (!has_any) return ++written.without, Status();
@@ -142,14 +143,6 @@ class TrendDatabase {
   struct Calls {
     std::uint64_t iteration = UINT64_MAX, count = 0;
   };
-
-  static std::optional<double> number_of(const Value* value) {
-    if (value == nullptr) return std::nullopt;
-    if (const auto* real = std::get_if<double>(value)) return *real;
-    if (const auto* whole = std::get_if<std::uint64_t>(value)) return static_cast<double>(*whole);
-    if (const auto* whole = std::get_if<std::int64_t>(value)) return static_cast<double>(*whole);
-    return std::nullopt;
-  }
 
   void bind(int at, std::optional<double> value) {
     if (!value || std::isnan(*value)) {

@@ -11,22 +11,14 @@
 #include <optional>
 
 #include "stats/rows/names/op_name.hpp"
+#include "stats/rules/comparison.hpp"
 
 namespace tensorstat {
 namespace {
 
-std::optional<double> real_of(const StatisticsView& statistics, Category category) {
-  const Value* value = statistics.find(category);
-  if (value == nullptr) return std::nullopt;
-  if (const auto* real = std::get_if<double>(value)) return *real;
-  if (const auto* natural = std::get_if<std::uint64_t>(value)) return static_cast<double>(*natural);
-  if (const auto* whole = std::get_if<std::int64_t>(value)) return static_cast<double>(*whole);
-  return std::nullopt;
-}
-
 // The greatest magnitude that a row says; none where it is not finite.
 std::optional<double> absmax_of(const StatisticsView& statistics) {
-  const auto most = real_of(statistics, Category::kMax), least = real_of(statistics, Category::kMin);
+  const auto most = as_double(statistics.find(Category::kMax)), least = as_double(statistics.find(Category::kMin));
   if (!most || !least || !std::isfinite(*most) || !std::isfinite(*least)) return std::nullopt;
   return std::max(std::fabs(*most), std::fabs(*least));
 }
@@ -65,7 +57,7 @@ std::string reason_of_inputs(const Record& record, std::string_view operation, s
   if (inputs.empty()) return {};
   const std::string what = lower_case(operation);
   const auto first = record.statistics(*inputs.front());
-  const auto least = real_of(first, Category::kMin), most = real_of(first, Category::kMax);
+  const auto least = as_double(first.find(Category::kMin)), most = as_double(first.find(Category::kMax));
   if (least) {
     if (std::string why = reason_of_least(what, *least); !why.empty()) return why;
   }
@@ -77,7 +69,7 @@ std::string reason_of_inputs(const Record& record, std::string_view operation, s
   const bool divides =
       what == "div" || what == "realdiv" || what == "true_divide" || what == "divide" || what == "divnonan";
   if (!divides || inputs.size() < 2) return {};
-  const auto zeros = real_of(record.statistics(*inputs[1]), Category::kZeroCount);
+  const auto zeros = as_double(record.statistics(*inputs[1]).find(Category::kZeroCount));
   if (!zeros || !(*zeros > 0)) return {};
   return "a division by 0: input " + std::to_string(inputs[1]->slot) + " holds " + short_number(*zeros, 15) + " zeros";
 }

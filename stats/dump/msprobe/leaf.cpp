@@ -9,6 +9,7 @@
 #include "stats/base/crc32.hpp"
 #include "stats/files/npy/npy_writer.hpp"
 #include "stats/json/json_writer.hpp"
+#include "stats/rules/comparison.hpp"
 
 namespace tensorstat {
 namespace {
@@ -26,12 +27,7 @@ std::string type_name(std::string_view framework, std::string_view data_type) {
   return type;
 }
 
-double as_real(const Value& value) {
-  if (const auto* real = std::get_if<double>(&value)) return *real;
-  if (const auto* natural = std::get_if<std::uint64_t>(&value)) return static_cast<double>(*natural);
-  const auto* integer = std::get_if<std::int64_t>(&value);
-  return integer == nullptr ? NAN : static_cast<double>(*integer);
-}
+double as_real(const Value& value) { return as_double(value).value_or(NAN); }
 
 // The value of a tensor without dimensions. Integers stay integers.
 std::string own_value(const Value& value) {

@@ -1,12 +1,12 @@
 """Alerts: rules that are asked of each row, and what happens when one is met. stats/doc/alerts.md shows them."""
 import dataclasses
 import json
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _native
 from ._library import Error, logger
+from ._ranks import max_of_ranks
 
 __all__ = ["Alert", "Step", "Stopped"]
 
@@ -145,15 +145,5 @@ class Actions:
         """The lowest rank with an alert. All ranks call this after each step, whether or not they have one: one MAX of an
         int64."""
         most = 1 << 32
-        agreed = (self._agree or _max_of_ranks)(most - self._rank if has_fired else 0)
+        agreed = (self._agree or max_of_ranks)(most - self._rank if has_fired else 0)
         return most - int(agreed) if agreed else None
-
-
-def _max_of_ranks(number: int) -> int:
-    torch, distributed = sys.modules["torch"], sys.modules["torch.distributed"]
-    # NCCL and HCCL reduce tensors of their device only, gloo those of the host.
-    backend = str(distributed.get_backend())
-    kind = "cpu" if backend in ("gloo", "mpi") else "npu" if backend == "hccl" else "cuda"
-    tensor = torch.tensor([number], dtype=torch.int64, device=kind)
-    distributed.all_reduce(tensor, op=distributed.ReduceOp.MAX)
-    return int(tensor)

@@ -1,5 +1,6 @@
 """Partials merged over ranks: mpi4py, torch.distributed, or a pair of functions that reduce."""
 import sys
+from array import array
 from typing import Any, Callable, Mapping
 
 from . import _native
@@ -29,6 +30,14 @@ def _of_torch(distributed: Any, group: Any) -> tuple[int, int, Reduce, Reduce]:
 
     return (distributed.get_rank(group), distributed.get_world_size(group), reduce_by(distributed.ReduceOp.MAX),
             reduce_by(distributed.ReduceOp.SUM))
+
+
+def max_of_ranks(number: int) -> int:
+    """The greatest of the numbers that the ranks of torch.distributed's default group give."""
+    _, _, reduce_by_max, _ = _of_torch(sys.modules["torch.distributed"], None)
+    words = array("q", [number])
+    reduce_by_max(memoryview(words))
+    return words[0]
 
 
 def _of_mpi(communicator: Any) -> tuple[int, int, Reduce, Reduce]:

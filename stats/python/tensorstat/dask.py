@@ -50,12 +50,12 @@ def measure(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], cl
         return _rows(client.gather(states), command, folder)
 
 
-def _run(arguments: list[str], also: tuple[int, ...] = ()) -> None:
-    """Status 3: some input could not be read, and the state or the rows say it."""
+def _run(arguments: list[str], also: tuple[int, ...] = (), is_told: bool = True) -> None:
+    """Status 3: some input could not be read, and the state or the rows say it; or other parts are missing so far."""
     ran = subprocess.run(arguments, capture_output=True, text=True, errors="replace")
     if ran.returncode not in (0, *also):
         raise Error(f"{' '.join(arguments[:2])} ended with {ran.returncode}: {ran.stderr.strip()}")
-    if ran.stderr.strip():
+    if is_told and ran.stderr.strip():
         logger.warning("%s", ran.stderr.strip())
 
 
@@ -83,11 +83,7 @@ def _fold(part: bytes, command: str) -> bytes:
 
 def _merge(states: list[bytes], command: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        # Status 3: other parts are missing so far.
-        ran = subprocess.run([command, "merge", "-q", *_written(folder, states), "-o", f"{folder}/all.tsp"],
-                             capture_output=True, text=True, errors="replace")
-        if ran.returncode not in (0, 3):
-            raise Error(f"{command} merge ended with {ran.returncode}: {ran.stderr.strip()}")
+        _run([command, "merge", "-q", *_written(folder, states), "-o", f"{folder}/all.tsp"], also=(3,), is_told=False)
         return _read(f"{folder}/all.tsp")
 
 
