@@ -18,8 +18,8 @@ using Words = std::vector<std::int64_t>;
 
 // The first words of round 1.
 enum : std::size_t { kKey, kNotKey, kFailed, kAgreementWords };
-// The words of a round after a disagreement, by MAX. Of the ranks with the greatest key, and of those with the least: a
-// rank, and how many partials it has. Then the message of the rank that failed.
+// The words of a round after a disagreement, by MAX: a rank that has the greatest key, one that has the least, and how
+// many partials each of them has. Then the message of the rank that failed.
 enum : std::size_t { kRankOfGreatest, kRankOfLeast, kCountOfGreatest, kCountOfLeast, kMessage };
 
 // Bits of a checksum, `count` in each word, so far apart that the sum of all ranks has room. The lowest bit of each sum

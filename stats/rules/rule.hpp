@@ -61,7 +61,7 @@ class Rule {
   // Of a pair, the words nan and inf are met if one side has them.
   bool is_met_by(const TensorRow& row) const { return judge(row, nullptr) == Answer::kYes; }
 
-  // For a tensor whose rows are judged one after the other: what is kept of them.
+  // What is kept of a tensor's rows while they are judged one after the other.
   RulePast new_past() const;
   // Whether the tensor's next row meets the rule. `past` then has this row, too.
   bool is_met_by(const TensorRow& row, RulePast& past) const;

@@ -61,7 +61,7 @@ class Trend(unittest.TestCase):
         self.assertEqual([re.findall(r"\d+", name) for name in names], [[str(number)] for number in range(12)])
 
     def test_colours_of_256_are_the_nearest(self):
-        """A small fall is a grey that is nearly that of a calm cell. It was black."""
+        """A small fall is a grey, and nearly as light as a calm cell. It was black."""
         write(self.folder, 4, 120, lambda tensor, iteration: 1 if iteration < 100 else 0.445)
         child, terminal = pty.fork()
         if child == 0:

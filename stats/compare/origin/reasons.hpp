@@ -12,7 +12,7 @@ namespace tensorstat {
 // "log of a negative": what an operation does to values such as `given`, which may say "min -1.5".
 std::string reason_of_operation(std::string_view operation, std::string_view given);
 
-// The same of an operator whose inputs have rows; `output` is the row of the faulty output.
+// The same, by the rows of the operator's inputs. `output` is the row of the faulty output.
 std::string reason_of_inputs(const Record& record, std::string_view operation, std::span<const Seen* const> inputs,
                              const Seen& output);
 

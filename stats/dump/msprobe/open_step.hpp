@@ -1,4 +1,4 @@
-// A step whose files are not complete.
+// A step that is still being written.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// A dump's output whose rows are judged by alerts first, and kept in memory instead of written if the user wants so.
+// Gives each row to the alerts, then to the dump's output. With keep_steps the rows stay in the ring and are not
+// written.
 #pragma once
 
 #include <map>

@@ -25,7 +25,7 @@ def _hdf5_lock(name: str) -> Any:
 
 @contextlib.contextmanager
 def _on_disk(path: Any) -> Iterator[Any]:
-    """The path, or that of a copy on this disk while it is read, if it is a URL of fsspec, such as "memory://x.npy"."""
+    """The path. A URL of fsspec, such as "memory://x.npy", is copied to this disk for as long as it is read."""
     protocol, is_url, _ = os.fsdecode(path).partition("://")
     if not is_url or os.path.exists(path) or not protocol.replace("+", "").replace("-", "").replace("::", "").isalnum():
         yield path

@@ -326,7 +326,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
                 which outlives the process (`tensorstat events`); (before, after): with further steps after an event
     then        what follows an alert. "write": event_STEP below `path` has the steps that are kept, and alerts.ndjson a line;
                 "warn": it is logged; "stop": step() raises Stopped when the step is complete, on all ranks; a function
-                of an Alert, whose exceptions are logged
+                of an Alert; what it raises is logged
     agree       with "stop", how ranks agree: a function that gives all of them the greatest of their numbers; None:
                 torch.distributed's all_reduce. All ranks call it after each step
     shards      how the tensors lie on the ranks of `group`: "dtensor" (their placements say it), "tp" (cut), "dp" (replicas), or
