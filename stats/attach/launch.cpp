@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "stats/attach/collector.hpp"
+#include "stats/attach/program/extensions.hpp"
 #include "stats/attach/program/waits.hpp"
 
 namespace tensorstat::attach {
@@ -16,6 +17,8 @@ struct Plan {
   std::shared_ptr<Kernel> kernel;
   std::unique_ptr<Launch> launch;  // null: its arguments are not measured
   std::vector<cl_mem> written;     // buffers
+  bool is_over_queues = false;     // of a command buffer
+  bool is_in_order = true;         // what comes behind it on its queue finds it done
   bool holds_host_memory = false;  // that the program may free once its event has completed
 };
 
@@ -45,8 +48,13 @@ std::size_t add_extent(std::vector<Extent>& extents, const std::vector<Argument>
 
 class Launching {
  public:
-  Launching(cl_command_queue queue, cl_kernel kernel, cl_uint count, const cl_event* events)
-      : queue_(queue), kernel_(kernel), waits_(queue, count, events), count_(count), events_(events) {}
+  // `commands`: of a command buffer, which is launched as one kernel; else null.
+  Launching(cl_command_queue queue, cl_kernel kernel, cl_uint count, const cl_event* events,
+            std::shared_ptr<Kernel> commands = nullptr, bool is_over_queues = false)
+      : queue_(queue), kernel_(kernel), waits_(queue, count, events), count_(count), events_(events) {
+    plan_.kernel = std::move(commands);
+    plan_.is_over_queues = is_over_queues;
+  }
 
   template <typename Enqueue>
   cl_int run(cl_event* event, const Enqueue& enqueue) {
@@ -63,7 +71,7 @@ class Launching {
       guarded([&] { read_before(); });
       // Behind the launch by its event, where the queue keeps no order.
       cl_event launched = nullptr;
-      const bool is_ordered = plan_.queue->is_in_order;
+      const bool is_ordered = plan_.is_in_order;
       const bool wants_marker = plan_.holds_host_memory && event != nullptr;
       const bool needs_own = (!is_ordered && event == nullptr) || wants_marker;
       cl_event* const told = needs_own ? &launched : event;
@@ -98,9 +106,9 @@ class Launching {
       lock.lock();
       plan_.queue = objects.queue(queue_);
     }
-    const auto found = objects.kernels.find(kernel_);
-    if (plan_.queue == nullptr || found == objects.kernels.end()) return false;
-    plan_.kernel = found->second;
+    if (plan_.kernel == nullptr) plan_.kernel = objects.kernel(kernel_);
+    if (plan_.queue == nullptr || plan_.kernel == nullptr) return false;
+    plan_.is_in_order = plan_.queue->is_in_order && !plan_.is_over_queues;
     const std::uint64_t number = objects.launches++, of_kernel = plan_.kernel->launches++;
     lock.unlock();
     ++layer().tally->launches;
@@ -112,10 +120,16 @@ class Launching {
       plan_.launch->kernel = plan_.kernel->name;
       plan_.launch->context = plan_.queue->context;
       plan_.launch->queue_number = plan_.queue->number;
-      plan_.launch->is_ordered = plan_.queue->is_in_order;
+      plan_.launch->is_ordered = plan_.is_in_order;
       plan_.launch->timestamp_us = now_us();
     }
     lock.lock();
+    for (const cl_mem each : plan_.kernel->also_written) {
+      const Buffer* buffer = objects.buffer(each);
+      if (buffer == nullptr) continue;
+      waits_.come_behind(*buffer->storage);
+      plan_.written.push_back(each);
+    }
     for (std::uint32_t i = 0; i < plan_.kernel->values.size(); ++i) {
       const Kernel::Value& value = plan_.kernel->values[i];
       const auto& types = plan_.kernel->types;
@@ -138,15 +152,17 @@ class Launching {
                     const Kernel::Value& value) {
     Tally& tally = *layer().tally;
     Buffer* buffer = layer().objects.buffer(value.handle);
-    if (value.is_shared_memory) {
-      if (plan_.launch) ++tally.shared;
-      return not_seen(slot, " is shared virtual memory, which is not measured");
+    if (type.kind == ArgumentType::Kind::kImage || (buffer != nullptr && buffer->is_image)) {
+      if (plan_.launch) ++tally.images;
+      return not_seen(slot, " is an image or a pipe, which is not measured");
+    }
+    if (value.is_unknown_memory || (buffer == nullptr && type.is_told && value.handle != nullptr)) {
+      if (plan_.launch) ++tally.unknown_memory;
+      return not_seen(slot, " is memory of an extension, which is not measured");
     }
     if (buffer == nullptr) return;
-    if (type.kind == ArgumentType::Kind::kImage || buffer->is_image) {
-      if (plan_.launch) ++tally.images;
-      return not_seen(slot, " is an image, which is not measured");
-    }
+    // Whatever it holds may be the host's.
+    if (buffer->storage->is_open_to_host) layer().objects.wrote(*buffer, 0, buffer->bytes);
     const bool is_written = !type.is_const && (buffer->flags & CL_MEM_READ_ONLY) == 0;
     if (is_written) {
       waits_.come_behind(*buffer->storage);
@@ -207,7 +223,7 @@ class Launching {
   }
 
   // What this queue reads, its later launches find read.
-  cl_command_queue ordered_queue() const { return plan_.queue->is_in_order ? queue_ : nullptr; }
+  cl_command_queue ordered_queue() const { return plan_.is_in_order ? queue_ : nullptr; }
 
   void read_before() {
     if (before_.empty() && looks_.empty()) return;
@@ -217,7 +233,7 @@ class Launching {
     for (const LookWanted& wanted : looks_) {
       Argument& argument = plan_.launch->arguments[wanted.argument];
       argument.look = look_at_unwritten(*plan_.queue, queue_, argument.extent, wanted.undefined, wanted.number, behind);
-      if (argument.look && argument.look->before_event() != nullptr && !plan_.queue->is_in_order)
+      if (argument.look && argument.look->before_event() != nullptr && !plan_.is_in_order)
         waits_.add(argument.look->before_event());
     }
     if (before_.empty()) return;
@@ -225,7 +241,7 @@ class Launching {
     auto reading = reader->read(queue_, before_, behind);
     if (!reading) return layer().tally->left_out_because(reading.error().message);
     plan_.launch->before = *std::move(reading);
-    if (!plan_.queue->is_in_order) waits_.add(plan_.launch->before->event());
+    if (!plan_.is_in_order) waits_.add(plan_.launch->before->event());
   }
 
   void read_after(cl_event launched) {
@@ -269,7 +285,7 @@ class Launching {
     for (const cl_event event : plan_.launch->events()) {
       for (const auto& storage : plan_.launch->storages) {
         below.clRetainEvent(event);
-        storage->readings.push_back({event, queue_, plan_.queue->is_in_order});
+        storage->readings.push_back({event, queue_, plan_.is_in_order});
       }
     }
   }
@@ -306,6 +322,15 @@ cl_int CL_API_CALL launch_task(cl_command_queue queue, cl_kernel kernel, cl_uint
 }
 
 }  // namespace
+
+cl_int launch_commands(clEnqueueCommandBufferKHR_fn enqueue, const CommandBuffer& commands, cl_uint queue_count,
+                       cl_command_queue* queues, cl_uint count, const cl_event* wait, cl_event* event) {
+  const cl_command_queue queue = queue_count != 0 && queues != nullptr ? queues[0] : commands.queue;
+  return Launching(queue, nullptr, count, wait, commands.kernel, queue_count > 1)
+      .run(event, [&](cl_uint more, const cl_event* events, cl_event* told) {
+        return enqueue(queue_count, queues, commands.handle, more, events, told);
+      });
+}
 
 void fill_launches(cl_icd_dispatch& table) {
   table.clEnqueueNDRangeKernel = launch_range;

@@ -49,6 +49,8 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
     fill_objects(table);
     fill_programs(table);
     fill_writes(table);
+    fill_shared(table);
+    fill_extensions(table);
     fill_launches(table);
     layer().is_open = true;
   });

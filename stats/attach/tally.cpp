@@ -52,7 +52,7 @@ Result<Total> read_tallies(const std::string& out) {
     total.not_understood += tally.not_understood;
     total.left_out += tally.left_out;
     total.images += tally.images;
-    total.shared += tally.shared;
+    total.unknown_memory += tally.unknown_memory;
     total.scratch += tally.scratch;
     total.lost_rows += tally.lost_rows;
     total.poisoned += tally.poisoned;

@@ -19,7 +19,7 @@ struct Tally {
   std::atomic<std::uint64_t> not_understood{0};  // arguments whose element type is not known
   std::atomic<std::uint64_t> left_out{0};        // arguments that could not be read without a wait, or were lost
   std::atomic<std::uint64_t> images{0};          // arguments that are images, which are not measured
-  std::atomic<std::uint64_t> shared{0};          // arguments in shared virtual memory, which is not measured
+  std::atomic<std::uint64_t> unknown_memory{0};  // arguments in memory that an extension made, which is not measured
   std::atomic<std::uint64_t> scratch{0};         // arguments that held only what nobody wrote
   std::atomic<std::uint64_t> lost_rows{0};       // that could not be written
   std::atomic<std::uint64_t> poisoned{0};        // arguments made of memory that nobody wrote (--poison)
@@ -37,8 +37,8 @@ Tally& open_tally(const std::string& out);
 
 // Adds up the files of all processes below DUMP. kUnreadable: there is none.
 struct Total {
-  std::uint64_t processes = 0, launches = 0, measured = 0, not_understood = 0, left_out = 0, images = 0, shared = 0,
-                scratch = 0, lost_rows = 0, poisoned = 0;
+  std::uint64_t processes = 0, launches = 0, measured = 0, not_understood = 0, left_out = 0, images = 0,
+                unknown_memory = 0, scratch = 0, lost_rows = 0, poisoned = 0;
   std::string reason;  // of the first process that has one
 };
 Result<Total> read_tallies(const std::string& out);

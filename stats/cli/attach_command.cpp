@@ -64,24 +64,26 @@ std::string settings_text(const AttachArguments& arguments) {
   return text;
 }
 
+// Set unless the user has: caches of PyOpenCL and OpenCV hold binaries, which do not say what the source calls a type.
+constexpr std::string_view kWithoutCaches[] = {"PYOPENCL_NO_CACHE=1", "OPENCV_OPENCL_CACHE_ENABLE=0"};
+
 // This process's environment, and what the program's OpenCL loader needs.
 std::vector<std::string> environment_with(const std::string& layer, const std::string& settings) {
   std::vector<std::string> all;
   std::string layers;
-  bool has_cache = false;
   for (char** each = environ; *each != nullptr; ++each) {
     const std::string_view entry = *each;
     if (entry.starts_with("OPENCL_LAYERS=")) {
       layers = entry.substr(entry.find('=') + 1);
     } else if (!entry.starts_with(std::string(attach::kVariable) + "=")) {
-      has_cache |= entry.starts_with("PYOPENCL_NO_CACHE=");
       all.emplace_back(entry);
     }
   }
   all.push_back("OPENCL_LAYERS=" + layers + (layers.empty() ? "" : ":") + layer);
   all.push_back(std::string(attach::kVariable) + "=" + settings);
-  // PyOpenCL's own cache holds binaries, which do not say what a typedef stands for.
-  if (!has_cache) all.emplace_back("PYOPENCL_NO_CACHE=1");
+  for (const std::string_view each : kWithoutCaches) {
+    if (std::getenv(std::string(each.substr(0, each.find('='))).c_str()) == nullptr) all.emplace_back(each);
+  }
   return all;
 }
 
@@ -188,8 +190,8 @@ std::string last_line(const attach::Total& total, const std::string& output) {
   };
   add(total.left_out, "left out");
   if (total.left_out != 0 && !total.reason.empty()) text += " (" + printable(total.reason) + ")";
-  add(total.images, "images not measured");
-  add(total.shared, "in shared memory not measured");
+  add(total.images, "images or pipes not measured");
+  add(total.unknown_memory, "in memory of extensions (such as USM) not measured");
   add(total.scratch, "held only what nobody wrote");
   add(total.lost_rows, "rows lost");
   return text + "; " + printable(output);

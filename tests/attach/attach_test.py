@@ -14,8 +14,9 @@ GUILTY = {
     "user_event": "root#0", "gate_of_another_queue": "root#1", "two_queues": "root#20", "out_of_order": "root#20",
     "out_of_order_gate": "root#1", "released_at_once": "root#25", "own_memory": "root#0", "forks": "root#1", "exits": "root#0",
     "exits_blocked": "root#0", "aborts": "root#0", "references": "root#0", "profiling": "root#0", "set_again": "root#1",
-    "sub_buffers": "root#1", "in_place": "in_place#2", "unwritten_memory": "root#32", "refused_launch": "root#2",
+    "sub_buffers": "root#1", "in_place": "in_place#2", "unwritten_memory": "root#32", "reused_memory": "root#0", "refused_launch": "root#2",
     "mapped": "root#1", "many": "root#1500", "clean": "",
+    "shared_memory": "root#1", "command_buffer": "twice+root#2", "image": "root#1",
 }
 
 
@@ -65,11 +66,28 @@ class Attach(unittest.TestCase):
         self.assertIn("200 launches", attached.stderr)
 
     def test_every_program_is_in_the_list(self):
-        others = {"threads", "given_by_host", "reads_unwritten"}
+        others = {"threads", "given_by_host", "reads_unwritten", "shared_with_host", "unified_memory"}
         self.assertEqual(set(run(PROGRAMS).stdout.split()), set(GUILTY) | others)
 
     def test_what_the_host_gave_is_told_from_what_a_launch_made(self):
         self.assertIn("NaN came from the host: twice#0 (twice) input 0", self.attach("given_by_host").stderr)
+        self.assertIn("NaN came from the host: twice#1 (twice) input 0", self.attach("shared_with_host").stderr)
+
+    def test_a_command_buffer_is_one_launch(self):
+        self.attach("command_buffer")
+        rows = {(row["op_name"], row["io"], row["slot"]): row["stats"] for row in self.rows()}
+        self.assertEqual(rows["twice+root#0", "output", 1]["max"], 2048)  # twice a
+        self.assertEqual(rows["twice+root#0", "output", 2]["nan count"], 0)
+        self.assertEqual(rows["twice+root#2", "input", 0]["max"], -1)
+        self.assertEqual(rows["twice+root#2", "output", 2]["nan count"], 1024)
+        self.assertEqual(rows["twice#3", "input", 0]["max"], 5)  # filled by it
+
+    def test_what_is_not_measured_is_named_in_the_last_line(self):
+        self.assertIn(", 1 images or pipes not measured", self.attach("image").stderr)
+        layer = {"OPENCL_LAYERS": os.environ["FAILING_LAYER"]}
+        alone, attached = run(PROGRAMS, "unified_memory", environment=layer), self.attach("unified_memory", environment=layer)
+        self.assertEqual((attached.stdout, attached.returncode), (alone.stdout, 0))
+        self.assertIn(", 2 in memory of extensions (such as USM) not measured", attached.stderr)
 
     def test_poison_names_who_reads_what_nobody_wrote(self):
         attached = self.attach("reads_unwritten", "--poison")

@@ -4,7 +4,7 @@
 //
 // Which call is ours is told by what it is about: programs with text of tensorstat's, their kernels, and commands that
 // programs.cpp never uses.
-#define CL_TARGET_OPENCL_VERSION 120
+#define CL_TARGET_OPENCL_VERSION 200
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 #include <CL/cl_icd.h>
@@ -134,6 +134,16 @@ cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t 
   return below.clGetDeviceInfo(device, what, bytes, value, needed);
 }
 
+// A function of an extension that pocl does not have. It takes shared memory of any kind.
+cl_int CL_API_CALL set_unified(cl_kernel kernel, cl_uint index, const void* pointer) {
+  return below.clSetKernelArgSVMPointer(kernel, index, pointer);
+}
+
+void* CL_API_CALL address(cl_platform_id platform, const char* name) {
+  if (std::strcmp(name, "clSetKernelArgMemPointerINTEL") == 0) return reinterpret_cast<void*>(set_unified);
+  return below.clGetExtensionFunctionAddressForPlatform(platform, name);
+}
+
 void write_count() {
   const char* const path = std::getenv("FAIL_COUNT");
   std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "w");
@@ -171,6 +181,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint, const cl_icd_dispatch* targ
   table.clGetKernelArgInfo = argument_info;
   table.clGetContextInfo = context_info;
   table.clGetDeviceInfo = device_info;
+  table.clGetExtensionFunctionAddressForPlatform = address;
   if (const char* const text = std::getenv("FAIL_OURS")) fail_at = std::atol(text);
   std::atexit(write_count);
   *made_entries = sizeof table / sizeof(void*);

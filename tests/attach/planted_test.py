@@ -29,6 +29,20 @@ class Planted(unittest.TestCase):
                     self.assertIn(f"NaN in {guilty} (", ran.stderr)
                     self.assertIn(", 0 not understood", ran.stderr)
 
+    def test_the_example_says_what_its_document_prints(self):
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        with open(os.path.join(root, "stats", "doc", "attach.md"), encoding="utf-8") as file:
+            block = file.read().split("    $ tensorstat attach -o dump -- python3 stats/examples/attach.py\n")[1].split("\n\n")[0]
+        printed = [line.strip() for line in block.splitlines()]
+        with tempfile.TemporaryDirectory() as folder:
+            ran = subprocess.run([COMMAND, "attach", "-o", "dump", "--", sys.executable, os.path.join(root, "stats", "examples", "attach.py")],
+                                 capture_output=True, text=True, timeout=120, cwd=folder, check=False)
+        said = ran.stdout.splitlines() + ran.stderr.splitlines()
+        self.assertEqual(len(said), len(printed), said)
+        for line, of_document in zip(said, printed):
+            for part in of_document.split("..."):
+                self.assertIn(part, line)
+
 
 if __name__ == "__main__":
     unittest.main()

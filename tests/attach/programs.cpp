@@ -1,131 +1,17 @@
 // Small OpenCL programs, as somebody else might write them: `attached_programs NAME`. Each prints what a program can
 // notice. attach_test.py runs each alone and under `tensorstat attach`, and compares.
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
 #include <limits>
-#include <map>
-#include <string>
 #include <thread>
-#include <vector>
+
+#include "tests/attach/program.hpp"
 
 namespace {
 
-constexpr size_t kCount = 1024, kBytes = kCount * sizeof(float);
-constexpr const char* kSource = R"(
-typedef float real;
-typedef float2 pair;
-__kernel void twice(__global const real* a, __global real* b) { size_t i = get_global_id(0); b[i] = 2 * a[i]; }
-__kernel void root(__global const float* a, __global float* b) { size_t i = get_global_id(0); b[i] = sqrt(a[i]); }
-__kernel void clear(__global float* b) { b[get_global_id(0)] = 0; }
-__kernel void half_of(__global const float* a, __global float* b) {
-  size_t i = get_global_id(0);
-  if (i < 512) b[i] = a[i];
-}
-__kernel void in_place(__global pair* x) { x[get_global_id(0)] = log(x[get_global_id(0)]); }
-__kernel void slow(__global const float* a, __global float* b) {
-  size_t i = get_global_id(0);
-  float x = a[i];
-  for (int k = 0; k < 20000; ++k) x = x * 0.999f + 0.001f;
-  b[i] = x;
-}
-__kernel void sum(__global const float* a, __global float* b) {
-  float s = 0;
-  for (int i = 0; i < 1024; ++i) s += a[i];
-  b[get_global_id(0)] = s;
-}
-)";
-
-void check(cl_int code, const char* what) {
-  if (code == CL_SUCCESS) return;
-  std::printf("%s: %d\n", what, code);
-  std::fflush(stdout);
-  std::_Exit(3);
-}
-
-struct Program {
-  cl_device_id device = nullptr;
-  cl_context context = nullptr;
-  cl_program program = nullptr;
-  cl_command_queue queue = nullptr;
-
-  explicit Program(cl_command_queue_properties properties = 0) {
-    cl_platform_id platforms[8];
-    cl_uint count = 0;
-    check(clGetPlatformIDs(8, platforms, &count), "platforms");
-    check(clGetDeviceIDs(platforms[0], CL_DEVICE_TYPE_ALL, 1, &device, nullptr), "devices");
-    cl_int code = 0;
-    context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &code);
-    check(code, "context");
-    const char* text = kSource;
-    program = clCreateProgramWithSource(context, 1, &text, nullptr, &code);
-    check(code, "program");
-    check(clBuildProgram(program, 1, &device, "-cl-std=CL1.2", nullptr, nullptr), "build");
-    char options[256] = "";
-    check(clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_OPTIONS, sizeof options, options, nullptr),
-          "options");
-    std::printf("options '%s'\n", options);
-    queue = new_queue(properties);
-  }
-  cl_command_queue new_queue(cl_command_queue_properties properties = 0) const {
-    cl_int code = 0;
-    const cl_command_queue made = clCreateCommandQueue(context, device, properties, &code);
-    check(code, "queue");
-    return made;
-  }
-  // Holds -0.5, 0.5, 1.5, ...; without content where `filled` is false.
-  cl_mem buffer(bool filled, cl_mem_flags flags = CL_MEM_READ_WRITE, float first = -0.5f) const {
-    std::vector<float> content(kCount);
-    for (size_t i = 0; i < kCount; ++i) content[i] = first + static_cast<float>(i);
-    cl_int code = 0;
-    const cl_mem made = clCreateBuffer(context, flags | (filled ? CL_MEM_COPY_HOST_PTR : 0), kBytes,
-                                       filled ? content.data() : nullptr, &code);
-    check(code, "buffer");
-    return made;
-  }
-  cl_kernel kernel(const char* name, const std::vector<cl_mem>& arguments) const {
-    cl_int code = 0;
-    const cl_kernel made = clCreateKernel(program, name, &code);
-    check(code, name);
-    set(made, arguments);
-    return made;
-  }
-  static void set(cl_kernel kernel, const std::vector<cl_mem>& arguments) {
-    for (cl_uint i = 0; i < arguments.size(); ++i) {
-      check(clSetKernelArg(kernel, i, sizeof(cl_mem), &arguments[i]), "argument");
-    }
-  }
-  cl_event launch(cl_kernel kernel, cl_command_queue on = nullptr, std::vector<cl_event> waits = {},
-                  size_t size = kCount) const {
-    cl_event event = nullptr;
-    check(clEnqueueNDRangeKernel(on == nullptr ? queue : on, kernel, 1, nullptr, &size, nullptr,
-                                 static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(), &event),
-          "launch");
-    return event;
-  }
-  void run(const char* name, const std::vector<cl_mem>& arguments, size_t size = kCount) const {
-    const cl_kernel made = kernel(name, arguments);
-    clReleaseEvent(launch(made, nullptr, {}, size));
-    clReleaseKernel(made);
-  }
-  void print(const char* name, cl_mem memory, cl_command_queue on = nullptr, size_t bytes = kBytes) const {
-    std::vector<float> content(bytes / sizeof(float));
-    check(
-        clEnqueueReadBuffer(on == nullptr ? queue : on, memory, CL_TRUE, 0, bytes, content.data(), 0, nullptr, nullptr),
-        "read");
-    size_t nan = 0;
-    for (const float each : content) nan += std::isnan(each) ? 1 : 0;
-    std::printf("%s: %g %g, %zu NaN\n", name, std::isnan(content[0]) ? 0.0 : content[0], content[1], nan);
-  }
-};
+using namespace attached;
 
 // The launch waits for an event that the program sets later.
 void user_event() {
@@ -228,9 +114,12 @@ void own_memory() {
   std::printf("done\n");
 }
 
+// The launches of seven wait for what the eighth does behind its own.
 void threads() {
   const Program p;
   const cl_mem a = p.buffer(true);
+  cl_int code = 0;
+  const cl_event gate = clCreateUserEvent(p.context, &code);
   std::vector<std::thread> all;
   std::vector<float> sums(8);
   for (int t = 0; t < 8; ++t) {
@@ -239,9 +128,10 @@ void threads() {
       const cl_mem b = p.buffer(false);
       for (int i = 0; i < 25; ++i) {
         const cl_kernel kernel = p.kernel(t == 5 && i == 12 ? "root" : "twice", {a, b});
-        clReleaseEvent(p.launch(kernel, queue));
+        clReleaseEvent(p.launch(kernel, queue, t == 7 ? std::vector<cl_event>() : std::vector<cl_event>{gate}));
         clReleaseKernel(kernel);
       }
+      if (t == 7) check(clSetUserEventStatus(gate, CL_COMPLETE), "gate");
       check(clFinish(queue), "finish");
       float first[2] = {};
       check(clEnqueueReadBuffer(queue, b, CL_TRUE, 0, sizeof first, first, 0, nullptr, nullptr), "read");
@@ -257,7 +147,7 @@ void threads() {
 void forks() {
   const Program p;
   const cl_mem a = p.buffer(true), b = p.buffer(false);
-  p.run("twice", {a, b});
+  p.run("clear", {b});
   check(clFinish(p.queue), "finish");
   std::fflush(stdout);
   const pid_t child = fork();
@@ -383,6 +273,26 @@ void unwritten_memory() {
   static_cast<void>(code);
 }
 
+// New memory that is full of an older buffer's NaN is overwritten by the launch that makes one NaN.
+void reused_memory() {
+  const Program p;
+  const cl_mem a = p.buffer(true);
+  constexpr cl_uint kOld = 0x7fc01234;
+  cl_mem fresh = nullptr;
+  std::vector<cl_uint> content(kCount);
+  // Memory that is not reused is kept, so that the driver takes other memory next time.
+  for (int i = 0; i < 64 && content[kCount / 2] != kOld; ++i) {
+    const cl_mem old = p.buffer(false);
+    check(clEnqueueFillBuffer(p.queue, old, &kOld, sizeof kOld, 0, kBytes, 0, nullptr, nullptr), "fill");
+    check(clFinish(p.queue), "finish");
+    clReleaseMemObject(old);
+    fresh = p.buffer(false);
+    check(clEnqueueReadBuffer(p.queue, fresh, CL_TRUE, 0, kBytes, content.data(), 0, nullptr, nullptr), "read");
+  }
+  p.run("root", {a, fresh});
+  p.print("fresh", fresh);
+}
+
 // Reads what nobody wrote; the memory is 0 there, because it is new.
 void reads_unwritten() {
   const Program p;
@@ -459,6 +369,7 @@ const std::map<std::string, std::function<void()>> kPrograms = {
     {"sub_buffers", sub_buffers},
     {"in_place", in_place},
     {"unwritten_memory", unwritten_memory},
+    {"reused_memory", reused_memory},
     {"reads_unwritten", reads_unwritten},
     {"refused_launch", refused_launch},
     {"mapped", mapped},
@@ -470,9 +381,11 @@ const std::map<std::string, std::function<void()>> kPrograms = {
 }  // namespace
 
 int main(int count, char** arguments) {
-  const auto found = count == 2 ? kPrograms.find(arguments[1]) : kPrograms.end();
-  if (found == kPrograms.end()) {
-    for (const auto& [name, run] : kPrograms) std::printf("%s\n", name.c_str());
+  auto programs = kPrograms;
+  programs.insert(kMorePrograms.begin(), kMorePrograms.end());
+  const auto found = count == 2 ? programs.find(arguments[1]) : programs.end();
+  if (found == programs.end()) {
+    for (const auto& [name, run] : programs) std::printf("%s\n", name.c_str());
     return count == 1 ? 0 : 2;
   }
   found->second();

@@ -113,6 +113,10 @@ TEST_F(DebianPackages, SayWhatTheyNeedAndUnderWhichLicense) {
         << "the library lies in the folder of its architecture: "
         << printed("dpkg-deb -c packages/libtensorstat" + built::major() + "_*.deb");
   }
+  const std::string command = printed("dpkg-deb -c packages/tensorstat_*.deb");
+  for (const char* each : {"/tensorstat/libtensorstat-layer.so\n", "/man1/tensorstat-attach.1.gz\n"}) {
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, each, command);
+  }
   EXPECT_EQ(printed("dpkg-deb -I packages/libtensorstat" + built::major() + "_*.deb shlibs"),
             "libtensorstat " + built::major() + " libtensorstat" + built::major() + " (>= " + built::version() + ")\n");
 }

@@ -51,9 +51,23 @@ Buffer* Objects::buffer(const void* handle) {
   return found == buffers.end() ? nullptr : &found->second;
 }
 
+Objects::InShared Objects::shared_at(const void* pointer) const {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  auto at = shared.upper_bound(address);
+  if (at == shared.begin()) return {};
+  --at;
+  const std::uint64_t before = address - at->first;
+  return before < at->second.bytes ? InShared{at->second.buffer, before} : InShared{};
+}
+
 std::shared_ptr<Queue> Objects::queue(cl_command_queue handle) {
   const auto found = queues.find(handle);
   return found == queues.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Kernel> Objects::kernel(cl_kernel handle) {
+  const auto found = kernels.find(handle);
+  return found == kernels.end() ? nullptr : found->second;
 }
 
 void Objects::add_buffer(cl_mem memory, cl_mem_flags flags, std::uint64_t bytes, bool is_defined) {
@@ -68,6 +82,15 @@ void Objects::wrote(Buffer& buffer, std::uint64_t first, std::uint64_t bytes) {
   ++buffer.storage->version;
   const std::uint64_t begin = buffer.origin + std::min(first, buffer.bytes);
   buffer.storage->undefined.remove(begin, begin + std::min(bytes, buffer.end() - begin));
+}
+
+void Objects::copied(cl_mem from, std::uint64_t from_at, cl_mem to, std::uint64_t to_at, std::uint64_t bytes) {
+  const Buffer* source = buffer(from);
+  Buffer* target = buffer(to);
+  if (source == nullptr || target == nullptr) return;
+  const std::uint64_t begin = source->origin + from_at;
+  if (source->storage->undefined.overlaps(begin, begin + bytes))
+    target->storage->undefined.add(target->origin + to_at, target->origin + to_at + bytes);
 }
 
 std::shared_ptr<Context> Objects::context(cl_context handle) {

@@ -54,8 +54,9 @@ struct Storage {
   std::uint64_t version = 0;  // counts what may have written
   Ranges undefined;           // bytes that nobody wrote
   std::vector<OpenReading> readings;
-  std::uint32_t number = 0;     // of the process
-  bool is_host_memory = false;  // of the program, which may free it once the launch has ended
+  std::uint32_t number = 0;      // of the process
+  bool is_host_memory = false;   // of the program, which may free it once the launch has ended
+  bool is_open_to_host = false;  // which writes it without a call
 };
 
 struct Buffer {
@@ -74,6 +75,12 @@ struct Buffer {
   std::optional<Known> known = {};
 
   std::uint64_t end() const { return origin + bytes; }
+};
+
+// Shared virtual memory, as the buffer of ours that lies over it.
+struct SharedMemory {
+  cl_mem buffer = nullptr;
+  std::uint64_t bytes = 0;
 };
 
 // What a program tells of a kernel's argument.
@@ -98,9 +105,10 @@ struct Kernel {
   // The bytes of each argument that may be a handle; else null.
   struct Value {
     void* handle = nullptr;
-    bool is_shared_memory = false;
+    bool is_unknown_memory = false;  // a pointer into memory that the layer does not know
   };
   std::vector<Value> values;
+  std::vector<cl_mem> also_written{};  // of a command buffer, which copies and fills as well
   cl_uint references = 1;
   std::uint64_t launches = 0;
   std::once_flag once, once_dtypes;  // of `types`, and of their dtypes
@@ -138,16 +146,26 @@ struct Objects {
   std::unordered_map<cl_program, std::shared_ptr<Program>> programs;
   std::unordered_map<cl_command_queue, std::shared_ptr<Queue>> queues;
   std::unordered_map<cl_context, std::shared_ptr<Context>> contexts;
+  std::map<std::uintptr_t, SharedMemory> shared;  // by where it begins
   std::uint64_t launches = 0;
   std::uint32_t queue_count = 0, storage_count = 0;
 
   // All of these are called with the mutex held.
   Buffer* buffer(const void* handle);
+  // The shared memory that a pointer points into, and how many bytes lie before the pointer.
+  struct InShared {
+    cl_mem buffer = nullptr;  // null: it is none that the layer knows
+    std::uint64_t at = 0;
+  };
+  InShared shared_at(const void* pointer) const;
   std::shared_ptr<Queue> queue(cl_command_queue handle);
   std::shared_ptr<Context> context(cl_context handle);
+  std::shared_ptr<Kernel> kernel(cl_kernel handle);
   void add_buffer(cl_mem memory, cl_mem_flags flags, std::uint64_t bytes, bool is_defined);
   // Content that nobody measured: of the host, or of a launch that was not wanted.
   void wrote(Buffer& buffer, std::uint64_t first, std::uint64_t bytes);
+  // A copy of what nobody wrote is what nobody wrote. Either may be no buffer.
+  void copied(cl_mem from, std::uint64_t from_at, cl_mem to, std::uint64_t to_at, std::uint64_t bytes);
 };
 
 // Everything, for ever: threads of drivers may call at any time.
@@ -167,10 +185,15 @@ Layer& layer();
 void fill_objects(cl_icd_dispatch& table);
 void fill_programs(cl_icd_dispatch& table);
 void fill_writes(cl_icd_dispatch& table);
+void fill_shared(cl_icd_dispatch& table);
+void fill_extensions(cl_icd_dispatch& table);
 void fill_launches(cl_icd_dispatch& table);
 
 // The reader of a queue's context and device, opened if necessary; null where it cannot be. Not with the mutex held.
 Reader* reader_of(const Queue& queue);
+
+// Notes that an argument is a pointer. Not with the mutex held.
+void set_pointer(cl_kernel kernel, cl_uint index, const void* pointer);
 
 // Begins to follow a queue that was not seen being made. Not with the mutex held.
 void adopt_queue(cl_command_queue handle);

@@ -49,8 +49,10 @@ std::optional<Dtype> dtype_of(const cl_uint (&facts)[4]) {
   }
 }
 
-std::string source_of(cl_program program) {
+std::string source_of(cl_kernel kernel) {
+  cl_program program = nullptr;
   size_t bytes = 0;
+  if (below.clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof program, &program, nullptr) != CL_SUCCESS) return {};
   if (below.clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, nullptr, &bytes) != CL_SUCCESS || bytes < 2) return {};
   std::string source(bytes, '\0');
   if (below.clGetProgramInfo(program, CL_PROGRAM_SOURCE, bytes, source.data(), nullptr) != CL_SUCCESS) return {};
@@ -99,18 +101,19 @@ std::optional<Dtype> run_probe(const std::string& source, const std::string& opt
 
 }  // namespace
 
+bool is_in_source(const std::string& word, cl_kernel handle) {
+  return source_of(handle).find(word) != std::string::npos;
+}
+
 std::optional<Dtype> probed(const std::string& type_name, cl_kernel handle, Kernel& kernel, const Queue& queue) {
   if (kernel.program == nullptr || !kernel.program->is_from_source || !is_name(type_name)) return std::nullopt;
   Program& program = *kernel.program;
   const std::lock_guard lock(program.mutex);
   if (const auto found = program.probed.find(type_name); found != program.probed.end()) return found->second;
   std::optional<Dtype>& result = program.probed[type_name];
-  cl_program of = nullptr;
   Reader* reader = reader_of(queue);
-  if (reader == nullptr || below.clGetKernelInfo(handle, CL_KERNEL_PROGRAM, sizeof of, &of, nullptr) != CL_SUCCESS)
-    return result;
-  const std::string source = source_of(of);
-  if (source.empty()) return result;
+  const std::string source = source_of(handle);
+  if (reader == nullptr || source.empty()) return result;
   std::string text(kKernel);
   for (auto at = text.find("TENSORSTAT_T"); at != text.npos; at = text.find("TENSORSTAT_T", at)) {
     text.replace(at, std::string_view("TENSORSTAT_T").size(), type_name);

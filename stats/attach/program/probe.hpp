@@ -10,4 +10,7 @@ namespace tensorstat::attach {
 // once for a program and a name.
 std::optional<Dtype> probed(const std::string& type_name, cl_kernel handle, Kernel& kernel, const Queue& queue);
 
+// Whether a word stands in the source of a kernel's program.
+bool is_in_source(const std::string& word, cl_kernel handle);
+
 }  // namespace tensorstat::attach

@@ -112,8 +112,7 @@ cl_int CL_API_CALL build_info(cl_program handle, cl_device_id device, cl_program
 
 std::shared_ptr<Kernel> kernel_of(cl_kernel handle) {
   const std::lock_guard lock(layer().objects.mutex);
-  const auto found = layer().objects.kernels.find(handle);
-  return found == layer().objects.kernels.end() ? nullptr : found->second;
+  return layer().objects.kernel(handle);
 }
 
 void add_kernel(cl_kernel made, cl_program program, std::string name, const Kernel* copied = nullptr) {
@@ -204,11 +203,22 @@ cl_int CL_API_CALL set_argument(cl_kernel kernel, cl_uint index, size_t bytes, c
 
 cl_int CL_API_CALL set_shared_argument(cl_kernel kernel, cl_uint index, const void* value) {
   const cl_int code = below.clSetKernelArgSVMPointer(kernel, index, value);
-  if (code == CL_SUCCESS) set_value(kernel, index, {.is_shared_memory = value != nullptr});
+  if (code == CL_SUCCESS) set_pointer(kernel, index, value);
   return code;
 }
 
 }  // namespace
+
+void set_pointer(cl_kernel kernel, cl_uint index, const void* pointer) {
+  if (!layer().is_active()) return;
+  Kernel::Value kept;
+  {
+    const std::lock_guard lock(layer().objects.mutex);
+    kept.handle = layer().objects.shared_at(pointer).buffer;
+  }
+  kept.is_unknown_memory = pointer != nullptr && kept.handle == nullptr;
+  set_value(kernel, index, kept);
+}
 
 void fill_programs(cl_icd_dispatch& table) {
   table.clCreateProgramWithSource = create_from_source;

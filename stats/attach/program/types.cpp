@@ -87,24 +87,40 @@ std::optional<Dtype> by_rule(const std::string& kernel, const std::string& argum
   return std::nullopt;
 }
 
+// "float" of "-D NAME=float", also through other macros of the options; "" if there is none.
+std::string option_of(const std::string& options, std::string name) {
+  constexpr int kMostMacros = 4;
+  std::string value;
+  for (int i = 0; i < kMostMacros; ++i) {
+    const std::string begin = " " + name + "=";
+    const auto at = options.find(begin);
+    if (at == options.npos) break;
+    const auto first = at + begin.size();
+    name = value = options.substr(first, options.find(' ', first) - first);
+  }
+  return value;
+}
+
 // OpenCV hands every matrix to its kernels as uchar*, and names its elements by a macro: srcptr1 is of srcT1, dst of
-// dstT. Three channels are packed, not padded.
-std::optional<Dtype> by_macro(const Kernel& kernel, std::string argument) {
+// dstT. The options define it, or the source from another one. Three channels are packed, not padded.
+std::optional<Dtype> by_macro(cl_kernel handle, Kernel& kernel, const Queue& queue, std::string argument) {
   if (kernel.program == nullptr || !kernel.program->options) return std::nullopt;
   if (const auto pointer = argument.find("ptr"); pointer != argument.npos) argument.erase(pointer, 3);
   const auto digits = argument.find_last_not_of("0123456789") + 1;
   const std::string base = argument.substr(0, digits) + "T", number = argument.substr(digits);
   if (base != "srcT" && base != "dstT") return std::nullopt;
   const std::string options = " " + *kernel.program->options + " ";
-  for (const std::string& macro : {base + number, base, base + "1"}) {
-    const std::string begin = " " + macro + "=";
-    const auto at = options.find(begin);
-    if (at == options.npos) continue;
-    const auto first = at + begin.size();
-    std::string value = options.substr(first, options.find(' ', first) - first);
+  const std::array<std::string, 3> macros{base + number, base, base + "1"};
+  for (const std::string& macro : macros) {
+    std::string value = option_of(options, macro);
+    if (value.empty()) continue;
     value.erase(value.find_last_not_of("0123456789") + 1);
     if (is_bytes(value)) return value == "char" ? Dtype::kInt8 : Dtype::kUint8;
-    return built_in(value);
+    if (const auto dtype = built_in(value)) return dtype;
+  }
+  for (const std::string& macro : macros) {
+    if (!is_in_source(macro, handle)) continue;
+    if (const auto dtype = probed(macro, handle, kernel, queue)) return dtype;
   }
   return std::nullopt;
 }
@@ -137,7 +153,7 @@ std::optional<Dtype> element_type_of(cl_kernel handle, cl_uint index, Kernel& ke
   std::optional<Dtype> dtype = by_rule(kernel.name, argument, index);
   if (!dtype && type.is_told) {
     const std::string name = pointed_to(text_of(handle, index, CL_KERNEL_ARG_TYPE_NAME));
-    dtype = is_bytes(name) ? by_macro(kernel, argument) : built_in(name);
+    dtype = is_bytes(name) ? by_macro(handle, kernel, queue, argument) : built_in(name);
     if (!dtype && !is_bytes(name)) dtype = probed(name, handle, kernel, queue);
   }
   return dtype;

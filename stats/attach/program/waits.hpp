@@ -43,4 +43,20 @@ class Waits {
   std::vector<cl_event> held_, all_;
 };
 
+// Calls `enqueue(count, events)` behind the open readings of the buffer; if that succeeds, its bytes are the host's.
+template <typename Enqueue>
+auto writing(cl_command_queue queue, cl_mem memory, size_t first, size_t bytes, cl_uint count, const cl_event* events,
+             const Enqueue& enqueue) {
+  if (!layer().is_active()) return enqueue(count, events);
+  Waits waits(queue, count, events);
+  guarded([&] {
+    const std::lock_guard lock(layer().objects.mutex);
+    Buffer* buffer = layer().objects.buffer(memory);
+    if (buffer == nullptr) return;
+    waits.come_behind(*buffer->storage);
+    layer().objects.wrote(*buffer, first, bytes);
+  });
+  return enqueue(waits.count(), waits.events());
+}
+
 }  // namespace tensorstat::attach

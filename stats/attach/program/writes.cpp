@@ -5,22 +5,6 @@
 namespace tensorstat::attach {
 namespace {
 
-// Calls `enqueue(count, events)` behind the open readings of the buffer; if that succeeds, its bytes are the host's.
-template <typename Enqueue>
-auto writing(cl_command_queue queue, cl_mem memory, size_t first, size_t bytes, cl_uint count, const cl_event* events,
-             const Enqueue& enqueue) {
-  if (!layer().is_active()) return enqueue(count, events);
-  Waits waits(queue, count, events);
-  guarded([&] {
-    const std::lock_guard lock(layer().objects.mutex);
-    Buffer* buffer = layer().objects.buffer(memory);
-    if (buffer == nullptr) return;
-    waits.come_behind(*buffer->storage);
-    layer().objects.wrote(*buffer, first, bytes);
-  });
-  return enqueue(waits.count(), waits.events());
-}
-
 constexpr size_t kAll = SIZE_MAX;
 
 cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t at, size_t bytes,
@@ -60,26 +44,17 @@ cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void
   });
 }
 
-// A copy of what nobody wrote is what nobody wrote.
-void copied(cl_mem from, size_t from_at, cl_mem to, size_t to_at, size_t bytes) {
-  if (!layer().is_active()) return;
-  guarded([&] {
-    const std::lock_guard lock(layer().objects.mutex);
-    const Buffer* source = layer().objects.buffer(from);
-    Buffer* target = layer().objects.buffer(to);
-    if (source == nullptr || target == nullptr) return;
-    const std::uint64_t begin = source->origin + from_at;
-    if (source->storage->undefined.overlaps(begin, begin + bytes))
-      target->storage->undefined.add(target->origin + to_at, target->origin + to_at + bytes);
-  });
-}
-
 cl_int CL_API_CALL copy_buffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_at, size_t to_at,
                                size_t bytes, cl_uint count, const cl_event* wait, cl_event* event) {
   const cl_int code = writing(queue, to, to_at, bytes, count, wait, [&](cl_uint more, const cl_event* events) {
     return below.clEnqueueCopyBuffer(queue, from, to, from_at, to_at, bytes, more, events, event);
   });
-  if (code == CL_SUCCESS) copied(from, from_at, to, to_at, bytes);
+  if (code == CL_SUCCESS && layer().is_active()) {
+    guarded([&] {
+      const std::lock_guard lock(layer().objects.mutex);
+      layer().objects.copied(from, from_at, to, to_at, bytes);
+    });
+  }
   return code;
 }
 
