@@ -16,7 +16,7 @@ GUILTY = {
     "exits_blocked": "root#0", "aborts": "root#0", "references": "root#0", "profiling": "root#0", "set_again": "root#1",
     "sub_buffers": "root#1", "in_place": "in_place#2", "unwritten_memory": "root#32", "reused_memory": "root#0", "refused_launch": "root#2",
     "mapped": "root#1", "many": "root#1500", "clean": "",
-    "shared_memory": "root#1", "command_buffer": "twice+root#2", "image": "root#1",
+    "shared_memory": "root#1", "command_buffer": "twice+root#2", "image": "root#1", "complex_numbers": "complex_root#0",
 }
 
 

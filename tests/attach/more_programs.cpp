@@ -107,6 +107,13 @@ void command_buffer() {
   check(release(commands), "release");
 }
 
+void complex_numbers() {
+  const Program p;
+  const cl_mem a = p.buffer(true), b = p.buffer(false);
+  p.run("complex_root", {a, b}, kCount / 2);
+  p.print("b", b);
+}
+
 void image() {
   const Program p;
   const cl_mem a = p.buffer(true), b = p.buffer(false);
@@ -139,9 +146,9 @@ void unified_memory() {
 }  // namespace
 
 const std::map<std::string, std::function<void()>> kMorePrograms = {
-    {"shared_memory", shared_memory},   {"shared_with_host", shared_with_host},
-    {"command_buffer", command_buffer}, {"image", image},
-    {"unified_memory", unified_memory},
+    {"shared_memory", shared_memory},     {"shared_with_host", shared_with_host},
+    {"command_buffer", command_buffer},   {"image", image},
+    {"complex_numbers", complex_numbers}, {"unified_memory", unified_memory},
 };
 
 }  // namespace attached

@@ -19,6 +19,12 @@ inline constexpr size_t kCount = 1024, kBytes = kCount * sizeof(float);
 inline constexpr const char* kSource = R"(
 typedef float real;
 typedef float2 pair;
+typedef union { struct { float x, y; }; struct { float real, imag; }; } cfloat_t;  // as PyOpenCL has it
+__kernel void complex_root(__global const cfloat_t* a, __global cfloat_t* b) {
+  size_t i = get_global_id(0);
+  b[i].x = a[i].x;
+  b[i].y = sqrt(a[i].y - 2);
+}
 __kernel void twice(__global const real* a, __global real* b) { size_t i = get_global_id(0); b[i] = 2 * a[i]; }
 __kernel void root(__global const float* a, __global float* b) { size_t i = get_global_id(0); b[i] = sqrt(a[i]); }
 __kernel void minus(__global const float* a, __global float* b) { size_t i = get_global_id(0); b[i] = -a[i]; }

@@ -22,6 +22,7 @@ constexpr BuiltIn kBuiltIn[] = {
     {"ushort", Dtype::kUint16},        {"unsigned int", Dtype::kUint32},
     {"unsigned long", Dtype::kUint64}, {"unsigned short", Dtype::kUint16},
     {"size_t", Dtype::kUint64},        {"bool", Dtype::kBool},
+    {"cfloat_t", Dtype::kFloat32},     {"cdouble_t", Dtype::kFloat64},  // PyOpenCL's complex numbers: two each
 };
 
 // "float" of "float4"; "" if the number is no width of a vector. Of three, the fourth is padding, which nobody writes.
