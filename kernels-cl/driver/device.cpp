@@ -10,6 +10,7 @@
 
 #include "kernels-cl/driver/signal_guard.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
+#include "kernels-cl/trial/icd_files.hpp"
 #include "stats/engine/engine.hpp"
 
 namespace tensorstat {
@@ -228,6 +229,14 @@ Result<Device> choose_device(const MeterOptions& options) {
   return *best;
 }
 
+// Loads the drivers. Reading the names of platforms starts no device.
+bool only_pocl_is_found() {
+  const std::vector<cl::Platform> platforms = platforms_here();
+  return !platforms.empty() && std::ranges::all_of(platforms, [](const cl::Platform& platform) {
+    return may_kill(trimmed(platform.getInfo<CL_PLATFORM_NAME>()));
+  });
+}
+
 Result<Device> describe(const cl::Device& device) {
   Device found = describe_one(device);
   if (!found.info.refusal.empty()) return Error{Code::kDevice, found.info.name + ": " + found.info.refusal};
@@ -236,16 +245,11 @@ Result<Device> describe(const cl::Device& device) {
 
 }  // namespace cl_engine
 
-// Reading the names of platforms starts no device.
 std::string why_host_memory_stays(const MeterOptions& options) {
   using namespace cl_engine;
   if (options.queue != nullptr || options.platform >= 0 || environment("TENSORSTAT_CL_AUTO") == "1") return "";
   if (forked_since_first_use()) return "";
-  const std::vector<cl::Platform> platforms = platforms_here();
-  const auto is_pocl = [](const cl::Platform& platform) {
-    return may_kill(trimmed(platform.getInfo<CL_PLATFORM_NAME>()));
-  };
-  if (platforms.empty() || !std::ranges::all_of(platforms, is_pocl)) return "";
+  if (!only_pocl_is_installed() && !only_pocl_is_found()) return "";
   return "the only OpenCL driver is pocl, which runs on this CPU, and the host's own loops are faster on it";
 }
 

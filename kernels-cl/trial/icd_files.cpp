@@ -1,6 +1,9 @@
 #include "kernels-cl/trial/icd_files.hpp"
 
+#include <CL/cl.h>
 #include <dirent.h>
+#include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -24,6 +27,24 @@ std::vector<IcdFile> icd_files() {
   }
   std::ranges::sort(found, {}, &IcdFile::path);
   return found;
+}
+
+bool only_pocl_is_installed() {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view each = *entry;
+    if (each.starts_with("OCL_ICD_") || each.starts_with("OPENCL_")) return false;
+  }
+  // Another loader, such as one of conda, reads the files of another folder.
+  Dl_info loader{};
+  if (dladdr(reinterpret_cast<const void*>(&clGetPlatformIDs), &loader) == 0 || loader.dli_fname == nullptr)
+    return false;
+  const std::string_view path = loader.dli_fname;
+  if (!path.starts_with("/usr/lib") && !path.starts_with("/lib")) return false;
+  const std::vector<IcdFile> all = icd_files();
+  return !all.empty() && std::ranges::all_of(all, [](const IcdFile& each) {
+    const std::string_view library = each.library;
+    return library.substr(library.rfind('/') + 1).starts_with("libpocl");
+  });
 }
 
 }  // namespace tensorstat::cl_engine

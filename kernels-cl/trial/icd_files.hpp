@@ -14,4 +14,8 @@ struct IcdFile {
 // The files in /etc/OpenCL/vendors, or in the folder that OCL_ICD_VENDORS names, in the order of their paths.
 std::vector<IcdFile> icd_files();
 
+// Whether pocl is certainly the only driver that the loader finds. Loads no driver: loading pocl, with LLVM, takes some
+// 25 ms. False if the environment or a loader outside the system's folders may lead to other drivers.
+bool only_pocl_is_installed();
+
 }  // namespace tensorstat::cl_engine

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -26,6 +27,7 @@
 #include "stats/cli/report/written_rows.hpp"
 #include "stats/cli/terminal/console.hpp"
 #include "stats/files/file_kind.hpp"
+#include "stats/files/stream_source.hpp"
 #include "stats/store/store.hpp"
 #include "stats/survey/row_files.hpp"
 #include "stats/survey/survey.hpp"
@@ -53,7 +55,9 @@ void say_what_was_left(const std::vector<std::string>& left, bool is_verbose, Co
               (is_verbose ? "" : " (--verbose)"));
 }
 
-// Reads, measures and reports. Flushes the rows before it waits for more input.
+constexpr std::chrono::milliseconds kMostHeld{50};  // a row of a file waits this long to be written with others
+
+// Reads, measures and reports. Flushes the rows before it waits for more of a stream.
 Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& console, const Results::Write& write,
                   const std::function<void()>& flush) {
   MeterOptions options = arguments.meter;
@@ -75,8 +79,14 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
     outcome.exit = std::max<int>(outcome.exit, arguments.request.on == On::kDevice ? kNoDevice : kNotRead);
     unmeasured.say(label, error.message);
   };
+  const bool is_live = std::ranges::any_of(arguments.paths, is_stream);
+  auto flushed = std::chrono::steady_clock::now();
   listener.progressed = [&](const Survey::Progress& progress) {
-    flush();
+    const auto now = std::chrono::steady_clock::now();
+    if (is_live || now - flushed >= kMostHeld) {
+      flush();
+      flushed = now;
+    }
     // A file that is not open yet counts as one tensor.
     if (!arguments.is_quiet)
       console.progress(progress.tensors, progress.known + inputs.files.size() - progress.files, progress.bytes);

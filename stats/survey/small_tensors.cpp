@@ -16,6 +16,7 @@ using Item = SmallTensors::Item;
 // Small enough that the Meter folds it on the calling thread, and that it fits into a core's own cache.
 constexpr std::size_t kChunkBytes = std::size_t{120} << 10;
 constexpr std::size_t kChunkCount = 64;
+constexpr std::size_t kChunkFiles = 8;  // all tasks together: some 128, of the 1,024 open files that a process may have
 // The limit of tasks that are not done, or wait for an earlier one. A done task holds only names and values.
 constexpr std::size_t kMostTasks = 16;
 constexpr std::size_t kAlignment = 64;
@@ -83,11 +84,14 @@ void read_each(std::span<Item> items, TensorReader::Order order, std::vector<std
 
 void SmallTensors::Chunk::add(Item&& item) {
   if (items.empty()) items.reserve(kChunkCount);
+  if (items.empty() || items.back().entry.file != item.entry.file) files += 1;
   bytes += bytes_of(item.reader);
   items.push_back(std::move(item));
 }
 
-bool SmallTensors::Chunk::is_full() const { return bytes >= kChunkBytes || items.size() == kChunkCount; }
+bool SmallTensors::Chunk::is_full() const {
+  return bytes >= kChunkBytes || items.size() == kChunkCount || files == kChunkFiles;
+}
 
 bool SmallTensors::takes(const TensorReader& reader) {
   return reader.is_separate() && reader.data_type() == name(reader.dtype());

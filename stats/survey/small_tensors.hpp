@@ -1,5 +1,5 @@
-// Measures the many tensors of a container with several threads. Each thread reads a few neighbouring tensors and folds
-// their bytes while they are in its cache.
+// Measures many tensors with several threads. Each thread reads a few neighbouring tensors, of one container or of
+// files that follow one another, and folds their bytes while they are in its cache.
 #pragma once
 
 #include <condition_variable>
@@ -36,6 +36,7 @@ class SmallTensors {
 
     std::vector<Item> items;
     std::uint64_t bytes = 0;
+    std::size_t files = 0;  // that the items hold open
   };
   using Done = std::function<void(Chunk&&)>;
 

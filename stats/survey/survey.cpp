@@ -98,7 +98,6 @@ void Survey::add(const std::string& path, bool takes_stream, const std::vector<s
       add_tensor(std::move(entry), **std::move(reader));
     }
   }
-  end_chunks();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (is_there[i]) continue;
     listener_.unreadable(
@@ -172,7 +171,7 @@ SurveyedTensor Survey::entry_of(const std::string& path, const std::string& file
 
 // Not for digests: these are computed for many tensors at a time, more than a chunk has.
 bool Survey::is_for_many(const TensorReader& reader) {
-  const bool is_possible = threads_ > 1 && reader.name() && !options_.by && SmallTensors::takes(reader);
+  const bool is_possible = threads_ > 1 && !options_.by && SmallTensors::takes(reader);
   return is_possible && reader.data_size_bytes() <= kPieceBytes &&
          std::ranges::none_of(request_.categories, is_digest) && !(in_blocks_ && in_blocks_->takes(reader));
 }
@@ -181,13 +180,12 @@ void Survey::add_to_chunk(SurveyedTensor&& entry, TensorReader&& reader) {
   chunk_.add({std::move(entry), std::move(reader)});
   if (!chunk_.is_full()) return;
   if (!host_.is_host()) return end_chunks();
-  finish();
+  measure_pending();
   has_submitted_ = true;
   many_.submit(std::exchange(chunk_, {}));
 }
 
-// Submits the last chunk. If it is the only one, its tensors are too few for a second thread. They join the batch with
-// tensors of other files.
+// Submits the last chunk. If it is the only one, its tensors are too few for a second thread, and join pending_.
 void Survey::end_chunks() {
   auto last = std::exchange(chunk_, {});
   if (std::exchange(has_submitted_, false)) {
@@ -217,7 +215,7 @@ void Survey::add_tensor(SurveyedTensor&& entry, TensorReader&& reader) {
   const bool is_in_blocks =
       !options_.by && !has_other_bytes && in_blocks_ && in_blocks_->takes(reader) && host_.is_host();
   if (options_.by || is_in_blocks || reader.data_size_bytes() > kPieceBytes || is_read_twice) {
-    finish();
+    measure_pending();
     const std::string label = entry.label();
     const Status measured = options_.by    ? measure_rows(reader, entry)
                             : is_in_blocks ? measure_in_blocks(reader, std::move(entry))
@@ -235,7 +233,7 @@ void Survey::add_tensor(SurveyedTensor&& entry, TensorReader&& reader) {
   pending_->tensors.push_back(
       {.dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits.data()});
   pending_->entries.push_back(std::move(entry));
-  if (pending_->bytes >= kBatchBytes || pending_->tensors.size() >= kBatchCount) finish();
+  if (pending_->bytes >= kBatchBytes || pending_->tensors.size() >= kBatchCount) measure_pending();
 }
 
 // Small tensors share blocks, which are reused from the batch before: allocating memory for each and bringing it into
@@ -250,6 +248,11 @@ std::byte* Survey::Batch::room_for(std::size_t bytes) {
 }
 
 void Survey::finish() {
+  end_chunks();
+  measure_pending();
+}
+
+void Survey::measure_pending() {
   if (pending_->tensors.empty()) return;
   auto batch = std::exchange(pending_, std::make_unique<Batch>());
   const auto all = meter_.measure(batch->tensors, request_);

@@ -93,6 +93,7 @@ class Survey {
   std::vector<Decision> placement_of_piece();
   void add_to_chunk(SurveyedTensor&& entry, TensorReader&& reader);
   void end_chunks();
+  void measure_pending();
   void accept(SmallTensors::Chunk&& chunk);
   void add_tensor(SurveyedTensor&& entry, TensorReader&& reader);
   Result<Measurements> measure_in_pieces(TensorReader& reader, Dtype dtype, TensorReader::View view,
@@ -114,8 +115,8 @@ class Survey {
   HostPlace host_;
   std::optional<BlockFold> in_blocks_;  // only if the order of the elements does not matter
   SmallTensors many_;
-  SmallTensors::Chunk chunk_;   // of the current container; pending_ holds nothing from before it
-  bool has_submitted_ = false;  // whether a chunk of this container was submitted
+  SmallTensors::Chunk chunk_;   // of tensors behind those in pending_
+  bool has_submitted_ = false;  // whether a chunk before it was submitted
   FolderPlaces places_;
   std::unique_ptr<Batch> pending_ = std::make_unique<Batch>();
   Progress progress_;

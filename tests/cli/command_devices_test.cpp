@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tensorstat/catalog.hpp>
@@ -53,6 +54,18 @@ TEST(CommandDevices, ThatFailAreSaidAndGiveAnExitStatus) {
   const Ran ran = run(folder, "devices --check --bytes 1T");
   EXPECT_EQ(ran.exit, 4);
   EXPECT_PRED2(holds, ran.out, "wrong: timing ");
+}
+
+// Loading a driver takes longer than measuring small files.
+TEST(CommandDevices, AreNotLoadedToLearnThatOnlyPoclIsInstalled) {
+  for (const auto& each : std::filesystem::directory_iterator("/etc/OpenCL/vendors")) {
+    if (!each.path().filename().string().starts_with("pocl")) GTEST_SKIP() << each.path() << " is another driver";
+  }
+  const ScratchFolder folder;
+  test::run_python(folder, "import numpy; numpy.save('x.npy', numpy.ones(1 << 19))");
+  const std::string said = "LD_DEBUG=files ";
+  EXPECT_FALSE(holds(run(folder, "x.npy", said).err, "libpocl"));
+  EXPECT_PRED2(holds, run(folder, "x.npy", said + "OCL_ICD_VENDORS=/etc/OpenCL/vendors").err, "libpocl");
 }
 
 TEST(CommandDevices, ThatAreNoneAreRefused) {

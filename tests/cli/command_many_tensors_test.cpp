@@ -1,8 +1,9 @@
-// Several threads read a container of many tensors. The rows equal those of one thread, in the same order. A damaged
-// tensor loses only its own row.
+// Several threads read many tensors, of a container or of files. The rows equal those of one thread, in the same order.
+// A damaged tensor loses only its own row.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/command_run.hpp"
@@ -20,7 +21,7 @@ using test::run_python;
 // Sizes around the limits for tensors that are read together, folded in the cache, and folded by all threads. The seed
 // is fixed.
 constexpr std::string_view kProgram = R"(
-import json, struct, zipfile
+import json, os, struct, zipfile
 import numpy as np
 rng = np.random.default_rng(11)
 sizes = [0, 1, 1000, 4096, 30_000, 130_000, 300_000]
@@ -44,6 +45,10 @@ with open('many.safetensors', 'wb') as file: file.write(struct.pack('<Q', len(te
 with open('expected.json', 'w') as file:
     json.dump([[name, int(array.size), float(array.max()) if array.size else None, int((array == 0).sum()),
                 int(array.argmax()) if array.size else None] for name, array in arrays.items()], file)
+os.mkdir('files')
+for i, array in enumerate(arrays.values()): np.save(f'files/{i:03}.npy', array)
+with open('files/100.npy', 'r+b') as file: file.truncate(1000)
+np.savez('files/200a.npz', **{f'x{i}': np.full(1000, i, 'f4') for i in range(100)})
 # One byte of some tensor in the middle is another.
 np.savez('damaged.npz', **{f'x{i}': np.full(1000, i, 'f4') for i in range(500)})
 with zipfile.ZipFile('damaged.npz') as archive: at = archive.getinfo('x250.npy').header_offset
@@ -97,6 +102,20 @@ TEST_F(ManyTensors, AreTheSameOnAnyNumberOfThreads) {
         EXPECT_TRUE(several.out == one.out) << call << threads;
       }
     }
+  }
+}
+
+// 400 files and an archive among them. Few of them are open at a time.
+TEST_F(ManyTensors, OfFilesAreTheSameOnAnyNumberOfThreads) {
+  const std::string call = "files --stats count,max,zero-count,crc32 --on host --format csv --threads ";
+  const Ran one = run(*folder, call + "1");
+  EXPECT_EQ(one.exit, 3);  // one file is cut short
+  EXPECT_EQ(std::ranges::count(one.out, '\n'), 1 + 399 + 100);
+  for (const char* threads : {"2", "5"}) {
+    const Ran several = run(*folder, call + threads, "prlimit --nofile=200");
+    EXPECT_EQ(several.exit, 3) << several.err;
+    EXPECT_TRUE(several.out == one.out) << threads;
+    EXPECT_EQ(several.err, one.err);
   }
 }
 
