@@ -127,11 +127,11 @@ void Survey::add_piece(const std::string& path, const Piece& piece, const Folded
       return listener_.unreadable(
           {Code::kUnreadable, printable_name(entry.label()) + ": cannot be cut as it was planned; plan again"});
     }
-    BlockFold blocks =
-        host_.is_host() ? BlockFold(meter_, request_, threads_) : BlockFold(meter_, request_, 1, kPieceBytes);
+    BlockFold blocks = host_.is_host((*reader)->dtype()) ? BlockFold(meter_, request_, threads_)
+                                                         : BlockFold(meter_, request_, 1, kPieceBytes);
     auto partial = blocks.fold_part(**reader, piece.first, piece.count, order_ == TensorReader::Order::kC,
                                     [&](std::uint64_t bytes) { read(bytes); });
-    const std::vector<Decision> placement = placement_of_piece();
+    const std::vector<Decision> placement = placement_of_piece((*reader)->dtype());
     entry.placement = placement;
     if (partial) return folded(std::move(entry), (*reader)->element_count(), *std::move(partial));
     const bool is_file = partial.error().code == Code::kUnreadable;
@@ -139,8 +139,8 @@ void Survey::add_piece(const std::string& path, const Piece& piece, const Folded
   }
 }
 
-std::vector<Decision> Survey::placement_of_piece() {
-  if (host_.is_host()) return {host_.decisions().begin(), host_.decisions().end()};
+std::vector<Decision> Survey::placement_of_piece(Dtype dtype) {
+  if (host_.is_host(dtype)) return {host_.decisions(dtype).begin(), host_.decisions(dtype).end()};
   std::vector<Decision> placement;
   for (const Category category : request_.categories) placement.push_back({category, "opencl", "a piece of a tensor"});
   return placement;
@@ -179,7 +179,7 @@ bool Survey::is_for_many(const TensorReader& reader) {
 void Survey::add_to_chunk(SurveyedTensor&& entry, TensorReader&& reader) {
   chunk_.add({std::move(entry), std::move(reader)});
   if (!chunk_.is_full()) return;
-  if (!host_.is_host()) return end_chunks();
+  if (!is_on_host(chunk_)) return end_chunks();
   measure_pending();
   has_submitted_ = true;
   many_.submit(std::exchange(chunk_, {}));
@@ -189,11 +189,14 @@ void Survey::add_to_chunk(SurveyedTensor&& entry, TensorReader&& reader) {
 void Survey::end_chunks() {
   auto last = std::exchange(chunk_, {});
   if (std::exchange(has_submitted_, false)) {
-    if (!last.items.empty()) many_.submit(std::move(last));
+    if (!last.items.empty() && is_on_host(last)) many_.submit(std::exchange(last, {}));
     many_.finish();
-  } else {
-    for (auto& item : last.items) add_tensor(std::move(item.entry), std::move(item.reader));
   }
+  for (auto& item : last.items) add_tensor(std::move(item.entry), std::move(item.reader));
+}
+
+bool Survey::is_on_host(const SmallTensors::Chunk& chunk) {
+  return std::ranges::all_of(chunk.items, [&](const auto& item) { return host_.is_host(item.reader.dtype()); });
 }
 
 void Survey::accept(SmallTensors::Chunk&& chunk) {
@@ -202,7 +205,7 @@ void Survey::accept(SmallTensors::Chunk&& chunk) {
     if (item.fault) {
       item.is_unreadable ? listener_.unreadable(*item.fault) : listener_.unmeasured(item.entry.label(), *item.fault);
     } else {
-      item.entry.placement = host_.decisions();
+      item.entry.placement = host_.decisions(item.reader.dtype());
       listener_.measured(std::move(item.entry));
     }
   }
@@ -213,7 +216,7 @@ void Survey::add_tensor(SurveyedTensor&& entry, TensorReader&& reader) {
   const bool is_read_twice = reader.data_type() != name(reader.dtype());
   const bool has_other_bytes = is_read_twice && std::ranges::any_of(request_.categories, is_of_bytes);
   const bool is_in_blocks =
-      !options_.by && !has_other_bytes && in_blocks_ && in_blocks_->takes(reader) && host_.is_host();
+      !options_.by && !has_other_bytes && in_blocks_ && in_blocks_->takes(reader) && host_.is_host(reader.dtype());
   if (options_.by || is_in_blocks || reader.data_size_bytes() > kPieceBytes || is_read_twice) {
     measure_pending();
     const std::string label = entry.label();
@@ -312,7 +315,7 @@ Status Survey::measure_alone(TensorReader& reader, SurveyedTensor entry) {
 Status Survey::measure_in_blocks(const TensorReader& reader, SurveyedTensor entry) {
   const auto measured = in_blocks_->fold(reader, [&](std::uint64_t bytes) { read(bytes); });
   if (!measured) return measured.error();
-  accept(std::move(entry), {*measured, host_.decisions()});
+  accept(std::move(entry), {*measured, host_.decisions(reader.dtype())});
   return {};
 }
 

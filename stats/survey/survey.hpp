@@ -90,9 +90,10 @@ class Survey {
   SurveyedTensor entry_of(const std::string& path, const std::string& file_name, std::uint64_t number,
                           const TensorReader& reader);
   bool is_for_many(const TensorReader& reader);
-  std::vector<Decision> placement_of_piece();
+  std::vector<Decision> placement_of_piece(Dtype dtype);
   void add_to_chunk(SurveyedTensor&& entry, TensorReader&& reader);
   void end_chunks();
+  bool is_on_host(const SmallTensors::Chunk& chunk);
   void measure_pending();
   void accept(SmallTensors::Chunk&& chunk);
   void add_tensor(SurveyedTensor&& entry, TensorReader&& reader);
