@@ -1,7 +1,7 @@
 """Two ranks train the same model on other data, as in data parallelism. Before the third step one bit of rank 1's copy flips:
-the watch tells it in that step, and writes one row of the whole for each parameter.
+the watch tells it in that step, and writes one row of the whole for each tensor.
 
-    python3 replicas.py            then    tensorstat report runs/replicas-whole
+    python3 replicas.py            then    tensorstat report runs/replicas
 """
 import sys
 

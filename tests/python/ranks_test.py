@@ -85,6 +85,25 @@ class Ranks(unittest.TestCase):
                                       "-m", "mpi4py", file.name], capture_output=True, timeout=300)
             self.assertEqual(ran.returncode, 0, ran.stderr.decode())
 
+    @unittest.skipUnless(shutil.which("mpirun") and importlib.util.find_spec("mpi4py"), "no mpirun or no mpi4py")
+    def test_the_example(self):
+        example = os.path.join(os.path.dirname(__file__), "../../stats/examples/all_reduce.py")
+        rows = numpy.arange(1000, dtype=numpy.float32)[:, None] + numpy.arange(64, dtype=numpy.float32)
+        weight = numpy.cos(rows)
+        for ranks in (1, 3):
+            ran = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), sys.executable, "-m",
+                                  "mpi4py", example], capture_output=True, timeout=300, text=True)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            lines = ran.stdout.splitlines()
+            self.assertEqual(len(lines), 2, ran.stdout)
+            norm = numpy.sqrt(numpy.square(weight.astype(float)).sum())
+            self.assertIn(f"'argmax': {weight.argmax()}", lines[0])
+            self.assertIn(f"'max': {float(weight.max())}, 'l2norm': {norm:.9f}"[:-3], lines[0])
+            self.assertIn("'nan count': 0", lines[1])
+            if ranks == 1:
+                alone = ran.stdout
+            self.assertEqual(ran.stdout, alone)
+
     @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed")
     def test_torch_gloo(self):
         with socket.socket() as free:

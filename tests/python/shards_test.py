@@ -26,6 +26,10 @@ def counted(*arguments, **keywords):
 def rows(step):
     with open(f"{folder}-whole/rank_0/model/0/{step}/statistic.csv", newline="") as file:
         return {(row["Op Type"], row["Op Name"]): row for row in csv.DictReader(file)}
+def of_all(tensor):  # what the ranks have of the same shape, one after another
+    parts = [torch.zeros_like(tensor) for _ in range(ranks)]
+    dist.all_gather(parts, tensor.contiguous())
+    return torch.cat(parts)
 def expect(row, tensor):
     found = tensorstat.measure(tensor, "max,min,avg,l2norm,nan count,zero count,count")
     for name, column in (("max", "Max Value"), ("min", "Min Value"), ("avg", "Avg Value"), ("l2norm", "L2Norm Value"),
@@ -62,6 +66,8 @@ torch.manual_seed(3)
 model = torch.nn.Sequential(torch.nn.Linear(6, 9), torch.nn.Tanh(), torch.nn.Linear(9, 1))
 optimizer = torch.optim.Adam(model.parameters())
 torch.manual_seed(rank)  # each rank has data of its own
+outputs = []
+model[1].register_forward_hook(lambda module, given, output: outputs.append(output.detach().clone()))
 with tensorstat.watch(model, path=folder, optimizer=optimizer, shards="dp") as w:
     for step in range(6):
         model(torch.randn(4, 6)).square().mean().backward()
@@ -76,7 +82,9 @@ with tensorstat.watch(model, path=folder, optimizer=optimizer, shards="dp") as w
         dist.all_reduce, collectives[:] = counted, []
         w.step()
         dist.all_reduce = reduce
-        assert len(collectives) == {0: 3, 3: 5}.get(step, 2), (step, collectives)  # 3: three more, to know the rank
+        # 0: the outputs are agreed on. 1: they are in the list. 3: three more, to know the rank.
+        assert len(collectives) == {0: 8, 1: 3, 3: 5}.get(step, 2), (step, collectives)
+        output = of_all(outputs[-1])
         optimizer.zero_grad()
         told = [(each.iteration, each.op_type, each.op_name, each.ranks, each.replicas) for each in w.replica_faults]
         if step < 3:
@@ -88,6 +96,8 @@ with tensorstat.watch(model, path=folder, optimizer=optimizer, shards="dp") as w
             found = rows(step)
             expect(found["Parameter", "0.weight"], weight)
             expect(found["Gradient", "0.weight"], gradient)
+            expect(found["Tanh", "1/forward"], output)
+            assert found["Tanh", "1/forward"]["Shape"] == f"({9 * 4 * ranks})"
             assert found["Parameter", "0.weight"]["Shape"] == "(9,6)"
             assert ("OptimizerState", "2.bias/exp_avg") in found
         dist.barrier()
@@ -122,10 +132,11 @@ class Model(torch.nn.Module):
 model = Model()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 cut = lambda name, parameter: "shard" if name.endswith("weight") else "replica"
-with tensorstat.watch(model, path=folder, optimizer=optimizer, shards=cut) as w:
+with tensorstat.watch(model, path=folder, optimizer=optimizer, shards=cut, output_shards="replica") as w:
     for step in range(3):
         x = torch.ones(2, 5) * (step + 1)
-        model(x).square().mean().backward()
+        y = model(x)
+        y.square().mean().backward()
         optimizer.step()
         shards = [torch.zeros(4, 5) for _ in range(ranks)]
         dist.all_gather(shards, model.layer.weight.detach())
@@ -135,11 +146,63 @@ with tensorstat.watch(model, path=folder, optimizer=optimizer, shards=cut) as w:
             found = rows(step)
             expect(found["Parameter", "layer.weight"], torch.cat(shards))
             expect(found["Parameter", "layer.bias"], model.layer.bias.detach())
+            expect(found["Sharded", "layer/forward"], y.detach())
+            assert found["Sharded", "layer/forward"]["Shape"] == "(2,12)"
             assert found["Parameter", "layer.weight"]["Shape"] == "(60)"
             assert found["OptimizerState", "layer.weight/momentum_buffer"]["Shape"] == "(60)"
         dist.barrier()
 assert w.replica_faults == [], w.replica_faults
 assert said == [], said
+""")
+
+    def test_outputs_that_not_every_rank_has(self):
+        # Rank 1 calls the expert a, rank 2 twice; rank 0 does so in step 2 for the first time, with another dtype.
+        self.run_ranks(3, """
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.relu = torch.nn.Linear(2, 2), torch.nn.ReLU(inplace=True)
+    def forward(self, x, calls):
+        for _ in range(calls):
+            x = self.relu(self.a(x))  # written over by the module behind it
+        return x
+torch.manual_seed(1)
+model = Model()
+seen = []
+model.a.register_forward_hook(lambda module, given, output: seen.append(output.detach().clone()))
+with tensorstat.watch(model, path=folder, shards="dp") as w:
+    for step in range(5):
+        seen.clear()
+        calls = rank if step < 2 else 1
+        x = torch.full((rank + 1, 2), rank - 0.5 + step)
+        if step == 2 and rank == 0:
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                model(x, calls)
+        else:
+            model(x, calls)
+        every = [None] * ranks
+        dist.all_gather_object(every, list(seen))
+        dist.all_reduce, collectives[:] = counted, []
+        w.step()
+        dist.all_reduce = reduce
+        # 0: the first outputs; 1: the same list, which is new; 2: other outputs; 3: the list is new
+        assert len(collectives) == {0: 8, 1: 3, 2: 7, 3: 3}.get(step, 2), (step, collectives)
+        if rank == 0:
+            with open(f"{folder}-whole/rank_0/model/0/{step}/statistic.csv", newline="") as file:
+                found = [row for row in csv.DictReader(file) if row["Op Name"] == "a/forward"]
+            by_dtype = {}
+            for one in every:
+                for call, tensor in enumerate(one):
+                    by_dtype.setdefault((call, tensor.dtype), []).append(tensor.reshape(-1))
+            expected = [torch.cat(each) for each in by_dtype.values()]
+            assert len(found) == len(expected), (found, expected)
+            for tensor in expected:
+                (row,) = [row for row in found if row["Data Type"] == str(tensor.dtype)[6:] and row["Shape"] == f"({tensor.numel()})"
+                          and float(row["Max Value"]) == tensor.float().max().item()]
+                expect(row, tensor)
+        dist.barrier()
+assert said == [], said
+assert w.replica_faults == []
 """)
 
     def test_megatrons_mark(self):
@@ -150,15 +213,19 @@ with torch.no_grad():
     model.bias.fill_(0.5)
 model.weight.tensor_model_parallel, model.bias.tensor_model_parallel = True, False
 with tensorstat.watch(model, path=folder, shards="tp") as w:
-    model(torch.ones(1, 3)).sum().backward()
-    w.step()
+    for step in range(2):
+        model(torch.ones(1, 3)).sum().backward()
+        w.step()
+assert len(said) == 1 and "outputs of modules have no rows of the whole" in said[0] and "output_shards says it" in said[0], said
 if rank == 0:
     expect(rows(0)["Parameter", "weight"], torch.tensor([0.0] * 6 + [1.0] * 6))
     expect(rows(0)["Parameter", "bias"], torch.tensor([0.5, 0.5]))
+    assert not [each for each in rows(1) if each[1].endswith("/forward")]
 """)
 
     def test_placements_of_dtensor(self):
-        # A stand-in with what is asked of a DTensor: torch 1.13 has none. A mesh of 2 x 2 cuts and replicates.
+        # A stand-in with what is asked of a DTensor: torch 1.13 has none, and test_dtensor is skipped there. A mesh of 2 x 2
+        # cuts and replicates.
         self.run_ranks(4, """
 class Placement:
     def __init__(self, kind): self.kind = kind
@@ -172,9 +239,19 @@ class Parameter(torch.nn.Parameter):
     def to_local(self): return self.data
     @property
     def shape(self): return torch.Size(self.whole)
-def of(local, kinds, whole):
-    made = Parameter(local)
+class Output(torch.Tensor):
+    def to_local(self): return self.local
+    def data_ptr(self): return 0
+    @property
+    def shape(self): return torch.Size(self.whole)
+def placed(made, kinds, whole):
     made.placements, made.device_mesh, made.whole = [Placement(each) for each in kinds], Mesh(), whole
+    return made
+def of(local, kinds, whole):
+    return placed(Parameter(local), kinds, whole)
+def output_of(local, kinds, whole):
+    made = placed(local.as_subclass(Output), kinds, whole)
+    made.local = local
     return made
 torch.manual_seed(5)
 whole = torch.randn(8, 3)
@@ -186,25 +263,40 @@ class Holder(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.own, self.other, self.unreduced, self.plain = own, other, unreduced, torch.nn.Parameter(torch.ones(3))
+        self.part, self.cut, self.sums = Part(), Part(), Part()
     def forward(self, x):
+        self.part(output_of(own.data * 2, ("replicate", "shard"), (8, 3)))
+        self.cut(output_of(other.data * 3, ("shard", "shard"), (8, 3)))
+        self.sums(output_of(whole.clone(), ("replicate", "partial"), (8, 3)))
         return x + self.plain
+class Part(torch.nn.Module):
+    def forward(self, x):
+        return x
 model = Holder()
 with tensorstat.watch(model, path=folder, shards="dtensor", gradients=False, parameters=False) as w:
-    for step in range(2):
+    for step in range(3):
         model(torch.ones(3)).sum().backward()
         if step == 1 and rank == 3:
             own.data.view(torch.int32)[0, 0] ^= 1 << 20
         w.step()
 told = [(each.iteration, each.op_name, each.ranks, each.replicas) for each in w.replica_faults]
-assert told == [(1, "own", (1, 3), 2)], told
+assert told == [(1, "own", (1, 3), 2), (2, "part/forward", (1, 3), 2)], told
 assert any("unreduced has the placement Partial" in each for each in said), said
+assert any("output 0 of sums/forward has the placement Partial" in each for each in said), said
+with open(f"{folder}/rank_{rank}/model/0/0/statistic.csv", newline="") as file:  # its own rows are of its own shard
+    own_rows = {row["Op Name"]: row for row in csv.DictReader(file) if row["IO"] == "output"}
+assert own_rows["cut/forward"]["Shape"] == "(2,3)", own_rows
+assert float(own_rows["cut/forward"]["Max Value"]) == (whole[rank * 2:rank * 2 + 2] * 3).max().item()
 if rank == 0:
     found = rows(0)
     for name in ("own", "other"):
         expect(found["Parameter", name], whole)
         assert found["Parameter", name]["Shape"] == "(8,3)"
     expect(found["Parameter", "plain"], torch.ones(3))
-    assert ("Parameter", "unreduced") not in found
+    expect(found["Part", "part/forward"], whole * 2)
+    expect(found["Part", "cut/forward"], whole * 3)
+    assert found["Part", "part/forward"]["Shape"] == found["Part", "cut/forward"]["Shape"] == "(8,3)"
+    assert ("Parameter", "unreduced") not in found and ("Part", "sums/forward") not in found
 """)
 
     @unittest.skipUnless(importlib.util.find_spec("torch.distributed.tensor") if importlib.util.find_spec("torch") else None,
@@ -269,6 +361,10 @@ if rank == 0:
                 tensorstat.watch(model, path=folder, shards="fsdp")
             with self.assertRaisesRegex(ValueError, "give shards, too"):
                 tensorstat.watch(model, path=folder, group=object())
+            with self.assertRaisesRegex(ValueError, "give shards, too"):
+                tensorstat.watch(model, path=folder, output_shards="shard")
+            with self.assertRaisesRegex(ValueError, 'output_shards is \'dp\'; it is "shard", "replica"'):
+                tensorstat.watch(model, path=folder, shards="tp", output_shards="dp")
             with self.assertRaisesRegex(tensorstat.Error, "no ranks are known"):
                 tensorstat.watch(model, path=folder, shards="dp")
 

@@ -13,7 +13,7 @@ avg and l2norm are the exact value, rounded once: the same bits on every machine
 NaN and Inf propagate into max, min, avg and l2norm, and are counted beside. "negative zero count" counts elements below
 zero: MindSpore's name, and its meaning.
 """
-from . import _alerts, _compare, _findings, _follow, _library, _meter, _ranks, _read, _results, _session, _shards, _watch, _native
+from . import _alerts, _compare, _findings, _follow, _library, _meter, _ranks, _read, _replicas, _results, _session, _watch, _native
 from ._alerts import *
 from ._compare import *
 from ._findings import *
@@ -22,9 +22,9 @@ from ._library import *
 from ._meter import *
 from ._ranks import *
 from ._read import *
+from ._replicas import *
 from ._results import *
 from ._session import *
-from ._shards import *
 from ._watch import *
 
 __version__ = _native.VERSION
@@ -37,7 +37,7 @@ __all__ += _library.__all__
 __all__ += _meter.__all__
 __all__ += _ranks.__all__
 __all__ += _read.__all__
+__all__ += _replicas.__all__
 __all__ += _results.__all__
 __all__ += _session.__all__
-__all__ += _shards.__all__
 __all__ += _watch.__all__

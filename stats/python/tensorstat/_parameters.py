@@ -81,16 +81,16 @@ class Parameters:
             watch._journal.say("step", iteration=watch.iteration, written=0, parameter_count=len(self.named))
         return is_skipped
 
-    def of_step(self) -> Iterator[tuple[str, str, str, Any, str, Any]]:
+    def of_step(self) -> Iterator[tuple[str, str, Any, str, Any]]:
         """Every tensor at the end of a step, as Shards.step() takes them: the same names on every rank."""
         for name, parameter in self.named:
-            yield "Parameter", name, "output", parameter, name, parameter
+            yield "Parameter", name, parameter, name, parameter
             if self._watch._with_gradients:
-                yield "Gradient", name, "output", parameter.grad, name, parameter
+                yield "Gradient", name, parameter.grad, name, parameter
             for key, value in self._state_of_optimizer(parameter):
                 for slot, tensor in enumerate(tensors_in(value)):
                     lies_like = parameter if tensor.shape == parameter.shape else None
-                    yield "OptimizerState", f"{name}/{key}" + (f".{slot}" if slot else ""), "output", tensor, name, lies_like
+                    yield "OptimizerState", f"{name}/{key}" + (f".{slot}" if slot else ""), tensor, name, lies_like
 
     def _state_of_optimizer(self, parameter: Any) -> Iterable[tuple[str, Any]]:
         return self._optimizer.state.get(parameter, {}).items() if self._optimizer else ()

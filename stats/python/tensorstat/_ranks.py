@@ -98,6 +98,18 @@ class Ranks:
         """The same ranks, for another list."""
         return Ranks(rank=self.rank, size=self.size, all_reduce_max=self._max, all_reduce_sum=self._sum)
 
+    def gather(self, text: str) -> list[str]:
+        """The texts of all ranks, by rank: a MAX of their lengths, and a SUM in which each rank has a place of its own."""
+        own = text.encode()
+        most = array("q", [len(own)])
+        self._max(memoryview(most))
+        words = 1 + (most[0] + 7) // 8
+        place = array("q", [len(own)]) + array("q", own.ljust((words - 1) * 8))
+        every = array("q", bytes(8 * words * self.rank)) + place + array("q", bytes(8 * words * (self.size - self.rank - 1)))
+        self._sum(memoryview(every))
+        places = [every[rank * words:rank * words + words] for rank in range(self.size)]
+        return [place[1:].tobytes()[:place[0]].decode() for place in places]
+
     def all_reduce(self, parts: Any) -> Any:
         """tensorstat.all_reduce(parts, group) over these ranks."""
         fault: BaseException | None = None

@@ -1,43 +1,30 @@
 """The tensors of a watched model that lie in shards or in replicas on several ranks: rows of the whole, and replicas that
-differ. stats/doc/ranks.md says what `shards` means."""
+differ. stats/doc/ranks.md says what `shards` and `output_shards` mean."""
 import csv
+import json
 import os
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ._hooks import say_fault
+from ._journal import Journal
 from ._library import Error, logger
 from ._meter import Partial, fold
 from ._ranks import Ranks
-from ._tensors import readable
-
-__all__ = ["ReplicaFault"]
+from ._replicas import ReplicaFault, ranks_that_differ
+from ._tensors import is_dtensor, readable
 
 _STATISTICS = ("max", "min", "avg", "l2norm", "nan count", "positive inf count", "negative inf count", "zero count")
 _HEADER = ("Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,Avg Value,"
            "L2Norm Value,NaN Count,Positive Inf Count,Negative Inf Count,Zero Count").split(",")
 _FOLDED = (*_STATISTICS, "count")
 KINDS = ("dtensor", "tp", "dp")
-# (op type, op name, io, tensor or None, name of a parameter, the parameter or None). The tensor lies as the parameter does;
+# (op type, op name, tensor or None, name of a parameter, the parameter or None). The tensor lies as the parameter does;
 # None: it is a replica.
-TensorOfStep = tuple[str, str, str, Any, str, Any]
-
-
-class ReplicaFault(NamedTuple):
-    """A replica that differs from the others: silent data corruption, or a missing synchronisation."""
-    iteration: int
-    op_type: str  # "Parameter" or "OptimizerState"
-    op_name: str
-    ranks: tuple[int, ...]  # in the group; where as many agree as differ, all of them
-    replicas: int  # how many there are
-
-    def __str__(self) -> str:
-        ranks = ", ".join(map(str, self.ranks))
-        which = (f"rank {ranks} differs" if len(self.ranks) == 1 else f"ranks {ranks} differ") + " in a bit"
-        return f"iteration {self.iteration}, {self.op_type.lower()} {self.op_name}: of {self.replicas} replicas {which}"
+TensorOfStep = tuple[str, str, Any, str, Any]
+How = str | Callable[[str, Any], str | None] | None
 
 
 class _Part(NamedTuple):
@@ -50,20 +37,29 @@ class _Part(NamedTuple):
     is_counted: bool = True  # one of the replicas is
 
 
-class _Replica(NamedTuple):
-    """A replica of this rank, by its xor64."""
-    hash: int  # as an int64
-    shard: int
-    shards: int
+class _Whole(NamedTuple):
+    """A whole tensor: the same on every rank."""
+    op_type: str
+    op_name: str
+    dtype: str  # torch's name of what is folded
+    slot: int = 0
+    call: int = 0  # of the module, in this step
+    compared: int = 0  # so many shards have replicas that are compared
 
 
-class _Row(NamedTuple):
-    dtype: Any
+class _Own(NamedTuple):
+    """What a rank has of it."""
+    folded: Partial  # with no elements where another rank counts its replica
     shape: tuple[int, ...] | None
+    shard: int
+    hash: int | None  # of a replica that is compared: its xor64, as an int64
 
 
 class _Unreduced(Exception):
     """A DTensor is Partial."""
+
+
+_NEW_OUTPUTS = "new outputs"  # the key of their number
 
 
 def folder_of_whole(folder: str) -> str:
@@ -74,68 +70,98 @@ def folder_of_whole(folder: str) -> str:
 
 
 class Shards:
-    """Merges what the ranks of a group have of each parameter, gradient and optimizer state, at the end of a step."""
+    """Merges what the ranks of a group have of each output, parameter, gradient and optimizer state, at the end of a step."""
 
-    def __init__(self, kind: str | Callable[[str, Any], str], group: Any, folder: str, journal: Any) -> None:
-        self._kind, self._folder, self._journal = kind, folder, journal
+    def __init__(self, kind: str | Callable[[str, Any], str], outputs: How, group: Any, folder: str, journal: Journal,
+                 run: dict[str, Any]) -> None:
+        self._kind, self._folder = kind, folder
+        self._kind_of_outputs: How = "shard" if outputs is None and kind == "dp" else outputs
         self._ranks = group if isinstance(group, Ranks) else Ranks(group)
+        self._ranks_of_new = self._ranks.others()
+        self._journals = [journal]
+        if self._ranks.rank == 0:
+            self._journals.append(Journal(os.path.join(folder, "watch.ndjson")))
+            self._journals[1].say("run", **{**run, "world_size": 1, "parameters": True})
         self._said: set[str] = set()
-        self._different: set[tuple[str, int]] = set()  # replicas, in the last step
+        self._outputs: dict[_Whole, _Own] = {}  # of this step
+        self._calls: dict[str, int] = {}
+        self._known: dict[_Whole, None] = {}  # outputs of any rank, in the same order on every rank
+        self._different: set[tuple[_Whole, int]] = set()  # replicas, in the last step
         self.faults: list[ReplicaFault] = []
+
+    def saw(self, op_type: str, name: str, outputs: list[Any]) -> None:
+        """A module gave these. They are folded now: the next module may write into them."""
+        call = self._calls[name] = self._calls.get(name, -1) + 1
+        for slot, tensor in enumerate(outputs):
+            try:
+                part = self._part_of_output(name, tensor)
+                if part is not None:
+                    whole, own = self._folded(op_type, name, part, tensor, slot, call)
+                    self._outputs[whole] = own
+            except _Unreduced:
+                self._say_unreduced(f"output {slot} of {name}")
+            except Exception as fault:
+                self._say_once(f"output {slot} of {name} has no row of the whole: {fault}", name)
 
     def step(self, iteration: int, tensors: Callable[[], Iterator[TensorOfStep]], is_stopped: bool) -> None:
         """Every rank calls it in the same steps, also one that is stopped: the others would wait for it."""
-        rows: dict[str, _Row] = {}
-        replicas: dict[str, _Replica] = {}
+        every: dict[_Whole, _Own | None] = {}
+        new = [whole for whole in self._outputs if whole not in self._known]
 
-        def parts() -> dict[str, Partial]:
+        def parts() -> dict[Any, Partial]:
             if is_stopped:
                 raise Error("its watch is stopped")
-            return self._parts(tensors(), rows, replicas)
+            every.update((whole, self._outputs.get(whole)) for whole in self._known)
+            self._add_tensors(tensors(), every)
+            return {_NEW_OUTPUTS: _of_numbers([len(new)], "max"), **_parts_of(every)}
 
         try:
-            whole = self._ranks.all_reduce(parts)
-            self._compare(iteration, whole, replicas)
+            merged = self._ranks.all_reduce(parts)
+            if merged[_NEW_OUTPUTS].finish().max > 0:  # a rank has outputs that no rank had before: all learn of them
+                of_new = dict.fromkeys(_Whole(*each) for text in self._ranks.gather(json.dumps(new)) for each in json.loads(text))
+                every.update((whole, self._outputs.get(whole)) for whole in of_new)
+                self._known.update(of_new)
+                merged.update(self._ranks_of_new.all_reduce(lambda: _parts_of({whole: every[whole] for whole in of_new})))
+            self._compare(iteration, merged, every)
             if self._ranks.rank == 0:
-                self._write(iteration, whole, rows)
+                self._write(iteration, merged, every)
         except Error as failure:
             if not is_stopped:
                 self._say_once(f"iteration {iteration}: no rows of the whole: {failure}", str(failure))
         except Exception as fault:
             say_fault(fault)
+        for journal in self._journals:
+            journal.flush()
+        self._outputs.clear()
+        self._calls.clear()
 
-    def _parts(self, tensors: Iterator[TensorOfStep], rows: dict[str, _Row],
-               replicas: dict[str, _Replica]) -> dict[str, Partial]:
-        torch = sys.modules["torch"]
-        parts: dict[str, Partial] = {}
-        for op_type, name, io, tensor, parameter_name, parameter in tensors:
-            key = f"{op_type}\t{name}\t{io}"
-            nothing = readable(torch.empty(0, dtype=(parameter if tensor is None else tensor).dtype))
+    def _add_tensors(self, tensors: Iterator[TensorOfStep], every: dict[_Whole, _Own | None]) -> None:
+        for op_type, name, tensor, parameter_name, parameter in tensors:
             try:
                 part = self._part(tensor, parameter_name, parameter)
             except _Unreduced:
-                self._say_once(f"{op_type.lower()} {name} has the placement Partial: its values are not there before they are "
-                               "reduced. It has no row of the whole. Redistribute it first")
+                self._say_unreduced(f"{op_type.lower()} {name}")
                 continue
-            rows[key] = _Row(nothing.dtype, part.shape)
-            local = nothing if part.tensor is None else readable(part.tensor)
-            statistics: tuple[str, ...] = _FOLDED
-            if part.is_replica and op_type != "Gradient":  # gradients that are accumulated may differ
-                statistics = (*_FOLDED, "xor64")
-                folded = fold(local, statistics)
-                own = int(str(folded.finish().xor64), 16) - 2**63
-                replicas[key] = _Replica(own, part.shard, part.shards)
-                for shard in range(part.shards):
-                    parts[f"{key}\t{shard}"] = _hash_of([own] if shard == part.shard else [], "max,min")
-                parts[key] = folded if part.is_counted else fold(nothing, statistics)
-            else:
-                parts[key] = fold(local if part.is_counted else nothing, statistics)
-        return parts
+            # Gradients that are accumulated may differ.
+            whole, own = self._folded(op_type, name, part, parameter if tensor is None else tensor,
+                                      is_compared=op_type != "Gradient")
+            every[whole] = own
+
+    def _folded(self, op_type: str, name: str, part: _Part, like: Any, slot: int = 0, call: int = 0,
+                is_compared: bool = True) -> tuple[_Whole, _Own]:
+        nothing = readable(sys.modules["torch"].empty(0, dtype=like.dtype))
+        local = nothing if part.tensor is None else readable(part.tensor)
+        is_compared = is_compared and part.is_replica
+        whole = _Whole(op_type, name, str(local.dtype), slot, call, part.shards if is_compared else 0)
+        if not is_compared:
+            return whole, _Own(fold(local if part.is_counted else nothing, _FOLDED), part.shape, 0, None)
+        folded = fold(local, (*_FOLDED, "xor64"))
+        own = int(str(folded.finish().xor64), 16) - 2**63
+        return whole, _Own(folded if part.is_counted else _nothing_of(whole), part.shape, part.shard, own)
 
     def _part(self, tensor: Any, name: str, parameter: Any) -> _Part:
         where = parameter if tensor is None else tensor
-        shape = tuple(where.shape)
-        if hasattr(where, "placements") and hasattr(where, "to_local"):
+        if is_dtensor(where):
             return _part_of_dtensor(tensor, where)
         kind = "dp" if parameter is None else self._kind(name, parameter) if callable(self._kind) else self._kind
         if kind == "tp" and not getattr(parameter, "tensor_model_parallel", True):  # Megatron's mark of what is not cut
@@ -144,15 +170,33 @@ class Shards:
             return _Part(None, tensor)
         if kind not in ("dp", "dtensor", "replica"):
             raise Error(f"shards gave {kind!r} for {name}; it is \"shard\" or \"replica\"")
-        return _Part(shape, tensor, is_replica=True, is_counted=self._ranks.rank == 0)
+        return self._replica(tensor, where)
 
-    def _compare(self, iteration: int, whole: dict[str, Partial], replicas: dict[str, _Replica]) -> None:
+    def _part_of_output(self, name: str, tensor: Any) -> _Part | None:
+        if is_dtensor(tensor):
+            return _part_of_dtensor(tensor, tensor)
+        kind = self._kind_of_outputs
+        if kind is None:
+            self._say_once("outputs of modules have no rows of the whole: this `shards` does not say how they lie on the ranks. "
+                           "output_shards says it", "output_shards")
+            return None
+        kind = kind(name, tensor) if callable(kind) else kind
+        if kind is None:
+            return None
+        if kind not in ("shard", "replica"):
+            raise Error(f"output_shards gave {kind!r}; it is \"shard\", \"replica\" or None")
+        return _Part(None, tensor) if kind == "shard" else self._replica(tensor, tensor)
+
+    def _replica(self, tensor: Any, where: Any) -> _Part:
+        return _Part(tuple(where.shape), tensor, is_replica=True, is_counted=self._ranks.rank == 0)
+
+    def _compare(self, iteration: int, merged: dict[Any, Partial], every: dict[_Whole, _Own | None]) -> None:
         different = []
-        for key, own in replicas.items():
-            for shard in range(own.shards):
-                values = whole.pop(f"{key}\t{shard}").finish()
+        for whole in every:
+            for shard in range(whole.compared):
+                values = merged[whole, shard].finish()
                 if values.max != values.min:
-                    different.append((key, shard))
+                    different.append((whole, shard))
         before, self._different = self._different, set(different)
         different = [each for each in different if each not in before]
         if not different:
@@ -160,39 +204,40 @@ class Shards:
         # Which rank it is: once more, only in a step with a fault, and on all ranks alike.
         size = self._ranks.size
         hashes = self._ranks.others().all_reduce({
-            f"{key}\t{shard}\t{rank}": _hash_of(
-                [replicas[key].hash] if rank == self._ranks.rank and shard == replicas[key].shard else [], "max")
-            for key, shard in different for rank in range(size)})
-        for key, shard in different:
-            op_type, name, _ = key.split("\t")
-            of_ranks = {rank: hashes[f"{key}\t{shard}\t{rank}"].finish().max for rank in range(size)}
+            (whole, shard, rank): _of_numbers(_hashes(every[whole], shard) if rank == self._ranks.rank else [], "max")
+            for whole, shard in different for rank in range(size)})
+        for whole, shard in different:
+            of_ranks = {rank: hashes[whole, shard, rank].finish().max for rank in range(size)}
             found = {rank: value for rank, value in of_ranks.items() if value is not None}
-            counts = Counter(found.values()).most_common()
-            is_majority = counts[0][1] > counts[1][1]
-            ranks = tuple(rank for rank, value in found.items() if not is_majority or value != counts[0][0])
-            fault = ReplicaFault(iteration, op_type, name, ranks, len(found))
+            fault = ReplicaFault(iteration, whole.op_type, whole.op_name, ranks_that_differ(found), len(found))
             self.faults.append(fault)
-            self._journal.say("replica", **fault._asdict())
+            for journal in self._journals:
+                journal.say("replica", **fault._asdict())
             logger.warning("%s", fault)
-        self._journal.flush()
 
-    def _write(self, iteration: int, whole: dict[str, Partial], rows: dict[str, _Row]) -> None:
+    def _write(self, iteration: int, merged: dict[Any, Partial], every: dict[_Whole, _Own | None]) -> None:
         lines = []
-        for key, row in rows.items():
-            values = whole[key].finish()
-            op_type, name, io = key.split("\t")
-            if values.count == 0 and (row.shape is None or 0 not in row.shape):
+        # Outputs first, in the order in which this rank had them, and what it had not behind them.
+        for whole in [*self._outputs, *(each for each in every if each not in self._outputs)]:
+            own, values = every[whole], merged[whole].finish()
+            shape = None if own is None else own.shape
+            if values.count == 0 and (shape is None or 0 not in shape):
                 continue  # a gradient that no rank has
-            shape = (values.count,) if row.shape is None else row.shape
-            size = values.count * sys.modules["torch"].empty(0, dtype=row.dtype).element_size()
-            lines.append([op_type, name, 0, 0, time.time_ns() // 1000, io, 0, size, str(row.dtype).removeprefix("torch."),
-                          "(" + ",".join(map(str, shape)) + ")", *(_text(values[each]) for each in _STATISTICS)])
+            shape = (values.count,) if shape is None else shape
+            size = values.count * _empty(whole).element_size()
+            lines.append([whole.op_type, whole.op_name, 0, 0, time.time_ns() // 1000, "output", whole.slot, size,
+                          whole.dtype.removeprefix("torch."), "(" + ",".join(map(str, shape)) + ")",
+                          *(_text(values[each]) for each in _STATISTICS)])
         folder = os.path.join(self._folder, "0", str(iteration))
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, "statistic.csv")
         with open(f"{path}.new", "w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([_HEADER, *lines])
         os.replace(f"{path}.new", path)
+
+    def _say_unreduced(self, who: str) -> None:
+        self._say_once(f"{who} has the placement Partial: its values are not there before they are reduced. It has no row of "
+                       "the whole. Redistribute it first")
 
     def _say_once(self, words: str, key: str = "") -> None:
         if (key or words) not in self._said:
@@ -218,9 +263,32 @@ def _part_of_dtensor(tensor: Any, where: Any) -> _Part:
     return _Part(tuple(where.shape), local, shard, shards, is_replica, is_counted)
 
 
-def _hash_of(values: list[int], statistics: str) -> Partial:
-    """The greatest and the least of the ranks' hashes are those of a tensor that has one element on each."""
-    return fold(sys.modules["torch"].tensor(values, dtype=sys.modules["torch"].int64), statistics)
+def _parts_of(every: dict[_Whole, _Own | None]) -> dict[Any, Partial]:
+    """What this rank gives: of each tensor what is counted here, and the hashes of its replicas."""
+    parts: dict[Any, Partial] = {}
+    for whole, own in every.items():
+        parts[whole] = _nothing_of(whole) if own is None else own.folded
+        for shard in range(whole.compared):
+            parts[whole, shard] = _of_numbers(_hashes(own, shard), "max,min")
+    return parts
+
+
+def _hashes(own: _Own | None, shard: int) -> list[int]:
+    return [own.hash] if own is not None and own.hash is not None and own.shard == shard else []
+
+
+def _empty(whole: _Whole) -> Any:
+    torch = sys.modules["torch"]
+    return torch.empty(0, dtype=getattr(torch, whole.dtype.removeprefix("torch.")))
+
+
+def _nothing_of(whole: _Whole) -> Partial:
+    return fold(_empty(whole), (*_FOLDED, "xor64") if whole.compared else _FOLDED)
+
+
+def _of_numbers(numbers: list[int], statistics: str) -> Partial:
+    """The greatest and the least of the ranks' numbers are those of a tensor that has one element on each."""
+    return fold(sys.modules["torch"].tensor(numbers, dtype=sys.modules["torch"].int64), statistics)
 
 
 def _text(value: Any) -> str:

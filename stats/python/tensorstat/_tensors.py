@@ -99,11 +99,15 @@ def _names(slots: Any) -> list[str]:
     return [each for each in names if each not in ("__dict__", "__weakref__")]
 
 
+def is_dtensor(tensor: Any) -> bool:
+    return hasattr(tensor, "placements") and hasattr(tensor, "to_local")
+
+
 def readable(tensor: Any) -> Any:
-    """What the engine can read of it: the parts of complex numbers, the values that a sparse tensor holds, the integers of a
-    quantized one, and a copy on the host of what lies elsewhere."""
+    """What the engine can read of it: this rank's shard of a DTensor, the parts of complex numbers, the values that a sparse
+    tensor holds, the integers of a quantized one, and a copy on the host of what lies elsewhere."""
     torch = sys.modules["torch"]
-    tensor = tensor.detach()
+    tensor = (tensor.to_local() if is_dtensor(tensor) else tensor).detach()
     if tensor.layout is torch.sparse_coo:
         tensor = tensor._values()
     elif tensor.layout is not torch.strided and hasattr(tensor, "values"):

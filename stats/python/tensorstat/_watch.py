@@ -1,8 +1,7 @@
 """Every tensor of a PyTorch model, watched while it trains."""
-import json
 import operator
 import os
-import shutil
+import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,11 +11,12 @@ from ._alerts import Actions, Alert, Step, set_alerts
 from ._hooks import leave_in_fork
 from ._library import Error, logger
 from ._session import DumpSession
-from ._tensors import readable
+from ._tensors import is_dtensor, readable
 from ._verdict import Fault
+from ._watch_config import config_of_path, make_way, members_of
 
 if TYPE_CHECKING:
-    from ._shards import ReplicaFault
+    from ._replicas import ReplicaFault
 
 __all__ = ["Watch", "watch"]
 
@@ -29,6 +29,8 @@ class Watch:
         self.iteration = 0
         self._is_closed = self._is_stopped = False
         self._operators: dict[tuple[str, str], Any] = {}
+        torch = sys.modules["torch"]
+        self._plain_types = {type(None), torch.Tensor, torch.nn.Parameter}
         self._unreadable: set[str] = set()
         self._said: set[str] = set()
         self._finalizer: Any = None
@@ -134,6 +136,8 @@ class Watch:
                 for tensor in tensors:
                     if tensor is not None and tensor.is_complex():
                         raise Error("complex numbers have no rows: their parts have", "unsupported")
+                    if type(tensor) not in self._plain_types and is_dtensor(tensor):
+                        raise Error("a DTensor has no address: this rank's shard has", "unsupported")
             faults: int = _native.collect(self._session._handle(), operator, self._rank, 0, 0, self.iteration, inputs, outputs,
                                           layout)
             return faults
@@ -168,7 +172,7 @@ class Watch:
         if not given or mine is None:
             return None
         is_same = (mine.layout, mine.dtype, mine.device) == (given[0].layout, given[0].dtype, given[0].device)
-        if is_same or mine.device.type == "meta":
+        if is_same and not is_dtensor(given[0]) or mine.device.type == "meta":
             return None
         if not given[0].is_cpu:
             self._say_once("tensors on %s are copied to the host to be measured", given[0].device.type)
@@ -223,28 +227,6 @@ def world_of_process() -> tuple[int, int]:
     return 0, 1
 
 
-def _config_of_path() -> str:
-    """A data_dump.json that wants the statistics of everything. The folder is told beside it."""
-    common = {"dump_mode": 0, "path": "", "net_name": "model", "iteration": "all", "input_output": 0, "kernels": [],
-              "support_device": list(range(8)), "op_debug_mode": 0, "saved_data": "statistic",
-              "statistic_category": ["max", "min", "avg", "l2norm", "nan count", "positive inf count",
-                                     "negative inf count", "zero count"]}
-    return json.dumps({"common_dump_settings": common, "e2e_dump_settings": {"enable": True, "trans_flag": True}})
-
-
-def _members_of(config: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """What a config says. What cannot be read, the session says."""
-    text = str(os.environ.get("MINDSPORE_DUMP_CONFIG", "") if config is None else config)
-    try:
-        if not text.lstrip().startswith("{"):
-            with open(text, encoding="utf-8") as file:
-                text = file.read()
-        said = json.loads(text)
-    except (OSError, ValueError):
-        return {}
-    return said if isinstance(said, dict) else {}
-
-
 def _whole(number: Any, what: str, least: int, most: int) -> int:
     try:
         if isinstance(number, bool):
@@ -255,25 +237,6 @@ def _whole(number: Any, what: str, least: int, most: int) -> int:
     if not least <= whole <= most:
         raise ValueError(f"{what} is {whole}; it is a whole number from {least} to {most}")
     return whole
-
-
-def _make_way(folder: str, exist: str, resume: bool) -> int:
-    """The first iteration of a run into this folder, which an earlier run may have left rows in."""
-    try:
-        steps = [int(step.name) for graph in os.scandir(folder) if graph.is_dir() and graph.name.isdigit()
-                 for step in os.scandir(graph.path) if step.name.isdigit()]
-    except OSError:
-        return 0
-    if not steps:
-        return 0
-    if exist == "replace":
-        shutil.rmtree(folder)
-        shutil.rmtree(os.path.join(os.path.dirname(folder), ".dump_metadata"), ignore_errors=True)
-        return 0
-    if not resume:
-        raise Error(f"{folder} has rows of an earlier run: give another path, exist=\"replace\" to remove them, or "
-                    "resume=True to go on behind them", "unwritable")
-    return max(steps) + 1
 
 
 def _session_with(alerts: str | Sequence[str], keep: int | tuple[int, int], actions: Actions, *arguments: Any,
@@ -293,7 +256,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
           resume: bool = False, dialect: str = "ours", rank: int | None = None, alerts: str | Sequence[str] = (),
           keep: int | tuple[int, int] = 0, then: str | Callable[[Alert], Any] | Sequence[Any] = ("write", "warn"),
           agree: Callable[[int], int] | None = None, shards: str | Callable[[str, Any], str] | None = None,
-          group: Any = None) -> Watch:
+          output_shards: str | Callable[[str, Any], str | None] | None = None, group: Any = None) -> Watch:
     """Writes the statistics of a torch.nn.Module's tensors while it trains; a context manager.
 
         with tensorstat.watch(model, path="runs/nan", every=10) as w:
@@ -331,8 +294,11 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
                 torch.distributed's all_reduce. All ranks call it after each step
     shards      how the tensors lie on the ranks of `group`: "dtensor" (their placements say it), "tp" (cut), "dp" (replicas), or
                 a function of a parameter's name and the parameter that returns "shard" or "replica". At the end of a step
-                the rows of whole parameters, gradients and optimizer states are then written to {path}-whole, and replicas
-                are compared. Every rank of the group calls step(): stats/doc/ranks.md
+                the rows of whole outputs, parameters, gradients and optimizer states are then written to {path}-whole, and
+                replicas are compared. Every rank of the group calls step(): stats/doc/ranks.md
+    output_shards  how outputs of modules lie: "shard", "replica", or a function of the row's name, as in "0/forward", and the
+                output that returns one of these, or None for no row of the whole. None: with "dp" they are shards, and DTensors
+                say it themselves
     group       what tensorstat.Ranks takes, or a Ranks
 
     Rows lie in {path}/rank_{rank}/{net_name}/0/{step}/statistic.csv, in the order in which things happened, and what they do
@@ -354,8 +320,10 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     from ._shards import KINDS, folder_of_whole
     if shards is not None and shards not in KINDS and not callable(shards):
         raise ValueError(f"shards is {shards!r}; it is \"dtensor\", \"tp\", \"dp\", a function or None")
-    if group is not None and shards is None:
-        raise ValueError("group says over which ranks the tensors are merged: give shards, too")
+    if shards is None and not (group is None and output_shards is None):
+        raise ValueError("group and output_shards say how tensors are merged over ranks: give shards, too")
+    if output_shards not in (None, "shard", "replica") and not callable(output_shards):
+        raise ValueError(f"output_shards is {output_shards!r}; it is \"shard\", \"replica\", a function or None")
     this_rank, world_size = world_of_process()
     rank = this_rank if rank is None else _whole(rank, "rank", 0, 2**32 - 1)
     actions = Actions(then, agree, rank, world_size)
@@ -371,8 +339,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         path = os.path.abspath(os.path.expanduser(path))
     is_everything = config is None and not os.environ.get("MINDSPORE_DUMP_CONFIG")
     if is_everything:
-        config = _config_of_path()
-    said = _members_of(config)
+        config = config_of_path()
+    said = members_of(config)
     if "task" in said or "dump_path" in said:
         from ._watch_modules import ModuleWatch, say_level
         say_level(said.get("level", "L1"))
@@ -389,12 +357,13 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     net_name = common.get("net_name") if isinstance(common, dict) else None
     folder = os.path.join(_native.session_rank_folder(session._handle(), rank), str(net_name or "model"))
     try:
-        first_iteration = _make_way(folder, exist, resume) if session.enabled else 0
+        first_iteration = make_way(folder, exist, resume) if session.enabled else 0
         if shards is not None:
-            _make_way(folder_of_whole(folder), exist, resume)
+            make_way(folder_of_whole(folder), exist, resume)
         made = RowWatch(model, session, folder=folder, every=every, where=where, inputs=inputs, parameters=parameters,
                         gradients=gradients, optimizer=optimizer, level=level, zoom=zoom and world_size == 1, code=code, rank=rank,
-                        world_size=world_size, path=path, is_zoom_wanted=zoom, shards=shards, group=group)
+                        world_size=world_size, path=path, is_zoom_wanted=zoom, shards=shards, output_shards=output_shards,
+                        group=group)
     except BaseException:
         session.close()
         raise

@@ -16,7 +16,8 @@ from ._loss import look_at_loss
 from ._parameters import Parameters
 from ._random_modules import RandomModules, random_state
 from ._session import DumpSession
-from ._shards import ReplicaFault, Shards, folder_of_whole
+from ._replicas import ReplicaFault
+from ._shards import Shards, folder_of_whole
 from ._tensors import look_into, tensors_in
 from ._verdict import Course, Fault
 from ._watch import Watch, named_modules, named_parameters
@@ -30,17 +31,21 @@ class RowWatch(Watch):
 
     def __init__(self, model: Any, session: DumpSession, *, folder: str, every: int, where: str | None, inputs: bool,
                  parameters: bool, gradients: bool, optimizer: Any, level: str, zoom: bool, code: bool, rank: int,
-                 world_size: int, path: str | None, is_zoom_wanted: bool, shards: Any = None, group: Any = None) -> None:
+                 world_size: int, path: str | None, is_zoom_wanted: bool, shards: Any = None,
+                 output_shards: Any = None, group: Any = None) -> None:
         super().__init__(session, every=every, rank=rank)
         self._inputs, self._with_gradients, self._with_code, self._world_size = inputs, gradients, code, world_size
         self._with_zoom = zoom and level == "module"  # rows of operations say it themselves
         self._is_zoom_refused = is_zoom_wanted and not zoom and level == "module"
         self._path = path
         self._journal = Journal(os.path.join(folder, "watch.ndjson"))
-        self._journal.say("run", world_size=world_size, every=every, inputs="all" if inputs else "outermost", level=level,
-                          parameters=parameters, gradients=gradients,
-                          **({} if parameters else {"holders": [name for name, module, _ in named_modules(model)
-                                                                if module._parameters or module._buffers]}))
+        run = {"world_size": world_size, "every": every, "inputs": "all" if inputs else "outermost", "level": level,
+               "parameters": parameters, "gradients": gradients}
+        if not parameters:
+            run["holders"] = [name for name, module, _ in named_modules(model) if module._parameters or module._buffers]
+        if shards is not None:
+            run["shards"] = "function" if callable(shards) else shards
+        self._journal.say("run", **run)
         self._course = Course(rank)
         self._local = PerThread()
         self._tensor = sys.modules["torch"].Tensor
@@ -68,8 +73,8 @@ class RowWatch(Watch):
             logger.warning("where=%r matches no module and no parameter: nothing is watched. There is, for example, %r", where,
                            named_modules(model)[-1][0])
         self._operations = _operations.enter(self) if level == "op" else None
-        whole = folder_of_whole(folder)
-        self._shards = Shards(shards, group, whole, self._journal) if shards is not None else None
+        self._shards = (None if shards is None else
+                        Shards(shards, output_shards, group, folder_of_whole(folder), self._journal, run))
         self._switch()
 
     # --- steps ---
@@ -248,6 +253,8 @@ class RowWatch(Watch):
     def _look_at_outputs(self, call: Call, outputs: list[Any], unknown: list[str]) -> None:
         place, name = call.place, call.place.forward
         faults = self._collect(place.op_type, name, (), outputs) if outputs and place.is_wanted else 0
+        if self._shards is not None and place.is_wanted:
+            self._shards.saw(place.op_type, name, outputs)
         if unknown and place.is_wanted and name not in self._not_seen:
             self._not_seen.add(name)
             why = unknown[0]

@@ -1,0 +1,48 @@
+"""What a watch's config says, and the folder that it names."""
+import json
+import os
+import shutil
+from typing import Any
+
+from ._library import Error
+
+
+def config_of_path() -> str:
+    """A data_dump.json that wants the statistics of everything. The folder is told beside it."""
+    common = {"dump_mode": 0, "path": "", "net_name": "model", "iteration": "all", "input_output": 0, "kernels": [],
+              "support_device": list(range(8)), "op_debug_mode": 0, "saved_data": "statistic",
+              "statistic_category": ["max", "min", "avg", "l2norm", "nan count", "positive inf count",
+                                     "negative inf count", "zero count"]}
+    return json.dumps({"common_dump_settings": common, "e2e_dump_settings": {"enable": True, "trans_flag": True}})
+
+
+def members_of(config: str | os.PathLike[str] | None) -> dict[str, Any]:
+    """What a config says. What cannot be read, the session says."""
+    text = str(os.environ.get("MINDSPORE_DUMP_CONFIG", "") if config is None else config)
+    try:
+        if not text.lstrip().startswith("{"):
+            with open(text, encoding="utf-8") as file:
+                text = file.read()
+        said = json.loads(text)
+    except (OSError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def make_way(folder: str, exist: str, resume: bool) -> int:
+    """The first iteration of a run into this folder, which an earlier run may have left rows in."""
+    try:
+        steps = [int(step.name) for graph in os.scandir(folder) if graph.is_dir() and graph.name.isdigit()
+                 for step in os.scandir(graph.path) if step.name.isdigit()]
+    except OSError:
+        return 0
+    if not steps:
+        return 0
+    if exist == "replace":
+        shutil.rmtree(folder)
+        shutil.rmtree(os.path.join(os.path.dirname(folder), ".dump_metadata"), ignore_errors=True)
+        return 0
+    if not resume:
+        raise Error(f"{folder} has rows of an earlier run: give another path, exist=\"replace\" to remove them, or "
+                    "resume=True to go on behind them", "unwritable")
+    return max(steps) + 1
