@@ -15,11 +15,9 @@ struct tensorstat_collective {
 tensorstat_code tensorstat_collective_open(uint32_t rank, uint32_t ranks, tensorstat_collective** collective) {
   return guarded([&]() -> tensorstat_code {
     if (collective == nullptr) return missing("the pointer for the collective");
-    if (rank >= ranks || ranks >= uint32_t{1} << 31) {
-      return failed({Code::kInvalid, "rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
-                                         " does not exist: ranks are 0, 1, ..., at most 2^31 - 1 of them"});
-    }
-    *collective = new tensorstat_collective{Collective(rank, ranks)};
+    Collective made(rank, ranks);
+    if (const Status exists = made.status(); !exists) return failed(exists.error());
+    *collective = new tensorstat_collective{std::move(made)};
     return TENSORSTAT_OK;
   });
 }

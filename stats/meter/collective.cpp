@@ -1,15 +1,13 @@
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <tensorstat/collective.hpp>
 #include <utility>
 
-#include "precision/partial.h"
 #include "stats/base/caught.hpp"
 #include "stats/base/fnv1a.hpp"
 #include "stats/base/printable.hpp"
-#include "stats/engine/accumulator_layout.hpp"
+#include "stats/meter/collective_kind.hpp"
 
 namespace tensorstat {
 namespace {
@@ -21,30 +19,6 @@ enum : std::size_t { kKey, kNotKey, kFailed, kAgreementWords };
 // The words of a round after a disagreement, by MAX: a rank that has the greatest key, one that has the least, and how
 // many partials each of them has. Then the message of the rank that failed.
 enum : std::size_t { kRankOfGreatest, kRankOfLeast, kCountOfGreatest, kCountOfLeast, kMessage };
-
-// Bits of a checksum, `count` in each word, so far apart that the sum of all ranks has room. The lowest bit of each sum
-// is the parity.
-void push_bits(Words& words, std::uint64_t value, int bits, int count) {
-  const int apart = 63 / count;
-  for (int bit = 0; bit < bits; bit += count) {
-    std::int64_t word = 0;
-    for (int i = 0; i < count && bit + i < bits; ++i) {
-      word |= static_cast<std::int64_t>(value >> (bit + i) & 1) << (i * apart);
-    }
-    words.push_back(word);
-  }
-}
-
-std::uint64_t take_bits(const std::int64_t*& words, int bits, int count) {
-  std::uint64_t value = 0;
-  const int apart = 63 / count;
-  for (int bit = 0; bit < bits; bit += count, ++words) {
-    for (int i = 0; i < count && bit + i < bits; ++i) {
-      value |= static_cast<std::uint64_t>(*words >> (i * apart) & 1) << (bit + i);
-    }
-  }
-  return value;
-}
 
 // A text, or the written form of a partial, in words: its length, then eight bytes a word.
 constexpr std::size_t words_of_bytes(std::size_t bytes) { return 1 + (bytes + 7) / 8; }
@@ -66,57 +40,20 @@ std::optional<std::vector<std::byte>> take_bytes(std::span<const std::int64_t>& 
   return bytes;
 }
 
+Status rank_exists(std::uint32_t rank, std::uint32_t ranks) {
+  if (rank < ranks && ranks < std::uint32_t{1} << 31) return {};
+  return Error{Code::kInvalid, "rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
+                                   " does not exist: ranks are 0, 1, ..., at most 2^31 - 1 of them"};
+}
+
 }  // namespace
-
-// What partials of one dtype, precision, needs and cast scale have in common. Most lists have a few kinds.
-struct Collective::Kind {
-  enum class Travel : std::uint8_t { kMaximum, kSum, kCrc32, kXor64, kKey };  // an index follows its key
-  struct Run {
-    Travel travel;
-    std::uint32_t first, count;  // words that travel alike
-  };
-  Dtype dtype;
-  Precision precision;
-  Needs needs;
-  double cast_scale;
-  std::uint64_t
-      hash;  // of an empty partial: its written form names the dtype, the precision, the accumulators, the scale
-  bool is_gathered;  // it does not reduce: each rank sends all of it
-  std::vector<Run> runs{};
-
-  explicit Kind(const Partial& of)
-      : dtype(of.dtype()), precision(of.precision()), needs(of.needs()), cast_scale(of.cast_scale()) {
-    is_gathered = precision == Precision::kLow || (needs & kQuantiles) != 0;
-    hash = fnv1a(kFnv1aOfNothing, Partial(dtype, precision, needs, cast_scale).serialize());
-    for (const Accumulator& each : layout(dtype).all()) {
-      if (each.first >= of.words().size()) break;
-      if (!each.is_kept(needs)) continue;
-      const Travel travel = each.rule == MergeRule::ADDITION  ? Travel::kSum
-                            : each.rule == MergeRule::MAXIMUM ? Travel::kMaximum
-                            : each.rule == MergeRule::KEYED   ? Travel::kKey
-                            : each.need == kCrc32             ? Travel::kCrc32
-                                                              : Travel::kXor64;
-      const bool follows = !runs.empty() && runs.back().travel == travel && travel <= Travel::kSum &&
-                           runs.back().first + runs.back().count == each.first;
-      if (follows) {
-        runs.back().count += each.count;
-      } else {
-        runs.push_back({travel, each.first, each.count});
-      }
-    }
-  }
-  bool is_of(const Partial& partial) const {
-    return dtype == partial.dtype() && precision == partial.precision() && needs == partial.needs() &&
-           cast_scale == partial.cast_scale();
-  }
-};
 
 std::size_t Collective::kind_of(const Partial& partial) {
   // Partials of one kind follow each other.
   if (!list_.empty() && kinds_[list_.back()].is_of(partial)) return list_.back();
   const auto found = std::ranges::find_if(kinds_, [&](const Kind& each) { return each.is_of(partial); });
   if (found != kinds_.end()) return static_cast<std::size_t>(found - kinds_.begin());
-  kinds_.emplace_back(partial);
+  kinds_.emplace_back(partial, bits_a_word_);
   return kinds_.size() - 1;
 }
 
@@ -125,7 +62,9 @@ Collective::Collective(std::uint32_t rank, std::uint32_t ranks)
       ranks_(ranks),
       bits_a_word_(63 / std::bit_width(ranks | 1)),
       unagreed_(kAgreementWords),
-      agreed_words_(kAgreementWords) {}
+      agreed_words_(kAgreementWords) {
+  if (Status exists = rank_exists(rank_, ranks_); !exists) error_ = std::move(exists).error();
+}
 
 Collective::~Collective() = default;
 Collective::Collective(const Collective&) = default;
@@ -148,56 +87,38 @@ void Collective::begin(Error error) {
 }
 
 void Collective::fill(std::span<const Partial> partials, std::string_view label) {
-  if (rank_ >= ranks_ || ranks_ >= std::uint32_t{1} << 31) {
-    return begin(Error{Code::kInvalid, "rank " + std::to_string(rank_) + " of " + std::to_string(ranks_) +
-                                           " does not exist: ranks are 0, 1, ..., at most 2^31 - 1 of them"});
-  }
+  if (Status exists = rank_exists(rank_, ranks_); !exists) return begin(std::move(exists).error());
   list_.clear();
   std::uint64_t key = fnv1a(kFnv1aOfNothing, std::as_bytes(std::span(label)));
   key = fnv1a(key, std::as_bytes(std::span(&ranks_, 1)));
-  largest_.assign(kAgreementWords, 0);
-  sums_.clear();
+  std::size_t largest = kAgreementWords, sums = 0;
   own_keys_.clear();
   own_whole_.clear();
-  const int count = static_cast<int>(bits_a_word_);
   for (const Partial& partial : partials) {
     list_.push_back(kind_of(partial));
     const Kind& kind = kinds_[list_.back()];
-    key = fnv1a(key, std::as_bytes(std::span(&kind.hash, 1)));
-    if (kind.is_gathered) {
-      const std::vector<std::byte> written = partial.serialize();
-      if (written.empty()) return begin(out_of_memory());
-      own_whole_.resize(own_whole_.size() + words_of_bytes(written.size()));
-      put_bytes(std::span(own_whole_).last(words_of_bytes(written.size())), written);
+    key = kind.added_to(key);
+    largest += kind.largest_words;
+    sums += kind.sum_words;
+  }
+  // Every word of both is written below, or by fill_agreement().
+  largest_.resize(largest + partials.size());
+  sums_.resize(sums);
+  PackedWords to{largest_.data() + kAgreementWords, sums_.data(), nullptr};
+  for (std::size_t i = 0; i < partials.size(); ++i) {
+    const Kind& kind = kinds_[list_[i]];
+    largest_[largest + i] = static_cast<std::int64_t>(partials[i].count());
+    if (!kind.is_gathered) {
+      kind.pack(partials[i], to, largest_.data(), own_keys_);
       continue;
     }
-    carried_.assign(partial.words().begin(), partial.words().end());
-    carry(partial.dtype(), carried_);
-    for (const Kind::Run& run : kind.runs) {
-      const auto words = std::span<const std::int64_t>(carried_).subspan(run.first, run.count);
-      switch (run.travel) {
-        case Kind::Travel::kMaximum:
-          largest_.insert(largest_.end(), words.begin(), words.end());
-          break;
-        case Kind::Travel::kSum:
-          sums_.insert(sums_.end(), words.begin(), words.end());
-          break;
-        case Kind::Travel::kCrc32:
-          push_bits(sums_, static_cast<std::uint64_t>(words[0]), 32, count);
-          break;
-        case Kind::Travel::kXor64:
-          push_bits(sums_, static_cast<std::uint64_t>(words[0]), 64, count);
-          break;
-        case Kind::Travel::kKey:
-          own_keys_.push_back({largest_.size(), words[0], words[1]});
-          largest_.push_back(words[0]);
-          break;
-      }
-    }
+    const std::vector<std::byte> written = partials[i].serialize();
+    if (written.empty()) return begin(out_of_memory());
+    own_whole_.resize(own_whole_.size() + words_of_bytes(written.size()));
+    put_bytes(std::span(own_whole_).last(words_of_bytes(written.size())), written);
   }
   key_ = static_cast<std::int64_t>(key);
-  counts_ = largest_.size();
-  for (const Partial& partial : partials) largest_.push_back(static_cast<std::int64_t>(partial.count()));
+  counts_ = largest;
   if (!own_whole_.empty()) {
     largest_.resize(largest_.size() + ranks_, kEmptyMaximum);
     largest_[counts_ + list_.size() + rank_] = static_cast<std::int64_t>(own_whole_.size());
@@ -209,8 +130,8 @@ void Collective::fill(std::span<const Partial> partials, std::string_view label)
 }
 
 void Collective::fill_agreement() {
-  std::ranges::fill(unagreed_, kEmptyMaximum);
   const std::span<std::int64_t> words = agreement();
+  if (!is_known()) std::ranges::fill(words, kEmptyMaximum);
   words[kKey] = error_ ? kEmptyMaximum : key_;
   words[kNotKey] = error_ ? kEmptyMaximum : ~key_;
   words[kFailed] = error_ ? std::int64_t{rank_} + 1 : 0;
@@ -355,41 +276,14 @@ Result<std::vector<Partial>> Collective::finish() try {
   }
   std::vector<Partial> partials;
   partials.reserve(list_.size());
-  const std::int64_t* largest = largest_.data() + kAgreementWords;
-  const std::int64_t* sums = sums_.data();
-  const std::int64_t* indices = indices_.data();
-  const int count = static_cast<int>(bits_a_word_);
-  for (std::size_t p = 0; p < list_.size(); ++p) {
-    const Kind& kind = kinds_[list_[p]];
+  PackedWords from{largest_.data() + kAgreementWords, sums_.data(), indices_.data()};
+  for (std::size_t i = 0; i < list_.size(); ++i) {
+    const Kind& kind = kinds_[list_[i]];
     if (kind.is_gathered) {
-      partials.push_back(*std::move(whole[p]));
-      continue;
+      partials.push_back(*std::move(whole[i]));
+    } else {
+      kind.unpack(from, partials.emplace_back(kind.empty));
     }
-    Partial& partial = partials.emplace_back(kind.dtype, kind.precision, kind.needs, kind.cast_scale);
-    const std::span<std::int64_t> words = partial.words();
-    for (const Kind::Run& run : kind.runs) {
-      switch (run.travel) {
-        case Kind::Travel::kMaximum:
-          std::copy_n(largest, run.count, words.begin() + run.first);
-          largest += run.count;
-          break;
-        case Kind::Travel::kSum:
-          std::copy_n(sums, run.count, words.begin() + run.first);
-          sums += run.count;
-          break;
-        case Kind::Travel::kCrc32:
-          words[run.first] = static_cast<std::int64_t>(take_bits(sums, 32, count));
-          break;
-        case Kind::Travel::kXor64:
-          words[run.first] = static_cast<std::int64_t>(take_bits(sums, 64, count));
-          break;
-        case Kind::Travel::kKey:
-          words[run.first] = *largest++;
-          words[run.first + 1] = *indices++;
-          break;
-      }
-    }
-    carry(partial.dtype(), words);
   }
   return partials;
 } catch (...) {

@@ -36,7 +36,8 @@ namespace tensorstat {
 
 class Collective {
  public:
-  // Rank `rank` of `ranks`. Each rank has a number of its own. begin() tells if a number is invalid, or over 2^31 - 1.
+  // Rank `rank` of `ranks`. Each rank has a number of its own. status() tells, before begin() and behind it, if a
+  // number is invalid, or over 2^31 - 1.
   Collective(std::uint32_t rank, std::uint32_t ranks);
   ~Collective();
   Collective(const Collective&);
@@ -62,7 +63,7 @@ class Collective {
   // to stop the others.
   std::optional<Round> next();
 
-  // After the last round: the same error on every rank, or none. A rank failed; the lists differ in number, dtype,
+  // Behind the last round: the same error on every rank, or none. A rank failed; the lists differ in number, dtype,
   // precision, accumulators, cast scale or label; or the ranks together may have 2^63 elements or more of a tensor.
   Status status() const;
   // The partials of the whole, or status()'s error. If a round itself could not be reduced, its words are of no use,
@@ -73,6 +74,7 @@ class Collective {
   enum class Stage : std::uint8_t { kBegun, kAgreement, kLargest, kSums, kIndices, kDispute, kDone };
 
   struct Kind;  // what partials of the list have in common
+  struct PackedWords;
   // The key of an index on this rank, its word in largest_, and the index.
   struct OwnKey {
     std::size_t at;
@@ -90,14 +92,14 @@ class Collective {
   Status fill_gathered();
 
   std::uint32_t rank_, ranks_;
-  std::size_t bits_a_word_;  // of checksums
+  int bits_a_word_;  // of checksums
   Stage stage_ = Stage::kDone;
   std::optional<Error> error_;
   std::vector<Kind> kinds_;
   std::vector<std::size_t> list_;  // the kind of each partial
   // Both begin with the words of the agreement. The first round sends unagreed_, as many words as the last list had,
   // where the ranks have not agreed on this list yet. Then largest_ follows in a round of its own.
-  std::vector<std::int64_t> largest_, unagreed_, sums_, indices_, own_whole_, carried_;
+  std::vector<std::int64_t> largest_, unagreed_, sums_, indices_, own_whole_;
   std::size_t counts_ = 0;    // where largest_ has the counts of elements, and behind them the sizes of own_whole_
   std::size_t gathered_ = 0;  // where sums_ has own_whole_ of each rank
   std::vector<OwnKey> own_keys_;

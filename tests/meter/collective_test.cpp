@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <tensorstat/collective.hpp>
 #include <tensorstat/meter.hpp>
@@ -62,24 +63,33 @@ std::vector<Collective> collectives(std::size_t ranks) {
   return all;
 }
 
-constexpr const char* kLists[] = {"max,min,avg,l2norm,nan count",
+constexpr const char* kEvery = "every statistic";
+Categories categories_of(const char* list) { return list == kEvery ? every_category() : *categories_from(list); }
+
+constexpr const char* kLists[] = {kEvery,
+                                  "max,min,avg,l2norm,nan count",
                                   "all,crc32,xor64,argmax,argmin,first nan index,absmin",
                                   "exponents,std",
                                   "p50,p99.9,max",
                                   "xor64",
                                   "argmin,e4m3fn overflow,l1norm,finite max"};
 
+std::vector<Dtype> every_dtype() {
+  std::vector<Dtype> dtypes = samples::whole_dtypes();
+  std::ranges::copy(samples::packed_dtypes(), std::back_inserter(dtypes));
+  return dtypes;
+}
+
 class Collectives : public testing::TestWithParam<Dtype> {};
-INSTANTIATE_TEST_SUITE_P(Dtype, Collectives, testing::ValuesIn(samples::whole_dtypes()),
+INSTANTIATE_TEST_SUITE_P(Dtype, Collectives, testing::ValuesIn(every_dtype()),
                          [](const auto& info) { return std::string(name(info.param)); });
 
 TEST_P(Collectives, GiveTheBytesOfTheWhole) {
   const Dtype dtype = GetParam();
-  const std::size_t element = size_bytes(dtype);
   samples::Random random{samples::seed() + static_cast<std::uint64_t>(dtype)};
   Meter meter({.threads = 1});
   for (const char* list : kLists) {
-    Request request{.categories = *categories_from(list), .on = On::kHost};
+    Request request{.categories = categories_of(list), .on = On::kHost};
     std::erase_if(request.categories, [](Category each) { return is_digest(each); });
     std::erase_if(request.categories, [&](Category each) { return !has(dtype, each); });
     if (request.categories.empty()) continue;
@@ -94,7 +104,7 @@ TEST_P(Collectives, GiveTheBytesOfTheWhole) {
         std::vector<Partials> parts(ranks);
         std::vector<Bytes> expected;
         for (const Bytes& bytes : tensors) {
-          const std::size_t count = bytes.size() / element;
+          const std::size_t count = bytes.size() / size_bytes(dtype) * elements_a_byte(dtype);
           const Tensor all{.dtype = dtype, .element_count = count, .address = bytes.data()};
           expected.push_back(meter.fold({&all, 1}, request)->front().serialize());
           std::vector<std::size_t> cuts = {0, count};
@@ -103,7 +113,7 @@ TEST_P(Collectives, GiveTheBytesOfTheWhole) {
           for (std::size_t rank = 0; rank < ranks; ++rank) {
             const Tensor part{.dtype = dtype,
                               .element_count = cuts[rank + 1] - cuts[rank],
-                              .address = bytes.data() + cuts[rank] * element};
+                              .address = bytes.data() + bytes_of(dtype, cuts[rank])};
             auto folded = meter.fold({&part, 1}, request);
             ASSERT_TRUE(folded) << folded.error().message;
             ASSERT_TRUE(folded->front().move_to(cuts[rank]));

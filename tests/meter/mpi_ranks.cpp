@@ -1,7 +1,9 @@
 // A program for mpirun: the partials of ranks that MPI reduces are those of the whole tensor, byte for byte, on every
 // rank; an error on one rank is an error on all, and no rank waits. Ends with 0 if so.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <tensorstat/mpi.hpp>
 #include <vector>
 
@@ -12,6 +14,13 @@ using namespace tensorstat;
 namespace {
 
 int rank = 0, ranks = 1, failures = 0;
+constexpr const char* kEvery = "every statistic";
+
+std::vector<Dtype> every_dtype() {
+  std::vector<Dtype> dtypes = samples::whole_dtypes();
+  std::ranges::copy(samples::packed_dtypes(), std::back_inserter(dtypes));
+  return dtypes;
+}
 
 void expect(bool holds, const char* what, Dtype dtype, const char* list) {
   if (holds) return;
@@ -22,10 +31,12 @@ void expect(bool holds, const char* what, Dtype dtype, const char* list) {
 
 void reduce_whole(Meter& meter, Dtype dtype, const char* list, Precision precision) {
   samples::Random random{samples::seed() + static_cast<std::uint64_t>(dtype)};  // the same on every rank
-  Request request{.categories = *categories_from(list), .precision = precision, .on = On::kHost};
-  std::erase_if(request.categories, [&](Category each) { return !has(dtype, each); });
-  const std::size_t element = size_bytes(dtype), count = random() % 20'000;
-  const auto bytes = samples::one_of(dtype, random() % 50, count, random);
+  Request request{.categories = list == kEvery ? every_category() : *categories_from(list),
+                  .precision = precision,
+                  .on = On::kHost};
+  std::erase_if(request.categories, [&](Category each) { return !has(dtype, each) || is_digest(each); });
+  const auto bytes = samples::one_of(dtype, random() % 50, random() % 20'000, random);
+  const std::size_t count = bytes.size() / size_bytes(dtype) * elements_a_byte(dtype);
   const Tensor all{.dtype = dtype, .element_count = count, .address = bytes.data()};
   const auto expected = meter.fold({&all, 1}, request)->front().serialize();
   std::vector<std::size_t> cuts = {0, count};
@@ -33,7 +44,7 @@ void reduce_whole(Meter& meter, Dtype dtype, const char* list, Precision precisi
   std::ranges::sort(cuts);
   const auto own = static_cast<std::size_t>(rank);
   const Tensor part{
-      .dtype = dtype, .element_count = cuts[own + 1] - cuts[own], .address = bytes.data() + cuts[own] * element};
+      .dtype = dtype, .element_count = cuts[own + 1] - cuts[own], .address = bytes.data() + bytes_of(dtype, cuts[own])};
   auto folded = meter.fold({&part, 1}, request);
   if (folded && !folded->front().move_to(cuts[own])) folded = Error{};
   Collective collective = *mpi::collective(MPI_COMM_WORLD);
@@ -65,9 +76,21 @@ void fail_somewhere(Meter& meter) {
     expect(!at_root && at_root.error().message.find(wanted) != std::string::npos, "no error of reduce", Dtype::kFloat32,
            "max");
     if (ranks == 1) continue;
-    const Request other{.categories = {Category::kMax, Category::kArgmax}, .on = On::kHost};
-    const auto mixed = mpi::all_reduce(meter.fold({&tensor, 1}, rank == bad ? other : request), MPI_COMM_WORLD);
-    expect(!mixed, "other lists merge", Dtype::kFloat32, "max");
+    // One rank has other statistics, another dtype or another scale than all others.
+    const Request casts{.categories = {Category::kE5m2Overflow}, .on = On::kHost};
+    const Request of_bad[] = {{.categories = {Category::kMax, Category::kArgmax}, .on = On::kHost},
+                              request,
+                              {.categories = casts.categories, .on = On::kHost, .cast_scale = 2}};
+    const Tensor of_int32{.dtype = Dtype::kInt32, .element_count = data.size(), .address = data.data()};
+    for (int i = 0; i < 3; ++i) {
+      const auto mixed =
+          mpi::all_reduce(meter.fold({rank == bad && i == 1 ? &of_int32 : &tensor, 1}, rank == bad ? of_bad[i]
+                                                                                       : i == 2    ? casts
+                                                                                                   : request),
+                          MPI_COMM_WORLD);
+      expect(!mixed && mixed.error().message.find("the same list") != std::string::npos, "other lists merge",
+             Dtype::kFloat32, "max");
+    }
   }
 }
 
@@ -78,9 +101,9 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   Meter meter({.threads = 1});
-  for (const Dtype dtype : samples::whole_dtypes()) {
-    for (const char* list : {"max,min,avg,l2norm,nan count", "max,avg,var,l1norm,crc32,xor64,argmax,first nan index",
-                             "nan count,p50,exponents,std"}) {
+  for (const Dtype dtype : every_dtype()) {
+    for (const char* list : {kEvery, "max,min,avg,l2norm,nan count",
+                             "max,avg,var,l1norm,crc32,xor64,argmax,first nan index", "nan count,p50,exponents,std"}) {
       for (const Precision precision : {Precision::kHigh, Precision::kLow}) reduce_whole(meter, dtype, list, precision);
     }
   }
