@@ -36,7 +36,7 @@ Before what_is_there(const std::string& path, const PartList& list, std::string&
   if (!std::filesystem::exists(path, ignored)) return Before::kNothing;
   const auto text = read_whole_file(path, kMostStateBytes);
   if (!text) return why = text.error().message, Before::kForeign;
-  if (text->empty()) return Before::kNothing;
+  if (text->find_first_not_of('\0') == text->npos) return Before::kNothing;  // what a power failure leaves of a state
   if (!begins_as_state(*text))
     return why = printable(path) + ": is there, and is no state; name another file", Before::kForeign;
   const auto head = parse_state_head(*text);
@@ -96,7 +96,8 @@ int run_fold(const FoldArguments& arguments, Console& console) {
   console.hide_progress();
   for (const std::string& fault : folded.said) console.say(fault);
   const int exit = folded.is_for_device ? kNoDevice : folded.said.empty() ? kDone : kNotRead;
-  return write_out(arguments.output, folded.state, exit, console);
+  // Not synced: a state that a power failure damages is noticed by its checksums, named by merge and folded again.
+  return write_out(arguments.output, folded.state, exit, console, false);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ class MergedStates {
  private:
   struct Named {
     std::string name;
-    State state;
+    PartState state;
   };
   struct Stretch {
     std::uint64_t first, count;

@@ -297,7 +297,7 @@ std::string written(const StateRecord& record) {
 
 bool begins_as_state(std::string_view text) { return text.starts_with(kStateMagic.substr(0, kStateMagic.size() - 1)); }
 
-Result<State> parse_state(std::string_view text) {
+Result<PartState> parse_state(std::string_view text) {
   std::vector<StateRecord> records;
   const auto add = [&](const StateHead& head, std::string_view content) -> Status {
     auto record = parse_record(content, head.request);
@@ -309,7 +309,7 @@ Result<State> parse_state(std::string_view text) {
   if (!head) return head.error();
   const auto faults = std::ranges::count(records, StateRecord::Kind::kFault, &StateRecord::kind);
   if (static_cast<std::uint64_t>(faults) != head->faults) return damaged("its head makes no sense");
-  return State{*std::move(head), std::move(records)};
+  return PartState{*std::move(head), std::move(records)};
 }
 
 Result<StateHead> parse_state_head(std::string_view text) {

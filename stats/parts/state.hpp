@@ -53,14 +53,14 @@ std::string written(const StateRecord& record);
 // Whether a file begins as a state of any version.
 bool begins_as_state(std::string_view text);
 
-struct State {
+struct PartState {
   StateHead head;
   std::vector<StateRecord> records;
 };
 
 // kUnreadable: not a state, another version, cut or damaged. `text` may be anything; no number in it decides how much
 // memory is taken.
-Result<State> parse_state(std::string_view text);
+Result<PartState> parse_state(std::string_view text);
 
 // The head alone, after the checks of all records' CRC.
 Result<StateHead> parse_state_head(std::string_view text);

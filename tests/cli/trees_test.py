@@ -158,9 +158,13 @@ class Trees(unittest.TestCase):
         self.assertEqual((ran.returncode, ran.stderr), (0, b"tensorstat: states/001.tsp: part 001 of 2 is there and whole; skipped\n"))
         self.assertEqual(os.stat("states/001.tsp").st_ino, before.st_ino)
         whole = content("states/001.tsp")
-        write("states/001.tsp", whole[:-1])  # damaged: folded again
-        self.assertEqual(self.fold("001").returncode, 0)
-        self.assertEqual(content("states/001.tsp"), whole)
+        # Damaged: folded again. The last three are what a power failure leaves.
+        for damaged in (whole[:-1], whole[:100] + bytes([whole[100] ^ 1]) + whole[101:], whole[:50] + bytes(len(whole) - 50),
+                        bytes(len(whole)), b""):
+            write("states/001.tsp", damaged)
+            self.assertEqual(run("merge", "states").returncode, 3)
+            self.assertEqual(self.fold("001").returncode, 0)
+            self.assertEqual(content("states/001.tsp"), whole)
         write("states/001.tsp", b"my notes")  # nothing of ours: kept
         ran = self.fold("001")
         self.assertEqual((ran.returncode, content("states/001.tsp")), (2, b"my notes"))

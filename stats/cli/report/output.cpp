@@ -50,8 +50,8 @@ int write_file(const std::string& path, int flags, std::string_view text, bool s
 
 }  // namespace
 
-Output::Output(std::string path)
-    : path_(std::move(path)), is_terminal_(path_.empty() && ::isatty(STDOUT_FILENO) == 1) {}
+Output::Output(std::string path, bool is_synced)
+    : path_(std::move(path)), is_terminal_(path_.empty() && ::isatty(STDOUT_FILENO) == 1), is_synced_(is_synced) {}
 
 Status Output::write(std::string_view text) {
   constexpr std::size_t kMostHeldBytes = std::size_t{64} << 10;
@@ -86,15 +86,15 @@ Status Output::close() {
   std::string hidden = ".";
   hidden.append(target.filename().string()).append(".").append(std::to_string(::getpid()));
   const fs::path beside = target.parent_path() / hidden;
-  int fault = write_file(beside, O_EXCL, held_, true, exists ? &before : nullptr);
+  int fault = write_file(beside, O_EXCL, held_, is_synced_, exists ? &before : nullptr);
   if (fault == 0 && ::rename(beside.c_str(), target.c_str()) != 0) fault = errno;
   if (fault == 0) return {};
   if (fault != EEXIST) ::unlink(beside.c_str());
   return unwritable(path_, fault);
 }
 
-int write_out(const std::string& path, std::string_view text, int exit, Console& console) {
-  Output output(path);
+int write_out(const std::string& path, std::string_view text, int exit, Console& console, bool is_synced) {
+  Output output(path, is_synced);
   Status written = output.write(text);
   if (written) written = output.close();
   if (written) return exit;

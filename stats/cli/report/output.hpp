@@ -14,7 +14,9 @@ namespace tensorstat::cli {
 // and a dangling link is an error.
 class Output {
  public:
-  explicit Output(std::string path);  // empty: stdout
+  // An empty path: stdout. `is_synced`: a file is on the disk before it gets its name, so a power failure leaves the
+  // old one or the new one.
+  explicit Output(std::string path, bool is_synced = true);
   Status write(std::string_view text);
   Status flush();  // writes what is held for stdout
   Status close();
@@ -22,10 +24,10 @@ class Output {
  private:
   const std::string path_;
   std::string held_;  // for a file, everything: the rows are small compared to the tensors
-  const bool is_terminal_;
+  const bool is_terminal_, is_synced_;
 };
 
 // Writes all of `text`. Returns `exit`; if writing fails, reports it and returns kNotWritten.
-int write_out(const std::string& path, std::string_view text, int exit, Console& console);
+int write_out(const std::string& path, std::string_view text, int exit, Console& console, bool is_synced = true);
 
 }  // namespace tensorstat::cli
