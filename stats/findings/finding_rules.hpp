@@ -59,6 +59,9 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
     {FindingRule::kStopped, "stopped", FindingSeverity::kWarning, 1,
      "a rank's rows end more than this many recorded iterations before those of the others", "that rank's log",
      "rows of two ranks"},
+    {FindingRule::kReplica, "replica", FindingSeverity::kError, 0,
+     "replicas of a tensor, which the watch compared by xor64, differ in a bit",
+     "the memory of that rank, and what keeps the replicas equal", "watch(shards=...)"},
 };
 
 inline constexpr const FindingRuleFacts& facts(FindingRule rule) { return kFindingRules[static_cast<int>(rule)]; }

@@ -14,7 +14,8 @@ std::string shown_number(double number) {
 
 // A text that begins with a word of ours begins with a capital. The name of a tensor stays as it is.
 std::string as_sentence(std::string text) {
-  for (const std::string_view word : {"parameter ", "gradient ", "the loss", "rank "}) {
+  for (const std::string_view word :
+       {"parameter ", "gradient ", "the loss", "rank ", "optimizer state ", "output of "}) {
     if (text.starts_with(word)) text[0] = static_cast<char>(text[0] - 'a' + 'A');
   }
   return text;
@@ -87,9 +88,22 @@ std::string sentence_of(const Finding& finding, const History& history, const Hi
     case FindingRule::kTurned:
     case FindingRule::kRanks:
     case FindingRule::kStopped:
+    case FindingRule::kReplica:
       break;
   }
   return who;
+}
+
+std::string sentence_of(const UnequalReplicas& found) {
+  std::string who = found.op_type == "Parameter"        ? "parameter "
+                    : found.op_type == "OptimizerState" ? "optimizer state "
+                                                        : "output of ";
+  who += found.op_name + ": of " + shown_count(found.replicas, "replica");
+  for (std::size_t i = 0; i < found.ranks.size(); ++i) {
+    who += (i != 0 ? ", " : found.ranks.size() == 1 ? " rank " : " ranks ") + std::to_string(found.ranks[i]);
+  }
+  return who + (found.ranks.size() == 1 ? " differs" : " differ") + " in a bit since iteration " +
+         std::to_string(found.iteration);
 }
 
 std::vector<std::string> verdict_of(const Findings& findings, const History& history, const FaultVerdict& verdict) {

@@ -20,8 +20,8 @@ constexpr std::size_t kRuleCount = std::size(kFindingRules);
 
 class Search {
  public:
-  Search(const History& history, const Answer& answer, const FindingLimits& limits)
-      : history_(history), verdict_(answer.verdict), limits_(limits) {
+  Search(const History& history, const Answer& answer, const Hints& hints, const FindingLimits& limits)
+      : history_(history), verdict_(answer.verdict), hints_(hints), limits_(limits) {
     findings_.notes = answer.notes;
   }
 
@@ -36,6 +36,7 @@ class Search {
     find_fault();
     find_in_series();
     find_gone();
+    find_unequal_replicas();
     find_unequal_ranks();
     find_stopped_ranks();
     group();
@@ -225,6 +226,22 @@ class Search {
     return begin + count - 1;
   }
 
+  // The watch compared every bit, and has said what it found.
+  void find_unequal_replicas() {
+    judged_[static_cast<int>(FindingRule::kReplica)] = hints_.compares_replicas();
+    for (const UnequalReplicas& each : hints_.unequal_replicas()) {
+      add({.rule = FindingRule::kReplica,
+           .op_type = each.op_type,
+           .op_name = each.op_name,
+           .io = "output",
+           .rank = each.ranks.front(),
+           .first_iteration = each.iteration,
+           .text = sentence_of(each),
+           .next = std::string(facts(FindingRule::kReplica).next)});
+      replicas_.emplace(each.op_type, each.op_name);
+    }
+  }
+
   // Parameters that were equal on two ranks and are not any more. Ranks that hold different parts of a model were never
   // equal.
   void find_unequal_ranks() {
@@ -236,7 +253,9 @@ class Search {
       }
       if (first == nullptr || first == &series) continue;
       const auto breach = parted(*first, series);
-      if (!breach) continue;
+      const bool is_known = replicas_.contains(
+          {std::string(history_.op_type(series.tensor)), std::string(history_.op_name(series.tensor))});
+      if (!breach || is_known) continue;
       Finding finding = finding_of(FindingRule::kRanks, series, {.cell = *breach});
       finding.value.reset();
       finding.limit.reset();
@@ -350,18 +369,20 @@ class Search {
 
   const History& history_;
   const FaultVerdict& verdict_;
+  const Hints& hints_;
   const FindingLimits& limits_;
   std::set<std::uint32_t> reached_;  // ranks that hold NaN or Inf when the fault begins
   std::uint64_t holders_ = 0;        // tensors that hold NaN or Inf since then
   std::uint64_t consequences_ = 0;
+  std::set<std::pair<std::string, std::string>> replicas_;  // op type and name of those that differ
   std::array<bool, kRuleCount> judged_{};
   Findings findings_;
 };
 
 }  // namespace
 
-Findings find_in(const History& history, const Answer& answer, const FindingLimits& limits) {
-  return Search(history, answer, limits).found();
+Findings find_in(const History& history, const Answer& answer, const Hints& hints, const FindingLimits& limits) {
+  return Search(history, answer, hints, limits).found();
 }
 
 }  // namespace tensorstat

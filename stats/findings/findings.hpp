@@ -4,6 +4,7 @@
 #include <string>
 #include <tensorstat/findings.hpp>
 
+#include "stats/compare/origin/hints.hpp"
 #include "stats/compare/origin/verdict.hpp"
 #include "stats/compare/recorded.hpp"
 #include "stats/findings/finding_rules.hpp"
@@ -12,7 +13,8 @@
 namespace tensorstat {
 
 // `answer` is origin's of the same rows. Only the first finding of tensors that break the same rule together is listed.
-Findings find_in(const History& history, const Answer& answer, const FindingLimits& limits = {});
+// `hints`: what lies beside the rows.
+Findings find_in(const History& history, const Answer& answer, const Hints& hints, const FindingLimits& limits = {});
 
 struct JudgedRun {
   History history;

@@ -33,7 +33,7 @@ class RunReader {
     FaultSearch search(measured_.rows().empty() ? facts_of(run.history) : facts_of(measured_, hints), hints, {});
     if (Status searched = search_in(search); !searched) return searched.error();
     Answer answer = search.answer();
-    run.findings = find_in(run.history, answer, limits);
+    run.findings = find_in(run.history, answer, hints, limits);
     run.verdict = std::move(answer.verdict);
     run.verdict.zoom = nullptr;  // it is one of the hints
     return run;

@@ -1,6 +1,7 @@
 #include "stats/findings/live_run.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -27,6 +28,7 @@ void LiveRun::forget() {
   findings_ = {};
   verdict_ = {};
   ranks_.clear();
+  folders_.clear();
   judged_rows_ = 0;
   has_fault_ = has_new_fault_ = false;
 }
@@ -38,9 +40,12 @@ LiveRun::News LiveRun::look(const EachNewRow& each) {
     const std::string& file = stored ? stored->file : path;
     const DumpPlace of_file = place_of_rows(file).value_or(DumpPlace{});
     const Execution execution = execution_of_file(file);
+    const std::string folder = file.substr(0, file.rfind('/') == file.npos ? 0 : file.rfind('/'));
+    const std::string net = std::filesystem::path(folder).parent_path().parent_path().string();
     return read([&](Row&& row) {
       const RowPlace at = place_of_row(row.identity, of_file);
       const HistoryPlace place{.rank = at.rank, .graph = at.graph, .iteration = at.iteration};
+      if (!stored) folders_.try_emplace(net, at.rank, folder);
       add(row, place, at.is_parameter, execution);
       return each ? each(row, path, place) : Status();
     });
@@ -95,13 +100,20 @@ void LiveRun::judge() {
     findings_ = std::move(run->findings);
     verdict_ = std::move(run->verdict);
   } else {
-    findings_ = find_in(history_, {}, limits_);
+    findings_ = find_in(history_, {}, hints_beside_rows(), limits_);
     verdict_ = {};
   }
   judged_rows_ = history_.row_count();
   has_new_fault_ = false;
   judged_ = Clock::now();
   cost_ = judged_ - begin;
+}
+
+// Read anew: it grows with the rows.
+Hints LiveRun::hints_beside_rows() const {
+  Hints hints;
+  for (const auto& [net, folder] : folders_) hints.add_folder(folder.first, 0, 0, folder.second);
+  return hints;
 }
 
 bool LiveRun::is_settled(const Finding& finding) const {

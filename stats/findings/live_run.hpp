@@ -72,6 +72,7 @@ class LiveRun {
 
  private:
   void forget();
+  Hints hints_beside_rows() const;
   void add(const Row& row, const HistoryPlace& place, bool is_parameter, Execution execution);
 
   const std::string path_;
@@ -81,6 +82,8 @@ class LiveRun {
   Findings findings_;
   FaultVerdict verdict_;
   std::map<std::uint32_t, RankNews> ranks_;
+  // By the folder of a rank's net, where watch.ndjson may be: the rank, and a folder of its rows.
+  std::map<std::string, std::pair<std::uint32_t, std::string>> folders_;
   std::uint64_t judged_rows_ = 0;
   bool has_looked_ = false;
   bool has_fault_ = false;      // some row holds NaN or Inf

@@ -34,7 +34,8 @@ enum class FindingRule : std::uint8_t {
   kFrozen,
   kGone,
   kRanks,
-  kStopped
+  kStopped,
+  kReplica
 };
 std::string_view name(FindingRule rule);                // "jump"
 FindingSeverity severity(FindingRule rule);             // the same for all findings of a rule

@@ -66,6 +66,30 @@ class Report(unittest.TestCase):
             ("Parameter", "b", "float32", sizes[iteration] * (1 + 2.0**-50 if rank == 1 and iteration >= 17 else 1))], ranks=2)
         self.assertEqual(self.findings()[0], [("ranks", "b", 1, 17)])
 
+    def test_replicas_that_differ(self):
+        self.write(30, lambda rank, iteration: [("Parameter", "b", "float32", self.noise())], ranks=2)
+        lines = ['{"kind": "run", "world_size": 2, "shards": "dp"}',
+                 '{"kind": "replica", "iteration": 9, "op_type": "Parameter", "op_name": "b", "ranks": [1], "replicas": 3}',
+                 '{"kind": "replica", "iteration": 9, "op_type": "OptimizerState", "op_name": "b/m", "ranks": [0, 1], "replicas": 2}',
+                 '{"kind": "replica", "iteration": 20, "op_type": "Linear", "op_name": "0/forward", "ranks": [1], "replicas": 3}',
+                 '{"kind": "replica", "iteration": 21, "ranks": [], "replicas": 3}', '{"kind": "replica", "ranks": [{}, "1", -1]}']
+        for rank in range(2):  # every rank has the same lines: they are one finding
+            with open(os.path.join(self.folder, f"rank_{rank}", "net", "watch.ndjson"), "w") as file:
+                file.write("\n".join(lines) + "\n")
+        found, report = self.findings()
+        self.assertEqual(found, [("replica", "b/m", 0, 9), ("replica", "0/forward", 1, 20)])
+        self.assertEqual([each["text"] for each in report["findings"]],
+                         ["optimizer state b/m: of 2 replicas ranks 0, 1 differ in a bit since iteration 9; so did 1 other tensor",
+                          "output of 0/forward: of 3 replicas rank 1 differs in a bit since iteration 20"])
+        self.assertEqual(report["findings"][0]["severity"], "error")
+        self.assertFalse(any(each.startswith("replica") for each in report["not_measured"]))
+        self.assertIn("replica: needs watch(shards=...)", self.not_measured_without_watch())
+
+    def not_measured_without_watch(self):
+        for rank in range(2):
+            os.remove(os.path.join(self.folder, f"rank_{rank}", "net", "watch.ndjson"))
+        return self.findings()[1]["not_measured"]
+
     def test_parts_of_a_model_and_running_means_may_differ(self):
         same = [self.noise() for _ in range(30)]
         own = [[self.noise() for _ in range(30)] for _ in range(2)]

@@ -54,7 +54,7 @@ class MeasuredRun {
 
   Findings judged() {
     history_.finish();
-    return find_in(history_, {}, {});
+    return find_in(history_, {}, {}, {});
   }
 
  private:

@@ -77,6 +77,18 @@ class Follow(unittest.TestCase):
         writer.join()
         self.assertEqual([(each.rule, each.first_iteration, each.op_name) for each in found], [("nan", 30, "a.weight")])
 
+    def test_replicas_that_differ_are_told(self):
+        for i in range(3):
+            self.iteration(i)
+        news = tensorstat.follow(self.dump, rows=True, idle=6)
+        for _ in range(6):  # the rows so far
+            next(news)
+        with open(os.path.join(self.dump, "rank_0", "net", "watch.ndjson"), "w") as file:
+            file.write('{"kind": "replica", "iteration": 3, "op_type": "Parameter", "op_name": "a", "ranks": [1], "replicas": 4}\n')
+        self.iteration(3)
+        found = [each for each in news if not isinstance(each, tensorstat.Row)]
+        self.assertEqual([(each.rule, each.first_iteration, each.rank, each.op_name) for each in found], [("replica", 3, 1, "a")])
+
     def test_what_is_wrong_is_said(self):
         with self.assertRaises(tensorstat.Error):
             next(tensorstat.follow(self.dump, limits={"nan": 3}))

@@ -103,6 +103,13 @@ with tensorstat.watch(model, path=folder, optimizer=optimizer, shards="dp") as w
         dist.barrier()
 assert os.path.exists(f"{folder}/rank_{rank}/model/0/5/statistic.csv")  # its own rows
 assert '"replica"' in open(f"{folder}/rank_{rank}/model/watch.ndjson").read()
+dist.barrier()
+for path in (folder, f"{folder}-whole"):
+    found = tensorstat.findings(path)
+    assert [(each.rule, each.op_name, each.rank, each.first_iteration) for each in found][:1] == [
+        ("replica", "2.weight", 1 if ranks > 2 else 0, 3)], list(found)
+    assert found[0].text.startswith(f"parameter 2.weight: of {ranks} replicas rank" + (" 1 differs" if ranks > 2 else "s 0, 1 differ")), found[0]
+    assert "ranks" not in [each.rule for each in found if each.op_name == "2.weight"], list(found)
 """
         for ranks in (2, 3):
             with self.subTest(ranks=ranks):
@@ -351,6 +358,10 @@ if rank == 0:
                                   env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=300)
             self.assertEqual((said.returncode, said.stdout),
                              (0, "iteration 2, parameter 2.weight: of 2 replicas ranks 0, 1 differ in a bit\n"), said.stderr)
+            ran = subprocess.run([os.environ["COMMAND"], "report", os.path.join(folder, "run")], capture_output=True, text=True)
+            self.assertEqual(ran.returncode, 1, ran.stderr)
+            self.assertIn("Parameter 2.weight: of 2 replicas ranks 0, 1 differ in a bit since iteration 2", ran.stdout)
+            self.assertIn("error    replica   iteration 2, rank 0: parameter 2.weight", ran.stdout)
 
     def test_words(self):
         import torch

@@ -33,6 +33,15 @@ class Members {
     const auto value = object_.find(key);
     return value && value->is(Kind::kNatural) ? value->natural() : otherwise;
   }
+  std::vector<std::uint32_t> numbers(std::string_view key) const {
+    std::vector<std::uint32_t> numbers;
+    const auto value = object_.find(key);
+    if (!value || !value->is(Kind::kArray)) return numbers;
+    for (const JsonValue each : *value) {
+      if (each.is(Kind::kNatural)) numbers.push_back(static_cast<std::uint32_t>(each.natural()));
+    }
+    return numbers;
+  }
   std::vector<std::string> texts(std::string_view key) const {
     std::vector<std::string> texts;
     const auto value = object_.find(key);
@@ -117,6 +126,7 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
       are_gradients_off_ = !line.truth("gradients").value_or(true);
       for (const std::string& path : line.texts("holders")) holders_.insert(path);
       are_parameters_off_ = !line.truth("parameters").value_or(true);
+      compares_replicas_ |= line.has_text("shards");
     } else if (kind == "launches") {
       are_launches_ = true;
     } else if (kind == "code") {
@@ -125,6 +135,10 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
       watch.wrote_nothing[iteration] = line.number("written", 1) == 0;
     } else if (kind == "zoom") {
       watch.zooms.insert_or_assign({iteration, op_name}, zoom_in(line));
+    } else if (kind == "replica") {
+      UnequalReplicas found{iteration, line.text("op_type"), line.text("op_name"), line.numbers("ranks"),
+                            line.number("replicas")};
+      if (!found.ranks.empty()) unequal_replicas_.insert(std::move(found));
     } else if (kind == "not_seen") {
       watch.missing[op_name].push_back({iteration, line.text("io") == "input", line.text("why")});
     }

@@ -2,6 +2,7 @@
 // construct.json of msprobe, and the .ir of MindSpore's graphs. stats/doc/origin.md has the lines of watch.ndjson.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -40,6 +41,16 @@ struct Zoom {
   bool given_finite = false;        // the arguments were looked at, and were finite
 };
 
+// Replicas of a tensor that began to differ in a bit.
+struct UnequalReplicas {
+  std::uint64_t iteration = 0;
+  std::string op_type, op_name;
+  std::vector<std::uint32_t> ranks;  // those that differ from most; if most do not agree, all
+  std::uint64_t replicas = 0;        // how many there are
+
+  auto operator<=>(const UnequalReplicas&) const = default;
+};
+
 // Names of calls are compared as files write them, with _ for / and . and the like. Some dialects of rows keep no other
 // names.
 class Hints {
@@ -62,6 +73,10 @@ class Hints {
   bool is_holder(std::string_view path) const { return holders_.contains(path); }
   // Whether the optimizer wrote no parameter in this iteration.
   bool wrote_nothing(std::uint32_t rank, std::uint64_t iteration) const;
+
+  // Whether the watch compared replicas, and what it found. All ranks say the same.
+  bool compares_replicas() const { return compares_replicas_; }
+  const std::set<UnequalReplicas>& unequal_replicas() const { return unequal_replicas_; }
 
   // The op_name of the call around this one; "" if it is an outermost call. nullopt: not said.
   std::optional<std::string> parent_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name);
@@ -112,6 +127,8 @@ class Hints {
   std::map<std::uint32_t, Watch> watches_;  // by rank
   std::uint64_t world_size_ = 0;
   std::set<std::string, std::less<>> holders_;
+  std::set<UnequalReplicas> unequal_replicas_;
+  bool compares_replicas_ = false;
   bool are_launches_ = false;
   bool are_gradients_off_ = false, are_parameters_off_ = false;
   std::map<Place, std::vector<Folder>> folders_;
