@@ -1,6 +1,7 @@
 #include "stats/parts/state.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <span>
 #include <utility>
@@ -30,8 +31,10 @@ class Writer {
   std::string take() { return std::move(out_); }
 
  private:
-  void fixed(std::uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) out_ += static_cast<char>(value >> (8 * i));
+  void fixed(std::uint64_t value, std::size_t bytes) {
+    std::array<char, 8> text{};
+    for (char& each : text) each = static_cast<char>(value), value >>= 8;
+    out_.append(text.data(), bytes);
   }
   std::string out_;
 };
