@@ -2,7 +2,7 @@
 #   <dtype>.h       a dtype's columns and its family's as plain defines, and what follows from them (formats.h)
 #   no_dtype.h      takes them all back
 #   each_dtype.h    includes the text PER_DTYPE once for each dtype, in the table's order and in a namespace of its own,
-#                   for C++: float32's fold_group is dtype_float32::fold_group
+#                   for C++: float32's fold_some is dtype_float32::fold_some
 #   dtypes.h        the list of dtypes
 #   families.h      the list of families
 # A file that stays the same is not written, so that nothing is compiled again.

@@ -17,8 +17,10 @@
 #define UNROLL  // compilers unroll by themselves
 #ifdef __clang__
 #define UNROLL_BY_2 _Pragma("unroll 2")
+#define ROLLED _Pragma("clang loop unroll(disable)")
 #else
 #define UNROLL_BY_2 _Pragma("GCC unroll 2")
+#define ROLLED _Pragma("GCC unroll 1")
 #endif
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define SUBNORMALS_CONVERT 1  // the engine clears flush-to-zero before it calls
@@ -34,7 +36,7 @@ namespace {
 #endif
 
 // The number of accumulators used in turns to hide the latency of additions.
-#define SETS 2
+#define SETS 4
 #define PREFETCH_BYTES 8192
 
 template <typename T, int kLanes>
@@ -322,6 +324,15 @@ INLINE Words load_words(const u8* p) {
   return __builtin_convertvector(load<VectorOf<u16, LANES(u64)>::vector>(p), Words);
 #endif
 }
+// The float32 of the float16 in the lower half of each lane. Moves the bits to a float32's position and changes the bias.
+// A subnormal is read with the exponent of 2^-14, and 2^-14 is then subtracted.
+template <typename F, typename W>
+INLINE F float_of_half(W bits) {
+  const W magnitude = (bits & 0x7fff) << 13;
+  const W normal = magnitude + (112u << 23);
+  const W subnormal = as<W>(as<F>(magnitude + (113u << 23)) - 0x1p-14f);
+  return as<F>((magnitude < (1u << 23) ? subnormal : normal) | (bits & 0x8000) << 16);
+}
 INLINE v_f64 load_f64_float32(const u8* p) { return widen(load<Floats>(p)); }
 INLINE v_f64 load_f64_bfloat16(const u8* p) { return widen(as<Floats>(load_words(p) << 16)); }
 INLINE v_f64 load_f64_float16(const u8* p) {
@@ -332,37 +343,36 @@ INLINE v_f64 load_f64_float16(const u8* p) {
 #elif defined(__aarch64__)
   return widen((Floats)vget_low_f32(vcvt_f32_f16(vreinterpret_f16_u32(vdup_n_u32(load<u32>(p))))));
 #else
-  // Moves a float16's bits to a float32's position and changes the bias. A subnormal is read with the exponent of
-  // 2^-14, and 2^-14 is then subtracted.
-  const Words bits = load_words(p);
-  const Words magnitude = (bits & 0x7fff) << 13;
-  const Words normal = magnitude + (112u << 23);
-  const Words subnormal = as<Words>(as<Floats>(magnitude + (113u << 23)) - 0x1p-14f);
-  const Words value = (magnitude < (1u << 23) ? subnormal : normal) | (bits & 0x8000) << 16;
-  return widen(as<Floats>(value));
+  return widen(float_of_half<Floats>(load_words(p)));
 #endif
 }
 
-// Vector k of the 2 * LANES(f32) elements of a 16-bit float type at p, in an unspecified order. A bfloat16 is the upper
-// half of a float32.
-INLINE v_f64 load_narrow_bfloat16(const u8* p, int k) {
+// Stores the LANES(u16) elements of a 16-bit float type at p as float32, in an unspecified order. From there an
+// instruction converts them to f64 as it loads them, which takes half the time of a conversion in registers.
+INLINE void widen_bfloat16(f32* to, const u8* p) {
+  const v_u32 words = load<v_u32>(p);  // a bfloat16 is the upper half of a float32
+  STORE(u32, to, words << 16);
+  STORE(u32, to + LANES(f32), words & 0xffff0000u);
+}
+INLINE void widen_float16(f32* to, const u8* p) {
 #if LANE_BYTES == 64
-  const __m512i words = load<__m512i>(p), zero = _mm512_setzero_si512();
-  const v_u32 upper = as<v_u32>(k < 2 ? _mm512_unpacklo_epi16(zero, words) : _mm512_unpackhi_epi16(zero, words));
+  _mm512_storeu_ps(to, _mm512_cvtph_ps(load<__m256i>(p)));
+  _mm512_storeu_ps(to + 16, _mm512_cvtph_ps(load<__m256i>(p + 32)));
 #elif LANE_BYTES == 32
-  const __m256i words = load<__m256i>(p), zero = _mm256_setzero_si256();
-  const v_u32 upper = as<v_u32>(k < 2 ? _mm256_unpacklo_epi16(zero, words) : _mm256_unpackhi_epi16(zero, words));
+  _mm256_storeu_ps(to, _mm256_cvtph_ps(load<__m128i>(p)));
+  _mm256_storeu_ps(to + 8, _mm256_cvtph_ps(load<__m128i>(p + 16)));
+#elif defined(__aarch64__)
+  vst1q_f32(to, vcvt_f32_f16(load<float16x4_t>(p)));
+  vst1q_f32(to + 4, vcvt_f32_f16(load<float16x4_t>(p + 8)));
 #else
   const v_u32 words = load<v_u32>(p);
-  const v_u32 upper = k < 2 ? words << 16 : words & 0xffff0000u;
+  STORE(f32, to, float_of_half<v_f32>(words));
+  STORE(f32, to + LANES(f32), float_of_half<v_f32>(words >> 16));
 #endif
-  Floats halves[2];
-  memcpy(halves, &upper, sizeof halves);
-  return widen(halves[k % 2]);
 }
-INLINE v_f64 load_narrow_float16(const u8* p, int k) { return load_f64_float16(p + k * LANES(f64) * 2); }
-INLINE v_f64 load_narrow_float32(const u8* p, int) { return load_f64_float32(p); }  // not used
-#define LOAD_NARROW(p, k) NAME(load_narrow)(p, k)
+INLINE void widen_float32(f32*, const u8*) {}  // not used
+#define WIDEN(to, p) NAME(widen)(to, p)
+#define LOAD_WIDENED(p) load_f64_float32(reinterpret_cast<const u8*>(p))
 
 // Prefetches PREFETCH_BYTES ahead: the hardware prefetcher does not reach beyond a group's arithmetic. 256 MiB of
 // float64 on two threads went from 0.6 to 0.8 of the speed of only reading. Prefetching one cache line with each
@@ -372,12 +382,12 @@ INLINE v_f64 load_narrow_float32(const u8* p, int) { return load_f64_float32(p);
 INLINE void prefetch(const u8* p, int bytes) {
   for (int i = 0; i < bytes; i += 64) PREFETCH(p + i);
 }
-// As PREFETCH, at offset `at` of the `all` bytes at p. During the last PREFETCH_BYTES (or all, if there are fewer) it
-// prefetches from `next`, the address that is folded afterwards, if known. Tensors of 4 KiB in a random order went from
-// 1.0 to 0.55 us each.
-INLINE void prefetch_on(const u8* p, u64 at, u64 all, const u8* next, int bytes) {
+// From where to prefetch while the elements at offset `at` of the `all` bytes at p are folded. During the last
+// PREFETCH_BYTES (or all, if there are fewer) it is `next`, the address that is folded afterwards, if known. Tensors of 4
+// KiB in a random order went from 1.0 to 0.55 us each.
+INLINE const u8* prefetched_from(const u8* p, u64 at, u64 all, const u8* next) {
   const u64 inside = all > PREFETCH_BYTES ? all - PREFETCH_BYTES : 0;
-  prefetch(next == nullptr || at < inside ? p + at : next + (at - inside) - PREFETCH_BYTES, bytes);
+  return next == nullptr || at < inside ? p + at : next + (at - inside) - PREFETCH_BYTES;
 }
 
 #include "precision/fold/vector_interface.h"

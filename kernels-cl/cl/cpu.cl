@@ -41,11 +41,12 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   if (has_exponents) open_exponents(&exponents);
   while (i < whole) {
     const u64 first = i, end = min(first + block, whole);
-    for (; i < end; i += GROUP) {
+    while (i < end) {
+      global const u8* at = bytes + i * sizeof(UBITS);
       for (size_t line = 0; !ASKS_AHEAD && line < GROUP * sizeof(UBITS); line += 64) {
-        PREFETCH(bytes + i * sizeof(UBITS) + line);
+        PREFETCH(at + line);
       }
-      fold_group(&fold, partial, bytes + i * sizeof(UBITS), NEEDS);
+      i += fold_some(&fold, partial, at, end - i, at, NEEDS);
     }
     if (has_elements) fold_elements(&beside, partial, bytes + first * sizeof(UBITS), (u32)(end - first), NEEDS);
     if (has_exponents) fold_exponents(&exponents, partial, bytes + first * sizeof(UBITS), (u32)(end - first));

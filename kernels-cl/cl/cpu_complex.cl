@@ -66,12 +66,11 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   while (i < whole) {
     const u64 first = i, end = min(first + ELEMENT_BLOCK, whole);
     const i64 specials_before = fields[PARTIAL_NANS] + fields[PARTIAL_POSITIVE_INFS];
-    for (; i < end; i += GROUP) {
-      for (size_t line = 0; !ASKS_AHEAD && line < GROUP * sizeof(UBITS); line += 64) {
-        PREFETCH(bytes + i * sizeof(UBITS) + line);
-      }
-      if (NEEDS & NEED_SQUARES) fold_group(&fold, partial, bytes + i * sizeof(UBITS), NEEDS);
+    while ((NEEDS & NEED_SQUARES) && i < end) {
+      global const u8* at = bytes + i * sizeof(UBITS);
+      i += fold_some(&fold, partial, at, end - i, at, NEEDS);
     }
+    i = end;
     count_elements(fields, bytes + first * sizeof(UBITS), end - first);
     if (fields[PARTIAL_NANS] + fields[PARTIAL_POSITIVE_INFS] == specials_before) continue;
     if (NEEDS & NEED_SQUARES) take_back_specials(partial, bytes + first * sizeof(UBITS), end - first);

@@ -18,13 +18,17 @@ INLINE void open(Fold* fold, const int needs) {
   }
 }
 
-INLINE void fold_group(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
+INLINE u32 fold_some(Fold* fold, WORDS i64* partial, SPACE const u8* p, const u64 left, SPACE const u8* from,
+                     const int needs) {
+  (void)left;
+  (void)from;
   (void)partial;
   (void)needs;
   for (int i = 0; i < GROUP; i += CODE_COPIES) {
     UNROLL
     for (int copy = 0; copy < CODE_COPIES; ++copy) ++fold->counts[copy][p[i + copy]];
   }
+  return GROUP;
 }
 
 INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {

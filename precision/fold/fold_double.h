@@ -246,7 +246,8 @@ INLINE v_f64 see_specials(Seen* seen, v_u64* counts, v_f64* near, v_u64 bits, co
 
 // Takes the ROUND elements at p if the window holds them and they are of the expected `kind`. Returns whether it took
 // them. PLAIN rounds have no zeros, NaN and Inf. ZEROS rounds have no NaN and Inf.
-INLINE int take(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs, const int kind) {
+INLINE int take(Fold* fold, WORDS i64* partial, SPACE const u8* p, SPACE const u8* from, const int needs,
+                const int kind) {
   const int zeros = kind != PLAIN;
   const v_f64 scale = SPLAT(f64, fold->scale);
   v_u64 counts[3] = {SPLAT(u64, 0), SPLAT(u64, 0), SPLAT(u64, 0)};
@@ -257,7 +258,7 @@ INLINE int take(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int nee
   UNROLL_BY_2
   for (int i = 0; i < ROUND; i += LANES(f64)) {
     const v_u64 bits = LOAD(u64, p + i * 8);
-    PREFETCH(p + i * 8);
+    PREFETCH(from + i * 8);
     v_f64 x = AS(f64, bits);
     if (kind == SPECIALS) {
       x = see_specials(&seen, counts, &near, bits, needs);
@@ -307,7 +308,7 @@ NOINLINE void see_strange(Fold* fold, Seen* seen, v_f64* near, SPACE const u8* p
 }
 
 // Takes the ROUND elements at p, of any kind.
-NOINLINE void settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
+NOINLINE void settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, SPACE const u8* from, const int needs) {
   const v_f64 none = SPLAT(f64, 0);
   v_f64 near = SPLAT(f64, INFINITY_DOUBLE), strange = none;
   Seen seen;
@@ -315,7 +316,7 @@ NOINLINE void settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, const in
   UNROLL_BY_2
   for (int i = 0; i < ROUND; i += LANES(f64)) {
     const v_u64 bits = LOAD(u64, p + i * 8);
-    PREFETCH(p + i * 8);
+    PREFETCH(from + i * 8);
     see(&seen, &near, bits, needs, 1);
     strange = MUL_ADD(AS(f64, bits), none, strange);
   }
@@ -352,11 +353,14 @@ NOINLINE void settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, const in
   keep(fold, partial, sums, needs);
 }
 
-INLINE void fold_group(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
-  for (int first = 0; first < GROUP; first += ROUND, p += ROUND * 8) {
-    if (fold->expected == PLAIN && take(fold, partial, p, needs, PLAIN)) continue;
-    if (fold->expected == ZEROS && take(fold, partial, p, needs, ZEROS)) continue;
-    if (fold->expected == SPECIALS && take(fold, partial, p, needs, SPECIALS)) continue;
-    settle(fold, partial, p, needs);
+INLINE u32 fold_some(Fold* fold, WORDS i64* partial, SPACE const u8* p, const u64 left, SPACE const u8* from,
+                     const int needs) {
+  (void)left;
+  for (int first = 0; first < GROUP; first += ROUND, p += ROUND * 8, from += ROUND * 8) {
+    if (fold->expected == PLAIN && take(fold, partial, p, from, needs, PLAIN)) continue;
+    if (fold->expected == ZEROS && take(fold, partial, p, from, needs, ZEROS)) continue;
+    if (fold->expected == SPECIALS && take(fold, partial, p, from, needs, SPECIALS)) continue;
+    settle(fold, partial, p, from, needs);
   }
+  return GROUP;
 }

@@ -4,15 +4,15 @@
 // smallest magnitude. This takes fewer operations than keys that order the elements. Zeros are counted only in groups
 // with zeros, NaN and Inf only in groups with either.
 
-// The number of groups until the counters are emptied. 16-bit counters have room for GROUP more.
-#define COUNTED_GROUPS (sizeof(UBITS) == 2 ? 65535 / GROUP : 1 << 20)
+// The counters are emptied when so many elements were counted. A lane counts one of eight elements or fewer.
+#define COUNTED_ELEMENTS (sizeof(UBITS) == 2 ? 65536u : 1u << 27)
 
 typedef struct {
   VECTOR_OF(SBITS) top;  // of finite elements
   VECTOR_OF(UBITS) far, near;
   VECTOR_OF(UBITS) zeros, negatives;
   VECTOR_OF(UBITS) nans, positive_infs, negative_infs;
-  u32 groups;  // since the counters were emptied
+  u32 elements;  // since the counters were emptied
 } Seen;
 
 INLINE void see_nothing(Seen* seen) {
@@ -20,27 +20,36 @@ INLINE void see_nothing(Seen* seen) {
   seen->far = SPLAT(UBITS, 0);
   seen->near = SPLAT(UBITS, MAGNITUDE_MASK);
   seen->zeros = seen->negatives = seen->nans = seen->positive_infs = seen->negative_infs = SPLAT(UBITS, 0);
-  seen->groups = 0;
+  seen->elements = 0;
 }
 
-// Sees only the GROUP elements at p. Counts -0 as negative, and no zeros.
-INLINE void see(Seen* seen, SPACE const u8* p, const int needs) {
-  UNROLL
-  for (int i = 0; i < GROUP; i += LANES(UBITS)) {
-    const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
-    seen->top = i == 0 ? AS(SBITS, bits) : MAX(seen->top, AS(SBITS, bits));
-    seen->far = i == 0 ? bits : MAX(seen->far, bits);
-    seen->near = i == 0 ? bits & MAGNITUDE_MASK : MIN(seen->near, bits & MAGNITUDE_MASK);
-    if (needs & NEED_SIGNS) seen->negatives = (i == 0 ? SPLAT(UBITS, 0) : seen->negatives) + (bits >> (UBITS)SIGN_SHIFT);
+// Sees only the `count` elements at p, and prefetches as many from `from` on. Counts -0 as negative, and no zeros. Widens
+// the elements of a half type, unless `widened` is 0.
+INLINE void see(Seen* seen, SPACE const u8* p, const u32 count, SPACE const u8* from, f32* widened, const int needs) {
+  see_nothing(seen);
+  ROLLED
+  for (u32 i = 0; i < count; i += 4 * LANES(UBITS)) {
+    UNROLL
+    for (int k = 0; k < 4; ++k) {
+      const u32 first = i + (u32)(k * LANES(UBITS)), at = first * (u32)sizeof(UBITS);
+      if (at % 64 == 0) {
+        PREFETCH(from + at);
+      }
+      const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + at);
+      if (widened != 0) WIDEN(widened + first, p + at);
+      seen->top = MAX(seen->top, AS(SBITS, bits));
+      seen->far = MAX(seen->far, bits);
+      seen->near = MIN(seen->near, bits & MAGNITUDE_MASK);
+      if (needs & NEED_SIGNS) seen->negatives += bits >> (UBITS)SIGN_SHIFT;
+    }
   }
-  seen->zeros = SPLAT(UBITS, 0);
 }
 
-// Corrects the counts of a group with zeros. Returns the smallest magnitude but 0, less 1.
-INLINE VECTOR_OF(UBITS) see_zeros(Seen* seen, SPACE const u8* p, const int needs) {
+// Corrects the counts of elements with zeros among them. Returns the smallest magnitude but 0, less 1.
+INLINE VECTOR_OF(UBITS) see_zeros(Seen* seen, SPACE const u8* p, const u32 count, const int needs) {
   VECTOR_OF(UBITS) least = SPLAT(UBITS, (UBITS)-1);
-  for (int i = 0; i < GROUP; i += LANES(UBITS)) {
-    const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
+  for (u32 i = 0; i < count; i += LANES(UBITS)) {
+    const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * sizeof(UBITS));
     const VECTOR_OF(UBITS) magnitude = bits & MAGNITUDE_MASK;
     least = MIN(least, (VECTOR_OF(UBITS))(magnitude - (UBITS)1));
     if (needs & NEED_SIGNS) {
@@ -51,7 +60,7 @@ INLINE VECTOR_OF(UBITS) see_zeros(Seen* seen, SPACE const u8* p, const int needs
   return least;
 }
 
-// The largest magnitude; 0 before the first group. NaN is above Inf.
+// The largest magnitude; 0 before the first elements. NaN is above Inf.
 INLINE VECTOR_OF(SBITS) largest_seen(const Seen* seen) { return MAX(seen->top, AS(SBITS, seen->far & MAGNITUDE_MASK)); }
 
 INLINE void flush_counts(Seen* seen, WORDS i64* partial, const int needs) {
@@ -65,17 +74,17 @@ INLINE void flush_counts(Seen* seen, WORDS i64* partial, const int needs) {
   ADD(partial[PARTIAL_POSITIVE_INFS], positive_infs);
   ADD(partial[PARTIAL_NEGATIVE_INFS], negative_infs);
   seen->zeros = seen->negatives = seen->nans = seen->positive_infs = seen->negative_infs = SPLAT(UBITS, 0);
-  seen->groups = 0;
+  seen->elements = 0;
 }
 
-// Adds what see() found in a group.
-INLINE void add_seen(Seen* to, const Seen* group, WORDS i64* partial, const int needs) {
+// Adds what see() found in `count` elements.
+INLINE void add_seen(Seen* to, const Seen* group, WORDS i64* partial, const u32 count, const int needs) {
   to->top = MAX(to->top, group->top);
   to->far = MAX(to->far, group->far);
   to->near = MIN(to->near, group->near);
   to->zeros += group->zeros;
   to->negatives += group->negatives;
-  if (++to->groups == COUNTED_GROUPS) flush_counts(to, partial, needs);
+  if ((to->elements += count) >= COUNTED_ELEMENTS) flush_counts(to, partial, needs);
 }
 
 // The keys of the finite elements' extrema. If there is no element, the highest lies below the lowest.
@@ -97,16 +106,16 @@ INLINE void close_seen(Seen* seen, WORDS i64* partial, const int needs) {
   raise_finite(partial, highest, lowest, needs);
 }
 
-// Sees the GROUP elements at p, which may have NaN and Inf, and adds them. Sets the largest finite magnitude and the
+// Sees the `count` elements at p, which may have NaN and Inf, and adds them. Sets the largest finite magnitude and the
 // smallest one but 0. Returns whether any element is NaN or Inf.
-INLINE int see_finite(Seen* seen, WORDS i64* partial, SPACE const u8* p, UBITS* largest, UBITS* smallest,
-                      const int needs) {
+INLINE int see_finite(Seen* seen, WORDS i64* partial, SPACE const u8* p, const u32 count, UBITS* largest,
+                      UBITS* smallest, const int needs) {
   const UBITS infinity = (UBITS)INF_BITS;
   VECTOR_OF(UBITS) nans = seen->nans, positive_infs = seen->positive_infs, negative_infs = seen->negative_infs;
   Seen group;
   see_nothing(&group);
-  for (int i = 0; i < GROUP; i += LANES(UBITS)) {
-    const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * (int)sizeof(UBITS));
+  for (u32 i = 0; i < count; i += LANES(UBITS)) {
+    const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * sizeof(UBITS));
     const VECTOR_OF(UBITS) magnitude = bits & MAGNITUDE_MASK;
     group.top = magnitude < infinity ? MAX(group.top, AS(SBITS, bits)) : group.top;
     group.far = magnitude < infinity ? MAX(group.far, bits) : group.far;
@@ -122,9 +131,9 @@ INLINE int see_finite(Seen* seen, WORDS i64* partial, SPACE const u8* p, UBITS* 
   seen->positive_infs = positive_infs;
   seen->negative_infs = negative_infs;
   VECTOR_OF(UBITS) least = group.near - (UBITS)1;
-  if (ANY(SBITS, group.near == (UBITS)0)) least = see_zeros(&group, p, needs);
+  if (ANY(SBITS, group.near == (UBITS)0)) least = see_zeros(&group, p, count, needs);
   *largest = (UBITS)MAX_LANE(SBITS, largest_seen(&group));
   *smallest = (UBITS)(MIN_LANE(UBITS, least) + 1);
-  add_seen(seen, &group, partial, needs);
+  add_seen(seen, &group, partial, count, needs);
   return has_specials;
 }

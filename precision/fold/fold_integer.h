@@ -199,7 +199,10 @@ INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p,
   return 0;
 }
 
-INLINE void fold_group(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
+INLINE u32 fold_some(Fold* fold, WORDS i64* partial, SPACE const u8* p, const u64 left, SPACE const u8* from,
+                     const int needs) {
+  (void)left;
+  (void)from;
   (void)partial;
   UNROLL
   for (int i = 0; i < GROUP; i += LANES(UBITS)) {
@@ -223,4 +226,5 @@ INLINE void fold_group(Fold* fold, WORDS i64* partial, SPACE const u8* p, const 
   fold->elements += GROUP;
   fold->steps += GROUP / LANES(UBITS);
   if (fold->steps >= DRAIN_STEPS) drain(fold);
+  return GROUP;
 }

@@ -63,7 +63,10 @@ INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p,
   return 0;
 }
 
-INLINE void fold_group(Fold* fold, WORDS i64* partial, SPACE const u8* p, const int needs) {
+INLINE u32 fold_some(Fold* fold, WORDS i64* partial, SPACE const u8* p, const u64 left, SPACE const u8* from,
+                     const int needs) {
+  (void)left;
+  (void)from;
   (void)partial;
   UNROLL
   for (int i = 0; i < GROUP; i += LANES(i64)) {
@@ -96,4 +99,5 @@ INLINE void fold_group(Fold* fold, WORDS i64* partial, SPACE const u8* p, const 
       }
     }
   }
+  return GROUP;
 }

@@ -40,7 +40,7 @@ INLINE void fold_codes(WORDS i64* partial, SPACE const u8* p, const u64 count, c
     const u32 size = (u32)MIN(codes - i, (u64)CODE_BLOCK), whole = size / GROUP * GROUP;
     for (u32 k = 0; k < whole; k += GROUP) {
       for (u32 line = 0; line < GROUP; line += 64) PREFETCH(p + i + k + line);
-      fold_group(&fold, partial, p + i + k, needs);
+      fold_some(&fold, partial, p + i + k, GROUP, p + i + k, needs);
     }
     for (u32 k = whole; k < size; ++k) ++fold.counts[0][p[i + k]];
     if (has_indices && has_new(&fold, known)) {

@@ -38,9 +38,9 @@
 #endif
 
 #ifndef SHAPE_GROUP
-// UNROLL, UNROLL_BY_2: in front of a loop that is unrolled, whole or twice; may be empty.
-#if !defined(UNROLL) || !defined(UNROLL_BY_2)
-#error "vectors: UNROLL or UNROLL_BY_2 is missing"
+// UNROLL, UNROLL_BY_2, ROLLED: in front of a loop that is unrolled, whole, twice or not at all; may be empty.
+#if !defined(UNROLL) || !defined(UNROLL_BY_2) || !defined(ROLLED)
+#error "vectors: UNROLL, UNROLL_BY_2 or ROLLED is missing"
 #endif
 // UNLIKELY(condition): the condition, which is seldom true.
 #ifndef UNLIKELY
@@ -50,7 +50,7 @@
 #ifndef SUBNORMALS_CONVERT
 #error "vectors: SUBNORMALS_CONVERT is missing"
 #endif
-// SETS: how many accumulators take turns, so that an addition need not wait for the one before.
+// SETS: how many accumulators take turns, so that an addition need not wait for the one before: 2 or 4.
 #ifndef SETS
 #error "vectors: SETS is missing"
 #endif
@@ -146,10 +146,11 @@ typedef struct {
 #ifndef SMALLER_SIZE
 #error "vectors: SMALLER_SIZE is missing"
 #endif
-// LOAD_NARROW(p, k): vector k, as f64, of the 2 * LANES(f32) elements of a half type at p, in any order.
+// WIDEN(to, p): stores the LANES(u16) elements of a half type at p as f32 in private memory, in any order.
+// LOAD_WIDENED(p): the LANES(f64) f32 at p in private memory, as f64.
 // load_f64_<dtype>(p), for float16, bfloat16 and float32: the LANES(f64) elements at p, as f64.
-#ifndef LOAD_NARROW
-#error "vectors: LOAD_NARROW is missing"
+#if !defined(WIDEN) || !defined(LOAD_WIDENED)
+#error "vectors: WIDEN or LOAD_WIDENED is missing"
 #endif
 typedef v_f64 vectors_of_floats;
 #endif

@@ -89,12 +89,39 @@ TEST_P(Windows, GroupsOfAllSpansInTurns) {
 TEST_P(Windows, FullOfTheLargest) {
   HeldToOracle held(GetParam());
   for (const int lowest : {1, last_ / 2, last_ - 24}) {
-    for (const int span : {12, 17, 18, 24}) {
+    for (const int span : {12, 14, 17, 18, 19, 20, 24}) {
       if (lowest < 0 || lowest + span > last_) continue;
       std::vector<std::byte> bytes;
       put_group(bytes, lowest, lowest + span, true);  // places the window
-      for (int group = 0; group < 300; ++group) put_group(bytes, lowest + span, lowest + span, true);
+      for (int group = 0; group < 560; ++group) put_group(bytes, lowest + span, lowest + span, true);
       held.add("from " + std::to_string(lowest) + ", span " + std::to_string(span), bytes, HeldToOracle::Way{0, kSums});
+    }
+  }
+  held.hold();
+}
+
+// A fold takes 1,024 elements at a time and may have to go back. One element of such a block is of another kind, at
+// either end or between; then one of each block, so that the fold expects it.
+TEST_P(Windows, OneOddElementInABlock) {
+  HeldToOracle held(GetParam());
+  constexpr int kGroups = 1024 / GROUP;
+  const auto size = static_cast<std::size_t>(bits_ / 8);
+  const int middle = last_ / 2, lowest = std::max(middle - 40, 1);
+  const auto of_exponent = [&](int exponent) { return static_cast<std::uint64_t>(exponent) << shift_; };
+  const std::uint64_t infinity = of_exponent(last_ + 1), sign = std::uint64_t{1} << (bits_ - 1);
+  const std::uint64_t odd[] = {infinity + 1, infinity, sign | infinity,     0,
+                               sign,         1,        of_exponent(lowest), of_exponent(std::max(middle - 16, 1)),
+                               infinity - 1};
+  for (const std::uint64_t element : odd) {
+    for (const int at : {0, 1, 127, 128, 700, 1023, -1}) {
+      std::vector<std::byte> bytes;
+      const int blocks = at < 0 ? 18 : 4;
+      for (int group = 0; group < blocks * kGroups; ++group) put_group(bytes, middle - 5, middle, false);
+      for (int block = 1; block < (at < 0 ? blocks : 2); ++block) {
+        const int place = block * kGroups * GROUP + (at < 0 ? any(0, kGroups * GROUP - 1) : at);
+        std::memcpy(&bytes[static_cast<std::size_t>(place) * size], &element, size);
+      }
+      held.add(std::to_string(element) + " at " + std::to_string(at), bytes, HeldToOracle::Way{});
     }
   }
   held.hold();
