@@ -63,15 +63,18 @@ cl_command_buffer_khr CL_API_CALL create_commands(cl_uint count, const cl_comman
 
 cl_int CL_API_CALL retain_commands(cl_command_buffer_khr handle) {
   const auto commands = commands_of(handle);
-  if (commands != nullptr) ++commands->references;
+  if (commands != nullptr) {
+    const std::lock_guard lock(extensions_mutex);
+    ++commands->references;
+  }
   return theirs<&Functions::retain>(commands.get())(handle);
 }
 
 cl_int CL_API_CALL release_commands(cl_command_buffer_khr handle) {
   const auto commands = commands_of(handle);
-  if (commands != nullptr && --commands->references == 0) {
+  if (commands != nullptr) {
     const std::lock_guard lock(extensions_mutex);
-    command_buffers.erase(handle);
+    if (--commands->references == 0) command_buffers.erase(handle);
   }
   return theirs<&Functions::release>(commands.get())(handle);
 }
