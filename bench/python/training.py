@@ -116,6 +116,7 @@ def main(rounds):
                  "hooks with .max().item() and five more": with_hooks()}, rounds)
         compare({"watch()": watched(f"{folder}/plain"),
                  "watch(), 5 alerts": watched(f"{folder}/alerts", alerts=ALERTS),
+                 "watch(), 5 alerts and save tensors": watched(f"{folder}/saved", alerts=ALERTS, then="save tensors"),
                  "watch(), 5 alerts and keep=20": watched(f"{folder}/kept", alerts=ALERTS, keep=20)}, rounds, "watch()")
         if importlib.util.find_spec("msprobe"):
             compare({"nothing": Job(), "msprobe's PrecisionDebugger, L0": with_msprobe(folder)}, rounds)

@@ -15,9 +15,13 @@ std::string to_sentence(const Alert& alert) {
     text += " (" + alert.file.substr(alert.file.rfind('/') + 1) + ":" + std::to_string(alert.line) + ")";
   }
   if (!alert.statistic.empty()) text += ": " + alert.statistic + " is " + to_string(alert.value);
+  if (!alert.words.empty()) text += ": " + alert.words;
   text += ", condition " + alert.condition;
   if (alert.tensor_count > 1) text += "; and " + std::to_string(alert.tensor_count - 1) + " more tensors";
-  return text + (alert.folder.empty() ? "" : "; " + alert.folder);
+  if (!alert.folder.empty()) text += "; " + alert.folder;
+  if (!alert.saved.empty()) text += ", with " + std::to_string(alert.saved.size()) + " saved tensors";
+  for (const std::string& each : alert.not_saved) text += "; " + each;
+  return text;
 }
 
 Result<Alert> alert_from(std::string_view line) {
@@ -43,10 +47,20 @@ Result<Alert> alert_from(std::string_view line) {
   alert.slot = natural("slot");
   alert.data_type = text("dtype");
   alert.statistic = text("statistic");
+  alert.words = text("words");
   alert.folder = text("event");
   alert.file = text("file");
   alert.line = natural("line");
   alert.tensor_count = natural("tensors");
+  const auto texts = [&](std::string_view key) {
+    std::vector<std::string> found;
+    const auto list = root.find(key);
+    if (!list || !list->is(JsonValue::Kind::kArray)) return found;
+    for (const JsonValue each : *list) found.emplace_back(each.text());
+    return found;
+  };
+  alert.saved = texts("saved");
+  alert.not_saved = texts("not_saved");
   if (const auto value = root.find("value")) {
     alert.value = value->text() == "nan" ? Value(std::nan("")) : number_from(value->text());
   }
@@ -65,6 +79,7 @@ std::string to_json(const Alert& alert) {
   for (const std::uint64_t dimension : alert.shape) json.number(dimension);
   json.end();
   json.key("statistic").text_or_null(alert.statistic).key("value").value(alert.value);
+  json.key("words").text_or_null(alert.words);
   json.key("limit").value(alert.limit ? Value(*alert.limit) : Value());
   json.key("tensors").number(alert.tensor_count);
   json.key("steps").begin_list();
@@ -72,7 +87,13 @@ std::string to_json(const Alert& alert) {
   json.end().key("values").begin_list();
   for (const auto& [step, value] : alert.history) json.value(value);
   json.end().key("event").text_or_null(alert.folder).key("file").text_or_null(alert.file);
-  json.key("line").number_or_null(alert.line == 0 ? std::nullopt : std::optional(alert.line)).end();
+  json.key("line").number_or_null(alert.line == 0 ? std::nullopt : std::optional(alert.line));
+  for (const auto& [key, list] : {std::pair("saved", &alert.saved), std::pair("not_saved", &alert.not_saved)}) {
+    json.key(key).begin_list();
+    for (const std::string& each : *list) json.text(each);
+    json.end();
+  }
+  json.end();
   return text;
 }
 

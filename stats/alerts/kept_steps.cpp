@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -103,21 +104,27 @@ Result<KeptSteps> read_ring_file(const std::string& path) {
 
 namespace {
 
-Status write_step(const KeptSteps& kept, const KeptStep& step, const std::string& above) {
+// Writes the step's rows, unless they take more than `room`. Returns whether they are written.
+Result<bool> write_step(const KeptSteps& kept, const KeptStep& step, const std::string& event, std::uint64_t& room) {
   std::map<std::string, std::string> texts;  // by folder
+  std::uint64_t bytes = 0;
   for (const KeptRow& row : step.rows) {
-    const std::string last = row.is_constant ? "constants" : std::to_string(step.step);
-    std::string& text = texts[above + std::to_string(row.graph) + "/" + last];
+    std::string folder = event_folder(event, kept.rank, kept.about.net_name, row.graph, step.step);
+    if (row.is_constant) folder.replace(folder.rfind('/') + 1, folder.npos, "constants");
+    std::string& text = texts[folder];
     if (text.empty()) text = csv_header(kept.about.categories, kept.about.dialect);
     text += csv_row(row.row, kept.about.dialect);
   }
+  for (const auto& [at, text] : texts) bytes += text.size();
+  if (bytes > room) return false;
+  room -= bytes;
   for (const auto& [at, text] : texts) {
     if (const auto fault = make_folders(at)) {
       return Error{Code::kUnwritable, fault->folder + ": cannot be made: " + std::strerror(fault->error)};
     }
-    if (const Status written = write_whole_file(at + "/statistic.csv", text); !written) return written;
+    if (const Status written = write_whole_file(at + "/statistic.csv", text); !written) return written.error();
   }
-  return {};
+  return true;
 }
 
 }  // namespace
@@ -152,14 +159,40 @@ CalledFrom code_line_of(std::string_view journal, std::string_view op_name) {
   return {};
 }
 
-Status write_event(const KeptSteps& kept, const std::string& journal, const std::string& folder, bool is_continued) {
-  const std::string rank = "/rank_" + std::to_string(kept.rank), &net_name = kept.about.net_name;
-  if (!is_continued) remove_folder(folder + rank);
-  for (const KeptStep& step : kept.steps) {
-    if (const Status written = write_step(kept, step, folder + rank + "/" + net_name + "/"); !written) return written;
+std::string event_folder(const std::string& event, std::uint32_t rank, const std::string& net_name, std::uint32_t graph,
+                         std::uint64_t step) {
+  return event + "/rank_" + std::to_string(rank) + "/" + net_name + "/" + std::to_string(graph) + "/" +
+         std::to_string(step);
+}
+
+Result<std::size_t> write_event(const KeptSteps& kept, const std::string& journal, const std::string& event,
+                                std::uint64_t& room) {
+  std::size_t count = 0;
+  for (auto step = kept.steps.rbegin(); step != kept.steps.rend(); ++step, ++count) {
+    const auto is_written = write_step(kept, *step, event, room);
+    if (!is_written) return is_written.error();
+    if (!*is_written) break;
   }
-  if (journal.empty()) return {};
-  return write_whole_file(journal_below(folder, kept.rank, net_name), journal);
+  if (!journal.empty() && journal.size() <= room) {
+    room -= journal.size();
+    const Status written = write_whole_file(journal_below(event, kept.rank, kept.about.net_name), journal);
+    if (!written) return written.error();
+  }
+  return count;
+}
+
+void remove_event_rows(const std::string& event, std::uint32_t rank) {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> rows;
+  std::error_code fault;
+  for (fs::recursive_directory_iterator at(event + "/rank_" + std::to_string(rank), fault), end; !fault && at != end;
+       at.increment(fault)) {
+    if (at->path().filename() == "statistic.csv") rows.push_back(at->path());
+  }
+  for (const fs::path& file : rows) {
+    fs::remove(file, fault);
+    fs::remove(file.parent_path(), fault);  // if nothing else is in it
+  }
 }
 
 }  // namespace tensorstat

@@ -55,10 +55,16 @@ CalledFrom code_line_of(std::string_view journal, std::string_view op_name);
 // The text of a journal; empty if there is none.
 std::string read_journal(const std::string& path);
 
-// Writes the steps as {folder}/rank_{rank}/{net_name}/{graph}/{step}/statistic.csv, constants in the folder
-// `constants`, and the journal of the watch, which says where rows come from; empty if there is none. What an earlier
-// run left for this rank in `folder` is removed first, unless `is_continued`.
-Status write_event(const KeptSteps& kept, const std::string& journal, const std::string& folder,
-                   bool is_continued = false);
+// {event}/rank_{rank}/{net_name}/{graph}/{step}: where an event has rows and tensors of a step.
+std::string event_folder(const std::string& event, std::uint32_t rank, const std::string& net_name, std::uint32_t graph,
+                         std::uint64_t step);
+
+// Writes the steps as statistic.csv in event_folder(), constants in the folder `constants`, and the journal of the
+// watch, which says where rows come from; empty if there is none. `room`: how many bytes may be written. Steps that do
+// not fit, the oldest, are left out. Returns how many are written.
+Result<std::size_t> write_event(const KeptSteps& kept, const std::string& journal, const std::string& event,
+                                std::uint64_t& room);
+// Removes the rows that an earlier run left for this rank. Tensors stay.
+void remove_event_rows(const std::string& event, std::uint32_t rank);
 
 }  // namespace tensorstat

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "stats/files/io/folders.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -64,7 +66,7 @@ RankAlerts::Series& RankAlerts::series_of(const SeenTensor& tensor, std::size_t&
   return *runs.series[run];
 }
 
-void RankAlerts::take(std::uint64_t step, const SeenTensor& tensor) {
+bool RankAlerts::take(std::uint64_t step, const SeenTensor& tensor) {
   if (!is_in_step_ || step != step_) {
     if (is_in_step_) told_ = end_step();
     if (step != step_ || number_of_step_ == 0) ++number_of_step_;
@@ -73,12 +75,14 @@ void RankAlerts::take(std::uint64_t step, const SeenTensor& tensor) {
     if (ring_ != nullptr) ring_->begin_step(step);
   }
   if (series_count_ >= kMostSeries) {
-    return setup_.notices->warn_once(
+    setup_.notices->warn_once(
         "series", "more than 1000000 different tensors: the rows of further ones are neither judged nor kept");
+    return false;
   }
   std::size_t run = 0;
   Series& series = series_of(tensor, run);
   Row& row = series.row.row;
+  series.row.differs_over = tensor.differs_over;
   row.identity.timestamp_us = tensor.timestamp_us;
   row.identity.set("iteration", step);
   row.data_size_bytes = tensor.data_size_bytes;
@@ -92,10 +96,11 @@ void RankAlerts::take(std::uint64_t step, const SeenTensor& tensor) {
       setup_.notices->warn_once("ring is full", kept.error().message);
     }
   }
-  if (!setup_.rules.empty()) judge(series, run);
+  return judge(series, tensor.op, run);
 }
 
-void RankAlerts::judge(Series& series, std::size_t run) {
+bool RankAlerts::judge(Series& series, const void* op, std::size_t run) {
+  bool is_named = false;
   for (std::size_t i = 0; i < setup_.rules.size(); ++i) {
     const Rule& rule = setup_.rules[i];
     const bool is_met = rule.is_met_by(series.row, series.pasts[i]);
@@ -107,14 +112,61 @@ void RankAlerts::judge(Series& series, std::size_t run) {
       ++same->alert.tensor_count;
     } else {
       fired_.push_back(fired(series, run, rule, series.pasts[i]));
+      fired_.back().op = op;
+      is_named = true;
     }
+  }
+  return is_named;
+}
+
+bool RankAlerts::has_alert_of(std::uint64_t step, const void* op) const {
+  return is_in_step_ && step == step_ && std::ranges::any_of(fired_, [&](const Fired& each) { return each.op == op; });
+}
+
+bool RankAlerts::begin_event() {
+  if (is_event_begun_) return true;
+  if (setup_.event_count >= setup_.options.most_events) {
+    if (setup_.options.most_events != 0) {
+      setup_.notices->warn_once("most events", [&] {
+        return std::to_string(setup_.options.most_events) + " events are written, and further ones are not";
+      });
+    }
+    return false;
+  }
+  ++setup_.event_count;
+  event_folder_ = setup_.path + "/event_" + std::to_string(step_);
+  remove_folder(event_folder_ + "/rank_" + std::to_string(rank_));  // of an earlier run
+  event_room_ = setup_.options.event_bytes;
+  steps_to_write_ = 0;
+  return is_event_begun_ = true;
+}
+
+std::string RankAlerts::folder_for_tensor(std::uint32_t graph, std::uint64_t bytes) {
+  if (!begin_event() || bytes > event_room_) return {};
+  event_room_ -= bytes;
+  return event_folder(event_folder_, rank_, setup_.about.net_name, graph, step_);
+}
+
+void RankAlerts::add_saved(const void* op, bool is_input, const std::string& path) {
+  for (Fired& each : fired_) {
+    if (each.op != op) continue;
+    each.alert.saved.push_back(path.substr(event_folder_.size() + 1));
+    each.is_input_told |= is_input;
+  }
+}
+
+void RankAlerts::add_not_saved(const void* op, bool is_input, const std::string& words) {
+  for (Fired& each : fired_) {
+    if (each.op != op) continue;
+    each.alert.not_saved.push_back(words);
+    each.is_input_told |= is_input;
   }
 }
 
 RankAlerts::Fired RankAlerts::fired(const Series& series, std::size_t run, const Rule& rule,
                                     const RulePast& past) const {
   const Row& row = series.row.row;
-  Fired made{.series = &series, .alert = {}, .category = {}, .run = run};
+  Fired made{.series = &series, .op = nullptr, .alert = {}, .category = {}, .run = run};
   Alert& alert = made.alert;
   alert.step = step_;
   alert.rank = rank_;
@@ -125,6 +177,7 @@ RankAlerts::Fired RankAlerts::fired(const Series& series, std::size_t run, const
   alert.slot = row.identity.slot;
   alert.data_type = row.data_type;
   alert.shape = row.shape;
+  alert.words = rule.words_of_replicas(series.row);
   if (past.met) {
     alert.statistic = name_of(past.met->subject);
     alert.value = past.met->value;
@@ -157,23 +210,15 @@ std::vector<Alert> RankAlerts::tell(bool is_whole) {
   const std::string journal = is_event || !kept.steps.empty()
                                   ? read_journal(journal_below(setup_.path, rank_, setup_.about.net_name))
                                   : std::string();
-  const bool may_write = setup_.event_count < setup_.options.most_events;
-  if (is_event && may_write) {
-    ++setup_.event_count;
-    steps_to_write_ = 0;
-    if (!kept.steps.empty()) {
-      event_folder_ = setup_.path + "/event_" + std::to_string(step_);
-      write(kept, journal, false);
-      steps_to_write_ = setup_.options.steps_after;
-    }
-  } else if (is_event && setup_.options.most_events != 0) {
-    setup_.notices->warn_once("most events", [&] {
-      return std::to_string(setup_.options.most_events) + " events are written, and further ones are not";
-    });
-  } else if (steps_to_write_ != 0 && !kept.steps.empty()) {
+  const bool may_write = is_event && begin_event();
+  is_event_begun_ = false;
+  if (!kept.steps.empty() && may_write) {
+    write(kept, journal);
+    steps_to_write_ = setup_.options.steps_after;
+  } else if (!kept.steps.empty() && steps_to_write_ != 0) {
     --steps_to_write_;
     kept.steps.erase(kept.steps.begin(), kept.steps.end() - 1);
-    write(kept, journal, true);
+    write(kept, journal);
   }
   std::vector<Alert> alerts = std::exchange(told_, {});
   for (Fired& fired : fired_) {
@@ -181,7 +226,10 @@ std::vector<Alert> RankAlerts::tell(bool is_whole) {
     const CalledFrom code = code_line_of(journal, fired.alert.op_name);
     fired.alert.file = code.file;
     fired.alert.line = code.line;
-    if (may_write && !kept.steps.empty()) fired.alert.folder = event_folder_;
+    if (!fired.alert.saved.empty() && !fired.is_input_told) {
+      fired.alert.not_saved.emplace_back("no input of its operator was handed over");
+    }
+    if (may_write && (!kept.steps.empty() || !fired.alert.saved.empty())) fired.alert.folder = event_folder_;
     if (may_write) setup_.lines->append(to_json(fired.alert) + '\n');
     alerts.push_back(std::move(fired.alert));
   }
@@ -204,12 +252,15 @@ void RankAlerts::add_history(const KeptSteps& kept, Fired& fired) const {
   }
 }
 
-void RankAlerts::write(const KeptSteps& kept, const std::string& journal, bool is_continued) {
-  const Status written = write_event(kept, journal, event_folder_, is_continued);
-  if (written) return;
+void RankAlerts::write(const KeptSteps& kept, const std::string& journal) {
+  const auto written = write_event(kept, journal, event_folder_, event_room_);
+  if (written && *written == kept.steps.size()) return;
   setup_.notices->warn([&] {
-    return "the event of step " + std::to_string(step_) + " is not written as a whole: " + written.error().message +
-           ". Its steps are in " + ring_->path() + "; tensorstat events reads them";
+    const std::string why = written ? "its limit is " + std::to_string(setup_.options.event_bytes) + " bytes, and " +
+                                          std::to_string(kept.steps.size() - *written) + " steps found no room"
+                                    : written.error().message;
+    return "the event of step " + std::to_string(step_) + " is not written as a whole: " + why + ". Its steps are in " +
+           ring_->path() + "; tensorstat events reads them";
   });
 }
 

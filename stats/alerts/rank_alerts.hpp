@@ -38,7 +38,8 @@ struct SeenTensor {
   std::uint32_t graph;
   bool is_input, is_constant;
   const Shape& shape;
-  std::span<const Value> values;  // in the order of AlertSetup::about.categories
+  std::span<const Value> values;                      // in the order of AlertSetup::about.categories
+  std::optional<std::string_view> differs_over = {};  // DumpTensor::differs_over
 };
 
 // Used by one thread at a time. Throws only std::bad_alloc.
@@ -49,8 +50,20 @@ class RankAlerts {
 
   // A tensor's rows are those with its operator, graph, io and slot. If an operator runs several times in a step, its
   // n-th run is compared with its n-th run of the steps before. A row of another step ends the one that runs: the steps
-  // of a rank come one after the other.
-  void take(std::uint64_t step, const SeenTensor& tensor);
+  // of a rank come one after the other. Returns whether an alert names the tensor: it is the first that begins to meet
+  // a rule in this step.
+  bool take(std::uint64_t step, const SeenTensor& tensor);
+
+  // Whether an alert of the step that runs names a tensor of this operator.
+  bool has_alert_of(std::uint64_t step, const void* op) const;
+  // The folder for a tensor of that step, which takes this many bytes. The event begins with it. Empty if no more
+  // events are written, or this one has no room for the tensor.
+  std::string folder_for_tensor(std::uint32_t graph, std::uint64_t bytes);
+  // Adds to the alerts that name a tensor of this operator: a path that folder_for_tensor() gave, with the file, or in
+  // words what is not saved.
+  void add_saved(const void* op, bool is_input, const std::string& path);
+  void add_not_saved(const void* op, bool is_input, const std::string& words);
+
   // The rules that began to be met in the step that runs, each with its first tensor. Their event is written.
   std::vector<Alert> end_step();
   // As end_step(), for a step that has not ended. Then says in the ring that the process did not die.
@@ -82,17 +95,20 @@ class RankAlerts {
   };
   struct Fired {
     const Series* series;
+    const void* op;
     Alert alert;
     std::optional<Category> category;
     std::size_t run;
+    bool is_input_told = false;  // an input of its operator is saved, or why it is not
   };
 
   Series& series_of(const SeenTensor& tensor, std::size_t& run);
-  void judge(Series& series, std::size_t run);
+  bool judge(Series& series, const void* op, std::size_t run);
   Fired fired(const Series& series, std::size_t run, const Rule& rule, const RulePast& past) const;
+  bool begin_event();
   std::vector<Alert> tell(bool is_whole);
   void add_history(const KeptSteps& kept, Fired& fired) const;
-  void write(const KeptSteps& kept, const std::string& journal, bool is_continued);
+  void write(const KeptSteps& kept, const std::string& journal);
 
   AlertSetup& setup_;
   const std::uint32_t rank_;
@@ -105,6 +121,8 @@ class RankAlerts {
   std::vector<Alert> told_;           // of steps that end_step() did not end
   std::vector<Fired> fired_;          // in this step, for each rule at most one
   std::string event_folder_;          // of the last event
+  bool is_event_begun_ = false;       // by the step that runs
+  std::uint64_t event_room_ = 0;      // bytes
   std::uint32_t steps_to_write_ = 0;  // further ones, into that
 };
 

@@ -110,8 +110,10 @@ Result<DumpTensor> dump_tensor(const tensorstat_dump_tensor& given, const Tensor
                 .stored = *stored,
                 .timestamp_us = given.timestamp_us,
                 .requires_grad = given.requires_grad != 0,
-                .faults = given.faults};
+                .faults = given.faults,
+                .is_for_event = given.is_for_event != 0};
   if (given.format != nullptr) to.format = given.format;
+  if (given.differs_over != nullptr) to.differs_over = given.differs_over;
   return to;
 }
 
@@ -191,7 +193,9 @@ tensorstat_code tensorstat_session_set_alerts(tensorstat_session* session, const
                     .keep_steps = given->keep_steps,
                     .steps_after = given->steps_after,
                     .keep_bytes = given->keep_bytes,
-                    .most_events = given->most_events};
+                    .most_events = given->most_events,
+                    .save_tensors = given->save_tensors != 0,
+                    .event_bytes = given->event_bytes};
     if (given->on_alert != nullptr) {
       to.on_alert = [call = given->on_alert, user = given->user](const Alert& alert) {
         call(to_json(alert).c_str(), user);
@@ -199,6 +203,15 @@ tensorstat_code tensorstat_session_set_alerts(tensorstat_session* session, const
     }
     const Status set = session->session.set_alerts(std::move(to));
     return set ? TENSORSTAT_OK : failed(set.error());
+  });
+}
+
+size_t tensorstat_session_alert_groups(const tensorstat_session* session, char* text, size_t room) {
+  return put_text(text, room, [&] {
+    std::string lines;
+    if (session == nullptr) return lines;
+    for (const std::string& group : session->session.alert_groups()) lines += group + '\n';
+    return lines;
   });
 }
 

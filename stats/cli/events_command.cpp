@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -80,7 +81,9 @@ int tell_ring(const std::string& path, const EventsArguments& arguments, std::st
   const std::string dump = dump_of(path, kept->rank);
   const std::string folder = dump + "/event_" + std::to_string(kept->steps.back().step);
   const std::string journal = read_journal(journal_below(dump, kept->rank, kept->about.net_name));
-  const Status written = write_event(*kept, journal, folder);
+  remove_event_rows(folder, kept->rank);
+  std::uint64_t room = std::numeric_limits<std::uint64_t>::max();
+  const auto written = write_event(*kept, journal, folder, room);
   if (!written) return console.say(written.error().message), kNotWritten;
   text += "  written to " + folder + "\n";
   return has_died ? kFound : kDone;

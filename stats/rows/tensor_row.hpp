@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tensorstat/rows.hpp>
 
 namespace tensorstat {
@@ -24,6 +25,8 @@ struct TensorRow {
   Row row;
   std::optional<Shape> index = {};       // if the row describes a part of the tensor (--by): the index of the part
   const PairedTensor* paired = nullptr;  // if the row is side A of a comparison
+  // DumpTensor::differs_over, if the replicas of the tensor were compared.
+  std::optional<std::string_view> differs_over = {};
 
   // "model.npz::layer.weight[3,5]"
   std::string label() const;

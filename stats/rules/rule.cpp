@@ -14,15 +14,35 @@ namespace {
 // The value, or nullptr if the row has none.
 const Value* known(const StatisticsView& statistics, Category category) {
   const Value* value = statistics.find(category);
-  return value != nullptr && *value != Value() ? value : nullptr;
+  return value != nullptr && !std::holds_alternative<std::monostate>(*value) ? value : nullptr;
 }
 
-// number_of(), without a copy of a statistic: alerts ask each row of a training. `room` has no value before.
-const Value& number_at(const TensorRow& row, const Subject& subject, Value& room) {
+const Value kNone;
+
+// number_of(), without a copy of a statistic: alerts ask each row of a training.
+const Value& number_at(const TensorRow& row, const Subject& subject, std::optional<Value>& room) {
   const auto* const category = std::get_if<Category>(&subject);
-  if (category == nullptr) return room = number_of(row, subject);
+  if (category == nullptr) return room.emplace(number_of(row, subject));
   const Value* const found = row.row.statistics.find(*category);
-  return found != nullptr ? *found : room;
+  return found != nullptr ? *found : kNone;
+}
+
+bool is_above_zero(const Value& count) {
+  if (const auto* whole = std::get_if<std::uint64_t>(&count)) return *whole != 0;
+  return holds(order_of(count, std::uint64_t{0}), Comparison::kAbove);
+}
+
+// What the row says of replicas over a group; nullopt if it does not name the group.
+std::optional<std::string_view> words_of_group(const TensorRow& row, std::string_view group) {
+  for (std::string_view rest = row.differs_over.value_or(""); !rest.empty();) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (!line.starts_with(group)) continue;
+    line.remove_prefix(group.size());
+    if (line.empty()) return line;
+    if (line.starts_with(": ")) return line.substr(2);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -38,6 +58,7 @@ Rule Rule::nan() { return word("nan", {Category::kNanCount}); }
 Rule Rule::inf() { return word("inf", {Category::kNegativeInfCount, Category::kPositiveInfCount}); }
 
 Categories Rule::needed(bool with_words) const {
+  if (kind_ == Kind::kDiffers) return {};
   if (kind_ == Kind::kCounts) return with_words ? counts_ : Categories();
   Categories all;
   const auto add = [&](const Subject& subject) {
@@ -65,6 +86,24 @@ std::vector<Subject> Rule::subjects() const {
   return all;
 }
 
+std::vector<std::string> Rule::groups() const {
+  std::vector<std::string> all;
+  if (kind_ == Kind::kDiffers) all.push_back(wanted_);
+  for (const Rule& part : parts_) {
+    const std::vector<std::string> more = part.groups();
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+std::string Rule::words_of_replicas(const TensorRow& row) const {
+  if (kind_ == Kind::kDiffers) return std::string(words_of_group(row, wanted_).value_or(""));
+  for (const Rule& part : parts_) {
+    if (std::string words = part.words_of_replicas(row); !words.empty()) return words;
+  }
+  return {};
+}
+
 std::string Rule::advice() const {
   const bool has_wildcard = wanted_.find_first_of("*?[") != wanted_.npos;
   if (kind_ == Kind::kText && comparison_ == Comparison::kEqual && has_wildcard)
@@ -79,7 +118,7 @@ std::string Rule::advice() const {
 const Category* Rule::met_count(const StatisticsView& statistics) const {
   for (const Category& count : counts_) {
     if (const Value* value = known(statistics, count)) {
-      if (holds(order_of(*value, std::uint64_t{0}), Comparison::kAbove)) return &count;
+      if (is_above_zero(*value)) return &count;
       continue;
     }
     for (const Category& category : kTelling) {
@@ -121,6 +160,8 @@ Rule::Answer Rule::judge(const TensorRow& row, RulePast* past) const {
       return answer((text_of(row, subject_) == wanted_) == (comparison_ == Comparison::kEqual));
     case Kind::kGlob:
       return answer(::fnmatch(wanted_.c_str(), text_of(row, subject_).c_str(), 0) == 0);
+    case Kind::kDiffers:
+      return row.differs_over ? answer(words_of_group(row, wanted_).has_value()) : Answer::kUnknown;
   }
   return Answer::kNo;
 }
@@ -150,7 +191,7 @@ Rule::Answer Rule::judge_parts(const TensorRow& row, RulePast* past) const {
 }
 
 Rule::Answer Rule::judge_number(const TensorRow& row, RulePast* past) const {
-  Value room, other_room;
+  std::optional<Value> room, other_room;
   const Value& value = number_at(row, subject_, room);
   std::optional<double> limit;
   bool is_met = false;

@@ -2,10 +2,11 @@
 //
 //   rule       = all { "or" all }
 //   all        = one { "and" one }
-//   one        = ( "not" one | "(" rule ")" | "nan" | "inf" | comparison ) [ "for" N "steps" ]
+//   one        = ( "not" one | "(" rule ")" | "nan" | "inf" | comparison | differs ) [ "for" N "steps" ]
 //   comparison = SUBJECT ( "<" | "<=" | ">" | ">=" | "==" | "!=" ) AMOUNT      if the subject is a number
 //              | SUBJECT ( "==" | "!=" | "~" ) TEXT                            if it is a text; ~ is a glob
 //   AMOUNT     = NUMBER | [ NUMBER "*" ] ( SUBJECT | WINDOW "(" SUBJECT [ "," N ] ")" )
+//   differs    = "differs" "over" GROUP
 //   WINDOW     = "median" | "mean" | "max" | "min" | "previous"                past.hpp says what each is
 //
 // SUBJECT is the name of a statistic ("nan count", nan-count) or of a fact (subject.hpp). NUMBER and TEXT are a word,
@@ -14,7 +15,11 @@
 //
 // A window is of the tensor's own last N rows, without the row that is judged; previous(x) is previous(x, 1). "for N
 // steps" is met if the condition was met in this row and the N - 1 before it. While fewer rows are there, the answer is
-// unknown, and so is its negation: an unknown rule is not met. Only alerts have earlier rows.
+// unknown, and so is its negation: an unknown rule is not met. Only who sees a run's rows one step after another has
+// earlier rows: alerts, top and attach.
+//
+// differs over GROUP is met if the bits of the tensor are not the same on all ranks of the group that have a replica of
+// it: TensorRow::differs_over. It is unknown if they were not compared. Only alerts have it.
 //
 // nan and inf look at the counts of NaN and of both Inf. In a row without such a count, they look for NaN or Inf in
 // max, min, avg and l2norm. As subjects, as in "nan > 10", they are these counts; without them 1 where NaN or Inf is
@@ -38,19 +43,22 @@ namespace tensorstat {
 // The statistics that show NaN and Inf in rows without these counts.
 inline constexpr Category kTelling[] = {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm};
 
-// Whether a rule may ask about earlier rows of the tensor.
-enum class Earlier : bool { kUnknown, kKept };
+// Whether a rule may ask about earlier rows of the tensor, and about its replicas on other ranks.
+enum class Earlier : std::uint8_t { kUnknown, kKept, kKeptWithReplicas };
 
 class Rule {
  public:
   // kInvalid says what is wrong, and at which character.
-  static Result<Rule> parse(std::string_view text, About about = About::kTensors);
+  static Result<Rule> parse(std::string_view text, About about = About::kTensors, Earlier earlier = Earlier::kUnknown);
   // Parses rules separated by commas, at least one: "nan,inf,absmax > 65504 and dtype == float16".
   static Result<std::vector<Rule>> parse_list(std::string_view text, Earlier earlier = Earlier::kUnknown);
   static Rule nan();
   static Rule inf();
 
   const std::string& text() const { return text_; }  // as written
+
+  // Whether it asks about earlier rows.
+  bool keeps_rows() const { return keeps_rows_; }
 
   // The statistics that the rule needs, possibly repeated. `with_words` false: without those for the words nan and inf.
   Categories needed(bool with_words = true) const;
@@ -66,6 +74,11 @@ class Rule {
   // Whether the tensor's next row meets the rule. `past` then has this row, too.
   bool is_met_by(const TensorRow& row, RulePast& past) const;
 
+  // The groups of "differs over GROUP", possibly repeated.
+  std::vector<std::string> groups() const;
+  // What a row that meets the rule says of replicas: "of 3 replicas rank 1 differs in a bit". Empty if nothing.
+  std::string words_of_replicas(const TensorRow& row) const;
+
   // The values by which a row meets the rule: "max is 70000, nan count is 1". Empty if only texts decide.
   std::string evidence(const TensorRow& row) const;
 
@@ -73,7 +86,7 @@ class Rule {
   std::string advice() const;
 
  private:
-  enum class Kind : std::uint8_t { kAny, kAll, kNot, kFor, kCounts, kNumber, kText, kGlob };
+  enum class Kind : std::uint8_t { kAny, kAll, kNot, kFor, kCounts, kNumber, kText, kGlob, kDiffers };
   enum class Answer : std::uint8_t { kNo, kUnknown, kYes };
   class Parser;
 
@@ -104,7 +117,7 @@ class Rule {
   Comparison comparison_ = Comparison::kAbove;
   Bound bound_;
   std::optional<Other> other_;  // takes the place of bound_
-  std::string wanted_;          // a text or a glob
+  std::string wanted_;          // a text, a glob or a group
   std::size_t steps_ = 0;       // for kFor, with the index in RulePast::met_in_a_row
   std::size_t row_count_at_ = 0;
   bool keeps_rows_ = false;  // a window or "for N steps" is in it

@@ -156,7 +156,8 @@ class Rule::Parser {
   }
 
   Error needs_earlier(const std::string& what, std::size_t at) const {
-    return invalid(what + " asks about earlier steps of the tensor, which only alerts keep", at);
+    return invalid(what + " asks about earlier steps of the tensor: alerts, top --until and attach --fail-on know them",
+                   at);
   }
 
   Result<Rule> for_steps(Rule condition) {
@@ -198,7 +199,27 @@ class Rule::Parser {
     return token.kind == Token::Kind::kWord && !token.is_word("and") && !token.is_word("or") && !token.is_word("for");
   }
 
+  // "differs over dp"
+  Result<Rule> difference() {
+    const std::size_t at = take().at;
+    if (!take_word("over")) {
+      return invalid("over and a group of ranks should follow 'differs', and " + peek().words() + " does", peek().at);
+    }
+    const Token group = peek();
+    if (group.kind != Token::Kind::kWord && group.kind != Token::Kind::kQuoted) {
+      return invalid("a group of ranks should follow 'differs over', and " + group.words() + " does", group.at);
+    }
+    if (earlier_ != Earlier::kKeptWithReplicas) {
+      return invalid("differs over asks other ranks for their replicas, which only alerts do", at);
+    }
+    take();
+    Rule differs(Kind::kDiffers);
+    differs.wanted_ = group.text;
+    return differs;
+  }
+
   Result<Rule> comparison() {
+    if (peek().is_word("differs")) return difference();
     const std::size_t at = peek().at;
     std::string name;  // of one or more words
     while (is_part_of_a_name(peek())) name.append(name.empty() ? "" : " ").append(take().text);
@@ -332,10 +353,10 @@ class Rule::Parser {
   std::vector<Window> windows_;
 };
 
-Result<Rule> Rule::parse(std::string_view text, About about) {
+Result<Rule> Rule::parse(std::string_view text, About about, Earlier earlier) {
   auto tokens = tokens_of(text, false);
   if (!tokens) return tokens.error();
-  return Parser(text, *std::move(tokens), about, Earlier::kUnknown).whole();
+  return Parser(text, *std::move(tokens), about, earlier).whole();
 }
 
 Result<std::vector<Rule>> Rule::parse_list(std::string_view text, Earlier earlier) {

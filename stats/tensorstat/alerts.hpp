@@ -29,6 +29,8 @@ struct Alert {
   std::string statistic;
   Value value;
   std::optional<double> limit;
+  // What a rule "differs over GROUP" found: "of 3 replicas rank 1 differs in a bit".
+  std::string words = {};
   std::uint64_t tensor_count = 1;  // tensors that began to meet the rule in this step
   // The statistic in the steps that are kept, the oldest first; this step is the last. NaN is a value.
   std::vector<std::pair<std::uint64_t, Value>> history = {};
@@ -36,6 +38,8 @@ struct Alert {
   // The caller's line that ran the operator, of a watched PyTorch model. Empty and 0 if it is not known.
   std::string file = {};
   std::uint64_t line = 0;
+  // With AlertOptions::save_tensors: the .npy files in `folder`, and in words what could not be saved.
+  std::vector<std::string> saved = {}, not_saved = {};
 };
 
 // "step 812, rank 3: layer.7/forward output 0: l2norm is 4e9, condition l2norm > 100; and 3 more tensors".
@@ -57,6 +61,13 @@ struct AlertOptions {
   std::uint64_t keep_bytes = std::uint64_t{256} << 20;
   // Further alerts reach on_alert, but no file, with one warning.
   std::uint32_t most_events = 16;
+  // Saves the tensor that an alert names, and the inputs of its operator's run, as .npy files in the event's folder.
+  // Inputs are those of the same collect() and those with DumpTensor::is_for_event. No tensor is copied before: rules
+  // are asked before collect() returns, also of tensors that the session's thread would measure otherwise.
+  bool save_tensors = false;
+  // The limit of an event's files, for each rank. A tensor that does not fit is not saved, then the oldest steps are
+  // left out. The alert and a warning say so.
+  std::uint64_t event_bytes = std::uint64_t{1} << 30;
   // Called for each alert; if it is empty, the session's log gets a sentence. Called by the thread that calls
   // step_end(), after the step's rows are judged, or close(). No lock is held, so it may call the session. Exceptions
   // are ignored.

@@ -130,8 +130,16 @@ struct DumpTensor {
   HostForm on_host = {};  // of a tensor that is written in `format`
   // If not null, collect() writes here before it returns: kMeasured if the tensor is already measured, with kHasNan and
   // kHasInf according to its statistics. If it is not measured yet, nothing is written.
-  static constexpr std::uint32_t kHasNan = 1, kHasInf = 2, kMeasured = 4;
+  // With AlertOptions::save_tensors it adds kIsOfAlert if an alert names this tensor.
+  static constexpr std::uint32_t kHasNan = 1, kHasInf = 2, kMeasured = 4, kIsOfAlert = 8;
   std::uint32_t* faults = nullptr;
+  // Only for AlertOptions::save_tensors: the tensor gets no row. It is saved if an alert names a tensor of the same
+  // operator, in this collect() or, if that has nothing else, before it in the same step.
+  bool is_for_event = false;
+  // For rules such as "differs over dp" of alerts: how this tensor compares with its replicas on other ranks, as the
+  // caller found out. If the data is null, they were not compared. Else one line for each group of ranks over which
+  // they differ: its name, and behind ": " what the alert will say: "dp: of 3 replicas rank 1 differs in a bit".
+  std::string_view differs_over = {};
 };
 
 // Correct at any time; reading takes no lock.
@@ -208,6 +216,9 @@ class DumpSession {
   // the step are judged. Call it before the first collect(); a second call replaces the first. kInvalid: a rule is
   // wrong, and where; the config saves no statistics; or with keep_steps it saves tensors.
   Status set_alerts(AlertOptions options);
+  // The groups of ranks that rules "differs over GROUP" name, each once. The caller compares the replicas over them,
+  // and says so by DumpTensor::differs_over.
+  std::vector<std::string> alert_groups() const;
 
   // Replaces the config's initial_iteration, which is added to every DumpPlace::iteration: for a resumed training.
   // Takes no lock.

@@ -655,12 +655,21 @@ typedef struct {
   int32_t requires_grad; /* written to msprobe's dump.json of PyTorch */
   /* If not NULL, tensorstat_collect writes here before it returns: TENSORSTAT_MEASURED if the tensor is already
    * measured, with TENSORSTAT_HAS_NAN and TENSORSTAT_HAS_INF according to its statistics. Otherwise nothing is
-   * written. */
+   * written. With `save_tensors` of tensorstat_alert_options it adds TENSORSTAT_IS_OF_ALERT if an alert names this
+   * tensor. */
   uint32_t* faults;
+  /* 1: only for `save_tensors`. The tensor gets no row. It is saved if an alert names a tensor of the same operator, in
+   * this call or, if that has nothing else, before it in the same step. */
+  int32_t is_for_event;
+  /* For rules such as "differs over dp": how this tensor compares with its replicas on other ranks. NULL: they were not
+   * compared. "": they are the same. Else one line for each group of ranks over which they differ: its name, and behind
+   * ": " what the alert will say: "dp: of 3 replicas rank 1 differs in a bit". */
+  const char* differs_over;
 } tensorstat_dump_tensor;
-enum { TENSORSTAT_HAS_NAN = 1, TENSORSTAT_HAS_INF = 2, TENSORSTAT_MEASURED = 4 };
-#define TENSORSTAT_DUMP_TENSOR \
-  {sizeof(tensorstat_dump_tensor), NULL, NULL, 0, TENSORSTAT_OUTPUT, 0, TENSORSTAT_PLAIN, 0, NULL, NULL, NULL, 0, NULL}
+enum { TENSORSTAT_HAS_NAN = 1, TENSORSTAT_HAS_INF = 2, TENSORSTAT_MEASURED = 4, TENSORSTAT_IS_OF_ALERT = 8 };
+#define TENSORSTAT_DUMP_TENSOR                                                                               \
+  {sizeof(tensorstat_dump_tensor), NULL, NULL, 0, TENSORSTAT_OUTPUT, 0, TENSORSTAT_PLAIN, 0, NULL, NULL, NULL, 0, NULL, \
+   0, NULL}
 
 /* Opens a session with the config file that MINDSPORE_DUMP_CONFIG names. If the variable is not set, the session
  * wants nothing. `options` may be NULL. */
@@ -721,13 +730,18 @@ typedef struct {
    * not set, the log gets a sentence. */
   void (*on_alert)(const char* alert, void* user);
   void* user; /* the second argument of `on_alert` */
+  int32_t save_tensors; /* 1: the tensor that an alert names, and its operator's inputs, are saved in the event's folder */
+  uint64_t event_bytes; /* the limit of an event's files, for each rank */
 } tensorstat_alert_options;
 #define TENSORSTAT_ALERT_OPTIONS \
-  {sizeof(tensorstat_alert_options), NULL, 0, 0, (uint64_t)256 << 20, 16, NULL, NULL}
+  {sizeof(tensorstat_alert_options), NULL, 0, 0, (uint64_t)256 << 20, 16, NULL, NULL, 0, (uint64_t)1 << 30}
 /* Call it before the first tensor is handed over; a second call replaces the first. TENSORSTAT_INVALID: a rule is wrong,
  * and where; or the config saves no statistics. */
 TENSORSTAT_API tensorstat_code tensorstat_session_set_alerts(tensorstat_session* session,
                                                              const tensorstat_alert_options* options);
+/* As tensorstat_session_path: the groups of ranks that rules "differs over GROUP" name, each once, one in a line. The
+ * caller compares the replicas over them, and says so by `differs_over` of tensorstat_dump_tensor. */
+TENSORSTAT_API size_t tensorstat_session_alert_groups(const tensorstat_session* session, char* text, size_t room);
 
 /* A stream or task id that the caller does not know. The session writes what the config's framework writes: 65535 with a
  * data_dump.json without e2e_dump_settings (MindSpore's O2), but for the device targets CPU and GPU; else 0. */

@@ -25,6 +25,7 @@ RULES = ["nan", "inf", "op_name ~ '*/forward' and io == output and l2norm > 6 * 
          "(op_name ~ '*/forward' and io == output and zero count == count) for 3 steps",
          "(op_type == Parameter and l2norm == previous(l2norm)) for 4 steps"]
 KEEP = 8
+IS_FULL = os.environ.get("TENSORSTAT_FULL") == "1"  # 1,000 steps for a fault, and 10,000 without one
 
 
 def fault_class():
@@ -106,9 +107,9 @@ class WatchAlerts(unittest.TestCase):
         late = {"dead": 2, "frozen": 3}
         for number in range(40):
             kind = ["nan", "inf", "spike", "dead", "frozen"][number % 5]
-            layer, at = dice.randrange(2), dice.randrange(14, 34)
+            layer, at = dice.randrange(2), dice.randrange(14, 990 if IS_FULL else 34)
             with self.subTest(kind=kind, layer=layer, at=at), tempfile.TemporaryDirectory() as folder:
-                found = self.train(folder, kind, at, layer, seed=number)
+                found = self.train(folder, kind, at, layer, seed=number, steps=1000 if IS_FULL else 40)
                 self.assertIsNotNone(found)
                 step, alerts = found
                 self.assertEqual(step, at + late.get(kind, 0))
@@ -130,14 +131,15 @@ class WatchAlerts(unittest.TestCase):
                     self.assertIn("log at watch_alerts_test.py:", said.stdout)
 
     def test_a_clean_run_has_no_event(self):
-        for seed in range(3):
+        steps = 10_000 if IS_FULL else 150
+        for seed in range(1 if IS_FULL else 3):
             with tempfile.TemporaryDirectory() as folder:
-                self.assertIsNone(self.train(folder, steps=150, seed=seed))
+                self.assertIsNone(self.train(folder, steps=steps, seed=seed))
                 self.assertEqual(list(pathlib.Path(folder).glob("event_*")), [])
                 self.assertFalse(os.path.exists(f"{folder}/alerts.ndjson"))
                 said = subprocess.run([COMMAND, "events", folder], capture_output=True, text=True)
                 self.assertEqual((said.returncode, said.stderr), (0, ""))
-                self.assertIn("ended the run; steps 141 to 149 are kept", said.stdout)
+                self.assertIn(f"ended the run; steps {steps - 9} to {steps - 1} are kept", said.stdout)
                 asked = subprocess.run([COMMAND, "origin", folder], capture_output=True, text=True)
                 self.assertIn(f"`tensorstat events {folder} --write` makes a dump of its last steps", asked.stderr)
 
@@ -170,6 +172,15 @@ class WatchAlerts(unittest.TestCase):
                 raise ZeroDivisionError
             self.assertTrue(os.path.exists(f"{folder}/event_0/rank_0/model/0/0/statistic.csv"))
             self.assertIn("step 0: 1/forward output 0", "\n".join(log.output))
+
+    def test_keep_without_alerts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertIsNone(self.train(folder, "nan", 5, alerts=(), keep=3, steps=12))
+            self.assertEqual([str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob("*") if path.is_file()
+                              and ".dump_metadata" not in path.parts], ["rank_0/last_steps.ring", "rank_0/model/watch.ndjson"])
+            said = subprocess.run([COMMAND, "events", "--write", folder], capture_output=True, text=True)
+            self.assertEqual((said.returncode, said.stderr), (0, ""))
+            self.assertEqual(sorted(int(each.name) for each in pathlib.Path(folder).glob("event_11/rank_0/model/0/*")), [8, 9, 10, 11])
 
     def test_further_steps_follow_an_event(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -271,7 +282,7 @@ class WatchAlerts(unittest.TestCase):
         model = torch.nn.Linear(4, 4)
         with tempfile.TemporaryDirectory() as folder:
             for options, words in (({"alerts": "max >"}, "a number should follow 'max >', and the end does; at character 6"),
-                                   ({"alerts": ["nan"], "then": "halt"}, "then has 'halt'; it can have write, warn, stop")):
+                                   ({"alerts": ["nan"], "then": "halt"}, "then has 'halt'; it can have write, save tensors, warn, stop")):
                 with self.assertRaises(tensorstat.Error) as refused:
                     tensorstat.watch(model, path=folder, **options)
                 self.assertIn(words, str(refused.exception))

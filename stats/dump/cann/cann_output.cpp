@@ -188,6 +188,7 @@ class CannForm : public OutputForm {
   std::optional<std::string> folder(const DumpConfig&, const DumpOptions&, const DumpPlace&) const override {
     return std::nullopt;  // the folder's {time} is the time of opening
   }
+  bool refuses_runs() const override { return true; }
   std::string rows_file() const override { return ""; }
 
  private:

@@ -22,6 +22,7 @@ class MsprobeForm : public OutputForm {
     const bool saves_tensors = settings_.saves_all_tensors || !settings_.tensor_list.empty();
     return saves_tensors || settings_.summary != Summary::kStatistics || OutputForm::reads_bits(config);
   }
+  bool refuses_runs() const override { return true; }
   bool has_layouts() const override { return true; }
   std::unique_ptr<DumpOutput> open(const OutputContext& context) const override {
     return open_msprobe_output(settings_, context);

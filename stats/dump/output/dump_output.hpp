@@ -86,6 +86,8 @@ class OutputForm {
   virtual bool has_empty_tensors() const { return false; }
   // Whether write() reads the bits of tensors. If not, a run may be measured before admits() is called.
   virtual bool reads_bits(const DumpConfig& config) const { return config.saves_tensors() || config.saves_runs; }
+  // Whether admits() may refuse a run.
+  virtual bool refuses_runs() const { return false; }
   // Whether the output uses the layout of calls.
   virtual bool has_layouts() const { return false; }
   virtual std::unique_ptr<DumpOutput> open(const OutputContext& context) const = 0;

@@ -79,8 +79,14 @@ struct DumpSession::State {
   DumpQueue queue;
   AlertedOutput* alerted = nullptr;  // the output of `work`, if there are alerts
   std::function<void(const Alert&)> on_alert;
+  std::vector<std::string> alert_groups;  // each once
+  std::atomic<bool> has_unjudged{false};  // runs in the queue
+  std::atomic<bool> has_compared{false};  // a tensor came with DumpTensor::differs_over
 
  private:
+  // Whether the rules are asked before collect() returns, because the tensors of an alert are saved.
+  bool judges_at_once() const { return alerted != nullptr && alerted->saves_tensors(); }
+  void judge_here(PendingRun& run) noexcept;
   void say_unlisted(std::uint32_t device) const noexcept;
   void say_what_never_came() noexcept;
 

@@ -49,7 +49,7 @@ Status DumpSession::State::set_alerts(AlertOptions wanted) {
   if (wanted.keep_steps > kMostKept) return Error{Code::kInvalid, "keep_steps is at most 100000"};
   std::vector<Rule> rules;
   if (!wanted.rules.empty()) {
-    auto parsed = Rule::parse_list(wanted.rules, Earlier::kKept);
+    auto parsed = Rule::parse_list(wanted.rules, Earlier::kKeptWithReplicas);
     if (!parsed) return Error{parsed.error().code, "alerts: " + parsed.error().message};
     rules = *std::move(parsed);
   }
@@ -71,6 +71,12 @@ Status DumpSession::State::set_alerts(AlertOptions wanted) {
                    .lines = std::make_shared<AppendFile>(
                        AppendOptions{.path = config.path + "/alerts.ndjson", .sync = options.sync}, notices)};
   on_alert = setup.options.on_alert;
+  alert_groups.clear();
+  for (const Rule& rule : setup.rules) {
+    for (const std::string& group : rule.groups()) {
+      if (std::ranges::find(alert_groups, group) == alert_groups.end()) alert_groups.push_back(group);
+    }
+  }
   queue.between_work([&] { alerted = &work.set_alerts(std::move(setup), more); });
   return {};
 }
@@ -87,6 +93,10 @@ void DumpSession::State::deliver_alerts() noexcept {
     } catch (...) {  // ignore errors of the caller's function
     }
   }
+}
+
+std::vector<std::string> DumpSession::alert_groups() const {
+  return state_ == nullptr ? std::vector<std::string>() : state_->alert_groups;
 }
 
 Status DumpSession::set_alerts(AlertOptions options) try {

@@ -34,7 +34,16 @@ void tell_faults(PendingRun& run) {
   for (PendingTensor& held : run.tensors) {
     if (held.faults != nullptr && run.is_measured && held.found)
       *held.faults = DumpTensor::kMeasured | faults_in(*held.found);
+  }
+}
+
+// Forgets what is the caller's again when collect() returns.
+void leave_to_caller(PendingRun& run) {
+  for (PendingTensor& held : run.tensors) {
     held.faults = nullptr;
+    if (!run.is_measured) continue;
+    held.tensor.address = nullptr;
+    held.tensor.strides = nullptr;
   }
 }
 
@@ -164,9 +173,12 @@ bool DumpSession::State::has_lost_or_waits() const {
 
 void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept {
   for (const DumpTensor& given : tensors) {
-    if (!selection.wants_io(given.io)) continue;
+    const bool is_for_event = given.is_for_event || (!selection.wants_io(given.io) && given.io == Io::kInput);
+    if (is_for_event ? !judges_at_once() : !selection.wants_io(given.io)) continue;
     try {
       auto held = hold(given, !config.trans_flag);
+      if (held) held->is_for_event = is_for_event;
+      if (held && held->differs_over) has_compared = true;
       if (!held) {
         ++work.tally.lost_tensors;
         notices->warn_once("refused",
@@ -176,7 +188,7 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
       } else {
         // Overflow is decided on the whole tensor; it is cut afterwards.
         const bool is_judged = config.op_debug_mode == DebugMode::kOverflow && DumpMeter::looks_at(*held);
-        if (!is_judged) take_sample(*held, work.sample_num());
+        if (!is_judged && !is_for_event) take_sample(*held, work.sample_num());
         if (given.is_in_format && config.trans_flag && config.saves_tensors()) {
           notices->warn_once("format", [&] {
             return "tensors are in a device's format and are written as they are, with its name, though trans_flag is "
@@ -214,13 +226,16 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
   hold_all(tensors, run);
   if (!config.form->has_layouts()) layout = {};
   if (run.tensors.empty() && layout.empty()) return;
-  ++work.tally.operators;
+  const auto is_for_event = [](const PendingTensor& held) { return held.is_for_event; };
+  work.tally.operators += layout.empty() && std::ranges::all_of(run.tensors, is_for_event) ? 0 : 1;
   const std::size_t count = run.tensors.size();
   DumpQueue::Items one;
   try {
     run.layout = layout;
     measure_here(run);
     tell_faults(run);
+    judge_here(run);
+    if (run.is_judged || !judges_at_once()) leave_to_caller(run);
     one.emplace_back(std::move(run));
   } catch (const std::bad_alloc&) {
     return work.tally.lose(count);
@@ -238,29 +253,36 @@ void DumpSession::State::measure_here(PendingRun& run) noexcept try {
   if (options.memory_bytes != 0 && (config.on_device || work.meter.wants_digests())) return;
   std::vector<PendingTensor*> tensors;
   for (PendingTensor& held : run.tensors) {
+    if (held.is_for_event) continue;
     if (!held.must_be_copied() || (held.tensor.strides != nullptr && work.sample_num() != 0)) return;
     tensors.push_back(&held);
   }
   for (PendingTensor& held : run.tensors) held.is_borrowed = true;
   work.meter.measure(tensors);
   run.is_measured = true;
-  for (PendingTensor& held : run.tensors) {
-    held.tensor.address = nullptr;
-    held.tensor.strides = nullptr;
-  }
 } catch (const std::exception&) {  // memory is short: hand the run over
+}
+
+// An output that may refuse a run does so in the order of the queue.
+void DumpSession::State::judge_here(PendingRun& run) noexcept {
+  if (alerted == nullptr) return;
+  if (run.is_measured && !config.form->refuses_runs()) return alerted->judge(run);
+  if (!judges_at_once()) has_unjudged = true;
 }
 
 void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
   constexpr std::size_t kAlignment = 64;
   PendingRun& run = std::get<PendingRun>(one.front());
-  if (run.is_measured) {
+  const bool is_judged_later = judges_at_once() && !run.is_judged;
+  const bool is_empty = run.tensors.empty() && run.layout.empty();  // its tensors were for an event alone
+  if (run.is_judged && (is_empty || alerted->keeps_rows())) return;
+  if (run.is_measured && !is_judged_later) {
     if (is_behind()) queue.drain();
     return queue.post(std::move(one));
   }
   std::size_t copied_bytes = 0;
   std::uint64_t other_bytes = sizeof run + run.tensors.size() * sizeof(PendingTensor);
-  bool may_wait = true;
+  bool may_wait = !is_judged_later;
   for (const PendingTensor& held : run.tensors) {
     if (held.must_be_copied()) {
       copied_bytes += (held.tensor.bytes() + kAlignment - 1) / kAlignment * kAlignment;
@@ -277,7 +299,7 @@ void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
   }
   const auto start = std::chrono::steady_clock::now();
   queue.drain();  // keeps the rows in the order of hand-over
-  copy_strided(run);
+  if (!run.is_measured) copy_strided(run);
   for (PendingTensor& held : run.tensors) held.is_borrowed = held.must_be_copied();
   queue.work_now(one);
   if (!may_wait) return;

@@ -36,7 +36,10 @@ bool DumpSession::State::step_end(const DumpPlace& place) {
   bool is_whole = true;
   try {
     queue.post([now](DumpOutput& to) { to.end_step(now); });
-    if (alerted != nullptr) queue.drain();  // the caller wants to know before the next step
+    if (alerted != nullptr) {  // the caller wants to know before the next step
+      if (has_unjudged.exchange(false)) queue.drain();
+      alerted->end_alerts(now.rank);
+    }
     is_whole = !config.enable || flush();
     queue.post([now](DumpOutput& to) { to.close_step(now); });
   } catch (const std::bad_alloc&) {
@@ -58,6 +61,11 @@ void DumpSession::State::say_what_never_came() noexcept {
   {
     const std::lock_guard lock(operators_mutex_);
     if (operators_.empty()) return;
+  }
+  if (!alert_groups.empty() && !has_compared) {
+    notices->warn_once("no replicas", [&] {
+      return "alerts: 'differs over " + alert_groups.front() + "' was never met: no replicas were compared";
+    });
   }
   if (config.op_debug_mode == DebugMode::kException && !some_failed) {
     notices->warn_once("none failed",

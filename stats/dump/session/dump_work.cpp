@@ -20,7 +20,8 @@ DumpWork::DumpWork(const DumpConfig& config, const DumpOptions& options, const C
     : meter(config, columns, options.meter, notices),
       tally(notices),
       output(config.form->open({config, options, columns, notices, meter, tally})),
-      config_(config) {}
+      config_(config),
+      options_(options) {}
 
 DumpWork::~DumpWork() {
   if (!in_use_->empty()) abandon(std::move(in_use_));
@@ -30,7 +31,8 @@ AlertedOutput& DumpWork::set_alerts(AlertSetup setup, const Categories& more) {
   const std::size_t written = setup.about.categories.size() - more.size();
   meter.also_measure(more);
   if (auto* const before = dynamic_cast<AlertedOutput*>(output.get())) output = before->take_inner();
-  auto alerted = std::make_unique<AlertedOutput>(std::move(output), std::move(setup), written, tally);
+  auto alerted =
+      std::make_unique<AlertedOutput>(std::move(output), std::move(setup), written, meter, tally, options_.sync);
   AlertedOutput& made = *alerted;
   output = std::move(alerted);
   return made;
@@ -80,6 +82,7 @@ bool DumpWork::measure(std::span<PendingRun* const> runs) noexcept try {
   for (PendingRun* run : runs) {
     if (run->is_measured) continue;
     for (PendingTensor& tensor : run->tensors) {
+      if (tensor.is_for_event) continue;
       take_sample(tensor, sample_num());
       tensors.push_back(&tensor);
     }

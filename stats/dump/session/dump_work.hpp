@@ -54,6 +54,7 @@ class DumpWork final : public DumpQueue::Worker {
   void write_all(std::span<PendingRun*> runs) noexcept;
 
   const DumpConfig& config_;
+  const DumpOptions& options_;
   std::atomic<bool> enough_overflows_{false};
   // Runs with tensors that a failed device may still read. They are never freed.
   std::unique_ptr<DumpQueue::Items> in_use_ = std::make_unique<DumpQueue::Items>();

@@ -110,6 +110,8 @@ Result<PendingTensor> hold(const DumpTensor& given, bool device_format) {
   held.keep_alive = given.keep_alive;
   held.requires_grad = given.requires_grad;
   held.faults = given.faults;
+  held.is_for_event = given.is_for_event;
+  if (given.differs_over.data() != nullptr) held.differs_over = given.differs_over;
   return held;
 }
 

@@ -40,6 +40,9 @@ struct PendingTensor {
   bool is_borrowed = false;
 
   std::uint32_t* faults = nullptr;  // the caller's memory, valid until collect() returns
+  bool is_for_event = false;        // no row; saved if an alert names a tensor of the same operator
+  bool is_of_alert = false;         // an alert names it
+  std::optional<std::string> differs_over;
   std::optional<Statistics> found;  // set once measured; stays empty for complex tensors and after errors
 
   // Whether the bits must be copied before the caller goes on: they may change, or they are strided, which later stages
@@ -56,6 +59,7 @@ struct PendingRun {
   std::vector<PendingTensor> tensors;
   std::string layout;  // of the tensors in the call, if the caller gave it
   bool is_measured = false;
+  bool is_judged = false;     // by the rules of alerts
   TensorPool::Buffer buffer;  // memory of the copied tensors
 };
 

@@ -122,36 +122,59 @@ bool add_all(PyObject* list, int io, Views& views, std::vector<tensorstat_dump_t
 }
 
 // What of the tensors is known to be faulty: 0 where nothing is; else 4 * (the number of the first faulty one among
-// those that were handed over, None left out) + TENSORSTAT_HAS_NAN and TENSORSTAT_HAS_INF of all of them together.
+// those that were handed over, None left out) + TENSORSTAT_HAS_NAN and TENSORSTAT_HAS_INF of all of them together. If
+// an alert names one of them, -1 - this.
 PyObject* faults_of(const std::vector<std::uint32_t>& faults) {
   constexpr std::uint32_t kAny = TENSORSTAT_HAS_NAN | TENSORSTAT_HAS_INF;
   std::size_t first = faults.size();
   std::uint32_t all = 0;
+  bool has_alert = false;
   for (std::size_t i = faults.size(); i-- != 0;) {
     all |= faults[i] & kAny;
+    has_alert |= (faults[i] & TENSORSTAT_IS_OF_ALERT) != 0;
     if ((faults[i] & kAny) != 0) first = i;
   }
-  return PyLong_FromSize_t(all == 0 ? 0 : 4 * first + all);
+  const auto found = static_cast<Py_ssize_t>(all == 0 ? 0 : 4 * first + all);
+  return PyLong_FromSsize_t(has_alert ? -1 - found : found);
+}
+
+// Puts what `list` says of replicas into the outputs, which stand behind `input_count` inputs: texts and None.
+bool take_differences(PyObject* list, std::vector<Ref>& held, std::vector<tensorstat_dump_tensor>& handed,
+                      std::size_t input_count) {
+  for (std::size_t i = input_count; i < handed.size(); ++i) {
+    held.emplace_back(PySequence_GetItem(list, static_cast<Py_ssize_t>(handed[i].slot)));
+    if (!held.back()) return false;
+    if (held.back().get() == Py_None) continue;
+    handed[i].differs_over = PyUnicode_AsUTF8AndSize(held.back().get(), nullptr);
+    if (handed[i].differs_over == nullptr) return false;
+  }
+  return true;
 }
 
 PyObject* collect(PyObject*, PyObject* arguments) {
   Run run;
   PyObject *inputs = nullptr, *outputs = nullptr;
   const char* layout = nullptr;
-  int failed = 0, constants = 0;
-  if (!run.take(arguments, "OOs|pp", &inputs, &outputs, &layout, &failed, &constants)) return nullptr;
+  PyObject* differences = Py_None;
+  int failed = 0, constants = 0, is_for_event = 0;
+  if (!run.take(arguments, "OOs|pppO", &inputs, &outputs, &layout, &failed, &constants, &is_for_event, &differences)) {
+    return nullptr;
+  }
   run.place.constants = constants;
   if (!tensorstat_wants(run.session, &run.place, run.op, failed)) return PyLong_FromLong(0);
   return guarded([&]() -> PyObject* {
     Views views;
     std::vector<tensorstat_dump_tensor> handed;
-    if (!add_all(inputs, TENSORSTAT_INPUT, views, handed) || !add_all(outputs, TENSORSTAT_OUTPUT, views, handed)) {
-      return nullptr;
-    }
+    if (!add_all(inputs, TENSORSTAT_INPUT, views, handed)) return nullptr;
+    const std::size_t input_count = handed.size();
+    if (!add_all(outputs, TENSORSTAT_OUTPUT, views, handed)) return nullptr;
+    std::vector<Ref> texts;
+    if (differences != Py_None && !take_differences(differences, texts, handed, input_count)) return nullptr;
     std::vector<std::uint32_t> faults(handed.size(), 0);
     for (std::size_t i = 0; i < handed.size(); ++i) {
       const auto shape = views.shape(i);
       handed[i].faults = &faults[i];
+      handed[i].is_for_event = is_for_event;
       handed[i].tensor = &views.tensors()[i];
       handed[i].shape = shape.data();
       handed[i].dimension_count = static_cast<std::uint32_t>(shape.size());
@@ -232,7 +255,7 @@ PyMethodDef hand_over_functions[] = {
     TENSORSTAT_METHOD(wants, "wants(session, operator, rank, device, graph, iteration, failed)"),
     TENSORSTAT_METHOD(collect,
                       "collect(session, operator, rank, device, graph, iteration, inputs, outputs, layout, failed, "
-                      "constants)"),
+                      "constants, is_for_event, differs_over)"),
     TENSORSTAT_METHOD(why_not, "why_not(x): why it is no tensor that can be measured, or None"),
     TENSORSTAT_METHOD(save_kernel_args,
                       "save_kernel_args(session, operator, rank, device, graph, iteration, names, values)"),

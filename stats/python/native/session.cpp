@@ -124,14 +124,14 @@ void keep_alert(const char* alert, void*) {
   }
 }
 
-// set_alerts(session, rules, keep_steps, steps_after, keep_bytes, most_events)
+// set_alerts(session, rules, keep_steps, steps_after, keep_bytes, most_events, save_tensors, event_bytes)
 PyObject* set_alerts(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
   tensorstat_alert_options options = TENSORSTAT_ALERT_OPTIONS;
   Whole32 keep{"keep"}, after{"keep"}, most{"most_events"};
-  Whole64 bytes{"keep_bytes"};
-  if (PyArg_ParseTuple(arguments, "OsO&O&O&O&", &capsule, &options.rules, whole32, &keep, whole32, &after, whole64,
-                       &bytes, whole32, &most) == 0) {
+  Whole64 bytes{"keep_bytes"}, event_bytes{"event_bytes"};
+  if (PyArg_ParseTuple(arguments, "OsO&O&O&O&pO&", &capsule, &options.rules, whole32, &keep, whole32, &after, whole64,
+                       &bytes, whole32, &most, &options.save_tensors, whole64, &event_bytes) == 0) {
     return nullptr;
   }
   tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
@@ -140,9 +140,22 @@ PyObject* set_alerts(PyObject*, PyObject* arguments) {
   options.steps_after = after.value;
   options.keep_bytes = bytes.value;
   options.most_events = most.value;
+  options.event_bytes = event_bytes.value;
   options.on_alert = keep_alert;
   const bool done = call([&] { return tensorstat_session_set_alerts(session, &options); });
   return done ? Py_NewRef(Py_None) : nullptr;
+}
+
+PyObject* alert_groups(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
+  const tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  return guarded([&] {
+    std::string lines(tensorstat_session_alert_groups(session, nullptr, 0), '\0');
+    tensorstat_session_alert_groups(session, lines.data(), lines.size() + 1);
+    return PyUnicode_FromStringAndSize(lines.data(), static_cast<Py_ssize_t>(lines.size()));
+  });
 }
 
 // take_alerts() -> lines of JSON: the alerts of the step_end() and session_end() that this thread called since the last
@@ -224,7 +237,10 @@ PyMethodDef session_functions[] = {
     TENSORSTAT_METHOD(session_end, "session_end(session)"),
     TENSORSTAT_METHOD(session_start, "session_start(session)"),
     TENSORSTAT_METHOD(session_stop, "session_stop(session)"),
-    TENSORSTAT_METHOD(set_alerts, "set_alerts(session, rules, keep_steps, steps_after, keep_bytes, most_events)"),
+    TENSORSTAT_METHOD(set_alerts,
+                      "set_alerts(session, rules, keep_steps, steps_after, keep_bytes, most_events, save_tensors, "
+                      "event_bytes)"),
+    TENSORSTAT_METHOD(alert_groups, "alert_groups(session): the groups of ranks that its rules name, in lines"),
     TENSORSTAT_METHOD(take_alerts, "take_alerts() -> the alerts of this thread's calls, as JSON"),
     TENSORSTAT_METHOD(set_initial_iteration, "set_initial_iteration(session, iteration)"),
     TENSORSTAT_METHOD(session_rank_folder, "session_rank_folder(session, rank): a path"),

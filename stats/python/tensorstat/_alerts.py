@@ -10,7 +10,7 @@ from ._ranks import max_of_ranks
 
 __all__ = ["Alert", "Step", "Stopped"]
 
-_ACTIONS = ("write", "warn", "stop")
+_ACTIONS = ("write", "save tensors", "warn", "stop")
 _MOST_EVENTS = 16
 
 
@@ -34,14 +34,21 @@ class Alert:
     event: str | None  # the folder with their rows
     file: str | None  # the line that called the module
     line: int | None
+    words: str | None = None  # of "differs over GROUP": "of 3 replicas rank 1 differs in a bit"
+    saved: list[str] = dataclasses.field(default_factory=list)  # with "save tensors": the .npy files in `event`
+    not_saved: list[str] = dataclasses.field(default_factory=list)  # and what could not be saved, with the reason
 
     def __str__(self) -> str:
         rank = f", rank {self.rank}" if self.rank else ""
         value = f": {self.statistic} is {self.value}" if self.statistic else ""
+        words = f": {self.words}" if self.words else ""
         more = f"; and {self.tensors - 1} more tensors" if self.tensors > 1 else ""
         where = f" ({self.file.rpartition('/')[2]}:{self.line})" if self.file else ""
         event = f"; {self.event}" if self.event else ""
-        return f"step {self.step}{rank}: {self.op_name} {self.io} {self.slot}{where}{value}, condition {self.condition}{more}{event}"
+        saved = f", with {len(self.saved)} saved tensors" if self.saved else ""
+        missing = "".join(f"; {each}" for each in self.not_saved)
+        return (f"step {self.step}{rank}: {self.op_name} {self.io} {self.slot}{where}{value}{words}, condition {self.condition}"
+                f"{more}{event}{saved}{missing}")
 
 
 @dataclasses.dataclass
@@ -71,11 +78,29 @@ class Stopped(RuntimeError):
         return Stopped, (self.found,)
 
 
-def set_alerts(session: Any, alerts: str | Sequence[str], keep: int | tuple[int, int], is_written: bool = True) -> None:
-    rules = alerts if isinstance(alerts, str) else ", ".join(alerts)
-    before, after = keep if isinstance(keep, tuple) else (keep, 0)
-    if rules or before:
-        _native.set_alerts(session, rules, before, after, 256 << 20, _MOST_EVENTS if is_written else 0)
+@dataclasses.dataclass
+class Asked:
+    """What a session or watch was asked for."""
+    alerts: str | Sequence[str] = ()
+    keep: int | tuple[int, int] = 0
+    event_bytes: int = 1 << 30
+    only_bad: bool = False
+    is_written: bool = True
+    saves_tensors: bool = False
+
+    def set(self, session: Any) -> list[str]:
+        """Returns the groups of ranks that the rules name."""
+        rules = [self.alerts] if isinstance(self.alerts, str) else list(self.alerts)
+        before, after = self.keep if isinstance(self.keep, tuple) else (self.keep, 0)
+        if self.only_bad:
+            rules += ["nan", "inf"]
+            before = before or 1
+        text = ", ".join(filter(None, rules))
+        if text or before:
+            _native.set_alerts(session, text, before, after, 256 << 20, _MOST_EVENTS if self.is_written else 0,
+                               self.saves_tensors, self.event_bytes)
+        groups: list[str] = _native.alert_groups(session).splitlines()
+        return groups
 
 
 def taken() -> list[Alert]:
@@ -109,7 +134,11 @@ class Actions:
 
     @property
     def is_written(self) -> bool:
-        return "write" in self._actions
+        return "write" in self._actions or self.saves_tensors
+
+    @property
+    def saves_tensors(self) -> bool:
+        return "save tensors" in self._actions
 
     @property
     def agrees(self) -> bool:
@@ -118,10 +147,10 @@ class Actions:
 
     def after(self, step: int, alerts: list[Alert]) -> Step:
         for alert in alerts:
+            if self._is_logged:
+                logger.warning("%s", alert)
             for action in self._actions:
-                if action == "warn" or (action == "write" and "stop" not in self._actions and not self._has_more):
-                    logger.warning("%s", alert)
-                elif callable(action):
+                if callable(action):
                     try:
                         action(alert)
                     except Exception as fault:  # training goes on
@@ -133,9 +162,10 @@ class Actions:
         return Step(step, alerts, first)
 
     @property
-    def _has_more(self) -> bool:
-        """Whether an alert is heard of otherwise."""
-        return any(callable(each) or each == "warn" for each in self._actions)
+    def _is_logged(self) -> bool:
+        """With "warn", and where an alert would be written and not heard of."""
+        is_heard = "stop" in self._actions or any(map(callable, self._actions))
+        return "warn" in self._actions or (self.is_written and not is_heard)
 
     def check(self, found: Step) -> None:
         if found.fired and "stop" in self._actions:

@@ -61,14 +61,19 @@ class Parameters:
             elif gradient is None:
                 zeroed += name in self._seen_gradients
             state = _state_of(parameter)
-            if is_written_by_data and parameter.requires_grad or self._known.get(name) != state:
+            is_written = is_written_by_data and parameter.requires_grad or self._known.get(name) != state
+            difference = watch.difference("Parameter", name)
+            if is_written:
                 written += 1
                 self._known[name] = state
-                if self._has_rows and (faults := watch._collect("Parameter", name, (), (parameter,))):
+            if self._has_rows and is_written or difference:
+                if faults := watch._collect("Parameter", name, (), (parameter,),
+                                            differs_over=None if difference is None else (difference,)):
                     watch._note("optimizer", faults, "Parameter", name, "output")
             for key, value in self._state_of_optimizer(parameter):
                 if found := tensors_in(value):
-                    if faults := watch._collect("OptimizerState", f"{name}/{key}", (), found):
+                    differences = [watch.difference("OptimizerState", name_of_state(name, key, slot)) for slot in range(len(found))]
+                    if faults := watch._collect("OptimizerState", f"{name}/{key}", (), found, differs_over=differences):
                         watch._note("optimizer", faults, "OptimizerState", f"{name}/{key}", "output")
         if zeroed and zeroed == len(self._seen_gradients):
             watch._say_once("the gradients were zeroed before step() of the watch: call it between optimizer.step() and "
@@ -90,7 +95,7 @@ class Parameters:
             for key, value in self._state_of_optimizer(parameter):
                 for slot, tensor in enumerate(tensors_in(value)):
                     lies_like = parameter if tensor.shape == parameter.shape else None
-                    yield "OptimizerState", f"{name}/{key}" + (f".{slot}" if slot else ""), tensor, name, lies_like
+                    yield "OptimizerState", name_of_state(name, key, slot), tensor, name, lies_like
 
     def _state_of_optimizer(self, parameter: Any) -> Iterable[tuple[str, Any]]:
         return self._optimizer.state.get(parameter, {}).items() if self._optimizer else ()
@@ -110,6 +115,11 @@ class Parameters:
             self._is_version_proved = self._is_version_proved or not is_same_version
         self._by_data = []
         return False
+
+
+def name_of_state(parameter: str, key: str, slot: int) -> str:
+    """Of one of the tensors that an optimizer keeps under a key."""
+    return f"{parameter}/{key}" + (f".{slot}" if slot else "")
 
 
 def _state_of(parameter: Any) -> tuple[int, int]:

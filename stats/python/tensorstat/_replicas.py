@@ -13,11 +13,15 @@ class ReplicaFault(NamedTuple):
     ranks: tuple[int, ...]  # in the group; where as many agree as differ, all of them
     replicas: int  # how many there are
 
+    @property
+    def words(self) -> str:
+        ranks = ", ".join(map(str, self.ranks))
+        which = f"rank {ranks} differs" if len(self.ranks) == 1 else f"ranks {ranks} differ"
+        return f"of {self.replicas} replicas {which} in a bit"
+
     def __str__(self) -> str:
         who = {"Parameter": "parameter", "OptimizerState": "optimizer state"}.get(self.op_type, "output of")
-        ranks = ", ".join(map(str, self.ranks))
-        which = (f"rank {ranks} differs" if len(self.ranks) == 1 else f"ranks {ranks} differ") + " in a bit"
-        return f"iteration {self.iteration}, {who} {self.op_name}: of {self.replicas} replicas {which}"
+        return f"iteration {self.iteration}, {who} {self.op_name}: {self.words}"
 
 
 def ranks_that_differ(of_ranks: dict[int, Any]) -> tuple[int, ...]:

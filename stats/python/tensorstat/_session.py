@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _native
-from ._alerts import Alert, set_alerts, taken
+from ._alerts import Alert, Asked, taken
 from ._library import NO_LIMIT, Error, chosen, logger
 
 __all__ = ["DumpSession"]
@@ -71,6 +71,9 @@ class DumpSession:
     alerts      rules that are asked of each row: "nan", ["l2norm > 8 * median(l2norm, 50)", ...]; stats/doc/alerts.md
     keep        the rows of so many steps are kept and not written, but for those of an event; (before, after)
     on_alert    called with each Alert by step_end() and close(); None: it is logged
+    only_bad    no row is written but those of a step with NaN or Inf and of the step before: alerts "nan" and "inf", keep=1
+    save_tensors  the tensor that an alert names, and the inputs of its operator, are saved in the event's folder
+    event_bytes  the limit of an event's files, for each rank
 
     Thread-safe. Faults of disk and device are counted (`counters`) and said once to logging.getLogger("tensorstat").
     """
@@ -79,14 +82,17 @@ class DumpSession:
                  dialect: str = "mindspore-2.7", layout: str = "rank", sync: str = "close", memory_bytes: int = 256 << 20,
                  device_target: str = "", framework_version: str = "", framework: str = "", world_size: int = 1,
                  device_rows: bool = False, budget_bytes: int | None = None, threads: int = 0, alerts: str | Sequence[str] = (),
-                 keep: int | tuple[int, int] = 0, on_alert: Callable[[Alert], Any] | None = None) -> None:
+                 keep: int | tuple[int, int] = 0, on_alert: Callable[[Alert], Any] | None = None, only_bad: bool = False,
+                 save_tensors: bool = False, event_bytes: int = 1 << 30) -> None:
         kind = 0 if config is None else 2 if str(config).lstrip().startswith("{") else 1
         handle = _native.open_session(
             kind, None if config is None else str(config), chosen(_DIALECTS, dialect, "dialect"),
             chosen(_LAYOUTS, layout, "layout"), chosen(_SYNCS, sync, "sync"), memory_bytes,
             None if path is None else str(path), device_target, framework_version, framework, world_size, device_rows,
             NO_LIMIT if budget_bytes is None else budget_bytes, threads)
-        set_alerts(handle, alerts, keep)
+        asked = Asked(alerts, keep, event_bytes, only_bad, saves_tensors=save_tensors)
+        if groups := asked.set(handle):
+            raise Error(f"alerts: 'differs over {groups[0]}' needs watch(), which compares replicas")
         self._on_alert = on_alert
         self._handles = [handle]
         self._operators: dict[tuple[str, str, bool, int | None, int | None], Any] = {}

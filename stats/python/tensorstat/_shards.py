@@ -70,23 +70,25 @@ def folder_of_whole(folder: str) -> str:
 
 
 class Shards:
-    """Merges what the ranks of a group have of each output, parameter, gradient and optimizer state, at the end of a step."""
+    """Merges what the ranks of a group have of each output, parameter, gradient and optimizer state, at the end of a step, and
+    compares replicas. Without a folder it only compares parameters and states."""
 
-    def __init__(self, kind: str | Callable[[str, Any], str], outputs: How, group: Any, folder: str, journal: Journal,
+    def __init__(self, kind: str | Callable[[str, Any], str], outputs: How, group: Any, folder: str | None, journal: Journal,
                  run: dict[str, Any]) -> None:
         self._kind, self._folder = kind, folder
         self._kind_of_outputs: How = "shard" if outputs is None and kind == "dp" else outputs
         self._ranks = group if isinstance(group, Ranks) else Ranks(group)
         self._ranks_of_new = self._ranks.others()
         self._journals = [journal]
-        if self._ranks.rank == 0:
+        if self._ranks.rank == 0 and folder is not None:
             self._journals.append(Journal(os.path.join(folder, "watch.ndjson")))
             self._journals[1].say("run", **{**run, "world_size": 1, "parameters": True})
         self._said: set[str] = set()
         self._outputs: dict[_Whole, _Own] = {}  # of this step
         self._calls: dict[str, int] = {}
         self._known: dict[_Whole, None] = {}  # outputs of any rank, in the same order on every rank
-        self._different: set[tuple[_Whole, int]] = set()  # replicas, in the last step
+        self._different: dict[tuple[_Whole, int], str] = {}  # replicas in the last step, in words
+        self.compared: dict[tuple[str, str], str] = {}  # op type and name: in words how they differ; "": they do not
         self.faults: list[ReplicaFault] = []
 
     def saw(self, op_type: str, name: str, outputs: list[Any]) -> None:
@@ -107,13 +109,14 @@ class Shards:
         """Every rank calls it in the same steps, also one that is stopped: the others would wait for it."""
         every: dict[_Whole, _Own | None] = {}
         new = [whole for whole in self._outputs if whole not in self._known]
+        self.compared.clear()
 
         def parts() -> dict[Any, Partial]:
             if is_stopped:
                 raise Error("its watch is stopped")
             every.update((whole, self._outputs.get(whole)) for whole in self._known)
             self._add_tensors(tensors(), every)
-            return {_NEW_OUTPUTS: _of_numbers([len(new)], "max"), **_parts_of(every)}
+            return {_NEW_OUTPUTS: _of_numbers([len(new)], "max"), **self._parts_of(every)}
 
         try:
             merged = self._ranks.all_reduce(parts)
@@ -121,13 +124,14 @@ class Shards:
                 of_new = dict.fromkeys(_Whole(*each) for text in self._ranks.gather(json.dumps(new)) for each in json.loads(text))
                 every.update((whole, self._outputs.get(whole)) for whole in of_new)
                 self._known.update(of_new)
-                merged.update(self._ranks_of_new.all_reduce(lambda: _parts_of({whole: every[whole] for whole in of_new})))
+                merged.update(self._ranks_of_new.all_reduce(lambda: self._parts_of({whole: every[whole] for whole in of_new})))
             self._compare(iteration, merged, every)
-            if self._ranks.rank == 0:
+            if self._ranks.rank == 0 and self._folder is not None:
                 self._write(iteration, merged, every)
         except Error as failure:
             if not is_stopped:
-                self._say_once(f"iteration {iteration}: no rows of the whole: {failure}", str(failure))
+                what = "no rows of the whole" if self._folder is not None else "replicas are not compared"
+                self._say_once(f"iteration {iteration}: {what}: {failure}", str(failure))
         except Exception as fault:
             say_fault(fault)
         for journal in self._journals:
@@ -137,6 +141,8 @@ class Shards:
 
     def _add_tensors(self, tensors: Iterator[TensorOfStep], every: dict[_Whole, _Own | None]) -> None:
         for op_type, name, tensor, parameter_name, parameter in tensors:
+            if self._folder is None and op_type == "Gradient":
+                continue
             try:
                 part = self._part(tensor, parameter_name, parameter)
             except _Unreduced:
@@ -145,7 +151,8 @@ class Shards:
             # Gradients that are accumulated may differ.
             whole, own = self._folded(op_type, name, part, parameter if tensor is None else tensor,
                                       is_compared=op_type != "Gradient")
-            every[whole] = own
+            if self._folder is not None or whole.compared:
+                every[whole] = own
 
     def _folded(self, op_type: str, name: str, part: _Part, like: Any, slot: int = 0, call: int = 0,
                 is_compared: bool = True) -> tuple[_Whole, _Own]:
@@ -155,9 +162,19 @@ class Shards:
         whole = _Whole(op_type, name, str(local.dtype), slot, call, part.shards if is_compared else 0)
         if not is_compared:
             return whole, _Own(fold(local if part.is_counted else nothing, _FOLDED), part.shape, 0, None)
-        folded = fold(local, (*_FOLDED, "xor64"))
+        folded = fold(local, (*_FOLDED, "xor64") if self._folder is not None else ("xor64",))
         own = int(str(folded.finish().xor64), 16) - 2**63
         return whole, _Own(folded if part.is_counted else _nothing_of(whole), part.shape, part.shard, own)
+
+    def _parts_of(self, every: dict[_Whole, _Own | None]) -> dict[Any, Partial]:
+        """What this rank gives: of each tensor what is counted here, and the hashes of its replicas."""
+        parts: dict[Any, Partial] = {}
+        for whole, own in every.items():
+            if self._folder is not None:
+                parts[whole] = _nothing_of(whole) if own is None else own.folded
+            for shard in range(whole.compared):
+                parts[whole, shard] = _of_numbers(_hashes(own, shard), "max,min")
+        return parts
 
     def _part(self, tensor: Any, name: str, parameter: Any) -> _Part:
         where = parameter if tensor is None else tensor
@@ -191,16 +208,19 @@ class Shards:
         return _Part(tuple(where.shape), tensor, is_replica=True, is_counted=self._ranks.rank == 0)
 
     def _compare(self, iteration: int, merged: dict[Any, Partial], every: dict[_Whole, _Own | None]) -> None:
-        different = []
+        before, self._different = self._different, {}
         for whole in every:
             for shard in range(whole.compared):
                 values = merged[whole, shard].finish()
                 if values.max != values.min:
-                    different.append((whole, shard))
-        before, self._different = self._different, set(different)
-        different = [each for each in different if each not in before]
-        if not different:
-            return
+                    self._different[whole, shard] = before.get((whole, shard), "")
+        if different := [each for each in self._different if each not in before]:
+            self._find_ranks(iteration, different, every)
+        for whole, own in every.items():
+            if whole.compared and own is not None:
+                self.compared[whole.op_type, whole.op_name] = self._different.get((whole, own.shard), "")
+
+    def _find_ranks(self, iteration: int, different: list[tuple[_Whole, int]], every: dict[_Whole, _Own | None]) -> None:
         # Which rank it is: once more, only in a step with a fault, and on all ranks alike.
         size = self._ranks.size
         hashes = self._ranks.others().all_reduce({
@@ -211,6 +231,7 @@ class Shards:
             found = {rank: value for rank, value in of_ranks.items() if value is not None}
             fault = ReplicaFault(iteration, whole.op_type, whole.op_name, ranks_that_differ(found), len(found))
             self.faults.append(fault)
+            self._different[whole, shard] = fault.words
             for journal in self._journals:
                 journal.say("replica", **fault._asdict())
             logger.warning("%s", fault)
@@ -228,6 +249,7 @@ class Shards:
             lines.append([whole.op_type, whole.op_name, 0, 0, time.time_ns() // 1000, "output", whole.slot, size,
                           whole.dtype.removeprefix("torch."), "(" + ",".join(map(str, shape)) + ")",
                           *(_text(values[each]) for each in _STATISTICS)])
+        assert self._folder is not None
         folder = os.path.join(self._folder, "0", str(iteration))
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, "statistic.csv")
@@ -261,16 +283,6 @@ def _part_of_dtensor(tensor: Any, where: Any) -> _Part:
             is_counted = is_counted and own == 0
     local = tensor.to_local() if tensor is not None and coordinates is not None else None
     return _Part(tuple(where.shape), local, shard, shards, is_replica, is_counted)
-
-
-def _parts_of(every: dict[_Whole, _Own | None]) -> dict[Any, Partial]:
-    """What this rank gives: of each tensor what is counted here, and the hashes of its replicas."""
-    parts: dict[Any, Partial] = {}
-    for whole, own in every.items():
-        parts[whole] = _nothing_of(whole) if own is None else own.folded
-        for shard in range(whole.compared):
-            parts[whole, shard] = _of_numbers(_hashes(own, shard), "max,min")
-    return parts
 
 
 def _hashes(own: _Own | None, shard: int) -> list[int]:

@@ -1,5 +1,4 @@
 """Every tensor of a PyTorch model, watched while it trains."""
-import operator
 import os
 import sys
 import weakref
@@ -7,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._alerts import Actions, Alert, Step, set_alerts
+from ._alerts import Actions, Alert, Asked, Step
 from ._hooks import leave_in_fork
+from ._journal import Journal
 from ._library import Error, logger
+from ._rerun import versions_of
 from ._session import DumpSession
-from ._tensors import is_dtensor, readable
+from ._tensors import is_dtensor, readable, tensors_in
 from ._verdict import Fault
-from ._watch_config import config_of_path, make_way, members_of
+from ._watch_config import config_of_path, make_way, members_of, whole_number
 
 if TYPE_CHECKING:
     from ._replicas import ReplicaFault
@@ -37,6 +38,9 @@ class Watch:
         self._actions = Actions((), None, rank, 1)
         self._alerts: list[Alert] = []
         self._event: str | None = None  # the folder of the last one
+        self._saves_tensors = self._is_of_alert = False  # whether an alert names a tensor that was collected
+        self._journal: Journal | None = None
+        self._not_saved: dict[str, list[str]] = {}  # by operator, in this step
         session._on_alert = self._alerts.append
         leave_in_fork(self)
 
@@ -64,13 +68,15 @@ class Watch:
         raise NotImplementedError
 
     def act_by(self, actions: Actions) -> None:
-        self._actions = actions
+        self._actions, self._saves_tensors = actions, actions.saves_tensors
 
     def _found(self) -> Step:
         """What is to be said of the step that was ended. With several ranks all of them come here."""
         alerts, self._alerts[:] = list(self._alerts), ()
         for alert in alerts:
             self._event = alert.event or self._event
+            alert.not_saved += self._not_saved.get(alert.op_name, ())
+        self._not_saved.clear()
         if self._is_closed or self.iteration % self._every != 0:
             return Step(self.iteration, alerts)
         return self._actions.after(self.iteration, alerts)
@@ -126,8 +132,9 @@ class Watch:
         self._session.step_end(rank=self._rank, iteration=self.iteration)
 
     def _collect(self, op_type: str, name: str, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
-                 layout: str = "") -> int:
-        """What is known to be faulty: 0 of nothing, else 4 * (the number of the first faulty tensor) + 1 (NaN) + 2 (Inf)."""
+                 layout: str = "", differs_over: Sequence[str | None] | None = None) -> int:
+        """What is known to be faulty: 0 of nothing, else 4 * (the number of the first faulty tensor) + 1 (NaN) + 2 (Inf).
+        `differs_over` has what is known of the replicas of each output."""
         try:
             operator = self._operators.get((op_type, name))
             if operator is None:
@@ -139,7 +146,10 @@ class Watch:
                     if type(tensor) not in self._plain_types and is_dtensor(tensor):
                         raise Error("a DTensor has no address: this rank's shard has", "unsupported")
             faults: int = _native.collect(self._session._handle(), operator, self._rank, 0, 0, self.iteration, inputs, outputs,
-                                          layout)
+                                          layout, False, False, False, differs_over)
+            if faults < 0:
+                self._is_of_alert = True
+                return -1 - faults
             return faults
         except Exception as refused:  # training goes on: what can be read is, and the rest is said once
             if sum(tensor is not None for tensor in (*inputs, *outputs)) > 1:
@@ -148,18 +158,39 @@ class Watch:
                     for slot, tensor in enumerate(tensors):
                         if tensor is None:
                             continue
-                        found = self._collect(op_type, name, layout=layout, **{io: alone(tensor, slot)})
+                        found = self._collect(op_type, name, layout=layout, differs_over=differs_over if io == "outputs" else None,
+                                              **{io: alone(tensor, slot)})
                         if found and not kinds:
                             first = number
                         kinds |= found & 3
                         number += 1
                 return 4 * first + kinds if kinds else 0
             if (other := self._readable(inputs, outputs)) is not None:
-                return self._collect(op_type, name, *other, layout=layout)
+                return self._collect(op_type, name, *other, layout=layout, differs_over=differs_over)
             if name not in self._unreadable:
                 self._unreadable.add(name)
                 logger.warning("%s is not watched: %s", name, refused)
             return 0
+
+    def _save_inputs(self, op_type: str, name: str, arguments: Any, versions: Sequence[int]) -> None:
+        """After an alert that names an output of this operator: its inputs for the event. `versions` are those of the
+        tensors before it ran."""
+        self._is_of_alert = False
+        now = versions_of(arguments)
+        for slot, tensor in enumerate(tensors_in(arguments)):
+            why = None
+            if slot < len(versions) and now[slot] != versions[slot]:
+                why = "it was written in place"
+            else:
+                try:
+                    _native.collect(self._session._handle(), self._operators[op_type, name], self._rank, 0, 0, self.iteration,
+                                    alone(readable(tensor), slot), (), "", False, False, True)
+                except Exception as fault:
+                    why = str(fault)
+            if why:
+                self._not_saved.setdefault(name, []).append(f"input {slot} is not saved: {why}")
+                if self._journal is not None:
+                    self._journal.say("not_saved", iteration=self.iteration, op_name=name, io="input", slot=slot, why=why)
 
     def _readable(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]] | None:
         """The one tensor as the engine can read it; None where it is that already, or cannot be."""
@@ -227,27 +258,14 @@ def world_of_process() -> tuple[int, int]:
     return 0, 1
 
 
-def _whole(number: Any, what: str, least: int, most: int) -> int:
-    try:
-        if isinstance(number, bool):
-            raise TypeError
-        whole = operator.index(number)
-    except TypeError:
-        raise TypeError(f"{what} is {number!r}; it is a whole number, from {least} on") from None
-    if not least <= whole <= most:
-        raise ValueError(f"{what} is {whole}; it is a whole number from {least} to {most}")
-    return whole
-
-
-def _session_with(alerts: str | Sequence[str], keep: int | tuple[int, int], actions: Actions, *arguments: Any,
-                  **options: Any) -> DumpSession:
+def _session_with(asked: Asked, *arguments: Any, **options: Any) -> tuple[DumpSession, list[str]]:
+    """The session, and the groups of ranks over which its rules compare replicas."""
     session = DumpSession(*arguments, **options)
     try:
-        set_alerts(session._handle(), alerts, keep, actions.is_written)
+        return session, asked.set(session._handle())
     except BaseException:
         session.close()
         raise
-    return session
 
 
 def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str | os.PathLike[str] | None = None,
@@ -256,7 +274,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
           resume: bool = False, dialect: str = "ours", rank: int | None = None, alerts: str | Sequence[str] = (),
           keep: int | tuple[int, int] = 0, then: str | Callable[[Alert], Any] | Sequence[Any] = ("write", "warn"),
           agree: Callable[[int], int] | None = None, shards: str | Callable[[str, Any], str] | None = None,
-          output_shards: str | Callable[[str, Any], str | None] | None = None, group: Any = None) -> Watch:
+          output_shards: str | Callable[[str, Any], str | None] | None = None, group: Any = None,
+          groups: Mapping[str, Any] | None = None, only_bad: bool = False, event_bytes: int = 1 << 30) -> Watch:
     """Writes the statistics of a torch.nn.Module's tensors while it trains; a context manager.
 
         with tensorstat.watch(model, path="runs/nan", every=10) as w:
@@ -288,8 +307,9 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     keep        no row is written but in an event: the rows of so many steps before the current one stand in last_steps.ring,
                 which outlives the process (`tensorstat events`); (before, after): with further steps after an event
     then        what follows an alert. "write": event_STEP below `path` has the steps that are kept, and alerts.ndjson a line;
-                "warn": it is logged; "stop": step() raises Stopped when the step is complete, on all ranks; a function
-                of an Alert; what it raises is logged
+                "save tensors": and the tensor that the alert names, with the inputs of its module, as .npy files; "warn": it
+                is logged; "stop": step() raises Stopped when the step is complete, on all ranks; a function of an
+                Alert; what it raises is logged
     agree       with "stop", how ranks agree: a function that gives all of them the greatest of their numbers; None:
                 torch.distributed's all_reduce. All ranks call it after each step
     shards      how the tensors lie on the ranks of `group`: "dtensor" (their placements say it), "tp" (cut), "dp" (replicas), or
@@ -300,6 +320,10 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
                 output that returns one of these, or None for no row of the whole. None: with "dp" they are shards, and DTensors
                 say it themselves
     group       what tensorstat.Ranks takes, or a Ranks
+    groups      for rules such as "differs over dp": {"dp": group}, the ranks that have replicas of the parameters; each is what
+                tensorstat.Ranks takes. None: any name stands for `group`. All ranks of a group call step()
+    only_bad    no row is written but those of a step with NaN or Inf, and of the step before: alerts "nan" and "inf", keep=1
+    event_bytes  the limit of an event's files, for each rank
 
     Rows lie in {path}/rank_{rank}/{net_name}/0/{step}/statistic.csv, in the order in which things happened, and what they do
     not say in watch.ndjson beside them: stats/doc/origin.md says what each means. `w.first_fault` is where the first NaN or
@@ -316,17 +340,16 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     The hooks are gone when the block ends, by an exception too. Who keeps no result watches until the model is gone, or the
     process ends. A copy of the model, and what is saved of it, are not watched.
     """
-    every = _whole(every, "every", 1, 2**63)
+    every = whole_number(every, "every", 1, 2**63)
     from ._shards import KINDS, folder_of_whole
     if shards is not None and shards not in KINDS and not callable(shards):
         raise ValueError(f"shards is {shards!r}; it is \"dtensor\", \"tp\", \"dp\", a function or None")
-    if shards is None and not (group is None and output_shards is None):
-        raise ValueError("group and output_shards say how tensors are merged over ranks: give shards, too")
     if output_shards not in (None, "shard", "replica") and not callable(output_shards):
         raise ValueError(f"output_shards is {output_shards!r}; it is \"shard\", \"replica\", a function or None")
     this_rank, world_size = world_of_process()
-    rank = this_rank if rank is None else _whole(rank, "rank", 0, 2**32 - 1)
+    rank = this_rank if rank is None else whole_number(rank, "rank", 0, 2**32 - 1)
     actions = Actions(then, agree, rank, world_size)
+    asked = Asked(alerts, keep, event_bytes, only_bad, actions.is_written, actions.saves_tensors)
     if exist not in ("refuse", "replace"):
         raise ValueError(f"exist is {exist!r}; it is \"refuse\" or \"replace\"")
     if level not in ("module", "op"):
@@ -346,17 +369,23 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         say_level(said.get("level", "L1"))
         if shards is not None:
             raise ValueError("msprobe's dump.json has no rows of whole tensors: shards goes with a path, or MindSpore's config")
-        session = _session_with(alerts, keep, actions, config, path=path, framework="pytorch")
+        session, compared = _session_with(asked, config, path=path, framework="pytorch")
+        if compared:
+            session.close()
+            raise ValueError(f"'differs over {compared[0]}' goes with a path, or MindSpore's config: msprobe's has no rows of "
+                             "parameters alone")
         of_modules = ModuleWatch(model, session, every=every, where=where, rank=rank, has_stacks=said.get("extra_info", True))
         of_modules.close_with(model)
         of_modules.act_by(actions)
         return of_modules
     from ._watch_rows import RowWatch
-    session = _session_with(alerts, keep, actions, config, path=path, dialect=dialect)
+    session, compared = _session_with(asked, config, path=path, dialect=dialect)
     common = said.get("common_dump_settings")
     net_name = common.get("net_name") if isinstance(common, dict) else None
     folder = os.path.join(_native.session_rank_folder(session._handle(), rank), str(net_name or "model"))
     try:
+        if shards is None and not (output_shards is None and (group is None or compared)):
+            raise ValueError("group and output_shards say how tensors are merged over ranks: give shards, too")
         first_iteration = make_way(folder, exist, resume) if session.enabled else 0
         if shards is not None:
             make_way(folder_of_whole(folder), exist, resume)
@@ -364,6 +393,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
                         gradients=gradients, optimizer=optimizer, level=level, zoom=zoom and world_size == 1, code=code, rank=rank,
                         world_size=world_size, path=path, is_zoom_wanted=zoom, shards=shards, output_shards=output_shards,
                         group=group)
+        made.compare_over(compared, groups)
     except BaseException:
         session.close()
         raise

@@ -1,5 +1,6 @@
 """What a watch's config says, and the folder that it names."""
 import json
+import operator
 import os
 import shutil
 from typing import Any
@@ -27,6 +28,18 @@ def members_of(config: str | os.PathLike[str] | None) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return said if isinstance(said, dict) else {}
+
+
+def whole_number(number: Any, what: str, least: int, most: int) -> int:
+    try:
+        if isinstance(number, bool):
+            raise TypeError
+        whole = operator.index(number)
+    except TypeError:
+        raise TypeError(f"{what} is {number!r}; it is a whole number, from {least} on") from None
+    if not least <= whole <= most:
+        raise ValueError(f"{what} is {whole}; it is a whole number from {least} to {most}")
+    return whole
 
 
 def make_way(folder: str, exist: str, resume: bool) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from ._alerts import Step
 from ._hooks import Accumulation, ModuleHooks, keywords_of_call, say_fault
 from ._library import logger
+from ._rerun import versions_of
 from ._session import DumpSession
 from ._tensors import can_be_walked
 from ._watch import Watch
@@ -84,13 +85,15 @@ class ModuleWatch(Watch):
         if self._has_stacks:
             parent = call.parent.key("forward") if call.parent else ""
             self._session.describe(call.kind, call.key("forward"), stack=_stack(), parent=parent)
+        if self._saves_tensors:
+            call.versions = versions_of(args)
         places = _Places()
         layout = places.text_of({"input_args": args, "input_kwargs": kwargs}, "i")
         self._say_what_is_cut(places, stem, "inputs")
         self._collect(call.kind, call.key("forward"), places.tensors, (), layout)
         return self._with_nodes(call, args)
 
-    def _leave(self, module: Any, _stem: str, _arguments: Any, outputs: Any) -> None:
+    def _leave(self, module: Any, _stem: str, arguments: Any, outputs: Any) -> None:
         while self._open and self._open[-1].module is not module:  # one that an exception has left
             self._open.pop()
         if not self._open:
@@ -103,6 +106,8 @@ class ModuleWatch(Watch):
         layout = places.text_of(members, "o")
         self._say_what_is_cut(places, call.stem, "outputs")
         self._collect(call.kind, call.key("forward"), (), places.tensors, layout)
+        if self._is_of_alert:
+            self._save_inputs(call.kind, call.key("forward"), arguments, call.versions)
         outcomes = [tensor for tensor in _tensors_in(outputs) if _has_gradient(tensor)]
         if not outcomes:
             return
@@ -190,6 +195,7 @@ class _Call:
     of_outputs: list[Any] = dataclasses.field(default_factory=list)
     of_inputs: list[Any] = dataclasses.field(default_factory=list)
     layout: str = ""  # of the gradients that were handed over
+    versions: list[int] = dataclasses.field(default_factory=list)  # of its arguments
 
     @property
     def kind(self) -> str:

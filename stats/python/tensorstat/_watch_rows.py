@@ -3,6 +3,7 @@ import os
 import re
 import sys
 import weakref
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _operations, _rerun
@@ -38,7 +39,7 @@ class RowWatch(Watch):
         self._with_zoom = zoom and level == "module"  # rows of operations say it themselves
         self._is_zoom_refused = is_zoom_wanted and not zoom and level == "module"
         self._path = path
-        self._journal = Journal(os.path.join(folder, "watch.ndjson"))
+        self._journal: Journal = Journal(os.path.join(folder, "watch.ndjson"))
         run = {"world_size": world_size, "every": every, "inputs": "all" if inputs else "outermost", "level": level,
                "parameters": parameters, "gradients": gradients}
         if not parameters:
@@ -75,7 +76,29 @@ class RowWatch(Watch):
         self._operations = _operations.enter(self) if level == "op" else None
         self._shards = (None if shards is None else
                         Shards(shards, output_shards, group, folder_of_whole(folder), self._journal, run))
+        self._group, self._kind_of_shards = group, shards
+        self._compared: dict[str, Shards] = {}  # by the names of groups
         self._switch()
+
+    def compare_over(self, names: Sequence[str], groups: Mapping[str, Any] | None) -> None:
+        """Compares replicas for rules "differs over NAME"."""
+        for name in names:
+            if groups is not None and name not in groups:
+                raise ValueError(f"alerts: 'differs over {name}', and groups has {', '.join(groups) or 'none'}")
+            if groups is None and self._shards is not None:
+                self._compared[name] = self._shards
+                continue
+            kind = self._kind_of_shards if callable(self._kind_of_shards) else "dp"
+            self._compared[name] = Shards(kind, None, self._group if groups is None else groups[name], None, self._journal, {})
+
+    def _all_shards(self) -> list[Shards]:
+        """Those that write rows of the whole, and those that only compare: on every rank in the same order."""
+        return list(dict.fromkeys(filter(None, (self._shards, *self._compared.values()))))
+
+    def difference(self, op_type: str, name: str) -> str | None:
+        """What DumpTensor::differs_over has of a tensor; None: its replicas were not compared."""
+        words = {group: each.compared[op_type, name] for group, each in self._compared.items() if (op_type, name) in each.compared}
+        return "\n".join(f"{group}: {each}" for group, each in words.items() if each) if words else None
 
     # --- steps ---
 
@@ -86,6 +109,9 @@ class RowWatch(Watch):
         loss  a tensor, or a dict of them: a NaN of the loss is then told from one of the model
         """
         self._has_stepped = True
+        if not self._is_closed and self.iteration % self._every == 0:
+            for shards in self._all_shards():
+                shards.step(self.iteration, self._parameters.of_step, self._is_stopped)
         if self.active:
             try:
                 look_at_loss(self, loss)
@@ -97,8 +123,6 @@ class RowWatch(Watch):
             self._end_step()
             if not self._is_begun:
                 self._say_once(_NOTHING_RAN)
-        if self._shards is not None and not self._is_closed and self.iteration % self._every == 0:
-            self._shards.step(self.iteration, self._parameters.of_step, self._is_stopped)
         found = self._found()
         self._forget_step()
         self.iteration += 1
@@ -130,7 +154,7 @@ class RowWatch(Watch):
 
     @property
     def replica_faults(self) -> list[ReplicaFault]:
-        return [] if self._shards is None else list(self._shards.faults)
+        return [fault for each in self._all_shards() for fault in each.faults]
 
     @property
     def first_fault(self) -> Fault | None:
@@ -192,10 +216,10 @@ class RowWatch(Watch):
             frame = sys._getframe(3)  # torch's frame that calls the module
             if self._with_code:
                 self._say_line(call, frame)
-            if self._with_zoom:
+            if self._with_zoom or self._saves_tensors:
                 call.versions = _rerun.versions_of(arguments)
-                if place.is_random_now:
-                    call.random_state = random_state()
+            if self._with_zoom and place.is_random_now:
+                call.random_state = random_state()
             if looks:
                 call.keywords = keywords_of_call(sys._getframe(2))
                 if place.is_wanted:
@@ -255,6 +279,9 @@ class RowWatch(Watch):
         faults = self._collect(place.op_type, name, (), outputs) if outputs and place.is_wanted else 0
         if self._shards is not None and place.is_wanted:
             self._shards.saw(place.op_type, name, outputs)
+        if self._is_of_alert:
+            keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(2))
+            self._save_inputs(place.op_type, name, (call.arguments, keywords) if keywords else call.arguments, call.versions)
         if unknown and place.is_wanted and name not in self._not_seen:
             self._not_seen.add(name)
             why = unknown[0]
