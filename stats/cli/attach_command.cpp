@@ -163,12 +163,14 @@ void say_poisoned(const std::string& output, Console& console) {
 bool is_any_met(const std::string& output, const std::vector<Rule>& rules, Console& console) {
   std::vector<Error> faults;
   FaultCount counted(rules);
+  std::uint64_t step = 0;
   for (const RowFile& file : find_row_files({output}, faults)) {
     const auto read = read_rows_of_file(file.path, [&](Row&& row) {
       TensorRow entry{.path = row.identity.op_name,
                       .tensor = row.identity.io + "." + std::to_string(row.identity.slot),
                       .row = std::move(row)};
-      counted.add(entry);
+      // The earlier rows of an argument are those of the kernel's earlier launches in the same context.
+      counted.add(entry, file.path + '\n' + entry.row.identity.op_type + '\n' + *entry.tensor, step++);
       return Status();
     });
     if (!read) console.say(read.error().message);
@@ -204,7 +206,7 @@ int run_attach(AttachArguments arguments, Console& console) {
   }
   std::vector<Rule> rules;
   if (!arguments.fail_on.empty()) {
-    auto parsed = Rule::parse_list(arguments.fail_on);
+    auto parsed = Rule::parse_list(arguments.fail_on, Earlier::kKept);
     if (!parsed) return console.say("--fail-on: " + parsed.error().message), kUsage;
     rules = *std::move(parsed);
   }

@@ -21,7 +21,7 @@
 #include "stats/cli/top/top_screen.hpp"
 #include "stats/findings/live_run.hpp"
 #include "stats/rows/names/dump_place.hpp"
-#include "stats/rules/rule.hpp"
+#include "stats/rules/rule_series.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -37,16 +37,18 @@ struct TopArguments {
 // What --until waits for: findings by their rules' names, and rows that meet a rule.
 struct Until {
   std::vector<FindingRule> findings;
-  std::vector<Rule> rows;
-  bool is_empty() const { return findings.empty() && rows.empty(); }
+  RuleSeries rows{{}};
+  bool is_empty() const { return findings.empty() && rows.rules().empty(); }
 };
 
-// Parts between commas, but for commas between quotes.
+// Parts between commas, but for commas between quotes or in parentheses.
 std::vector<std::string> parts_of_list(const std::string& text) {
   std::vector<std::string> parts(1);
   char quote = 0;
+  int depth = 0;
   for (const char each : text) {
-    if (each == ',' && quote == 0) {
+    if (quote == 0) depth += (each == '(') - (each == ')');
+    if (each == ',' && quote == 0 && depth <= 0) {
       parts.emplace_back();
       continue;
     }
@@ -63,13 +65,14 @@ std::vector<std::string> parts_of_list(const std::string& text) {
 Result<Until> until_from(const std::string& text) {
   Until until;
   if (text.empty()) return until;
+  std::vector<Rule> rules;
   for (const std::string& each : parts_of_list(text)) {
     const std::string part = CLI::detail::trim_copy(each);
     if (const auto rule = finding_rule_from(part)) {
       until.findings.push_back(*rule);
       continue;
     }
-    auto rule = Rule::parse(part);
+    auto rule = Rule::parse(part, About::kTensors, Earlier::kKept);
     if (!rule) {
       std::string names;
       for (const FindingRuleFacts& known : kFindingRules)
@@ -77,8 +80,9 @@ Result<Until> until_from(const std::string& text) {
       return Error{Code::kInvalid, "--until: '" + printable(part) + "' is no finding (" + names +
                                        "), and as a rule on rows: " + rule.error().message};
     }
-    until.rows.push_back(*std::move(rule));
+    rules.push_back(*std::move(rule));
   }
+  until.rows = RuleSeries(std::move(rules));
   return until;
 }
 
@@ -126,7 +130,7 @@ class Top {
  private:
   void look(top::TopScreen& screen, bool has_terminal) {
     LiveRun::EachNewRow each;
-    if (!until_.rows.empty())
+    if (!until_.rows.rules().empty())
       each = [&](const Row& row, const std::string& path, const HistoryPlace& place) {
         ask(row, path, place);
         return Status();
@@ -146,7 +150,7 @@ class Top {
   std::string missing_statistics() const {
     std::string names;
     if (run_.history().row_count() == 0) return names;
-    for (const Rule& rule : until_.rows) {
+    for (const Rule& rule : until_.rows.rules()) {
       for (const Category category : rule.needed(false)) {
         if (!seen_.contains(category)) names += (names.empty() ? "" : ", ") + std::string(name(category));
       }
@@ -161,14 +165,14 @@ class Top {
     TensorRow asked{path, std::nullopt, row};
     add_place(path, DumpPlace{.rank = place.rank, .graph = place.graph, .iteration = place.iteration},
               asked.row.identity);
-    for (const Rule& rule : until_.rows) {
-      if (!rule.is_met_by(asked)) continue;
-      const std::string evidence = rule.evidence(asked);
-      happened_ = printable(rule.text()) + "  iteration " + std::to_string(place.iteration) + ", rank " +
-                  std::to_string(place.rank) + ": " + printable(row.identity.op_name) + " " + row.identity.io + " " +
-                  std::to_string(row.identity.slot) + (evidence.empty() ? "" : ": " + evidence) + "\n";
-      return;
-    }
+    const Identity& of = row.identity;
+    const std::string where = printable(of.op_name) + " " + of.io + " " + std::to_string(of.slot);
+    const std::string tensor =
+        of.op_type + '\n' + where + '\n' + std::to_string(place.rank) + ' ' + std::to_string(place.graph);
+    const auto met = until_.rows.ask(asked, tensor, place.iteration);
+    if (!met) return;
+    happened_ = printable(met->rule->text()) + "  iteration " + std::to_string(place.iteration) + ", rank " +
+                std::to_string(place.rank) + ": " + where + (met->evidence.empty() ? "" : ": " + met->evidence) + "\n";
   }
 
   // Whether what --until waits for has happened; then happened_ says what.
@@ -200,7 +204,7 @@ class Top {
   }
 
   const TopArguments& arguments_;
-  const Until until_;
+  Until until_;
   Console& console_;
   LiveRun run_;
   std::set<Category> seen_;
@@ -231,7 +235,7 @@ Subcommand top_command(CLI::App& command) {
   top->add_flag("--once", arguments->is_once, "Print one screen and end; the default where stdout is no terminal");
   top->add_option("--until", arguments->until,
                   "End with status 1 and print it when one of these happens: findings by their rules' names, and rules "
-                  "on rows as in --where, between commas; without a terminal it waits silently")
+                  "on rows as in --where and alerts, between commas; without a terminal it waits silently")
       ->type_name("LIST");
   top->add_option("--limit", arguments->limits, "Another limit for a rule, such as jump=20; may be repeated")
       ->type_name("RULE=NUMBER");
@@ -240,6 +244,7 @@ Subcommand top_command(CLI::App& command) {
       "  tensorstat top dump                              q leaves, ? lists the keys\n"
       "  tensorstat top dump --until nan || scancel $JOB  end a job that is lost\n"
       "  tensorstat top dump --until 'nan,jump,absmax > 60000 and dtype == float16'\n"
+      "  tensorstat top dump --until 'l2norm > 8 * median(l2norm, 50)'\n"
       "  watch -n 10 tensorstat top dump --once\n\n"
       "It asks for new rows up to four times a second, and less often if that takes long. It has the findings of "
       "`tensorstat report`. nan and inf wait for two more iterations, or for 5 seconds without rows.\n\n"

@@ -60,6 +60,7 @@ function rule_from(text) {
     if (!is_text) {
       if (sign.text === '~') wrong(`'${name}' is a number, and ~ compares texts`, sign.at);
       const limit = number_from(bound.text);
+      if (Number.isNaN(limit) && is('sign', '(')) wrong("the page compares each cell with a number: windows are for alerts, top --until and attach --fail-on", bound.at);
       if (Number.isNaN(limit)) wrong(`'${name}' is a number, and ${named(bound)} is none`, bound.at);
       return number_rule(value, sign.text, limit);
     }
@@ -84,6 +85,7 @@ function rule_from(text) {
     return wrong(is_known ? `'${name}' is not on this page, which has ${has}` : `'${name}' is neither a statistic nor a fact of a row`, at);
   }
   const rule = any();
+  if (is('word', '*') || is('word', 'for') || is('sign', '(')) wrong("the page compares each cell with a number: windows and 'for N steps' are for alerts, top --until and attach --fail-on", peek().at);
   if (peek().kind !== 'end') wrong(`and or or is missing before ${named(peek())}`, peek().at);
   return rule;
 }

@@ -103,6 +103,11 @@ class Attach(unittest.TestCase):
         self.assertEqual(self.attach("clean", "--fail-on", "nan,inf").returncode, 0)
         self.assertEqual(self.attach("clean", "--fail-on", "max > 100").returncode, 1)
         self.assertEqual(self.attach("exits", "--fail-on", "max > 1e30").returncode, 9)
+        # One argument in three launches of its kernel.
+        attached = self.attach("clean", "--fail-on", "io == input and max == previous(max) for 2 steps")
+        self.assertEqual(attached.returncode, 1)
+        self.assertIn("twice#2", attached.stderr)
+        self.assertEqual(self.attach("clean", "--fail-on", "io == input and max == previous(max) for 3 steps").returncode, 0)
 
     def test_what_is_measured_can_be_chosen(self):
         self.attach("two_queues", "--kernels", "clear|none")
@@ -147,7 +152,7 @@ class Attach(unittest.TestCase):
 
     def test_wrong_words_are_refused_before_the_program_runs(self):
         for options in (["--launches", "9-3"], ["--every", "0"], ["--kernels", "("], ["--stats", "nonsense"],
-                        ["--types", "/nowhere"], ["--fail-on", "max >"]):
+                        ["--types", "/nowhere"], ["--fail-on", "max >"], ["--fail-on", "differs over dp"]):
             ran = self.attach("clean", *options)
             self.assertEqual((ran.returncode, ran.stdout), (2, ""), options)
 

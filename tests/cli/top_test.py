@@ -208,6 +208,19 @@ class Top(unittest.TestCase):
         self.assertEqual(waiting.returncode, 1)
         self.assertEqual(said, "max > 60  iteration 3, rank 0: a.down output 0: max is 70\n")
 
+    def test_until_a_rule_on_earlier_iterations(self):
+        self.calm(25)
+        rule = "max > 30 * median(max, 20)"
+        waiting = self.wait_until(f"jump,{rule},max > 1e9 for 2 steps")
+        self.write(25, [row("a.up", 1.0), row("a.down", 70.0)])
+        said, _ = waiting.communicate(timeout=PATIENCE)
+        self.assertEqual((waiting.returncode, said), (1, f"{rule}  iteration 25, rank 0: a.down output 0: max is 70\n"))
+        for rule, status in (("max > 30 * median(max, 26)", 0), ("max > 60 for 1 steps", 1), ("max > 60 for 2 steps", 0)):
+            self.assertEqual(self.run_top("--once", "--until", rule).returncode, status, rule)
+        refused = self.run_top("--once", "--until", "differs over dp")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("differs over asks other ranks for their replicas, which only alerts do", refused.stderr)
+
     def test_until_jump(self):
         self.calm(40)
         self.write(40, [row("a.up", 1.0), row("a.down", 90.0)])

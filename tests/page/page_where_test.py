@@ -64,6 +64,7 @@ CASES = {
     "max > 1e-999": None, "max ~ 7": None, "dtype > float32": None, "dtype == flaot32": None, "maxx > 7": None, "max > 7 min < 3": None,
     "(max > 7": None, "max > 7)": None, "max = 7": None, "max > 7 and": None, "not": None, "not not": None, "op_name == 'up": None,
     "max > 7 or or min > 3": None, "shape == (64)": None, "max > 'x'": None, "max > '7'": ["a.down", "b.up", "c d", "w"], "up": None,
+    "max > 2 * median(max, 50)": None, "max > median(max, 50)": None, "max > 7 for 3 steps": None, "nan for 3 steps": None,
     "not max not > 1": None, "!max > 1": None, "max > 1, nan": None,
     "(" * 99 + "nan" + ")" * 99: ["b[0]"], "(" * 101 + "nan" + ")" * 101: None,
 }
@@ -146,6 +147,8 @@ class Where(unittest.TestCase):
                 self.assertLessEqual(set(names), set(maybe), rule)
                 unsure += yes != maybe
         self.assertGreater(unsure, 0)
+        for rule in ("max > 2 * median(max, 50)", "max > median(max, 50)", "max > 7 for 3 steps"):
+            self.assertIn("are for alerts, top --until and attach --fail-on; at character", said[rule][0])
         self.assertIn("at character 7", said["max > seven"][0])
 
     def test_what_is_typed_filters(self):

@@ -32,7 +32,7 @@ Categories FaultCount::needed(bool with_summary, bool with_words) const {
     const Categories more = rule.needed(with_words);
     categories.insert(categories.end(), more.begin(), more.end());
   };
-  std::ranges::for_each(fail_on_, add);
+  std::ranges::for_each(fail_on_.rules(), add);
   if (with_summary) add(nan_), add(inf_);
   return categories;
 }
@@ -45,7 +45,7 @@ void FaultCount::Group::add(const TensorRow& entry, const std::string& words) {
   first_us = time_us;
 }
 
-void FaultCount::add(const TensorRow& entry) {
+void FaultCount::add(const TensorRow& entry, const std::string& tensor, std::uint64_t step) {
   const std::uint64_t time_us = entry.row.identity.timestamp_us;
   if (tensors_ != 0) have_times_ |= time_us != last_us_ || (time_us != 0 && entry.path != last_path_);
   if (entry.path != last_path_) last_path_ = entry.path;
@@ -57,11 +57,10 @@ void FaultCount::add(const TensorRow& entry) {
   with_nan_ += has_nan;
   with_inf_ += has_inf;
   if (has_nan || has_inf) alarming_.add(entry, printable_name(entry.label()));
-  const auto met = std::ranges::find_if(fail_on_, [&](const Rule& rule) { return rule.is_met_by(entry); });
-  if (met == fail_on_.end()) return;
-  const std::string evidence = met->evidence(entry);
-  found_.add(entry,
-             printable_name(entry.label()) + " (" + met->text() + (evidence.empty() ? "" : ": " + evidence) + ")");
+  const auto met = fail_on_.ask(entry, tensor, step);
+  if (!met) return;
+  found_.add(entry, printable_name(entry.label()) + " (" + met->rule->text() +
+                        (met->evidence.empty() ? "" : ": " + met->evidence) + ")");
 }
 
 std::string FaultCount::counted(std::uint64_t count) const {

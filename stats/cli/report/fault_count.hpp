@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "stats/rules/rule.hpp"
+#include "stats/rules/rule_series.hpp"
 
 namespace tensorstat::cli {
 
@@ -18,7 +19,8 @@ class FaultCount {
   // for the words nan and inf.
   Categories needed(bool with_summary, bool with_words = true) const;
 
-  void add(const TensorRow& entry);
+  // `tensor` and `step`: of rules that ask about earlier rows (RuleSeries::ask).
+  void add(const TensorRow& entry, const std::string& tensor = {}, std::uint64_t step = 0);
 
   bool any() const { return found_.count != 0; }  // whether a tensor meets a rule of --fail-on
   std::uint64_t tensors() const { return tensors_; }
@@ -40,7 +42,7 @@ class FaultCount {
   std::string counted(std::uint64_t count) const;  // "4,860 tensors"
   std::string the_first() const;                   // ", the first in time: "; ", the first: " if no times are known
 
-  const std::vector<Rule> fail_on_;
+  RuleSeries fail_on_;
   const Rule nan_, inf_;
   std::uint64_t tensors_ = 0, bytes_ = 0, with_nan_ = 0, with_inf_ = 0;
   bool are_rows_ = false;    // rows of tensors, by --by
