@@ -30,10 +30,10 @@ install_missing() {
   apt-get update -q && apt-get install -q -y --no-install-recommends "${missing[@]}"
 }
 
-# build ROOT TARGET [CMAKE_OPTION...]: builds the target in ROOT/.build, or in the folder that
+# build ROOT TARGETS [CMAKE_OPTION...]: builds the targets, with spaces between them, in ROOT/.build, or in the folder that
 # build_folder names. A lock makes concurrent calls wait for each other.
 build() {
-  local root=$1 target=$2 folder=$1/${build_folder:-.build}
+  local root=$1 targets=$2 folder=$1/${build_folder:-.build}
   shift 2
   mkdir -p "$folder"
   (
@@ -42,7 +42,8 @@ build() {
       cmake -S "$root" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTENSORSTAT_QUICK=ON "$@"
     fi
     # Leave out the messages of an up-to-date build: stderr may go to a log.
-    cmake --build "$folder" --target "$target" |
+    # shellcheck disable=SC2086 # one word each
+    cmake --build "$folder" --target $targets |
       { grep -v -e '^ninja: no work to do' -e 'Re-checking globbed directories' || true; }
   ) 9>"$folder/.lock"
 }

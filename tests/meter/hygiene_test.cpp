@@ -13,9 +13,8 @@
 #include <string>
 #include <tensorstat/meter.hpp>
 #include <vector>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+
+#include "tests/support/float_control.hpp"
 
 namespace tensorstat {
 namespace hygiene_test {
@@ -23,7 +22,7 @@ namespace hygiene_test {
 struct Process {
   std::array<struct sigaction, NSIG> signals;
   int rounding, umask;
-  unsigned control = 0;
+  std::uint64_t control = 0;
   std::string locale, folder;
 
   Process()
@@ -36,9 +35,7 @@ struct Process {
       sigaction(signal, nullptr, &signals[static_cast<std::size_t>(signal)]);
     umask = static_cast<int>(::umask(0));
     ::umask(static_cast<mode_t>(umask));
-#if defined(__x86_64__)
-    control = _mm_getcsr() & ~0x3fu;  // without the sticky exception flags
-#endif
+    control = test::float_control();
   }
 };
 

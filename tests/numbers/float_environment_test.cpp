@@ -2,9 +2,6 @@
 // mode, traps), the numbers are the same bits, and the thread gets its environment back.
 #include <fenv.h>
 #include <gtest/gtest.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #include <functional>
 #include <optional>
@@ -13,6 +10,7 @@
 #include <vector>
 
 #include "tests/support/engines.hpp"
+#include "tests/support/float_control.hpp"
 #include "tests/support/oracle.hpp"
 #include "tests/support/samples.hpp"
 
@@ -25,30 +23,18 @@ struct Environment {
 };
 
 std::vector<Environment> environments() {
-  std::vector<Environment> all = {
+  return {
       {"upward", [] { fesetround(FE_UPWARD); }},
       {"downward", [] { fesetround(FE_DOWNWARD); }},
       {"toward zero", [] { fesetround(FE_TOWARDZERO); }},
-      {"traps", [] { feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW); }},
+      {"traps", [] { feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW); }},  // of few arm64 processors
+      {"flush to zero", test::flush_to_zero},
+      {"flush to zero, downward",
+       [] {
+         fesetround(FE_DOWNWARD);
+         test::flush_to_zero();
+       }},
   };
-#if defined(__x86_64__)
-  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
-  all.push_back({"flush to zero", [] { _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero); }});
-  all.push_back({"flush to zero, downward", [] {
-                   fesetround(FE_DOWNWARD);
-                   _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
-                 }});
-#endif
-  return all;
-}
-
-// The environment without the flags of what has happened.
-unsigned control() {
-#if defined(__x86_64__)
-  return _mm_getcsr() & ~0x3fu;
-#else
-  return static_cast<unsigned>(fegetround()) | static_cast<unsigned>(fegetexcept()) << 16;
-#endif
 }
 
 struct Sample {
@@ -89,10 +75,10 @@ class FloatEnvironment : public testing::TestWithParam<On> {
     fenv_t before;
     fegetenv(&before);
     environment.enter();
-    const unsigned entered = control();
+    const std::uint64_t entered = test::float_control();
     Meter meter({.threads = 3});
     auto measured = meter.measure(tensors_, {all_categories(), precision, GetParam()});
-    const unsigned left = control();
+    const std::uint64_t left = test::float_control();
     fesetenv(&before);
     EXPECT_EQ(entered, left) << environment.name << ": the caller's environment has changed";
     if (measured) return *std::move(measured);

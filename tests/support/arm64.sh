@@ -1,0 +1,72 @@
+# Sourced by tests/run: builds for arm64 with Debian's cross compiler and libraries, and runs the tests under QEMU.
+
+arm64_folder=.build-arm64
+arm64_rooms='numbers|host'
+arm64_packages=(g++-aarch64-linux-gnu qemu-user-static binfmt-support)
+
+# Fetches packages for arm64, with everything that they depend on, and unpacks them in FOLDER/sysroot. apt keeps its
+# lists of arm64 in FOLDER, so this machine's packages stay as they are, and nothing here needs root.
+unpack_arm64() { # FOLDER PACKAGE...
+  local folder=$1 sysroot=$1/sysroot deb link to
+  shift
+  [[ ! -e $sysroot/.packages || $(<"$sysroot/.packages") != "$*" ]] || return 0
+  command -v apt-get >/dev/null || { echo "tests/run: --arch needs apt-get, because it uses Debian's packages" >&2 && return 1; }
+  rm -rf "$sysroot" "$folder/apt"
+  mkdir -p "$folder/apt/lists/partial" "$folder/apt/archives/partial" "$sysroot"/usr/{bin,lib,sbin}
+  touch "$folder/apt/status"
+  cat >"$folder/apt/apt.conf" <<CONF
+APT::Architecture "arm64";
+APT::Architectures { "arm64"; };
+APT::Install-Recommends "false";
+Dir::State "$folder/apt";
+Dir::State::status "$folder/apt/status";
+Dir::State::lists "$folder/apt/lists";
+Dir::Cache "$folder/apt";
+CONF
+  (
+    export APT_CONFIG=$folder/apt/apt.conf
+    apt-get update -q
+    apt-get install -q -y --download-only "$@"
+  )
+  ln -s usr/bin usr/lib usr/sbin "$sysroot"
+  for deb in "$folder"/apt/archives/*.deb; do
+    dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$sysroot" --keep-directory-symlink --no-same-owner
+  done
+  while IFS=' ' read -r link to; do # absolute links would lead out of the sysroot
+    ln -sfnr "$sysroot$to" "$link"
+  done < <(find "$sysroot" -type l -lname '/*' -printf '%p %l\n')
+  echo "$*" >"$sysroot/.packages"
+}
+
+# The kernel starts programs of arm64 through QEMU, also those that a test or a build starts.
+start_through_qemu() {
+  [[ $(uname -m) != aarch64 && ! -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ]] || return 0
+  update-binfmts --enable qemu-aarch64 && [[ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ]] || {
+    echo 'tests/run: the kernel does not start programs of arm64 through QEMU.' >&2
+    echo '  As root, once after each start of the machine: update-binfmts --enable qemu-aarch64' >&2
+    return 1
+  }
+}
+
+run_arm64() { # ROOT [ctest arguments]
+  local root=$1 folder=$1/$arm64_folder package libraries
+  shift
+  install_missing "${arm64_packages[@]}"
+  libraries=(libgtest-dev libgmp-dev libpython3-dev)
+  for package in "${build_packages[@]}"; do
+    [[ $package != *-dev && $package != *-headers ]] || libraries+=("$package")
+  done
+  unpack_arm64 "$folder" "${libraries[@]}"
+  start_through_qemu
+  export QEMU_LD_PREFIX=$folder/sysroot TENSORSTAT_NO_DEVICE=1
+
+  phase build
+  build "$root" written_partials -DTENSORSTAT_TESTS=ON
+  "$root/.build/tests/written_partials" >"$folder/partials_here"
+  build_folder=$arm64_folder build "$root" "$(printf 'tests_of_%s ' ${arm64_rooms//|/ })" -DTENSORSTAT_TESTS=ON \
+    -DCMAKE_TOOLCHAIN_FILE="$root/tests/support/arm64.cmake" -DTENSORSTAT_OTHER_PARTIALS="$folder/partials_here"
+
+  phase tests
+  # thread_signals counts the process's threads, and QEMU has one of its own.
+  run_tests "$arm64_folder" --label-regex "^($arm64_rooms)\$" --exclude-regex '^thread_signals_test$' "$@"
+}
