@@ -27,9 +27,11 @@ class FloatEnvironment {
 #elif defined(__aarch64__)
   FloatEnvironment() {
     asm volatile("mrs %0, fpcr" : "=r"(saved_));
-    asm volatile("msr fpcr, %0" : : "r"(std::uint64_t{0}));
+    if (saved_ != 0) asm volatile("msr fpcr, %0" : : "r"(std::uint64_t{0}));
   }
-  ~FloatEnvironment() { asm volatile("msr fpcr, %0" : : "r"(saved_)); }
+  ~FloatEnvironment() {
+    if (saved_ != 0) asm volatile("msr fpcr, %0" : : "r"(saved_));
+  }
 #endif
   FloatEnvironment(const FloatEnvironment&) = delete;
   FloatEnvironment& operator=(const FloatEnvironment&) = delete;

@@ -94,6 +94,8 @@ INLINE bool any_lane(V mask) {
 #elif LANE_BYTES == 32
   const __m256i m = as<__m256i>(mask);
   return !_mm256_testz_si256(m, m);
+#elif defined(__aarch64__)
+  return vmaxvq_u32((uint32x4_t)mask) != 0;
 #else
   const v_u64 part = as<v_u64>(mask);
   return (part[0] | part[1]) != 0;
@@ -129,6 +131,8 @@ INLINE v_f64 multiply_add(v_f64 a, v_f64 b, v_f64 c) {
   return (v_f64)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
 #elif LANE_BYTES == 32
   return (v_f64)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined(__aarch64__)
+  return (v_f64)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 #else
   return a * b + c;
 #endif
@@ -161,6 +165,8 @@ INLINE v_f64 ones() {
 INLINE v_f64 smaller_size(v_f64 a, v_f64 b) {
 #if LANE_BYTES == 64
   return (v_f64)_mm512_range_pd((__m512d)a, (__m512d)b, 10);  // the smaller magnitude, with the sign cleared
+#elif defined(__aarch64__)
+  return (v_f64)vminnmq_f64((float64x2_t)a, vabsq_f64((float64x2_t)b));
 #else
   return smaller(a, as<v_f64>(as<v_u64>(b) & ~((u64)1 << 63)));
 #endif
@@ -175,19 +181,23 @@ INLINE v_u64 multiply_32(v_u64 a, v_u64 b) {
   return (v_u64)_mm256_mul_epu32((__m256i)a, (__m256i)b);
 #elif defined(__SSE2__)
   return (v_u64)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#elif defined(__aarch64__)
+  return (v_u64)vmull_u32(vmovn_u64((uint64x2_t)a), vmovn_u64((uint64x2_t)b));
 #else
   return (a & 0xffffffff) * (b & 0xffffffff);
 #endif
 }
 #define MUL_32(a, b) multiply_32(a, b)
 
-#if LANE_BYTES >= 32
+#if LANE_BYTES >= 32 || defined(__aarch64__)
 #define LOOKS_UP 1
 INLINE v_u8 look_up(v_u8 table, v_u8 index) {
 #if LANE_BYTES == 64
   return (v_u8)_mm512_shuffle_epi8((__m512i)table, (__m512i)index);
-#else
+#elif LANE_BYTES == 32
   return (v_u8)_mm256_shuffle_epi8((__m256i)table, (__m256i)index);
+#else
+  return (v_u8)vqtbl1q_u8((uint8x16_t)table, (uint8x16_t)(index & 0x8f));  // 0 for every index above 15
 #endif
 }
 INLINE v_u64 alternate(u64 a, u64 b) {
@@ -267,6 +277,9 @@ INLINE v_u64 square_low_i32(v_u64 pairs) {
   return (v_u64)_mm512_mul_epi32((__m512i)pairs, (__m512i)pairs);
 #elif LANE_BYTES == 32
   return (v_u64)_mm256_mul_epi32((__m256i)pairs, (__m256i)pairs);
+#elif defined(__aarch64__)
+  const int32x2_t low = vmovn_s64((int64x2_t)pairs);
+  return (v_u64)vmull_s32(low, low);
 #else
   const v_i32 sign = as<v_i32>(pairs) >> 31;
   return square_low_u32(as<v_u64>(as<v_u32>(as<v_i32>(pairs) ^ sign) - as<v_u32>(sign)));  // wraps at INT_MIN
@@ -282,6 +295,9 @@ INLINE v_i32 multiply_pairs(v_i16 a, v_i16 b) {
   return (v_i32)_mm256_madd_epi16((__m256i)a, (__m256i)b);
 #elif defined(__SSE2__)
   return (v_i32)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#elif defined(__aarch64__)
+  const int16x8_t x = (int16x8_t)a, y = (int16x8_t)b;
+  return (v_i32)vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
 #else
   const v_i32 x = as<v_i32>(a), y = as<v_i32>(b);
   return as<v_i32>(as<v_u32>((x << 16 >> 16) * (y << 16 >> 16)) + as<v_u32>((x >> 16) * (y >> 16)));
@@ -289,8 +305,22 @@ INLINE v_i32 multiply_pairs(v_i16 a, v_i16 b) {
 }
 
 // Sums of neighbouring elements, and of their squares, in 32-bit lanes.
-INLINE v_i32 sums_i16(v_i16 x) { return multiply_pairs(x, SPLAT(i16, 1)); }
 INLINE v_u32 square_sums_i16(v_i16 x) { return as<v_u32>(multiply_pairs(x, x)); }
+#if defined(__aarch64__)
+INLINE v_i32 sums_i16(v_i16 x) { return (v_i32)vpaddlq_s16((int16x8_t)x); }
+INLINE v_i32 sums_i8(v_i8 x) { return (v_i32)vpaddlq_s16(vpaddlq_s8((int8x16_t)x)); }
+INLINE v_i32 sums_u8(v_u8 x) { return (v_i32)vpaddlq_u16(vpaddlq_u8((uint8x16_t)x)); }
+INLINE v_u32 sums_of_both(uint16x8_t a, uint16x8_t b) { return (v_u32)vpadalq_u16(vpaddlq_u16(a), b); }
+INLINE v_u32 square_sums_i8(v_i8 v) {
+  const int8x16_t x = (int8x16_t)v;
+  return sums_of_both((uint16x8_t)vmull_s8(vget_low_s8(x), vget_low_s8(x)), (uint16x8_t)vmull_high_s8(x, x));
+}
+INLINE v_u32 square_sums_u8(v_u8 v) {
+  const uint8x16_t x = (uint8x16_t)v;
+  return sums_of_both(vmull_u8(vget_low_u8(x), vget_low_u8(x)), vmull_high_u8(x, x));
+}
+#else
+INLINE v_i32 sums_i16(v_i16 x) { return multiply_pairs(x, SPLAT(i16, 1)); }
 INLINE v_i16 even_i8(v_i8 x) { return as<v_i16>(x) << 8 >> 8; }
 INLINE v_i16 odd_i8(v_i8 x) { return as<v_i16>(x) >> 8; }
 INLINE v_i16 even_u8(v_u8 x) { return as<v_i16>(x) & 0xff; }
@@ -299,80 +329,11 @@ INLINE v_i32 sums_i8(v_i8 x) { return sums_i16(even_i8(x) + odd_i8(x)); }
 INLINE v_i32 sums_u8(v_u8 x) { return sums_i16(even_u8(x) + odd_u8(x)); }
 INLINE v_u32 square_sums_i8(v_i8 x) { return square_sums_i16(even_i8(x)) + square_sums_i16(odd_i8(x)); }
 INLINE v_u32 square_sums_u8(v_u8 x) { return square_sums_i16(even_u8(x)) + square_sums_i16(odd_u8(x)); }
+#endif
 #define SUMS(type, x) CAT(sums_, type)(x)
 #define SQUARE_SUMS(type, x) CAT(square_sums_, type)(x)
 
-// Loads as many floats as there are lanes of f64 and converts them to f64. GCC 12 splits __builtin_convertvector of a
-// narrow vector, so intrinsics are used if there are any.
-using Words = VectorOf<u32, LANES(u64)>::vector;
-using Floats = VectorOf<f32, LANES(u64)>::vector;
-INLINE v_f64 widen(Floats x) {
-#if LANE_BYTES == 64
-  return (v_f64)_mm512_cvtps_pd((__m256)x);
-#elif LANE_BYTES == 32
-  return (v_f64)_mm256_cvtps_pd((__m128)x);
-#else
-  return __builtin_convertvector(x, v_f64);
-#endif
-}
-INLINE Words load_words(const u8* p) {
-#if LANE_BYTES == 64
-  return (Words)_mm256_cvtepu16_epi32(load<__m128i>(p));
-#elif LANE_BYTES == 32
-  return (Words)_mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
-#else
-  return __builtin_convertvector(load<VectorOf<u16, LANES(u64)>::vector>(p), Words);
-#endif
-}
-// The float32 of the float16 in the lower half of each lane. Moves the bits to a float32's position and changes the bias.
-// A subnormal is read with the exponent of 2^-14, and 2^-14 is then subtracted.
-template <typename F, typename W>
-INLINE F float_of_half(W bits) {
-  const W magnitude = (bits & 0x7fff) << 13;
-  const W normal = magnitude + (112u << 23);
-  const W subnormal = as<W>(as<F>(magnitude + (113u << 23)) - 0x1p-14f);
-  return as<F>((magnitude < (1u << 23) ? subnormal : normal) | (bits & 0x8000) << 16);
-}
-INLINE v_f64 load_f64_float32(const u8* p) { return widen(load<Floats>(p)); }
-INLINE v_f64 load_f64_bfloat16(const u8* p) { return widen(as<Floats>(load_words(p) << 16)); }
-INLINE v_f64 load_f64_float16(const u8* p) {
-#if LANE_BYTES == 64
-  return widen((Floats)_mm256_cvtph_ps(load<__m128i>(p)));
-#elif LANE_BYTES == 32
-  return widen((Floats)_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
-#elif defined(__aarch64__)
-  return widen((Floats)vget_low_f32(vcvt_f32_f16(vreinterpret_f16_u32(vdup_n_u32(load<u32>(p))))));
-#else
-  return widen(float_of_half<Floats>(load_words(p)));
-#endif
-}
-
-// Stores the LANES(u16) elements of a 16-bit float type at p as float32, in an unspecified order. From there an
-// instruction converts them to f64 as it loads them, which takes half the time of a conversion in registers.
-INLINE void widen_bfloat16(f32* to, const u8* p) {
-  const v_u32 words = load<v_u32>(p);  // a bfloat16 is the upper half of a float32
-  STORE(u32, to, words << 16);
-  STORE(u32, to + LANES(f32), words & 0xffff0000u);
-}
-INLINE void widen_float16(f32* to, const u8* p) {
-#if LANE_BYTES == 64
-  _mm512_storeu_ps(to, _mm512_cvtph_ps(load<__m256i>(p)));
-  _mm512_storeu_ps(to + 16, _mm512_cvtph_ps(load<__m256i>(p + 32)));
-#elif LANE_BYTES == 32
-  _mm256_storeu_ps(to, _mm256_cvtph_ps(load<__m128i>(p)));
-  _mm256_storeu_ps(to + 8, _mm256_cvtph_ps(load<__m128i>(p + 16)));
-#elif defined(__aarch64__)
-  vst1q_f32(to, vcvt_f32_f16(load<float16x4_t>(p)));
-  vst1q_f32(to + 4, vcvt_f32_f16(load<float16x4_t>(p + 8)));
-#else
-  const v_u32 words = load<v_u32>(p);
-  STORE(f32, to, float_of_half<v_f32>(words));
-  STORE(f32, to + LANES(f32), float_of_half<v_f32>(words >> 16));
-#endif
-}
-INLINE void widen_float32(f32*, const u8*) {}  // not used
-#define WIDEN(to, p) NAME(widen)(to, p)
-#define LOAD_WIDENED(p) load_f64_float32(reinterpret_cast<const u8*>(p))
+#include "host/simd/float_loads.h"
 
 // Prefetches PREFETCH_BYTES ahead: the hardware prefetcher does not reach beyond a group's arithmetic. 256 MiB of
 // float64 on two threads went from 0.6 to 0.8 of the speed of only reading. Prefetching one cache line with each

@@ -7,8 +7,12 @@
 
 #include "precision/scalars.hpp"
 
-#ifdef __x86_64__
+#if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_acle.h>
+#include <arm_neon.h>
+#include <sys/auxv.h>
 #endif
 
 namespace {
@@ -55,49 +59,96 @@ static_assert([] {
   return crc_of_byte(1) == crc_times(1, crc_on[0]);
 }());
 
-#ifdef __x86_64__
+#if defined(__aarch64__)
+// Functions for processors that have these instructions. clang's arm_acle.h declares none for a single function.
+#ifdef __clang__
+#define WITH_CRC __attribute__((target("crc")))
+#define WITH_PRODUCTS __attribute__((target("aes")))
+#define CRC_OF_8(crc, word) __builtin_arm_crc32d(crc, word)
+#define CRC_OF_1(crc, byte) __builtin_arm_crc32b(crc, byte)
+#else
+#define WITH_CRC __attribute__((target("+crc")))
+#define WITH_PRODUCTS __attribute__((target("+crypto")))
+#define CRC_OF_8(crc, word) __crc32d(crc, word)
+#define CRC_OF_1(crc, byte) __crc32b(crc, byte)
+#endif
+
+bool has(unsigned long instructions) {
+  static const unsigned long all = getauxval(AT_HWCAP);
+  return (all & instructions) != 0;
+}
+
+WITH_CRC std::uint32_t by_instructions(std::uint32_t before, std::span<const std::byte> bytes) {
+  std::uint32_t crc = ~before;
+  for (; bytes.size() >= kStep; bytes = bytes.subspan(kStep)) {
+    std::uint64_t next;
+    std::memcpy(&next, bytes.data(), sizeof next);
+    crc = CRC_OF_8(crc, next);
+  }
+  for (const std::byte each : bytes) crc = CRC_OF_1(crc, static_cast<std::uint8_t>(each));
+  return ~crc;
+}
+
+std::uint32_t in_steps(std::uint32_t before, std::span<const std::byte> bytes) {
+  return has(HWCAP_CRC32) ? by_instructions(before, bytes) : by_tables(before, bytes);
+}
+#else
+#define WITH_PRODUCTS __attribute__((target("pclmul,sse2")))
+
+std::uint32_t in_steps(std::uint32_t before, std::span<const std::byte> bytes) { return by_tables(before, bytes); }
+#endif
+
+#if defined(__x86_64__) || defined(__aarch64__)
 
 // Folding with carry-less multiplication. The CRC is a remainder modulo a polynomial. It does not change if 128 bits
 // are replaced by a congruent value further on: by the sum of their halves times x^(distance + 32) and x^(distance -
 // 32). Source: Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009.
-// The rest after each loop goes to the loop with the next shorter distance, the last bytes to the tables.
-constexpr long long factor(int bits) {
-  return static_cast<long long>(crc_moved(CRC_ONE, crc_on, static_cast<std::uint64_t>(bits / 8))) << 1;
+// The rest after each loop goes to the loop with the next shorter distance, the last bytes to in_steps().
+typedef std::uint64_t Lane __attribute__((vector_size(16)));
+constexpr std::size_t kLane = sizeof(Lane), kLanes = 4, kShort = 2 * kLanes * kLane;
+
+constexpr std::uint64_t factor(int bits) {
+  return std::uint64_t{crc_moved(CRC_ONE, crc_on, static_cast<std::uint64_t>(bits / 8))} << 1;
 }
 // The factor for the lower half of a lane comes first.
-constexpr std::array<long long, 2> factors(int distance) { return {factor(distance + 32), factor(distance - 32)}; }
+constexpr std::array<std::uint64_t, 2> factors(int distance) { return {factor(distance + 32), factor(distance - 32)}; }
 
-constexpr std::size_t kLane = 16, kLanes = 4, kShort = 2 * kLanes * kLane, kWide = 4 * kLanes * kLane,
-                      kLong = 2 * kWide;
-
-__attribute__((target("pclmul,sse2"))) inline __m128i moved(__m128i sum, __m128i factors, __m128i next) {
-  const __m128i low = _mm_clmulepi64_si128(sum, factors, 0x00), high = _mm_clmulepi64_si128(sum, factors, 0x11);
-  return _mm_xor_si128(_mm_xor_si128(low, high), next);
+WITH_PRODUCTS inline Lane moved(Lane sum, Lane factors, Lane next) {
+#if defined(__x86_64__)
+  const __m128i a = (__m128i)sum, b = (__m128i)factors;
+  return (Lane)_mm_clmulepi64_si128(a, b, 0x00) ^ (Lane)_mm_clmulepi64_si128(a, b, 0x11) ^ next;
+#else
+  return (Lane)vmull_p64(sum[0], factors[0]) ^ (Lane)vmull_high_p64((poly64x2_t)sum, (poly64x2_t)factors) ^ next;
+#endif
 }
 
-__attribute__((target("pclmul,sse2"))) std::uint32_t folded(std::uint32_t before, std::span<const std::byte> bytes) {
+WITH_PRODUCTS std::uint32_t folded(std::uint32_t before, std::span<const std::byte> bytes) {
   static constexpr auto kBy512 = factors(512), kBy128 = factors(128);
-  const __m128i by512 = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kBy512.data()));
-  const __m128i by128 = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kBy128.data()));
+  const Lane by512 = {kBy512[0], kBy512[1]}, by128 = {kBy128[0], kBy128[1]};
   const auto lane = [&](std::size_t i) {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes.data() + i * kLane));
+    Lane read;
+    std::memcpy(&read, bytes.data() + i * kLane, kLane);
+    return read;
   };
-  const __m128i begun = _mm_xor_si128(lane(0), _mm_cvtsi32_si128(static_cast<int>(~before)));
-  __m128i sums[kLanes] = {begun, lane(1), lane(2), lane(3)};
+  Lane sums[kLanes] = {lane(0) ^ Lane{~before & 0xffffffff}, lane(1), lane(2), lane(3)};
   for (bytes = bytes.subspan(kLanes * kLane); bytes.size() >= kLanes * kLane; bytes = bytes.subspan(kLanes * kLane)) {
     for (std::size_t i = 0; i < kLanes; ++i) sums[i] = moved(sums[i], by512, lane(i));
   }
   for (std::size_t i = 1; i < kLanes; ++i) sums[i] = moved(sums[i - 1], by128, sums[i]);
   std::array<std::byte, kLane> left;
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(left.data()), sums[kLanes - 1]);
-  return by_tables(by_tables(~std::uint32_t{0}, left), bytes);
+  std::memcpy(left.data(), &sums[kLanes - 1], kLane);
+  return in_steps(in_steps(~std::uint32_t{0}, left), bytes);
 }
+#endif
+
+#if defined(__x86_64__)
+constexpr std::size_t kWide = 4 * kLanes * kLane, kLong = 2 * kWide;
 
 // The same with vectors of four lanes.
 __attribute__((target("avx512f,vpclmulqdq"))) std::uint32_t folded_wide(std::uint32_t before,
                                                                         std::span<const std::byte> bytes) {
-  static constexpr std::array<std::array<long long, 2>, 4> kBy2048 = {factors(2048), factors(2048), factors(2048),
-                                                                      factors(2048)};
+  static constexpr std::array<std::array<std::uint64_t, 2>, 4> kBy2048 = {factors(2048), factors(2048), factors(2048),
+                                                                          factors(2048)};
   const __m512i by2048 = _mm512_loadu_si512(kBy2048.data());
   const auto lanes = [&](std::size_t i) __attribute__((target("avx512f"))) {
     return _mm512_loadu_si512(bytes.data() + i * 4 * kLane);
@@ -114,7 +165,7 @@ __attribute__((target("avx512f,vpclmulqdq"))) std::uint32_t folded_wide(std::uin
   std::array<std::byte, kWide> left;
   for (std::size_t i = 0; i < kLanes; ++i) _mm512_storeu_si512(left.data() + i * 4 * kLane, sums[i]);
   const std::uint32_t crc = folded(~std::uint32_t{0}, left);
-  return bytes.size() >= kShort ? folded(crc, bytes) : by_tables(crc, bytes);
+  return bytes.size() >= kShort ? folded(crc, bytes) : in_steps(crc, bytes);
 }
 
 #endif
@@ -122,13 +173,15 @@ __attribute__((target("avx512f,vpclmulqdq"))) std::uint32_t folded_wide(std::uin
 }  // namespace
 
 std::uint32_t crc32_of(std::uint32_t before, std::span<const std::byte> bytes) {
-#ifdef __x86_64__
+#if defined(__x86_64__)
   static const bool multiplies = __builtin_cpu_supports("pclmul");
   static const bool is_wide = multiplies && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq");
   if (is_wide && bytes.size() >= kLong) return folded_wide(before, bytes);
   if (multiplies && bytes.size() >= kShort) return folded(before, bytes);
+#elif defined(__aarch64__)
+  if (has(HWCAP_PMULL) && bytes.size() >= kShort) return folded(before, bytes);
 #endif
-  return by_tables(before, bytes);
+  return in_steps(before, bytes);
 }
 
 std::uint64_t xor64_of(std::span<const std::byte> bytes) {
