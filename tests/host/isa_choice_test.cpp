@@ -1,8 +1,14 @@
-// TENSORSTAT_ISA can only choose a lower instruction set, never one that the machine lacks.
+// The widest instruction set of the machine is chosen. TENSORSTAT_ISA can only choose a lower one, never one that the
+// machine lacks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "host/simd/cpu.hpp"
 
@@ -21,6 +27,23 @@ void expect_choice(const std::string& text, Isa wanted) {
       testing::ExitedWithCode(0), "")
       << "TENSORSTAT_ISA=" << text << " is to give " << name(wanted);
 }
+
+#if defined(__x86_64__)
+// What the kernel says of the processor.
+TEST(IsaChoice, IsTheWidestOfTheMachine) {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line) && !line.starts_with("flags")) continue;
+  std::istringstream words(line);
+  const std::vector<std::string> flags(std::istream_iterator<std::string>(words), {});
+  const auto has = [&](std::initializer_list<const char*> all) {
+    return std::ranges::all_of(all, [&](const char* each) { return std::ranges::count(flags, each) != 0; });
+  };
+  const bool has_avx2 = has({"avx2", "fma", "f16c", "bmi1", "bmi2"});
+  const bool has_avx512 = has_avx2 && has({"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"});
+  EXPECT_EQ(runnable_isas().back(), has_avx512 ? Isa::kAvx512 : has_avx2 ? Isa::kAvx2 : Isa::kBaseline);
+}
+#endif
 
 TEST(IsaChoice, IsTheNamedOneWhereTheMachineHasIt) {
   const Isa widest = runnable_isas().back();
