@@ -38,7 +38,7 @@ Tables tables_for(Isa isa) {
 #ifdef TENSORSTAT_AVX512
   if (isa == Isa::kAvx512) return {kMd5Scalar, kMd5Avx512Few, kMd5Avx512};
 #endif
-#if defined(__x86_64__)
+#ifdef TENSORSTAT_AVX2
   if (isa == Isa::kAvx2) return {kMd5Scalar, kMd5Avx2, kMd5Avx2};
 #endif
   static_cast<void>(isa);

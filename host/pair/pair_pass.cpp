@@ -61,7 +61,7 @@ PairFold pair_fold() {
     case Isa::kAvx512:
       return fold_pair_avx512;
 #endif
-#if defined(__x86_64__)
+#ifdef TENSORSTAT_AVX2
     case Isa::kAvx2:
       return fold_pair_avx2;
 #endif

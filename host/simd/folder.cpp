@@ -37,7 +37,7 @@ const Tables& widest() {
       case Isa::kAvx512:
         return {kFoldsAvx512, kLaneFoldsAvx512};
 #endif
-#if defined(__x86_64__)
+#ifdef TENSORSTAT_AVX2
       case Isa::kAvx2:
         return {kFoldsAvx2, kLaneFoldsAvx2};
 #endif

@@ -374,7 +374,7 @@ class Search {
   std::set<std::uint32_t> reached_;  // ranks that hold NaN or Inf when the fault begins
   std::uint64_t holders_ = 0;        // tensors that hold NaN or Inf since then
   std::uint64_t consequences_ = 0;
-  std::set<std::pair<std::string, std::string>> replicas_;  // op type and name of those that differ
+  std::set<std::pair<std::string, std::string>> replicas_;  // that differ: op type and name
   std::array<bool, kRuleCount> judged_{};
   Findings findings_;
 };

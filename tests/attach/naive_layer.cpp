@@ -125,13 +125,7 @@ cl_int CL_API_CALL set_argument(cl_kernel kernel, cl_uint index, size_t bytes, c
 
 extern "C" {
 
-CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info info, size_t size, void* value, size_t* needed) {
-  const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-  if (info != CL_LAYER_API_VERSION || (value != nullptr && size < sizeof version)) return CL_INVALID_VALUE;
-  if (value != nullptr) std::memcpy(value, &version, sizeof version);
-  if (needed != nullptr) *needed = sizeof version;
-  return CL_SUCCESS;
-}
+#include "tests/support/cl_layer/layer_info.inc"
 
 CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint, const cl_icd_dispatch* target, cl_uint* made_entries,
                                             const cl_icd_dispatch** made_table) {

@@ -5,23 +5,15 @@ import importlib.util
 import json
 import os
 import random
-import socket
-import subprocess
 import sys
 import tempfile
 import unittest
 
-# What each rank begins with: `rank`, `ranks`, `folder`, and what was logged, in `said`.
-BEGIN = """
-import json, logging, os, random, sys, torch, torch.distributed as dist, tensorstat
-rank, ranks, folder, seed = (int(os.environ[each]) if each != "FOLDER" else os.environ[each]
-                             for each in ("RANK", "WORLD_SIZE", "FOLDER", "SEED"))
-dist.init_process_group("gloo")
-said = []
-handler = logging.Handler()
-handler.emit = lambda record: said.append(record.getMessage())
-tensorstat._library.logger.addHandler(handler)
-tensorstat._library.logger.propagate = False
+import gloo_ranks
+
+BEGIN = gloo_ranks.BEGIN + """
+import json, random
+seed = int(os.environ["SEED"])
 def flip(tensor, element, bit):
     with torch.no_grad():
         tensor.view(-1).view(torch.int32)[element] ^= 1 << bit
@@ -45,19 +37,8 @@ class ReplicaAlerts(unittest.TestCase):
     def run_ranks(self, ranks, script):
         seed = int(os.environ.get("SEED", random.randrange(1 << 31)))
         print("seed", seed, file=sys.stderr)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "rank.py")
-            with open(path, "w") as file:
-                file.write(BEGIN + script)
-            processes = [subprocess.Popen([sys.executable, path], stderr=subprocess.PIPE, text=True,
-                                          env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "OMP_NUM_THREADS": "1",
-                                               "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "SEED": str(seed),
-                                               "FOLDER": os.path.join(folder, "run")}) for rank in range(ranks)]
-            words = [process.communicate(timeout=300)[1] for process in processes]
-            self.assertEqual([each for process, each in zip(processes, words) if process.returncode != 0], [])
+            gloo_ranks.run_ranks(self, ranks, BEGIN + script, folder, SEED=str(seed))
             yield os.path.join(folder, "run")
 
     def test_planted_flips_are_alerts_in_their_step(self):

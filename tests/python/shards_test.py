@@ -8,16 +8,10 @@ import sys
 import tempfile
 import unittest
 
-# What each rank begins with: `rank`, `ranks`, `folder`, and what was logged, in `said`.
-BEGIN = """
-import csv, glob, logging, os, sys, torch, torch.distributed as dist, tensorstat
-rank, ranks, folder = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), os.environ["FOLDER"]
-dist.init_process_group("gloo")
-said = []
-handler = logging.Handler()
-handler.emit = lambda record: said.append(record.getMessage())
-tensorstat._library.logger.addHandler(handler)
-tensorstat._library.logger.propagate = False
+import gloo_ranks
+
+BEGIN = gloo_ranks.BEGIN + """
+import csv, glob
 collectives = []
 reduce = dist.all_reduce
 def counted(*arguments, **keywords):
@@ -42,23 +36,8 @@ def expect(row, tensor):
 @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed")
 class Shards(unittest.TestCase):
     def run_ranks(self, ranks, script):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "rank.py")
-            with open(path, "w") as file:
-                file.write(BEGIN + script)
-            processes = [subprocess.Popen([sys.executable, path], stderr=subprocess.PIPE, text=True,
-                                          env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "OMP_NUM_THREADS": "1",
-                                               "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-                                               "FOLDER": os.path.join(folder, "run")}) for rank in range(ranks)]
-            faults = []
-            for process in processes:
-                _, words = process.communicate(timeout=300)
-                if process.returncode != 0:
-                    faults.append(words)
-            self.assertEqual(faults, [])
+            gloo_ranks.run_ranks(self, ranks, BEGIN + script, folder)
 
     def test_a_flipped_bit_of_a_replica_is_told_in_its_step(self):
         script = """

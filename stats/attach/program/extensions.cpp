@@ -27,8 +27,8 @@ const ExtensionFunctions& functions_of(cl_command_queue queue) {
   return found == platforms.end() ? platforms[nullptr] : found->second;
 }
 
-// The platform's own function; of an object that the layer does not know, of whichever platform has it. Each of ours is
-// handed out in place of one of theirs, so there is one.
+// The function of the object's platform. If the layer does not know the object, it is the function of any platform that
+// has one. There is one: our function is only handed out in place of a platform's.
 template <auto ExtensionFunctions::*kMember>
 auto theirs(const CommandBuffer* commands) {
   if (commands != nullptr && commands->functions->*kMember != nullptr) return commands->functions->*kMember;

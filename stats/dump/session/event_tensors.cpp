@@ -12,19 +12,7 @@ namespace {
 constexpr std::uint64_t kHeaderBytes = 128;  // of most .npy files
 
 std::uint64_t file_bytes(const PendingTensor& tensor) {
-  std::uint64_t times = 1;
-  switch (content_of(tensor, {}).widening) {
-    case Widening::kNone:
-      break;
-    case Widening::kBfloat16:
-    case Widening::kInt4:
-      times = 2;
-      break;
-    case Widening::kUint1:
-      times = 8;
-      break;
-  }
-  return kHeaderBytes + times * tensor.tensor.bytes();
+  return kHeaderBytes + widening_factor(content_of(tensor, {}).widening) * tensor.tensor.bytes();
 }
 
 }  // namespace

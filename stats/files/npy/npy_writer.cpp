@@ -168,6 +168,19 @@ void widen(Widening widening, std::span<const std::byte> bytes, std::uint64_t fi
   }
 }
 
+std::uint64_t widening_factor(Widening widening) {
+  switch (widening) {
+    case Widening::kNone:
+      break;
+    case Widening::kBfloat16:
+    case Widening::kInt4:
+      return 2;
+    case Widening::kUint1:
+      return 8;
+  }
+  return 1;
+}
+
 Status write_npy(const std::string& path, const NpyContent& content, bool synced) {
   NewFile file(path);
   file.write(npy_header(content.descr, content.shape));

@@ -39,6 +39,9 @@ std::string npy_header(std::string_view descr, const Shape& shape);
 void widen(Widening widening, std::span<const std::byte> bytes, std::uint64_t first, std::uint64_t count,
            std::string& out);
 
+// How many times as many bytes the file holds.
+std::uint64_t widening_factor(Widening widening);
+
 // Writes the file under a hidden name and renames it. Nobody sees an incomplete file, and on failure an existing file
 // is unchanged. The mode is 0400, as MindSpore's. `synced`: fsync before the rename, so that a power failure leaves no
 // empty file.
