@@ -1,6 +1,7 @@
 """Partials merged over ranks: mpi4py, torch.distributed, or a pair of functions that reduce."""
 import sys
 from array import array
+from collections import deque
 from typing import Any, Callable, Mapping
 
 from . import _native
@@ -10,6 +11,11 @@ from ._meter import Partial
 __all__ = ["Ranks", "all_reduce"]
 
 Reduce = Callable[[memoryview], Any]
+
+# The last tensors that torch reduced. Gloo's thread holds such a tensor for a moment longer than all_reduce() takes. If
+# it were the last to hold it, it would need the GIL to free it, and at the interpreter's exit that ends the process by
+# SIGABRT.
+_last_reduced: deque[Any] = deque(maxlen=4)
 
 
 def _of_torch(distributed: Any, group: Any) -> tuple[int, int, Reduce, Reduce]:
@@ -23,6 +29,7 @@ def _of_torch(distributed: Any, group: Any) -> tuple[int, int, Reduce, Reduce]:
                 "ccl", "xccl") else "cuda"
             own = torch.frombuffer(words, dtype=torch.int64)
             there = own if kind == "cpu" else own.to(torch.device(kind, getattr(torch, kind).current_device()))
+            _last_reduced.append(there)
             distributed.all_reduce(there, op=operation, group=group)
             if there is not own:
                 own.copy_(there)
