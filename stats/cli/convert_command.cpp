@@ -17,7 +17,7 @@
 #include "stats/compare/recorded.hpp"
 #include "stats/exports/tfevents.hpp"
 #include "stats/files/io/folders.hpp"
-#include "stats/rows/dump_json/dump_json.hpp"
+#include "stats/rows/rows_of_file.hpp"
 #include "stats/survey/row_files.hpp"
 #ifdef TENSORSTAT_STORE
 #include "stats/store/trend_db.hpp"

@@ -17,7 +17,7 @@
 #include "stats/cli/report/output.hpp"
 #include "stats/cli/report/written_rows.hpp"
 #include "stats/cli/subcommand.hpp"
-#include "stats/rows/csv/statistic_csv.hpp"
+#include "stats/rows/rows_of_file.hpp"
 #include "stats/store/store.hpp"
 #include "stats/survey/changing_files.hpp"
 #include "stats/survey/row_files.hpp"

@@ -5,7 +5,7 @@
 
 #include "stats/base/printable.hpp"
 #include "stats/rows/category_names.hpp"
-#include "stats/rows/csv/statistic_csv.hpp"
+#include "stats/rows/rows_of_file.hpp"
 #include "stats/store/adding.hpp"
 #include "stats/store/store.hpp"
 #include "stats/survey/growing_row_file.hpp"

@@ -12,6 +12,7 @@
 #include "stats/base/crc32.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/files/io/random_file.hpp"
+#include "stats/rows/rows_of_file.hpp"
 
 namespace tensorstat {
 namespace {

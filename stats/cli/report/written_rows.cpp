@@ -8,6 +8,7 @@
 #include "stats/cli/report/fault_count.hpp"
 #include "stats/rows/names/dump_place.hpp"
 #include "stats/rows/row_carrier.hpp"
+#include "stats/rows/rows_of_file.hpp"
 #include "stats/survey/row_files.hpp"
 
 namespace tensorstat::cli {

@@ -28,10 +28,6 @@ class CsvText {
   std::vector<const Column*> further_;
 };
 
-// The statistics and columns of a file's rows, before they are read: of a csv its heading and first row say so, a
-// dump.json is read to its end. An error only where there is no row before it.
-Result<RowsRead> read_columns(const std::string& path);
-
 // The heading and one row of the dialects' common columns, for writers that hold no CsvText. The dialect has a column
 // for each of the categories.
 std::string csv_header(const Categories& categories, Dialect dialect);

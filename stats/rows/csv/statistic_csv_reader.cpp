@@ -1,28 +1,18 @@
+#include "stats/rows/csv/statistic_csv_reader.hpp"
+
 #include <algorithm>
-#include <new>
 #include <span>
 
 #include "stats/base/printable.hpp"
-#include "stats/files/io/random_file.hpp"
-#include "stats/files/io/text_pieces.hpp"
 #include "stats/rows/csv/csv_fields.hpp"
 #include "stats/rows/csv/csv_heading.hpp"
 #include "stats/rows/csv/csv_value.hpp"
-#include "stats/rows/csv/growing_rows.hpp"
 #include "stats/rows/csv/short_row.hpp"
-#include "stats/rows/csv/statistic_csv.hpp"
-#include "stats/rows/dump_json/dump_json.hpp"
-#include "stats/rows/monitors/monitor_rows.hpp"
-#include "stats/rows/names/run_name.hpp"
-#include "stats/rows/store_door.hpp"
 
 namespace tensorstat {
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20, kMostRowBytes = std::size_t{64} << 20;
-
-// So far the { of a dump.json is looked for.
-constexpr std::size_t kMostBlanks = 256;
+constexpr std::size_t kMostRowBytes = std::size_t{64} << 20;
 
 struct Fault {
   std::string what = {};        // empty: there is none
@@ -32,49 +22,37 @@ struct Fault {
 
 class CsvReader {
  public:
-  // `whose`: what the name of the file says, where the rows do not. `growing`: an unfinished last line is no fault.
-  CsvReader(std::string where, std::string_view text, NextPiece next_piece, Identity whose, const EachRow& each,
-            GrowingRows* growing = nullptr)
-      : where_(std::move(where)),
-        text_(text),
-        next_piece_(std::move(next_piece)),
-        whose_(std::move(whose)),
-        each_(each),
-        growing_(growing) {}
+  CsvReader(CsvSource source, const EachRow& each, RowsRead& read)
+      : source_(std::move(source)), text_(source_.text), each_(each), read_(read) {}
 
-  // What was read so far.
-  const RowsRead& read() const { return read_; }
-
-  Result<RowsRead> run() {
-    if (Status begun = read_heading(); !begun) return begun.error();
-    if (is_unfinished_) return read_;
+  Status run() {
+    if (Status begun = read_heading(); !begun || is_unfinished_) return begun;
     Row row;  // one for all, so that what the caller leaves of it is not allocated again
     while (true) {
       if (text_.empty()) {
         const auto more = refill();
         if (!more) return more.error();
-        if (!*more) return read_;
+        if (!*more) return {};
       }
       clear(row);
-      if (Status cut = read_row(row); !cut) return cut.error();
-      if (is_unfinished_) return read_;
+      if (Status cut = read_row(row); !cut || is_unfinished_) return cut;
       ++read_.row_count;
-      if (growing_) growing_->offset += cut_.bytes, growing_->dialect = read_.dialect;
-      if (Status taken = each_(std::move(row)); !taken) return taken.error();
+      if (source_.growing) source_.growing->offset += cut_.bytes, source_.growing->dialect = read_.dialect;
+      if (Status taken = each_(std::move(row)); !taken) return taken;
     }
   }
 
  private:
   Error failure(std::string_view what) const {
-    return {Code::kUnreadable, where_ + ", line " + std::to_string(line_) + ": " + std::string(what)};
+    return {Code::kUnreadable, source_.where + ", line " + std::to_string(line_) + ": " + std::string(what)};
   }
 
   // More text behind what is left of it; false where there is no more.
   Result<bool> refill() {
-    if (!next_piece_) return false;
+    if (!source_.next_piece) return false;
     if (text_.size() > kMostRowBytes) return failure("a line longer than 64 MiB");
     buffer_.erase(0, buffer_.size() - text_.size());
-    const auto more = next_piece_(buffer_);
+    const auto more = source_.next_piece(buffer_);
     text_ = buffer_;
     return more;
   }
@@ -105,7 +83,7 @@ class CsvReader {
     if (!fault.what.empty() && text_.find('\n') == text_.npos && text_.find('\r') != text_.npos) {
       return failure("its lines end in CR alone; end them in LF");
     }
-    is_unfinished_ = growing_ && fault.wants_more_text;
+    is_unfinished_ = source_.growing && fault.wants_more_text;
     if (is_unfinished_) return {};
     if (!fault.what.empty()) return failure(fault.what);
     constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // Excel's "CSV UTF-8"
@@ -113,11 +91,11 @@ class CsvReader {
     auto candidates = candidates_of(cut_.views);
     if (!candidates) return failure(candidates.error().message);
     candidates_ = *std::move(candidates);
-    if (growing_ && growing_->dialect)
-      std::erase_if(candidates_, [&](const Candidate& each) { return each.id != *growing_->dialect; });
+    if (source_.growing && source_.growing->dialect)
+      std::erase_if(candidates_, [&](const Candidate& each) { return each.id != *source_.growing->dialect; });
     if (candidates_.empty()) return failure("the heading is of another dialect than before");
-    if (growing_ && growing_->offset == 0)
-      growing_->heading = text_.substr(0, cut_.bytes), growing_->offset = cut_.bytes;
+    if (source_.growing && source_.growing->offset == 0)
+      source_.growing->heading = text_.substr(0, cut_.bytes), source_.growing->offset = cut_.bytes;
     announce(candidates_.front());
     consume();
     return {};
@@ -142,7 +120,7 @@ class CsvReader {
       if (!fault.wants_more_text) return failure(fault.what);
       const auto more = refill();
       if (!more) return more.error();
-      if (!*more && growing_) return is_unfinished_ = true, Status();
+      if (!*more && source_.growing) return is_unfinished_ = true, Status();
       if (!*more) return failure(fault.what);
     }
   }
@@ -204,7 +182,7 @@ class CsvReader {
       return {std::to_string(cut_.views.size()) + " fields where the heading has " +
               std::to_string(candidate.fields.size())};
     }
-    if (dialect.whose == Whose::kInFileName) row.identity = whose_;
+    if (dialect.whose == Whose::kInFileName) row.identity = source_.whose;
     row.identity.more.clear();
     row.statistics.categories.clear();
     row.statistics.values.clear();
@@ -286,15 +264,12 @@ class CsvReader {
     return {};
   }
 
-  const std::string where_;
+  const CsvSource source_;
   std::string buffer_;     // where the text comes in pieces
   std::string_view text_;  // what is left of it
-  const NextPiece next_piece_;
-  const Identity whose_;
   const EachRow& each_;
-  GrowingRows* const growing_;
   bool is_unfinished_ = false;  // the last line of what grows
-  RowsRead read_;
+  RowsRead& read_;
   std::vector<Candidate> candidates_;
   const Candidate* known_ = nullptr;
   Fields cut_;
@@ -305,97 +280,8 @@ class CsvReader {
 
 }  // namespace
 
-Result<RowsRead> read_rows(std::string_view text, const EachRow& each) try {
-  if (!is_dump_json(text)) return CsvReader("statistic.csv", text, nullptr, {}, each).run();
-  const NextPiece next = [&](std::string& piece) -> Result<bool> {
-    piece += text.substr(0, kPieceBytes);
-    text.remove_prefix(std::min(text.size(), kPieceBytes));
-    return !text.empty();
-  };
-  RowsRead read;
-  if (Status all = read_dump_json("dump.json", next, each, read); !all) return all.error();
-  return read;
-} catch (const std::bad_alloc&) {
-  return out_of_memory();
-}
-
-namespace {
-
-// What a file begins with.
-Result<std::string> beginning_of(const std::string& path) {
-  const auto file = RandomFile::open(path);
-  if (!file) return file.error();
-  std::string text(std::min<std::uint64_t>(file->size_bytes(), kMostBlanks), '\0');
-  if (Status read = file->read_at(0, std::as_writable_bytes(std::span(text))); !read) return read.error();
-  return text;
-}
-
-}  // namespace
-
-Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each) {
-  return read_calls_of_file(path, each, {});
-}
-
-Result<RowsRead> read_calls_of_file(const std::string& path, const EachRow& each, const CallListener& listener) try {
-  if (const auto stored = stored_path(path)) return store_door()->read(*stored, each);
-  const auto beginning = beginning_of(path);
-  if (!beginning) return beginning.error();
-  auto next_piece = pieces_of(path);
-  if (!next_piece) return next_piece.error();
-  RowsRead read;
-  if (is_dump_json(*beginning)) {
-    if (Status all = read_dump_json(printable(path), *next_piece, each, read, listener); !all) return all.error();
-    return read;
-  }
-  if (const auto monitor = monitor_of(*beginning)) return read_monitor(*monitor, path, *next_piece, each);
-  return CsvReader(printable(path), {}, *std::move(next_piece), run_or_file(path), each).run();
-} catch (const std::bad_alloc&) {
-  return out_of_memory();
-}
-
-Result<RowsRead> read_growing_rows(const std::string& path, GrowingRows& so_far, const EachRow& each) try {
-  auto next_piece = pieces_of(path, so_far.offset);
-  if (!next_piece) return next_piece.error();
-  if (so_far.offset != 0) {
-    next_piece = NextPiece([heading = so_far.heading, next = *std::move(next_piece)](std::string& piece) mutable {
-      if (heading.empty()) return next(piece);
-      piece += std::exchange(heading, {});
-      return Result<bool>(true);
-    });
-  }
-  const auto beginning = beginning_of(path);
-  if (!beginning) return beginning.error();
-  if (const auto monitor = monitor_of(*beginning)) return read_monitor(*monitor, path, *next_piece, each, &so_far);
-  // Lines are counted from there on; the heading is the first.
-  const std::string where = so_far.offset == 0 ? "" : ", behind byte " + std::to_string(so_far.offset);
-  return CsvReader(printable(path) + where, {}, *std::move(next_piece), run_or_file(path), each, &so_far).run();
-} catch (const std::bad_alloc&) {
-  return out_of_memory();
-}
-
-Result<RowsRead> read_columns(const std::string& path) try {
-  if (const auto stored = stored_path(path)) return store_door()->columns(*stored);
-  const auto beginning = beginning_of(path);
-  if (!beginning) return beginning.error();
-  auto next_piece = pieces_of(path);
-  if (!next_piece) return next_piece.error();
-  if (is_dump_json(*beginning)) {
-    RowsRead read;
-    const Status all = read_dump_json(
-        printable(path), *next_piece, [](Row&&) { return Status(); }, read);
-    if (!all && read.row_count == 0) return all.error();
-    return read;
-  }
-  const EachRow stop = [](Row&&) { return Status(Error{Code::kInvalid, "enough"}); };
-  if (const auto monitor = monitor_of(*beginning)) {
-    return read_monitor(*monitor, path, *next_piece, [](Row&&) { return Status(); });
-  }
-  CsvReader reader(printable(path), {}, *std::move(next_piece), {}, stop);
-  auto all = reader.run();
-  if (reader.read().row_count == 0) return all;
-  return reader.read();
-} catch (const std::bad_alloc&) {
-  return out_of_memory();
+Status read_statistic_csv(CsvSource source, const EachRow& each, RowsRead& read) {
+  return CsvReader(std::move(source), each, read).run();
 }
 
 }  // namespace tensorstat

@@ -52,7 +52,4 @@ struct CallListener {
 Status read_dump_json(const std::string& where, const NextPiece& next, const EachRow& each, RowsRead& read,
                       const CallListener& listener = {});
 
-// As read_rows_of_file(), and passes the calls of a dump.json to `listener`. Other files have no calls.
-Result<RowsRead> read_calls_of_file(const std::string& path, const EachRow& each, const CallListener& listener);
-
 }  // namespace tensorstat

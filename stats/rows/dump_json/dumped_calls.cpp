@@ -10,6 +10,7 @@
 #include "stats/files/io/folders.hpp"
 #include "stats/rows/dump_json/dump_json.hpp"
 #include "stats/rows/names/msprobe_file_name.hpp"
+#include "stats/rows/rows_of_file.hpp"
 
 namespace tensorstat {
 namespace {
