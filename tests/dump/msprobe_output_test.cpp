@@ -2,18 +2,13 @@
 // values.
 #include <nlohmann/json.hpp>
 
-#include "stats/dump/msprobe/closed_steps.hpp"
-#include "tests/support/file_calls.hpp"
 #include "tests/support/msprobe_session.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
 namespace msprobe_output_test {
 
-class MsprobeOutput : public MsprobeSessionTest {
- protected:
-  ~MsprobeOutput() override { judge_file_call = nullptr; }
-};
+class MsprobeOutput : public MsprobeSessionTest {};
 
 // Level debug: what save() is given, and no operator.
 TEST_F(MsprobeOutput, DebugJsonHasWhatWasSaved) {
@@ -292,66 +287,6 @@ TEST_F(MsprobeOutput, OperatorsAreCalledAsMsprobeCallsThem) {
   EXPECT_EQ(data["Module.net.conv1.Conv2d.parameters_grad.0"]["0"][0]["Max"], 2.0);
 }
 
-TEST_F(MsprobeOutput, ListAndScopeChooseCalls) {
-  const auto run = [&](const std::string& task) {
-    std::filesystem::remove_all(folder / "step0");
-    auto session = open("{}", task);
-    for (int call = 0; call < 3; ++call) {
-      for (const char* api : {"conv2d", "relu"}) {
-        collect(session, {}, "Functional." + std::string(api) + "." + std::to_string(call) + ".forward",
-                {tensor(values, Dtype::kFloat32)});
-        collect(session, {}, "Default/" + std::string(api), {tensor(values, Dtype::kFloat32)});
-      }
-    }
-    session.close();
-    return keys();
-  };
-  EXPECT_EQ(run("{}").size(), 12u);
-  EXPECT_EQ(run(R"({"list": ["Functional.relu.1.forward", "relu.Op.2"]})"),
-            (Keys{"Functional.relu.1.forward", "Primitive.Default_relu.Op.2.forward"}));
-  EXPECT_EQ(run(R"({"scope": ["Functional.relu.0.forward", "Functional.relu.1.forward"]})"),
-            (Keys{"Functional.relu.0.forward", "Primitive.Default_relu.Op.0.forward", "Functional.conv2d.1.forward",
-                  "Primitive.Default_conv2d.Op.1.forward", "Functional.relu.1.forward"}));
-  EXPECT_EQ(run(R"({"scope": ["Functional.relu.0.forward", "Functional.relu.1.forward"], "list": ["conv2d"]})"),
-            (Keys{"Functional.conv2d.1.forward", "Primitive.Default_conv2d.Op.1.forward"}));
-}
-
-TEST_F(MsprobeOutput, RanksStepsAndDirections) {
-  auto session = open(R"({"rank": [1], "step": ["2-3"]})", R"({"data_mode": ["backward", "input"]})");
-  for (std::uint32_t rank = 0; rank < 3; ++rank) {
-    for (std::uint64_t step = 0; step < 5; ++step) {
-      for (const char* name : {"Tensor.add.0.forward", "Tensor.add.0.backward"}) {
-        collect(session, {.rank = rank, .device = 77, .iteration = step}, name,
-                {tensor(values, Dtype::kFloat32, Io::kInput), tensor(values, Dtype::kFloat32)});
-      }
-      session.step_end({.rank = rank, .device = 77, .iteration = step});
-    }
-  }
-  session.close();
-  EXPECT_EQ(files(), (Keys{"step2/rank1/construct.json", "step2/rank1/dump.json", "step2/rank1/stack.json",
-                           "step3/rank1/construct.json", "step3/rank1/dump.json", "step3/rank1/stack.json"}));
-  EXPECT_EQ(keys("step2/rank1/dump.json"), Keys{"Tensor.add.0.backward"});
-  EXPECT_EQ(json_of("step2/rank1/dump.json")["data"]["Tensor.add.0.backward"].size(), 1u) << "no output";
-}
-
-TEST_F(MsprobeOutput, TensorsOfAListAreSaved) {
-  auto session = open("{}", R"({"tensor_list": ["relu"]})");
-  collect(session, {}, "Functional.relu.0.forward",
-          {tensor(values, Dtype::kFloat32, Io::kInput), tensor(values, Dtype::kFloat32)});
-  collect(session, {}, "Functional.gelu.0.forward", {tensor(values, Dtype::kFloat32)});
-  session.close();
-  EXPECT_EQ(files(),
-            (Keys{"step0/rank0/construct.json", "step0/rank0/dump.json",
-                  "step0/rank0/dump_tensor_data/Functional.relu.0.forward.input.0.npy",
-                  "step0/rank0/dump_tensor_data/Functional.relu.0.forward.output.0.npy", "step0/rank0/stack.json"}));
-  const auto root = json_of("step0/rank0/dump.json");
-  EXPECT_EQ(root["dump_data_dir"], folder / "step0/rank0/dump_tensor_data");
-  EXPECT_EQ(root["data"]["Functional.relu.0.forward"]["output"][0]["data_name"],
-            "Functional.relu.0.forward.output.0.npy");
-  EXPECT_FALSE(root["data"]["Functional.gelu.0.forward"]["output"][0].contains("data_name"));
-  EXPECT_EQ(session.counters().file_count, 2u);
-}
-
 // The caller describes where tensors stand: lists, names, arguments that are no tensors. Two calls, one of them twice.
 // Files are named by the position if that is a valid file name.
 TEST_F(MsprobeOutput, TensorsStandWhereTheCallerSays) {
@@ -382,60 +317,6 @@ TEST_F(MsprobeOutput, TensorsStandWhereTheCallerSays) {
   EXPECT_TRUE(call["output"][1].is_null()) << "it never came";
   EXPECT_EQ(call["parameters"]["weight"]["data_name"], "Module.fc.Linear.forward.0.parameters.weight.npy");
   EXPECT_EQ(session.counters().file_count, 4u);
-}
-
-TEST_F(MsprobeOutput, AStepThat96OthersHaveFollowedIsComplete) {
-  auto session = open();
-  const std::string name = "Tensor.add.0.forward";
-  for (std::uint64_t step = 0; step <= 96; ++step)
-    collect(session, {.iteration = step}, name, {tensor(values, Dtype::kFloat32)});
-  session.flush();
-  said.clear();
-  collect(session, {.iteration = 0}, "Tensor.mul.0.forward", {tensor(values, Dtype::kFloat32)});
-  collect(session, {.iteration = 1}, "Tensor.mul.0.forward", {tensor(values, Dtype::kFloat32)});
-  session.close();
-  EXPECT_EQ(keys(), Keys{name});
-  EXPECT_EQ(keys("step1/rank0/dump.json"), (Keys{name, "Tensor.mul.0.forward"}));
-  EXPECT_EQ(session.counters().lost_row_count, 1u);
-  EXPECT_TRUE(std::ranges::any_of(
-      said, [](const std::string& words) { return words.find("after 96 further steps") != words.npos; }));
-}
-
-// After more steps than a session remembers by number.
-TEST_F(MsprobeOutput, ACompleteFileIsNeverReplaced) {
-  constexpr std::uint64_t kLast = 400;
-  auto session = open(R"({"extra_info": false})");
-  const std::string name = "Tensor.add.0.forward", late = "Tensor.mul.0.forward";
-  for (std::uint64_t step = 0; step <= kLast; ++step) {
-    collect(session, {.iteration = step}, name, {tensor(values, Dtype::kFloat32)});
-  }
-  session.flush();
-  const std::uint64_t steps[] = {0, 1, kLast - 97, kLast - 96};
-  for (const std::uint64_t step : steps) collect(session, {.iteration = step}, late, {tensor(values, Dtype::kFloat32)});
-  session.close();
-  for (const std::uint64_t step : steps) {
-    EXPECT_EQ(keys("step" + std::to_string(step) + "/rank0/dump.json"), Keys{name}) << step;
-  }
-  EXPECT_EQ(session.counters().lost_row_count, std::size(steps));
-  EXPECT_EQ(session.counters().row_count, kLast + 1);
-  for (const std::string& words : said) EXPECT_EQ(words.find("earlier run"), words.npos) << words;
-}
-
-// A session remembers the latest complete steps exactly, and older ones only as a range.
-TEST(ClosedSteps, TheOldestAreForgottenFirst) {
-  ClosedSteps steps(3);
-  for (std::uint64_t step = 10; step < 16; ++step) steps.add(step % 2, step);
-  for (const std::uint64_t step : {13, 14, 15}) EXPECT_TRUE(steps.has(step % 2, step)) << step;
-  for (const std::uint64_t step : {10, 11, 12}) {
-    EXPECT_FALSE(steps.has(step % 2, step)) << step;
-    EXPECT_TRUE(steps.may_have_had(step % 2, step)) << step;
-  }
-  EXPECT_TRUE(steps.may_have_had(0, 11)) << "between two";
-  EXPECT_FALSE(steps.may_have_had(0, 13));
-  EXPECT_FALSE(steps.may_have_had(1, 10));
-  EXPECT_FALSE(steps.may_have_had(2, 11));
-  steps.add(1, 15);
-  EXPECT_TRUE(steps.has(0, 14)) << "one that comes again takes no place of another";
 }
 
 TEST_F(MsprobeOutput, WhatIsNoLayoutIsSaid) {
@@ -500,59 +381,6 @@ TEST_F(MsprobeOutput, NamesAreWrittenInAscii) {
   session.close();
   EXPECT_NE(content_of(folder / "step0/rank0/dump.json").find(R"("Tensor.\u00e9\"\\\ufffd.0.forward": {)"),
             std::string::npos);
-}
-
-TEST_F(MsprobeOutput, AnEarlierRunIsReplaced) {
-  for (int run = 0; run < 2; ++run) {
-    auto session = open();
-    collect(session, {}, run == 0 ? "Tensor.a.0.forward" : "Tensor.b.0.forward", {tensor(values, Dtype::kFloat32)});
-    session.close();
-  }
-  EXPECT_EQ(keys(), Keys{"Tensor.b.0.forward"});
-  EXPECT_TRUE(was_said("is there from an earlier run and is replaced"));
-}
-
-// The calls of a large step are not kept in memory: settled calls are copied from the old file to the new one.
-TEST_F(MsprobeOutput, AFileGrowsByCallsThatAreWrittenAgain) {
-  auto session = open();
-  constexpr int kCalls = 5000;
-  for (int call = 0; call < kCalls; ++call) {
-    collect(session, {}, "Tensor.add." + std::to_string(call) + ".forward", {tensor(values, Dtype::kFloat32)});
-    if (call % 700 == 0) {
-      EXPECT_TRUE(session.flush());
-    }
-  }
-  EXPECT_TRUE(session.step_end({}));
-  const auto found = keys();
-  ASSERT_EQ(found.size(), static_cast<std::size_t>(kCalls));
-  for (int call = 0; call < kCalls; ++call) ASSERT_EQ(found[call], "Tensor.add." + std::to_string(call) + ".forward");
-  collect(session, {}, "Tensor.late.0.forward", {tensor(values, Dtype::kFloat32)});
-  EXPECT_TRUE(session.close()) << "another graph of the step, after its end";
-  EXPECT_EQ(keys().size(), kCalls + 1u);
-  EXPECT_EQ(session.counters().row_count, kCalls + 1u);
-}
-
-TEST_F(MsprobeOutput, WhatTheDiskDoesNotTakeWaits) {
-  auto session = open(R"({"level": "mix"})");
-  collect(session, {}, "Tensor.a.0.forward", {tensor(values, Dtype::kFloat32)});
-  EXPECT_TRUE(session.step_end({}));
-  judge_file_call = [](FileCall call) -> Verdict { return {.error = call == FileCall::kWrite ? ENOSPC : 0}; };
-  collect(session, {}, "Tensor.b.0.forward", {tensor(values, Dtype::kFloat32)});
-  EXPECT_FALSE(session.step_end({}));
-  EXPECT_EQ(session.counters().row_count, 1u);
-  EXPECT_EQ(session.counters().waiting_row_count, 1u);
-  EXPECT_EQ(keys(), Keys{"Tensor.a.0.forward"}) << "as it was";
-  judge_file_call = nullptr;
-  EXPECT_TRUE(session.flush());
-  EXPECT_EQ(keys(), (Keys{"Tensor.a.0.forward", "Tensor.b.0.forward"}));
-  judge_file_call = [](FileCall call) -> Verdict { return {.error = call == FileCall::kWrite ? ENOSPC : 0}; };
-  collect(session, {}, "Tensor.c.0.forward", {tensor(values, Dtype::kFloat32)});
-  EXPECT_FALSE(session.close());
-  judge_file_call = nullptr;
-  EXPECT_EQ(session.counters().lost_row_count, 1u);
-  EXPECT_EQ(session.counters().waiting_row_count, 0u);
-  EXPECT_TRUE(was_said("1 tensor could not be written to dump.json and is lost"));
-  EXPECT_TRUE(was_said("No space left on device; it is tried again"));
 }
 
 }  // namespace msprobe_output_test
