@@ -73,6 +73,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   };
   Survey::Listener listener;
   listener.measured = [&](SurveyedTensor&& entry) { results.add(std::move(entry)); };
+  listener.line = results.line();
   listener.unreadable = fail(kNotRead);
   Unmeasured unmeasured(console);
   listener.unmeasured = [&](const std::string& label, const Error& error) {

@@ -84,7 +84,7 @@ void read_each(std::span<Item> items, TensorReader::Order order, std::vector<std
 
 void SmallTensors::Chunk::add(Item&& item) {
   if (items.empty()) items.reserve(kChunkCount);
-  if (items.empty() || items.back().entry.file != item.entry.file) files += 1;
+  if (items.empty() || items.back().file != item.file) files += 1;
   bytes += bytes_of(item.reader);
   items.push_back(std::move(item));
 }
@@ -97,8 +97,14 @@ bool SmallTensors::takes(const TensorReader& reader) {
   return reader.is_separate() && reader.data_type() == name(reader.dtype());
 }
 
-SmallTensors::SmallTensors(Meter& meter, const Request& request, TensorReader::Order order, unsigned threads, Done done)
-    : meter_(meter), request_(on_host(request)), order_(order), threads_(threads), done_(std::move(done)) {}
+SmallTensors::SmallTensors(Meter& meter, const Request& request, TensorReader::Order order, unsigned threads,
+                           MakeEntry make_entry, Done done)
+    : meter_(meter),
+      request_(on_host(request)),
+      order_(order),
+      threads_(threads),
+      make_entry_(std::move(make_entry)),
+      done_(std::move(done)) {}
 
 SmallTensors::~SmallTensors() {
   {
@@ -191,7 +197,7 @@ void SmallTensors::measure_large(Item& item, std::vector<std::byte>& room) {
     }
   }
   if (const auto measured = stream->finish()) {
-    item.entry.row.statistics = Statistics(measured->front().statistics);
+    make_entry_(item, measured->front().statistics);
   } else {
     item.fault = measured.error();
   }
@@ -211,10 +217,10 @@ void SmallTensors::measure_together(std::span<Item> items, std::vector<std::byte
   const auto all = meter_.measure(tensors, request_);
   for (std::size_t i = 0; i < read.size(); ++i) {
     if (all) {
-      read[i]->entry.row.statistics = Statistics((*all)[i].statistics);
+      make_entry_(*read[i], (*all)[i].statistics);
     } else if (const auto alone = meter_.measure({&tensors[i], 1}, request_)) {  // a bad tensor fails the whole batch,
                                                                                  // so each is tried alone
-      read[i]->entry.row.statistics = Statistics(alone->front().statistics);
+      make_entry_(*read[i], alone->front().statistics);
     } else {
       read[i]->fault = alone.error();
     }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <tensorstat/meter.hpp>
@@ -21,9 +22,12 @@ namespace tensorstat {
 class SmallTensors {
  public:
   struct Item {
-    SurveyedTensor entry;
+    std::shared_ptr<const SurveyedFile> file;
+    std::uint64_t number;  // of the tensor in its file
     TensorReader reader;
-    std::optional<Error> fault = {};  // if not set, entry.row has the statistics
+    std::span<const Decision> placement = {};
+    SurveyedTensor entry = {};        // made when the tensor is measured
+    std::optional<Error> fault = {};  // then there is no entry
     bool is_unreadable = false;       // the fault is an error of the file, not of the engine
   };
 
@@ -38,14 +42,18 @@ class SmallTensors {
     std::uint64_t bytes = 0;
     std::size_t files = 0;  // that the items hold open
   };
+  // Makes the item's entry.
+  using MakeEntry = std::function<void(Item&, const StatisticsView&)>;
   using Done = std::function<void(Chunk&&)>;
 
   // Whether the tensor can be read in parallel with others, each byte once.
   static bool takes(const TensorReader& reader);
 
   // Measures on the host with `threads` threads, including the caller's; the others are started when there is work.
-  // Calls `done` on the caller's thread for each chunk, in the order of submit().
-  SmallTensors(Meter& meter, const Request& request, TensorReader::Order order, unsigned threads, Done done);
+  // Calls `make_entry` on the thread that measured the item, and `done` on the caller's thread for each chunk, in the
+  // order of submit().
+  SmallTensors(Meter& meter, const Request& request, TensorReader::Order order, unsigned threads, MakeEntry make_entry,
+               Done done);
   ~SmallTensors();
   SmallTensors(const SmallTensors&) = delete;
   SmallTensors& operator=(const SmallTensors&) = delete;
@@ -70,6 +78,7 @@ class SmallTensors {
   const Request request_;
   const TensorReader::Order order_;
   const unsigned threads_;
+  const MakeEntry make_entry_;
   const Done done_;
   std::vector<std::byte> room_;  // buffer of the caller's thread
 

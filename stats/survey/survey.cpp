@@ -10,7 +10,6 @@
 
 #include "stats/base/abandon.hpp"
 #include "stats/base/printable.hpp"
-#include "stats/rows/names/dump_place.hpp"
 #include "stats/rows/names/mindspore_file_name.hpp"
 #include "stats/survey/rows_by.hpp"
 
@@ -43,7 +42,10 @@ Survey::Survey(Meter& meter, Request request, Options options, Listener listener
       listener_(std::move(listener)),
       threads_(options_.threads != 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency())),
       host_(meter_, request_),
-      many_(meter_, request_, order_, threads_, [this](SmallTensors::Chunk&& chunk) { accept(std::move(chunk)); }) {
+      many_(
+          meter_, request_, order_, threads_,
+          [this](SmallTensors::Item& item, const StatisticsView& statistics) { make_entry(item, statistics); },
+          [this](SmallTensors::Chunk&& chunk) { accept(std::move(chunk)); }) {
   if (order_ == TensorReader::Order::kAny) in_blocks_.emplace(meter_, request_, threads_);
 }
 
@@ -66,6 +68,7 @@ void Survey::add(const std::string& path, bool takes_stream, const std::vector<s
   const std::string file_name = names_.name_of(path);
   auto source = open(path, file_name, takes_stream);
   if (!source) return;
+  std::shared_ptr<const SurveyedFile> file;
   const std::uint64_t before = progress_.tensors;
   std::vector<bool> is_there(wanted.size());
   const auto is_wanted = [&](const TensorReader& reader) {
@@ -88,14 +91,14 @@ void Survey::add(const std::string& path, bool takes_stream, const std::vector<s
       continue;
     }
     if (!is_wanted(**reader)) continue;
-    SurveyedTensor entry = entry_of(path, file_name, number, **reader);
+    if (file == nullptr) file = file_of(path, file_name, **reader);
     if (options_.head_only) {
-      listener_.measured(std::move(entry));
+      listener_.measured(surveyed(*file, number, **reader, request_));
     } else if (is_for_many(**reader)) {
-      add_to_chunk(std::move(entry), **std::move(reader));
+      add_to_chunk({file, number, **std::move(reader)});
     } else {
       end_chunks();
-      add_tensor(std::move(entry), **std::move(reader));
+      add_tensor(surveyed(*file, number, **reader, request_), **std::move(reader));
     }
   }
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -121,7 +124,7 @@ void Survey::add_piece(const std::string& path, const Piece& piece, const Folded
     progress_.tensors += 1;
     if (number != piece.tensor) continue;
     if (!*reader) return listener_.unreadable(reader->error());
-    SurveyedTensor entry = entry_of(path, file_name, number, **reader);
+    SurveyedTensor entry = surveyed(*file_of(path, file_name, **reader), number, **reader, request_);
     if (!can_be_cut(**reader, request_) || piece.first % kCutElements != 0 ||
         piece.first > (*reader)->element_count() || piece.count > (*reader)->element_count() - piece.first) {
       return listener_.unreadable(
@@ -152,21 +155,13 @@ bool can_be_cut(const TensorReader& reader, const Request& request) {
          (order_for(request) == TensorReader::Order::kAny || reader.place(TensorReader::Order::kC).has_value());
 }
 
-SurveyedTensor Survey::entry_of(const std::string& path, const std::string& file_name, std::uint64_t number,
-                                const TensorReader& reader) {
-  SurveyedTensor entry;
-  entry.file = progress_.files - 1;
-  entry.number = number;
-  entry.path = path;
-  entry.tensor = reader.name();
-  const DumpedLeaf* leaf = entry.tensor ? nullptr : calls_.leaf_of(path);
-  Identity identity =
-      leaf != nullptr ? leaf->identity : named_tensor(file_name, reader.modified_us(), entry.tensor).identity;
-  entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
-  add_place(path, places_.of(path), entry.row.identity);
-  if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
-  if (counts_scaled_casts(request_)) entry.row.identity.set("cast_scale", to_string(Value(request_.cast_scale)));
-  return entry;
+// `first`: a tensor of the file. Only the first one can have no name.
+std::shared_ptr<const SurveyedFile> Survey::file_of(const std::string& path, const std::string& file_name,
+                                                    const TensorReader& first) {
+  const DumpedLeaf* leaf = first.name() ? nullptr : calls_.leaf_of(path);
+  auto identity = leaf != nullptr ? std::optional(leaf->identity) : std::nullopt;
+  return std::make_shared<const SurveyedFile>(
+      SurveyedFile{path, file_name, progress_.files - 1, places_.of(path), std::move(identity)});
 }
 
 // Not for digests: these are computed for many tensors at a time, more than a chunk has.
@@ -176,10 +171,10 @@ bool Survey::is_for_many(const TensorReader& reader) {
          std::ranges::none_of(request_.categories, is_digest) && !(in_blocks_ && in_blocks_->takes(reader));
 }
 
-void Survey::add_to_chunk(SurveyedTensor&& entry, TensorReader&& reader) {
-  chunk_.add({std::move(entry), std::move(reader)});
+void Survey::add_to_chunk(SmallTensors::Item&& item) {
+  chunk_.add(std::move(item));
   if (!chunk_.is_full()) return;
-  if (!is_on_host(chunk_)) return end_chunks();
+  if (!place_on_host(chunk_)) return end_chunks();
   measure_pending();
   has_submitted_ = true;
   many_.submit(std::exchange(chunk_, {}));
@@ -189,24 +184,39 @@ void Survey::add_to_chunk(SurveyedTensor&& entry, TensorReader&& reader) {
 void Survey::end_chunks() {
   auto last = std::exchange(chunk_, {});
   if (std::exchange(has_submitted_, false)) {
-    if (!last.items.empty() && is_on_host(last)) many_.submit(std::exchange(last, {}));
+    if (!last.items.empty() && place_on_host(last)) many_.submit(std::exchange(last, {}));
     many_.finish();
   }
-  for (auto& item : last.items) add_tensor(std::move(item.entry), std::move(item.reader));
+  for (auto& item : last.items)
+    add_tensor(surveyed(*item.file, item.number, item.reader, request_), std::move(item.reader));
 }
 
-bool Survey::is_on_host(const SmallTensors::Chunk& chunk) {
-  return std::ranges::all_of(chunk.items, [&](const auto& item) { return host_.is_host(item.reader.dtype()); });
+// False if a tensor has to be placed elsewhere.
+bool Survey::place_on_host(SmallTensors::Chunk& chunk) {
+  for (SmallTensors::Item& item : chunk.items) {
+    if (!host_.is_host(item.reader.dtype())) return false;
+    item.placement = host_.decisions(item.reader.dtype());
+  }
+  return true;
+}
+
+// Any thread calls it.
+void Survey::make_entry(SmallTensors::Item& item, const StatisticsView& statistics) const {
+  item.entry = surveyed(*item.file, item.number, item.reader, request_);
+  item.entry.row.statistics = Statistics(statistics);
+  item.entry.placement = item.placement;
+  if (listener_.line) item.entry.line = listener_.line(item.entry);
 }
 
 void Survey::accept(SmallTensors::Chunk&& chunk) {
   read(chunk.bytes);
   for (auto& item : chunk.items) {
-    if (item.fault) {
-      item.is_unreadable ? listener_.unreadable(*item.fault) : listener_.unmeasured(item.entry.label(), *item.fault);
-    } else {
-      item.entry.placement = host_.decisions(item.reader.dtype());
+    if (!item.fault) {
       listener_.measured(std::move(item.entry));
+    } else if (item.is_unreadable) {
+      listener_.unreadable(*item.fault);
+    } else {
+      listener_.unmeasured(tensor_label(item.file->path, item.reader.name()), *item.fault);
     }
   }
 }

@@ -32,10 +32,15 @@ class Survey {
     std::uint64_t bytes = 0;  // read
   };
 
+  using Line = std::function<std::string(const SurveyedTensor&)>;
+
   struct Listener {
     std::function<void(SurveyedTensor&&)> measured;  // called in the order of the files and of the tensors in
                                                      // each file
-    std::function<void(const Error&)> unreadable;    // the error names the file or the tensor
+    // Optional. Makes SurveyedTensor::line of many small tensors: called by the threads that measure them, several at
+    // once, and before `measured`.
+    Line line = {};
+    std::function<void(const Error&)> unreadable;                            // the error names the file or the tensor
     std::function<void(const std::string& label, const Error&)> unmeasured;  // an error of the engine
     std::function<void(const Progress&)> progressed;
   };
@@ -87,13 +92,14 @@ class Survey {
   };
 
   OpenedSource open(const std::string& path, const std::string& file_name, bool takes_stream);
-  SurveyedTensor entry_of(const std::string& path, const std::string& file_name, std::uint64_t number,
-                          const TensorReader& reader);
+  std::shared_ptr<const SurveyedFile> file_of(const std::string& path, const std::string& file_name,
+                                              const TensorReader& first);
   bool is_for_many(const TensorReader& reader);
   std::vector<Decision> placement_of_piece(Dtype dtype);
-  void add_to_chunk(SurveyedTensor&& entry, TensorReader&& reader);
+  void add_to_chunk(SmallTensors::Item&& item);
   void end_chunks();
-  bool is_on_host(const SmallTensors::Chunk& chunk);
+  bool place_on_host(SmallTensors::Chunk& chunk);
+  void make_entry(SmallTensors::Item& item, const StatisticsView& statistics) const;
   void measure_pending();
   void accept(SmallTensors::Chunk&& chunk);
   void add_tensor(SurveyedTensor&& entry, TensorReader&& reader);

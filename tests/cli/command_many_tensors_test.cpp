@@ -105,6 +105,20 @@ TEST_F(ManyTensors, AreTheSameOnAnyNumberOfThreads) {
   }
 }
 
+// A thread that measures also makes the texts of rows, where each row has one and is shown as it comes.
+TEST_F(ManyTensors, AreToldAlikeByAnyNumberOfThreads) {
+  for (const char* told :
+       {"--format csv --columns path,tensor", "--format ndjson", "--format json", "--format markdown",
+        "--format csv --where 'max > 20'", "--format ndjson --sort max --top 30", "--format csv --top 7",
+        "--format json --fail-on 'zero count > 3'"}) {
+    const std::string call = std::string("many.safetensors --stats max,min,avg --on host ") + told + " --threads ";
+    const Ran one = run(*folder, call + "1"), several = run(*folder, call + "3");
+    EXPECT_EQ(several.exit, one.exit) << call << several.err;
+    EXPECT_TRUE(several.out == one.out) << call;
+    EXPECT_EQ(several.err, one.err) << call;
+  }
+}
+
 // 400 files and an archive among them. Few of them are open at a time.
 TEST_F(ManyTensors, OfFilesAreTheSameOnAnyNumberOfThreads) {
   const std::string call = "files --stats count,max,zero-count,crc32 --on host --format csv --threads ";

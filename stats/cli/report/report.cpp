@@ -14,19 +14,32 @@
 namespace tensorstat::cli {
 namespace {
 
-class Csv : public Report {
+class LineReport : public Report {
  public:
-  explicit Csv(CsvText text) : text_(std::move(text)) {}
-  std::string begin() override { return text_.heading(); }
+  LineReport(Survey::Line line, LineFrame frame) : line_(std::move(line)), frame_(std::move(frame)) {}
+  std::string begin() override { return frame_.begin; }
   std::string add(const SurveyedTensor& entry) override {
-    std::string line;
-    text_.append(entry.row, line);
-    return line;
+    const std::string& before = std::exchange(is_first_, false) ? frame_.before_first : frame_.before_next;
+    return entry.line.empty() ? before + line_(entry) : before + entry.line;
   }
+  std::string end() override { return frame_.end; }
+  Survey::Line line() const override { return line_; }
 
  private:
-  const CsvText text_;
+  const Survey::Line line_;
+  const LineFrame frame_;
+  bool is_first_ = true;
 };
+
+std::unique_ptr<Report> make_csv(CsvText text) {
+  std::string heading = text.heading();
+  const auto line = [text = std::move(text)](const SurveyedTensor& entry) {
+    std::string line;
+    text.append(entry.row, line);
+    return line;
+  };
+  return make_lines(line, {.begin = std::move(heading)});
+}
 
 TableColumns columns_of(const Arguments& arguments) {
   const auto fact = [](std::string_view name) { return *subject_from(name); };
@@ -55,7 +68,7 @@ std::unique_ptr<Report> make_report(const Arguments& arguments, const Look& look
   const Categories& categories = arguments.request.categories;
   switch (arguments.format) {
     case Format::kCsv:  // already checked with the arguments
-      return std::make_unique<Csv>(*CsvText::make({Dialect::kOurs, categories, arguments.columns}));
+      return make_csv(*CsvText::make({Dialect::kOurs, categories, arguments.columns}));
     case Format::kJson:
       return make_json(arguments.explain);
     case Format::kNdjson:
@@ -66,6 +79,10 @@ std::unique_ptr<Report> make_report(const Arguments& arguments, const Look& look
       break;
   }
   return make_table(columns_of(arguments), arguments.explain, look);
+}
+
+std::unique_ptr<Report> make_lines(Survey::Line line, LineFrame frame) {
+  return std::make_unique<LineReport>(std::move(line), std::move(frame));
 }
 
 std::string short_text(const Value& value, int digits) {

@@ -1,4 +1,4 @@
-// The results as text: one class for each format.
+// The results as text: tables, and formats that have a text for each row.
 #pragma once
 
 #include <memory>
@@ -19,6 +19,9 @@ class Report {
   virtual std::string begin() { return {}; }
   virtual std::string add(const SurveyedTensor& entry) = 0;
   virtual std::string end() { return {}; }
+  // Makes the text of a row, if it depends on nothing else; else empty. Any thread may call it. add() takes the text
+  // from entry.line if it is there.
+  virtual Survey::Line line() const { return {}; }
 };
 
 // A number in a table has at most so many significant digits. Other formats write all digits.
@@ -38,6 +41,11 @@ std::unique_ptr<Report> make_report(const Arguments& arguments, const Look& look
 
 std::unique_ptr<Report> make_table(TableColumns columns, bool with_placement, const Look& look);
 std::unique_ptr<Report> make_markdown(const TableColumns& columns);
+// What stands around the texts of rows.
+struct LineFrame {
+  std::string begin = {}, before_first = {}, before_next = {}, end = {};
+};
+std::unique_ptr<Report> make_lines(Survey::Line line, LineFrame frame);
 std::unique_ptr<Report> make_json(bool with_placement);
 std::unique_ptr<Report> make_ndjson(bool with_placement);
 

@@ -63,39 +63,24 @@ void append(std::string& text, const SurveyedTensor& entry, bool with_placement)
   json.end();
 }
 
-class JsonReport : public Report {
- public:
-  explicit JsonReport(bool with_placement) : with_placement_(with_placement) {}
-  std::string begin() override { return "{\"schema_version\":" + std::to_string(kSchemaVersion) + ",\"tensors\":["; }
-  std::string add(const SurveyedTensor& entry) override {
-    std::string text = std::exchange(is_first_, false) ? "\n" : ",\n";
-    append(text, entry, with_placement_);
-    return text;
-  }
-  std::string end() override { return "\n]}\n"; }
-
- private:
-  const bool with_placement_;
-  bool is_first_ = true;
-};
-
-class NdjsonReport : public Report {
- public:
-  explicit NdjsonReport(bool with_placement) : with_placement_(with_placement) {}
-  std::string add(const SurveyedTensor& entry) override {
+Survey::Line line_of(bool with_placement, std::string_view end) {
+  return [=](const SurveyedTensor& entry) {
     std::string text;
-    append(text, entry, with_placement_);
-    return text += '\n';
-  }
-
- private:
-  const bool with_placement_;
-};
+    append(text, entry, with_placement);
+    return text.append(end);
+  };
+}
 
 }  // namespace
 
-std::unique_ptr<Report> make_json(bool with_placement) { return std::make_unique<JsonReport>(with_placement); }
+std::unique_ptr<Report> make_json(bool with_placement) {
+  return make_lines(line_of(with_placement, ""),
+                    {.begin = "{\"schema_version\":" + std::to_string(kSchemaVersion) + ",\"tensors\":[",
+                     .before_first = "\n",
+                     .before_next = ",\n",
+                     .end = "\n]}\n"});
+}
 
-std::unique_ptr<Report> make_ndjson(bool with_placement) { return std::make_unique<NdjsonReport>(with_placement); }
+std::unique_ptr<Report> make_ndjson(bool with_placement) { return make_lines(line_of(with_placement, "\n"), {}); }
 
 }  // namespace tensorstat::cli

@@ -47,6 +47,12 @@ Results::Results(const Arguments& arguments, const std::vector<std::string>& fil
   }
 }
 
+Survey::Line Results::line() const {
+  const bool is_each_shown = !arguments_.where && !arguments_.sort && !arguments_.top;
+  const bool is_whole = request_.categories.size() == arguments_.request.categories.size();
+  return is_each_shown && is_whole ? report_->line() : Survey::Line();
+}
+
 void Results::begin() { write_(report_->begin()); }
 
 void Results::add(SurveyedTensor&& entry) {

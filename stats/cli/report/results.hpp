@@ -31,6 +31,10 @@ class Results {
   // The request, with all statistics that have to be measured.
   const Request& request() const { return request_; }
 
+  // Makes the text of a row before it is added, on any thread. Empty if that would be in vain or too early: rows are
+  // left out or wait, or the format has no such text.
+  Survey::Line line() const;
+
   void begin();
   void add(SurveyedTensor&& entry);
   void end();
