@@ -83,6 +83,19 @@ TEST_F(MalformedNpz, WhatIsRightIsRead) {
             "");
 }
 
+// A header that was just read is known, but not what is behind it.
+TEST_F(MalformedNpz, IsRefusedBehindAMemberWithTheSameHeader) {
+  const auto behind_a_good_one = [&](const std::string& npy) {
+    return complaint_of(zip_archive({zip_entry("x.npy", kNpy), zip_entry("y.npy", npy)}));
+  };
+  EXPECT_EQ(behind_a_good_one(kNpy), "");
+  EXPECT_NE(behind_a_good_one(kNpy.substr(0, kNpy.size() - 1)).find("::y: is truncated"), std::string::npos);
+  EXPECT_NE(behind_a_good_one(kNpy + "9").find("::y: is too long"), std::string::npos);
+  EXPECT_NE(behind_a_good_one(kNpy.substr(0, 100)).find("::y: truncated in its header"), std::string::npos);
+  EXPECT_NE(complaint_of(zip_archive({zip_entry("x.npy", ""), zip_entry("y.npy", kNpy)})).find("::x: is no .npy file"),
+            std::string::npos);
+}
+
 TEST_F(MalformedNpz, IsRefusedWithTheReason) {
   const std::string good = zip_archive({zip_entry("x.npy", kNpy)});
   const auto parts = zip_parts({zip_entry("x.npy", kNpy)});

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "stats/base/printable.hpp"
-#include "stats/files/npy/npy_header.hpp"
 
 namespace tensorstat {
 namespace {
@@ -51,10 +50,21 @@ Result<StoredTensor> stored_tensor(const NpyHeader& header, const NpyField& fiel
   return tensor;
 }
 
+// As parse_npy_header(). What is behind the header in `head` does not matter to it.
+Result<NpyHeader> header_of(std::span<const std::byte> head, std::uint64_t file_bytes, bool may_go_on,
+                            LastNpyHeader* last) {
+  const auto text = head.first(std::min<std::uint64_t>(npy_header_bytes(head), head.size()));
+  const bool is_same = last != nullptr && !text.empty() && last->file_bytes == file_bytes;
+  if (is_same && std::ranges::equal(last->text, text)) return last->header;
+  auto header = parse_npy_header(head, file_bytes, may_go_on);
+  if (last != nullptr && header) *last = {{text.begin(), text.end()}, file_bytes, *header};
+  return header;
+}
+
 }  // namespace
 
 Result<NpyArray> read_npy_array(ByteSource& source, const std::optional<std::string>& name, ByteRange range,
-                                Original original, bool may_go_on) {
+                                Original original, bool may_go_on, LastNpyHeader* last) {
   // Does not read beyond the header of a stream; reads a few bytes more of a file. Most headers have 128 bytes.
   std::vector<std::byte> head;
   std::uint64_t wanted = source.seeks() ? kUsualHeaderBytes : kNpyLengthEnds;
@@ -69,7 +79,7 @@ Result<NpyArray> read_npy_array(ByteSource& source, const std::optional<std::str
   const auto labelled = [&](const Error& error, const std::optional<std::string>& of) {
     return Error{error.code, printable_name(tensor_label(source.path(), of)) + ": " + error.message};
   };
-  const auto header = parse_npy_header(head, range.bytes, may_go_on);
+  const auto header = header_of(head, range.bytes, may_go_on, last);
   if (!header) return labelled(header.error(), name);
   NpyArray array{.end_bytes = range.offset_bytes + header->data_offset_bytes + header->data_bytes()};
   for (const NpyField& field : header->fields) {

@@ -79,7 +79,7 @@ class NpzSource : public TensorSource {
     // A dtype suffix in the archive's name does not apply to its members.
     const bool is_vouched = options_.original == Original::kVoidIsBfloat16;
     auto array = read_npy_array(*bytes_, name, {is_stored ? *data_at : 0, member.bytes},
-                                is_vouched ? Original::kVoidIsBfloat16 : Original::kAsStored);
+                                is_vouched ? Original::kVoidIsBfloat16 : Original::kAsStored, false, &last_header_);
     if (!array) return array.error();
     fields_ = std::move(array->tensors);
     return {};
@@ -101,6 +101,7 @@ class NpzSource : public TensorSource {
   std::size_t next_ = 0;
   std::string label_;
   std::uint64_t data_at_ = 0;
+  LastNpyHeader last_header_;
   std::unique_ptr<ByteSource> bytes_;  // the source from which the header was read, reused for the first tensor
   const ReadOptions options_;
 };
