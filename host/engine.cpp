@@ -66,7 +66,7 @@ class SimdEngine final : public HostEngine {
   std::string_view name() const override { return "host"; }
 
   std::string refusal(const Tensor& tensor, Precision) const override {
-    return tensor.where == Where::kClBuffer ? "the tensor is in device memory" : "";
+    return is_readable_by_cpu(tensor.where) ? "" : "the tensor is in device memory";
   }
 
   void gather(const Tensor& tensor, std::uint64_t first, std::span<std::byte> to) override {

@@ -92,6 +92,7 @@ bool QueueContext::in_place(const Tensor& tensor) const {
 
 std::string QueueContext::refusal(const Tensor& tensor, Precision precision) const {
   if (tensor.strides != nullptr) return "strided tensors are host work";
+  if (is_in_gpu_memory(tensor.where)) return "it is in a GPU's memory, which OpenCL does not see";
   if (is_low(tensor.dtype, precision)) {
     const bool is_double = tensor.dtype == Dtype::kFloat64;
     if (is_double && !device_.fp64) return "`low` holds float64 sums in float64, which the device does not have";

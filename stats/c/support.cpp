@@ -94,13 +94,14 @@ Status Tensors::take(const tensorstat_tensor* tensors, std::size_t count) {
 Status Tensors::add(const tensorstat_tensor& given) {
   const auto dtype = dtype_of(given.dtype);
   if (!dtype) return dtype.error();
-  const auto where = chosen<Where>(given.where, 3, "where");
+  const auto where = chosen<Where>(given.where, 5, "where");
   if (!where) return where.error();
   Tensor tensor{.dtype = *dtype,
                 .element_count = given.element_count,
                 .address = given.address,
                 .offset_bytes = given.offset_bytes,
-                .where = *where};
+                .where = *where,
+                .stream = given.stream};
   if (given.stride_bytes != nullptr) {
     if (given.shape == nullptr && given.dimension_count != 0)
       return Error{Code::kInvalid, "it has strides and no shape"};

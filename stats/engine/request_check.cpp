@@ -17,7 +17,7 @@ constexpr std::uint64_t kMostBytes = std::numeric_limits<std::int64_t>::max();
 bool strides_agree(const Tensor& tensor) {
   if (tensor.strides == nullptr) return true;
   if (is_packed(tensor.dtype)) return false;
-  if (tensor.where == Where::kClBuffer || tensor.strides->shape.size() != tensor.strides->bytes.size()) return false;
+  if (!is_readable_by_cpu(tensor.where) || tensor.strides->shape.size() != tensor.strides->bytes.size()) return false;
   const auto elements = element_count(tensor.strides->shape, size_bytes(tensor.dtype));
   return elements && *elements == tensor.element_count;
 }
@@ -59,8 +59,11 @@ Error fault(const Tensor& tensor) {
                                     ", where several elements share a byte: copy it, so that they follow each other"};
   }
   const Strides& strides = *tensor.strides;
-  if (tensor.where == Where::kClBuffer) {
-    return {Code::kUnsupported, "it has strides and is in a cl_mem: strides are supported only in host memory"};
+  if (!is_readable_by_cpu(tensor.where)) {
+    return {Code::kUnsupported,
+            std::string("it has strides and is in ") +
+                (tensor.where == Where::kClBuffer ? "a cl_mem" : "a GPU's memory") +
+                ": strides are supported only in host memory. Copy it, so that its elements follow each other"};
   }
   if (strides.shape.size() != strides.bytes.size()) {
     return {Code::kInvalid, "it has strides for " + std::to_string(strides.bytes.size()) + " dimensions, and " +

@@ -36,7 +36,7 @@ Status Meter::read(const Tensor& tensor, std::uint64_t first_byte, std::span<std
     state_->host->gather(tensor, first_byte / element_bytes, bytes);
     return {};
   }
-  if (tensor.where != Where::kClBuffer) {
+  if (is_readable_by_cpu(tensor.where)) {
     std::copy_n(tensor.data() + first_byte, bytes.size(), bytes.begin());
     return {};
   }

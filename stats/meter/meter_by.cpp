@@ -100,9 +100,9 @@ Status fill(const Tensor& tensor, const By& by, Rows& rows) {
   }
   if (is_sliced) {
     rows.tensors = slices(tensor, count, each);
-  } else if (tensor.where == Where::kClBuffer) {
+  } else if (!is_readable_by_cpu(tensor.where)) {
     return Error{Code::kUnsupported,
-                 "the tensor is in a cl_mem, where only the first axes can be kept: read it with "
+                 "the tensor is in device memory, where only the first axes can be kept: read it with "
                  "Meter::read first"};
   } else {
     fill_views(tensor, by, rows);
@@ -116,7 +116,7 @@ Status find_rows(const Tensor& tensor, const By& by, const Request& request, Row
   auto plan = row_plan(by);
   if (!plan) return plan.error();
   rows.plan = *std::move(plan);
-  const bool is_here = tensor.where != Where::kClBuffer && tensor.strides == nullptr && request.on != On::kDevice;
+  const bool is_here = is_readable_by_cpu(tensor.where) && tensor.strides == nullptr && request.on != On::kDevice;
   rows.are_columns = is_here && rows.plan.has_columns() && tensor.element_count != 0 && !is_packed(tensor.dtype) &&
                      std::ranges::none_of(request.categories, [](Category category) {
                        return is_digest(category) || is_quantile(category);

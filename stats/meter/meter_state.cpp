@@ -72,6 +72,10 @@ std::string Meter::State::trouble() const {
 }
 
 Status Meter::State::read_device(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes) {
+  if (is_in_gpu_memory(tensor.where)) {
+    const auto lane = lanes.lend(tensor);
+    return lane ? (*lane)->read(tensor.data() + first_byte, bytes) : Status(lane.error());
+  }
   find_device();
   if (device == nullptr || device_silent || forked_since_the_search()) {
     return Error{Code::kDevice, "the tensor is in device memory, which cannot be read: " + trouble()};

@@ -18,6 +18,7 @@
 #include "stats/engine/engine.hpp"
 #include "stats/engine/ledger.hpp"
 #include "stats/engine/measured.hpp"
+#include "stats/meter/gpu/lane.hpp"
 #include "stats/meter/placement.hpp"
 
 namespace tensorstat {
@@ -61,6 +62,7 @@ struct Meter::State {
   const MeterOptions options;
   Ledger ledger;
   const std::unique_ptr<HostEngine> host;
+  gpu::Lanes lanes;
   std::atomic<pid_t> finder{0};  // the process that looked for the device; 0 if none has yet
   std::once_flag device_found;
   std::unique_ptr<DeviceEngine> device;

@@ -20,7 +20,7 @@ inline std::array<const Tensor*, 2> tensors_of(const TensorPair& pair) { return 
 template <typename Item>
 bool is_in_device_memory(const Item& item) {
   for (const Tensor* tensor : tensors_of(item)) {
-    if (tensor->where == Where::kClBuffer) return true;
+    if (!is_readable_by_cpu(tensor->where)) return true;
   }
   return false;
 }

@@ -12,6 +12,8 @@ namespace {
 constexpr const char* kAskedFor = "asked for";
 constexpr const char* kIsSmall = "under 1 MiB in host memory: less than a launch is worth";
 static_assert(kWorthALaunchBytes == 1 << 20);
+constexpr const char* kIsInCuda = "in CUDA memory, which the host reads in windows";
+constexpr const char* kIsInRocm = "in ROCm memory, which the host reads in windows";
 
 }  // namespace
 
@@ -31,9 +33,11 @@ Result<std::uint32_t> Placements::place(const Tensor& tensor) {
 
 Result<std::uint32_t> Placements::place(const TensorPair& pair) {
   const auto either = [&](Where where) { return pair.a.where == where || pair.b.where == where; };
-  const Where where = either(Where::kClBuffer) ? Where::kClBuffer
-                      : either(Where::kHost)   ? Where::kHost
-                                               : Where::kSharedMemory;
+  const Where where = either(Where::kCuda)       ? Where::kCuda
+                      : either(Where::kRocm)     ? Where::kRocm
+                      : either(Where::kClBuffer) ? Where::kClBuffer
+                      : either(Where::kHost)     ? Where::kHost
+                                                 : Where::kSharedMemory;
   return place_in(where, [&]<typename Of>(const Of& engine) {
     if constexpr (std::is_same_v<Of, DeviceEngine>) {
       return engine.refusal(pair);
@@ -46,6 +50,12 @@ Result<std::uint32_t> Placements::place(const TensorPair& pair) {
 
 template <typename RefusalOf>
 Result<std::uint32_t> Placements::place_in(Where where, const RefusalOf& refusal_of) {
+  if (is_in_gpu_memory(where)) {
+    const bool is_cuda = where == Where::kCuda;
+    if (request_.on != On::kDevice) return index_of({false, is_cuda ? kIsInCuda : kIsInRocm});
+    return Error{Code::kDevice, std::string("the device cannot do it: the tensor is in ") +
+                                    (is_cuda ? "CUDA" : "ROCm") + " memory, which OpenCL does not see"};
+  }
   std::optional<std::string> refusal;
   if (considers_device(where)) {
     if (request_.on == On::kAuto && where == Where::kHost) {

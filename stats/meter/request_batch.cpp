@@ -8,9 +8,6 @@
 namespace tensorstat {
 namespace {
 
-// The host reads device memory in windows of this size.
-constexpr std::uint64_t kReadBackBytes = std::uint64_t{8} << 20;
-
 // The limits of tensors in one launch: each takes some hundred bytes of the device and its engine, and a batch may have
 // a million tensors. If the device is the host's processor, the limit is lower: a launch is cheap there, and its memory
 // is reused from the cache.
@@ -111,7 +108,7 @@ Status RequestBatch::read_back(std::size_t tensor) {
   const Wanted wanted = placed_.on_device(tensor) ? digests() : wanted_;
   Intake intake(meter_, from.dtype, wanted);
   HostWindow window(meter_);
-  const std::uint64_t most = elements_of(from.dtype, kReadBackBytes);
+  const std::uint64_t most = elements_of(from.dtype, HostWindow::kBytes);
   for (std::uint64_t first = 0; first < from.element_count; first += most) {
     const auto part = window.part(from, first, std::min(most, from.element_count - first));
     if (!part) return part.error();

@@ -120,8 +120,8 @@ struct DumpTensor {
   // releases its copy without a lock, on its own thread or within a call of the session. The deleter may call the
   // session, but not destroy it. The deleter may run after flush() returns. It has run when close() returns, unless the
   // caller holds copies.
-  // If not set, the bits may change as soon as collect() returns: host tensors are measured or copied before, device
-  // tensors are measured before. Strided tensors are always read before collect() returns.
+  // If not set, the bits may change as soon as collect() returns: tensors of the host, CUDA and ROCm are measured or
+  // copied before, those in a cl_mem are measured before. Strided tensors are always read before collect() returns.
   std::shared_ptr<const void> keep_alive = {};
   bool requires_grad = false;  // written to msprobe's dump.json of PyTorch
   // The bits are in `format` and cannot be converted to the host's format. Files are named by `format`, whatever

@@ -14,7 +14,12 @@ enum class Where : std::uint8_t {
   kHost,          // `address` is readable by the CPU, any alignment
   kClBuffer,      // `address` is a cl_mem; the tensor begins `offset_bytes` into it
   kSharedMemory,  // `address` is an SVM pointer: readable by the CPU and by the device
+  kCuda,          // `address` is a device pointer of CUDA; the host reads it through copies, behind `stream`
+  kRocm,          // as kCuda, of ROCm
 };
+
+constexpr bool is_readable_by_cpu(Where where) { return where == Where::kHost || where == Where::kSharedMemory; }
+constexpr bool is_in_gpu_memory(Where where) { return where == Where::kCuda || where == Where::kRocm; }
 
 // Dimensions, outermost first. {} is a scalar with one element; a 0 anywhere makes an empty tensor.
 using Shape = std::vector<std::uint64_t>;
@@ -34,6 +39,9 @@ struct Tensor {
   std::uint64_t offset_bytes = 0;
   Where where = Where::kHost;
   const Strides* strides = nullptr;  // only for host memory; the product of its shape is element_count
+  // kCuda, kRocm: the CUstream or hipStream_t, of the tensor's device, on which its values are made; null: the default
+  // stream. The tensor is read behind what the stream holds when it is handed over. The stream must live until then.
+  void* stream = nullptr;
 
   std::uint64_t bytes() const { return bytes_of(dtype, element_count); }
 

@@ -99,7 +99,9 @@ TENSORSTAT_API uint32_t tensorstat_dtype_elements_a_byte(int32_t dtype);
 enum {
   TENSORSTAT_HOST = 0,          /* `address` is readable by the CPU, at any alignment */
   TENSORSTAT_CL_BUFFER = 1,     /* `address` is a cl_mem; the tensor begins `offset_bytes` into it */
-  TENSORSTAT_SHARED_MEMORY = 2  /* `address` is an SVM pointer, readable by CPU and device */
+  TENSORSTAT_SHARED_MEMORY = 2, /* `address` is an SVM pointer, readable by CPU and device */
+  TENSORSTAT_CUDA = 3,          /* `address` is a device pointer of CUDA, which is copied to the host in windows */
+  TENSORSTAT_ROCM = 4           /* as TENSORSTAT_CUDA, of ROCm */
 };
 
 /* A tensor, which the caller owns. Its bits must not change until the call that reads them returns. */
@@ -113,13 +115,15 @@ typedef struct {
   uint32_t dimension_count;     /* of `shape` and `stride_bytes`; 0 for a tensor that is contiguous in C order */
   const uint64_t* shape;        /* outermost dimension first; NULL if there are no strides */
   const int64_t* stride_bytes;  /* bytes from one index to the next, may be 0 or negative; NULL: C order */
+  void* stream;                 /* CUDA and ROCm: the stream that makes the values; NULL: the default stream */
 } tensorstat_tensor;
-#define TENSORSTAT_TENSOR {sizeof(tensorstat_tensor), 0, TENSORSTAT_HOST, 0, NULL, 0, 0, NULL, NULL}
+#define TENSORSTAT_TENSOR {sizeof(tensorstat_tensor), 0, TENSORSTAT_HOST, 0, NULL, 0, 0, NULL, NULL, NULL}
 
 /* Converts a DLTensor of DLPack (major versions 0 and 1) to a view: the DLTensor, its shape and its strides must
  * outlive `tensor`. `stride_bytes` has room for `stride_room` dimensions and receives the strides in bytes; it is
- * not changed if the tensor is contiguous. Devices: CPU, and OpenCL with a cl_mem as `data`. Errors: any other
- * device, an unsupported dtype, `lanes` other than 1 (2 for float4). */
+ * not changed if the tensor is contiguous. Devices: CPU and pinned memory; OpenCL with a cl_mem as `data`; CUDA,
+ * CUDA's managed memory and ROCm, whose values the default stream must make, or wait for: set `stream` otherwise.
+ * Errors: any other device, an unsupported dtype, `lanes` other than 1 (2 for float4), strides in device memory. */
 TENSORSTAT_API tensorstat_code tensorstat_tensor_from_dlpack(const void* dl_tensor, int64_t* stride_bytes,
                                                              size_t stride_room, tensorstat_tensor* tensor);
 

@@ -17,6 +17,8 @@ namespace {
 __extension__ using Wide = __int128;
 
 constexpr std::size_t kMostDimensions = 64;
+// The CPU, CUDA and its pinned memory, OpenCL, ROCm and its pinned memory, CUDA's managed memory.
+constexpr std::array kDevices = {1, 2, 3, 4, 10, 11, 13};
 
 template <typename Field>
 void take(Input& bytes, Field& field) {
@@ -65,7 +67,7 @@ void dlpack(Input bytes) {
   const auto tensor = tensor_from_dlpack(&from, strides);
   if (!tensor) return demand_message(tensor.error().message, 300);
   const bool is_pair = tensor->dtype == Dtype::kFloat4E2m1fn && from.dtype.lanes == 2;
-  demand((from.dtype.lanes == 1 || is_pair) && (from.device.type == 1 || from.device.type == 4),
+  demand((from.dtype.lanes == 1 || is_pair) && std::ranges::count(kDevices, from.device.type) == 1,
          "lanes and other devices are refused");
   demand(from.dtype.bits * elements_a_byte(tensor->dtype) == 8 * size_bytes(tensor->dtype),
          "an element has the bits that its dtype has");
@@ -74,7 +76,7 @@ void dlpack(Input bytes) {
   Wide count = std::ranges::count(lengths, 0) == 0 ? from.dtype.lanes : 0;
   for (std::size_t i = 0; i < dimensions && count != 0; ++i) count *= shape[i];
   demand(count == static_cast<Wide>(tensor->element_count), "there are as many elements as the shape says");
-  if (from.device.type != 1 || tensor->element_count == 0) return;
+  if (tensor->where != Where::kHost || tensor->element_count == 0) return;
   if (tensor->strides != nullptr) {
     demand(tensor->strides == &strides && strides.bytes.size() == dimensions, "strides are put where the caller said");
     for (std::size_t i = 0; i < dimensions; ++i) {

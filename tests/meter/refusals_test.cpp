@@ -1,4 +1,5 @@
 // An invalid request is refused before anything is read. The message names the tensor and the reason.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -87,6 +88,27 @@ TEST(Refusals, OfStridesThatLeadBeyondMemory) {
   EXPECT_TRUE(Meter().measure({&good, 1}, kRequest));
 }
 
+TEST(Refusals, OfAGpusMemoryWithoutItsDriver) {
+  Meter meter;
+  Tensor bad = kGood;
+  for (const auto& [where, words] :
+       {std::pair{Where::kCuda, "nothing in this process has loaded CUDA's driver, libcuda.so.1"},
+        {Where::kRocm, "nothing in this process has loaded ROCm's runtime, libamdhip64.so"}}) {
+    bad.where = where;
+    expect_refused(meter.measure({&bad, 1}, kRequest), Code::kDevice, words);
+    std::vector<std::byte> room(4);
+    expect_refused(meter.read(bad, 0, room), Code::kDevice, words);
+    const TensorPair pair{kGood, bad};
+    expect_refused(meter.compare({&pair, 1}, PairRequest{}), Code::kDevice, words);
+    Tensor empty = bad;
+    empty.element_count = 0;
+    EXPECT_TRUE(meter.measure({&empty, 1}, kRequest)) << "nothing is read of an empty tensor";
+  }
+  for (const char* library : {"libcuda.so.1", "libamdhip64.so.6"}) {
+    EXPECT_EQ(::dlopen(library, RTLD_LAZY | RTLD_NOLOAD), nullptr) << library << " was loaded";
+  }
+}
+
 TEST(Refusals, OfTypesOfDlpack) {
   std::int64_t shape[] = {2};
   const double data[2] = {};
@@ -167,6 +189,9 @@ TEST(Refusals, OfATensorBeyondItsClMem) {
   expect("a tensor of 64 bytes at byte 4 reaches beyond its cl_mem");
   tensor.offset_bytes = ~std::uint64_t{3};
   expect("reaches beyond its cl_mem");
+  const Tensor on_cuda{.dtype = Dtype::kFloat32, .element_count = 16, .address = buffer(), .where = Where::kCuda};
+  expect_refused(device_meter->submit({&on_cuda, 1}, {{Category::kMax}}), Code::kUnsupported,
+                 "it is in a GPU's memory, which OpenCL does not see");
 }
 
 }  // namespace refusals_test

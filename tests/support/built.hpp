@@ -23,6 +23,8 @@ std::string man_folder();
 std::string completions_folder();
 std::string gpu_bench();
 std::string fake_cuda();
+std::string fake_cuda_memory();
+std::string fake_rocm_memory();
 
 // How it is built.
 std::string cmake();

@@ -185,7 +185,7 @@ Status DumpMeter::copy(Tensor& tensor, std::span<std::byte> to) {
 
 Result<std::span<const std::byte>> DumpMeter::bits(const PendingTensor& held, Room& room) {
   const std::size_t size = held.tensor.bytes();
-  if (held.tensor.where != Where::kClBuffer) {
+  if (is_readable_by_cpu(held.tensor.where)) {
     return std::span(held.tensor.data(), size);
   }
   room = std::make_unique<std::vector<std::byte>>(size);

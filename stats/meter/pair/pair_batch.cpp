@@ -7,8 +7,8 @@
 namespace tensorstat {
 namespace {
 
-// The host reads device memory in windows of this many elements.
-constexpr std::uint64_t kReadBackElements = std::uint64_t{1} << 20;
+// The host reads device memory in windows of this many elements. None has more than eight bytes.
+constexpr std::uint64_t kReadBackElements = HostWindow::kBytes / 8;
 
 // The limit of pairs in one launch: each takes about a thousand bytes of the device and its engine, and a batch may
 // have a million pairs.

@@ -10,7 +10,26 @@
 namespace tensorstat {
 namespace {
 
-enum : std::int32_t { kCpu = 1, kOpenCl = 4 };
+// As in dlpack.h: DLDeviceType.
+enum : std::int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3, kOpenCl = 4, kRocm = 10, kRocmHost = 11, kCudaManaged = 13 };
+
+std::optional<Where> where_of(std::int32_t device_type) {
+  switch (device_type) {
+    case kCpu:
+    case kCudaHost:
+    case kRocmHost:
+      return Where::kHost;
+    case kOpenCl:
+      return Where::kClBuffer;
+    case kCuda:
+    case kCudaManaged:  // the CPU must not touch it while a kernel runs, where the hardware is old
+      return Where::kCuda;
+    case kRocm:
+      return Where::kRocm;
+    default:
+      return std::nullopt;
+  }
+}
 
 constexpr std::uint8_t kFloat4 = 17;
 
@@ -75,9 +94,9 @@ bool contiguous(const DlTensor& from) {
 Result<Tensor> tensor_from_dlpack(const void* dl_tensor, Strides& strides) {
   if (dl_tensor == nullptr) return Error{tensorstat::Code::kInvalid, "the DLPack tensor is null"};
   const DlTensor& from = *static_cast<const DlTensor*>(dl_tensor);
-  if (from.device.type != kCpu && from.device.type != kOpenCl) {
-    return refused("on device type " + std::to_string(from.device.type) +
-                   " cannot be read; move it to the CPU (1) or to OpenCL (4) first");
+  const auto where = where_of(from.device.type);
+  if (!where) {
+    return refused("on device type " + std::to_string(from.device.type) + " cannot be read; move it to the CPU first");
   }
   const auto dtype = dtype_of(from.dtype);
   if (!dtype) return dtype.error();
@@ -95,10 +114,8 @@ Result<Tensor> tensor_from_dlpack(const void* dl_tensor, Strides& strides) {
   if (!count) return refused("of " + std::to_string(shape.size()) + " dimensions has more bytes than 2^63 - 1");
   if (*count != 0 && from.data == nullptr) return refused("has elements and no data");
 
-  const bool in_cl_buffer = from.device.type == kOpenCl;
-  Tensor tensor{.dtype = *dtype, .element_count = *count, .address = from.data};
-  if (in_cl_buffer) {
-    tensor.where = Where::kClBuffer;
+  Tensor tensor{.dtype = *dtype, .element_count = *count, .address = from.data, .where = *where};
+  if (*where == Where::kClBuffer) {
     tensor.offset_bytes = from.byte_offset;
   } else if (from.data != nullptr) {
     if (from.byte_offset > UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(from.data)) {
@@ -107,7 +124,7 @@ Result<Tensor> tensor_from_dlpack(const void* dl_tensor, Strides& strides) {
     tensor.address = static_cast<const std::byte*>(from.data) + from.byte_offset;
   }
   if (*count == 0 || from.strides == nullptr || contiguous(from)) return tensor;
-  if (in_cl_buffer) return refused("in OpenCL memory is strided; make it contiguous first");
+  if (!is_readable_by_cpu(*where)) return refused("in device memory is strided; make it contiguous first");
   if (is_packed(*dtype)) return refused("of " + std::string(name(*dtype)) + " is strided; make it contiguous first");
   strides.shape = std::move(shape);
   strides.bytes.clear();

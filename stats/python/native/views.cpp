@@ -113,6 +113,25 @@ std::uint64_t product(std::span<const std::uint64_t> shape) {
   return count;
 }
 
+// TENSORSTAT_CUDA or TENSORSTAT_ROCM; -1 of what does not say that it is there. Managed memory is CUDA's.
+std::int32_t gpu_of(PyObject* x) {
+  const Ref device = result_of(x, "__dlpack_device__");
+  const Ref type(device ? PySequence_GetItem(device.get(), 0) : nullptr);
+  const long number = type ? PyLong_AsLong(type.get()) : -1;  // DLDeviceType
+  PyErr_Clear();
+  return number == 2 || number == 13 ? TENSORSTAT_CUDA : number == 10 ? TENSORSTAT_ROCM : -1;
+}
+
+// The stream on which PyTorch puts the work of a tensor's device now; of ROCm, too, in spite of its name.
+bool take_torch_stream(PyObject* x, tensorstat_tensor& tensor) {
+  const Ref torch(PyImport_ImportModule("torch.cuda")), device = attribute(x, "device");
+  if (!torch || !device) return false;
+  const Ref stream(PyObject_CallMethod(torch.get(), "current_stream", "O", device.get()));
+  const Ref handle = stream ? attribute(stream.get(), "cuda_stream") : Ref();
+  if (handle) tensor.stream = PyLong_AsVoidPtr(handle.get());
+  return PyErr_Occurred() == nullptr;
+}
+
 bool numbers_of(PyObject* tuple, std::vector<std::int64_t>& numbers) {
   const Py_ssize_t count = PyTuple_Size(tuple);
   for (Py_ssize_t i = 0; i < count; ++i) numbers.push_back(PyLong_AsLongLong(PyTuple_GetItem(tuple, i)));
@@ -213,7 +232,9 @@ bool Views::add_shape(PyObject* tuple, std::uint64_t* element_count) {
 bool Views::add_torch(PyObject* x) {
   const Ref on_cpu = attribute(x, names().is_cpu);
   if (!on_cpu) return false;
-  if (on_cpu.get() != Py_True) {
+  const bool is_on_gpu = on_cpu.get() != Py_True;
+  const std::int32_t where = is_on_gpu ? gpu_of(x) : TENSORSTAT_HOST;
+  if (where < 0) {
     return refuse("a torch.Tensor on " + text_of(attribute(x, "device").get()) +
                   " cannot be read; .cpu() makes it readable");
   }
@@ -236,8 +257,13 @@ bool Views::add_torch(PyObject* x) {
     owner = result_of(x, "resolve_neg");
     if (!owner) return false;
   }
-  const Ref address = result_of(owner.get(), names().data_ptr),
-            in_order = result_of(owner.get(), names().is_contiguous);
+  Ref in_order = result_of(owner.get(), names().is_contiguous);
+  if (is_on_gpu && in_order.get() == Py_False) {  // there the library reads no strides
+    owner = result_of(owner.get(), "contiguous");
+    if (!owner) return false;
+    in_order = Ref::to(Py_True);
+  }
+  const Ref address = in_order ? result_of(owner.get(), names().data_ptr) : Ref();
   if (!address || !in_order) {
     PyErr_Clear();
     return refuse("a torch.Tensor of layout " + text_of(attribute(x, "layout").get()) +
@@ -245,6 +271,8 @@ bool Views::add_torch(PyObject* x) {
   }
   tensorstat_tensor tensor =
       tensor_of(static_cast<std::int32_t>(PyLong_AsLong(known)), PyLong_AsVoidPtr(address.get()));
+  tensor.where = where;
+  if (is_on_gpu && !take_torch_stream(x, tensor)) return false;
   const Ref shape = attribute(x, names().shape);
   if (!shape || !add_shape(shape.get(), &tensor.element_count)) return false;
   if (in_order.get() != Py_True && tensor.element_count != 0) {
@@ -281,7 +309,13 @@ bool Views::add_numpy(PyObject* x) {
 
 // The capsule is never renamed: its own destructor gives the tensor back when it goes.
 bool Views::add_dlpack(PyObject* x) {
-  owners_.push_back(result_of(x, "__dlpack__"));
+  // On a GPU the default stream is the one that has to wait for the values: 1 is CUDA's, and 0 is ROCm's.
+  const std::int32_t gpu = gpu_of(x);
+  const Ref none(PyTuple_New(0)),
+      export_it = attribute(x, "__dlpack__"),
+      stream(gpu < 0 ? nullptr : Py_BuildValue("{s:i}", "stream", gpu == TENSORSTAT_CUDA ? 1 : 0));
+  if (!none || !export_it || PyErr_Occurred() != nullptr) return false;
+  owners_.push_back(Ref(PyObject_Call(export_it.get(), none.get(), stream.get())));
   PyObject* const capsule = owners_.back().get();
   if (capsule == nullptr) return false;
   const char* const name = PyCapsule_GetName(capsule);

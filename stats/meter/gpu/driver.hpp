@@ -1,0 +1,75 @@
+// CUDA's driver and ROCm's runtime, as far as a copy of device memory to the host needs them. Both have the same
+// functions under other names, so one list declares both, and the build needs no package of either.
+//
+// No driver is linked or loaded here. A tensor in a GPU's memory exists only if the driver is already in the process,
+// and then it must be that copy of it: PyTorch for ROCm brings one of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <tensorstat/status.hpp>
+#include <tensorstat/tensor.hpp>
+
+namespace tensorstat::gpu {
+
+using Outcome = int;            // CUresult, hipError_t
+using Handle = struct Opaque*;  // a context, a stream or an event
+
+constexpr Outcome kSuccess = 0, kCaptureImplicit = 906;
+constexpr int kContextOf = 1, kOrdinalOf = 9;             // attributes of a pointer
+constexpr int kCaptureModeRelaxed = 2;                    // nothing that this thread calls ends a capture
+constexpr unsigned kNonBlocking = 1, kDisableTiming = 2;  // flags of a stream and of an event
+
+// F(member, CUDA's name, ROCm's name, parameters...), as in NVIDIA's "CUDA Driver API" and AMD's "HIP Runtime API".
+#define TENSORSTAT_GPU_FUNCTIONS(F)                                                                  \
+  F(error_name, "cuGetErrorName", "hipDrvGetErrorName", Outcome, const char**)                       \
+  F(pointer_attribute, "cuPointerGetAttribute", "hipPointerGetAttribute", void*, int, std::uint64_t) \
+  F(device_get, "cuDeviceGet", "hipDeviceGet", int*, int)                                            \
+  F(context_retain, "cuDevicePrimaryCtxRetain", "hipDevicePrimaryCtxRetain", Handle*, int)           \
+  F(context_release, "cuDevicePrimaryCtxRelease_v2", "hipDevicePrimaryCtxRelease", int)              \
+  F(context_current, "cuCtxGetCurrent", "hipCtxGetCurrent", Handle*)                                 \
+  F(context_set, "cuCtxSetCurrent", "hipCtxSetCurrent", Handle)                                      \
+  F(capture_mode, "cuThreadExchangeStreamCaptureMode", "hipThreadExchangeStreamCaptureMode", int*)   \
+  F(stream_create, "cuStreamCreate", "hipStreamCreateWithFlags", Handle*, unsigned)                  \
+  F(stream_destroy, "cuStreamDestroy_v2", "hipStreamDestroy", Handle)                                \
+  F(stream_is_capturing, "cuStreamIsCapturing", "hipStreamIsCapturing", Handle, int*)                \
+  F(stream_wait_event, "cuStreamWaitEvent", "hipStreamWaitEvent", Handle, Handle, unsigned)          \
+  F(stream_synchronize, "cuStreamSynchronize", "hipStreamSynchronize", Handle)                       \
+  F(event_create, "cuEventCreate", "hipEventCreateWithFlags", Handle*, unsigned)                     \
+  F(event_destroy, "cuEventDestroy_v2", "hipEventDestroy", Handle)                                   \
+  F(event_record, "cuEventRecord", "hipEventRecord", Handle, Handle)                                 \
+  F(host_allocate, "cuMemHostAlloc", "hipHostMalloc", void**, std::size_t, unsigned)                 \
+  F(host_free, "cuMemFreeHost", "hipHostFree", void*)                                                \
+  F(copy_to_host, "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync", void*, std::uint64_t, std::size_t, Handle)
+
+template <typename... Parameters>
+struct Function {
+  const char* name = nullptr;
+  Outcome (*address)(Parameters...) = nullptr;
+};
+
+// What a call of the driver came to.
+struct Called {
+  const char* function = nullptr;
+  Outcome outcome = kSuccess;
+  explicit operator bool() const { return outcome == kSuccess; }
+};
+
+struct Driver {
+  const char* name = nullptr;  // "CUDA" or "ROCm"
+#define TENSORSTAT_GPU_MEMBER(member, cuda, rocm, ...) Function<__VA_ARGS__> member{};
+  TENSORSTAT_GPU_FUNCTIONS(TENSORSTAT_GPU_MEMBER)
+#undef TENSORSTAT_GPU_MEMBER
+
+  // The driver of this memory; an error if it is not in the process.
+  static Result<Driver> find(Where where);
+
+  template <typename... Parameters, typename... Arguments>
+  Called call(const Function<Parameters...>& function, Arguments... arguments) const {
+    return {function.name, function.address(arguments...)};
+  }
+  // "CUDA memory cannot be read: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS"
+  Status status(const Called& called) const;
+};
+
+}  // namespace tensorstat::gpu

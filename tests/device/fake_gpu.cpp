@@ -1,0 +1,369 @@
+// A driver of a GPU without one: libcuda.so.1 or, with FAKE_ROCM, libamdhip64.so.6. Device memory is a mapping that
+// nobody may touch; its content is elsewhere. Streams do their work when somebody waits for them, and not before. The
+// destination of a copy is spoilt when the copy is enqueued. What a real driver refuses is refused. A call that has to
+// fail does nothing, except that what it gives back is given back, as by a driver that reports an earlier error. The
+// functions fake_gpu_... are for the tests.
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#ifdef FAKE_ROCM
+#define NAME(cuda, rocm) rocm
+#else
+#define NAME(cuda, rocm) cuda
+#endif
+
+namespace {
+
+constexpr int kSuccess = 0, kInvalidValue = 1, kInvalidContext = 201, kInvalidHandle = 400, kIllegalAddress = 700,
+              kCaptureUnsupported = 900, kCaptureImplicit = 906;
+constexpr int kDevices = 2, kFirstDevice = 7;  // a device is no ordinal
+constexpr int kGlobalMode = 0, kRelaxedMode = 2;
+
+struct Stream {
+  int device = 0;
+  bool is_blocking = true, is_callers = true, is_capturing = false;
+  std::vector<std::function<void()>> work{};
+  std::size_t done = 0;
+
+  void run_to(std::size_t end) {
+    while (done < end) work[done++]();
+  }
+};
+struct Event {
+  int device = 0;
+  Stream* stream = nullptr;
+  std::size_t end = 0;
+};
+struct Memory {
+  int device = 0;
+  std::vector<std::byte> content{};
+  void* context = nullptr;
+};
+struct Primary {
+  int retained = 0;
+  Stream default_stream{};
+};
+
+struct State {
+  std::recursive_mutex mutex;
+  Primary primaries[kDevices];
+  int other_context = 0;  // its address is a context that is not primary
+  std::map<std::uint64_t, Memory> memory;
+  std::set<std::unique_ptr<Stream>> streams;
+  std::set<std::unique_ptr<Event>> events;
+  std::map<void*, std::size_t> pinned;
+  std::size_t largest_copy = 0;
+  long calls = 0, fails_at = 0;
+  bool fails_from_then_on = false, has_broken_a_capture = false;
+};
+State& state() {
+  static State& all = *new State;  // outlives the test's own objects
+  return all;
+}
+thread_local void* current = nullptr;
+thread_local int mode = kGlobalMode;
+
+// Counts a call. Not kSuccess if it is the one that has to fail.
+int counted() {
+  State& all = state();
+  ++all.calls;
+  const bool fails =
+      all.fails_at != 0 && (all.fails_from_then_on ? all.calls >= all.fails_at : all.calls == all.fails_at);
+  return fails ? kIllegalAddress : kSuccess;
+}
+
+bool any_capture() {
+  for (const auto& each : state().streams) {
+    if (each->is_capturing) return true;
+  }
+  return false;
+}
+
+// What no thread may call while another captures, unless its mode is relaxed.
+void unsafe() {
+  if (any_capture() && mode != kRelaxedMode) state().has_broken_a_capture = true;
+}
+
+Stream* stream_of(void* handle) {
+  if (reinterpret_cast<std::uintptr_t>(handle) <= 1) {
+    for (Primary& each : state().primaries) {
+      if (current == &each) return &each.default_stream;
+    }
+    return nullptr;
+  }
+  for (const auto& each : state().streams) {
+    if (each.get() == handle) return each.get();
+  }
+  return nullptr;
+}
+
+bool is_default(void* handle) { return reinterpret_cast<std::uintptr_t>(handle) <= 1; }
+bool is_current(int device) { return current == &state().primaries[device]; }
+
+template <typename Object>
+bool erase(std::set<std::unique_ptr<Object>>& all, void* handle) {
+  return std::erase_if(all, [&](const auto& each) { return each.get() == handle; }) == 1;
+}
+
+std::pair<const std::uint64_t, Memory>* memory_at(std::uint64_t pointer, std::size_t bytes) {
+  auto after = state().memory.upper_bound(pointer);
+  if (after == state().memory.begin()) return nullptr;
+  auto& found = *--after;
+  const std::uint64_t offset = pointer - found.first, size = found.second.content.size();
+  return offset < size && bytes <= size - offset ? &found : nullptr;
+}
+
+}  // namespace
+
+#define ENTER()                              \
+  const std::lock_guard lock(state().mutex); \
+  if (const int code = counted(); code != kSuccess) return code
+
+extern "C" {
+
+int NAME(cuGetErrorName, hipDrvGetErrorName)(int code, const char** name) {
+  ENTER();
+  *name = code == kIllegalAddress ? "FAKE_ERROR_ILLEGAL_ADDRESS"
+          : code == kInvalidValue ? "FAKE_ERROR_INVALID_VALUE"
+                                  : nullptr;
+  return *name == nullptr ? kInvalidValue : kSuccess;
+}
+int NAME(cuPointerGetAttribute, hipPointerGetAttribute)(void* to, int attribute, std::uint64_t pointer) {
+  ENTER();
+  const auto* found = memory_at(pointer, 1);
+  if (found == nullptr) return kInvalidValue;
+  if (attribute == 9) {
+    std::memcpy(to, &found->second.device, sizeof(int));
+    return kSuccess;
+  }
+#ifdef FAKE_ROCM
+  return kInvalidValue;
+#else
+  if (attribute != 1) return kInvalidValue;
+  std::memcpy(to, &found->second.context, sizeof(void*));
+  return kSuccess;
+#endif
+}
+int NAME(cuDeviceGet, hipDeviceGet)(int* device, int ordinal) {
+  ENTER();
+  *device = kFirstDevice + ordinal;
+  return ordinal >= 0 && ordinal < kDevices ? kSuccess : kInvalidValue;
+}
+int NAME(cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain)(void** context, int device) {
+  ENTER();
+  if (device < kFirstDevice || device >= kFirstDevice + kDevices) return kInvalidValue;
+  Primary& primary = state().primaries[device - kFirstDevice];
+  ++primary.retained;
+  *context = &primary;
+  return kSuccess;
+}
+int NAME(cuDevicePrimaryCtxRelease_v2, hipDevicePrimaryCtxRelease)(int device) {
+  const std::lock_guard lock(state().mutex);
+  --state().primaries[device - kFirstDevice].retained;
+  return counted();
+}
+int NAME(cuCtxGetCurrent, hipCtxGetCurrent)(void** context) {
+  ENTER();
+  *context = current;
+  return kSuccess;
+}
+int NAME(cuCtxSetCurrent, hipCtxSetCurrent)(void* context) {
+  const std::lock_guard lock(state().mutex);
+  current = context;
+  return counted();
+}
+int NAME(cuThreadExchangeStreamCaptureMode, hipThreadExchangeStreamCaptureMode)(int* exchanged) {
+  const std::lock_guard lock(state().mutex);
+  const int code = counted();
+  if (code == kSuccess || *exchanged != kRelaxedMode) std::swap(mode, *exchanged);
+  return code;
+}
+int NAME(cuStreamCreate, hipStreamCreateWithFlags)(void** stream, unsigned flags) {
+  ENTER();
+  for (int device = 0; device < kDevices; ++device) {
+    if (!is_current(device)) continue;
+    auto made = std::make_unique<Stream>(Stream{.device = device, .is_blocking = flags != 1, .is_callers = false});
+    *stream = made.get();
+    state().streams.insert(std::move(made));
+    return kSuccess;
+  }
+  return kInvalidContext;
+}
+int NAME(cuStreamDestroy_v2, hipStreamDestroy)(void* stream) {
+  const std::lock_guard lock(state().mutex);
+  const bool was_there = erase(state().streams, stream);
+  const int code = counted();
+  return was_there ? code : kInvalidHandle;
+}
+int NAME(cuStreamIsCapturing, hipStreamIsCapturing)(void* stream, int* is_capturing) {
+  ENTER();
+  const Stream* found = stream_of(stream);
+  if (found == nullptr) return kInvalidHandle;
+  if (is_default(stream)) {
+    for (const auto& each : state().streams) {
+      if (each->is_capturing && each->is_blocking && each->device == found->device) return kCaptureImplicit;
+    }
+  }
+  *is_capturing = found->is_capturing;
+  return kSuccess;
+}
+int NAME(cuStreamWaitEvent, hipStreamWaitEvent)(void* stream, void* event, unsigned flags) {
+  ENTER();
+  Stream* const found = stream_of(stream);
+  for (const auto& each : state().events) {
+    if (each.get() != event) continue;
+    if (found == nullptr || flags != 0 || each->stream == nullptr) return kInvalidHandle;
+    found->work.push_back([from = each->stream, end = each->end] { from->run_to(end); });
+    return kSuccess;
+  }
+  return kInvalidHandle;
+}
+int NAME(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
+  ENTER();
+  Stream* const found = stream_of(stream);
+  if (found == nullptr) return kInvalidHandle;
+  if (found->is_capturing) {
+    state().has_broken_a_capture = true;
+    return kCaptureUnsupported;
+  }
+  found->run_to(found->work.size());
+  return kSuccess;
+}
+int NAME(cuEventCreate, hipEventCreateWithFlags)(void** event, unsigned flags) {
+  ENTER();
+  for (int device = 0; device < kDevices; ++device) {
+    if (!is_current(device) || flags != 2) continue;
+    auto made = std::make_unique<Event>(Event{.device = device});
+    *event = made.get();
+    state().events.insert(std::move(made));
+    return kSuccess;
+  }
+  return kInvalidContext;
+}
+int NAME(cuEventDestroy_v2, hipEventDestroy)(void* event) {
+  const std::lock_guard lock(state().mutex);
+  const bool was_there = erase(state().events, event);
+  const int code = counted();
+  return was_there ? code : kInvalidHandle;
+}
+int NAME(cuEventRecord, hipEventRecord)(void* event, void* stream) {
+  ENTER();
+  Stream* const found = stream_of(stream);
+  if (found == nullptr) return kInvalidHandle;
+  if (found->is_capturing) state().has_broken_a_capture = true;
+  if (is_default(stream)) {  // waits for all streams that block
+    for (const auto& each : state().streams) {
+      if (each->is_capturing && each->is_blocking) state().has_broken_a_capture = true;
+      if (each->is_blocking && each->device == found->device) {
+        found->work.push_back([from = each.get(), end = each->work.size()] { from->run_to(end); });
+      }
+    }
+  }
+  for (const auto& each : state().events) {
+    if (each.get() != event || each->device != found->device) continue;
+    each->stream = found;
+    each->end = found->work.size();
+    return kSuccess;
+  }
+  return kInvalidHandle;
+}
+int NAME(cuMemHostAlloc, hipHostMalloc)(void** memory, std::size_t bytes, unsigned flags) {
+  ENTER();
+  unsafe();
+  if (flags != 0 || current == nullptr) return kInvalidContext;
+  *memory = ::operator new(bytes);
+  state().pinned[*memory] = bytes;
+  return kSuccess;
+}
+int NAME(cuMemFreeHost, hipHostFree)(void* memory) {
+  const std::lock_guard lock(state().mutex);
+  unsafe();
+  const bool was_there = state().pinned.erase(memory) == 1;
+  if (was_there) ::operator delete(memory);
+  const int code = counted();
+  return was_there ? code : kInvalidValue;
+}
+int NAME(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void* to, std::uint64_t from, std::size_t bytes, void* stream) {
+  ENTER();
+  Stream* const found = stream_of(stream);
+  auto* const source = memory_at(from, bytes);
+  if (found == nullptr || !is_current(found->device)) return kInvalidHandle;
+  if (source == nullptr || bytes == 0 || source->second.device != found->device) return kInvalidValue;
+  state().largest_copy = std::max(state().largest_copy, bytes);
+  std::memset(to, 0xa5, bytes);
+  found->work.push_back([=] { std::memcpy(to, source->second.content.data() + (from - source->first), bytes); });
+  return kSuccess;
+}
+
+// Device memory with this content; in a context that is not primary if `is_foreign`.
+std::uint64_t fake_gpu_allocate(int device, const void* content, std::size_t bytes, int is_foreign) {
+  const std::lock_guard lock(state().mutex);
+  void* const mapped = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return 0;
+  const auto* const first = static_cast<const std::byte*>(content);
+  const auto pointer = reinterpret_cast<std::uintptr_t>(mapped);
+  void* const context = is_foreign != 0 ? static_cast<void*>(&state().other_context) : &state().primaries[device];
+  state().memory[pointer] = {device, {first, first + bytes}, context};
+  state().primaries[device].default_stream.device = device;
+  return pointer;
+}
+void fake_gpu_free(std::uint64_t pointer) {
+  const std::lock_guard lock(state().mutex);
+  const auto found = state().memory.find(pointer);
+  ::munmap(reinterpret_cast<void*>(pointer), found->second.content.size());
+  state().memory.erase(found);
+}
+// A stream of the caller's. nullptr is the default one.
+void* fake_gpu_stream(int device, int is_blocking) {
+  const std::lock_guard lock(state().mutex);
+  return state()
+      .streams.insert(std::make_unique<Stream>(Stream{.device = device, .is_blocking = is_blocking != 0}))
+      .first->get();
+}
+// A kernel that writes memory, when the stream comes to it.
+void fake_gpu_write(int device, void* stream, std::uint64_t pointer, const void* content, std::size_t bytes) {
+  const std::lock_guard lock(state().mutex);
+  Stream& found = stream == nullptr ? state().primaries[device].default_stream : *static_cast<Stream*>(stream);
+  const auto* const first = static_cast<const std::byte*>(content);
+  found.work.push_back([pointer, written = std::vector<std::byte>(first, first + bytes)] {
+    auto* const memory = memory_at(pointer, written.size());
+    std::memcpy(memory->second.content.data() + (pointer - memory->first), written.data(), written.size());
+  });
+}
+// The nth call from now on fails, or all from it on; 0: none.
+void fake_gpu_fail(long nth, int from_then_on) {
+  const std::lock_guard lock(state().mutex);
+  state().fails_at = nth == 0 ? 0 : state().calls + nth;
+  state().fails_from_then_on = from_then_on != 0;
+}
+long fake_gpu_calls() {
+  const std::lock_guard lock(state().mutex);
+  return state().calls;
+}
+// The contexts, streams, events and pinned windows that were not given back.
+long fake_gpu_held() {
+  const std::lock_guard lock(state().mutex);
+  long held = static_cast<long>(state().events.size() + state().pinned.size());
+  for (const auto& each : state().streams) held += each->is_callers ? 0 : 1;
+  for (const Primary& each : state().primaries) held += each.retained;
+  return held;
+}
+std::size_t fake_gpu_largest_copy() {
+  const std::lock_guard lock(state().mutex);
+  return state().largest_copy;
+}
+void fake_gpu_capture(void* stream, int on) { static_cast<Stream*>(stream)->is_capturing = on != 0; }
+int fake_gpu_has_broken_a_capture() { return state().has_broken_a_capture; }
+void* fake_gpu_current() { return current; }
+void fake_gpu_make_current(void* context) { current = context; }
+int fake_gpu_capture_mode() { return mode; }
+}
