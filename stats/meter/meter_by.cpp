@@ -11,15 +11,18 @@
 #include "stats/meter/meter_state.hpp"
 #include "stats/meter/request_batch.hpp"
 #include "stats/meter/row_plan.hpp"
+#include "stats/meter/tensor/host_window.hpp"
 
 namespace tensorstat {
 namespace {
 
-// The rows of a tensor: either a view of each row, or columns of matrices, which the host folds side by side.
+// The rows of a tensor: a view of each row; or columns of matrices, which the host folds side by side; or slices in a
+// GPU's memory, several to a window.
 struct Rows {
   RowPlan plan{};
   bool are_columns = false;
-  Strides strides{};  // of every view, unless the views are contiguous
+  std::uint64_t elements_a_slice = 0;  // 0: the rows are no such slices
+  Strides strides{};                   // of every view, unless the views are contiguous
   std::vector<Tensor> tensors{};
 };
 
@@ -85,8 +88,8 @@ Status check_by(const Tensor& tensor, const By& by) {
   return {};
 }
 
-// Makes a view for each row, contiguous or strided.
-Status fill(const Tensor& tensor, const By& by, Rows& rows) {
+// Makes a view for each row, contiguous or strided, unless several rows come in a window.
+Status fill(const Tensor& tensor, const By& by, On on, Rows& rows) {
   if (by.block_elements != 0 && tensor.strides != nullptr) {
     return Error{Code::kUnsupported, "blocks need a contiguous tensor, and this one has strides: copy it first"};
   }
@@ -98,7 +101,10 @@ Status fill(const Tensor& tensor, const By& by, Rows& rows) {
     return Error{Code::kUnsupported, std::string(name(tensor.dtype)) + " is packed, " + std::to_string(in_a_byte) +
                                          " a byte, and these rows do not begin and end with bytes: widen it first"};
   }
-  if (is_sliced) {
+  const bool share_a_window = count > 1 && bytes_of(tensor.dtype, each) <= HostWindow::kBytes;
+  if (is_sliced && share_a_window && is_in_gpu_memory(tensor.where) && tensor.element_count != 0 && on != On::kDevice) {
+    rows.elements_a_slice = each;
+  } else if (is_sliced) {
     rows.tensors = slices(tensor, count, each);
   } else if (!is_readable_by_cpu(tensor.where)) {
     return Error{Code::kUnsupported,
@@ -121,7 +127,7 @@ Status find_rows(const Tensor& tensor, const By& by, const Request& request, Row
                      std::ranges::none_of(request.categories, [](Category category) {
                        return is_digest(category) || is_quantile(category);
                      });
-  return rows.are_columns ? check(request, tensor.dtype) : fill(tensor, by, rows);
+  return rows.are_columns ? check(request, tensor.dtype) : fill(tensor, by, request.on, rows);
 }
 
 // An error if the partials of all rows may exceed kMostBinBytes for quantiles.
@@ -135,11 +141,13 @@ Status check_bins(const Tensor& tensor, const RowPlan& plan, const Request& requ
                                    " together: measure them, which keeps none, or fold fewer rows"};
 }
 
+Partial empty_partial(Dtype dtype, const Request& request) {
+  return {dtype, request.precision, needs(request.categories, request.precision), request.cast_scale};
+}
+
 // The tensor is a sequence of matrices. The last group of axes is a matrix's columns, the group before it its lines.
 std::vector<Partial> fold_columns(HostEngine& host, const Tensor& tensor, const RowPlan& plan, const Request& request) {
-  const Partial empty(tensor.dtype, request.precision, needs(request.categories, request.precision),
-                      request.cast_scale);
-  std::vector<Partial> rows(plan.rows, empty);
+  std::vector<Partial> rows(plan.rows, empty_partial(tensor.dtype, request));
   const std::byte* at = tensor.data();
   const std::uint64_t columns = plan.groups.back().length, lines = plan.groups[plan.groups.size() - 2].length;
   const std::uint64_t bytes = lines * columns * size_bytes(tensor.dtype);
@@ -157,16 +165,44 @@ std::vector<Partial> fold_columns(HostEngine& host, const Tensor& tensor, const 
   return rows;
 }
 
+// Measures slices in a GPU's memory, as many at a time as a window holds: a copy of each would take longer than most.
+Status pass_windows(Meter::State& meter, const Tensor& tensor, const Rows& rows, Request request,
+                    const RequestBatch::Put& put) {
+  if (Status status = check(request, tensor.dtype); !status) return status;
+  request.on = On::kHost;
+  const Wanted wanted = wanted_by(request);
+  HostWindow window(meter);
+  const std::uint64_t each = rows.elements_a_slice, at_once = elements_of(tensor.dtype, HostWindow::kBytes) / each;
+  for (std::uint64_t row = 0; row < rows.plan.rows; row += at_once) {
+    const std::uint64_t first = row * each;
+    const auto part = window.part(tensor, first, std::min(at_once * each, tensor.element_count - first));
+    if (!part) return part.error();
+    const std::vector<Tensor> some = slices(*part, std::min(at_once, rows.plan.rows - row), each);
+    RequestBatch batch(meter, some, request, wanted,
+                       [&](std::size_t i, const Found& found, const Wanted& of) { put(row + i, found, of); });
+    if (Status status = batch.run(); !status) return status;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Measurements> Meter::measure_by(const Tensor& tensor, const By& by, const Request& request) try {
   if (!state_) return out_of_memory();
   Rows rows;
   if (Status status = find_rows(tensor, by, request, rows); !status) return std::move(status).error();
-  if (!rows.are_columns) return measure(rows.tensors, request);
-  const std::vector<Partial> partials = fold_columns(*state_->host, tensor, rows.plan, request);
+  if (!rows.are_columns && rows.elements_a_slice == 0) return measure(rows.tensors, request);
   const Wanted wanted = wanted_by(request);
-  auto results = Measurements::State::make(request.categories, wanted.needs, partials.size());
+  auto results = Measurements::State::make(request.categories, wanted.needs, rows.plan.rows);
+  if (!rows.are_columns) {
+    const auto put = [&](std::size_t i, const Found& found, const Wanted& of) {
+      results->put(i, tensor.dtype, found, of);
+    };
+    if (Status status = pass_windows(*state_, tensor, rows, request, put); !status) return std::move(status).error();
+    results->set_placement(state_->placed({false, why_gpu_memory_on_host(tensor.where)}));
+    return Measurements(std::move(results));
+  }
+  const std::vector<Partial> partials = fold_columns(*state_->host, tensor, rows.plan, request);
   for (std::size_t i = 0; i < partials.size(); ++i) {
     results->put(i, tensor.dtype, {.words = partials[i].words()}, wanted);
   }
@@ -181,8 +217,16 @@ Result<std::vector<Partial>> Meter::fold_by(const Tensor& tensor, const By& by, 
   Rows rows;
   if (Status status = find_rows(tensor, by, request, rows); !status) return std::move(status).error();
   if (Status status = check_bins(tensor, rows.plan, request); !status) return std::move(status).error();
-  if (!rows.are_columns) return fold(rows.tensors, request);
-  return fold_columns(*state_->host, tensor, rows.plan, request);
+  if (!rows.are_columns && rows.elements_a_slice == 0) return fold(rows.tensors, request);
+  if (rows.are_columns) return fold_columns(*state_->host, tensor, rows.plan, request);
+  if (Status status = check_mergeable(request); !status) return std::move(status).error();
+  std::vector<Partial> partials(rows.plan.rows, empty_partial(tensor.dtype, request));
+  const auto put = [&](std::size_t i, const Found& found, const Wanted&) {
+    merge(partials[i].bins(), found.bins);
+    merge(tensor.dtype, partials[i].words(), found.words);
+  };
+  if (Status status = pass_windows(*state_, tensor, rows, request, put); !status) return std::move(status).error();
+  return partials;
 } catch (...) {
   return caught();
 }

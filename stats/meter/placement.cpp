@@ -12,14 +12,17 @@ namespace {
 constexpr const char* kAskedFor = "asked for";
 constexpr const char* kIsSmall = "under 1 MiB in host memory: less than a launch is worth";
 static_assert(kWorthALaunchBytes == 1 << 20);
-constexpr const char* kIsInCuda = "in CUDA memory, which the host reads in windows";
-constexpr const char* kIsInRocm = "in ROCm memory, which the host reads in windows";
 
 }  // namespace
 
 const char* why_all_on_host(const Request& request, std::uint64_t request_bytes) {
   if (request.on == On::kHost) return kAskedFor;
   return request.on == On::kAuto && request_bytes < kWorthALaunchBytes ? kIsSmall : nullptr;
+}
+
+const char* why_gpu_memory_on_host(Where where) {
+  return where == Where::kCuda ? "in CUDA memory, which the host reads in windows"
+                               : "in ROCm memory, which the host reads in windows";
 }
 
 bool Placements::considers_device(Where where) const {
@@ -51,10 +54,9 @@ Result<std::uint32_t> Placements::place(const TensorPair& pair) {
 template <typename RefusalOf>
 Result<std::uint32_t> Placements::place_in(Where where, const RefusalOf& refusal_of) {
   if (is_in_gpu_memory(where)) {
-    const bool is_cuda = where == Where::kCuda;
-    if (request_.on != On::kDevice) return index_of({false, is_cuda ? kIsInCuda : kIsInRocm});
+    if (request_.on != On::kDevice) return index_of({false, why_gpu_memory_on_host(where)});
     return Error{Code::kDevice, std::string("the device cannot do it: the tensor is in ") +
-                                    (is_cuda ? "CUDA" : "ROCm") + " memory, which OpenCL does not see"};
+                                    (where == Where::kCuda ? "CUDA" : "ROCm") + " memory, which OpenCL does not see"};
   }
   std::optional<std::string> refusal;
   if (considers_device(where)) {

@@ -39,6 +39,9 @@ inline constexpr std::uint64_t kWorthALaunchBytes = std::uint64_t{1} << 20;
 // has to be placed.
 const char* why_all_on_host(const Request& request, std::uint64_t request_bytes);
 
+// The reason why the host takes tensors in a GPU's memory.
+const char* why_gpu_memory_on_host(Where where);
+
 // Places the tensors of one request. Tensors with the same place and reason share a Placement. Most requests have one,
 // so placing a tensor costs a comparison.
 class Placements {

@@ -106,6 +106,14 @@ TEST_P(GpuMemory, IsFoldedComparedReadAndMeasuredByRows) {
   for (const By& each : {by, blocks}) {
     expect_same(meter.measure_by(device_x, each, request), meter.measure_by(host_x, each, request));
   }
+  const By many{.shape = {count}, .block_elements = 128};
+  const long calls = gpu.calls();
+  expect_same(meter.measure_by(device_x, many, request), meter.measure_by(host_x, many, request));
+  EXPECT_LT(gpu.calls() - calls, 100) << "a copy for each window, not for each of " << count / 128 << " rows";
+  const auto parts = meter.fold_by(device_x, many, request), host_parts = meter.fold_by(host_x, many, request);
+  ASSERT_TRUE(parts && host_parts);
+  ASSERT_EQ(parts->size(), host_parts->size());
+  for (std::size_t i = 0; i < parts->size(); ++i) EXPECT_EQ((*parts)[i].serialize(), (*host_parts)[i].serialize()) << i;
   const auto columns = meter.measure_by(device_x, {.shape = {64, count / 64}, .axes = {1}}, request);
   ASSERT_FALSE(columns);
   EXPECT_NE(columns.error().message.find("in device memory, where only the first axes can be kept"), std::string::npos);
