@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "stats/python/native/holder.hpp"
 #include "stats/python/native/views.hpp"
 
 namespace tensorstat::python {
@@ -94,13 +95,14 @@ PyObject* wants(PyObject*, PyObject* arguments) {
   return PyBool_FromLong(tensorstat_wants(run.session, &run.place, run.op, failed));
 }
 
-// Whether `x`, as PyTorch's tensors do, says that it requires a gradient. It is then exchanged for one that shares its
-// elements and does not: no other can be looked into.
+// Whether `x`, as PyTorch's tensors do, says that it requires a gradient. If it is looked into by DLPack, it is then
+// exchanged for one that shares its elements and does not, because __dlpack__ refuses others.
 bool take_gradient(Ref& x) {
-  const Ref said(PyObject_GetAttrString(x.get(), "requires_grad"));
+  static PyObject* const name = PyUnicode_InternFromString("requires_grad");
+  const Ref said = attribute(x.get(), name);
   const bool requires_grad = said && PyObject_IsTrue(said.get()) == 1;
   PyErr_Clear();  // nothing is said
-  if (requires_grad) x = Ref(PyObject_CallMethod(x.get(), "detach", nullptr));
+  if (requires_grad && holder_of(x.get()) == Holder::kDlpack) x = result_of(x.get(), "detach");
   return requires_grad;
 }
 

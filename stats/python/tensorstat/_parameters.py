@@ -1,4 +1,5 @@
 """A model's parameters, their gradients and the optimizer's state, at the beginning and the end of a step."""
+import itertools
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -16,9 +17,11 @@ class Parameters:
         self._known: dict[str, tuple[int, int]] = {}  # what the parameters were when they were last looked at
         self._seen_gradients: dict[str, tuple[int, int]] = {}
         self._by_data: list[tuple[str, Any, Any]] | None = []  # see _is_written_by_data; None: it is
+        self._by_size: list[tuple[str, Any]] = []
 
     def clear(self) -> None:
         self.named.clear()
+        self._by_size.clear()
         self._known.clear()
         self._by_data = None
 
@@ -39,8 +42,10 @@ class Parameters:
                     self._watch._note("parameter", faults, "Parameter", name, "input")
         if self._by_data is not None and not self._is_version_proved:  # a few small ones, to see what their versions do not say
             strided = sys.modules["torch"].strided
-            small = sorted((each for each in self.named if each[1].requires_grad and each[1].is_cpu and each[1].layout is strided),
-                           key=lambda each: each[1].numel())[:3]
+            if not self._by_size:
+                self._by_size = sorted(self.named, key=lambda each: each[1].numel())
+            readable = (each for each in self._by_size if each[1].requires_grad and each[1].is_cpu and each[1].layout is strided)
+            small = itertools.islice(readable, 3)
             self._by_data = [(name, each, each.detach().clone()) for name, each in small if each.numel() <= 1 << 16]
 
     def look_after(self) -> bool:
@@ -50,15 +55,15 @@ class Parameters:
         is_written_by_data = self._is_written_by_data()
         zeroed = 0
         for name, parameter in self.named:
-            gradient = parameter.grad
-            if gradient is not None and watch._with_gradients:
+            gradient = parameter.grad if watch._with_gradients else None
+            if gradient is not None:
                 gradient_count += 1
                 seen = self._seen_gradients.get(name)
                 if watch._world_size > 1 or seen != (id(gradient), gradient._version):
                     zeroed += seen is not None and not self._has_checked_zero and _is_zero(gradient)
                     if faults := watch._collect("Gradient", name, (), (gradient,)):
                         watch._note("gradient", faults, "Gradient", name, "output")
-            elif gradient is None:
+            else:
                 zeroed += name in self._seen_gradients
             state = _state_of(parameter)
             is_written = is_written_by_data and parameter.requires_grad or self._known.get(name) != state
@@ -123,7 +128,7 @@ def name_of_state(parameter: str, key: str, slot: int) -> str:
 
 
 def _state_of(parameter: Any) -> tuple[int, int]:
-    return id(parameter.data) if parameter.layout is None else parameter.data_ptr(), parameter._version
+    return parameter.data_ptr(), parameter._version
 
 
 def _is_zero(tensor: Any) -> bool:

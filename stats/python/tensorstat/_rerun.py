@@ -45,7 +45,14 @@ def kinds_in(tensors: Any) -> int:
 
 
 def versions_of(arguments: Any) -> list[int]:
-    return [-1 if each.is_inference() else each._version for each in tensors_in(arguments)]
+    return [_version_of(each) for each in tensors_in(arguments)]
+
+
+def _version_of(tensor: Any) -> int:
+    try:
+        return int(tensor._version)
+    except RuntimeError:  # one of inference mode has none
+        return -1
 
 
 def refusal_of(run: Run) -> str:

@@ -97,6 +97,8 @@ class RowWatch(Watch):
 
     def difference(self, op_type: str, name: str) -> str | None:
         """What DumpTensor::differs_over has of a tensor; None: its replicas were not compared."""
+        if not self._compared:
+            return None
         words = {group: each.compared[op_type, name] for group, each in self._compared.items() if (op_type, name) in each.compared}
         return "\n".join(f"{group}: {each}" for group, each in words.items() if each) if words else None
 
