@@ -28,6 +28,11 @@ except ImportError:
     torch = None
 
 
+if torch is not None:
+    class Marked(torch.Tensor):
+        """A subclass that a library may make."""
+
+
 def rows_of(folder):
     """(step, operator, io, row) in the order of execution."""
     found = []
@@ -78,6 +83,49 @@ class Watched(unittest.TestCase):
             values = seen["y"].double().flatten().tolist()
             self.assertEqual(float(row["Max Value"]), max(values))
             self.assertEqual(float(row["Avg Value"]), math.fsum(values) / len(values))
+
+    def test_tensors_that_require_a_gradient_are_read_as_they_are(self):
+        class Through(torch.nn.Module):  # gives what it holds
+            def forward(self, _):
+                return self.result
+
+        plain = torch.tensor([[1.0, -2.0], [3.0, 4.0]])
+        results = {"plain": plain.clone().requires_grad_(), "strided": (plain.clone().requires_grad_() * 1).t(),
+                   "parameter": torch.nn.Parameter(plain.clone()), "subclass": plain.clone().requires_grad_().as_subclass(Marked),
+                   "negative": torch.complex(plain, -plain).requires_grad_().conj().imag}
+        self.assertTrue(results["negative"].is_neg() and results["negative"].requires_grad)
+        with tempfile.TemporaryDirectory() as folder:
+            modules = {name: Through() for name in results}
+            with tensorstat.watch(modules, path=folder, parameters=False, gradients=False) as watch:
+                for name, module in modules.items():
+                    module.result = results[name]
+                    module(None)
+                watch.step()
+            rows = {name: row for _, name, io, row in rows_of(folder) if io == "output"}
+        self.assertEqual(set(rows), {f"{name}/forward" for name in results})
+        for row in rows.values():
+            self.assertEqual((row["Max Value"], row["Min Value"], row["Shape"]), ("4", "-2", "(2,2)"))
+
+    def test_inference_mode_has_rows(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertNoLogs("tensorstat", "WARNING"), tensorstat.watch(self.model, path=folder, gradients=False) as watch:
+                with torch.inference_mode():
+                    self.model(torch.randn(3, 5, 4))
+                watch.step()
+            names = {name for _, name, io, _ in rows_of(folder) if io == "output"}
+        self.assertLessEqual({"0/forward", "2/forward", "Sequential/forward"}, names)
+
+    def test_the_smallest_parameters_tell_who_writes_through_data(self):
+        model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 2), torch.nn.Linear(2, 1))
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(model, path=folder, gradients=False) as watch:
+                for _ in range(3):
+                    model(torch.randn(3, 8))
+                    for parameter in model.parameters():
+                        parameter.data.add_(1)  # no version tells
+                    watch.step()
+            written = {(step, name) for step, name, io, row in rows_of(folder) if io == "output" and row["Op Type"] == "Parameter"}
+        self.assertEqual(written, {(step, name) for step in range(3) for name, _ in model.named_parameters()})
 
     def test_hooks_are_gone_after_an_exception(self):
         before = len(self.model[0]._forward_hooks)
