@@ -1,6 +1,7 @@
 #include "stats/files/npy/npy_tensor.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,11 +54,12 @@ Result<StoredTensor> stored_tensor(const NpyHeader& header, const NpyField& fiel
 // As parse_npy_header(). What is behind the header in `head` does not matter to it.
 Result<NpyHeader> header_of(std::span<const std::byte> head, std::uint64_t file_bytes, bool may_go_on,
                             LastNpyHeader* last) {
-  const auto text = head.first(std::min<std::uint64_t>(npy_header_bytes(head), head.size()));
-  const bool is_same = last != nullptr && !text.empty() && last->file_bytes == file_bytes;
-  if (is_same && std::ranges::equal(last->text, text)) return last->header;
+  const std::string_view text(reinterpret_cast<const char*>(head.data()),
+                              std::min<std::uint64_t>(npy_header_bytes(head), head.size()));
+  const bool is_same = last != nullptr && !text.empty() && last->file_bytes == file_bytes && last->text == text;
+  if (is_same) return last->header;
   auto header = parse_npy_header(head, file_bytes, may_go_on);
-  if (last != nullptr && header) *last = {{text.begin(), text.end()}, file_bytes, *header};
+  if (last != nullptr && header) *last = {std::string(text), file_bytes, *header};
   return header;
 }
 

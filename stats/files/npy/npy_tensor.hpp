@@ -20,7 +20,7 @@ struct NpyArray {
 
 // The last header that was read. The members of an archive often have the same one, which is then not parsed again.
 struct LastNpyHeader {
-  std::vector<std::byte> text = {};
+  std::string text = {};
   std::uint64_t file_bytes = 0;
   NpyHeader header = {};
 };
