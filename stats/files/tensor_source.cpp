@@ -59,9 +59,9 @@ std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
   of_file.reserve(tensors.size());
   for (auto& tensor : tensors) {
     if (tensor) {
-      of_file.push_back(SourcedTensor{*std::move(tensor)});
+      of_file.emplace_back(SourcedTensor{*std::move(tensor)});
     } else {
-      of_file.push_back(tensor.error());
+      of_file.emplace_back(tensor.error());
     }
   }
   return source_of(std::move(file), std::move(of_file), options);
