@@ -27,7 +27,10 @@ class CDeviceMeter : public testing::Test {
     request_.statistics = "max,avg,l2norm,zero count,argmax";
     ASSERT_EQ(tensorstat_device_meter_open(queue_(), UINT64_MAX, &meter_), TENSORSTAT_OK) << tensorstat_last_error();
   }
-  void TearDown() override { tensorstat_device_meter_close(meter_); }
+  void TearDown() override {
+    tensorstat_device_meter_close(meter_);
+    queue_.finish();  // it reads data_
+  }
 
   tensorstat_tensor part(std::uint64_t first, std::uint64_t count) const {
     tensorstat_tensor tensor = TENSORSTAT_TENSOR;
