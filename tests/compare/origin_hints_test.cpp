@@ -38,7 +38,8 @@ TEST(OriginHints, TheLineOfAnOperatorInAGraph) {
 }
 
 // As MindSpore 1.5's documents have it: the attributes of an operator span lines, its types have brackets, and the name
-// stands alone in parentheses. A line whose file or number is missing is no line, and not that of the next operator.
+// stands alone in parentheses. A line without a file or a number is passed over, and the line of the next operator does
+// not take its place.
 TEST(OriginHints, TheLineOfAnOperatorInAGraphOfRelease15) {
   constexpr const char* kText =
       "  %24(equivoutput) = Conv2D(%23, %21) {instance name: conv2d} primitive_attrs: {compile_info: , pri_format: "

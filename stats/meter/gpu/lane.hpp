@@ -3,7 +3,7 @@
 //
 // The caller's context, streams and captures stay as they are. Copies run in the device's primary context on a stream
 // of our own, behind the work that the tensor's stream held when it was handed over. Only our own stream is waited for.
-// The speed is that of the bus. This has met no GPU yet, only the double of a driver in the tests.
+// The bus limits the speed. No GPU has run this yet: the tests have a double of the driver.
 #pragma once
 
 #include <sys/types.h>

@@ -182,7 +182,7 @@ class CsvReader {
       return {std::to_string(cut_.views.size()) + " fields where the heading has " +
               std::to_string(candidate.fields.size())};
     }
-    if (dialect.whose == Whose::kInFileName) row.identity = source_.whose;
+    if (dialect.whose == Whose::kInFileName) row.identity = source_.of_file;
     row.identity.more.clear();
     row.statistics.categories.clear();
     row.statistics.values.clear();

@@ -14,7 +14,7 @@ struct CsvSource {
   std::string where;               // the file's name for messages
   std::string_view text = {};      // the whole text, or its beginning
   NextPiece next_piece = {};       // the text behind it; may be empty
-  Identity whose = {};             // what the name of the file says, where the rows do not
+  Identity of_file = {};           // from the name of the file, for dialects that have none in their rows
   GrowingRows* growing = nullptr;  // an unfinished last line is no fault. Brought forward before each row is handed out
 };
 

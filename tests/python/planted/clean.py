@@ -3,7 +3,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from .kit import INF, NAN, Chain, Scaler, Tied, Where, batches, block, causal, clean, train, watch
+from .kit import INF, NAN, Chain, Tied, Where, batches, block, causal, clean, train, train_scaled, watch
 
 
 @clean
@@ -86,15 +86,7 @@ def dropout_and_batch_norm(path):
 
 @clean
 def a_scaler_that_skips_steps(path):
-    model, scaler = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1)), Scaler()
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
-    with watch(model, path) as w:
-        for batch in batches(4):
-            value = (model(batch) * 30).square().mean()
-            (value * scaler.scale).backward()
-            scaler.step(optimizer)
-            w.step(value)
-            optimizer.zero_grad()
+    scaler = train_scaled(nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1)), path)
     assert scaler.scale < 1e38
 
 

@@ -13,8 +13,8 @@ SWITCHED = {}  # options of every watch, and whether it is told the loss
 TELLS_LOSS = True
 
 
-def planted(kind, op_name=None, *, phase=None, iteration=0, operation=None, at=None, rank=0, notes=None, unless=None, watch_says=True):
-    """A job and its verdict. `at`: what the line of code says, of which the job has one."""
+def planted(kind, op_name=None, *, phase=None, iteration=0, operation=None, at=None, rank=0, notes=None, watch_says=True):
+    """A job and its verdict. `at`: a text in the guilty line of code. The job has it once."""
     def decorate(job):
         JOBS[job.__name__] = job, dict(kind=kind, op_name=op_name, phase=phase, iteration=iteration, operation=operation, at=at,
                                        rank=rank, notes=notes, watch_says=watch_says)
@@ -130,3 +130,17 @@ class Scaler:
             optimizer.step()
         else:
             self.scale /= 1e30
+
+
+def train_scaled(model, path):
+    """Four steps with a Scaler, which is returned."""
+    scaler = Scaler()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+    with watch(model, path) as w:
+        for batch in batches(4):
+            value = (model(batch) * 30).square().mean()
+            (value * scaler.scale).backward()
+            scaler.step(optimizer)
+            w.step(value)
+            optimizer.zero_grad()
+    return scaler

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from .kit import INF, NAN, Chain, Log, Scaler, Where, batches, clean, planted, train, watch
+from .kit import INF, NAN, Chain, Log, Where, batches, clean, planted, train, train_scaled, watch
 
 
 @planted("unknown", "disc", watch_says=False)
@@ -144,15 +144,7 @@ def a_fault_after_a_skipped_step(path):
         def forward(self, x):
             steps.append(1)
             return super().forward(x) if len(steps) > 2 else x
-    model, scaler = nn.Sequential(nn.Linear(8, 8), Late(), nn.Linear(8, 1)), Scaler()
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
-    with watch(model, path) as w:
-        for batch in batches(4):
-            value = (model(batch) * 30).square().mean()
-            (value * scaler.scale).backward()
-            scaler.step(optimizer)
-            w.step(value)
-            optimizer.zero_grad()
+    train_scaled(nn.Sequential(nn.Linear(8, 8), Late(), nn.Linear(8, 1)), path)
 
 
 @planted("produced", "1", at=None)
@@ -214,28 +206,23 @@ def nan_that_where_takes_out_twice(path):
     train(model, path, batches(2))
 
 
+class MaskedLogits(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(8, 5)
+
+    def forward(self, x):
+        return self.a(x).masked_fill(torch.tensor([False, False, False, False, True]), -INF)
+
+
 @clean
 def masked_logits_of_the_model(path):
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a = nn.Linear(8, 5)
-
-        def forward(self, x):
-            return self.a(x).masked_fill(torch.tensor([False, False, False, False, True]), -INF)
-    train(Net(), path, batches(2), loss=lambda y: F.cross_entropy(y, torch.tensor([0, 1, 2, 3])))
+    train(MaskedLogits(), path, batches(2), loss=lambda y: F.cross_entropy(y, torch.tensor([0, 1, 2, 3])))
 
 
 @clean
 def masked_logits_without_a_loss(path):
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a = nn.Linear(8, 5)
-
-        def forward(self, x):
-            return self.a(x).masked_fill(torch.tensor([False, False, False, False, True]), -INF)
-    model = Net()
+    model = MaskedLogits()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with watch(model, path) as w:
         for batch in batches(2):
