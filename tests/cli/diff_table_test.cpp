@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/support/command_run.hpp"
+#include "tests/support/npy_files.hpp"
 
 namespace tensorstat::test {
 namespace diff_table_test {
