@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "stats/base/natural_order.hpp"
 #include "stats/files/io/folders.hpp"
 #include "stats/rows/store_door.hpp"
 
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 
 // Of each of files and folders: how many that changed last are asked in every look, and how many others in turn.
 constexpr std::size_t kRecent = 64, kInTurn = 192;
-// A folder's time may be as coarse as two seconds. One that changed is listed again after that.
+// A folder's time may be as coarse as two seconds: one that changed is listed in every look until they are over.
 constexpr std::chrono::milliseconds kCoarse{2500};
 
 std::uint64_t nanoseconds(const timespec& time) {
@@ -121,8 +122,7 @@ std::vector<RowFile> ChangingFiles::look(std::vector<Error>& faults) {
     if (number >= known_folders) continue;  // was listed just now
     const Folder& folder = folders_[number];
     Stamp stamp;
-    const bool is_due = !folder.is_settled && Clock::now() - folder.changed > kCoarse;
-    if (stamp_of(folder.path, stamp) && (is_due || stamp != folder.stamp)) list(number, faults);
+    if (stamp_of(folder.path, stamp) && (!folder.is_settled || stamp != folder.stamp)) list(number, faults);
   }
   for (const std::size_t number : file_turn_.take(known_files)) {
     File& file = files_[number];
@@ -132,6 +132,7 @@ std::vector<RowFile> ChangingFiles::look(std::vector<Error>& faults) {
     file_turn_.note_change(number);
     found_.push_back(file.file);
   }
+  std::ranges::sort(found_, natural_before, &RowFile::path);
   return std::move(found_);
 }
 

@@ -26,7 +26,8 @@ class ChangingFiles {
   // Folders, files, and stores. A path may be made later.
   explicit ChangingFiles(std::vector<std::string> paths);
 
-  // The files that are new since the last look, or have another size or time: the first time all, in natural order.
+  // The files that are new since the last look, or have another size or time, by path in natural order: the first time
+  // all. So the iterations of a rank are read in their order if they were written so.
   // Each look asks about the files and folders that changed last, about folders of folders, and about some hundred of
   // the others in turn. So a file that was quiet for long is noticed later if there are thousands.
   std::vector<RowFile> look(std::vector<Error>& faults);

@@ -58,6 +58,17 @@ class Follow(unittest.TestCase):
         self.assertEqual(news[1]["l2norm"], 4.0)
         self.assertTrue(news[1]["path"].endswith("statistic.csv"))
 
+    def test_what_came_between_two_looks_is_in_order(self):
+        self.write(0, [row("Loss", "loss", 1.0)])
+        os.makedirs(os.path.join(self.dump, "rank_0", "net", "0", "1"))  # a folder whose rows are not there yet
+        news = tensorstat.follow(self.dump, findings=False, idle=1)
+        next(news)
+        self.write(0, [row("Gradient", "a.weight", 2.0)])
+        for i in range(1, 12):
+            self.iteration(i)
+        self.assertEqual([(each["iteration"], each["op name"]) for each in news],
+                         [(0, "a.weight")] + [(i, name) for i in range(1, 12) for name in ("loss", "a.weight")])
+
     def test_a_finding_comes_once_and_while_the_run_goes_on(self):
         stop, found = threading.Event(), []
 
