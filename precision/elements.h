@@ -17,7 +17,7 @@
   ROW(CAST_FLOAT16, kCastFloat16) \
   ROW(CAST_BFLOAT16, kCastBfloat16)
 
-// ROW(id, merge, need, of, fold, ...), in the order of the needs
+// ROW(id, merge, need, of, fold, with), in the order of the needs
 //   merge  MAXIMUM: ELEMENT_<id> is the key: the bits of a signed number as wide as an element. The least such number is no
 //          key. ADDITION: ELEMENT_<id> is the condition for counting an element
 //   need   the need that keeps it
@@ -25,35 +25,38 @@
 //          bool
 //   fold   BESIDE: vectors are folded after the family's fold (fold_elements.h), in blocks with ELEMENT_MAY_<id>.
 //          WITHIN: the family's fold keeps it
-// What follows ROW is passed to every row.
-#define ELEMENT_ROWS(ROW, ...)                                                                        \
-  ROW(LEAST_SIZE, MAXIMUM, LEAST_SIZE, 1, BESIDE, __VA_ARGS__)  /* the smallest |x| but 0          */ \
-  ROW(SUBNORMALS, ADDITION, SUBNORMALS, IS_FLOAT, BESIDE, __VA_ARGS__)                                \
-  ROW(MINUS_ZEROS, ADDITION, MINUS_ZEROS, IS_FLOAT, BESIDE, __VA_ARGS__)                              \
-  ROW(FINITE_HIGHEST, MAXIMUM, FINITE, IS_FLOAT, WITHIN, __VA_ARGS__) /* HIGHEST, of finite elements */ \
-  ROW(FINITE_LOWEST, MAXIMUM, FINITE, IS_FLOAT, WITHIN, __VA_ARGS__)  /* LOWEST, of finite elements  */ \
-  CASTS(CAST_ELEMENT_ROWS, ROW, __VA_ARGS__)
+// `with` is passed to every row.
+#define ELEMENT_ROWS(ROW, with)                                                                \
+  ROW(LEAST_SIZE, MAXIMUM, LEAST_SIZE, 1, BESIDE, with)  /* the smallest |x| but 0          */ \
+  ROW(SUBNORMALS, ADDITION, SUBNORMALS, IS_FLOAT, BESIDE, with)                                \
+  ROW(MINUS_ZEROS, ADDITION, MINUS_ZEROS, IS_FLOAT, BESIDE, with)                              \
+  ROW(FINITE_HIGHEST, MAXIMUM, FINITE, IS_FLOAT, WITHIN, with) /* HIGHEST, of finite elements */ \
+  ROW(FINITE_LOWEST, MAXIMUM, FINITE, IS_FLOAT, WITHIN, with)  /* LOWEST, of finite elements  */ \
+  CAST_ELEMENT_ROWS(E4M3FN, ROW, with)                                                         \
+  CAST_ELEMENT_ROWS(E5M2, ROW, with)                                                           \
+  CAST_ELEMENT_ROWS(FLOAT16, ROW, with)                                                        \
+  CAST_ELEMENT_ROWS(BFLOAT16, ROW, with)
 
-// For each narrower float two counts: of the elements but 0 that a cast to it makes 0, and of the finite elements that
-// become larger than its range. A cast rounds to nearest, ties to even.
-#define CAST_ELEMENT_ROWS(id, name, zero, exponent, ones, bits, stays, ROW, ...)       \
-  ROW(id##_UNDERFLOW, ADDITION, CAST_##id, LOST_COUNT(id) != 0, BESIDE, __VA_ARGS__) \
-  ROW(id##_OVERFLOW, ADDITION, CAST_##id, BEYOND_COUNT(id) != 0, BESIDE, __VA_ARGS__)
+// For each narrower float of CASTS two counts: of the elements but 0 that a cast to it makes 0, and of the finite
+// elements that become larger than its range. A cast rounds to nearest, ties to even.
+#define CAST_ELEMENT_ROWS(id, ROW, with)                                     \
+  ROW(id##_UNDERFLOW, ADDITION, CAST_##id, LOST_COUNT(id) != 0, BESIDE, with) \
+  ROW(id##_OVERFLOW, ADDITION, CAST_##id, BEYOND_COUNT(id) != 0, BESIDE, with)
 
-// ROW(id, name as the catalog has it, zero, exponent, ones, bits, stays, ...)
+// ROW(id, name as the catalog has it, zero, exponent, ones, bits, stays)
 //   zero   2^zero and smaller numbers become 0. 2^zero is the tie between 0 and the least positive value, and 0 is even
 //   exponent, ones, bits   2^exponent * (1 + ones / 2^bits) is the tie between the greatest value and the next one, if there
 //          were one
 //   stays  1: the greatest value is even, so the tie becomes the greatest value
-#define CASTS(ROW, ...)                                               \
-  ROW(E4M3FN, E4m3fn, -10, 8, 13, 4, 1, __VA_ARGS__)      /* 464   */ \
-  ROW(E5M2, E5m2, -17, 15, 7, 3, 0, __VA_ARGS__)          /* 61440 */ \
-  ROW(FLOAT16, Float16, -25, 15, 2047, 11, 0, __VA_ARGS__) /* 65520 */ \
-  ROW(BFLOAT16, Bfloat16, -134, 127, 255, 8, 0, __VA_ARGS__)
-#define CAST_ENUM(id, name, zero, exponent, ones, bits, stays, ...)                                      \
+#define CASTS(ROW)                                       \
+  ROW(E4M3FN, E4m3fn, -10, 8, 13, 4, 1)      /* 464   */ \
+  ROW(E5M2, E5m2, -17, 15, 7, 3, 0)          /* 61440 */ \
+  ROW(FLOAT16, Float16, -25, 15, 2047, 11, 0) /* 65520 */ \
+  ROW(BFLOAT16, Bfloat16, -134, 127, 255, 8, 0)
+#define CAST_ENUM(id, name, zero, exponent, ones, bits, stays)                                      \
   CAST_ZERO_##id = zero, CAST_EXPONENT_##id = exponent, CAST_ONES_##id = ones, CAST_BITS_##id = bits, \
   CAST_STAYS_##id = stays,
-enum { CASTS(CAST_ENUM, ) };
+enum { CASTS(CAST_ENUM) };
 #undef CAST_ENUM
 
 // The elements of each count have a range of sizes: LOST_COUNT and BEYOND_FIRST (formats.h).

@@ -35,10 +35,15 @@ INLINE void carry_words(WORDS i64* words, int count) {
 }
 
 // The same for each exact sum of a partial that keeps `needs`. `family` must be a plain name.
-#define CARRY_SUM(id, sum_words, power, need, optional, above, below, family, needs, partial) \
-  if (!(optional) || ((needs)&NEED_ALL) >= NEED_##need) {                                     \
-    carry_words((partial) + CAT(OFFSET_##id##_, family), (int)CAT(sum_words##_, family));     \
+#define CARRY_SUM(id, sum_words, power, need, optional, above, below, family)         \
+  if (!(optional) || (kept & NEED_ALL) >= NEED_##need) {                              \
+    carry_words(carried + CAT(OFFSET_##id##_, family), (int)CAT(sum_words##_, family)); \
   }
-#define CARRY_SUMS(family, needs, partial) EXACT_ROWS(CARRY_SUM, family, needs, partial)
+#define CARRY_SUMS(family, needs, partial) \
+  {                                        \
+    const int kept = (needs);              \
+    WORDS i64* const carried = (partial);  \
+    EXACT_ROWS(CARRY_SUM, family)          \
+  }
 
 #endif

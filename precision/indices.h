@@ -10,15 +10,15 @@
 // One need for all. ROW(id, its name in stats/engine/needs.hpp)
 #define INDEX_NEED_ROWS(ROW) ROW(INDICES, kIndices)
 
-// ROW(id, of, ...)
+// ROW(id, of)
 //   of   1: every dtype has it; IS_FLOAT: it stays empty for integers and bool
 // INDEX_IF_<id>: whether an element takes part, given its size (elements.h). INDEX_KEY_<id>: its key, given the number
-// that orders elements (INDEX_ORDER, formats.h). What follows ROW is passed to every row.
-#define INDEX_ROWS(ROW, ...)           \
-  ROW(FIRST_NAN, IS_FLOAT, __VA_ARGS__) \
-  ROW(FIRST_INF, IS_FLOAT, __VA_ARGS__) \
-  ROW(GREATEST, 1, __VA_ARGS__)         \
-  ROW(LEAST, 1, __VA_ARGS__)
+// that orders elements (INDEX_ORDER, formats.h).
+#define INDEX_ROWS(ROW)    \
+  ROW(FIRST_NAN, IS_FLOAT) \
+  ROW(FIRST_INF, IS_FLOAT) \
+  ROW(GREATEST, 1)         \
+  ROW(LEAST, 1)
 #define INDEX_IF_FIRST_NAN(size) ((size) > INF_SIZE)
 #define INDEX_KEY_FIRST_NAN(order) 0
 #define INDEX_IF_FIRST_INF(size) (HAS_INF && (size) == INF_SIZE)

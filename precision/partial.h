@@ -45,31 +45,31 @@
   ROW(OVERFLOWS, ADDITION, SQUARES)      /* `low` only: tiles with squares beyond the dtype */
 
 // Exact sums over the finite elements, in the order of their needs. Those of power 1 are linear sums: a row is all
-// there is to one (sums.h). ROW(id, words, power, need, optional, above, below, ...)
+// there is to one (sums.h). ROW(id, words, power, need, optional, above, below, with)
 //   words     SUM_WORDS or SQUARE_WORDS: how many, which the dtype's family says (families.h)
 //   power     its unit is the unit of the family's sum to this power
 //   optional  1: its words exist only if this sum, or one after it, is requested
 //   above     0 or 1: an element x above 0 adds above * x, or its square
 //   below     -1, 0 or 1: an element x below 0 adds below * x, or its square
-// What follows ROW is passed to every row. SUM must be the first linear sum: the folds take every element into it.
-#define EXACT_ROWS(ROW, ...)                                   \
-  ROW(SUM, SUM_WORDS, 1, SUM, 0, 1, 1, __VA_ARGS__)            \
-  ROW(SQUARES, SQUARE_WORDS, 2, SQUARES, 0, 1, 1, __VA_ARGS__) \
-  ROW(ABSOLUTE, SUM_WORDS, 1, ABSOLUTE, 1, 1, -1, __VA_ARGS__) /* of |x| */
+// `with` is passed to every row. SUM must be the first linear sum: the folds take every element into it.
+#define EXACT_ROWS(ROW, with)                           \
+  ROW(SUM, SUM_WORDS, 1, SUM, 0, 1, 1, with)            \
+  ROW(SQUARES, SQUARE_WORDS, 2, SQUARES, 0, 1, 1, with) \
+  ROW(ABSOLUTE, SUM_WORDS, 1, ABSOLUTE, 1, 1, -1, with) /* of |x| */
 
-#define PARTIAL_ENUM(id, ...) NEED_BIT_##id,
+#define PARTIAL_ENUM(id, name) NEED_BIT_##id,
 enum { NEED_ROWS(PARTIAL_ENUM) NEED_BITS };
 #undef PARTIAL_ENUM
-#define PARTIAL_ENUM(id, ...) NEED_##id = 1 << NEED_BIT_##id,
+#define PARTIAL_ENUM(id, name) NEED_##id = 1 << NEED_BIT_##id,
 enum { NEED_NOTHING = 0, NEED_ROWS(PARTIAL_ENUM) NEED_ALL = (1 << NEED_BITS) - 1 };
 #undef PARTIAL_ENUM
 
 // The needs of all exact sums, of the optional ones, and of all words of elements.h.
-#define PARTIAL_EXACT(id, words, power, need, optional, ...) | NEED_##need
-#define PARTIAL_OPTIONAL(id, words, power, need, optional, ...) | ((optional) ? NEED_##need : 0)
-#define PARTIAL_ELEMENT(id, merge, need, ...) | NEED_##need
+#define PARTIAL_EXACT(id, words, power, need, optional, above, below, with) | NEED_##need
+#define PARTIAL_OPTIONAL(id, words, power, need, optional, above, below, with) | ((optional) ? NEED_##need : 0)
+#define PARTIAL_ELEMENT(id, merge, need, of, fold, with) | NEED_##need
 #define PARTIAL_FINGERPRINT(id, name) | NEED_##id
-#define PARTIAL_BESIDE(id, merge, need, of, fold, ...) PARTIAL_NEED_##fold(need)
+#define PARTIAL_BESIDE(id, merge, need, of, fold, with) PARTIAL_NEED_##fold(need)
 #define PARTIAL_NEED_BESIDE(need) | NEED_##need
 #define PARTIAL_NEED_WITHIN(need)
 enum {
@@ -87,18 +87,18 @@ enum {
 #undef PARTIAL_EXACT
 
 // PARTIAL_COUNT and the like: the word of a field. PARTIAL_FIELDS: the number of fields.
-#define PARTIAL_ENUM(id, ...) PARTIAL_##id,
+#define PARTIAL_ENUM(id, merge, need) PARTIAL_##id,
 enum { FIELD_ROWS(PARTIAL_ENUM) PARTIAL_FIELDS };
 #undef PARTIAL_ENUM
 
 #define PARTIAL_ONE_OF_MAXIMUM +1
 #define PARTIAL_ONE_OF_ADDITION
-#define PARTIAL_ENUM(id, merge, ...) PARTIAL_ONE_OF_##merge
+#define PARTIAL_ENUM(id, merge, need) PARTIAL_ONE_OF_##merge
 enum { PARTIAL_MERGED_BY_MAXIMUM = 0 FIELD_ROWS(PARTIAL_ENUM) };
 #undef PARTIAL_ENUM
 
 // The index of a word among the words of elements.h. ELEMENT_WORDS: their number.
-#define PARTIAL_ENUM(id, ...) ELEMENT_WORD_##id,
+#define PARTIAL_ENUM(id, merge, need, of, fold, with) ELEMENT_WORD_##id,
 enum { ELEMENT_ROWS(PARTIAL_ENUM, ) ELEMENT_WORDS };
 #undef PARTIAL_ENUM
 
@@ -108,8 +108,8 @@ enum { FINGERPRINT_ROWS(PARTIAL_ENUM) FINGERPRINT_WORDS };
 #undef PARTIAL_ENUM
 
 // The index of a row's two words among the words of indices.h. INDEX_WORDS: their number.
-#define PARTIAL_ENUM(id, ...) INDEX_WORD_##id, INDEX_AT_##id,
-enum { INDEX_ROWS(PARTIAL_ENUM, ) INDEX_WORDS };
+#define PARTIAL_ENUM(id, of) INDEX_WORD_##id, INDEX_AT_##id,
+enum { INDEX_ROWS(PARTIAL_ENUM) INDEX_WORDS };
 #undef PARTIAL_ENUM
 
 // OFFSET_SQUARES_Float and the like: the first word of an exact sum, a word of elements.h, or the first word of
@@ -117,7 +117,7 @@ enum { INDEX_ROWS(PARTIAL_ENUM, ) INDEX_WORDS };
 #define PARTIAL_ENUM(id, words, power, need, optional, above, below, family) \
   OFFSET_##id##_##family, LAST_##id##_##family = OFFSET_##id##_##family + words##_##family - 1,
 #define PARTIAL_ELEMENT(id, merge, need, of, fold, family) OFFSET_##id##_##family,
-#define PARTIAL_OFFSETS(family, ...)                                                                   \
+#define PARTIAL_OFFSETS(family, sum_words, square_words, sum_exponent, exponents)                                    \
   enum {                                                                                              \
     FIELDS_END_##family = PARTIAL_FIELDS - 1, EXACT_ROWS(PARTIAL_ENUM, family)                        \
     ELEMENT_ROWS(PARTIAL_ELEMENT, family) OFFSET_FINGERPRINTS_##family,                                \
@@ -132,23 +132,26 @@ FAMILIES(PARTIAL_OFFSETS)
 #define OFFSET(id) CAT(OFFSET_##id##_, FAMILY)
 
 // Whether a word of a family's partial merges by maximum, and the empty word. The words of indices.h count as such:
-// they begin so, and they merge so if only one of two partials has elements.
+// they begin so, and they merge so if only one of two partials has elements. `with` is (family, word).
+#define FAMILY_OF(family, other) family
+#define BESIDE_FAMILY(family, other) other
 #define PARTIAL_NO_KEY ((i64)(-0x7fffffffffffffff - 1))
-#define PARTIAL_RAISED(id, merge, need, of, fold, family, word) PARTIAL_RAISED_##merge(word, CAT(OFFSET_##id##_, family))
+#define PARTIAL_RAISED(id, merge, need, of, fold, with) \
+  PARTIAL_RAISED_##merge(BESIDE_FAMILY with, CAT(OFFSET_##id##_, FAMILY_OF with))
 #define PARTIAL_RAISED_MAXIMUM(word, raised) || (word) == (raised)
 #define PARTIAL_RAISED_ADDITION(word, raised)
 #define MERGES_BY_MAXIMUM(family, word)                                                \
   ((word) < PARTIAL_MERGED_BY_MAXIMUM ||                                               \
    ((word) >= CAT(OFFSET_INDICES_, family) && (word) < CAT(OFFSET_EXPONENTS_, family)) \
-       ELEMENT_ROWS(PARTIAL_RAISED, family, word))
+       ELEMENT_ROWS(PARTIAL_RAISED, (family, word)))
 #define EMPTY_WORD(family, word) (MERGES_BY_MAXIMUM(family, word) ? PARTIAL_NO_KEY : 0)
 
 // The number of words of a family's partial that keeps `needs`.
-#define PARTIAL_WORDS_OF(id, words, power, need, optional, above, below, family, needs) \
-  +((optional) && ((needs) & NEED_ALL) < NEED_##need ? 0 : (int)CAT(words##_, family))
-#define PARTIAL_WORD_OF(id, merge, need, of, fold, family, needs) +(((needs) & NEED_ALL) < NEED_##need ? 0 : 1)
+#define PARTIAL_WORDS_OF(id, words, power, need, optional, above, below, with) \
+  +((optional) && ((BESIDE_FAMILY with) & NEED_ALL) < NEED_##need ? 0 : (int)CAT(words##_, FAMILY_OF with))
+#define PARTIAL_WORD_OF(id, merge, need, of, fold, needs) +(((needs) & NEED_ALL) < NEED_##need ? 0 : 1)
 #define PARTIAL_WORDS(family, needs) \
-  ((int)PARTIAL_FIELDS EXACT_ROWS(PARTIAL_WORDS_OF, family, needs) ELEMENT_ROWS(PARTIAL_WORD_OF, family, needs) \
+  ((int)PARTIAL_FIELDS EXACT_ROWS(PARTIAL_WORDS_OF, (family, needs)) ELEMENT_ROWS(PARTIAL_WORD_OF, needs) \
    +(((needs) & NEED_ALL) < NEED_CRC32 ? 0 : (int)FINGERPRINT_WORDS)                                           \
    +(((needs) & NEED_ALL) < NEED_INDICES ? 0 : (int)INDEX_WORDS)                                               \
    +(((needs) & NEED_EXPONENTS) == 0 ? 0 : (int)CAT(EXPONENTS_, family)))

@@ -7,36 +7,40 @@
 #define TENSORSTAT_PRECISION_SUMS_H
 
 // Keeps the rows of power 1.
-#define OF_POWER_1(...) __VA_ARGS__
-#define OF_POWER_2(...)
+#define OF_POWER_1(text) text
+#define OF_POWER_2(text)
 
-#define LINEAR_ROW(id, words, power, ...) OF_POWER_##power(LINEAR_##id, )
+#define COMMA ,
+#define LINEAR_ROW(id, words, power, need, optional, above, below, with) OF_POWER_##power(LINEAR_##id COMMA)
 enum { EXACT_ROWS(LINEAR_ROW, ) LINEAR_SUMS };
 #undef LINEAR_ROW
+#undef COMMA
 
-#define LINEAR_ROW(id, words, power, need, ...) OF_POWER_##power(| NEED_##need)
+#define LINEAR_ROW(id, words, power, need, optional, above, below, with) OF_POWER_##power(| NEED_##need)
 enum { NEED_LINEAR = 0 EXACT_ROWS(LINEAR_ROW, ) };
 #undef LINEAR_ROW
 
 // The columns of a linear sum.
-#define LINEAR_ROW(id, words, power, need, ...) OF_POWER_##power(sum == LINEAR_##id ? (int)NEED_##need :)
+#define LINEAR_ROW(id, words, power, need, optional, above, below, with) \
+  OF_POWER_##power(sum == LINEAR_##id ? (int)NEED_##need :)
 INLINE int linear_need(const int sum) { return EXACT_ROWS(LINEAR_ROW, ) 0; }
 #undef LINEAR_ROW
-#define LINEAR_ROW(id, words, power, need, optional, above, ...) OF_POWER_##power(sum == LINEAR_##id ? (above) :)
+#define LINEAR_ROW(id, words, power, need, optional, above, below, with) OF_POWER_##power(sum == LINEAR_##id ? (above) :)
 INLINE int linear_above(const int sum) { return EXACT_ROWS(LINEAR_ROW, ) 0; }
 #undef LINEAR_ROW
-#define LINEAR_ROW(id, words, power, need, optional, above, below, ...) OF_POWER_##power(sum == LINEAR_##id ? (below) :)
+#define LINEAR_ROW(id, words, power, need, optional, above, below, with) OF_POWER_##power(sum == LINEAR_##id ? (below) :)
 INLINE int linear_below(const int sum) { return EXACT_ROWS(LINEAR_ROW, ) 0; }
 #undef LINEAR_ROW
 
-// Writes the statement once for each linear sum. In it the constant `sum` is the number of the sum. Not a loop: compilers
+// Writes the statement once for each linear sum. In it the constant `sum` is the number of the sum. Commas in it must be
+// within parentheses. Not a loop: compilers
 // decide what to inline and to specialise before they unroll loops, and made slower code of a loop.
-#define LINEAR_STATEMENT(id, words, power, need, optional, above, below, ...) \
-  OF_POWER_##power({                                                          \
-    const int sum = LINEAR_##id;                                              \
-    __VA_ARGS__                                                               \
+#define LINEAR_STATEMENT(id, words, power, need, optional, above, below, statement) \
+  OF_POWER_##power({                                                                \
+    const int sum = LINEAR_##id;                                                    \
+    statement                                                                       \
   })
-#define FOR_EACH_LINEAR(...) EXACT_ROWS(LINEAR_STATEMENT, __VA_ARGS__)
+#define FOR_EACH_LINEAR(statement) EXACT_ROWS(LINEAR_STATEMENT, statement)
 
 // What elements of one sign add. `size` is the sum of their |x|.
 INLINE i64 linear_of_size(const int sum, const i64 size, const int is_negative) {

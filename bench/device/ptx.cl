@@ -19,6 +19,8 @@ typedef ulong ulong2 __attribute__((ext_vector_type(2)));
 #define as_ushort2(x) __builtin_astype((x), ushort2)
 #define fma(a, b, c) __builtin_fma(a, b, c)
 #define fabs(x) __builtin_fabs(x)
+#define fmax(a, b) __builtin_fmax(a, b)
+#define fmin(a, b) __builtin_fmin(a, b)
 #define max(a, b) __builtin_elementwise_max(a, b)
 #define min(a, b) __builtin_elementwise_min(a, b)
 #define popcount(x) ((uint)__builtin_popcount(x))

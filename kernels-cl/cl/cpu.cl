@@ -23,7 +23,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   for (int word = 0; word < WORD_COUNT; ++word) partial[word] = EMPTY_WORD(FAMILY, word);
 #if UNPACKS
   fold_codes(partial, bytes, slice.count, 0, NEEDS);
-  if (HAS_BINS || SCALED_CASTS != 0) take_codes(slice, workspace, partial, bytes);
+  if (SCALED_CASTS != 0 || HAS_BINS) take_codes(slice, workspace, partial, bytes);
   if (NEEDS & NEED_FINGERPRINTS) take_fingerprints(partial, bytes, (slice.count + ELEMENTS_A_CODE - 1) / ELEMENTS_A_CODE);
 #else
   u64 i = 0;
@@ -32,7 +32,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   const bool has_elements = (NEEDS & ELEMENT_NEEDS) != 0, has_indices = (NEEDS & NEED_INDICES) != 0;
   const bool has_exponents = (bool)FOLDS_ELEMENTS && (NEEDS & NEED_EXPONENTS) != 0;
   const u64 whole = slice.count / GROUP * GROUP;
-  const u64 block = has_elements || has_indices || has_exponents || HAS_BINS || SCALED_CASTS != 0 ? ELEMENT_BLOCK : whole;
+  const u64 block = SCALED_CASTS != 0 || has_elements || has_indices || has_exponents || HAS_BINS ? ELEMENT_BLOCK : whole;
   Fold fold;
   open(&fold, NEEDS);
   Elements beside;

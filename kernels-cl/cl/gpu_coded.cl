@@ -70,7 +70,7 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
     if (NEEDS & NEED_INDICES) place_code(indices, begin[at], at * ELEMENTS_A_CODE);
   }
 #if UNPACKS
-  if (lane == 0 && rest != 0 && (NEEDS & NEED_INDICES)) {
+  if ((NEEDS & NEED_INDICES) && lane == 0 && rest != 0) {
     lift_index_some(indices, begin[count], rest, count * ELEMENTS_A_CODE);
   }
 #endif

@@ -4,7 +4,7 @@
 // `bounds` has three words for each row of CASTS: the number of sizes from 1 on that become 0, the first size that is
 // out of range, and the number of sizes from there on. The elements are first, first + step, ... below `end`; fewer
 // than 2^32.
-#define COUNT_CAST(id, ...)                                                               \
+#define COUNT_CAST(id, name, zero, exponent, ones, bits, stays)                           \
   if (needs & NEED_CAST_##id) {                                                           \
     const UBITS losing = (UBITS)bounds[0], beyond_from = (UBITS)bounds[1];                \
     const UBITS beyond_sizes = (UBITS)bounds[2];                                          \
@@ -20,9 +20,9 @@
   bounds += 3;
 
 INLINE void count_casts(WORDS i64* partial, TILE_SPACE const u8* p, const u64 first, const u64 end, const u64 step,
-                        TILE_SPACE const u64* bounds, const int needs){CASTS(COUNT_CAST, )}
+                        TILE_SPACE const u64* bounds, const int needs){CASTS(COUNT_CAST)}
 // The same for `n` equal elements.
-#define LIFT_CAST(id, ...)                                                                           \
+#define LIFT_CAST(id, name, zero, exponent, ones, bits, stays)                                       \
   if (needs & NEED_CAST_##id) {                                                                      \
     if ((UBITS)(size - 1) < (UBITS)bounds[0]) ADD(partial[OFFSET(id##_UNDERFLOW)], n);               \
     if ((UBITS)(size - (UBITS)bounds[1]) < (UBITS)bounds[2]) ADD(partial[OFFSET(id##_OVERFLOW)], n); \
@@ -32,7 +32,7 @@ INLINE void count_casts(WORDS i64* partial, TILE_SPACE const u8* p, const u64 fi
 INLINE
     void lift_casts(WORDS i64* partial, const UBITS bits, const i64 n, TILE_SPACE const u64* bounds, const int needs) {
   const UBITS size = ELEMENT_SIZE(bits);
-  CASTS(LIFT_CAST, )
+  CASTS(LIFT_CAST)
 }
 
 #ifdef __cplusplus

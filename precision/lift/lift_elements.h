@@ -5,7 +5,7 @@
   if ((SBITS)(term) != (SBITS)ELEMENT_SIGN) RAISE(word, (i64)(SBITS)(term));
 #define LIFT_ADDITION(word, term) \
   if (term) ADD(word, n);
-#define LIFT_ELEMENT(id, merge, need, of, fold, ...)                         \
+#define LIFT_ELEMENT(id, merge, need, of, fold, with)                        \
   if ((needs & NEED_##need) && (of)) {                                       \
     LIFT_##fold(merge, partial[OFFSET(id)], ELEMENT_##id(UBITS, bits, size)) \
   }

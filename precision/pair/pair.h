@@ -34,14 +34,15 @@
   ROW(RELATIVE, KEY)                /* bits of the greatest d / s                                */ \
   ROW(RELATIVE_AT, AT)
 
-// Exact sums over the elements that are finite in both tensors. ROW(id, words, power, ...)
+// Exact sums over the elements that are finite in both tensors. ROW(id, words, power, with)
 //   words  SUM_WORDS or SQUARE_WORDS of a family (families.h): Double if one of the dtypes has 64 bits, else Float
 //   power  its unit is the unit of the family's sum to this power
-#define PAIR_EXACT_ROWS(ROW, ...)               \
-  ROW(PRODUCTS, SQUARE_WORDS, 2, __VA_ARGS__)   \
-  ROW(SQUARES_A, SQUARE_WORDS, 2, __VA_ARGS__)  \
-  ROW(SQUARES_B, SQUARE_WORDS, 2, __VA_ARGS__)  \
-  ROW(DISTANCES, SUM_WORDS, 1, __VA_ARGS__) /* of |a - b| */
+//   with   passed to every row
+#define PAIR_EXACT_ROWS(ROW, with)       \
+  ROW(PRODUCTS, SQUARE_WORDS, 2, with)   \
+  ROW(SQUARES_A, SQUARE_WORDS, 2, with)  \
+  ROW(SQUARES_B, SQUARE_WORDS, 2, with)  \
+  ROW(DISTANCES, SUM_WORDS, 1, with) /* of |a - b| */
 
 #define PAIR_FAMILIES(ROW) ROW(Float) ROW(Double)
 
@@ -54,7 +55,7 @@ typedef struct {
 enum { STEPS_NONE, STEPS_OWN, STEPS_BINARY32, STEPS_BINARY64 };
 
 // PAIR_COUNT and the like: the word of a field.
-#define PAIR_ENUM(id, ...) PAIR_##id,
+#define PAIR_ENUM(id, merge) PAIR_##id,
 enum { PAIR_FIELD_ROWS(PAIR_ENUM) PAIR_FIELDS };
 #undef PAIR_ENUM
 

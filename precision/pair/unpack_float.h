@@ -10,7 +10,7 @@ INLINE void NAME(unpack_into)(number* to, SPACE const u8* p) {
 #endif
   x.size = bits & (u64)MAGNITUDE_MASK;
   x.negative = (int)(bits >> SIGN_SHIFT);
-  x.kind = x.size > INF_SIZE || (NAN_IS_MINUS_ZERO && x.negative && x.size == 0) ? KIND_NAN
+  x.kind = x.size > INF_SIZE || (x.negative && x.size == 0 && NAN_IS_MINUS_ZERO) ? KIND_NAN
            : HAS_INF && x.size == INF_SIZE                                     ? KIND_INF
                                                                                : KIND_FINITE;
   const i32 exponent = (i32)(x.size >> MANTISSA_SHIFT);

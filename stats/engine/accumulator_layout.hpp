@@ -28,9 +28,9 @@ constexpr PartialLayout layout_of_family(const FamilyWords& family) {
    true, (power)*family.SUM_EXPONENT, above,        below},
 #define ELEMENT(id, rule, need, ...) {#id, MergeRule::rule, 1, NEED_##need, NEED_##need},
 #define FINGERPRINT(id, name) {#id, MergeRule::CHECKSUM, 1, NEED_##id, NEED_CRC32},
-#define INDEX(id, ...) {"AT_" #id, MergeRule::KEYED, 2, NEED_INDICES, NEED_INDICES},
-  return {FIELD_ROWS(FIELD) EXACT_ROWS(SUM) ELEMENT_ROWS(ELEMENT, ) FINGERPRINT_ROWS(FINGERPRINT)
-              INDEX_ROWS(INDEX, ){"EXPONENTS", MergeRule::ADDITION, family.EXPONENTS, NEED_EXPONENTS, NEED_EXPONENTS}};
+#define INDEX(id, of) {"AT_" #id, MergeRule::KEYED, 2, NEED_INDICES, NEED_INDICES},
+  return {FIELD_ROWS(FIELD) EXACT_ROWS(SUM, ) ELEMENT_ROWS(ELEMENT, ) FINGERPRINT_ROWS(FINGERPRINT)
+              INDEX_ROWS(INDEX){"EXPONENTS", MergeRule::ADDITION, family.EXPONENTS, NEED_EXPONENTS, NEED_EXPONENTS}};
 #undef FIELD
 #undef SUM
 #undef ELEMENT
@@ -48,7 +48,7 @@ constexpr const PartialLayout& layout(Dtype dtype) { return *kLayouts[static_cas
 
 // The number of an exact sum in layout(dtype).sums().
 #define ROW(id, ...) EXACT_##id,
-enum : std::size_t { EXACT_ROWS(ROW) EXACT_SUMS };
+enum : std::size_t { EXACT_ROWS(ROW, ) EXACT_SUMS };
 #undef ROW
 
 // The first words of precision/elements.h, fingerprints.h, indices.h and exponents.h. They exist if they, or words

@@ -90,7 +90,7 @@ CastBounds bounds_of(double scale_number) {
   constexpr std::uint64_t kLast = Format::finite_last;
   CastBounds bounds;
   std::size_t at = 0;
-#define ROW(id, name, zero, exponent, ones, bits, stays, ...)                                                          \
+#define ROW(id, name, zero, exponent, ones, bits, stays)                                                               \
   {                                                                                                                    \
     constexpr Scaled kZero{1, zero}, kTie{(u128{1} << (bits)) + (ones), (exponent) - (bits)};                          \
     bounds[at] =                                                                                                       \
@@ -100,7 +100,7 @@ CastBounds bounds_of(double scale_number) {
     bounds[at + 2] = kLast - bounds[at + 1] + 1;                                                                       \
     at += 3;                                                                                                           \
   }
-  CASTS(ROW, )
+  CASTS(ROW)
 #undef ROW
   return bounds;
 }

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernels-cl/driver/device.hpp"
 #include "tests/support/engines.hpp"
 #include "tests/support/oracle.hpp"
 #include "tests/support/samples.hpp"
@@ -18,6 +19,11 @@ namespace tensorstat {
 namespace meter_test {
 
 using Bytes = std::vector<std::byte>;
+
+bool shares_host_memory() {
+  const auto device = cl_engine::choose_device({});
+  return device && device->shares_host_memory;
+}
 
 Digest digest_of(std::span<const std::byte> bytes, const EVP_MD* algorithm) {
   unsigned char digest[EVP_MAX_MD_SIZE];
@@ -242,19 +248,22 @@ TEST(MeterBudget, IsNeverExceededAndChangesNoValue) {
       small_batch().hold(insisted, categories);
     } else {
       EXPECT_EQ(Code::kOverBudget, insisted.error().code) << insisted.error().message;
-      EXPECT_LT(budget, 10'000u) << "room for one slice of the widest partial: " << insisted.error().message;
+      // Room for one slice of the widest partial; on a GPU, for the probe of a kernel.
+      EXPECT_LT(budget, shares_host_memory() ? 10'000u : 33'333u) << insisted.error().message;
     }
   }
 }
 
-TEST(MeterOnDevice, RefusesATensorInsideAnElementsAlignment) {
+TEST(MeterOnDevice, RefusesATensorInsideAnElementsAlignmentUnlessItIsCopied) {
   if (!expects_device()) GTEST_SKIP() << "this run is told that there is no device";
   std::vector<std::byte> storage(4 * 1000 + 64);
   const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = 1000, .address = storage.data() + 1};
   Meter meter;
   const auto insisted = meter.measure({&tensor, 1}, {.categories = {Category::kZeroCount}, .on = On::kDevice});
-  ASSERT_FALSE(insisted);
-  EXPECT_EQ(Code::kDevice, insisted.error().code);
+  if (shares_host_memory()) {  // else a copy is measured, and that is aligned
+    ASSERT_FALSE(insisted);
+    EXPECT_EQ(Code::kDevice, insisted.error().code);
+  }
   const auto measured = meter.measure({&tensor, 1}, {{Category::kZeroCount}});
   ASSERT_TRUE(measured) << measured.error().message;
   EXPECT_EQ(Value(std::uint64_t{1000}), (*measured)[0].statistics.values[0]);
