@@ -183,19 +183,48 @@ class Search {
     return last;
   }
 
+  using ByOperator =
+      std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const HistorySeries*>>;  // rank, name
+  using Names = std::map<std::string, std::uint32_t, std::less<>>;
+
+  // The output with the most rows of the module that a gradient's parameter belongs to; nullptr for other tensors.
+  const HistorySeries* forward_of(const HistorySeries& series, const ByOperator& by_operator,
+                                  const Names& names) const {
+    if (history_.op_type(series.tensor) != "Gradient") return nullptr;
+    const std::string_view parameter = history_.op_name(series.tensor);
+    const std::size_t dot = parameter.rfind('.');
+    const auto forward = names.find(std::string(parameter.substr(0, dot == parameter.npos ? 0 : dot)) + "/forward");
+    if (forward == names.end()) return nullptr;
+    const auto found = by_operator.find({series.rank, forward->second});
+    const HistorySeries* longest = nullptr;
+    if (found == by_operator.end()) return nullptr;
+    for (const HistorySeries* each : found->second) {
+      const bool is_output = !history_.tensors()[each->tensor].is_input;
+      if (is_output && (longest == nullptr || each->cells.size() > longest->cells.size())) longest = each;
+    }
+    return longest;
+  }
+
   // Tensors that are missing where others of their operator are. A layer that runs twice in an iteration may run once
   // in another.
   void find_gone() {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const HistorySeries*>> by_operator;  // rank, name
+    ByOperator by_operator;
+    Names names;
     for (const HistorySeries& series : history_.series()) {
       const HistoryTensor& tensor = history_.tensors()[series.tensor];
       if (tensor.call == 0) by_operator[{series.rank, tensor.op_name}].push_back(&series);
+      names.emplace(history_.op_name(series.tensor), tensor.op_name);
     }
+    const auto is_longer = [](const HistorySeries* a, const HistorySeries* b) {
+      return a->cells.size() < b->cells.size();
+    };
     for (const auto& [key, all] : by_operator) {
-      if (all.size() < 2) continue;
-      const HistorySeries& longest =
-          **std::ranges::max_element(all, {}, [](const HistorySeries* series) { return series->cells.size(); });
+      const HistorySeries* const longest_here = *std::ranges::max_element(all, is_longer);
       for (const HistorySeries* series : all) {
+        // An optimizer does not write a parameter without a gradient, and then neither has rows. Its module still does.
+        const HistorySeries* const forward = forward_of(*series, by_operator, names);
+        const HistorySeries& longest = forward == nullptr ? *longest_here : *std::max(longest_here, forward, is_longer);
+        if (&longest == series) continue;
         if (const auto last = gone_after(*series, longest)) {
           Finding finding = finding_of(FindingRule::kGone, *series, {.cell = series->cells.size() - 1});
           finding.last_clean_iteration = finding.first_iteration;

@@ -66,7 +66,7 @@ def language(path, steps=260, rate=1e-2, warmup=50, decay=True, optimizer=torch.
             watch.step(loss)
 
 
-def regression(path, steps=300, model=None, rate=1e-2, optimizer=torch.optim.SGD, batch=32, change=None):
+def regression(path, steps=300, model=None, rate=1e-2, optimizer=torch.optim.SGD, batch=32, change=None, set_to_none=False):
     model = model or nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
     optimizer = optimizer(model.parameters(), rate)
     with tensorstat.watch(model, path=path) as watch:
@@ -76,7 +76,7 @@ def regression(path, steps=300, model=None, rate=1e-2, optimizer=torch.optim.SGD
             if change:
                 x = change(model, step, x)
             loss = F.mse_loss(model(x), y)
-            optimizer.zero_grad()
+            optimizer.zero_grad(set_to_none=set_to_none)
             loss.backward()
             optimizer.step()
             watch.step(loss)
@@ -367,11 +367,16 @@ class Report(unittest.TestCase):
         def detach(model, step, x):
             cut.is_on = step >= 100
             return x
-        model = nn.Sequential(nn.Linear(8, 16), cut, nn.Tanh(), nn.Linear(16, 1))
-        report = self.report(lambda path: regression(path, steps=160, model=model, optimizer=torch.optim.Adam, change=detach))
-        gone = [finding for finding in report["findings"] if finding["rule"] == "gone"]
-        self.assertEqual([(each["op_name"], each["op_type"], each["first_iteration"]) for each in gone], [("0.weight", "Gradient", 100)])
-        self.assertEqual((gone[0]["last_clean_iteration"], gone[0]["value"], gone[0]["limit"]), (99, 60, 20))
+        for set_to_none in (False, True):  # PyTorch's default before 2.0, and since
+            with self.subTest(set_to_none=set_to_none):
+                cut.is_on = False
+                model = nn.Sequential(nn.Linear(8, 16), cut, nn.Tanh(), nn.Linear(16, 1))
+                report = self.report(lambda path, model=model, set_to_none=set_to_none: regression(
+                    path, steps=160, model=model, optimizer=torch.optim.Adam, change=detach, set_to_none=set_to_none))
+                gone = [finding for finding in report["findings"] if finding["rule"] == "gone"]
+                self.assertEqual([(each["op_name"], each["op_type"], each["first_iteration"]) for each in gone],
+                                 [("0.weight", "Gradient", 100)])
+                self.assertEqual((gone[0]["last_clean_iteration"], gone[0]["value"], gone[0]["limit"]), (99, 60, 20))
 
     def test_python_has_the_same_list(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -149,7 +149,7 @@ def a_fault_after_a_skipped_step(path):
 
 @planted("produced", "1", at=None)
 def a_batch_norm_without_variance_and_epsilon(path):
-    model = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8, eps=0.0)).eval()
+    model = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8, eps=5e-324)).eval()
     model[1].running_var.zero_()
     train(model, path, batches())
 
