@@ -1,5 +1,6 @@
 // The timed kernels: the library's folds, unchanged, and a stream that only reads.
 #include "bench/device/gpu.hpp"
+#include "kernels-cl/cuda/ptx.hpp"
 #include "kernels-cl/program/program.hpp"
 
 namespace tensorstat::bench {
@@ -46,14 +47,7 @@ cl_engine::Device shaped(const cl_engine::Device& device, const KernelSpec& spec
 
 }  // namespace
 
-cl_engine::Device nvidia_gpu() {
-  cl_engine::Device device;
-  device.fp64 = device.float_subnormals = true;
-  device.shape = cl_engine::Shape::kGroup;
-  device.group = cl_engine::group_shape("NVIDIA");
-  device.ptx = 90;
-  return device;
-}
+cl_engine::Device nvidia_gpu() { return cl_engine::device_of({.name = "", .capability = 90, .folder = ""}); }
 
 std::vector<KernelSpec> nvidia_kernels() {
   const cl_engine::GroupShape shape = nvidia_gpu().group;

@@ -20,6 +20,9 @@ static_assert(sizeof(Slice) == sizeof(PairSlice));
 
 // pocl compiles a kernel anew for its first launch of 65,535 groups or more.
 constexpr std::size_t kMostGroups = 65'534;
+// The most workspace of a batch. The bins of a few slices reach it, so quantiles of many tensors take several batches.
+constexpr std::uint64_t kMostWorkspaceBytes = std::uint64_t{128} << 20;
+
 // An atomic count has 32 bits.
 constexpr std::uint64_t kMostCounted = std::numeric_limits<std::uint32_t>::max();
 
@@ -56,6 +59,17 @@ std::uint64_t workspace_bytes(const Device& device, std::span<const Piece> piece
   const bool adds = !pieces.empty() && shares_bins(device.shape == Shape::kGroup, piece, pieces.back());
   if (has_bins(piece) && !adds) words += bin_words(piece);
   return words * kWordBytes;
+}
+
+std::size_t batch_length(const Device& device, std::span<const Piece> pieces, std::uint64_t room_bytes) {
+  const std::size_t most = std::min(pieces.size(), kMostSlices);
+  std::uint64_t bytes = 0;
+  std::size_t taken = 0;
+  for (; taken < most; ++taken) {
+    bytes += workspace_bytes(device, pieces.first(taken), pieces[taken]);
+    if (bytes > room_bytes || (bytes > kMostWorkspaceBytes && taken != 0)) break;
+  }
+  return taken;
 }
 
 BatchLayout::BatchLayout(const Device& device, std::vector<Piece> pieces)

@@ -83,4 +83,10 @@ class BatchLayout {
 // Device bytes that a piece adds to its batch, after the pieces that are there.
 std::uint64_t workspace_bytes(const Device& device, std::span<const Piece> pieces, const Piece& piece);
 
+// The most slices in one batch, so that its workspace stays small beside the tensors.
+inline constexpr std::size_t kMostSlices = 1 << 16;
+
+// How many pieces, from the first on, go into one batch, if the workspace has room for so many bytes. 0: not even one.
+std::size_t batch_length(const Device& device, std::span<const Piece> pieces, std::uint64_t room_bytes);
+
 }  // namespace tensorstat::cl_engine

@@ -12,11 +12,6 @@ namespace tensorstat::cl_engine {
 
 namespace {
 
-// The most slices in one batch, so that its workspace stays small beside the tensors.
-constexpr std::size_t kMostSlices = 1 << 16;
-// The most workspace of a batch. The bins of a few slices reach it, so quantiles of many tensors take several batches.
-constexpr std::uint64_t kMostWorkspaceBytes = std::uint64_t{128} << 20;
-
 // clCreateBuffer takes no const pointer. These buffers are never written.
 void* shared(const std::byte* bytes) { return const_cast<std::byte*>(bytes); }
 
@@ -166,17 +161,11 @@ Result<std::unique_ptr<Batch>> QueueContext::enqueue(const cl::CommandQueue& que
 }
 
 std::size_t QueueContext::batch_length(std::span<const Piece> pieces) const {
-  const std::size_t most = std::min(pieces.size(), kMostSlices);
   const bool takes_room = device_.pointers != Pointers::kSameSpace;
-  if (!takes_room && most != 0 && (pieces[0].kind.needs & kQuantiles) == 0) return most;
-  const std::uint64_t room = takes_room ? buffers_.room_bytes() : kMostWorkspaceBytes;
-  std::uint64_t bytes = 0;
-  std::size_t taken = 0;
-  for (; taken < most; ++taken) {
-    bytes += workspace_bytes(device_, pieces.first(taken), pieces[taken]);
-    if (bytes > room || (bytes > kMostWorkspaceBytes && taken != 0)) break;
+  if (!takes_room && !pieces.empty() && (pieces[0].kind.needs & kQuantiles) == 0) {
+    return std::min(pieces.size(), kMostSlices);
   }
-  return taken;
+  return cl_engine::batch_length(device_, pieces, takes_room ? buffers_.room_bytes() : ~std::uint64_t{0});
 }
 
 Status QueueContext::fold_at_once(std::vector<Piece> pieces, std::vector<cl::Buffer> sources, const Merge& merge,

@@ -77,19 +77,12 @@ std::vector<std::byte> awkward_beside(Dtype dtype, Dtype beside) {
   return bytes;
 }
 
-// A known answer: the input of a kernel, and the words that it must give.
-struct Known {
-  std::vector<std::byte> bytes;
-  Piece piece;  // without its sources
-  std::vector<std::int64_t> expected;
-  std::vector<BinCount> bins{};
-};
+}  // namespace
 
-Known known(const KernelKind& kind) {
-  Known made{awkward(kind.dtype), {.kind = kind, .count = kElements}, {}};
-  made.piece.sources[0].first_byte = size_bytes(kind.dtype);
-  const auto of_a =
-      std::span<const std::byte>(made.bytes).subspan(size_bytes(kind.dtype), bytes_of(kind.dtype, kElements));
+KnownAnswer::KnownAnswer(const KernelKind& kind)
+    : bytes_(awkward(kind.dtype)), whole_{.kind = kind, .count = kElements} {
+  whole_.sources[0].first_byte = size_bytes(kind.dtype);
+  const auto of_a = std::span<const std::byte>(bytes_).subspan(size_bytes(kind.dtype), bytes_of(kind.dtype, kElements));
   if (!kind.beside) {
     Partial expected(kind.dtype, Precision::kHigh, kind.needs);
     const auto lift = (kind.needs & kLowKernel) != 0 ? lift_tiles : lift_all;
@@ -105,10 +98,10 @@ Known known(const KernelKind& kind) {
       counter.close(expected.words());
       merge(expected.bins(), {.counter = &counter});
     }
-    made.expected.assign(expected.words().begin(), expected.words().end());
-    made.bins = expected.bins();
-    made.piece.cast_scale = kCastScale;
-    return made;
+    expected_.assign(expected.words().begin(), expected.words().end());
+    bins_ = expected.bins();
+    whole_.cast_scale = kCastScale;
+    return;
   }
   const PairTolerance tolerance{0x1p-10, 0x1p-20, PairTolerance::Scale::kGreater};
   constexpr std::uint64_t kFirstIndex = std::uint64_t{1} << 40;
@@ -117,21 +110,50 @@ Known known(const KernelKind& kind) {
   lift_pairs(kind.dtype, of_a, *kind.beside, std::span(beside).subspan(size_bytes(*kind.beside)), tolerance,
              kFirstIndex, lifted.words());
   merge(pair_layout(kind.dtype, *kind.beside), expected.words(), lifted.words());  // carried
-  made.expected.assign(expected.words().begin(), expected.words().end());
-  made.piece.first_element = kFirstIndex;
-  made.bytes.resize((made.bytes.size() + 63) / 64 * 64);
-  made.piece.sources[1].first_byte = made.bytes.size() + size_bytes(*kind.beside);
-  made.piece.tolerance = tolerance;
-  made.bytes.insert(made.bytes.end(), beside.begin(), beside.end());
-  return made;
+  expected_.assign(expected.words().begin(), expected.words().end());
+  whole_.first_element = kFirstIndex;
+  bytes_.resize((bytes_.size() + 63) / 64 * 64);
+  whole_.sources[1].first_byte = bytes_.size() + size_bytes(*kind.beside);
+  whole_.tolerance = tolerance;
+  bytes_.insert(bytes_.end(), beside.begin(), beside.end());
 }
 
-}  // namespace
+std::vector<Piece> KnownAnswer::pieces(const Device& device, const Source& at) const {
+  Piece whole = whole_;
+  for (Source& each : whole.sources) each = {at.memory, at.first_byte + each.first_byte};
+  std::vector<Piece> pieces;
+  if (whole.kind.beside || (whole.kind.needs & kQuantiles) == 0) {
+    cut(device, whole, bytes_.size(), pieces);
+    return pieces;
+  }
+  for (const std::uint64_t first : {std::uint64_t{0}, kTileElements}) {  // one piece writes codes, the other counts
+    Piece& piece = pieces.emplace_back(whole);
+    piece.sources[0].first_byte += bytes_of(whole.kind.dtype, first);
+    piece.first_element = first;
+    piece.count = first == 0 ? kTileElements : kElements - first;
+    piece.writes_codes = first == 0 && !unpacks(whole.kind.dtype);
+  }
+  return pieces;
+}
+
+Status KnownAnswer::check(std::span<const std::int64_t> found, const std::vector<BinCount>& bins,
+                          const std::string& doing) const {
+  for (std::size_t i = 0; i < expected_.size(); ++i) {
+    if ((whole_.kind.beside || matters(whole_.kind.dtype, i, whole_.kind.needs)) && found[i] != expected_[i]) {
+      return Error{Code::kDevice, doing + ": word " + std::to_string(i) + " of a known answer came out wrong, " +
+                                      std::to_string(found[i]) + " for " + std::to_string(expected_[i]) +
+                                      "; the device or its compiler cannot be trusted"};
+    }
+  }
+  if (bins == bins_) return {};
+  return Error{Code::kDevice,
+               doing + ": bins of a known answer came out wrong; the device or its compiler cannot be trusted"};
+}
 
 Status self_check(const Device& device, BufferCache& buffers, const cl::Context& context, const cl::CommandQueue& queue,
                   const std::shared_ptr<Kernel>& kernel, const KernelKind& kind) {
-  Known answer = known(kind);
-  auto bytes = std::make_unique<std::vector<std::byte>>(std::move(answer.bytes));
+  const KnownAnswer answer(kind);
+  auto bytes = std::make_unique<std::vector<std::byte>>(answer.bytes().begin(), answer.bytes().end());
   const std::string doing = "probing the kernel of " + kind.name() + " on " + device.info.name;
   // If the device reads host memory in place, the self-check needs no device memory.
   BufferCache::Buffer memory;
@@ -153,24 +175,11 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
       const cl_int code = queue.enqueueWriteBuffer(source, CL_TRUE, 0, bytes->size(), bytes->data());
       if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
     }
-    for (Source& each : answer.piece.sources) each.memory = source();
-    std::vector<Piece> pieces;
-    cut(device, answer.piece, bytes->size(), pieces);
-    if (!kind.beside && (kind.needs & kQuantiles) != 0) {  // one piece writes codes, the other counts
-      pieces.clear();
-      for (const std::uint64_t first : {std::uint64_t{0}, kTileElements}) {
-        Piece& piece = pieces.emplace_back(answer.piece);
-        piece.sources[0].first_byte += bytes_of(kind.dtype, first);
-        piece.first_element = first;
-        piece.count = first == 0 ? kTileElements : kElements - first;
-        piece.writes_codes = first == 0 && !unpacks(kind.dtype);
-      }
-    }
-    auto batch = Batch::enqueue(device, buffers, queue, std::move(pieces),
+    auto batch = Batch::enqueue(device, buffers, queue, answer.pieces(device, {source()}),
                                 [&](const KernelKind&) -> Result<std::shared_ptr<Kernel>> { return kernel; }, {});
     if (!batch) return batch.error();
     if (kind.beside) {
-      PairPartial pair(kind.dtype, *kind.beside, answer.piece.tolerance);
+      PairPartial pair(kind.dtype, *kind.beside, answer.tolerance());
       if (Status status = (*batch)->collect(std::span(&pair, 1)); !status) return status;
       found.assign(pair.words().begin(), pair.words().end());
     } else {
@@ -187,18 +196,7 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
   }
   if (memory.bytes != 0) buffers.give_back(std::move(memory));
   if (!folded) return folded;
-  for (std::size_t i = 0; i < answer.expected.size(); ++i) {
-    if ((kind.beside || matters(kind.dtype, i, kind.needs)) && found[i] != answer.expected[i]) {
-      return Error{Code::kDevice, doing + ": word " + std::to_string(i) + " of a known answer came out wrong, " +
-                                      std::to_string(found[i]) + " for " + std::to_string(answer.expected[i]) +
-                                      "; the device or its compiler cannot be trusted"};
-    }
-  }
-  if (found_bins != answer.bins) {
-    return Error{Code::kDevice,
-                 doing + ": bins of a known answer came out wrong; the device or its compiler cannot be trusted"};
-  }
-  return {};
+  return answer.check(found, found_bins, doing);
 }
 
 }  // namespace tensorstat::cl_engine

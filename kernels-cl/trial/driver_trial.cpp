@@ -165,6 +165,14 @@ Status make_trial(const TrustedProgram& program, const std::vector<std::string>&
   return StartedTrial(program, what).passed(most);
 }
 
+Status run_helper(const std::vector<std::string>& what) {
+  if (!are_made()) return Error{Code::kDevice, "TENSORSTAT_PREFLIGHT=0 forbids the program that would do it"};
+  return once(what, [&]() -> Status {
+    const auto program = find_program();
+    return program ? make_trial(*program, what, kMostTime) : Status(program.error());
+  });
+}
+
 DevicesTrial::DevicesTrial() {
   if (!are_made() || trials().has(devices()) || !is_pocl_installed()) return;
   is_kept_ = is_kept(devices());

@@ -53,6 +53,9 @@ class DevicesTrial {
 // Whether the kernel that `key` names (Recipe) can be built, loaded and run.
 Status try_kernel(const Device& device, const std::string& key, const KernelKind& kind);
 
+// Runs the program with these arguments behind the limits, at most once in a process: an error stays.
+Status run_helper(const std::vector<std::string>& what);
+
 // Runs one trial with this program, for at most `most`.
 Status make_trial(const TrustedProgram& program, const std::vector<std::string>& what, std::chrono::milliseconds most);
 

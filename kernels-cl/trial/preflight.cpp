@@ -3,7 +3,9 @@
 //
 //   tensorstat-preflight LIMITS devices
 //   tensorstat-preflight LIMITS kernel KEY DTYPE NEEDS [DTYPE]
+//   tensorstat-preflight LIMITS ptx GPU CAPABILITY VERSION FOLDER DTYPE NEEDS [DTYPE]
 //
+// The last makes a kernel for CUDA's driver (kernels-cl/cuda/ptx.hpp).
 // LIMITS are the three arguments that to_arguments (limits.hpp) writes. If everything succeeds, the last line on stdout
 // is kTrialPassed, and the exit code is 0.
 #include <sys/prctl.h>
@@ -12,12 +14,14 @@
 
 #include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "kernels-cl/cuda/ptx.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
 #include "kernels-cl/program/binary_cache.hpp"
 #include "kernels-cl/program/program.hpp"
@@ -73,6 +77,13 @@ Status fold_from_disk(const std::string& name, const KernelKind& kind) {
   return Error{Code::kDevice, "this program finds no such device, or is of another version than the library"};
 }
 
+template <typename Number>
+std::optional<Number> number(std::string_view text) {
+  Number found{};
+  const auto read = std::from_chars(text.begin(), text.end(), found);
+  return read.ec == std::errc() && read.ptr == text.end() ? std::optional(found) : std::nullopt;
+}
+
 Status perform(int argc, char** argv) {
   const Error misused{Code::kInvalid, "this program is started by the tensorstat library, and has no use by hand"};
   if (argc < kLimitArguments + 2) return misused;
@@ -84,13 +95,20 @@ Status perform(int argc, char** argv) {
     static_cast<void>(find_devices());
     return {};
   }
-  if ((count != 4 && count != 5) || std::string_view(what[0]) != "kernel") return misused;
-  const std::string_view needs_text = what[3];
-  const auto dtype = dtype_from(what[2]), beside = count == 5 ? dtype_from(what[4]) : std::nullopt;
-  Needs needs = 0;
-  if (std::from_chars(needs_text.begin(), needs_text.end(), needs).ec != std::errc() || !dtype) return misused;
-  if (count == 5 && !beside) return misused;
-  return fold_from_disk(what[1], {*dtype, needs, beside});
+  const bool makes_ptx = count > 0 && std::string_view(what[0]) == "ptx";
+  const int before = makes_ptx ? 5 : 2;  // the arguments before DTYPE
+  if ((count != before + 2 && count != before + 3) || (!makes_ptx && std::string_view(what[0]) != "kernel"))
+    return misused;
+  const auto dtype = dtype_from(what[before]),
+             beside = count == before + 3 ? dtype_from(what[before + 2]) : std::nullopt;
+  const auto needs = number<Needs>(what[before + 1]);
+  if (!dtype || !needs || (count == before + 3 && !beside)) return misused;
+  const KernelKind kind{*dtype, *needs, beside};
+  if (!makes_ptx) return fold_from_disk(what[1], kind);
+  const auto capability = number<std::uint32_t>(what[2]);
+  const auto version = number<int>(what[3]);
+  if (!capability || !version) return misused;
+  return make_ptx({.name = what[1], .capability = *capability, .driver_version = *version, .folder = what[4]}, kind);
 }
 
 }  // namespace

@@ -149,6 +149,27 @@ class DeviceEngine : public Engine {
   virtual Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) = 0;
 };
 
+namespace gpu {
+class Lanes;
+}
+
+// Folds tensors in CUDA's memory where they are. Thread-safe.
+class GpuFolder {
+ public:
+  static constexpr std::string_view kName = "cuda";
+  virtual ~GpuFolder() = default;
+
+  // The reason why it cannot fold this tensor into such a partial; empty if it can. The first time that a kernel is
+  // needed on this machine, that takes some seconds: it is made.
+  virtual std::string refusal(const Tensor& tensor, const Wanted& wanted) = 0;
+
+  // Folds each job's tensor into its partial, behind the work of the tensor's stream, and waits for that. Returns the
+  // device memory held for it. After an error the partials are not valid.
+  virtual Result<std::uint64_t> fold(std::span<const Job> jobs) = 0;
+};
+// Both must outlive it.
+std::unique_ptr<GpuFolder> make_gpu_folder(gpu::Lanes& lanes, Ledger& ledger);
+
 // The reason why On::kAuto folds host memory on the host, if that is known without looking for a device or loading a
 // driver. Empty if it depends on the device.
 std::string why_host_memory_stays(const MeterOptions& options);

@@ -17,7 +17,10 @@ Needs without_digests(Needs needs) { return static_cast<Needs>(needs & ~kDigests
 }  // namespace
 
 Meter::State::State(MeterOptions given)
-    : options(std::move(given)), ledger(options.budget_bytes), host(make_host_engine(options)) {}
+    : options(std::move(given)),
+      ledger(options.budget_bytes),
+      host(make_host_engine(options)),
+      gpu_folder(make_gpu_folder(lanes, ledger)) {}
 
 // If the driver does not answer, releasing its objects might never return.
 Meter::State::~State() {
@@ -93,17 +96,21 @@ void Meter::State::heed(const Error& error) noexcept try {
 } catch (const std::bad_alloc&) {  // the caller has the error anyway
 }
 
-Result<std::string> Meter::State::ended_on_device(const Result<std::uint64_t>& held, On on, std::uint64_t& held_bytes) {
+Result<std::string> Meter::State::ended_on_device(const Result<std::uint64_t>& held, On on, std::uint64_t& held_bytes,
+                                                  bool on_gpu) {
   if (held) {
     held_bytes = std::max(held_bytes, *held);
     return std::string();
   }
   const Error& error = held.error();
   heed(error);
-  if (on == On::kDevice || error.code == Code::kInUse)
-    return error;  // after kInUse the caller has to learn that the tensors are in use
+  // After kInUse the caller has to learn that the tensors are in use. What a GPU's tensor is refused for, such as a
+  // capture, the host would refuse, too.
+  if (on == On::kDevice || error.code == Code::kInUse || (on_gpu && error.code == Code::kUnsupported)) return error;
   if (error.code == Code::kOverBudget) {
     log(Severity::kInfo, error.message + "; done on the host");
+  } else if (on_gpu) {
+    log(Severity::kWarning, "the GPU failed to fold its tensors, the host takes over: " + error.message);
   } else if (!device_failed.exchange(true)) {
     log(Severity::kWarning, "the OpenCL device failed, the host takes over: " + error.message);
   }
@@ -123,6 +130,7 @@ std::optional<Digest> Meter::State::accept(Result<Digest> digest) {
 
 Placed Meter::State::placed(const Placement& placement) const {
   if (!placement.on_device) return {host->name(), placement.reason};
+  if (placement.on_gpu) return {GpuFolder::kName, placement.reason, placement.device_bytes};
   return {device->name(), placement.reason, placement.device_bytes};
 }
 

@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "stats/engine/engine.hpp"
+#include "stats/engine/gpu/lane.hpp"
 #include "stats/engine/ledger.hpp"
 #include "stats/engine/measured.hpp"
-#include "stats/meter/gpu/lane.hpp"
 #include "stats/meter/placement.hpp"
 
 namespace tensorstat {
@@ -37,7 +37,8 @@ struct Meter::State {
   const std::string& host_memory_stays();
   DeviceSight sight() {
     return {[this] { return find_device(); }, [this] { return trouble(); },
-            [this]() -> const std::string& { return host_memory_stays(); }};
+            [this]() -> const std::string& { return host_memory_stays(); },
+            [this](const Tensor& tensor, const Wanted& wanted) { return gpu_folder->refusal(tensor, wanted); }};
   }
 
   // After Code::kInUse the device is not called any more, since each call might wait forever. Logs this once.
@@ -49,8 +50,9 @@ struct Meter::State {
 
   // Takes what the device's engine returned. An empty text: it folded, and `held_bytes` is raised to the device memory
   // that this took. If the device failed, it is not used again, and the text says why; the host has to take over. If
-  // the caller insisted on the device, that is an error.
-  Result<std::string> ended_on_device(const Result<std::uint64_t>& held, On on, std::uint64_t& held_bytes);
+  // the caller insisted on the device, that is an error. `on_gpu`: it was the GpuFolder, which sees to itself.
+  Result<std::string> ended_on_device(const Result<std::uint64_t>& held, On on, std::uint64_t& held_bytes,
+                                      bool on_gpu = false);
 
   // The first refused digest logs a warning. A refused digest has no value.
   void refuse_digests(const Error& error);
@@ -63,6 +65,7 @@ struct Meter::State {
   Ledger ledger;
   const std::unique_ptr<HostEngine> host;
   gpu::Lanes lanes;
+  const std::unique_ptr<GpuFolder> gpu_folder;
   std::atomic<pid_t> finder{0};  // the process that looked for the device; 0 if none has yet
   std::once_flag device_found;
   std::unique_ptr<DeviceEngine> device;

@@ -31,7 +31,8 @@ template <typename Item>
   for (std::size_t i = 0; i < items.size(); ++i) {
     const auto placement = placements.place(items[i]);
     if (!placement) return placement.error();
-    if (placements.all()[*placement].on_device && is_in_device_memory(items[i])) {
+    if (placements.all()[*placement].on_device && !placements.all()[*placement].on_gpu &&
+        is_in_device_memory(items[i])) {
       for (const Tensor* tensor : tensors_of(items[i])) {
         if (Status status = meter_.device->check(*tensor); !status) return status;
       }
@@ -55,7 +56,7 @@ Status PlacedBatch::fold_on_device(const std::function<std::size_t(Items)>& at_o
   std::uint64_t held_bytes = 0;
   for (auto rest = Items(items); !rest.empty();) {
     const Items some = rest.first(at_once(rest));
-    const auto gave_up = meter_.ended_on_device(fold(some), request_.on, held_bytes);
+    const auto gave_up = meter_.ended_on_device(fold(some), request_.on, held_bytes, placement(some[0]).on_gpu);
     if (!gave_up) return gave_up.error();
     if (!gave_up->empty()) {
       move_to_host(rest, *gave_up);

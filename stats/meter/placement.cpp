@@ -10,19 +10,28 @@ namespace tensorstat {
 namespace {
 
 constexpr const char* kAskedFor = "asked for";
+constexpr const char* kInItsMemory = "the tensor is in its memory";
 constexpr const char* kIsSmall = "under 1 MiB in host memory: less than a launch is worth";
 static_assert(kWorthALaunchBytes == 1 << 20);
 
+bool has_statistics(const Categories& categories) {
+  return !std::ranges::all_of(categories, [](Category category) { return (needs(category) & kDigests) != 0; });
+}
+
 }  // namespace
+
+Wanted wanted_by(const Request& request) {
+  return {request.precision, needs(request.categories, request.precision), has_statistics(request.categories),
+          request.cast_scale};
+}
 
 const char* why_all_on_host(const Request& request, std::uint64_t request_bytes) {
   if (request.on == On::kHost) return kAskedFor;
   return request.on == On::kAuto && request_bytes < kWorthALaunchBytes ? kIsSmall : nullptr;
 }
 
-const char* why_gpu_memory_on_host(Where where) {
-  return where == Where::kCuda ? "in CUDA memory, which the host reads in windows"
-                               : "in ROCm memory, which the host reads in windows";
+std::string why_gpu_memory_on_host(Where where) {
+  return std::string("in ") + (where == Where::kCuda ? "CUDA" : "ROCm") + " memory, which the host reads in windows";
 }
 
 bool Placements::considers_device(Where where) const {
@@ -31,6 +40,10 @@ bool Placements::considers_device(Where where) const {
 }
 
 Result<std::uint32_t> Placements::place(const Tensor& tensor) {
+  if (is_in_gpu_memory(tensor.where)) {
+    const bool asks = request_.on != On::kHost;
+    return place_in_gpu_memory(tensor.where, asks ? device_.gpu_refusal(tensor, wanted_by(request_)) : kAskedFor);
+  }
   return place_in(tensor.where, [&](const auto& engine) { return engine.refusal(tensor, request_.precision); });
 }
 
@@ -41,6 +54,7 @@ Result<std::uint32_t> Placements::place(const TensorPair& pair) {
                       : either(Where::kClBuffer) ? Where::kClBuffer
                       : either(Where::kHost)     ? Where::kHost
                                                  : Where::kSharedMemory;
+  if (is_in_gpu_memory(where)) return place_in_gpu_memory(where, "two tensors are compared on the host");
   return place_in(where, [&]<typename Of>(const Of& engine) {
     if constexpr (std::is_same_v<Of, DeviceEngine>) {
       return engine.refusal(pair);
@@ -51,13 +65,18 @@ Result<std::uint32_t> Placements::place(const TensorPair& pair) {
   });
 }
 
+// The GPU folds the tensor unless there is a refusal.
+Result<std::uint32_t> Placements::place_in_gpu_memory(Where where, const std::string& refusal) {
+  if (refusal.empty()) {
+    return index_of(
+        {.on_device = true, .reason = request_.on == On::kDevice ? kAskedFor : kInItsMemory, .on_gpu = true});
+  }
+  if (request_.on == On::kDevice) return Error{Code::kDevice, "the device cannot do it: " + refusal};
+  return index_of({false, why_gpu_memory_on_host(where) + ": " + refusal});
+}
+
 template <typename RefusalOf>
 Result<std::uint32_t> Placements::place_in(Where where, const RefusalOf& refusal_of) {
-  if (is_in_gpu_memory(where)) {
-    if (request_.on != On::kDevice) return index_of({false, why_gpu_memory_on_host(where)});
-    return Error{Code::kDevice, std::string("the device cannot do it: the tensor is in ") +
-                                    (where == Where::kCuda ? "CUDA" : "ROCm") + " memory, which OpenCL does not see"};
-  }
   std::optional<std::string> refusal;
   if (considers_device(where)) {
     if (request_.on == On::kAuto && where == Where::kHost) {
@@ -100,7 +119,7 @@ Result<Placement> Placements::decide(Where where, const std::optional<std::strin
   if (!refusal->empty()) {
     return Placement{false, in_device_memory ? "read back from the device: " + *refusal : *refusal};
   }
-  if (in_device_memory) return Placement{true, "the tensor is in its memory"};
+  if (in_device_memory) return Placement{true, kInItsMemory};
   if (where == Where::kHost && (*engine_)->is_slower_than_host()) {
     return Placement{false, "the OpenCL device is this CPU, and the host's own loops are faster on it"};
   }

@@ -19,6 +19,7 @@ struct Placement {
   bool on_device = false;
   Reason reason;
   std::uint64_t device_bytes = 0;  // peak of device memory for folding; known afterwards
+  bool on_gpu = false;             // the device is the GPU with the tensor, by the GpuFolder
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
@@ -29,6 +30,8 @@ struct DeviceSight {
   std::function<std::string()> trouble;
   // The reason why On::kAuto folds host memory on the host, if it is known without the device; else empty.
   std::function<const std::string&()> host_memory_stays;
+  // GpuFolder::refusal
+  std::function<std::string(const Tensor& tensor, const Wanted& wanted)> gpu_refusal = {};
 };
 
 // A request for host memory with fewer bytes than this runs on the host: launching a kernel and waiting for it costs
@@ -39,8 +42,11 @@ inline constexpr std::uint64_t kWorthALaunchBytes = std::uint64_t{1} << 20;
 // has to be placed.
 const char* why_all_on_host(const Request& request, std::uint64_t request_bytes);
 
-// The reason why the host takes tensors in a GPU's memory.
-const char* why_gpu_memory_on_host(Where where);
+// The reason why the host takes tensors in a GPU's memory, if nothing else is said.
+std::string why_gpu_memory_on_host(Where where);
+
+// What a request computes for each tensor.
+Wanted wanted_by(const Request& request);
 
 // Places the tensors of one request. Tensors with the same place and reason share a Placement. Most requests have one,
 // so placing a tensor costs a comparison.
@@ -66,6 +72,7 @@ class Placements {
   };
 
   bool considers_device(Where where) const;
+  Result<std::uint32_t> place_in_gpu_memory(Where where, const std::string& refusal);
   template <typename RefusalOf>
   Result<std::uint32_t> place_in(Where where, const RefusalOf& refusal_of);
   std::uint32_t index_of(Placement placement);

@@ -15,16 +15,7 @@ constexpr std::size_t kMostOnDevice = 16384, kMostOnHostsDevice = 2048;
 // The limit of tensor bytes in one launch with quantiles. The non-empty bins may take eight times as much.
 constexpr std::uint64_t kMostWithQuantiles = std::uint64_t{32} << 20;
 
-bool has_statistics(const Categories& categories) {
-  return !std::ranges::all_of(categories, [](Category category) { return (needs(category) & kDigests) != 0; });
-}
-
 }  // namespace
-
-Wanted wanted_by(const Request& request) {
-  return {request.precision, needs(request.categories, request.precision), has_statistics(request.categories),
-          request.cast_scale};
-}
 
 RequestBatch::RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request,
                            const Wanted& wanted, Put put)
@@ -43,8 +34,12 @@ Status RequestBatch::run() {
 
 // How many of these tensors go into one launch. The results for quantiles may be larger than the tensors.
 std::size_t RequestBatch::at_once(std::span<const std::size_t> whose) const {
-  const std::size_t most =
-      std::min(whose.size(), meter_.device->shares_host_memory() ? kMostOnHostsDevice : kMostOnDevice);
+  const bool on_gpu = placed_.placement(whose[0]).on_gpu;
+  const std::size_t alike = static_cast<std::size_t>(
+      std::ranges::find_if(whose, [&](std::size_t i) { return placed_.placement(i).on_gpu != on_gpu; }) -
+      whose.begin());
+  if (on_gpu) return std::min(alike, kMostOnDevice);
+  const std::size_t most = std::min(alike, meter_.device->shares_host_memory() ? kMostOnHostsDevice : kMostOnDevice);
   if ((wanted_.needs & kQuantiles) == 0) return most;
   std::uint64_t bytes = tensors_[whose[0]].bytes();
   std::size_t count = 1;
@@ -62,7 +57,8 @@ Result<std::uint64_t> RequestBatch::fold_on_device(std::span<const std::size_t> 
     partials.emplace_back(tensors_[i].dtype, statistics.precision, statistics.needs, statistics.cast_scale);
     jobs.push_back({tensors_[i], &partials.back()});
   }
-  auto held_bytes = meter_.device->fold_counting(jobs);
+  auto held_bytes =
+      placed_.placement(whose[0]).on_gpu ? meter_.gpu_folder->fold(jobs) : meter_.device->fold_counting(jobs);
   if (!held_bytes) return held_bytes;
   for (std::size_t k = 0; k < whose.size(); ++k) {
     put_(whose[k], {.words = partials[k].words(), .bins = {.kept = partials[k].bins()}}, statistics);

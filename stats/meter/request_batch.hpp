@@ -12,9 +12,6 @@
 
 namespace tensorstat {
 
-// What a request computes for each tensor.
-Wanted wanted_by(const Request& request);
-
 class RequestBatch {
  public:
   // Receives the results of a tensor in one call or two: statistics and digests may come separately, and `wanted` says

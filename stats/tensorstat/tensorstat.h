@@ -100,7 +100,7 @@ enum {
   TENSORSTAT_HOST = 0,          /* `address` is readable by the CPU, at any alignment */
   TENSORSTAT_CL_BUFFER = 1,     /* `address` is a cl_mem; the tensor begins `offset_bytes` into it */
   TENSORSTAT_SHARED_MEMORY = 2, /* `address` is an SVM pointer, readable by CPU and device */
-  TENSORSTAT_CUDA = 3,          /* `address` is a device pointer of CUDA, which is copied to the host in windows */
+  TENSORSTAT_CUDA = 3,          /* `address` is a device pointer of CUDA, read behind the work of `stream` */
   TENSORSTAT_ROCM = 4           /* as TENSORSTAT_CUDA, of ROCm */
 };
 

@@ -1,8 +1,9 @@
 // A driver of a GPU without one: libcuda.so.1 or, with FAKE_ROCM, libamdhip64.so.6. Device memory is a mapping that
 // nobody may touch; its content is elsewhere. Streams do their work when somebody waits for them, and not before. The
 // destination of a copy is spoilt when the copy is enqueued. What a real driver refuses is refused. A call that has to
-// fail does nothing, except that what it gives back is given back, as by a driver that reports an earlier error. The
-// functions fake_gpu_... are for the tests.
+// fail does nothing, except that what it gives back is given back, as by a driver that reports an earlier error. CUDA's
+// double also launches: a module is a text that names a dtype and needs, and its kernel folds each slice with the
+// reference lift. The functions fake_gpu_... are for the tests.
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -15,16 +16,26 @@
 #include <set>
 #include <vector>
 
+#ifndef FAKE_ROCM
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "kernels-cl/program/definition.hpp"
+#include "precision/partial.h"
+#include "stats/engine/accumulator_layout.hpp"
+#endif
+
 #ifdef FAKE_ROCM
-#define NAME(cuda, rocm) rocm
+#define CALL(cuda, rocm) rocm
 #else
-#define NAME(cuda, rocm) cuda
+#define CALL(cuda, rocm) cuda
 #endif
 
 namespace {
 
 constexpr int kSuccess = 0, kInvalidValue = 1, kInvalidContext = 201, kInvalidHandle = 400, kIllegalAddress = 700,
-              kCaptureUnsupported = 900, kCaptureImplicit = 906;
+              kOutOfMemory = 2, kInvalidPtx = 218, kCaptureUnsupported = 900, kCaptureImplicit = 906;
 constexpr int kDevices = 2, kFirstDevice = 7;  // a device is no ordinal
 constexpr int kGlobalMode = 0, kRelaxedMode = 2;
 
@@ -47,6 +58,10 @@ struct Memory {
   int device = 0;
   std::vector<std::byte> content{};
   void* context = nullptr;
+  bool is_callers = true;
+};
+struct Module {
+  std::uint32_t dtype = 0, needs = 0;
 };
 struct Primary {
   int retained = 0;
@@ -60,10 +75,12 @@ struct State {
   std::map<std::uint64_t, Memory> memory;
   std::set<std::unique_ptr<Stream>> streams;
   std::set<std::unique_ptr<Event>> events;
+  std::set<std::unique_ptr<Module>> modules;
   std::map<void*, std::size_t> pinned;
   std::size_t largest_copy = 0;
   long calls = 0, fails_at = 0;
-  bool fails_from_then_on = false, has_broken_a_capture = false;
+  bool fails_from_then_on = false, has_broken_a_capture = false, is_wrong = false;
+  std::size_t most_memory = std::size_t{1} << 40;
 };
 State& state() {
   static State& all = *new State;  // outlives the test's own objects
@@ -122,6 +139,37 @@ std::pair<const std::uint64_t, Memory>* memory_at(std::uint64_t pointer, std::si
   return offset < size && bytes <= size - offset ? &found : nullptr;
 }
 
+#ifndef FAKE_ROCM
+std::byte* at(std::uint64_t pointer, std::size_t bytes) {
+  auto* const memory = memory_at(pointer, bytes);
+  return memory == nullptr ? nullptr : memory->second.content.data() + (pointer - memory->first);
+}
+
+// As a kernel does, with the definition of a fold. Slices outside of memory are left out.
+void fold_slice(const Module& module, std::uint64_t group, std::uint64_t workspace, std::uint64_t slices_at,
+                std::uint64_t partials_at) {
+  using namespace tensorstat;
+  const auto dtype = static_cast<Dtype>(module.dtype);
+  const std::size_t words = partial_words(dtype, module.needs);
+  std::array<std::uint64_t, 5> slice{};  // first byte, count, partial, bins, casts
+  const std::byte* const from = at(workspace + slices_at + group * sizeof slice, sizeof slice);
+  if (from == nullptr) return;
+  std::memcpy(slice.data(), from, sizeof slice);
+  const std::size_t bytes = bytes_of(dtype, slice[1]);
+  const std::byte* const elements = at(slice[0], bytes);
+  std::byte* const to = at(workspace + partials_at + slice[2] * words * 8, words * 8);
+  if (elements == nullptr || to == nullptr) return;
+  std::vector<std::int64_t> lifted(words), result(words);
+  clear(dtype, lifted);
+  cl_engine::lift_all(dtype, module.needs, {elements, bytes}, slice[1], lifted);
+  if (state().is_wrong) ++lifted[PARTIAL_FIELDS];
+  carry(dtype, lifted);
+  std::memcpy(result.data(), to, words * 8);
+  merge(dtype, result, lifted);
+  std::memcpy(to, result.data(), words * 8);
+}
+#endif
+
 }  // namespace
 
 #define ENTER()                              \
@@ -130,14 +178,14 @@ std::pair<const std::uint64_t, Memory>* memory_at(std::uint64_t pointer, std::si
 
 extern "C" {
 
-int NAME(cuGetErrorName, hipDrvGetErrorName)(int code, const char** name) {
+int CALL(cuGetErrorName, hipDrvGetErrorName)(int code, const char** name) {
   ENTER();
   *name = code == kIllegalAddress ? "FAKE_ERROR_ILLEGAL_ADDRESS"
           : code == kInvalidValue ? "FAKE_ERROR_INVALID_VALUE"
                                   : nullptr;
   return *name == nullptr ? kInvalidValue : kSuccess;
 }
-int NAME(cuPointerGetAttribute, hipPointerGetAttribute)(void* to, int attribute, std::uint64_t pointer) {
+int CALL(cuPointerGetAttribute, hipPointerGetAttribute)(void* to, int attribute, std::uint64_t pointer) {
   ENTER();
   const auto* found = memory_at(pointer, 1);
   if (found == nullptr) return kInvalidValue;
@@ -153,12 +201,12 @@ int NAME(cuPointerGetAttribute, hipPointerGetAttribute)(void* to, int attribute,
   return kSuccess;
 #endif
 }
-int NAME(cuDeviceGet, hipDeviceGet)(int* device, int ordinal) {
+int CALL(cuDeviceGet, hipDeviceGet)(int* device, int ordinal) {
   ENTER();
   *device = kFirstDevice + ordinal;
   return ordinal >= 0 && ordinal < kDevices ? kSuccess : kInvalidValue;
 }
-int NAME(cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain)(void** context, int device) {
+int CALL(cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain)(void** context, int device) {
   ENTER();
   if (device < kFirstDevice || device >= kFirstDevice + kDevices) return kInvalidValue;
   Primary& primary = state().primaries[device - kFirstDevice];
@@ -166,28 +214,28 @@ int NAME(cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain)(void** context, in
   *context = &primary;
   return kSuccess;
 }
-int NAME(cuDevicePrimaryCtxRelease_v2, hipDevicePrimaryCtxRelease)(int device) {
+int CALL(cuDevicePrimaryCtxRelease_v2, hipDevicePrimaryCtxRelease)(int device) {
   const std::lock_guard lock(state().mutex);
   --state().primaries[device - kFirstDevice].retained;
   return counted();
 }
-int NAME(cuCtxGetCurrent, hipCtxGetCurrent)(void** context) {
+int CALL(cuCtxGetCurrent, hipCtxGetCurrent)(void** context) {
   ENTER();
   *context = current;
   return kSuccess;
 }
-int NAME(cuCtxSetCurrent, hipCtxSetCurrent)(void* context) {
+int CALL(cuCtxSetCurrent, hipCtxSetCurrent)(void* context) {
   const std::lock_guard lock(state().mutex);
   current = context;
   return counted();
 }
-int NAME(cuThreadExchangeStreamCaptureMode, hipThreadExchangeStreamCaptureMode)(int* exchanged) {
+int CALL(cuThreadExchangeStreamCaptureMode, hipThreadExchangeStreamCaptureMode)(int* exchanged) {
   const std::lock_guard lock(state().mutex);
   const int code = counted();
   if (code == kSuccess || *exchanged != kRelaxedMode) std::swap(mode, *exchanged);
   return code;
 }
-int NAME(cuStreamCreate, hipStreamCreateWithFlags)(void** stream, unsigned flags) {
+int CALL(cuStreamCreate, hipStreamCreateWithFlags)(void** stream, unsigned flags) {
   ENTER();
   for (int device = 0; device < kDevices; ++device) {
     if (!is_current(device)) continue;
@@ -198,13 +246,13 @@ int NAME(cuStreamCreate, hipStreamCreateWithFlags)(void** stream, unsigned flags
   }
   return kInvalidContext;
 }
-int NAME(cuStreamDestroy_v2, hipStreamDestroy)(void* stream) {
+int CALL(cuStreamDestroy_v2, hipStreamDestroy)(void* stream) {
   const std::lock_guard lock(state().mutex);
   const bool was_there = erase(state().streams, stream);
   const int code = counted();
   return was_there ? code : kInvalidHandle;
 }
-int NAME(cuStreamIsCapturing, hipStreamIsCapturing)(void* stream, int* is_capturing) {
+int CALL(cuStreamIsCapturing, hipStreamIsCapturing)(void* stream, int* is_capturing) {
   ENTER();
   const Stream* found = stream_of(stream);
   if (found == nullptr) return kInvalidHandle;
@@ -216,7 +264,7 @@ int NAME(cuStreamIsCapturing, hipStreamIsCapturing)(void* stream, int* is_captur
   *is_capturing = found->is_capturing;
   return kSuccess;
 }
-int NAME(cuStreamWaitEvent, hipStreamWaitEvent)(void* stream, void* event, unsigned flags) {
+int CALL(cuStreamWaitEvent, hipStreamWaitEvent)(void* stream, void* event, unsigned flags) {
   ENTER();
   Stream* const found = stream_of(stream);
   for (const auto& each : state().events) {
@@ -227,7 +275,7 @@ int NAME(cuStreamWaitEvent, hipStreamWaitEvent)(void* stream, void* event, unsig
   }
   return kInvalidHandle;
 }
-int NAME(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
+int CALL(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
   ENTER();
   Stream* const found = stream_of(stream);
   if (found == nullptr) return kInvalidHandle;
@@ -238,7 +286,7 @@ int NAME(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
   found->run_to(found->work.size());
   return kSuccess;
 }
-int NAME(cuEventCreate, hipEventCreateWithFlags)(void** event, unsigned flags) {
+int CALL(cuEventCreate, hipEventCreateWithFlags)(void** event, unsigned flags) {
   ENTER();
   for (int device = 0; device < kDevices; ++device) {
     if (!is_current(device) || flags != 2) continue;
@@ -249,13 +297,13 @@ int NAME(cuEventCreate, hipEventCreateWithFlags)(void** event, unsigned flags) {
   }
   return kInvalidContext;
 }
-int NAME(cuEventDestroy_v2, hipEventDestroy)(void* event) {
+int CALL(cuEventDestroy_v2, hipEventDestroy)(void* event) {
   const std::lock_guard lock(state().mutex);
   const bool was_there = erase(state().events, event);
   const int code = counted();
   return was_there ? code : kInvalidHandle;
 }
-int NAME(cuEventRecord, hipEventRecord)(void* event, void* stream) {
+int CALL(cuEventRecord, hipEventRecord)(void* event, void* stream) {
   ENTER();
   Stream* const found = stream_of(stream);
   if (found == nullptr) return kInvalidHandle;
@@ -276,7 +324,7 @@ int NAME(cuEventRecord, hipEventRecord)(void* event, void* stream) {
   }
   return kInvalidHandle;
 }
-int NAME(cuMemHostAlloc, hipHostMalloc)(void** memory, std::size_t bytes, unsigned flags) {
+int CALL(cuMemHostAlloc, hipHostMalloc)(void** memory, std::size_t bytes, unsigned flags) {
   ENTER();
   unsafe();
   if (flags != 0 || current == nullptr) return kInvalidContext;
@@ -284,7 +332,7 @@ int NAME(cuMemHostAlloc, hipHostMalloc)(void** memory, std::size_t bytes, unsign
   state().pinned[*memory] = bytes;
   return kSuccess;
 }
-int NAME(cuMemFreeHost, hipHostFree)(void* memory) {
+int CALL(cuMemFreeHost, hipHostFree)(void* memory) {
   const std::lock_guard lock(state().mutex);
   unsafe();
   const bool was_there = state().pinned.erase(memory) == 1;
@@ -292,7 +340,7 @@ int NAME(cuMemFreeHost, hipHostFree)(void* memory) {
   const int code = counted();
   return was_there ? code : kInvalidValue;
 }
-int NAME(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void* to, std::uint64_t from, std::size_t bytes, void* stream) {
+int CALL(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void* to, std::uint64_t from, std::size_t bytes, void* stream) {
   ENTER();
   Stream* const found = stream_of(stream);
   auto* const source = memory_at(from, bytes);
@@ -303,6 +351,110 @@ int NAME(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void* to, std::uint64_t from,
   found->work.push_back([=] { std::memcpy(to, source->second.content.data() + (from - source->first), bytes); });
   return kSuccess;
 }
+
+#ifndef FAKE_ROCM
+int cuDriverGetVersion(int* version) {
+  ENTER();
+  *version = 13000;
+  return kSuccess;
+}
+int cuDeviceGetName(char* name, int bytes, int device) {
+  ENTER();
+  if (device < kFirstDevice || device >= kFirstDevice + kDevices) return kInvalidValue;
+  std::snprintf(name, static_cast<std::size_t>(bytes), "Fake GPU");
+  return kSuccess;
+}
+int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  ENTER();
+  const std::map<int, int> known = {{16, 4}, {75, 9}, {76, 0}};
+  if (device < kFirstDevice || device >= kFirstDevice + kDevices || !known.contains(attribute)) return kInvalidValue;
+  *value = known.at(attribute);
+  return kSuccess;
+}
+int cuModuleLoadData(void** module, const void* image) {
+  ENTER();
+  if (current == nullptr) return kInvalidContext;
+  auto made = std::make_unique<Module>();
+  if (std::sscanf(static_cast<const char*>(image), "fold %u %u", &made->dtype, &made->needs) != 2) return kInvalidPtx;
+  *module = made.get();
+  state().modules.insert(std::move(made));
+  return kSuccess;
+}
+int cuModuleUnload(void* module) {
+  const std::lock_guard lock(state().mutex);
+  const bool was_there = erase(state().modules, module);
+  const int code = counted();
+  return was_there ? code : kInvalidHandle;
+}
+int cuModuleGetFunction(void** function, void* module, const char* name) {
+  ENTER();
+  *function = module;
+  return std::strcmp(name, "fold") == 0 ? kSuccess : kInvalidValue;
+}
+int cuMemAlloc_v2(std::uint64_t* pointer, std::size_t bytes) {
+  ENTER();
+  unsafe();
+  if (bytes > state().most_memory) return kOutOfMemory;
+  for (int device = 0; device < kDevices; ++device) {
+    if (!is_current(device)) continue;
+    void* const mapped = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    *pointer = reinterpret_cast<std::uintptr_t>(mapped);
+    state().memory[*pointer] = {device, std::vector<std::byte>(bytes, std::byte{0xa5}), current, false};
+    return kSuccess;
+  }
+  return kInvalidContext;
+}
+int cuMemGetAddressRange_v2(std::uint64_t* base, std::size_t* bytes, std::uint64_t pointer) {
+  ENTER();
+  const auto* const found = memory_at(pointer, 1);
+  if (found == nullptr) return kInvalidValue;
+  *base = found->first;
+  *bytes = found->second.content.size();
+  return kSuccess;
+}
+int cuMemFree_v2(std::uint64_t pointer) {
+  const std::lock_guard lock(state().mutex);
+  unsafe();
+  const auto found = state().memory.find(pointer);
+  if (found == state().memory.end() || found->second.is_callers) return kInvalidValue;
+  ::munmap(reinterpret_cast<void*>(pointer), found->second.content.size());
+  state().memory.erase(found);
+  return counted();
+}
+int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
+  ENTER();
+  Stream* const found = stream_of(stream);
+  auto* const memory = memory_at(to, bytes);
+  if (found == nullptr || !is_current(found->device)) return kInvalidHandle;
+  if (memory == nullptr || bytes == 0 || memory->second.device != found->device) return kInvalidValue;
+  // Takes the bytes at once: their place may be the destination of a later copy, which is spoilt when it is enqueued.
+  const auto* const first = static_cast<const std::byte*>(from);
+  found->work.push_back([memory, to, taken = std::vector<std::byte>(first, first + bytes)] {
+    std::memcpy(memory->second.content.data() + (to - memory->first), taken.data(), taken.size());
+  });
+  return kSuccess;
+}
+int cuLaunchKernel(void* function, unsigned groups, unsigned y, unsigned z, unsigned lanes, unsigned lanes_y,
+                   unsigned lanes_z, unsigned shared_bytes, void* stream, void** arguments, void** extra) {
+  ENTER();
+  Stream* const found = stream_of(stream);
+  const bool is_sound = groups != 0 && y == 1 && z == 1 && lanes == 256 && lanes_y == 1 && lanes_z == 1 &&
+                        shared_bytes == 0 && arguments != nullptr && extra == nullptr;
+  if (found == nullptr || !is_current(found->device)) return kInvalidHandle;
+  if (!is_sound) return kInvalidValue;
+  std::array<std::uint64_t, 4> values{};
+  for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], arguments[i], sizeof values[i]);
+  if (values[0] != 0) return kInvalidValue;  // slices have addresses
+  found->work.push_back([=, module = *static_cast<const Module*>(function)] {
+    for (std::uint64_t group = 0; group < groups; ++group) fold_slice(module, group, values[1], values[2], values[3]);
+  });
+  return kSuccess;
+}
+// The largest allocation that succeeds.
+void fake_gpu_most_memory(std::size_t bytes) { state().most_memory = bytes; }
+// One bit of each fold is wrong.
+void fake_gpu_is_wrong(int is_wrong) { state().is_wrong = is_wrong != 0; }
+#endif
 
 // Device memory with this content; in a context that is not primary if `is_foreign`.
 std::uint64_t fake_gpu_allocate(int device, const void* content, std::size_t bytes, int is_foreign) {
@@ -352,7 +504,8 @@ long fake_gpu_calls() {
 // The contexts, streams, events and pinned windows that were not given back.
 long fake_gpu_held() {
   const std::lock_guard lock(state().mutex);
-  long held = static_cast<long>(state().events.size() + state().pinned.size());
+  long held = static_cast<long>(state().events.size() + state().pinned.size() + state().modules.size());
+  for (const auto& [pointer, each] : state().memory) held += each.is_callers ? 0 : 1;
   for (const auto& each : state().streams) held += each->is_callers ? 0 : 1;
   for (const Primary& each : state().primaries) held += each.retained;
   return held;

@@ -54,7 +54,8 @@ class PlacementOf : public testing::Test {
                               return device_ ? &*device_ : nullptr;
                             },
                             [] { return std::string("no driver found"); },
-                            [this]() -> const std::string& { return stays_; }};
+                            [this]() -> const std::string& { return stays_; },
+                            [this](const Tensor&, const Wanted&) { return gpu_refusal_; }};
     const Request request{.categories = categories_, .on = on};
     Placements placements(request, request_bytes, host_, sight);
     const auto placed = placements.place(tensor);
@@ -74,6 +75,7 @@ class PlacementOf : public testing::Test {
   std::optional<FakeDevice> device_;
   Categories categories_;
   std::string stays_;  // what is known about the driver before the search for a device
+  std::string gpu_refusal_;
   int searches_ = 0;
 };
 
@@ -139,6 +141,20 @@ TEST_F(PlacementOf, WhatTheDeviceRefusesGoesToTheHostWithItsReason) {
 TEST_F(PlacementOf, NoDeviceIsSaid) {
   expect(false, "no driver found", On::kAuto, Where::kHost, kLarge);
   EXPECT_EQ(1, searches_);
+}
+
+// OpenCL's device is never looked for.
+TEST_F(PlacementOf, TensorsInAGpusMemoryAsksTheGpu) {
+  for (const std::uint64_t bytes : {kSmall, kLarge}) {
+    gpu_refusal_ = "";
+    expect(true, "the tensor is in its memory", On::kAuto, Where::kCuda, bytes);
+    expect(true, "asked for", On::kDevice, Where::kCuda, bytes);
+    expect(false, "in CUDA memory, which the host reads in windows: asked for", On::kHost, Where::kCuda, bytes);
+    gpu_refusal_ = "too odd";
+    expect(false, "in ROCm memory, which the host reads in windows: too odd", On::kAuto, Where::kRocm, bytes);
+    EXPECT_FALSE(placed(On::kDevice, Where::kCuda, bytes));
+  }
+  EXPECT_EQ(0, searches_);
 }
 
 // For any number of tensors the reason is stored once. A refusal belongs to its tensor alone.

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "stats/meter/gpu/lane.hpp"
+#include "stats/engine/gpu/lane.hpp"
 #include "tests/support/built.hpp"
 #include "tests/support/samples.hpp"
 
@@ -41,6 +41,8 @@ struct FakeGpu {
   FUNCTION(current, void*);
   FUNCTION(make_current, void, void*);
   FUNCTION(capture_mode, int);
+  FUNCTION(most_memory, void, std::size_t);  // this and the next of CUDA's alone
+  FUNCTION(is_wrong, void, int);
 #undef FUNCTION
 };
 

@@ -38,6 +38,7 @@ struct DumpConfig {
   SavedData saved_data = SavedData::kTensor;
   Categories statistic_category;  // in the user's order, with duplicates
   bool on_device = false;         // stat_calc_mode
+  bool names_host = false;        // it is given and is "host": not even the GPU of a tensor in its memory measures
   Precision device_stat_precision_mode = Precision::kHigh;
   std::uint32_t sample_num = 0;  // dump the first sample_num elements; 0: all
   bool save_kernel_args = false;

@@ -282,7 +282,10 @@ class Parser {
       config_.iteration = NumberSet::every();
     }
     read_kernel_statistics(task);
-    if (task.given("device")) config_.on_device = task.choice("device", {"host", "device"}) == 1;
+    if (task.given("device")) {
+      config_.on_device = task.choice("device", {"host", "device"}) == 1;
+      config_.names_host = !config_.on_device;
+    }
     if (task.given("precision") && task.choice("precision", {"high", "low"}) == 1) {
       config_.device_stat_precision_mode = Precision::kLow;
     }

@@ -26,6 +26,7 @@ DumpMeter::DumpMeter(const DumpConfig& config, Categories columns, MeterOptions 
       column_count_(columns_.size()),
       precision_(config.on_device ? config.device_stat_precision_mode : Precision::kHigh),
       on_(config.on_device ? On::kAuto : On::kHost),
+      on_gpus_(config.names_host ? On::kHost : On::kAuto),
       notices_(std::move(notices)),
       meter_(with_log(std::move(options), notices_)) {
   sort(columns_);
@@ -74,11 +75,11 @@ void DumpMeter::measure(std::span<PendingTensor* const> tensors) {
       std::vector<Tensor> tensors{};
       std::vector<PendingTensor*> whose{};
     };
-    Batch anywhere, on_the_host;
+    Batch anywhere, on_gpus, on_the_host;
     for (std::size_t i = first; i < std::min(tensors.size(), first + kBatch); ++i) {
       PendingTensor& held = *tensors[i];
       if (held.stored == Stored::kPlain) {
-        Batch& batch = held.is_borrowed ? on_the_host : anywhere;
+        Batch& batch = is_in_gpu_memory(held.tensor.where) ? on_gpus : held.is_borrowed ? on_the_host : anywhere;
         batch.tensors.push_back(held.tensor);
         batch.whose.push_back(&held);
       } else if (held.stored == Stored::kInt4 || held.stored == Stored::kUint1) {
@@ -87,8 +88,8 @@ void DumpMeter::measure(std::span<PendingTensor* const> tensors) {
         notices_->warn_once("complex", "complex tensors have no statistics, and no rows");
       }
     }
-    for (const Batch* batch : {&anywhere, &on_the_host}) {
-      const auto found = ask(batch->tensors, all, batch == &anywhere ? on_ : On::kHost);
+    for (const Batch* batch : {&anywhere, &on_gpus, &on_the_host}) {
+      const auto found = ask(batch->tensors, all, batch == &anywhere ? on_ : batch == &on_gpus ? on_gpus_ : On::kHost);
       for (std::size_t i = 0; i < found.size(); ++i) {
         if (found[i]) batch->whose[i]->found = in_columns(*found[i]);
       }

@@ -60,6 +60,7 @@ class DumpMeter {
   Categories plain_, digests_;      // without duplicates
   const Precision precision_;
   const On on_;
+  const On on_gpus_;  // tensors in a GPU's memory
   std::shared_ptr<Notices> notices_;
   bool left_in_use_ = false;
   Meter meter_;

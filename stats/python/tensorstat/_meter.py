@@ -63,8 +63,8 @@ class Meter:
 
         x           a NumPy array, a torch.Tensor, a pyopencl.array.Array, which is measured in its own memory on its own
                     queue, and anything else with __dlpack__ or the buffer protocol. Nothing is copied, but what is in
-                    CUDA's or ROCm's memory comes to the host in windows, behind torch's current stream or the default
-                    one. Nothing may change it meanwhile. A numpy.ma array with masked elements is refused.
+                    CUDA's memory and its GPU does not fold, or in ROCm's, comes to the host in windows. It is read behind
+                    torch's current stream or the default one. Nothing may change it meanwhile. A numpy.ma array with masked elements is refused.
                     Error names the tensor of a dict that cannot be measured, such as a sparse one.
         stats       names between commas, or a list of names; "all" are MindSpore's twelve
         precision   "high": exact, rounded once; "low": held in the tensor's own type

@@ -1,4 +1,4 @@
-#include "stats/meter/gpu/lane.hpp"
+#include "stats/engine/gpu/lane.hpp"
 
 #include <unistd.h>
 
@@ -23,14 +23,19 @@ Result<std::unique_ptr<Lane>> Lane::open(const Driver& driver, int device) {
     called = lane->inside([&] {
       Called made = driver.call(driver.stream_create, &lane->stream_, kNonBlocking);
       if (made) made = driver.call(driver.event_create, &lane->event_, kDisableTiming);
-      for (void*& window : lane->windows_) {
-        if (made) made = driver.call(driver.host_allocate, &window, kWindowBytes, 0u);
-      }
       return made;
     });
   }
   if (!called) return driver.status(called).error();
   return lane;
+}
+
+Called Lane::open_windows() {
+  Called made;
+  for (void*& window : windows_) {
+    if (made && window == nullptr) made = driver_.call(driver_.host_allocate, &window, kWindowBytes, 0u);
+  }
+  return made;
 }
 
 // Everything is freed, whatever fails: once a kernel of the caller's has failed, every call does.
@@ -48,28 +53,6 @@ Lane::~Lane() {
   inside(free_all);
   free_all();
   driver_.context_release.address(device_);
-}
-
-// Runs `work` in the device's context. Afterwards the caller's context is current again. A capture of another thread
-// goes on.
-template <typename Work>
-Called Lane::inside(const Work& work) noexcept {
-  Handle before = nullptr;
-  int mode = kCaptureModeRelaxed;
-  Called called = driver_.call(driver_.capture_mode, &mode);
-  if (called) {
-    called = driver_.call(driver_.context_current, &before);
-    if (called) {
-      called = driver_.call(driver_.context_set, context_);
-      if (called) called = work();
-      const Called restored = driver_.call(driver_.context_set, before);
-      if (called) called = restored;
-    }
-    const Called restored = driver_.call(driver_.capture_mode, &mode);
-    if (called) called = restored;
-  }
-  has_failed_ |= !called;
-  return called;
 }
 
 Status Lane::follow(Handle stream) {
@@ -101,13 +84,15 @@ Called Lane::wait() {
 }
 
 Result<Tensor> Lane::part(const Tensor& tensor, std::uint64_t first, std::uint64_t count) {
-  const Tensor found{.dtype = tensor.dtype, .element_count = count, .address = windows_[next_]};
+  Tensor found{.dtype = tensor.dtype, .element_count = count};
   const std::byte* const from = tensor.data() + bytes_of(tensor.dtype, first);
   const auto window = [this](std::uint64_t bytes) {
     return std::span(static_cast<std::byte*>(windows_[next_]), bytes);
   };
   const Called called = inside([&] {
-    Called done;
+    Called done = open_windows();
+    if (!done) return done;
+    found.address = windows_[next_];
     const bool is_on_its_way = ahead_.data() == from && ahead_.size() == found.bytes();
     if (!is_on_its_way) done = copy(from, window(found.bytes()));
     if (done) done = wait();
@@ -143,7 +128,7 @@ bool Lanes::forked() const {
   return owner != 0 && owner != getpid();
 }
 
-Result<Lanes::Lent> Lanes::lend(const Tensor& tensor) {
+Result<Lanes::Place> Lanes::find(const Tensor& tensor) {
   pid_t nobody = 0;
   owner_.compare_exchange_strong(nobody, getpid());
   if (forked()) {
@@ -154,20 +139,21 @@ Result<Lanes::Lent> Lanes::lend(const Tensor& tensor) {
   if (!found) return found.error();
   const Driver& driver = **found;
   const std::uint64_t pointer = pointer_of(tensor.data());
-  int ordinal = 0, device = 0;
+  int ordinal = 0;
+  Place place{.driver = &driver};
   Called asked = driver.call(driver.pointer_attribute, &ordinal, kOrdinalOf, pointer);
-  if (asked) asked = driver.call(driver.device_get, &device, ordinal);
+  if (asked) asked = driver.call(driver.device_get, &place.device, ordinal);
   if (!asked) return driver.status(asked).error();
-  auto lane = lane_on(driver, device);
-  if (!lane) return lane.error();
   // Not known of memory from a pool, nor by ROCm, which has no contexts.
-  Handle context = nullptr;
-  asked = driver.call(driver.pointer_attribute, &context, kContextOf, pointer);
-  if (asked && context != nullptr && context != (*lane)->context()) {
-    return Error{Code::kUnsupported,
-                 "the tensor is in memory of a context that is not the primary one of its device: "
-                 "copy it to the host"};
-  }
+  if (!driver.call(driver.pointer_attribute, &place.context, kContextOf, pointer)) place.context = nullptr;
+  return place;
+}
+
+Result<Lanes::Lent> Lanes::lend(const Tensor& tensor) {
+  const auto place = find(tensor);
+  if (!place) return place.error();
+  auto lane = lend(*place);
+  if (!lane) return lane;
   if (Status status = (*lane)->follow(static_cast<Handle>(tensor.stream)); !status) return status.error();
   return lane;
 }
@@ -183,20 +169,28 @@ Result<const Driver*> Lanes::driver(Where where) {
   return &*known;
 }
 
-Result<Lanes::Lent> Lanes::lane_on(const Driver& driver, int device) {
-  const std::lock_guard lock(mutex_);
-  free_.reserve(free_.size() + lent_ + 1);  // so that giving back needs no memory
-  const auto known = std::ranges::find_if(free_, [&](const auto& each) { return each->is_on(driver, device); });
+Result<Lanes::Lent> Lanes::lend(const Place& place) {
   Lent lane(nullptr, GiveBack{this});
-  if (known != free_.end()) {
-    lane.reset(known->release());
-    free_.erase(known);
-  } else {
-    auto opened = Lane::open(driver, device);
-    if (!opened) return opened.error();
-    lane.reset(opened->release());
+  {
+    const std::lock_guard lock(mutex_);
+    free_.reserve(free_.size() + lent_ + 1);  // so that giving back needs no memory
+    const auto known =
+        std::ranges::find_if(free_, [&](const auto& each) { return each->is_on(*place.driver, place.device); });
+    if (known != free_.end()) {
+      lane.reset(known->release());
+      free_.erase(known);
+    } else {
+      auto opened = Lane::open(*place.driver, place.device);
+      if (!opened) return opened.error();
+      lane.reset(opened->release());
+    }
+    ++lent_;
   }
-  ++lent_;
+  if (place.context != nullptr && place.context != lane->context()) {
+    return Error{Code::kUnsupported,
+                 "the tensor is in memory of a context that is not the primary one of its device: "
+                 "copy it to the host"};
+  }
   return lane;
 }
 

@@ -1,5 +1,6 @@
-// CUDA's driver and ROCm's runtime, as far as a copy of device memory to the host needs them. Both have the same
-// functions under other names, so one list declares both, and the build needs no package of either.
+// CUDA's driver and ROCm's runtime, as far as copies of device memory to the host need them, and CUDA's as far as
+// launches do. Both have the same functions under other names, so one list declares both, and the build needs no
+// package of either.
 //
 // No driver is linked or loaded here. A tensor in a GPU's memory exists only if the driver is already in the process,
 // and then it must be that copy of it: PyTorch for ROCm brings one of its own.
@@ -7,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
 
@@ -15,8 +17,9 @@ namespace tensorstat::gpu {
 using Outcome = int;            // CUresult, hipError_t
 using Handle = struct Opaque*;  // a context, a stream or an event
 
-constexpr Outcome kSuccess = 0, kCaptureImplicit = 906;
+constexpr Outcome kSuccess = 0, kOutOfMemory = 2, kCaptureImplicit = 906;
 constexpr int kContextOf = 1, kOrdinalOf = 9;             // attributes of a pointer
+constexpr int kUnits = 16, kMajor = 75, kMinor = 76;      // attributes of a device
 constexpr int kCaptureModeRelaxed = 2;                    // nothing that this thread calls ends a capture
 constexpr unsigned kNonBlocking = 1, kDisableTiming = 2;  // flags of a stream and of an event
 
@@ -42,6 +45,21 @@ constexpr unsigned kNonBlocking = 1, kDisableTiming = 2;  // flags of a stream a
   F(host_free, "cuMemFreeHost", "hipHostFree", void*)                                                \
   F(copy_to_host, "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync", void*, std::uint64_t, std::size_t, Handle)
 
+// F(member, CUDA's name, parameters...): what launches need. An old driver may lack one.
+#define TENSORSTAT_CUDA_FUNCTIONS(F)                                                                                \
+  F(driver_version, "cuDriverGetVersion", int*)                                                                     \
+  F(device_name, "cuDeviceGetName", char*, int, int)                                                                \
+  F(device_attribute, "cuDeviceGetAttribute", int*, int, int)                                                       \
+  F(module_load, "cuModuleLoadData", Handle*, const void*)                                                          \
+  F(module_unload, "cuModuleUnload", Handle)                                                                        \
+  F(module_function, "cuModuleGetFunction", Handle*, Handle, const char*)                                           \
+  F(allocate, "cuMemAlloc_v2", std::uint64_t*, std::size_t)                                                         \
+  F(free, "cuMemFree_v2", std::uint64_t)                                                                            \
+  F(address_range, "cuMemGetAddressRange_v2", std::uint64_t*, std::size_t*, std::uint64_t)                          \
+  F(copy_to_device, "cuMemcpyHtoDAsync_v2", std::uint64_t, const void*, std::size_t, Handle)                        \
+  F(launch, "cuLaunchKernel", Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, \
+    void**, void**)
+
 template <typename... Parameters>
 struct Function {
   const char* name = nullptr;
@@ -60,6 +78,11 @@ struct Driver {
 #define TENSORSTAT_GPU_MEMBER(member, cuda, rocm, ...) Function<__VA_ARGS__> member{};
   TENSORSTAT_GPU_FUNCTIONS(TENSORSTAT_GPU_MEMBER)
 #undef TENSORSTAT_GPU_MEMBER
+#define TENSORSTAT_CUDA_MEMBER(member, cuda, ...) Function<__VA_ARGS__> member{};
+  TENSORSTAT_CUDA_FUNCTIONS(TENSORSTAT_CUDA_MEMBER)
+#undef TENSORSTAT_CUDA_MEMBER
+  const char* launches_miss = nullptr;  // a function that launches need and the driver lacks
+  std::string folder = {};              // of the driver's file, where others of the same driver lie
 
   // The driver of this memory; an error if it is not in the process.
   static Result<Driver> find(Where where);
@@ -68,8 +91,30 @@ struct Driver {
   Called call(const Function<Parameters...>& function, Arguments... arguments) const {
     return {function.name, function.address(arguments...)};
   }
+  // Runs `work` in a context. Afterwards the caller's context is current again. A capture of another thread goes on.
+  template <typename Work>
+  Called inside(Handle context, const Work& work) const noexcept;
+  // "cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS"
+  std::string words(const Called& called) const;
   // "CUDA memory cannot be read: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS"
   Status status(const Called& called) const;
 };
+
+template <typename Work>
+Called Driver::inside(Handle context, const Work& work) const noexcept {
+  Handle before = nullptr;
+  int mode = kCaptureModeRelaxed;
+  Called called = call(capture_mode, &mode);
+  if (!called) return called;
+  called = call(context_current, &before);
+  if (called) {
+    called = call(context_set, context);
+    if (called) called = work();
+    const Called restored = call(context_set, before);
+    if (called) called = restored;
+  }
+  const Called restored = call(capture_mode, &mode);
+  return called ? restored : called;
+}
 
 }  // namespace tensorstat::gpu

@@ -1,9 +1,8 @@
-// Device memory of CUDA and ROCm, read by the host through two windows of pinned memory: while the host folds one, the
-// device fills the other.
+// A stream of our own beside tensors in CUDA's or ROCm's memory. The host reads them through two windows of pinned
+// memory: while it folds one, the device fills the other. kernels-cl/cuda folds them where they are.
 //
-// The caller's context, streams and captures stay as they are. Copies run in the device's primary context on a stream
-// of our own, behind the work that the tensor's stream held when it was handed over. Only our own stream is waited for.
-// The bus limits the speed. No GPU has run this yet: the tests have a double of the driver.
+// The caller's context, streams and captures stay as they are. All runs in the device's primary context, behind the
+// work that the tensor's stream held when it was handed over. Only our own stream is waited for.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "stats/meter/gpu/driver.hpp"
+#include "stats/engine/gpu/driver.hpp"
 
 namespace tensorstat::gpu {
 
@@ -45,12 +44,18 @@ class Lane {
   bool rest() noexcept;
 
   bool is_on(const Driver& driver, int device) const { return driver_.name == driver.name && device_ == device; }
+  const Driver& driver() const { return driver_; }
+  int device() const { return device_; }
   Handle context() const { return context_; }
+  Handle stream() const { return stream_; }
+
+  // Driver::inside of the device's context.
+  template <typename Work>
+  Called inside(const Work& work) noexcept;
 
  private:
   Lane(const Driver& driver, int device) : driver_(driver), device_(device) {}
-  template <typename Work>
-  Called inside(const Work& work) noexcept;
+  Called open_windows();
   Called copy(const std::byte* from, std::span<std::byte> to) const;
   Called wait();
 
@@ -62,6 +67,13 @@ class Lane {
   std::span<const std::byte> ahead_;  // what it is being filled with, if anything
   bool has_failed_ = false;
 };
+
+template <typename Work>
+Called Lane::inside(const Work& work) noexcept {
+  const Called called = driver_.inside(context_, work);
+  has_failed_ |= !called;
+  return called;
+}
 
 // The lanes of a Meter. Thread-safe. Lanes stay open as long as the Meter, because pinned memory is slow to get.
 class Lanes {
@@ -75,14 +87,25 @@ class Lanes {
   Lanes() = default;
   ~Lanes();
 
-  // A lane on the device of a tensor in a GPU's memory, which follows the tensor's stream.
+  // Whether this process is a forked child of the one that lent the first lane. Then the driver must not be called.
+  bool forked() const;
+
+  // The device of a tensor in a GPU's memory.
+  struct Place {
+    const Driver* driver = nullptr;
+    int device = 0;
+    Handle context = nullptr;  // of the memory; nullptr if the driver does not know it
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  Result<Place> find(const Tensor& tensor);
+
+  // A lane on the tensor's device, which follows the tensor's stream.
   Result<Lent> lend(const Tensor& tensor);
+  Result<Lent> lend(const Place& place);
 
  private:
   Result<const Driver*> driver(Where where);
-  Result<Lent> lane_on(const Driver& driver, int device);
   void take_back(std::unique_ptr<Lane> lane);
-  bool forked() const;
 
   std::atomic<pid_t> owner_{0};  // the process that lent the first lane
   std::mutex mutex_;

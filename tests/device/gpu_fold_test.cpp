@@ -1,0 +1,264 @@
+// Tensors in CUDA's memory are folded where they are, by kernels that are PTX: with the host's values, behind the work
+// of their streams, and with the host in the GPU's place whenever it cannot. The driver is a double, whose kernels are
+// the definition of a fold; their PTX is planted in the cache on disk.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <tensorstat/meter.hpp>
+#include <thread>
+#include <vector>
+
+#include "kernels-cl/cuda/ptx.hpp"
+#include "kernels-cl/program/binary_cache.hpp"
+#include "tests/support/dl_tensor.hpp"
+#include "tests/support/fake_gpu.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+namespace tensorstat {
+namespace gpu_fold_test {
+
+using test::Bytes;
+using test::OnGpu;
+
+// What the double says that it is.
+const cl_engine::CudaGpu kGpu{.name = "Fake GPU", .capability = 90, .driver_version = 13000, .folder = ""};
+
+const Categories kSome = {Category::kMax, Category::kAvg, Category::kL2norm, Category::kNanCount, Category::kZeroCount};
+
+void plant(Dtype dtype, const Categories& categories, Precision precision = Precision::kHigh) {
+  const Partial partial(dtype, precision, static_cast<Needs>(needs(categories, precision) & ~kDigests));
+  const cl_engine::KernelKind kind{dtype, cl_engine::kernel_needs(partial)};
+  const std::string text = "fold " + std::to_string(static_cast<int>(dtype)) + " " + std::to_string(kind.needs) + '\n';
+  cl_engine::store_binary(recipe_of(device_of(kGpu), kind).key, {text.begin(), text.end()});
+}
+
+class GpuFold : public testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("XDG_CACHE_HOME", cache_.path().c_str(), 1);
+    EXPECT_EQ(gpu.held(), 0);
+  }
+  void TearDown() override {
+    gpu.fail(0, 0);
+    gpu.most_memory(std::size_t{1} << 40);
+    gpu.is_wrong(0);
+    EXPECT_EQ(gpu.held(), 0) << "contexts, streams, memory and modules are given back with the Meter";
+    EXPECT_EQ(gpu.capture_mode(), 0);
+    EXPECT_FALSE(gpu.has_broken_a_capture());
+  }
+
+  Bytes some(Dtype dtype, std::uint64_t count) { return samples::one_of(dtype, random(), count, random); }
+  static Tensor on_host(Dtype dtype, const Bytes& bytes) {
+    return {.dtype = dtype, .element_count = elements_of(dtype, bytes.size()), .address = bytes.data()};
+  }
+  static Tensor there(const OnGpu& memory, Tensor host, void* stream = nullptr) {
+    host.address = memory.address();
+    host.where = Where::kCuda;
+    host.stream = stream;
+    return host;
+  }
+  static void expect_same(const Result<Measurements>& found, const Result<Measurements>& expected) {
+    ASSERT_TRUE(found) << found.error().message;
+    ASSERT_TRUE(expected) << expected.error().message;
+    ASSERT_EQ(found->size(), expected->size());
+    for (std::size_t i = 0; i < found->size(); ++i) {
+      const StatisticsView a = (*found)[i].statistics, b = (*expected)[i].statistics;
+      for (std::size_t k = 0; k < b.values.size(); ++k) {
+        EXPECT_TRUE(test::same(a.values[k], b.values[k])) << "tensor " << i << ", " << name(b.categories[k]);
+      }
+    }
+  }
+  static std::string engine(const Result<Measurements>& found) {
+    return std::string(found->front().placement[0].engine);
+  }
+  static std::string reason(const Result<Measurements>& found) {
+    return std::string(found->front().placement[0].reason);
+  }
+
+  const test::FakeGpu& gpu = test::fake(Where::kCuda);
+  samples::Random random{samples::seed()};
+  ScratchFolder cache_{folder_of_this_program()};
+};
+
+TEST_F(GpuFold, HasTheHostsValuesInEveryDtype) {
+  Meter meter;
+  for (int d = 0; d < kDtypeCount; ++d) {
+    const auto dtype = static_cast<Dtype>(d);
+    Categories categories = every_category();
+    std::erase_if(categories,
+                  [&](Category each) { return !has(dtype, each) || (needs(each) & (kDigests | kQuantiles)) != 0; });
+    for (const Categories& asked : {categories, Categories{categories.front()}}) {
+      plant(dtype, asked);
+      for (const std::uint64_t count :
+           {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1000}, std::uint64_t{300'000}}) {
+        SCOPED_TRACE(std::string(name(dtype)) + ", " + std::to_string(count));
+        const Bytes bytes = some(dtype, count);
+        const OnGpu memory(gpu, bytes.empty() ? Bytes(16) : bytes);
+        Tensor host{.dtype = dtype, .element_count = count, .address = bytes.data()};
+        const Tensor device = there(memory, host);
+        for (const On on : {On::kAuto, On::kDevice}) {
+          const auto found = meter.measure({&device, 1}, {.categories = asked, .on = on});
+          expect_same(found, meter.measure({&host, 1}, {.categories = asked, .on = On::kHost}));
+          ASSERT_EQ(engine(found), "cuda") << reason(found);
+          EXPECT_EQ(reason(found), on == On::kAuto ? "the tensor is in its memory" : "asked for");
+        }
+      }
+    }
+  }
+  EXPECT_GT(meter.device_memory().peak_bytes, 0u);
+}
+
+TEST_F(GpuFold, ManyTensorsOnTwoGpusBesideHostMemory) {
+  Meter meter;
+  const Categories asked = {Category::kMax, Category::kAvg, Category::kMd5, Category::kArgmax};
+  std::vector<Bytes> bytes;
+  std::vector<std::unique_ptr<OnGpu>> memory;
+  std::vector<Tensor> host, mixed;
+  for (int i = 0; i < 400; ++i) {
+    const Dtype dtype = i % 3 == 0 ? Dtype::kFloat32 : i % 3 == 1 ? Dtype::kBfloat16 : Dtype::kInt64;
+    plant(dtype, asked);
+    bytes.push_back(some(dtype, 1 + random() % 5000));
+  }
+  for (int i = 0; i < 400; ++i) {
+    const Dtype dtype = i % 3 == 0 ? Dtype::kFloat32 : i % 3 == 1 ? Dtype::kBfloat16 : Dtype::kInt64;
+    host.push_back(on_host(dtype, bytes[static_cast<std::size_t>(i)]));
+    if (i % 7 == 0) {
+      mixed.push_back(host.back());
+      continue;
+    }
+    memory.push_back(std::make_unique<OnGpu>(gpu, bytes[static_cast<std::size_t>(i)], i % 2));
+    mixed.push_back(there(*memory.back(), host.back()));
+  }
+  expect_same(meter.measure(mixed, {.categories = asked}), meter.measure(host, {.categories = asked, .on = On::kHost}));
+}
+
+TEST_F(GpuFold, IsBehindTheWorkOfEveryStream) {
+  plant(Dtype::kFloat32, kSome);
+  Meter meter;
+  const Bytes zeros(40'000), values = some(Dtype::kFloat32, 10'000);
+  std::vector<std::unique_ptr<OnGpu>> memory;
+  std::vector<Tensor> device, host;
+  for (int i = 0; i < 3; ++i) {
+    memory.push_back(std::make_unique<OnGpu>(gpu, zeros));
+    void* const stream = i == 2 ? nullptr : gpu.stream(0, i);
+    gpu.write(0, stream, memory.back()->pointer(), values.data(), values.size());
+    host.push_back(on_host(Dtype::kFloat32, values));
+    device.push_back(there(*memory.back(), host.back(), stream));
+  }
+  const auto found = meter.measure(device, {.categories = kSome});
+  expect_same(found, meter.measure(host, {.categories = kSome}));
+  EXPECT_EQ(engine(found), "cuda") << reason(found);
+}
+
+TEST_F(GpuFold, TheHostTakesOverWhereTheGpuCannot) {
+  const Bytes bytes = some(Dtype::kFloat32, 20'000);
+  const OnGpu memory(gpu, bytes);
+  const Tensor host = on_host(Dtype::kFloat32, bytes), device = there(memory, host);
+  const auto expect_host = [&](const Categories& categories, const std::string& why) {
+    Meter meter;
+    const auto found = meter.measure({&device, 1}, {.categories = categories});
+    expect_same(found, meter.measure({&host, 1}, {.categories = categories}));
+    EXPECT_EQ(engine(found), "host");
+    EXPECT_NE(reason(found).find(why), std::string::npos) << reason(found);
+    EXPECT_FALSE(meter.measure({&device, 1}, {.categories = categories, .on = On::kDevice}));
+  };
+  expect_host(kSome, "libnvidia-opencl.so.1, which has the compiler of its kernels, is not in ");
+  plant(Dtype::kFloat32, kSome);
+  expect_host({*category_from("p50")}, "the host counts quantiles");
+  gpu.is_wrong(1);
+  expect_host(kSome, "of a known answer came out wrong");
+  gpu.is_wrong(0);
+  gpu.most_memory(100);
+  expect_host(kSome, "the memory of a batch: cuMemAlloc_v2: error 2");
+}
+
+TEST_F(GpuFold, NothingIsReadBeyondAnAllocation) {
+  plant(Dtype::kFloat32, kSome);
+  const Bytes bytes = some(Dtype::kFloat32, 20'000);
+  const OnGpu memory(gpu, bytes);
+  Tensor device = there(memory, on_host(Dtype::kFloat32, bytes));
+  device.element_count += 1;
+  Meter meter;
+  const auto found = meter.measure({&device, 1}, {.categories = kSome, .on = On::kDevice});
+  ASSERT_FALSE(found);
+  EXPECT_NE(found.error().message.find("it reaches beyond what is allocated"), std::string::npos);
+  EXPECT_FALSE(meter.measure({&device, 1}, {.categories = kSome})) << "nor does the host";
+}
+
+TEST_F(GpuFold, ABudgetIsKept) {
+  plant(Dtype::kFloat32, kSome);
+  const Bytes bytes = some(Dtype::kFloat32, 20'000);
+  const OnGpu memory(gpu, bytes);
+  const Tensor host = on_host(Dtype::kFloat32, bytes), device = there(memory, host);
+  for (const std::uint64_t budget : {0ull, 1ull << 19, 1ull << 22}) {
+    Meter meter({.budget_bytes = budget});
+    const auto found = meter.measure({&device, 1}, {.categories = kSome});
+    expect_same(found, meter.measure({&host, 1}, {.categories = kSome}));
+    EXPECT_EQ(engine(found), budget > 1u << 20 ? "cuda" : "host") << reason(found);
+    EXPECT_LE(meter.device_memory().peak_bytes, budget);
+  }
+}
+
+// Whichever call fails, once or from then on: the right values, or an error. Nothing stays.
+TEST_F(GpuFold, EveryCallMayFail) {
+  plant(Dtype::kFloat32, kSome);
+  const Bytes bytes = some(Dtype::kFloat32, 20'000);
+  const OnGpu memory(gpu, bytes);
+  const Tensor host = on_host(Dtype::kFloat32, bytes), device = there(memory, host);
+  const auto expected = Meter().measure({&host, 1}, {.categories = kSome});
+  for (const int from_then_on : {0, 1}) {
+    long calls = 1;
+    for (long nth = 1; nth <= calls; ++nth) {
+      SCOPED_TRACE(std::to_string(nth) + (from_then_on != 0 ? " and all after it" : ""));
+      const long before = gpu.calls();
+      {
+        Meter meter;
+        gpu.fail(nth, from_then_on);
+        for (int round = 0; round < 2; ++round) {
+          const auto found = meter.measure({&device, 1}, {.categories = kSome});
+          if (found) expect_same(found, expected);
+        }
+        if (nth == 1) calls = 200;
+      }
+      gpu.fail(0, 0);
+      EXPECT_EQ(gpu.held(), 0);
+      if (from_then_on == 0) calls = std::min(calls, gpu.calls() - before);
+    }
+  }
+}
+
+TEST_F(GpuFold, ACaptureIsRefusedInWordsAndGoesOn) {
+  plant(Dtype::kFloat32, kSome);
+  Meter meter;
+  const Bytes bytes = some(Dtype::kFloat32, 1000);
+  const OnGpu memory(gpu, bytes);
+  void* const stream = gpu.stream(0, 0);
+  const Tensor device = there(memory, on_host(Dtype::kFloat32, bytes), stream);
+  gpu.capture(stream, 1);
+  const auto refused = meter.measure({&device, 1}, {.categories = kSome});
+  gpu.capture(stream, 0);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("its stream is being captured"), std::string::npos);
+  const auto found = meter.measure({&device, 1}, {.categories = kSome});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(engine(found), "cuda") << reason(found);
+}
+
+TEST_F(GpuFold, ServesThreads) {
+  plant(Dtype::kFloat32, kSome);
+  Meter meter;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, bytes = some(Dtype::kFloat32, 30'000)] {
+      const OnGpu memory(gpu, bytes);
+      const Tensor host = on_host(Dtype::kFloat32, bytes), device = there(memory, host);
+      const auto expected = meter.measure({&host, 1}, {.categories = kSome});
+      for (int i = 0; i < 50; ++i) expect_same(meter.measure({&device, 1}, {.categories = kSome}), expected);
+    });
+  }
+  for (std::thread& each : threads) each.join();
+}
+
+}  // namespace gpu_fold_test
+}  // namespace tensorstat
