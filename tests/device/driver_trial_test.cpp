@@ -247,6 +247,21 @@ TEST_F(Trial, PassesByItsLastWordsAndItsExit) {
   EXPECT_LT(say("yes x | head -100000").size(), 1000u);
 }
 
+// What makes the kernels of CUDA's driver, where there is no NVIDIA GPU.
+TEST_F(Trial, MakesNoPtxWithoutNvidiasCompiler) {
+  const auto helper = cl_engine::TrustedProgram::open(
+      (folder_of_this_program().parent_path() / "libexec/tensorstat/tensorstat-preflight").string());
+  ASSERT_TRUE(helper) << helper.error().message;
+  const auto say = [&](const std::vector<std::string>& what) {
+    return words(make_trial(*helper, what, std::chrono::seconds(60)));
+  };
+  const std::string here = folder_.path() + "/";
+  EXPECT_TRUE(holds(say({"ptx", "GPU", "90", "13000", here, "float32", "15"}),
+                    here + "libnvidia-opencl.so.1 shows OpenCL no such GPU"));
+  EXPECT_TRUE(holds(say({"ptx", "GPU", "90", "13000", here, "float32"}), "has no use by hand"));
+  EXPECT_TRUE(holds(say({"ptx", "GPU", "x", "13000", here, "float32", "15"}), "has no use by hand"));
+}
+
 TEST_F(Trial, HangsNoLongerThanItMay) {
   const auto sleeper = program("sleep 1000 & sleep 1000");
   const auto before = std::chrono::steady_clock::now();

@@ -79,6 +79,7 @@ struct State {
   std::map<void*, std::size_t> pinned;
   std::size_t largest_copy = 0;
   long calls = 0, fails_at = 0;
+  long launches = 0;
   bool fails_from_then_on = false, has_broken_a_capture = false, is_wrong = false;
   std::size_t most_memory = std::size_t{1} << 40;
 };
@@ -445,11 +446,13 @@ int cuLaunchKernel(void* function, unsigned groups, unsigned y, unsigned z, unsi
   std::array<std::uint64_t, 4> values{};
   for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], arguments[i], sizeof values[i]);
   if (values[0] != 0) return kInvalidValue;  // slices have addresses
+  ++state().launches;
   found->work.push_back([=, module = *static_cast<const Module*>(function)] {
     for (std::uint64_t group = 0; group < groups; ++group) fold_slice(module, group, values[1], values[2], values[3]);
   });
   return kSuccess;
 }
+long fake_gpu_launches() { return state().launches; }
 // The largest allocation that succeeds.
 void fake_gpu_most_memory(std::size_t bytes) { state().most_memory = bytes; }
 // One bit of each fold is wrong.

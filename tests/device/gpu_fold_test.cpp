@@ -5,12 +5,14 @@
 
 #include <cstdlib>
 #include <string>
+#include <tensorstat/dump.hpp>
 #include <tensorstat/meter.hpp>
 #include <thread>
 #include <vector>
 
 #include "kernels-cl/cuda/ptx.hpp"
 #include "kernels-cl/program/binary_cache.hpp"
+#include "tests/support/config_text.hpp"
 #include "tests/support/dl_tensor.hpp"
 #include "tests/support/fake_gpu.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -243,6 +245,32 @@ TEST_F(GpuFold, ACaptureIsRefusedInWordsAndGoesOn) {
   const auto found = meter.measure({&device, 1}, {.categories = kSome});
   ASSERT_TRUE(found);
   EXPECT_EQ(engine(found), "cuda") << reason(found);
+}
+
+// Unless the config names the host.
+TEST_F(GpuFold, ADumpsTensorsAreFoldedThere) {
+  const Categories columns = {Category::kMax, Category::kAvg};
+  plant(Dtype::kFloat32, columns);
+  const Bytes bytes = some(Dtype::kFloat32, 5000);
+  const OnGpu memory(gpu, bytes);
+  for (const std::string mode : {"", R"(, "stat_calc_mode": "host")", R"(, "stat_calc_mode": "device")"}) {
+    const ScratchFolder folder;
+    const long before = gpu.launches();
+    auto session =
+        DumpSession::from_json(config_text(R"({"path": ")" + folder.path() +
+                                               R"(", "saved_data": "statistic", "statistic_category": ["max", "avg"]})",
+                                           R"({"enable": true)" + mode + "}"),
+                               {});
+    ASSERT_TRUE(session) << session.error().message;
+    DumpTensor tensor;
+    tensor.tensor = there(memory, on_host(Dtype::kFloat32, bytes));
+    tensor.shape = {5000};
+    tensor.io = Io::kOutput;
+    session->collect({}, session->operator_named("Op", "a"), {&tensor, 1});
+    session->step_end({});
+    session->close();
+    EXPECT_EQ(gpu.launches() > before, mode.find("host") == mode.npos) << mode;
+  }
 }
 
 TEST_F(GpuFold, ServesThreads) {

@@ -41,7 +41,8 @@ struct FakeGpu {
   FUNCTION(current, void*);
   FUNCTION(make_current, void, void*);
   FUNCTION(capture_mode, int);
-  FUNCTION(most_memory, void, std::size_t);  // this and the next of CUDA's alone
+  FUNCTION(launches, long);  // this and the next two of CUDA's alone
+  FUNCTION(most_memory, void, std::size_t);
   FUNCTION(is_wrong, void, int);
 #undef FUNCTION
 };

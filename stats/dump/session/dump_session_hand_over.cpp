@@ -247,10 +247,14 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
 
 // Measures a run at once if only statistics are wanted and every tensor would have to be copied. Digests and devices
 // are left to the session's thread: a digest takes many times as long as a copy, and a device should get many tensors
-// at a time. If the caller allows no memory for copies, these are measured here, too.
+// at a time. A GPU with the tensors in its memory is faster than copies of them. If the caller allows no memory for
+// copies, these are measured here, too.
 void DumpSession::State::measure_here(PendingRun& run) noexcept try {
   if (config.form->reads_bits(config) || config.op_debug_mode == DebugMode::kOverflow) return;
-  if (options.memory_bytes != 0 && (config.on_device || work.meter.wants_digests())) return;
+  const bool are_on_gpus =
+      std::ranges::all_of(run.tensors, [](const PendingTensor& held) { return is_in_gpu_memory(held.tensor.where); });
+  const bool is_left = (config.on_device && !are_on_gpus) || work.meter.wants_digests();
+  if (options.memory_bytes != 0 && is_left) return;
   std::vector<PendingTensor*> tensors;
   for (PendingTensor& held : run.tensors) {
     if (held.is_for_event) continue;
