@@ -79,7 +79,9 @@ TEST_F(MovedInstallation, FindsItsSharedLibraries) {
                 "' -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON"),
             0)
       << said_;
-  ASSERT_EQ(run(built::cmake() + " --build '" + build + "' --target tensorstat_command tensorstat_preflight"), 0)
+  ASSERT_EQ(run(built::cmake() + " --build '" + build +
+                "' --target tensorstat_command tensorstat_preflight tensorstat_pages"),
+            0)
       << said_;
   const std::string built = "'" + build + "/" + built::bin() + "/tensorstat' ../x.npy --on device";
   EXPECT_EQ(run(built), 0) << said_;
