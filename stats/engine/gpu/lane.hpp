@@ -40,7 +40,7 @@ class Lane {
 
   Status read(const std::byte* from, std::span<std::byte> to);
 
-  // Waits for what is on its way. False if any call has failed: the lane must not be used again.
+  // Waits for what is on its way. False if a call has failed, but for want of memory: the lane must not be used again.
   bool rest() noexcept;
 
   bool is_on(const Driver& driver, int device) const { return driver_.name == driver.name && device_ == device; }
@@ -71,7 +71,7 @@ class Lane {
 template <typename Work>
 Called Lane::inside(const Work& work) noexcept {
   const Called called = driver_.inside(context_, work);
-  has_failed_ |= !called;
+  has_failed_ |= !called && called.outcome != kOutOfMemory;
   return called;
 }
 
