@@ -167,19 +167,24 @@ Result<Handle> OnGpu::made_kernel(Lane& lane, const KernelKind& kind) {
     return driver_.call(driver_.copy_to_device, memory->on_device, static_cast<const void*>(memory->on_host),
                         answer.bytes().size(), lane.stream());
   });
-  Partial partial(kind.dtype, Precision::kHigh, kind.needs);
-  std::uint64_t held_bytes = 0;
-  const Status folded = !copied ? failure(driver_, copied, doing)
-                                : fold(
-                                      lane, answer.pieces(traits_, {nullptr, memory->on_device}),
-                                      [&](const KernelKind&) { return function; },
-                                      [&](const BatchLayout::Target& target, std::span<const std::int64_t> words) {
-                                        merge_words(partial, words, target.first_element);
-                                      },
-                                      held_bytes);
+  std::vector<std::int64_t> found;
+  const auto fold_into = [&](auto partial) -> Status {
+    if (!copied) return failure(driver_, copied, doing);
+    std::uint64_t held_bytes = 0;
+    Status folded = fold(
+        lane, answer.pieces(traits_, {nullptr, memory->on_device}), [&](const KernelKind&) { return function; },
+        [&](const BatchLayout::Target& target, std::span<const std::int64_t> words) {
+          merge_words(partial, words, target.first_element);
+        },
+        held_bytes);
+    found.assign(partial.words().begin(), partial.words().end());
+    return folded;
+  };
+  const Status folded = kind.beside ? fold_into(PairPartial(kind.dtype, *kind.beside, answer.tolerance()))
+                                    : fold_into(Partial(kind.dtype, Precision::kHigh, kind.needs));
   give_back(*memory, folded.operator bool());
   if (!folded) return folded.error();
-  if (Status status = answer.check(partial.words(), {}, doing); !status) return status.error();
+  if (Status status = answer.check(found, {}, doing); !status) return status.error();
   return function;
 }
 
@@ -240,11 +245,16 @@ Status OnGpu::fold(Lane& lane, std::span<const Piece> pieces, const KernelOf& ke
 
 Called OnGpu::launch(const BatchLayout& layout, const BatchLayout::Launch& each, Handle kernel, std::uint64_t workspace,
                      Handle stream) const {
-  std::uint64_t source = 0;  // slices have addresses
-  std::uint64_t slices_at = each.slices_at * kWordBytes, partials_at = each.partials_at * kWordBytes;
-  std::array<void*, 4> arguments = {&source, &workspace, &slices_at, &partials_at};
-  return driver_.call(driver_.launch, kernel, static_cast<unsigned>(layout.pieces(each).size()), 1u, 1u,
-                      static_cast<unsigned>(traits_.group_size), 1u, 1u, 0u, stream, arguments.data(), nullptr);
+  const std::span<const Piece> pieces = layout.pieces(each);
+  const PairTolerance& tolerance = pieces[0].tolerance;
+  // No sources: slices have addresses. The last three are a pair's.
+  std::uint64_t none = 0, slices_at = each.slices_at * kWordBytes, partials_at = each.partials_at * kWordBytes;
+  auto rtol = std::bit_cast<std::uint64_t>(tolerance.rtol), atol = std::bit_cast<std::uint64_t>(tolerance.atol);
+  std::uint64_t greater = tolerance.scale == PairTolerance::Scale::kGreater ? 1 : 0;
+  std::array<void*, 8> arguments = {&none, &none, &workspace, &slices_at, &partials_at, &rtol, &atol, &greater};
+  void** const first = arguments.data() + (pieces[0].kind.beside ? 0 : 1);
+  return driver_.call(driver_.launch, kernel, static_cast<unsigned>(pieces.size()), 1u, 1u,
+                      static_cast<unsigned>(traits_.group_size), 1u, 1u, 0u, stream, first, nullptr);
 }
 
 Status OnGpu::fold_batch(Lane& lane, std::vector<Piece> pieces, const KernelOf& kernel_of, const Take& take,
@@ -303,51 +313,20 @@ class CudaFolder final : public GpuFolder {
   }
 
   std::string refusal(const Tensor& tensor, const Wanted& wanted) override {
-    if (tensor.where != Where::kCuda) return "ROCm's runtime takes no PTX";
-    if (has_failed_) return "a kernel failed there earlier";
     if ((wanted.needs & kQuantiles) != 0) return "the host counts quantiles";
-    if (reinterpret_cast<std::uintptr_t>(tensor.data()) % size_bytes(tensor.dtype) != 0)
-      return "it begins inside an element's alignment";
-    const auto place = lanes_.find(tensor);
-    if (!place) return place.error().message;
-    if (place->driver->launches_miss != nullptr)
-      return std::string("the driver has no ") + place->driver->launches_miss;
-    if (!is_allocated(*place->driver, tensor)) return "it reaches beyond what is allocated";
-    auto lane = lanes_.lend(*place);
-    if (!lane) return lane.error().message;
-    const auto gpu = on(**lane);
-    if (!gpu) return gpu.error().message;
     const Needs needs = static_cast<Needs>(wanted.needs & ~kDigests);
     const Partial partial(tensor.dtype, wanted.precision, needs, wanted.cast_scale);
-    const auto kernel = (*gpu)->kernel(**lane, {tensor.dtype, kernel_needs(partial)});
-    return kernel ? "" : kernel.error().message;
+    return refusal_of(std::array{tensor}, {tensor.dtype, kernel_needs(partial)});
+  }
+  std::string refusal(const TensorPair& pair) override {
+    for (const Tensor& tensor : {pair.a, pair.b}) {
+      if (unpacks(tensor.dtype)) return "tensors of " + std::string(name(tensor.dtype)) + " are compared on the host";
+    }
+    return refusal_of(std::array{pair.a, pair.b}, {pair.a.dtype, kNothing, pair.b.dtype});
   }
 
-  Result<std::uint64_t> fold(std::span<const Job> jobs) override {
-    std::vector<Party> parties;
-    std::uint64_t total_bytes = 0, held_bytes = 0;
-    for (const Job& job : jobs) total_bytes += job.bytes();
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if (jobs[i].tensor.element_count == 0) continue;
-      auto party = party_of(jobs[i].tensor, parties);
-      if (!party) return party.error();
-      Piece whole = task_of(jobs[i]).piece(i, 0, jobs[i].tensor.element_count);
-      whole.sources[0] = source_of(jobs[i].tensor);
-      cut((*party)->gpu->device(), whole, total_bytes, (*party)->pieces);
-    }
-    for (Party& party : parties) {
-      const Status folded = party.gpu->fold(
-          *party.lane, party.pieces, [&party](const KernelKind& kind) { return party.gpu->kernel(*party.lane, kind); },
-          [jobs](const BatchLayout::Target& target, std::span<const std::int64_t> words) {
-            merge_words(*jobs[target.job].partial, words, target.first_element);
-          },
-          held_bytes);
-      if (folded) continue;
-      has_failed_ = has_failed_ || folded.error().code == Code::kDevice;
-      return folded.error();
-    }
-    return held_bytes;
-  }
+  Result<std::uint64_t> fold(std::span<const Job> jobs) override { return fold_all(jobs); }
+  Result<std::uint64_t> compare(std::span<const PairJob> jobs) override { return fold_all(jobs); }
 
  private:
   using Gpus = MadeOnce<int, std::shared_ptr<OnGpu>>;
@@ -369,8 +348,61 @@ class CudaFolder final : public GpuFolder {
     });
   }
 
-  Result<Party*> party_of(const Tensor& tensor, std::vector<Party>& parties) {
-    const auto place = lanes_.find(tensor);
+  // Why the kernel cannot fold these tensors; empty if it can.
+  std::string refusal_of(std::span<const Tensor> tensors, const KernelKind& kind) {
+    if (has_failed_) return "a kernel failed there earlier";
+    Result<Lanes::Place> place = Lanes::Place();
+    for (const Tensor& tensor : tensors) {
+      if (tensor.where == Where::kRocm) return "ROCm's runtime takes no PTX";
+      if (tensor.where != Where::kCuda) return "the other tensor is not in its memory";
+      if (reinterpret_cast<std::uintptr_t>(tensor.data()) % size_bytes(tensor.dtype) != 0)
+        return "it begins inside an element's alignment";
+      const auto found = lanes_.find(tensor);
+      if (!found) return found.error().message;
+      if (&tensor != &tensors.front() && *found != *place) return "the other tensor is on another GPU";
+      place = found;
+      const Driver& driver = *place->driver;
+      if (driver.launches_miss != nullptr) return std::string("the driver has no ") + driver.launches_miss;
+      if (!is_allocated(driver, tensor)) return "it reaches beyond what is allocated";
+    }
+    auto lane = lanes_.lend(*place);
+    if (!lane) return lane.error().message;
+    const auto gpu = on(**lane);
+    if (!gpu) return gpu.error().message;
+    const auto kernel = (*gpu)->kernel(**lane, kind);
+    return kernel ? "" : kernel.error().message;
+  }
+
+  template <typename AnyJob>
+  Result<std::uint64_t> fold_all(std::span<const AnyJob> jobs) {
+    std::vector<Party> parties;
+    std::uint64_t total_bytes = 0, held_bytes = 0;
+    for (const AnyJob& job : jobs) total_bytes += job.bytes();
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const Task task = task_of(jobs[i]);
+      if (task.count() == 0) continue;
+      auto party = party_of(task.tensors(), parties);
+      if (!party) return party.error();
+      Piece whole = task.piece(i, 0, task.count());
+      for (std::size_t k = 0; k < task.tensors().size(); ++k) whole.sources[k] = source_of(task.tensors()[k]);
+      cut((*party)->gpu->device(), whole, total_bytes, (*party)->pieces);
+    }
+    for (Party& party : parties) {
+      const Status folded = party.gpu->fold(
+          *party.lane, party.pieces, [&party](const KernelKind& kind) { return party.gpu->kernel(*party.lane, kind); },
+          [jobs](const BatchLayout::Target& target, std::span<const std::int64_t> words) {
+            merge_words(*jobs[target.job].partial, words, target.first_element);
+          },
+          held_bytes);
+      if (folded) continue;
+      has_failed_ = has_failed_ || folded.error().code == Code::kDevice;
+      return folded.error();
+    }
+    return held_bytes;
+  }
+
+  Result<Party*> party_of(std::span<const Tensor> tensors, std::vector<Party>& parties) {
+    const auto place = lanes_.find(tensors[0]);
     if (!place) return place.error();
     auto party = std::ranges::find(parties, *place, &Party::place);
     if (party == parties.end()) {
@@ -380,7 +412,8 @@ class CudaFolder final : public GpuFolder {
       if (!gpu) return gpu.error();
       party = parties.insert(party, {*place, *std::move(lane), *std::move(gpu)});
     }
-    if (std::ranges::find(party->streams, tensor.stream) == party->streams.end()) {
+    for (const Tensor& tensor : tensors) {
+      if (std::ranges::find(party->streams, tensor.stream) != party->streams.end()) continue;
       if (Status status = party->lane->follow(static_cast<Handle>(tensor.stream)); !status) return status.error();
       party->streams.push_back(tensor.stream);
     }

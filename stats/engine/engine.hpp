@@ -162,10 +162,12 @@ class GpuFolder {
   // The reason why it cannot fold this tensor into such a partial; empty if it can. The first time that a kernel is
   // needed on this machine, that takes some seconds: it is made.
   virtual std::string refusal(const Tensor& tensor, const Wanted& wanted) = 0;
+  virtual std::string refusal(const TensorPair& pair) = 0;
 
-  // Folds each job's tensor into its partial, behind the work of the tensor's stream, and waits for that. Returns the
-  // device memory held for it. After an error the partials are not valid.
+  // Folds each job's tensors into its partial, behind the work of their streams, and waits for that. Returns the device
+  // memory held for it. After an error the partials are not valid.
   virtual Result<std::uint64_t> fold(std::span<const Job> jobs) = 0;
+  virtual Result<std::uint64_t> compare(std::span<const PairJob> jobs) = 0;
 };
 // Both must outlive it.
 std::unique_ptr<GpuFolder> make_gpu_folder(gpu::Lanes& lanes, Ledger& ledger);

@@ -38,7 +38,8 @@ struct Meter::State {
   DeviceSight sight() {
     return {[this] { return find_device(); }, [this] { return trouble(); },
             [this]() -> const std::string& { return host_memory_stays(); },
-            [this](const Tensor& tensor, const Wanted& wanted) { return gpu_folder->refusal(tensor, wanted); }};
+            [this](const Tensor& tensor, const Wanted& wanted) { return gpu_folder->refusal(tensor, wanted); },
+            [this](const TensorPair& pair) { return gpu_folder->refusal(pair); }};
   }
 
   // After Code::kInUse the device is not called any more, since each call might wait forever. Logs this once.

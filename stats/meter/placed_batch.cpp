@@ -68,6 +68,12 @@ Status PlacedBatch::fold_on_device(const std::function<std::size_t(Items)>& at_o
   return {};
 }
 
+std::size_t PlacedBatch::alike(Items items) const {
+  const auto other = std::ranges::find_if(
+      items, [&](std::size_t item) { return placement(item).on_gpu != placement(items[0]).on_gpu; });
+  return static_cast<std::size_t>(other - items.begin());
+}
+
 void PlacedBatch::move_to_host(Items items, const std::string& reason) {
   placement_of_.resize(size_);
   for (const std::size_t i : items) placement_of_[i] = static_cast<std::uint32_t>(several_.size());

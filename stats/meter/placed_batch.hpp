@@ -43,6 +43,9 @@ class PlacedBatch {
   Status fold_on_device(const std::function<std::size_t(Items)>& at_once,
                         const std::function<Result<std::uint64_t>(Items)>& fold);
 
+  // How many of the first items the same device folds: OpenCL's, or the GPU with the tensors.
+  std::size_t alike(Items items) const;
+
   bool any_on_device() const;
   // After place(): nothing is on the device or in its memory.
   bool is_plain() const { return is_plain_; }

@@ -54,7 +54,10 @@ Result<std::uint32_t> Placements::place(const TensorPair& pair) {
                       : either(Where::kClBuffer) ? Where::kClBuffer
                       : either(Where::kHost)     ? Where::kHost
                                                  : Where::kSharedMemory;
-  if (is_in_gpu_memory(where)) return place_in_gpu_memory(where, "two tensors are compared on the host");
+  if (is_in_gpu_memory(where)) {
+    const bool asks = request_.on != On::kHost;
+    return place_in_gpu_memory(where, asks ? device_.gpu_pair_refusal(pair) : kAskedFor);
+  }
   return place_in(where, [&]<typename Of>(const Of& engine) {
     if constexpr (std::is_same_v<Of, DeviceEngine>) {
       return engine.refusal(pair);

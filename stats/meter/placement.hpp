@@ -32,6 +32,7 @@ struct DeviceSight {
   std::function<const std::string&()> host_memory_stays;
   // GpuFolder::refusal
   std::function<std::string(const Tensor& tensor, const Wanted& wanted)> gpu_refusal = {};
+  std::function<std::string(const TensorPair& pair)> gpu_pair_refusal = {};
 };
 
 // A request for host memory with fewer bytes than this runs on the host: launching a kernel and waiting for it costs

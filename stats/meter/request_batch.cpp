@@ -34,12 +34,8 @@ Status RequestBatch::run() {
 
 // How many of these tensors go into one launch. The results for quantiles may be larger than the tensors.
 std::size_t RequestBatch::at_once(std::span<const std::size_t> whose) const {
-  const bool on_gpu = placed_.placement(whose[0]).on_gpu;
-  const std::size_t alike = static_cast<std::size_t>(
-      std::ranges::find_if(whose, [&](std::size_t i) { return placed_.placement(i).on_gpu != on_gpu; }) -
-      whose.begin());
-  if (on_gpu) return std::min(alike, kMostOnDevice);
-  const std::size_t most = std::min(alike, meter_.device->shares_host_memory() ? kMostOnHostsDevice : kMostOnDevice);
+  const bool shares_memory = !placed_.placement(whose[0]).on_gpu && meter_.device->shares_host_memory();
+  const std::size_t most = std::min(placed_.alike(whose), shares_memory ? kMostOnHostsDevice : kMostOnDevice);
   if ((wanted_.needs & kQuantiles) == 0) return most;
   std::uint64_t bytes = tensors_[whose[0]].bytes();
   std::size_t count = 1;

@@ -18,12 +18,15 @@
 
 #ifndef FAKE_ROCM
 #include <array>
+#include <bit>
 #include <cstdio>
+#include <span>
 #include <string>
 
 #include "kernels-cl/program/definition.hpp"
 #include "precision/partial.h"
 #include "stats/engine/accumulator_layout.hpp"
+#include "stats/engine/pair_layout.hpp"
 #endif
 
 #ifdef FAKE_ROCM
@@ -61,7 +64,8 @@ struct Memory {
   bool is_callers = true;
 };
 struct Module {
-  std::uint32_t dtype = 0, needs = 0;
+  std::uint32_t dtype = 0, needs = 0;  // of two tensors: their dtypes
+  bool is_of_pairs = false;
 };
 struct Primary {
   int retained = 0;
@@ -168,6 +172,29 @@ void fold_slice(const Module& module, std::uint64_t group, std::uint64_t workspa
   std::memcpy(result.data(), to, words * 8);
   merge(dtype, result, lifted);
   std::memcpy(to, result.data(), words * 8);
+}
+
+// The same for two tensors. `values`: the workspace, slices_at, partials_at, rtol, atol, and whether the scale is the
+// greater of the two.
+void compare_slice(const Module& module, std::uint64_t group, std::span<const std::uint64_t> values) {
+  using namespace tensorstat;
+  const auto a = static_cast<Dtype>(module.dtype), b = static_cast<Dtype>(module.needs);
+  const PairTolerance tolerance{std::bit_cast<double>(values[3]), std::bit_cast<double>(values[4]),
+                                values[5] != 0 ? PairTolerance::Scale::kGreater : PairTolerance::Scale::kB};
+  std::array<std::uint64_t, 5> slice{};  // first byte of each, count, first element, partial
+  const std::byte* const from = at(values[0] + values[1] + group * sizeof slice, sizeof slice);
+  if (from == nullptr) return;
+  std::memcpy(slice.data(), from, sizeof slice);
+  const std::size_t bytes_a = bytes_of(a, slice[2]), bytes_b = bytes_of(b, slice[2]);
+  const std::byte *const of_a = at(slice[0], bytes_a), *const of_b = at(slice[1], bytes_b);
+  PairPartial lifted(a, b, tolerance), found = lifted;
+  const std::size_t bytes = lifted.words().size() * 8;
+  std::byte* const to = at(values[0] + values[2] + slice[4] * bytes, bytes);
+  if (of_a == nullptr || of_b == nullptr || to == nullptr) return;
+  cl_engine::lift_pairs(a, {of_a, bytes_a}, b, {of_b, bytes_b}, tolerance, slice[3], lifted.words());
+  if (state().is_wrong) ++lifted.words()[PAIR_FIELDS];
+  merge(pair_layout(a, b), found.words(), lifted.words());
+  std::memcpy(to, found.words().data(), bytes);
 }
 #endif
 
@@ -376,7 +403,9 @@ int cuModuleLoadData(void** module, const void* image) {
   ENTER();
   if (current == nullptr) return kInvalidContext;
   auto made = std::make_unique<Module>();
-  if (std::sscanf(static_cast<const char*>(image), "fold %u %u", &made->dtype, &made->needs) != 2) return kInvalidPtx;
+  const auto* const text = static_cast<const char*>(image);
+  made->is_of_pairs = std::sscanf(text, "pair %u %u", &made->dtype, &made->needs) == 2;
+  if (!made->is_of_pairs && std::sscanf(text, "fold %u %u", &made->dtype, &made->needs) != 2) return kInvalidPtx;
   *module = made.get();
   state().modules.insert(std::move(made));
   return kSuccess;
@@ -443,12 +472,19 @@ int cuLaunchKernel(void* function, unsigned groups, unsigned y, unsigned z, unsi
                         shared_bytes == 0 && arguments != nullptr && extra == nullptr;
   if (found == nullptr || !is_current(found->device)) return kInvalidHandle;
   if (!is_sound) return kInvalidValue;
-  std::array<std::uint64_t, 4> values{};
+  const Module module = *static_cast<const Module*>(function);
+  std::vector<std::uint64_t> values(module.is_of_pairs ? 8 : 4);
   for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], arguments[i], sizeof values[i]);
-  if (values[0] != 0) return kInvalidValue;  // slices have addresses
+  if (values[0] != 0 || (module.is_of_pairs && values[1] != 0)) return kInvalidValue;  // slices have addresses
   ++state().launches;
-  found->work.push_back([=, module = *static_cast<const Module*>(function)] {
-    for (std::uint64_t group = 0; group < groups; ++group) fold_slice(module, group, values[1], values[2], values[3]);
+  found->work.push_back([=] {
+    for (std::uint64_t group = 0; group < groups; ++group) {
+      if (module.is_of_pairs) {
+        compare_slice(module, group, std::span(values).subspan(2));
+      } else {
+        fold_slice(module, group, values[1], values[2], values[3]);
+      }
+    }
   });
   return kSuccess;
 }

@@ -35,6 +35,12 @@ void plant(Dtype dtype, const Categories& categories, Precision precision = Prec
   cl_engine::store_binary(recipe_of(device_of(kGpu), kind).key, {text.begin(), text.end()});
 }
 
+void plant(Dtype a, Dtype b) {
+  const std::string text = "pair " + std::to_string(static_cast<int>(a)) + " " + std::to_string(static_cast<int>(b));
+  const cl_engine::Recipe recipe = recipe_of(device_of(kGpu), {a, kNothing, b});
+  cl_engine::store_binary(recipe.key, {text.begin(), text.end()});
+}
+
 class GpuFold : public testing::Test {
  protected:
   void SetUp() override {
@@ -133,6 +139,31 @@ TEST_F(GpuFold, ManyTensorsOnTwoGpusBesideHostMemory) {
     mixed.push_back(there(*memory.back(), host.back()));
   }
   expect_same(meter.measure(mixed, {.categories = asked}), meter.measure(host, {.categories = asked, .on = On::kHost}));
+}
+
+TEST_F(GpuFold, ComparesTwoTensorsOnOneGpu) {
+  for (const auto& [a, b] : {std::pair{Dtype::kFloat32, Dtype::kFloat32}, {Dtype::kBfloat16, Dtype::kFloat64}}) {
+    plant(a, b);
+    const Bytes x = some(a, 70'000), y = some(b, 70'000);
+    const OnGpu on_x(gpu, x), on_y(gpu, y), on_other(gpu, y, 1);
+    const Tensor host_x = on_host(a, x), host_y = on_host(b, y);
+    const std::vector<TensorPair> pairs{{there(on_x, host_x), there(on_y, host_y)},
+                                        {there(on_x, host_x), host_y},
+                                        {there(on_x, host_x), there(on_other, host_y)},
+                                        {host_x, host_y}};
+    for (const auto scale : {PairTolerance::Scale::kB, PairTolerance::Scale::kGreater}) {
+      Meter meter;
+      std::vector<PairPlacement> places;
+      const auto compared = meter.compare(pairs, {.tolerance = {0.25, 0.5, scale}}, &places);
+      ASSERT_TRUE(compared) << compared.error().message;
+      for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ((*compared)[i].serialize(), (*compared)[3].serialize()) << i;
+      EXPECT_EQ(places[0].engine, "cuda") << places[0].reason;
+      EXPECT_EQ(places[1].reason,
+                "in CUDA memory, which the host reads in windows: the other tensor is not in its memory");
+      EXPECT_EQ(places[2].reason,
+                "in CUDA memory, which the host reads in windows: the other tensor is on another GPU");
+    }
+  }
 }
 
 TEST_F(GpuFold, IsBehindTheWorkOfEveryStream) {

@@ -27,9 +27,12 @@ PairBatch::PairBatch(Meter::State& meter, std::span<const TensorPair> pairs, con
 
 Status PairBatch::run() {
   if (Status status = placed_.place(pairs_); !status) return status;
-  Status status =
-      placed_.fold_on_device([](PlacedBatch::Items rest) { return std::min(rest.size(), kMostPairsOnDevice); },
-                             [this](PlacedBatch::Items some) { return meter_.device->compare(jobs(some)); });
+  Status status = placed_.fold_on_device(
+      [this](PlacedBatch::Items rest) { return std::min(placed_.alike(rest), kMostPairsOnDevice); },
+      [this](PlacedBatch::Items some) {
+        const bool on_gpu = placed_.placement(some[0]).on_gpu;
+        return on_gpu ? meter_.gpu_folder->compare(jobs(some)) : meter_.device->compare(jobs(some));
+      });
   return status ? compare_on_host() : status;
 }
 
