@@ -250,8 +250,8 @@ class DumpSession {
   //
   // Host tensors without keep_alive are measured before this returns if only merging statistics of the host are wanted;
   // that takes about as long as a copy. Tensors in CUDA's memory are measured by their GPU, unless stat_calc_mode is
-  // given as "host". Otherwise (saved tensors, digests, overflow dumps, on the host also stat_calc_mode device) they are
-  // copied into memory_bytes. The session's thread writes the rows. At most 4,096 runs wait for it; a caller that
+  // given as "host". Otherwise (saved tensors, digests, overflow dumps, on the host also stat_calc_mode device) they
+  // are copied into memory_bytes. The session's thread writes the rows. At most 4,096 runs wait for it; a caller that
   // adds more writes rows itself.
   //
   // `layout` is for msprobe's dump.json. It describes the call: where its tensors stand in lists and objects, and its
