@@ -25,9 +25,14 @@ std::set<const void*> ours;
 std::atomic<long> calls{0};
 long fail_at = 0;
 
-void add(const void* object) {
+// A driver gives the address of an object that was released to the next one, whose it may be.
+void note(const void* object, bool is) {
   const std::lock_guard lock(mutex);
-  ours.insert(object);
+  if (is) {
+    ours.insert(object);
+  } else {
+    ours.erase(object);
+  }
 }
 bool is_ours(const void* object) {
   const std::lock_guard lock(mutex);
@@ -48,7 +53,7 @@ cl_program CL_API_CALL from_source(cl_context context, cl_uint count, const char
     return nullptr;
   }
   const cl_program made = below.clCreateProgramWithSource(context, count, texts, lengths, code);
-  if (is) add(made);
+  note(made, is);
   return made;
 }
 
@@ -60,7 +65,7 @@ cl_program CL_API_CALL from_binary(cl_context context, cl_uint count, const cl_d
     return nullptr;
   }
   const cl_program made = below.clCreateProgramWithBinary(context, count, devices, lengths, binaries, status, code);
-  add(made);
+  note(made, true);
   return made;
 }
 
@@ -77,7 +82,7 @@ cl_kernel CL_API_CALL create_kernel(cl_program program, const char* name, cl_int
     return nullptr;
   }
   const cl_kernel made = below.clCreateKernel(program, name, code);
-  if (is) add(made);
+  note(made, is);
   return made;
 }
 
