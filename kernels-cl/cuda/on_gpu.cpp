@@ -83,7 +83,7 @@ Result<Handle> OnGpu::made_kernel(Lane& lane, const KernelKind& kind) {
     modules_.push_back(module);
   }
   if (!called) return failure(driver_, called, doing);
-  // Folds a tensor whose partial is known.
+  // The check: the kernel folds a tensor, and we know the partial.
   const KnownAnswer answer(kind);
   auto memory = take_workspace(lane, answer.bytes().size());
   if (!memory) return memory.error();

@@ -25,7 +25,7 @@ std::set<const void*> ours;
 std::atomic<long> calls{0};
 long fail_at = 0;
 
-// A driver gives the address of an object that was released to the next one, whose it may be.
+// A driver reuses the address of a released object. The next object there may be the program's.
 void note(const void* object, bool is) {
   const std::lock_guard lock(mutex);
   if (is) {

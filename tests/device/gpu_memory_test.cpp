@@ -15,7 +15,9 @@ namespace tensorstat {
 namespace gpu_memory_test {
 
 using test::Bytes;
+using test::expect_same;
 using test::kWindow;
+using test::on_host;
 using test::OnGpu;
 
 class GpuMemory : public test::OfEachDriver {};

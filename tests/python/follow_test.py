@@ -60,7 +60,7 @@ class Follow(unittest.TestCase):
 
     def test_what_came_between_two_looks_is_in_order(self):
         self.write(0, [row("Loss", "loss", 1.0)])
-        os.makedirs(os.path.join(self.dump, "rank_0", "net", "0", "1"))  # a folder whose rows are not there yet
+        os.makedirs(os.path.join(self.dump, "rank_0", "net", "0", "1"))  # its rows come later
         news = tensorstat.follow(self.dump, findings=False, idle=1)
         next(news)
         self.write(0, [row("Gradient", "a.weight", 2.0)])

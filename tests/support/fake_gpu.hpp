@@ -72,6 +72,23 @@ inline bool same(const Value& a, const Value& b) {
   return a == b || (x != nullptr && y != nullptr && *x != *x && *y != *y);
 }
 
+inline void expect_same(const Result<Measurements>& found, const Result<Measurements>& expected) {
+  ASSERT_TRUE(found) << found.error().message;
+  ASSERT_TRUE(expected) << expected.error().message;
+  ASSERT_EQ(found->size(), expected->size());
+  for (std::size_t i = 0; i < found->size(); ++i) {
+    const StatisticsView a = (*found)[i].statistics, b = (*expected)[i].statistics;
+    for (std::size_t k = 0; k < b.values.size(); ++k) {
+      EXPECT_TRUE(same(a.values[k], b.values[k])) << "tensor " << i << ", " << name(b.categories[k]) << ": "
+                                                  << to_string(a.values[k]) << " for " << to_string(b.values[k]);
+    }
+  }
+}
+
+inline Tensor on_host(Dtype dtype, const Bytes& bytes) {
+  return {.dtype = dtype, .element_count = elements_of(dtype, bytes.size()), .address = bytes.data()};
+}
+
 // Expects of each test that everything is given back.
 class OfEachDriver : public testing::TestWithParam<Where> {
  protected:
@@ -82,22 +99,6 @@ class OfEachDriver : public testing::TestWithParam<Where> {
     EXPECT_FALSE(gpu.has_broken_a_capture());
   }
 
-  static void expect_same(const Result<Measurements>& found, const Result<Measurements>& expected) {
-    ASSERT_TRUE(found) << found.error().message;
-    ASSERT_TRUE(expected) << expected.error().message;
-    ASSERT_EQ(found->size(), expected->size());
-    for (std::size_t i = 0; i < found->size(); ++i) {
-      const StatisticsView a = (*found)[i].statistics, b = (*expected)[i].statistics;
-      for (std::size_t k = 0; k < b.values.size(); ++k) {
-        EXPECT_TRUE(same(a.values[k], b.values[k])) << "tensor " << i << ", " << name(b.categories[k]) << ": "
-                                                    << to_string(a.values[k]) << " for " << to_string(b.values[k]);
-      }
-    }
-  }
-
-  Tensor on_host(Dtype dtype, const Bytes& bytes) const {
-    return {.dtype = dtype, .element_count = elements_of(dtype, bytes.size()), .address = bytes.data()};
-  }
   Tensor there(const OnGpu& memory, const Tensor& host) const {
     Tensor tensor = host;
     tensor.address = memory.address();

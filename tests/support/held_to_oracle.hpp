@@ -18,8 +18,8 @@
 
 inline constexpr tensorstat::Needs kEverything = NEED_ALL;
 
-// A random set of needs. A device compiles a program for each set, which takes seconds: there are eight sets a dtype,
-// of which the quick tests try one. The seed chooses them.
+// A random set of needs. A device takes seconds to compile a program for a set, so a dtype has only eight sets. The
+// quick tests try one. The seed chooses the sets.
 inline tensorstat::Needs any_needs(tensorstat::Dtype dtype, samples::Random& random) {
   const std::uint64_t which = samples::full() ? random() % 8 : 0;
   const std::uint64_t mixed = 181 * static_cast<std::uint64_t>(dtype) + samples::seed() % 3 + 40'503 * which;

@@ -226,9 +226,9 @@ class ConfigParser {
     config_.enable = e2e.truth("enable", false);
     config_.trans_flag = e2e.truth("trans_flag", true);
     config_.save_kernel_args = e2e.truth("save_kernel_args", false);
-    config_.names_host = e2e.find("stat_calc_mode").has_value();
+    const bool is_given = e2e.find("stat_calc_mode").has_value();
     config_.on_device = e2e.choice("stat_calc_mode", {"host", "device"}) == 1;
-    config_.names_host &= !config_.on_device;
+    config_.names_host = is_given && !config_.on_device;
     config_.device_stat_precision_mode =
         e2e.choice("device_stat_precision_mode", {"high", "low"}) == 0 ? Precision::kHigh : Precision::kLow;
     const bool samples = e2e.natural("sample_mode", 1, "0 (whole tensors), 1 (samples)", 0) == 1;
