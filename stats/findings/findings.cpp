@@ -6,6 +6,7 @@
 #include <set>
 
 #include "stats/findings/finding_words.hpp"
+#include "stats/findings/gone_tensors.hpp"
 #include "stats/findings/series_rules.hpp"
 
 namespace tensorstat {
@@ -183,76 +184,18 @@ class Search {
     return last;
   }
 
-  using ByOperator =
-      std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const HistorySeries*>>;  // rank, name
-  using Names = std::map<std::string, std::uint32_t, std::less<>>;
-
-  // The output with the most rows of the module that a gradient's parameter belongs to; nullptr for other tensors.
-  const HistorySeries* forward_of(const HistorySeries& series, const ByOperator& by_operator,
-                                  const Names& names) const {
-    if (history_.op_type(series.tensor) != "Gradient") return nullptr;
-    const std::string_view parameter = history_.op_name(series.tensor);
-    const std::size_t dot = parameter.rfind('.');
-    const auto forward = names.find(std::string(parameter.substr(0, dot == parameter.npos ? 0 : dot)) + "/forward");
-    if (forward == names.end()) return nullptr;
-    const auto found = by_operator.find({series.rank, forward->second});
-    const HistorySeries* longest = nullptr;
-    if (found == by_operator.end()) return nullptr;
-    for (const HistorySeries* each : found->second) {
-      const bool is_output = !history_.tensors()[each->tensor].is_input;
-      if (is_output && (longest == nullptr || each->cells.size() > longest->cells.size())) longest = each;
-    }
-    return longest;
-  }
-
-  // Tensors that are missing where others of their operator are. A layer that runs twice in an iteration may run once
-  // in another.
   void find_gone() {
-    ByOperator by_operator;
-    Names names;
-    for (const HistorySeries& series : history_.series()) {
-      const HistoryTensor& tensor = history_.tensors()[series.tensor];
-      if (tensor.call == 0) by_operator[{series.rank, tensor.op_name}].push_back(&series);
-      names.emplace(history_.op_name(series.tensor), tensor.op_name);
+    const double limit = limit_of(FindingRule::kGone);
+    for (const GoneTensor& gone : gone_tensors(history_, limit, judged_[static_cast<int>(FindingRule::kGone)])) {
+      const HistorySeries& series = *gone.series;
+      Finding finding = finding_of(FindingRule::kGone, series, {.cell = series.cells.size() - 1});
+      finding.last_clean_iteration = finding.first_iteration;
+      finding.first_iteration = history_.iteration(gone.longest->cells[gone.last + 1]);
+      finding.value = static_cast<double>(gone.longest->cells.size() - gone.last - 1);
+      finding.limit = limit;
+      finding.text = sentence_of(finding, history_, series, {});
+      add(std::move(finding));
     }
-    const auto is_longer = [](const HistorySeries* a, const HistorySeries* b) {
-      return a->cells.size() < b->cells.size();
-    };
-    for (const auto& [key, all] : by_operator) {
-      const HistorySeries* const longest_here = *std::ranges::max_element(all, is_longer);
-      for (const HistorySeries* series : all) {
-        // An optimizer does not write a parameter without a gradient, and then neither has rows. Its module still does.
-        const HistorySeries* const forward = forward_of(*series, by_operator, names);
-        const HistorySeries& longest = forward == nullptr ? *longest_here : *std::max(longest_here, forward, is_longer);
-        if (&longest == series) continue;
-        if (const auto last = gone_after(*series, longest)) {
-          Finding finding = finding_of(FindingRule::kGone, *series, {.cell = series->cells.size() - 1});
-          finding.last_clean_iteration = finding.first_iteration;
-          finding.first_iteration = history_.iteration(longest.cells[*last + 1]);
-          finding.value = static_cast<double>(longest.cells.size() - *last - 1);
-          finding.limit = limit_of(FindingRule::kGone);
-          finding.text = sentence_of(finding, history_, *series, {});
-          add(std::move(finding));
-        }
-      }
-    }
-  }
-
-  // The last cell of `longest` at which `series` has one, if it had one at each of them before, and none after.
-  std::optional<std::size_t> gone_after(const HistorySeries& series, const HistorySeries& longest) {
-    constexpr std::size_t kLeast = 20;
-    const auto at = [&](std::size_t cell) { return longest.cells[cell].place; };
-    if (series.cells.size() < kLeast || longest.cells.size() < kLeast) return std::nullopt;
-    judged_[static_cast<int>(FindingRule::kGone)] = true;
-    const auto first = std::ranges::lower_bound(longest.cells, series.cells.front().place, {}, &HistoryCell::place);
-    const auto begin = static_cast<std::size_t>(first - longest.cells.begin()), count = series.cells.size();
-    if (begin + count > longest.cells.size()) return std::nullopt;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (series.cells[i].place != at(begin + i)) return std::nullopt;
-    }
-    const std::size_t missing = longest.cells.size() - begin - count;
-    if (missing == 0 || static_cast<double>(missing) < limit_of(FindingRule::kGone)) return std::nullopt;
-    return begin + count - 1;
   }
 
   // The watch compared every bit, and has said what it found.
