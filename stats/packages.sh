@@ -7,7 +7,8 @@ test_packages=(libgtest-dev python3-numpy python3-torch clang-format oclgrind li
   libopenmpi-dev openmpi-bin python3-mpi4py parallel)  # these four: ranks, and the scripts of examples/trees
 full_packages=(libopencv-dnn-dev dpkg-dev file abigail-tools doxygen lintian pkg-config python3-venv python3-pip
   python3-setuptools python3-wheel
-  libmpich-dev mpich python3-distributed python3-fsspec slurm-wlm)  # these: ranks and trees on other engines
+  libmpich-dev mpich python3-distributed python3-fsspec slurm-wlm  # these: ranks and trees on other engines
+  libclc-15 libllvmspirvlib15)  # these: what Mesa's rusticl loads
 fuzz_packages=(clang libclang-rt-14-dev)
 
 # Installs the missing ones among the named packages. If it may not, it prints their names and fails. On a system
