@@ -1,7 +1,9 @@
 #include "stats/survey/row_files.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <unordered_set>
 
 #include "stats/base/printable.hpp"
 #include "stats/files/ascend/long_name.hpp"
@@ -49,6 +51,20 @@ bool has_name_of_rows(const std::string& path) {
   return name == "statistic.csv" || is_of_run || is_named_as_dump_json(path) || is_file_of_monitor(path);
 }
 
+std::optional<std::string> place_in_events(const RowFile& file) {
+  constexpr std::string_view kEvent = "event_";  // and the number of its step
+  const std::size_t end = file.path.rfind('/');
+  if (end == file.path.npos || end < file.folder.size()) return std::nullopt;
+  const std::string_view path = file.path;
+  for (std::size_t at = end - file.folder.size(), next = 0; at < end; at = next + 1) {
+    next = path.find('/', at);
+    const std::string_view name = path.substr(at, next - at);
+    if (!name.starts_with(kEvent) || !is_number(name.substr(kEvent.size()))) continue;
+    return file.path.substr(0, at + kEvent.size()) + file.path.substr(next);
+  }
+  return std::nullopt;
+}
+
 std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults) {
   std::vector<RowFile> files;
   for (const std::string& path : paths) {
@@ -65,6 +81,12 @@ std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::
     }
     const std::size_t before = files.size(), faults_before = faults.size();
     find_below(path, "", files, faults);
+    std::unordered_set<std::string> places;
+    const auto is_copy = [&](const RowFile& file) {
+      const auto place = place_in_events(file);
+      return place && !places.insert(*place).second;
+    };
+    files.erase(std::remove_if(files.begin() + static_cast<std::ptrdiff_t>(before), files.end(), is_copy), files.end());
     if (files.size() == before && faults.size() == faults_before) {
       faults.push_back({Code::kUnreadable,
                         printable(path) + ": holds no statistic.csv, no dump.json and no csv of an operator's run"});

@@ -1,6 +1,7 @@
 // Finds files of rows in paths that a user gives.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <tensorstat/rows.hpp>
 #include <vector>
@@ -19,8 +20,13 @@ struct RowFile {
 };
 
 // The files of rows among these paths and in these folders at any depth: statistic.csv, dump.json, and names such as
-// CANN's. In the natural order of their names.
+// CANN's. In the natural order of their names. A step that is in several events of a run is found in the first of them.
 std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults);
+
+// An event of alerts holds the steps before it, so a step may be in several events of a run. Returns the path without
+// the event's number, by which the copies of such a file are alike: "runs/a/event_/rank_0/model/0/7/statistic.csv".
+// nullopt if the file is in no event below the path that the user gave.
+std::optional<std::string> place_in_events(const RowFile& file);
 
 // Appends each item of `more` that `list` does not contain.
 template <typename Item>

@@ -156,6 +156,20 @@ class WatchAlerts(unittest.TestCase):
                 self.assertTrue(row.pop("Count"))  # a rule needs it, so it is kept, too
             self.assertEqual(of_event, rows)
 
+    def test_a_step_in_two_events_is_read_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.train(folder, "nan", 12, then="write", steps=16)  # NaN comes back by the parameters
+            events = sorted(map(str, pathlib.Path(folder).glob("event_*")))
+            self.assertGreater(len(events), 1)
+            said = [subprocess.run([COMMAND, "origin", each], capture_output=True, text=True).stdout for each in (folder, events[0])]
+            self.assertIn("NaN in 1 (Fault), forward, iteration 12", said[0])
+            self.assertEqual(said[0], said[1])
+            last = max(int(each.name) for each in pathlib.Path(events[-1]).glob("rank_0/model/0/*"))
+            for rows in (tensorstat.read(folder), tensorstat.follow(folder, findings=False, idle=0)):
+                found = [tuple(row[key] for key in ("iteration", "op name", "io", "slot", "timestamp")) for row in rows]
+                self.assertEqual(len(found), len(set(found)))
+                self.assertEqual({each[0] for each in found}, set(range(12 - KEEP, last + 1)))
+
     def test_alerts_change_no_row_of_a_dump_that_is_written(self):
         with tempfile.TemporaryDirectory() as plain, tempfile.TemporaryDirectory() as alerted:
             self.train(plain, "nan", 12, alerts=(), keep=0, steps=13)
