@@ -98,7 +98,11 @@ Status RunRows::find_files() {
   const bool is_folder = fs::is_directory(path_, ignored);
   if (is_folder || is_row_file(path_)) {
     std::vector<Error> none;  // of a folder without rows: it may hold tensors
-    for (RowFile& file : find_row_files({path_}, none)) files_.push_back({std::move(file.path)});
+    OneRun run;
+    for (RowFile& file : find_row_files({path_}, none)) {
+      if (Status is_of_run = run.add(file.path); !is_of_run) return is_of_run;
+      files_.push_back({std::move(file.path)});
+    }
     if (!files_.empty() || is_stored) faults = std::move(none);
   }
   are_measured_ = files_.empty() && !is_stored;

@@ -28,6 +28,7 @@ void LiveRun::forget() {
   findings_ = {};
   verdict_ = {};
   ranks_.clear();
+  run_ = {};
   folders_.clear();
   judged_rows_ = 0;
   has_fault_ = has_new_fault_ = false;
@@ -35,7 +36,8 @@ void LiveRun::forget() {
 
 LiveRun::News LiveRun::look(const EachNewRow& each) {
   News news;
-  const auto read_file = [&](const std::string& path, const GrowingDump::ReadNew& read) {
+  const auto read_file = [&](const std::string& path, const GrowingDump::ReadNew& read) -> Result<RowsRead> {
+    if (Status is_of_run = run_.add(path); !is_of_run) return is_of_run.error();
     const auto stored = stored_path(path);
     const std::string& file = stored ? stored->file : path;
     const DumpPlace of_file = place_of_rows(file).value_or(DumpPlace{});

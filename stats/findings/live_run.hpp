@@ -82,6 +82,7 @@ class LiveRun {
   Findings findings_;
   FaultVerdict verdict_;
   std::map<std::uint32_t, RankNews> ranks_;
+  OneRun run_;
   // By the folder of a rank's net, where watch.ndjson may be: the rank, and a folder of its rows.
   std::map<std::string, std::pair<std::uint32_t, std::string>> folders_;
   std::uint64_t judged_rows_ = 0;

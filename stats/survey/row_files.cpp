@@ -9,6 +9,7 @@
 #include "stats/files/ascend/long_name.hpp"
 #include "stats/files/io/folders.hpp"
 #include "stats/rows/monitors/monitor_rows.hpp"
+#include "stats/rows/names/dump_place.hpp"
 #include "stats/rows/names/run_name.hpp"
 #include "stats/rows/store_door.hpp"
 
@@ -93,6 +94,16 @@ std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::
     }
   }
   return files;
+}
+
+Status OneRun::add(const std::string& path) {
+  const auto stored = stored_path(path);
+  const auto file = file_of_run(stored ? stored->file : path);
+  if (!file) return {};
+  const std::string run = stored ? stored->store + "//" + stored->run : file->run;
+  const std::string& other = run_of_.try_emplace(file->below, run).first->second;
+  if (other == run) return {};
+  return Error{Code::kUnreadable, printable(other) + " and " + printable(run) + " are two runs: name one of them"};
 }
 
 }  // namespace tensorstat

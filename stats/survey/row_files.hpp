@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <tensorstat/rows.hpp>
+#include <unordered_map>
 #include <vector>
 
 namespace tensorstat {
@@ -27,6 +28,17 @@ std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::
 // the event's number, by which the copies of such a file are alike: "runs/a/event_/rank_0/model/0/7/statistic.csv".
 // nullopt if the file is in no event below the path that the user gave.
 std::optional<std::string> place_in_events(const RowFile& file);
+
+// Holds what reads one run to one run. Two files with the same place in a dump are of two runs: together they would be
+// taken for one run that computes everything twice.
+class OneRun {
+ public:
+  // An error that names both, if another run has this file, too. A run in a store may consist of several dumps.
+  Status add(const std::string& path);
+
+ private:
+  std::unordered_map<std::string, std::string> run_of_;  // by the place below the run
+};
 
 // Appends each item of `more` that `list` does not contain.
 template <typename Item>

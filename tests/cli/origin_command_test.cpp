@@ -42,6 +42,27 @@ TEST(OriginCommand, TellsProducersFromPropagators) {
   EXPECT_TRUE(holds(all, "passed on  Sub Default_net_Sub-op3 output 0 (rank 0, iteration 7)  NaN")) << all;
 }
 
+// Read as one, each operator would run twice, and the answer would be another one.
+TEST(OriginCommand, RefusesTwoRunsAsOne) {
+  ScratchFolder folder;
+  const std::string rows = dump({"1", "2", "2", "nan", "nan", "nan"});
+  for (const char* place : {"runs/a/rank_0/net/0/7", "runs/b/rank_0/net/0/7", "parts/host0/rank_0/net/0/7",
+                            "parts/host1/rank_1/net/0/7", "nets/rank_0/gen/0/7", "nets/rank_0/disc/0/7"}) {
+    put(folder, std::string(place) + "/statistic.csv", rows);
+  }
+  const std::string words = folder / "runs/a" + " and " + (folder / "runs/b") + " are two runs: name one of them";
+  for (const char* command : {"origin runs", "report runs", "diff runs runs/a"}) {
+    const Ran ran = run(folder, command);
+    EXPECT_EQ(ran.exit, 3) << command << ran.out;
+    EXPECT_PRED2(holds, ran.err, words) << command;
+  }
+  EXPECT_EQ(run(folder, "store add runs.db runs/a runs/b").exit, 0);
+  EXPECT_PRED2(holds, run(folder, "origin runs.db").err, "runs.db//a and runs.db//b are two runs: name one of them");
+  for (const char* one : {"runs/a", "runs.db//b", "parts", "nets"}) {
+    EXPECT_EQ(run(folder, std::string("origin ") + one).exit, 1) << one;
+  }
+}
+
 TEST(OriginCommand, NamesWhoTurnedInfIntoNan) {
   ScratchFolder folder;
   put(folder, "dump.csv", dump({"1", "inf", "inf", "nan", "nan", "nan"}));

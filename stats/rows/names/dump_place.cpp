@@ -40,7 +40,8 @@ constexpr std::string_view kLayouts[] = {
 struct Found {
   DumpPlace place;
   bool has_rank = false, has_device = false;
-  std::string name = {};  // of the model or network
+  std::string name = {};         // of the model or network
+  std::string_view layout = {};  // that fits
 };
 
 std::string_view take(std::string_view& text, std::string_view end) {
@@ -86,9 +87,14 @@ bool fits(std::string_view pattern, std::string_view folder, Found& found) {
   return folder.empty();
 }
 
+std::size_t folder_count(std::string_view layout) {
+  return static_cast<std::size_t>(std::ranges::count(layout, '/')) + 1;
+}
+
 std::optional<Found> found_by(std::string_view layout, const std::vector<std::string>& folders) {
   Found found;
-  const auto count = static_cast<std::size_t>(std::ranges::count(layout, '/')) + 1;
+  found.layout = layout;
+  const std::size_t count = folder_count(layout);
   if (folders.size() < count) return std::nullopt;
   for (auto folder = folders.end() - static_cast<std::ptrdiff_t>(count); folder != folders.end(); ++folder) {
     const std::string_view pattern = take(layout, "/");
@@ -114,30 +120,34 @@ std::vector<std::string> folders_of(const std::string& path) {
   return folders;
 }
 
-}  // namespace
-
-std::optional<DumpPlace> place_in_dump(const std::string& path) {
+std::optional<Found> find_in_dump(const std::string& path) {
   const auto folders = folders_of(path);
   for (const std::string_view layout : kLayouts) {
-    if (const auto found = found_by(layout, folders)) return found->place;
+    if (auto found = found_by(layout, folders)) return found;
   }
   return std::nullopt;
 }
 
-std::string model_in_dump(const std::string& path) {
-  const auto folders = folders_of(path);
-  for (const std::string_view layout : kLayouts) {
-    const auto found = found_by(layout, folders);
-    if (found) return layout.find("{time}/{device}/{name}") == layout.npos ? std::string() : found->name;
-  }
-  return {};
-}
-
-std::optional<DumpPlace> place_of_rows(const std::string& path) {
+// Where the tensors of a file of rows are: those of msprobe's dump.json are in a folder beside it.
+std::string beside_tensors(const std::string& path) {
   const fs::path file(path), name = file.filename();
   const bool is_of_msprobe = name == "dump.json" || name == "debug.json";
-  return place_in_dump(is_of_msprobe ? (file.parent_path() / "dump_tensor_data" / name).string() : path);
+  return is_of_msprobe ? (file.parent_path() / "dump_tensor_data" / name).string() : path;
 }
+
+}  // namespace
+
+std::optional<DumpPlace> place_in_dump(const std::string& path) {
+  const auto found = find_in_dump(path);
+  return found ? std::optional(found->place) : std::nullopt;
+}
+
+std::string model_in_dump(const std::string& path) {
+  const auto found = find_in_dump(path);
+  return found && found->layout.find("{time}/{device}/{name}") != found->layout.npos ? found->name : std::string();
+}
+
+std::optional<DumpPlace> place_of_rows(const std::string& path) { return place_in_dump(beside_tensors(path)); }
 
 DumpPlace place_of_file(const std::string& path) { return place_in_dump(path).value_or(DumpPlace{}); }
 
@@ -167,6 +177,18 @@ Execution execution_of_file(const std::string& path) {
                                                    : Execution::kUnknown;
   }
   return found;
+}
+
+std::optional<FileOfRun> file_of_run(const std::string& path) {
+  const auto found = find_in_dump(beside_tensors(path));
+  if (!found) return std::nullopt;
+  std::error_code ignored;
+  const fs::path file = fs::absolute(path, ignored).lexically_normal();
+  fs::path run = fs::path(beside_tensors(file.string())).parent_path();
+  std::size_t above = folder_count(found->layout);
+  if (execution_of_file(path) != Execution::kUnknown) ++above;
+  for (; above != 0; --above) run = run.parent_path();
+  return FileOfRun{run.string(), file.lexically_relative(run).string()};
 }
 
 void add_place(const std::string& path, const std::optional<DumpPlace>& place, Identity& identity) {

@@ -31,6 +31,14 @@ std::string_view name(Execution execution);  // "graph"; empty for kUnknown
 // The execution that a file's path names: graph/step{N} or pynative/step{N} in its path.
 Execution execution_of_file(const std::string& path);
 
+struct FileOfRun {
+  std::string run;    // "/runs/a", the folder in which the layout of a dump begins
+  std::string below;  // "rank_0/model/0/7/statistic.csv"
+};
+
+// The two parts of a path to rows. nullopt if its folders do not belong to a dump.
+std::optional<FileOfRun> file_of_run(const std::string& path);
+
 // Sets the further columns path and, if `place` is set, rank, graph and iteration. Columns that the identity already
 // has are not changed. `place` is the place of the file.
 void add_place(const std::string& path, const std::optional<DumpPlace>& place, Identity& identity);
