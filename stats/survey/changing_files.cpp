@@ -69,8 +69,7 @@ void ChangingFiles::begin() {
 }
 
 void ChangingFiles::add_file(RowFile file) {
-  if (!known_.insert(file.path).second) return;
-  if (const auto place = place_in_events(file); place && !known_.insert(*place).second) return;
+  if (!known_.insert(file.path).second || steps_.has(file)) return;
   const auto stored = stored_path(file.path);
   std::string asked = stored ? stored->store : file.path;
   Stamp stamp;

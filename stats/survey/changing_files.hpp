@@ -71,6 +71,7 @@ class ChangingFiles {
   std::vector<std::size_t> inner_;  // folders that hold folders
   std::vector<File> files_;
   std::unordered_set<std::string> known_;  // paths of files and folders
+  EventSteps steps_;
   Turn folder_turn_, file_turn_;
   std::vector<RowFile> found_;
 };

@@ -1,9 +1,12 @@
 #include "stats/survey/row_files.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <fstream>
+#include <optional>
+#include <span>
 #include <system_error>
-#include <unordered_set>
 
 #include "stats/base/printable.hpp"
 #include "stats/files/ascend/long_name.hpp"
@@ -37,7 +40,40 @@ void find_below(const std::string& folder, const std::string& relative, std::vec
   }
 }
 
+// "runs/a/event_/rank_0/model/0/7/statistic.csv"; nullopt of a file that is in no event.
+std::optional<std::string> without_event(const RowFile& file) {
+  constexpr std::string_view kEvent = "event_";  // and the number of its last step
+  const std::size_t end = file.path.rfind('/');
+  if (end == file.path.npos || end < file.folder.size()) return std::nullopt;
+  const std::string_view path = file.path;
+  for (std::size_t at = end - file.folder.size(), next = 0; at < end; at = next + 1) {
+    next = path.find('/', at);
+    const std::string_view name = path.substr(at, next - at);
+    if (!name.starts_with(kEvent) || !is_number(name.substr(kEvent.size()))) continue;
+    return file.path.substr(0, at + kEvent.size()) + file.path.substr(next);
+  }
+  return std::nullopt;
+}
+
+bool begin_alike(const std::string& a, const std::string& b) {
+  std::ifstream in_a(a, std::ios::binary), in_b(b, std::ios::binary);
+  for (std::array<char, 1 << 14> of_a{}, of_b{}; in_a && in_b;) {
+    in_a.read(of_a.data(), of_a.size());
+    in_b.read(of_b.data(), of_b.size());
+    const auto shared = static_cast<std::size_t>(std::min(in_a.gcount(), in_b.gcount()));
+    if (!std::ranges::equal(std::span(of_a).first(shared), std::span(of_b).first(shared))) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+bool EventSteps::has(const RowFile& file) {
+  const auto place = without_event(file);
+  if (!place) return false;
+  const auto [first, is_new] = first_.try_emplace(*place, file.path);
+  return !is_new && first->second != file.path && begin_alike(first->second, file.path);
+}
 
 bool is_row_file(const std::string& path) {
   std::error_code ignored;
@@ -50,20 +86,6 @@ bool has_name_of_rows(const std::string& path) {
   const std::string name = fs::path(path).filename();
   const bool is_of_run = identity_of_run(name) || (name.ends_with(".csv") && is_number(name, kLeastDigits));
   return name == "statistic.csv" || is_of_run || is_named_as_dump_json(path) || is_file_of_monitor(path);
-}
-
-std::optional<std::string> place_in_events(const RowFile& file) {
-  constexpr std::string_view kEvent = "event_";  // and the number of its step
-  const std::size_t end = file.path.rfind('/');
-  if (end == file.path.npos || end < file.folder.size()) return std::nullopt;
-  const std::string_view path = file.path;
-  for (std::size_t at = end - file.folder.size(), next = 0; at < end; at = next + 1) {
-    next = path.find('/', at);
-    const std::string_view name = path.substr(at, next - at);
-    if (!name.starts_with(kEvent) || !is_number(name.substr(kEvent.size()))) continue;
-    return file.path.substr(0, at + kEvent.size()) + file.path.substr(next);
-  }
-  return std::nullopt;
 }
 
 std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults) {
@@ -82,11 +104,8 @@ std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::
     }
     const std::size_t before = files.size(), faults_before = faults.size();
     find_below(path, "", files, faults);
-    std::unordered_set<std::string> places;
-    const auto is_copy = [&](const RowFile& file) {
-      const auto place = place_in_events(file);
-      return place && !places.insert(*place).second;
-    };
+    EventSteps steps;
+    const auto is_copy = [&](const RowFile& file) { return steps.has(file); };
     files.erase(std::remove_if(files.begin() + static_cast<std::ptrdiff_t>(before), files.end(), is_copy), files.end());
     if (files.size() == before && faults.size() == faults_before) {
       faults.push_back({Code::kUnreadable,

@@ -1,7 +1,6 @@
 // Finds files of rows in paths that a user gives.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <tensorstat/rows.hpp>
 #include <unordered_map>
@@ -24,10 +23,16 @@ struct RowFile {
 // CANN's. In the natural order of their names. A step that is in several events of a run is found in the first of them.
 std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults);
 
-// An event of alerts holds the steps before it, so a step may be in several events of a run. Returns the path without
-// the event's number, by which the copies of such a file are alike: "runs/a/event_/rank_0/model/0/7/statistic.csv".
-// nullopt if the file is in no event below the path that the user gave.
-std::optional<std::string> place_in_events(const RowFile& file);
+// An event of alerts holds the steps before it, so a step may be in several events of a run.
+class EventSteps {
+ public:
+  // Whether this file has the rows of one that was asked about before: the same step of the same run, in another event
+  // below the path that the user gave. One of the two may still be written.
+  bool has(const RowFile& file);
+
+ private:
+  std::unordered_map<std::string, std::string> first_;  // files, by their paths without the event's number
+};
 
 // Holds what reads one run to one run. Two files with the same place in a dump are of two runs: together they would be
 // taken for one run that computes everything twice.

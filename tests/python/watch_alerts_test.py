@@ -170,6 +170,25 @@ class WatchAlerts(unittest.TestCase):
                 self.assertEqual(len(found), len(set(found)))
                 self.assertEqual({each[0] for each in found}, set(range(12 - KEEP, last + 1)))
 
+    def test_events_of_two_runs_are_not_one_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.train(folder, "nan", 12, seed=1)
+            self.train(folder, "nan", 14, seed=2)
+            said = subprocess.run([COMMAND, "origin", folder], capture_output=True, text=True)
+            self.assertEqual(said.returncode, 3)
+            self.assertIn(f"{folder}/event_12 and {folder}/event_14 are two runs: name one of them", said.stderr)
+            self.assertEqual(subprocess.run([COMMAND, "origin", f"{folder}/event_14"], capture_output=True).returncode, 1)
+
+    def test_a_run_that_replaces_or_resumes_minds_events(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = torch.nn.Linear(2, 2)
+            self.train(folder, "nan", 12)
+            with tensorstat.watch(model, path=folder, keep=2, resume=True) as w:
+                self.assertEqual(w.iteration, 13)
+            with tensorstat.watch(model, path=folder, keep=2, exist="replace") as w:
+                self.assertEqual(w.iteration, 0)
+            self.assertEqual([each.name for each in pathlib.Path(folder).iterdir()], ["rank_0"])
+
     def test_alerts_change_no_row_of_a_dump_that_is_written(self):
         with tempfile.TemporaryDirectory() as plain, tempfile.TemporaryDirectory() as alerted:
             self.train(plain, "nan", 12, alerts=(), keep=0, steps=13)

@@ -299,8 +299,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     zoom        the first module that gives NaN or Inf is run once more, so that the operation and its line are known; what
                 it wrote is put back, and the random state. Not with several ranks
     code        the line of the caller's own code that called each module
-    exist       of rows that an earlier run left in the folder: "refuse" or "replace"
-    resume      go on behind those rows: `iteration` begins after the last
+    exist       of rows and events that an earlier run left in the folder: "refuse" (rows), or "replace"
+    resume      go on behind them: `iteration` begins after the last
     dialect     of statistic.csv: "ours", "mindspore-2.7", "mindspore-next"
     rank        of this process; None: torch.distributed's, or 0
     alerts      rules that are asked of each row: ["nan", "l2norm > 8 * median(l2norm, 50)", "zero count == count for 3 steps"]

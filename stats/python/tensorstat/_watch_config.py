@@ -1,7 +1,9 @@
 """What a watch's config says, and the folder that it names."""
+import contextlib
 import json
 import operator
 import os
+import re
 import shutil
 from typing import Any
 
@@ -43,19 +45,37 @@ def whole_number(number: Any, what: str, least: int, most: int) -> int:
 
 
 def make_way(folder: str, exist: str, resume: bool) -> int:
-    """The first iteration of a run into this folder, which an earlier run may have left rows in."""
-    try:
-        steps = [int(step.name) for graph in os.scandir(folder) if graph.is_dir() and graph.name.isdigit()
-                 for step in os.scandir(graph.path) if step.name.isdigit()]
-    except OSError:
-        return 0
-    if not steps:
-        return 0
+    """The first iteration of a run into this folder, which an earlier run may have left rows in. `folder` is the net's, in
+    the folder of a rank. The rank's events lie beside that."""
+    of_rank, net = os.path.split(folder)
+    run, rank = os.path.split(of_rank)
+    events = [os.path.join(run, each, rank) for each in _names_in(run) if re.fullmatch(r"event_\d+", each)]
     if exist == "replace":
+        for event in events:
+            shutil.rmtree(event, ignore_errors=True)
+            if not _names_in(os.path.dirname(event)):
+                os.rmdir(os.path.dirname(event))
+        if rank == "rank_0":  # of all ranks
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(os.path.join(run, "alerts.ndjson"))
+    steps = _steps_in(folder)
+    if steps and exist == "replace":
         shutil.rmtree(folder)
-        shutil.rmtree(os.path.join(os.path.dirname(folder), ".dump_metadata"), ignore_errors=True)
-        return 0
-    if not resume:
+        shutil.rmtree(os.path.join(of_rank, ".dump_metadata"), ignore_errors=True)
+    elif steps and not resume:
         raise Error(f"{folder} has rows of an earlier run: give another path, exist=\"replace\" to remove them, or "
                     "resume=True to go on behind them", "unwritable")
-    return max(steps) + 1
+    elif resume:
+        return 1 + max((step for each in (folder, *(os.path.join(event, net) for event in events)) for step in _steps_in(each)), default=-1)
+    return 0
+
+
+def _steps_in(net: str) -> list[int]:
+    return [int(step) for graph in _names_in(net) if graph.isdigit() for step in _names_in(os.path.join(net, graph)) if step.isdigit()]
+
+
+def _names_in(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
