@@ -9,6 +9,13 @@ function(tensorstat_find_shared_libraries target folder)
   endif()
 endfunction()
 
+# tensorstat_loaded_name(VARIABLE FILE): the name by which a process loads the shared library FILE, such as libz.so.1.
+function(tensorstat_loaded_name variable file)
+  file(REAL_PATH ${file} library)
+  string(REGEX MATCH "[^/]*[.]so[.][0-9]+" library ${library})
+  set(${variable} ${library} PARENT_SCOPE)
+endfunction()
+
 # tensorstat_room(TARGET ROOM SOURCE...): adds a room's sources. They are compiled together as one unity source, because
 # headers take most of the time. So names in anonymous namespaces must be unique in the room.
 function(tensorstat_room target room)

@@ -8,15 +8,42 @@
 #include <exception>
 #include <utility>
 
+#include "stats/base/loaded_library.hpp"
+
 namespace tensorstat {
 namespace {
+
+#define TENSORSTAT_CRYPTO_FUNCTIONS(F) \
+  F(ERR_set_mark)                      \
+  F(ERR_pop_to_mark)                   \
+  F(ERR_peek_last_error)               \
+  F(ERR_error_string_n)                \
+  F(OSSL_LIB_CTX_new)                  \
+  F(OSSL_LIB_CTX_free)                 \
+  F(OSSL_PROVIDER_load)                \
+  F(EVP_MD_fetch)                      \
+  F(EVP_MD_CTX_new)                    \
+  F(EVP_MD_CTX_free)                   \
+  F(EVP_DigestInit_ex2)                \
+  F(EVP_DigestUpdate)                  \
+  F(EVP_DigestFinal_ex)
+
+struct Crypto {
+  TENSORSTAT_LOADED_FUNCTIONS(TENSORSTAT_CRYPTO_FUNCTIONS)
+};
+
+// nullptr if OpenSSL is not installed.
+const Crypto* crypto() noexcept { return loaded<Crypto>(TENSORSTAT_CRYPTO_LIBRARY); }
 
 // Keeps the calling thread's queue of OpenSSL errors unchanged.
 class QuietErrors {
  public:
-  QuietErrors() noexcept { ERR_set_mark(); }
-  ~QuietErrors() { ERR_pop_to_mark(); }
-  unsigned long last() const noexcept { return ERR_peek_last_error(); }
+  explicit QuietErrors(const Crypto& crypto) noexcept : crypto_(crypto) { crypto_.ERR_set_mark_(); }
+  ~QuietErrors() { crypto_.ERR_pop_to_mark_(); }
+  unsigned long last() const noexcept { return crypto_.ERR_peek_last_error_(); }
+
+ private:
+  const Crypto& crypto_;
 };
 
 struct Fetched {
@@ -26,11 +53,11 @@ struct Fetched {
 
 // One library context for both digests, made once and never freed: a digest may be computed while static objects are
 // being destroyed.
-OSSL_LIB_CTX* private_context() noexcept {
-  static OSSL_LIB_CTX* const context = [] {
-    OSSL_LIB_CTX* made = OSSL_LIB_CTX_new();
-    if (made != nullptr && OSSL_PROVIDER_load(made, "default") == nullptr) {
-      OSSL_LIB_CTX_free(made);
+OSSL_LIB_CTX* private_context(const Crypto& crypto) noexcept {
+  static OSSL_LIB_CTX* const context = [&] {
+    OSSL_LIB_CTX* made = crypto.OSSL_LIB_CTX_new_();
+    if (made != nullptr && crypto.OSSL_PROVIDER_load_(made, "default") == nullptr) {
+      crypto.OSSL_LIB_CTX_free_(made);
       made = nullptr;
     }
     return made;
@@ -39,11 +66,11 @@ OSSL_LIB_CTX* private_context() noexcept {
 }
 
 // "-fips" overrides a default of fips=yes, which a distribution may set for every context.
-Fetched fetch(const char* algorithm) noexcept {
-  QuietErrors errors;
-  OSSL_LIB_CTX* const context = private_context();  // a null context would mean the program's own
+Fetched fetch(const Crypto& crypto, const char* algorithm) noexcept {
+  QuietErrors errors(crypto);
+  OSSL_LIB_CTX* const context = private_context(crypto);  // a null context would mean the program's own
   Fetched result;
-  if (context != nullptr) result.md = EVP_MD_fetch(context, algorithm, "provider=default,-fips");
+  if (context != nullptr) result.md = crypto.EVP_MD_fetch_(context, algorithm, "provider=default,-fips");
   if (result.md == nullptr) result.reason = errors.last();
   return result;
 }
@@ -51,18 +78,22 @@ Fetched fetch(const char* algorithm) noexcept {
 const char* name(Algorithm algorithm) { return algorithm == Algorithm::kMd5 ? "MD5" : "SHA1"; }
 
 template <Algorithm algorithm>
-const Fetched& fetched() noexcept {
-  static const Fetched once = fetch(name(algorithm));
+const Fetched& fetched(const Crypto& crypto) noexcept {
+  static const Fetched once = fetch(crypto, name(algorithm));
   return once;
 }
 
 // Never throws: without memory for the message, returns a short one that needs no allocation.
 Error failure(Algorithm algorithm, const char* step, unsigned long reason) noexcept {
   try {
-    char said[256] = "it gave no reason";
-    if (reason != 0) ERR_error_string_n(reason, said, sizeof said);
-    return {Code::kUnsupported, std::string("computing ") + name(algorithm) + ": OpenSSL " + step + " (" + said +
-                                    "); it can be left out of the categories"};
+    std::string why;
+    if (reason != 0) {
+      char said[256];
+      crypto()->ERR_error_string_n_(reason, said, sizeof said);
+      why.append(" (").append(said).append(")");
+    }
+    return {Code::kUnsupported, std::string("computing ") + name(algorithm) + ": OpenSSL " + step + why +
+                                    "; it can be left out of the categories"};
   } catch (const std::exception&) {
     return {Code::kUnsupported, "out of memory"};
   }
@@ -76,6 +107,8 @@ void write_hex(std::span<const std::byte> digest, char* out) noexcept {
   }
 }
 
+constexpr const char* kNotLoaded =
+    "is missing: " TENSORSTAT_CRYPTO_LIBRARY " cannot be loaded, apt-get install libssl3";
 constexpr const char* kNoAlgorithm =
     "has none, not even in its default provider: built or installed for FIPS only, or no memory";
 
@@ -83,18 +116,17 @@ constexpr const char* kNoAlgorithm =
 
 template <Algorithm algorithm>
 void Hash<algorithm>::Free::operator()(evp_md_ctx_st* context) const noexcept {
-  EVP_MD_CTX_free(context);
+  crypto()->EVP_MD_CTX_free_(context);
 }
 
 // Returns the name of the step that failed, or null.
 template <Algorithm algorithm>
 const char* Hash<algorithm>::start() noexcept {
-  if (fetched<algorithm>().md == nullptr) return kNoAlgorithm;
-  if (context_ == nullptr) context_.reset(EVP_MD_CTX_new());
+  const Fetched& found = fetched<algorithm>(*crypto());
+  if (found.md == nullptr) return kNoAlgorithm;
+  if (context_ == nullptr) context_.reset(crypto()->EVP_MD_CTX_new_());
   if (context_ == nullptr) return "made no context";
-  if (EVP_DigestInit_ex2(context_.get(), fetched<algorithm>().md, nullptr) != 1) {
-    return "did not start";
-  }
+  if (crypto()->EVP_DigestInit_ex2_(context_.get(), found.md, nullptr) != 1) return "did not start";
   started_ = true;
   return nullptr;
 }
@@ -102,13 +134,18 @@ const char* Hash<algorithm>::start() noexcept {
 template <Algorithm algorithm>
 void Hash<algorithm>::update(std::span<const std::byte> piece) noexcept {
   if (failed_ != nullptr || (started_ && piece.empty())) return;
-  QuietErrors errors;
+  if (crypto() == nullptr) {
+    failed_ = kNotLoaded;
+    reason_ = 0;
+    return;
+  }
+  QuietErrors errors(*crypto());
   if (!started_) failed_ = start();
-  if (failed_ == nullptr && EVP_DigestUpdate(context_.get(), piece.data(), piece.size()) != 1) {
+  if (failed_ == nullptr && crypto()->EVP_DigestUpdate_(context_.get(), piece.data(), piece.size()) != 1) {
     failed_ = "did not go on";
   }
   if (failed_ != nullptr) {
-    const unsigned long fetching = fetched<algorithm>().reason;
+    const unsigned long fetching = fetched<algorithm>(*crypto()).reason;
     reason_ = fetching != 0 ? fetching : errors.last();
   }
 }
@@ -116,12 +153,13 @@ void Hash<algorithm>::update(std::span<const std::byte> piece) noexcept {
 template <Algorithm algorithm>
 Result<typename Hash<algorithm>::Digest> Hash<algorithm>::finish() noexcept {
   if (!started_) update({});
-  QuietErrors errors;
   Digest digest;
-  if (failed_ == nullptr &&
-      EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(digest.data()), nullptr) != 1) {
-    failed_ = "did not end";
-    reason_ = errors.last();
+  if (failed_ == nullptr) {
+    QuietErrors errors(*crypto());
+    if (crypto()->EVP_DigestFinal_ex_(context_.get(), reinterpret_cast<unsigned char*>(digest.data()), nullptr) != 1) {
+      failed_ = "did not end";
+      reason_ = errors.last();
+    }
   }
   started_ = false;
   if (const char* step = std::exchange(failed_, nullptr)) return failure(algorithm, step, reason_);

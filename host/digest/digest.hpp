@@ -2,8 +2,8 @@
 //
 // OpenSSL computes single digests, in a library context of our own with its default provider. So an openssl.cnf, a FIPS
 // provider or default properties that forbid MD5 in the program have no effect here. The caller's OpenSSL error queue
-// is not changed. Nothing throws. If OpenSSL fails, the Error has its message. Different objects may be used by
-// different threads at once.
+// is not changed. Nothing throws. OpenSSL is loaded for the first digest. If it is missing or fails, the Error says so.
+// Different objects may be used by different threads at once.
 #pragma once
 
 #include <array>

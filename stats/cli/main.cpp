@@ -11,6 +11,7 @@
 #include <functional>
 #include <new>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <tensorstat/meter.hpp>
@@ -185,7 +186,7 @@ int main(int argc, char** argv) {
   tensorstat::open_store_door(tensorstat::door_of_stores());
 #endif
   try {
-    CommandLine line;
+    CommandLine line(std::span<const char* const>(argv + 1, argv + std::max(argc, 1)));
     const auto parsed = line.parse(argc, argv);
     if (const auto* exit = std::get_if<int>(&parsed)) return *exit;
     warn_of_unknown_isa(console);

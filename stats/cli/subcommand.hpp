@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 #include "stats/cli/options/app.hpp"
 #include "stats/cli/terminal/console.hpp"
@@ -33,11 +34,18 @@ Subcommand fold_command(CLI::App& command);
 Subcommand merge_command(CLI::App& command);
 Subcommand events_command(CLI::App& command);
 
+struct NamedSubcommand {
+  std::string_view name;
+  Subcommand (*add)(CLI::App& command);
+};
+
 // In the order in which --help lists them.
-inline constexpr Subcommand (*kSubcommands[])(CLI::App&) = {
-    explain_command, devices_command, dump_command,  convert_command, diff_command,
-    origin_command,  report_command,  trend_command, top_command,     events_command,
-    store_command,   attach_command,  plan_command,  fold_command,    merge_command,
+inline constexpr NamedSubcommand kSubcommands[] = {
+    {"explain", explain_command}, {"devices", devices_command}, {"dump", dump_command},
+    {"convert", convert_command}, {"diff", diff_command},       {"origin", origin_command},
+    {"report", report_command},   {"trend", trend_command},     {"top", top_command},
+    {"events", events_command},   {"store", store_command},     {"attach", attach_command},
+    {"plan", plan_command},       {"fold", fold_command},       {"merge", merge_command},
 };
 
 }  // namespace tensorstat::cli

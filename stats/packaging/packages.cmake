@@ -50,7 +50,8 @@ torch.save's files and the dumps of MindSpore, msprobe and CANN."
   command)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libtensorstat${major} ${same}")
-set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
+# By hand, because dpkg-shlibdeps does not see what is loaded when it is needed: libssl3, libxlsxwriter4, libhdf5-103-1.
+set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "libxlsxwriter4, pocl-opencl-icd | opencl-icd")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "libhdf5-103-1")
 
 tensorstat_package(library libtensorstat${major}
@@ -59,6 +60,7 @@ device. The bits of each result are the same everywhere."
   c helper)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libssl3 | libssl3t64")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "libhdf5-103-1")
 
@@ -68,7 +70,7 @@ files for find_package and pkg-config."
   core dump c_dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
-    "libtensorstat${major} ${same}, ocl-icd-opencl-dev, libssl-dev, zlib1g-dev")
+    "libtensorstat${major} ${same}, ocl-icd-opencl-dev, zlib1g-dev")
 
 if(TARGET tensorstat_python)
   tensorstat_package(python python3-tensorstat

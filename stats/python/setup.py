@@ -2,7 +2,7 @@
 
 CMake builds it. TENSORSTAT_BUILD names a build folder of the project that is there already, such as .build; without it
 the project is built in .build-wheel. The wheel fits every CPython from 3.11 on, and a Linux with the shared libraries
-that it was built against: OpenCL's loader, libcrypto, zlib and libstdc++ are not inside."""
+that it was built against: OpenCL's loader, zlib, libstdc++ and, for digests, libcrypto are not inside."""
 import os
 import re
 import shutil

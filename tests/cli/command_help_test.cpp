@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/meter.hpp>
@@ -45,6 +46,22 @@ TEST(CommandHelp, IsWholeWhereAllIsAskedFor) {
     EXPECT_PRED2(holds, help.out, part);
   }
   for (const Category category : every_category()) EXPECT_PRED2(holds, help.out, std::string(name(category)));
+}
+
+// The options of a subcommand are made only if an argument is its name.
+TEST(CommandHelp, KnowsEachSubcommandThatItLists) {
+  const ScratchFolder folder;
+  std::istringstream lines(run(folder, "--help").out);
+  std::string line;
+  while (std::getline(lines, line) && !line.starts_with("Subcommands:")) continue;
+  int count = 0;
+  for (std::string name; std::getline(lines, line) && std::istringstream(line) >> name; ++count) {
+    const Ran ran = run(folder, name + " --no-such-option");
+    EXPECT_EQ(ran.exit, 2) << name << ": " << ran.err;
+    EXPECT_PRED2(holds, ran.err, "Try 'tensorstat " + name + " --help'");
+    EXPECT_PRED2(holds, run(folder, name + " --help").out, "Usage: tensorstat " + name);
+  }
+  EXPECT_EQ(count, 15);
 }
 
 TEST(CommandHelp, SaysItsVersion) {

@@ -21,9 +21,15 @@ void refuse_unused_options(const CLI::App& app, const std::string& subcommand) {
   }
 }
 
+// Whether an argument may ask for the help, which lists every subcommand: --help, --help-all, -h, -qh.
+bool asks_for_help(std::string_view word) {
+  const bool is_short = word.starts_with('-') && !word.starts_with("--");
+  return word.starts_with("--help") || (is_short && word.find('h') != word.npos);
+}
+
 }  // namespace
 
-CommandLine::CommandLine()
+CommandLine::CommandLine(std::span<const char* const> words)
     : app_(std::make_unique<CLI::App>("Statistics of tensors: max, min, avg, l2norm, how many NaN, Inf and zeros, MD5.",
                                       "tensorstat")) {
   app_->formatter(std::make_shared<Help>());
@@ -32,7 +38,10 @@ CommandLine::CommandLine()
   app_->get_option("--version")->description("Show the version and exit");
 
   options_.declare(*app_, PlainOptions::kAll);
-  for (const auto add : kSubcommands) subcommands_.push_back(add(*app_));
+  const bool needs_all = words.empty() || std::ranges::any_of(words, asks_for_help);
+  for (const auto& [name, add] : kSubcommands) {
+    if (needs_all || std::ranges::count(words, name) != 0) subcommands_.push_back(add(*app_));
+  }
   app_->require_subcommand(0, 1);  // behind one, a folder may be called as another one is: diff a dump
   app_->set_help_all_flag("--help-all", "Show every option, the statistics and the exit statuses");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -15,7 +16,10 @@ namespace tensorstat::cli {
 // Declares the options once, for parsing, the help, the man pages and the completions.
 class CommandLine {
  public:
-  CommandLine();
+  CommandLine() : CommandLine(std::span<const char* const>()) {}
+  // Without the subcommands that none of these arguments can mean: making the options of all takes a quarter of the
+  // start of the command.
+  explicit CommandLine(std::span<const char* const> words);
   ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;

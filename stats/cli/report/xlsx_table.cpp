@@ -16,6 +16,8 @@
 
 #if TENSORSTAT_XLSX
 #include <xlsxwriter.h>
+
+#include "stats/base/loaded_library.hpp"
 #endif
 
 namespace tensorstat::cli {
@@ -25,6 +27,28 @@ namespace tensorstat::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+// libxlsxwriter brings OpenSSL into the process.
+#define TENSORSTAT_XLSX_FUNCTIONS(F) \
+  F(workbook_new_opt)                \
+  F(workbook_close)                  \
+  F(workbook_add_worksheet)          \
+  F(workbook_add_format)             \
+  F(format_set_bg_color)             \
+  F(worksheet_write_boolean)         \
+  F(worksheet_write_number)          \
+  F(worksheet_write_string)          \
+  F(lxw_strerror)
+
+struct XlsxWriter {
+  TENSORSTAT_LOADED_FUNCTIONS(TENSORSTAT_XLSX_FUNCTIONS)
+};
+
+Result<const XlsxWriter*> xlsx_writer() {
+  if (const auto* library = loaded<XlsxWriter>(TENSORSTAT_XLSX_LIBRARY)) return library;
+  return Error{Code::kUnsupported,
+               "xlsx: " TENSORSTAT_XLSX_LIBRARY " cannot be loaded; apt-get install libxlsxwriter4, or name a .csv"};
+}
 
 constexpr std::size_t kMostRows = 1'048'500;  // rows per sheet, as in msprobe
 constexpr std::size_t kMostBytes = std::size_t{4} << 30;
@@ -113,7 +137,8 @@ class SilentStderr {
 
 class Sheet {
  public:
-  Sheet(lxw_workbook* book, const char* name) : sheet_(workbook_add_worksheet(book, name)) {}
+  Sheet(const XlsxWriter& xlsx, lxw_workbook* book, const char* name)
+      : xlsx_(xlsx), sheet_(xlsx.workbook_add_worksheet_(book, name)) {}
 
   // Returns the error of the first cell that could not be written.
   lxw_error add(const std::vector<msprobe::PythonValue>& cells, lxw_format* format) {
@@ -131,14 +156,15 @@ class Sheet {
  private:
   lxw_error put(const msprobe::PythonValue& cell, lxw_col_t column, lxw_format* format) {
     if (const auto* truth = std::get_if<bool>(&cell)) {
-      return worksheet_write_boolean(sheet_, row_, column, *truth, format);
+      return xlsx_.worksheet_write_boolean_(sheet_, row_, column, *truth, format);
     }
     if (msprobe::is_text(cell) || !std::isfinite(msprobe::as_double(cell))) {
-      return worksheet_write_string(sheet_, row_, column, text_of_cell(msprobe::text_of(cell)).c_str(), format);
+      return xlsx_.worksheet_write_string_(sheet_, row_, column, text_of_cell(msprobe::text_of(cell)).c_str(), format);
     }
-    return worksheet_write_number(sheet_, row_, column, msprobe::as_double(cell), format);
+    return xlsx_.worksheet_write_number_(sheet_, row_, column, msprobe::as_double(cell), format);
   }
 
+  const XlsxWriter& xlsx_;
   lxw_worksheet* const sheet_;
   lxw_row_t row_ = 0;
 };
@@ -146,11 +172,11 @@ class Sheet {
 // A spreadsheet that is being written to a temporary file.
 class Workbook {
  public:
-  Workbook() {
+  explicit Workbook(const XlsxWriter& xlsx) : xlsx_(xlsx) {
     if (!file_.is_made()) return;
     lxw_workbook_options options{};
     options.constant_memory = LXW_TRUE;
-    book_ = workbook_new_opt(file_.path().c_str(), &options);
+    book_ = xlsx_.workbook_new_opt_(file_.path().c_str(), &options);
   }
 
   Status opened() const {
@@ -162,12 +188,13 @@ class Workbook {
 
   // Its bytes. Called once, also after faults, because this frees the book.
   Result<std::string> bytes() {
-    note(workbook_close(book_));
-    if (first_ != LXW_NO_ERROR) return fault_of(lxw_strerror(first_));
+    note(xlsx_.workbook_close_(book_));
+    if (first_ != LXW_NO_ERROR) return fault_of(xlsx_.lxw_strerror_(first_));
     return read_whole_file(file_.path(), kMostBytes);
   }
 
  private:
+  const XlsxWriter& xlsx_;
   const ScratchFile file_;
   const SilentStderr silent_;
   lxw_workbook* book_ = nullptr;
@@ -177,19 +204,23 @@ class Workbook {
 }  // namespace
 
 Result<std::string> xlsx_of(const msprobe::Comparison& comparison) {
-  Workbook made;
+  const auto library = xlsx_writer();
+  if (!library) return library.error();
+  const XlsxWriter& xlsx = **library;
+  Workbook made(xlsx);
   if (Status opened = made.opened(); !opened) return opened.error();
   lxw_workbook* book = made.book();
-  lxw_format* const colours[] = {nullptr, workbook_add_format(book), workbook_add_format(book)};  // by Level
-  format_set_bg_color(colours[1], LXW_COLOR_YELLOW);
-  format_set_bg_color(colours[2], LXW_COLOR_RED);
+  lxw_format* const colours[] = {nullptr, xlsx.workbook_add_format_(book),
+                                 xlsx.workbook_add_format_(book)};  // by Level
+  xlsx.format_set_bg_color_(colours[1], LXW_COLOR_YELLOW);
+  xlsx.format_set_bg_color_(colours[2], LXW_COLOR_RED);
 
   const std::vector<std::string> headings = msprobe::headings_of(comparison);
   const std::size_t rows = comparison.rows.size();
   const std::size_t sheets = rows < kMostRows ? 1 : (rows + kMostRows - 1) / kMostRows;
   const std::size_t rows_of_sheet = (rows + sheets - 1) / sheets;
   for (std::size_t i = 0; i < sheets; ++i) {
-    Sheet sheet(book, sheets == 1 ? "Sheet1" : ("part_" + std::to_string(i)).c_str());
+    Sheet sheet(xlsx, book, sheets == 1 ? "Sheet1" : ("part_" + std::to_string(i)).c_str());
     made.note(sheet.add({headings.begin(), headings.end()}, nullptr));
     for (std::size_t row = i * rows_of_sheet; row < std::min(rows, (i + 1) * rows_of_sheet); ++row) {
       const msprobe::ComparedRow& compared = comparison.rows[row];
@@ -200,10 +231,13 @@ Result<std::string> xlsx_of(const msprobe::Comparison& comparison) {
 }
 
 Result<std::string> xlsx_of(std::span<const msprobe::MergedTables::Sheet> sheets) {
-  Workbook made;
+  const auto library = xlsx_writer();
+  if (!library) return library.error();
+  const XlsxWriter& xlsx = **library;
+  Workbook made(xlsx);
   if (Status opened = made.opened(); !opened) return opened.error();
   for (const msprobe::MergedTables::Sheet& each : sheets) {
-    Sheet sheet(made.book(), each.column.c_str());
+    Sheet sheet(xlsx, made.book(), each.column.c_str());
     for (const auto& line : each.lines) made.note(sheet.add(line, nullptr));
   }
   return made.bytes();

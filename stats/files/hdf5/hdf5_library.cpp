@@ -1,30 +1,7 @@
 #include "stats/files/hdf5/hdf5_library.hpp"
 
-#include <dlfcn.h>
-
-#include <string>
-
 namespace tensorstat {
 namespace {
-
-// What a macro stands for: headers may give a function another name.
-#define TENSORSTAT_TEXT_OF(text) #text
-#define TENSORSTAT_TEXT(text) TENSORSTAT_TEXT_OF(text)
-
-Result<Hdf5Library> load_hdf5() {
-  void* const handle = ::dlopen(TENSORSTAT_HDF5_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  const Error missing{Code::kUnsupported,
-                      "an HDF5 file, for which " TENSORSTAT_HDF5_LIBRARY " is needed: apt-get install libhdf5-103-1"};
-  if (handle == nullptr) return missing;
-  Hdf5Library library = {};
-#define TENSORSTAT_HDF5_LOAD(name)                                                                       \
-  library.name##_ = reinterpret_cast<decltype(library.name##_)>(::dlsym(handle, TENSORSTAT_TEXT(name))); \
-  if (library.name##_ == nullptr) return missing;
-  TENSORSTAT_HDF5_FUNCTIONS(TENSORSTAT_HDF5_LOAD)
-#undef TENSORSTAT_HDF5_LOAD
-  if (library.H5open_() < 0) return Error{Code::kUnsupported, "an HDF5 file, and libhdf5 does not start"};
-  return library;
-}
 
 std::recursive_mutex& hdf5_mutex() {
   static std::recursive_mutex mutex;
@@ -34,9 +11,14 @@ std::recursive_mutex& hdf5_mutex() {
 }  // namespace
 
 Result<const Hdf5Library*> hdf5_library() {
-  static const Result<Hdf5Library> library = load_hdf5();
-  if (!library) return library.error();
-  return &*library;
+  const Hdf5Library* const library = loaded<Hdf5Library>(TENSORSTAT_HDF5_LIBRARY);
+  if (library == nullptr) {
+    return Error{Code::kUnsupported,
+                 "an HDF5 file, for which " TENSORSTAT_HDF5_LIBRARY " is needed: apt-get install libhdf5-103-1"};
+  }
+  static const bool is_started = library->H5open_() >= 0;
+  if (!is_started) return Error{Code::kUnsupported, "an HDF5 file, and libhdf5 does not start"};
+  return library;
 }
 
 Hdf5Access::Hdf5Access(const Hdf5Library& library) : library_(library), lock_(hdf5_mutex()) {

@@ -8,6 +8,8 @@
 #include <tensorstat/status.hpp>
 #include <utility>
 
+#include "stats/base/loaded_library.hpp"
+
 namespace tensorstat {
 
 // Every function that is used, under the name that its header gives it.
@@ -61,12 +63,10 @@ namespace tensorstat {
   F(H5free_memory)
 
 struct Hdf5Library {
-#define TENSORSTAT_HDF5_MEMBER(name) decltype(&::name) name##_;
-  TENSORSTAT_HDF5_FUNCTIONS(TENSORSTAT_HDF5_MEMBER)
-#undef TENSORSTAT_HDF5_MEMBER
+  TENSORSTAT_LOADED_FUNCTIONS(TENSORSTAT_HDF5_FUNCTIONS)
 };
 
-// The library; an error if it is not installed. It is never unloaded.
+// The library; an error if it is not installed.
 Result<const Hdf5Library*> hdf5_library();
 
 // Debian's libhdf5 may be called by one thread at a time: every call needs an access. While one exists, no plugin is
