@@ -411,6 +411,20 @@ class Watched(unittest.TestCase):
             self.assertEqual(len(rows_of(folder)), 4)
             self.assertEqual(torch.nn.modules.module._global_forward_hooks, {})
 
+    def test_several_optimizers(self):
+        models = {name: torch.nn.Linear(2, 2) for name in ("gen", "disc")}
+        optimizers = [torch.optim.Adam(each.parameters()) for each in models.values()]
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(models, path=folder, optimizer=optimizers) as watch:
+                sum(each(torch.ones(1, 2)).sum() for each in models.values()).backward()
+                for each in optimizers:
+                    each.step()
+                watch.step()
+            names = {name for _, name, _, row in rows_of(folder) if row["Op Type"] == "OptimizerState"}
+            self.assertTrue({"gen.weight/exp_avg", "disc.bias/exp_avg_sq"} <= names, names)
+            with self.assertRaisesRegex(TypeError, "optimizer: a torch.optim.Optimizer is expected, or a list or dict of them; this is a Linear"):
+                tensorstat.watch(models, path=folder, optimizer=models["gen"])
+
     def test_rows_are_those_of_the_model(self):
         """stats/doc/origin.md"""
         model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))

@@ -1,7 +1,7 @@
 """A model's parameters, their gradients and the optimizer's state, at the beginning and the end of a step."""
 import itertools
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ._tensors import tensors_in
@@ -12,8 +12,8 @@ class Parameters:
 
     _has_checked_zero = _is_version_proved = False
 
-    def __init__(self, watch: Any, named: list[tuple[str, Any]], has_rows: bool, optimizer: Any) -> None:
-        self._watch, self.named, self._has_rows, self._optimizer = watch, named, has_rows, optimizer
+    def __init__(self, watch: Any, named: list[tuple[str, Any]], has_rows: bool, optimizers: list[Any]) -> None:
+        self._watch, self.named, self._has_rows, self._optimizers = watch, named, has_rows, optimizers
         self._known: dict[str, tuple[int, int]] = {}  # what the parameters were when they were last looked at
         self._seen_gradients: dict[str, tuple[int, int]] = {}
         self._by_data: list[tuple[str, Any, Any]] | None = []  # see _is_written_by_data; None: it is
@@ -102,8 +102,9 @@ class Parameters:
                     lies_like = parameter if tensor.shape == parameter.shape else None
                     yield "OptimizerState", name_of_state(name, key, slot), tensor, name, lies_like
 
-    def _state_of_optimizer(self, parameter: Any) -> Iterable[tuple[str, Any]]:
-        return self._optimizer.state.get(parameter, {}).items() if self._optimizer else ()
+    def _state_of_optimizer(self, parameter: Any) -> Iterator[tuple[str, Any]]:
+        for optimizer in self._optimizers:
+            yield from optimizer.state.get(parameter, {}).items()
 
     def _is_written_by_data(self) -> bool:
         """Whether the optimizer writes through `.data`, which leaves a parameter's version as it is: then no version tells
@@ -120,6 +121,16 @@ class Parameters:
             self._is_version_proved = self._is_version_proved or not is_same_version
         self._by_data = []
         return False
+
+
+def optimizers_of(given: Any) -> list[Any]:
+    """One, a list or dict of them, or None."""
+    several = list(given.values()) if isinstance(given, Mapping) else given if isinstance(given, (list, tuple)) else [given]
+    optimizers = [each for each in several if each is not None]
+    for each in optimizers:
+        if not hasattr(each, "state"):
+            raise TypeError(f"optimizer: a torch.optim.Optimizer is expected, or a list or dict of them; this is a {type(each).__name__}")
+    return optimizers
 
 
 def name_of_state(parameter: str, key: str, slot: int) -> str:

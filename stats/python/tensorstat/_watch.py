@@ -10,6 +10,7 @@ from ._alerts import Actions, Alert, Asked, Step
 from ._hooks import leave_in_fork
 from ._journal import Journal
 from ._library import Error, logger
+from ._parameters import optimizers_of
 from ._rerun import versions_of
 from ._session import DumpSession
 from ._tensors import is_dtensor, readable, tensors_in
@@ -294,7 +295,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     inputs      the inputs of all modules, not only of the outermost
     parameters  those that the optimizer wrote, and before the first step all
     gradients   the gradients of parameters and of the modules' outputs; with inputs, also the gradients of inputs
-    optimizer   its state too (Adam's moments)
+    optimizer   its state too (Adam's moments); one, or a list or dict of them
     level       "op": the operations inside of the modules, too, and those between the model and the loss. It is slow
     zoom        the first module that gives NaN or Inf is run once more, so that the operation and its line are known; what
                 it wrote is put back, and the random state. Not with several ranks
@@ -354,6 +355,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         raise ValueError(f"exist is {exist!r}; it is \"refuse\" or \"replace\"")
     if level not in ("module", "op"):
         raise ValueError(f"level is {level!r}; it is \"module\" or \"op\"")
+    optimizers = optimizers_of(optimizer)
     if config is not None and path is None and not str(config).lstrip().startswith("{") and not str(config).endswith(".json"):
         config, path = None, config  # watch(model, "runs/nan")
     if config is None and path is None and not os.environ.get("MINDSPORE_DUMP_CONFIG"):
@@ -390,7 +392,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         if shards is not None:
             make_way(folder_of_whole(folder), exist, resume)
         made = RowWatch(model, session, folder=folder, every=every, where=where, inputs=inputs, parameters=parameters,
-                        gradients=gradients, optimizer=optimizer, level=level, zoom=zoom and world_size == 1, code=code, rank=rank,
+                        gradients=gradients, optimizers=optimizers, level=level, zoom=zoom and world_size == 1, code=code, rank=rank,
                         world_size=world_size, path=path, is_zoom_wanted=zoom, shards=shards, output_shards=output_shards,
                         group=group)
         made.compare_over(compared, groups)

@@ -31,7 +31,7 @@ class RowWatch(Watch):
     """Each module's tensors as rows of its own name."""
 
     def __init__(self, model: Any, session: DumpSession, *, folder: str, every: int, where: str | None, inputs: bool,
-                 parameters: bool, gradients: bool, optimizer: Any, level: str, zoom: bool, code: bool, rank: int,
+                 parameters: bool, gradients: bool, optimizers: list[Any], level: str, zoom: bool, code: bool, rank: int,
                  world_size: int, path: str | None, is_zoom_wanted: bool, shards: Any = None,
                  output_shards: Any = None, group: Any = None) -> None:
         super().__init__(session, every=every, rank=rank)
@@ -59,7 +59,7 @@ class RowWatch(Watch):
 
         wanted = re.compile(where or "").search
         self._parameters = Parameters(self, [(name, each) for name, each in named_parameters(model) if wanted(name)],
-                                      has_rows=parameters, optimizer=optimizer)
+                                      has_rows=parameters, optimizers=optimizers)
         self._hooks = ModuleHooks(self._enter, self._leave)
         self._outermost = []
         self._places: dict[str, Place] = {}
