@@ -5,7 +5,7 @@ build_packages=(g++ cmake ninja-build ocl-icd-opencl-dev opencl-clhpp-headers nl
 test_packages=(libgtest-dev python3-numpy python3-torch clang-format oclgrind libgmp-dev libpython3-dev man-db zsh fish protobuf-compiler
   python3-onnx python3-h5py chromium-driver python3-selenium python3-protobuf python3-pyopencl
   libopenmpi-dev openmpi-bin python3-mpi4py parallel)  # these four: ranks, and the scripts of examples/trees
-full_packages=(libopencv-dnn-dev dpkg-dev file abigail-tools doxygen lintian pkg-config python3-venv python3-pip
+full_packages=(mypy libopencv-dnn-dev dpkg-dev file abigail-tools doxygen lintian pkg-config python3-venv python3-pip
   python3-setuptools python3-wheel
   libmpich-dev mpich python3-distributed python3-fsspec slurm-wlm  # these: ranks and trees on other engines
   libclc-15 libllvmspirvlib15)  # these: what Mesa's rusticl loads
