@@ -147,6 +147,7 @@ std::string json_of(const Compared& compared, std::optional<std::span<const Pair
       json.key("phase").text(name(beginning.phase));
       append_texts(json, "inside", beginning.inside);
       append_code(json, beginning.code);
+      if (beginning.since) json.key("since").text(*beginning.since);
       json.end();
     });
   }

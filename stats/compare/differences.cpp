@@ -125,6 +125,10 @@ void place_in_model(const Record& a, Hints& hints, std::vector<Beginning>& found
       const std::uint32_t at = call_of.at(found[j].in_a);
       const Call& call = model.calls[at];
       found[j].phase = call.phase;
+      if (call.phase == Phase::kForward && call.inputs.empty()) {
+        const std::uint32_t run = run_of(found[j]);
+        found[j].since = run == first ? "" : a.texts()[a.run(run - 1).front().name];
+      }
       std::uint32_t above = call.parent;
       for (int steps = 0; above != kNoCall && steps < 64; above = model.calls[above].parent, ++steps) {
         found[j].inside.emplace_back(a.texts()[model.calls[above].name]);

@@ -47,6 +47,9 @@ struct Beginning {
   Phase phase = Phase::kForward;
   std::vector<std::string> inside = {};  // names of the calls that contain it, the innermost first
   std::optional<CodeLine> code = {};
+  // The name of the call before it, if the dump lacks the inputs of this forward call: the difference may also begin in
+  // the code between the two. "" if there is no call before it.
+  std::optional<std::string> since = {};
 };
 
 struct Differences {

@@ -278,6 +278,26 @@ TEST(DiffCommand, FirstIsTheInnermostCallWithItsPhaseAndLine) {
       << text;
 }
 
+// A watch has the inputs of the outermost call alone. What runs between two calls may then be what differs.
+TEST(DiffCommand, FirstSaysThatTheInputsAreNotKnown) {
+  ScratchFolder folder;
+  for (const std::string name : {"a", "b"}) {
+    const std::string heading =
+        "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value\n";
+    const auto row = [](const std::string& call, int time, const std::string& io, const std::string& max) {
+      return "Linear," + call + ",0,0," + std::to_string(time) + "," + io + ",0,24,float32,\"(2,3)\"," + max + ",-1\n";
+    };
+    put(folder, name + "/rank_0/model/0/4/statistic.csv",
+        heading + row("Net/forward", 1, "input", "1") + row("v/forward", 2, "output", "1") +
+            row("o/forward", 3, "output", name == "a" ? "2" : "3"));
+  }
+  EXPECT_PRED2(
+      holds, run(folder, "diff a b --first").out,
+      "    the dump has no inputs of it: the difference may begin in code between v/forward and this call. Dump "
+      "inputs, too\n");
+  EXPECT_EQ(Json::parse(run(folder, "diff a b --first --format json").out)["first"][0]["since"], "v/forward");
+}
+
 TEST(DiffCommand, SeesElementsThatChangedPlaces) {
   ScratchFolder folder;
   run_python(folder, R"(

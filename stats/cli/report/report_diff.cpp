@@ -92,6 +92,12 @@ std::string beginnings_of(const Compared& compared) {
       text += "    called at " + printable_name(beginning.code->file) +
               (beginning.code->line == 0 ? "" : ":" + std::to_string(beginning.code->line)) + "\n";
     }
+    if (beginning.since) {
+      text += "    the dump has no inputs of it: the difference may begin in code " +
+              (beginning.since->empty() ? "before this call"
+                                        : "between " + printable_name(*beginning.since) + " and this call") +
+              ". Dump inputs, too\n";
+    }
     std::string inside;
     for (const std::string& call : beginning.inside)
       inside += (inside.empty() ? "    inside " : ", ") + printable_name(call);

@@ -80,6 +80,7 @@ def compare(a: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, any
     Gives {"compared": n, "different": n, "unmatched_a": [...], "unmatched_b": [...], "pairs": [{"a", "b", "verdict",
     "why", "op_name", "io", "slot", "stats": {name: {"a", "b"}}, ...}]}, and with first=True "first": [{"op_type",
     "op_name", "rank", "iteration", "io", "slot", "added", "enters", "phase", "inside", "file", "line"}].
+    "since" is there, too, if the dump has no inputs of the operator: the call before it.
 
     verdict     "equal", "within" the tolerance, or "different"; what cannot be judged is different
     rtol, atol  within: |a - b| <= atol + rtol * max(|a|, |b|); without rtol: 1e-5, 2^-10 of float16, 2^-8 of bfloat16,
