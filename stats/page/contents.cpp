@@ -275,7 +275,8 @@ class PageFiller {
     } else if (by_much.empty()) {
       verdict.insert(at, {"A and B agree within 1 %", "They differ first at " + in_a_bit});
     } else {
-      verdict.insert(at, {"A and B part at " + by_much, "They differ in a bit first at " + in_a_bit});
+      const auto part = verdict.insert(at, "A and B part at " + by_much);
+      if (in_a_bit != by_much) verdict.insert(part + 1, "They differ in a bit first at " + in_a_bit);
     }
   }
 

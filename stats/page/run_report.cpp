@@ -1,5 +1,7 @@
 #include "stats/page/run_report.hpp"
 
+#include <algorithm>
+
 #include "stats/page/page.hpp"
 
 namespace tensorstat {
@@ -18,20 +20,26 @@ std::uint32_t tensor_of(const FaultVerdict& verdict, const History& history) {
   return UINT32_MAX;
 }
 
+std::string name_of_run(std::size_t run, std::size_t count) { return count == 1 ? "" : run == 0 ? "A: " : "B: "; }
+
 PageWords words_of(const std::vector<PageRun>& runs) {
   PageWords words;
   words.tensor = tensor_of(*runs.front().verdict, *runs.front().history);
-  const auto append = [](std::vector<std::string>& to, const std::string& before,
-                         const std::vector<std::string>& more) {
-    for (const std::string& each : more) to.push_back(before + each);
+  // Two runs often have the same sentence: it is said once.
+  const auto append = [&](std::vector<std::string>& to, std::vector<std::string> Findings::*texts, std::size_t run,
+                          const std::string& before_both) {
+    const auto& other = runs[runs.size() - 1 - run].findings->*texts;
+    for (const std::string& each : runs[run].findings->*texts) {
+      const bool is_of_both = runs.size() == 2 && std::ranges::find(other, each) != other.end();
+      if (!is_of_both || run == 0) to.push_back((is_of_both ? before_both : name_of_run(run, runs.size())) + each);
+    }
   };
   for (std::size_t run = 0; run < runs.size(); ++run) {
     const Findings& findings = *runs[run].findings;
-    const std::string which = runs.size() == 1 ? "" : run == 0 ? "A: " : "B: ";
     words.source += (run == 0 ? "" : " and ") + runs[run].source;
-    append(words.verdict, which, findings.verdict);
-    append(words.not_measured, which, findings.not_measured);
-    append(words.notes, which, findings.notes);
+    append(words.verdict, &Findings::verdict, run, "A and B: ");
+    append(words.not_measured, &Findings::not_measured, run, "");
+    append(words.notes, &Findings::notes, run, "");
     for (const Finding& finding : findings.list) {
       words.findings.push_back({.rule = std::string(name(finding.rule)),
                                 .severity = std::string(name(severity(finding.rule))),
@@ -40,7 +48,7 @@ PageWords words_of(const std::vector<PageRun>& runs) {
                                 .rank = finding.rank,
                                 .first_iteration = finding.first_iteration,
                                 .last_clean_iteration = finding.last_clean_iteration,
-                                .text = which + finding.text,
+                                .text = name_of_run(run, runs.size()) + finding.text,
                                 .next = finding.next,
                                 .run = run});
     }

@@ -26,6 +26,8 @@ const name_of = (text, most = 160) => element('span', {class: 'name', title: sho
 const many = (count, one, more = one + 's') => count.toLocaleString('en') + ' ' + (count === 1 ? one : more);
 const css = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
+const ranks_read = () => (run.runs.length ? many(run.runs.length, 'run') + ', ' : '') + many(new Set(run.ranks).size, 'rank');
+
 const grade = finding => ({error: 'fault', warning: 'warning'})[finding.severity] || 'note';
 
 function show_verdict() {
@@ -50,7 +52,7 @@ function show_verdict() {
   }
   const measured = run.not_measured.length ? 'Not judged: ' + run.not_measured.map(printable).join('; ') + '.' : '';
   header.append(element('p', {class: 'none'},
-    `${many(run.rows, 'row')}, ${many(run.tensors.length, 'tensor')}, ${many(run.iterations.length, 'iteration')}, ${many(run.ranks.length, 'rank')}. ` + measured));
+    `${many(run.rows, 'row')}, ${many(run.tensors.length, 'tensor')}, ${many(run.iterations.length, 'iteration')}, ${ranks_read()}. ` + measured));
 }
 
 function next_looks(finding) {
@@ -91,7 +93,7 @@ function show_findings() {
 function show_read() {
   const section = by_id('read');
   const line = (term, text) => section.append(element('p', {}, element('strong', {}, term + ' '), printable(text)));
-  line('Read:', `${run.source}: ${many(run.rows, 'row')} on ${many(run.ranks.length, 'rank')}.`);
+  line('Read:', `${run.source}: ${many(run.rows, 'row')} of ${ranks_read()}.`);
   const cells = new Map();
   for (const text of run.measured) { const [name, count] = text.split(' in '); cells.set(count, [...(cells.get(count) || []), name]); }
   for (const [count, names] of cells) line('Measured:', `${names.join(', ')} in ${count}.`);

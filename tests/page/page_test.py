@@ -279,6 +279,8 @@ class Page(unittest.TestCase):
         said = self.text("#verdict")
         self.assertIn("A and B part at iteration 20, rank 0, in w output.0", said)
         self.assertIn("They differ in a bit first at iteration 10", said)
+        self.assertIn("160 rows, 2 tensors, 40 iterations, 2 runs, 1 rank.", said)
+        self.assertEqual(said.count("drift: "), 1, said)  # neither run has enough iterations
         self.assertIn("Two runs at iteration 20", self.text("#ranks"))
         self.assertIn("A, rank 0", self.text("#card"))
         self.assertEqual(self.browser.execute_script("return view.colour"), "ranks")
