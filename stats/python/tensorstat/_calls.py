@@ -20,6 +20,7 @@ class Call:
     arguments: tuple[Any, ...] = ()
     keywords: dict[str, Any] | None = None
     versions: list[int] = []
+    buffers: dict[str, tuple[int, int]] = {}  # of the module itself, by their names: what they were before the call
     random_state: Any = None
     where: tuple[str, int, str] | None = None
     took = 0  # kinds of fault in its inputs, where they were looked at

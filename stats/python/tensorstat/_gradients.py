@@ -93,7 +93,7 @@ class Gradients:
             call.results = {}  # nodes are not kept
 
     def _keep_outermost(self, call: Call, outputs: list[Any]) -> None:
-        run = _rerun.Run(call.module, call.arguments, call.keywords or {}, call.versions, call.random_state)
+        run = _rerun.Run(call, call.keywords or {})
         outermost = Outermost(call.place.name, run)
         self._outermost_calls.append(outermost)
         del self._outermost_calls[:-8]

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from ._calls import Call
 from ._tensors import tensors_in
 from ._verdict import INF, NAN
 
@@ -19,16 +20,19 @@ class Stop(BaseException):
 
 class Run:
     """A call that is to be run again."""
-    __slots__ = ("_module", "arguments", "keywords", "versions", "random_state")
+    __slots__ = ("_module", "arguments", "keywords", "versions", "buffers", "random_state")
 
-    def __init__(self, module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], versions: list[int],
-                 random_state: Any) -> None:
-        self._module, self.arguments, self.keywords = weakref.ref(module), arguments, keywords
-        self.versions, self.random_state = versions, random_state
+    def __init__(self, call: Call, keywords: dict[str, Any]) -> None:
+        self._module, self.arguments, self.keywords = weakref.ref(call.module), call.arguments, keywords
+        self.versions, self.buffers, self.random_state = call.versions, call.buffers, call.random_state
 
     @property
     def module(self) -> Any:
         return self._module()
+
+    def has_written(self, buffer: str) -> bool:
+        """Whether the call itself wrote this buffer of its module: what it held before is gone."""
+        return self.buffers.get(buffer) != versions_of_buffers(self.module).get(buffer)
 
 
 def kinds_in(tensors: Any) -> int:
@@ -46,6 +50,11 @@ def kinds_in(tensors: Any) -> int:
 
 def versions_of(arguments: Any) -> list[int]:
     return [_version_of(each) for each in tensors_in(arguments)]
+
+
+def versions_of_buffers(module: Any) -> dict[str, tuple[int, int]]:
+    """Those of the module itself, not of modules inside."""
+    return {name: (id(each), _version_of(each)) for name, each in (module.__dict__.get("_buffers") or {}).items() if each is not None}
 
 
 def _version_of(tensor: Any) -> int:
@@ -136,7 +145,7 @@ def values_of(arguments: Any) -> str:
     """Values of an operation's arguments, in a line."""
     torch = sys.modules["torch"]
     words = []
-    for each in list(arguments)[:4]:
+    for each in list(arguments)[:5]:  # as many as batch_norm has tensors
         if isinstance(each, torch.Tensor):
             values = each.detach()
             shape = f"{str(values.dtype).removeprefix('torch.')}{list(values.shape)}"

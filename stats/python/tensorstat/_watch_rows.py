@@ -220,6 +220,8 @@ class RowWatch(Watch):
                 self._say_line(call, frame)
             if self._with_zoom or self._saves_tensors:
                 call.versions = _rerun.versions_of(arguments)
+                if module.__dict__.get("_buffers"):
+                    call.buffers = _rerun.versions_of_buffers(module)
             if self._with_zoom and place.is_random_now:
                 call.random_state = random_state()
             if looks:

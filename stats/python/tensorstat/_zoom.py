@@ -30,13 +30,14 @@ _REASONS = {"log": "log of a number below zero, or of zero", "log2": "log of a n
 
 class Made:
     """A tensor that holds NaN or Inf, by the operation that gave it; `operation` is "" of what came from outside."""
-    __slots__ = ("operation", "public", "kinds", "parents", "is_written", "where", "module", "given", "gave")
+    __slots__ = ("operation", "public", "kinds", "parents", "is_written", "where", "module", "given", "gave", "held_by")
 
     def __init__(self, operation: str, kinds: int, parents: "list[Made]") -> None:
         self.operation, self.kinds, self.parents = operation, kinds, parents
         self.public = self.module = self.given = self.gave = ""
         self.is_written = False
         self.where: tuple[str, int, str] | None = None
+        self.held_by: tuple[str, str] | None = None  # of what came from outside: "parameter" or "buffer", and its name
 
 
 def forward(run: Run, kinds: int, is_outermost: bool, module_name: Callable[[], str], silence: Any) -> dict[str, Any]:
@@ -66,10 +67,19 @@ def _again(run: Run, kinds: int, module_name: Callable[[], str], silence: Any) -
                                           "numbers of the caller's own, or by a fault of the hardware"}
     event, is_of_written = made
     if not event.operation:
-        return {"result": "given", **eye.named_outside(event)}
+        return _held_outside(event, run)
     found = _line_of(event)
     found["inf_written"] = is_of_written or event.is_written
     return found
+
+
+def _held_outside(event: Made, run: Run) -> dict[str, Any]:
+    if event.held_by is None:
+        return {"result": "given", "why": "a tensor from outside of the call holds the fault"}
+    kind, name = event.held_by
+    if kind == "buffer" and run.has_written(name):
+        return {"result": "refused", "why": f"the call wrote its buffer {name}, and what that held before is gone"}
+    return {"result": "given", "why": f"the {kind} {name} holds the fault", "parameter": name}
 
 
 def _line_of(event: Made) -> dict[str, Any]:
@@ -201,8 +211,16 @@ def _eye_class() -> Any:
             if made is None:  # from outside
                 made = self._faulty[storage_of(tensor)] = Made("", kinds, [])
                 made.is_written = kinds == INF and (tensor.numel() == 1 or not bool(torch.isposinf(tensor).any()))
-                made.given = str(storage_of(tensor))
+                made.held_by = self._holder_of(tensor)
             return made
+
+        def _holder_of(self, tensor: Any) -> tuple[str, str] | None:
+            module = self._run.module  # its buffers are copies while it runs again
+            for kind, named in (("parameter", module.named_parameters()), ("buffer", module.named_buffers())):
+                for name, each in named:
+                    if storage_of(each) == storage_of(tensor):
+                        return kind, name
+            return None
 
         def maker(self, outputs: list[Any], kinds: int) -> tuple[Made, bool] | None:
             wanted = NAN if kinds & NAN else INF
@@ -217,13 +235,6 @@ def _eye_class() -> Any:
             if not events:
                 return None
             return _root_of(events[0], NAN if events[0].kinds & NAN else INF)
-
-        def named_outside(self, made: Made) -> dict[str, str]:
-            for kind, named in (("parameter", self._run.module.named_parameters()), ("buffer", self._run.module.named_buffers())):
-                for name, each in named:
-                    if str(storage_of(each)) == made.given:
-                        return {"why": f"the {kind} {name} holds the fault", "parameter": name}
-            return {"why": "a tensor from outside of the call holds the fault"}
 
     return Eye
 

@@ -7,7 +7,6 @@ from typing import Any
 from . import _rerun, _zoom
 from ._calls import Call
 from ._hooks import keywords_of_call
-from ._verdict import NAN
 
 _MOST_ZOOMS = 16
 
@@ -26,7 +25,7 @@ class Zooms:
         if not self.may(name, kinds):
             return
         keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
-        run = _rerun.Run(call.module, call.arguments, keywords, call.versions, call.random_state)
+        run = _rerun.Run(call, keywords)
         said = _zoom.forward(run, kinds, call.parent is None, self.silent_name, self.silence)
         if "parameter" in said:
             said["parameter"] = self._name_of_parameter(call, said["parameter"])
@@ -41,8 +40,7 @@ class Zooms:
         elif said["result"] == "found" and fault is not None:
             watch._course.is_written |= bool(said.get("inf_written"))
             inside = watch._places.get(said["inside"], call.place)
-            if kinds & NAN:
-                fault.kind = "NaN"
+            fault.kind = "NaN" if "NaN" in said["gave"] else "Inf"
             fault.op_type, fault.op_name = inside.op_type, inside.forward
             fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
 

@@ -172,6 +172,20 @@ def a_batch_norm_whose_buffers_stay(path):
 
 
 @planted("produced", "1", operation=None)
+def a_buffer_is_spoiled_by_the_call(path):
+    class Average(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", torch.ones(8))
+
+        def forward(self, x):
+            with torch.no_grad():
+                self.mean.mul_(0.9).add_(0.1 * (x.detach().mean(0) - 1e3).log())
+            return x * self.mean
+    train(nn.Sequential(nn.Linear(8, 8), Average()), path, batches())
+
+
+@planted("produced", "1", operation=None)
 def a_counter_decides(path):
     class Counts(nn.Module):
         def __init__(self):
