@@ -36,9 +36,10 @@ std::string shown_end(std::string_view dtype) {
   return end < 1e6 ? std::to_string(std::lround(end)) : shown_number(end);
 }
 
-// The tensor that is nearest to the greatest value of its dtype; empty if no dtype has such a value.
+// The tensor that is nearest to the greatest value of its dtype; empty if none comes near it.
 std::string nearest_limit(const History& history) {
-  double share = 0, value = 0;
+  constexpr double kNear = 1.0 / 1024;  // 64 of float16. Ordinary float32 numbers are far from their limit
+  double share = kNear, value = 0;
   const HistorySeries* nearest = nullptr;
   for (const HistorySeries& series : history.series()) {
     for (const HistoryCell& cell : series.cells) {
