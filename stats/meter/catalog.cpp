@@ -173,6 +173,8 @@ std::optional<Dtype> dtype_from(std::string_view text) {
 }
 
 Result<Categories> categories_from(std::string_view comma_separated) try {
+  if (comma_separated.empty())
+    return Error{Code::kInvalid, "no statistic is named: expected names such as max,nan count"};
   Categories categories;
   std::string unknown, nearest;
   const auto add = [&](Category category) {

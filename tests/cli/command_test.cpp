@@ -213,7 +213,7 @@ TEST(Command, WrongUsageExitsWithTwoAndSaysWhatIsAllowed) {
   const std::pair<const char*, const char*> wrong[] = {
       {"", "nothing to read"},
       {"a.npy --stats maximum", "the nearest names are max, min, absmax"},
-      {"a.npy --stats ''", "the nearest names are"},
+      {"a.npy --stats ''", "no statistic is named: expected names such as max,nan count"},
       {"a.npy --on gpu", "{auto,host,device}"},
       {"a.npy --precision medium", "{high,low}"},
       {"a.npy --format xml", "{table,csv,json,ndjson,md}"},

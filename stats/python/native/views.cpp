@@ -203,8 +203,9 @@ bool Views::add_torch(PyObject* x) {
   const bool is_on_gpu = on_cpu.get() != Py_True;
   const std::int32_t where = is_on_gpu ? gpu_of(x) : TENSORSTAT_HOST;
   if (where < 0) {
-    return refuse("a torch.Tensor on " + text_of(attribute(x, "device").get()) +
-                  " cannot be read; .cpu() makes it readable");
+    const std::string device = text_of(attribute(x, "device").get());
+    if (device == "meta") return refuse("a torch.Tensor on meta has no values");
+    return refuse("a torch.Tensor on " + device + " cannot be read; .cpu() makes it readable");
   }
   static PyObject* const known_dtypes = PyDict_New();
   const Ref dtype = attribute(x, names().dtype);
