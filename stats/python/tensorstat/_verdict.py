@@ -50,6 +50,7 @@ class Course:
         self.pending: Fault | None = None  # of the forward, that no call has ended
         self.pending_kinds = 0
         self._ended: tuple[Fault | None, int] = None, 0
+        self._has_gone_on = False  # a loss or a gradient came to be faulty while a fault of the forward was pending
         self._parameter: Fault | None = None
         self._later: dict[str, Fault] = {}  # by phase, the first of each
         self._has_clean_loss = self._has_clean_gradients = False
@@ -72,11 +73,14 @@ class Course:
         elif found.phase == "parameter":
             self._parameter = self._parameter or found
         else:
+            self._has_gone_on |= self.pending is not None
             self._later.setdefault(found.phase, found)
         return False
 
     def end(self) -> None:
-        """A call has taken the fault of the forward in, and gave none."""
+        """A call has taken the fault of the forward in, and gave none; or the model ran anew, and gave none."""
+        if self._has_gone_on:
+            return
         self._ended = self.pending, self.pending_kinds
         self.pending, self.pending_kinds = None, 0
 

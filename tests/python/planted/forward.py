@@ -171,6 +171,17 @@ def a_batch_norm_whose_buffers_stay(path):
     assert model.bn.norm.num_batches_tracked == 1
 
 
+@planted("produced", "1", operation="log")
+def a_batch_of_several_in_a_step(path):
+    model = nn.Sequential(nn.Linear(8, 8), Where(lambda x: torch.log(x - 1e3) if len(seen) == 2 else x), nn.Linear(8, 1))
+    seen = []
+    with watch(model, path) as w:
+        for batch in batches(4):
+            seen.append(batch)
+            model(batch).square().mean().backward()
+        w.step()
+
+
 @planted("produced", "1", operation=None)
 def a_buffer_is_spoiled_by_the_call(path):
     class Average(nn.Module):
