@@ -1,6 +1,7 @@
 // Many tensors at once, and the cost of one small tensor.
 #include <algorithm>
 #include <random>
+#include <thread>
 
 #include "bench/contest.hpp"
 #include "bench/data.hpp"
@@ -60,6 +61,26 @@ void enter_batches() {
     enter(batch.group, "peer:mindspore", size, count, [=] {
       return Contestant{[all = tensors(batch, arena())] {
         for (const Tensor& each : all) benchmark::DoNotOptimize(mindspore(each));
+      }};
+    });
+  }
+}
+
+// As many calls with one tensor of 1 KiB each, by one thread and by two that share a Meter.
+void enter_callers() {
+  constexpr std::size_t kCalls = 20'000, kElements = 256;
+  for (const std::size_t callers : {std::size_t{1}, std::size_t{2}}) {
+    enter("callers/1KiB/float32", "tensorstat:" + std::to_string(callers), kCalls * kElements * 4.0, kCalls, [=] {
+      const Request request{.categories = value(categories_from(kTen)), .on = On::kHost};
+      const auto call = [request, callers, data = make(Dtype::kFloat32, kElements * 4)] {
+        for (std::size_t i = 0; i < kCalls / callers; ++i) {
+          benchmark::DoNotOptimize(value(meter(kLanes[1]).measure({&data, 1}, request)));
+        }
+      };
+      return Contestant{[call, callers] {
+        std::vector<std::jthread> others;
+        for (std::size_t i = 1; i < callers; ++i) others.emplace_back(call);
+        call();
       }};
     });
   }

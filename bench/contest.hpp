@@ -82,6 +82,7 @@ void enter_passes();
 void enter_peers();
 void enter_pairs();
 void enter_batches();
+void enter_callers();
 void enter_streams();
 void enter_exactness();
 void enter_worst_cases();

@@ -8,6 +8,7 @@ int main(int argc, char** argv) {
   enter_peers();
   enter_pairs();
   enter_batches();
+  enter_callers();
   enter_streams();
   enter_exactness();
   enter_worst_cases();
