@@ -28,6 +28,7 @@
 #include "stats/cli/report/written_rows.hpp"
 #include "stats/cli/terminal/console.hpp"
 #include "stats/files/file_kind.hpp"
+#include "stats/files/io/mapped_file.hpp"
 #include "stats/files/stream_source.hpp"
 #include "stats/store/store.hpp"
 #include "stats/survey/row_files.hpp"
@@ -181,6 +182,7 @@ int main(int argc, char** argv) {
   using namespace tensorstat::cli;
   occupy_standard_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // without this a file size limit would end the process instead of being reported
+  tensorstat::MappedFile::allow();
   Console console;
 #ifdef TENSORSTAT_STORE
   tensorstat::open_store_door(tensorstat::door_of_stores());

@@ -1,5 +1,6 @@
 // Folds a large tensor of a file with several threads. Each thread reads a block into its cache and folds it there, so
-// that the file's bytes do not pass through memory.
+// that the file's bytes do not pass through memory. What the page cache has in large pieces is mapped instead, if the
+// process may map files (files/io/mapped_file.hpp): a copy takes as long as a fold.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,8 @@
 #include "stats/files/tensor_reader.hpp"
 
 namespace tensorstat {
+
+class MappedFile;
 
 class BlockFold {
  public:
@@ -35,6 +38,9 @@ class BlockFold {
  private:
   // Small enough that the Meter folds it on the calling thread, and that it fits into a core's own cache.
   static constexpr std::size_t kCacheBytes = std::size_t{120} << 10;
+
+  struct Part;
+  Result<Partial> fold_blocks(const Part& part, const MappedFile* mapped, const Progressed& progressed);
 
   Meter& meter_;
   const Request request_;

@@ -57,8 +57,8 @@ class Survey {
 
   // Each tensor of the file, or the file itself, causes one call of `measured`, `unreadable` or `unmeasured`, at the
   // latest before finish() returns. At most a few dozen MiB of the files are in memory (for a large Fortran-ordered
-  // tensor a window of 256 MiB, if the order matters). `takes_stream`: see ReadOptions; true only for paths that the
-  // user named.
+  // tensor a window of 256 MiB, if the order matters), beside pages of the system's cache that are mapped.
+  // `takes_stream`: see ReadOptions; true only for paths that the user named.
   // `wanted`: only tensors of these names, which may hold * and ?; an error for each name that the file lacks. Empty:
   // all. `only`: of these the ones with these numbers; the first tensor of a file has number 0.
   struct Numbers {

@@ -8,6 +8,8 @@
 #include <string>
 #include <tensorstat/status.hpp>
 
+#include "stats/files/io/mapped_file.hpp"
+
 namespace tensorstat {
 
 class RandomFile {
@@ -25,6 +27,11 @@ class RandomFile {
   // Fills `out` with the bytes from `offset_bytes`; an error if the file ends before. Thread-safe. Reads a little
   // ahead, so that consecutive headers and small tensors do not need a system call each.
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) const;
+
+  // Maps these bytes, if this process may (mapped_file.hpp); else null. This file must outlive the mapping.
+  std::unique_ptr<MappedFile> map(std::uint64_t offset_bytes, std::uint64_t bytes) const {
+    return MappedFile::map(descriptor_, offset_bytes, bytes);
+  }
 
  private:
   struct Window;
