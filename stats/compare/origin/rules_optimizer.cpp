@@ -43,6 +43,9 @@ bool Walk::written_by_optimizer(const Scene& scene) {
   } else {
     if (!has_gradient && hints_.has_gradients_off()) {
       unwatched(scene, scene.call, "its gradient is not known", "gradients");
+    } else if (!has_gradient && has_value && model_.form == Form::kWatch) {
+      unknown(scene, scene.call, "it had no gradient in this step").next =
+          "look at what else writes it, such as an average of weights";
     } else {
       unknown(scene, scene.call,
               has_gradient ? "its value before the step is not in the rows" : "its gradient is not in the rows");

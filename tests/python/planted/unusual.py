@@ -18,6 +18,21 @@ def code_between_two_models(path):
         w.step(value)
 
 
+@planted("unknown", "average.bias", phase="optimizer", iteration=2, watch_says=False)
+def an_average_of_weights(path):
+    models = {name: nn.Linear(8, 1) for name in ("model", "average")}
+    optimizer = torch.optim.SGD(models["model"].parameters(), lr=0.1)
+    with watch(models, path, optimizer=optimizer) as w:
+        for step, batch in enumerate(batches(3)):
+            value = models["model"](batch).square().mean() + models["average"](batch).detach().sum()
+            value.backward()
+            optimizer.step()
+            with torch.no_grad():
+                models["average"].bias.mul_(0.9).add_(models["model"].bias / (0 if step == 2 else 10))
+            w.step(value)
+            optimizer.zero_grad()
+
+
 @planted("produced", "1", operation="cumprod", at="a long product")
 def a_product_that_overflows(path):
     train(nn.Sequential(nn.Linear(8, 8), Where(lambda x: (x.abs() + 1e10).cumprod(-1))), path, batches())  # a long product
