@@ -275,6 +275,7 @@ class Words {
         if (verdict_.may_be_received) return detail("next: give the folder that holds the rows of all ranks");
         if (!verdict_.next.empty()) return;
         if (form_ == Form::kLaunches) return;
+        if (verdict_.guilty.op_type == "Tensor") return detail("next: tensorstat DUMP --where 'nan or inf' lists them");
         if (form_ == Form::kWatch) return detail("next: watch(model, inputs=True) has the rows that are missing");
         return detail(form_ == Form::kModules ? "next: level mix of msprobe has rows of functions, too"
                                               : "next: dump inputs, too, of all operators");
