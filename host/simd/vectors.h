@@ -310,7 +310,8 @@ INLINE v_u32 square_sums_i16(v_i16 x) { return as<v_u32>(multiply_pairs(x, x)); 
 INLINE v_i32 sums_i16(v_i16 x) { return (v_i32)vpaddlq_s16((int16x8_t)x); }
 INLINE v_i32 sums_i8(v_i8 x) { return (v_i32)vpaddlq_s16(vpaddlq_s8((int8x16_t)x)); }
 INLINE v_i32 sums_u8(v_u8 x) { return (v_i32)vpaddlq_u16(vpaddlq_u8((uint8x16_t)x)); }
-INLINE v_u32 sums_of_both(uint16x8_t a, uint16x8_t b) { return (v_u32)vpadalq_u16(vpaddlq_u16(a), b); }
+// Neighbours, in the order of the elements: lanes may be columns (lanes_integer.inc).
+INLINE v_u32 sums_of_both(uint16x8_t a, uint16x8_t b) { return (v_u32)vpaddq_u32(vpaddlq_u16(a), vpaddlq_u16(b)); }
 INLINE v_u32 square_sums_i8(v_i8 v) {
   const int8x16_t x = (int8x16_t)v;
   return sums_of_both((uint16x8_t)vmull_s8(vget_low_s8(x), vget_low_s8(x)), (uint16x8_t)vmull_high_s8(x, x));
