@@ -119,10 +119,16 @@ Status OneRun::add(const std::string& path) {
   const auto stored = stored_path(path);
   const auto file = file_of_run(stored ? stored->file : path);
   if (!file) return {};
-  const std::string run = stored ? stored->store + "//" + stored->run : file->run;
-  const std::string& other = run_of_.try_emplace(file->below, run).first->second;
-  if (other == run) return {};
-  return Error{Code::kUnreadable, printable(other) + " and " + printable(run) + " are two runs: name one of them"};
+  const std::string in_store = stored ? stored->store + "//" + stored->run : "";
+  const Whose& other = whose_.try_emplace(file->below, Whose{in_store, file->run}).first->second;
+  if (other.in_store == in_store && other.run == file->run) return {};
+  if (other.in_store != in_store) {
+    return Error{Code::kUnreadable,
+                 printable(other.in_store) + " and " + printable(in_store) + " are two runs: name one of them"};
+  }
+  return Error{Code::kUnreadable, (in_store.empty() ? "" : printable(in_store) + ": ") + printable(other.run) +
+                                      " and " + printable(file->run) + " are two runs: " +
+                                      (in_store.empty() ? "name one of them" : "add each under a name of its own")};
 }
 
 }  // namespace tensorstat

@@ -38,11 +38,16 @@ class EventSteps {
 // taken for one run that computes everything twice.
 class OneRun {
  public:
-  // An error that names both, if another run has this file, too. A run in a store may consist of several dumps.
+  // An error that names both, if another run has this file, too. A run in a store may consist of several dumps, such as
+  // those of its ranks.
   Status add(const std::string& path);
 
  private:
-  std::unordered_map<std::string, std::string> run_of_;  // by the place below the run
+  struct Whose {
+    std::string in_store;  // "runs.db//a"; empty if the file is in no store
+    std::string run;       // the folder that the file is, or was, in
+  };
+  std::unordered_map<std::string, Whose> whose_;  // by the place below the run
 };
 
 // Appends each item of `more` that `list` does not contain.

@@ -58,7 +58,10 @@ TEST(OriginCommand, RefusesTwoRunsAsOne) {
   }
   EXPECT_EQ(run(folder, "store add runs.db runs/a runs/b").exit, 0);
   EXPECT_PRED2(holds, run(folder, "origin runs.db").err, "runs.db//a and runs.db//b are two runs: name one of them");
-  for (const char* one : {"runs/a", "runs.db//b", "parts", "nets"}) {
+  EXPECT_EQ(run(folder, "store add one.db runs --run x").exit, 0);
+  EXPECT_PRED2(holds, run(folder, "origin one.db").err, "one.db//x: " + (folder / "runs/a") + " and ");
+  EXPECT_EQ(run(folder, "store add parts.db parts --run x").exit, 0);
+  for (const char* one : {"runs/a", "runs.db//b", "parts", "parts.db", "nets"}) {
     EXPECT_EQ(run(folder, std::string("origin ") + one).exit, 1) << one;
   }
 }
