@@ -8,6 +8,7 @@
 
 #include "host/float_environment.hpp"
 #include "host/pair/pair_folds.hpp"
+#include "host/pair/same_elements.hpp"
 #include "host/simd/cpu.hpp"
 #include "host/strided.hpp"
 #include "host/work_unit.hpp"
@@ -45,12 +46,31 @@ void fold_unit(const PairJob& job, const PairUnit& unit, std::span<std::int64_t>
   alignas(64) std::array<std::byte, kGatherBytes> buffer_a, buffer_b;
   const bool strided = pair.a.strides != nullptr || pair.b.strides != nullptr;
   const std::uint64_t most = strided ? kGatherBytes / sizeof(std::uint64_t) : unit.count;
+  SameElements same(pair.a.dtype, pair.b.dtype);
   for (std::uint64_t done = 0; done < unit.count;) {
     const std::uint64_t first = unit.first + done, count = std::min(most, unit.count - done);
     const auto *a = elements_of(pair.a, first, count, buffer_a), *b = elements_of(pair.b, first, count, buffer_b);
-    fold(pair.a.dtype, pair.b.dtype, job.partial->tolerance(), {a, b, count, job.first_index + first}, words.data());
+    const auto fold_range = [&](std::uint64_t from, std::uint64_t to) {
+      if (from == to) return;
+      const PairElements range{a + from * size_bytes(pair.a.dtype), b + from * size_bytes(pair.b.dtype), to - from,
+                               job.first_index + first + from};
+      fold(pair.a.dtype, pair.b.dtype, job.partial->tolerance(), range, words.data());
+    };
+    std::uint64_t folded = 0;
+    for (std::uint64_t at = 0; at < count;) {
+      const std::uint64_t taken =
+          same.take(a + at * size_bytes(pair.a.dtype), b + at * size_bytes(pair.b.dtype), count - at);
+      if (taken == 0) {
+        at += std::min(same.piece(), count - at);
+      } else {
+        fold_range(folded, at);
+        folded = at += taken;
+      }
+    }
+    fold_range(folded, count);
     done += count;
   }
+  same.add_to(words);
 }
 
 }  // namespace

@@ -121,6 +121,15 @@ INLINE i64 add_lanes(v_u32 v) { return add_lanes((as<v_u64>(v) & 0xffffffff) + (
 INLINE i64 add_lanes(v_i32 v) { return add_lanes(as<v_u32>(v) ^ (1u << 31)) - ((i64)LANES(u32) << 31); }
 INLINE i64 add_lanes(v_u16 v) { return add_lanes((as<v_u32>(v) & 0xffff) + (as<v_u32>(v) >> 16)); }
 INLINE i64 add_lanes(v_u8 v) { return add_lanes((as<v_u16>(v) & 0xff) + (as<v_u16>(v) >> 8)); }
+#define LARGER(a, b) larger(a, b)
+#define SMALLER(a, b) smaller(a, b)
+#if LANE_BYTES == 64
+// The same as the templates, from which GCC 12 makes a comparison into a mask register and a blend.
+INLINE v_f32 larger(v_f32 a, v_f32 b) { return (v_f32)_mm512_max_ps((__m512)a, (__m512)b); }
+INLINE v_f64 larger(v_f64 a, v_f64 b) { return (v_f64)_mm512_max_pd((__m512d)a, (__m512d)b); }
+INLINE v_f32 smaller(v_f32 a, v_f32 b) { return (v_f32)_mm512_min_ps((__m512)a, (__m512)b); }
+INLINE v_f64 smaller(v_f64 a, v_f64 b) { return (v_f64)_mm512_min_pd((__m512d)a, (__m512d)b); }
+#endif
 #define ADD_LANES(type, v) add_lanes(v)
 #define MAX_LANE(type, v) ACROSS(type, v, larger(a, b))
 #define MIN_LANE(type, v) ACROSS(type, v, smaller(a, b))

@@ -68,6 +68,9 @@ typedef double f64;
 #define MAX(a, b) max(a, b)
 #define MIN(a, b) min(a, b)
 #endif
+// max() and min() of floats are undefined for NaN and infinities.
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
 #define COUNT_INTO(type, counter, condition) ((counter) -= AS(type, condition))
 #define COUNT_OUT_OF(type, counter, condition) ((counter) += AS(type, condition))
 // On pocl any() tests lane by lane.
@@ -210,6 +213,7 @@ INLINE v_u8 look_up(v_u8 table, v_u8 index) {
 #define STORE(type, to, x) CAT(STORE_, type)(to, x)
 #define STORE_u32(to, x) vstore16(x, 0, to)
 #define STORE_i64(to, x) vstore8(x, 0, to)
+#define STORE_f64(to, x) vstore8(x, 0, to)
 // Interleaves two vectors.
 #define STORE_ZIPPED(type, to, a, b) CAT(store_zipped_, type)((type*)(to), a, b)
 #define ZIPPED_LANE(type, k) (k)

@@ -63,9 +63,6 @@ typedef struct {
 } Fold;
 
 #define INFINITY_DOUBLE AS_F64(INF_BITS)
-// They also compare infinities, for which max and min of OpenCL C are undefined. If a is NaN, the result is b.
-#define LARGER(a, b) ((a) > (b) ? (a) : (b))
-#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
 
 INLINE void clear(Fold* fold) {
   UNROLL

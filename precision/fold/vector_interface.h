@@ -142,6 +142,11 @@ typedef struct {
 #ifndef ONLY_FINITE
 #error "vectors: ONLY_FINITE is missing"
 #endif
+// LARGER(a, b), SMALLER(a, b): as MAX and MIN, of vectors of floats that may be NaN or infinite. If one is NaN, the
+// result is b.
+#if !defined(LARGER) || !defined(SMALLER)
+#error "vectors: LARGER or SMALLER is missing"
+#endif
 // SMALLER_SIZE(a, b): the smaller of a, which has no sign, and the size of b; neither is NaN.
 #ifndef SMALLER_SIZE
 #error "vectors: SMALLER_SIZE is missing"

@@ -24,7 +24,8 @@ typedef struct {
   int has_unequal;  // PAIR_FIRST_UNEQUAL is set
 
   v_u32 steps, peak, equal;
-  u32 groups, under_1000th, under_200th;
+  sign_count outside, under_1000th, under_200th;
+  u32 groups;
 
   pair_sums sums;
 } pair_fold;
@@ -60,64 +61,70 @@ INLINE void open_pair(pair_fold* fold, pair_tolerance tolerance, const int manti
   fold->farthest_below = fold->relative_below = 0;
   fold->has_unequal = 0;
   fold->steps = fold->peak = fold->equal = SPLAT(u32, 0);
-  fold->groups = fold->under_1000th = fold->under_200th = 0;
+  fold->outside = fold->under_1000th = fold->under_200th = ZERO(sign_count);
+  fold->groups = 0;
   open_pair_sums(&fold->sums, mantissa);
 }
 
 INLINE void close_pair(pair_fold* fold, WORDS i64* partial, const pair_source source) {
-  flush_pair(&fold->sums, partial, source.mantissa);
+  close_pair_sums(&fold->sums, partial, source.mantissa);
   if (fold->groups == 0) return;
   if (source.steps) RAISE(partial[PAIR_ULP], PAIR_ULP_WORD((u64)MAX_LANE(u32, fold->steps)));
   if (source.bits || source.values) ADD(partial[PAIR_UNEQUAL], (i64)fold->groups * GROUP - ADD_LANES(u32, fold->equal));
   RAISE(partial[PAIR_PEAK], AS_I64((f64)AS_F32(MAX_LANE(u32, fold->peak))));
-  ADD(partial[PAIR_UNDER_1000TH], (i64)fold->under_1000th);
-  ADD(partial[PAIR_UNDER_200TH], (i64)fold->under_200th);
+  ADD(partial[PAIR_OUTSIDE], COUNTED_SIGNS(fold->outside));
+  ADD(partial[PAIR_UNDER_1000TH], COUNTED_SIGNS(fold->under_1000th));
+  ADD(partial[PAIR_UNDER_200TH], COUNTED_SIGNS(fold->under_200th));
 }
 
 // What see_pair() finds in a group.
 typedef struct {
-  v_u32 of_a, of_b;  // the greatest sizes
-  v_u32 least;       // the smallest size
-  v_u32 steps;       // between elements of equal signs
-  v_u32 differs;     // the first bit of a lane: some signs differ
+  v_u32 of_both, of_b;  // the greatest sizes
+  v_u32 least;          // the smallest size
+  v_u32 steps;          // between elements of equal signs
+  v_u32 differs;        // the first bit of a lane: some signs differ
   v_u32 equal;
+  sign_count under_1000th, under_200th;
+  sign_count may_be_out, must_be_out;  // outside of the tolerance
   v_f32 farthest;
-  v_i32 may_be_more;  // above the greatest relative difference so far, or outside of the tolerance
-  u32 under_1000th, under_200th;
+  v_f32 left;  // how much less the difference is than the greatest relative one so far; below 0 if it may be more
 } pair_seen;
 
 INLINE void see_pair(pair_seen* to, const pair_fold* fold, SPACE const u8* a, SPACE const u8* b, const pair_source source) {
   const v_f32 relative_below = SPLAT(f32, fold->relative_below);
   const v_f32 rtol_below = SPLAT(f32, fold->rtol_below), atol_below = SPLAT(f32, fold->atol_below);
-  const v_f32 by_1000 = SPLAT(f32, 1000), by_200 = SPLAT(f32, 200);
+  const v_f32 rtol_above = SPLAT(f32, fold->rtol_above), atol_above = SPLAT(f32, fold->atol_above);
+  const v_f32 by_1000 = SPLAT(f32, 1000), by_200 = SPLAT(f32, 200), none = SPLAT(f32, 0);
   pair_seen seen;
-  seen.of_a = seen.of_b = seen.steps = seen.differs = seen.equal = SPLAT(u32, 0);
+  seen.of_both = seen.of_b = seen.steps = seen.differs = seen.equal = SPLAT(u32, 0);
+  seen.under_1000th = seen.under_200th = seen.may_be_out = seen.must_be_out = ZERO(sign_count);
   seen.least = SPLAT(u32, 0xffffffff);
-  seen.farthest = SPLAT(f32, 0);
-  seen.may_be_more = SPLAT(i32, 0);
-  seen.under_1000th = seen.under_200th = 0;
+  seen.farthest = seen.left = none;
   for (int i = 0; i < GROUP; i += LANES(u32)) {
     const v_u32 x = LOAD(u32, a + i * 4), y = LOAD(u32, b + i * 4);
     const v_u32 size_x = x & F32_SIZE, size_y = y & F32_SIZE;
-    seen.of_a = MAX(seen.of_a, size_x);
+    const v_u32 high = MAX(size_x, size_y), low = MIN(size_x, size_y);
+    seen.of_both = MAX(seen.of_both, high);
     seen.of_b = MAX(seen.of_b, size_y);
-    seen.least = MIN(seen.least, MIN(size_x, size_y));
+    seen.least = MIN(seen.least, low);
     if (source.steps) {
-      const v_u32 steps = x - y;  // negated as unsigned, because the least i32 has no negative
-      seen.steps = MAX(seen.steps, AS(u32, MAX(AS(i32, steps), AS(i32, SPLAT(u32, 0) - steps))));
+      seen.steps = MAX(seen.steps, high - low);
       seen.differs |= x ^ y;
     }
     if (source.bits) COUNT_INTO(u32, seen.equal, x == y);
     if (source.values) COUNT_INTO(u32, seen.equal, AS(f32, x) == AS(f32, y));
     const v_f32 d = AS(f32, AS(u32, AS(f32, x) - AS(f32, y)) & F32_SIZE);
-    const v_f32 scale = AS(f32, source.greater ? MAX(size_x, size_y) : size_y);
+    const v_f32 scale = AS(f32, source.greater ? high : size_y);
     seen.farthest = MAX(d, seen.farthest);
-    seen.may_be_more |= d > MIN(relative_below * scale, MULTIPLY_ADD(rtol_below, scale, atol_below));
+    const v_f32 left = MULTIPLY_ADD(relative_below, scale, -d);  // NaN for Inf times 0
+    seen.left = SMALLER(left, seen.left);
+    COUNT_SIGNS_INTO(seen.may_be_out, MULTIPLY_ADD(rtol_below, scale, atol_below) - d);
+    COUNT_SIGNS_INTO(seen.must_be_out, MULTIPLY_ADD(rtol_above, scale, atol_above) - d);
     // The comparison is exact. If a and b are within a factor of 2, their difference is exact, and a rounding keeps its
     // sign. Otherwise d is far above both bounds. The least float replaces 0; only 0 is near to 0.
     const v_f32 bound = AS(f32, MAX(size_y, SPLAT(u32, 1)));
-    seen.under_1000th += COUNT_SIGNS(MULTIPLY_SUBTRACT(by_1000, d, bound));
-    seen.under_200th += COUNT_SIGNS(MULTIPLY_SUBTRACT(by_200, d, bound));
+    COUNT_SIGNS_INTO(seen.under_1000th, MULTIPLY_SUBTRACT(by_1000, d, bound));
+    COUNT_SIGNS_INTO(seen.under_200th, MULTIPLY_SUBTRACT(by_200, d, bound));
   }
   *to = seen;
 }
@@ -141,26 +148,6 @@ NOINLINE u32 smallest_but_zero(SPACE const u8* a, SPACE const u8* b) {
     least = MIN(least, MIN((x & F32_SIZE) - 1u, (y & F32_SIZE) - 1u));
   }
   return (u32)MIN_LANE(u32, least) + 1;
-}
-
-// The number of elements of a group outside of the tolerance, or -1 if float32 cannot decide this for each element. It
-// is also -1 if one may be farther than the greatest relative difference so far. No difference may be infinite, no
-// element but 0 below F32_PLAIN, and rtol_above must not be Inf.
-NOINLINE i32 count_outside(const pair_fold* fold, SPACE const u8* a, SPACE const u8* b) {
-  const v_f32 relative_below = SPLAT(f32, fold->relative_below);
-  const v_f32 rtol_below = SPLAT(f32, fold->rtol_below), atol_below = SPLAT(f32, fold->atol_below);
-  const v_f32 rtol_above = SPLAT(f32, fold->rtol_above), atol_above = SPLAT(f32, fold->atol_above);
-  const v_u32 of_a = SPLAT(u32, fold->tolerance.greater ? F32_SIZE : 0);
-  u32 may_be = 0, must_be = 0;
-  for (int i = 0; i < GROUP; i += LANES(u32)) {
-    const v_u32 x = LOAD(u32, a + i * 4), y = LOAD(u32, b + i * 4);
-    const v_f32 d = AS(f32, AS(u32, AS(f32, x) - AS(f32, y)) & F32_SIZE);
-    const v_f32 scale = AS(f32, MAX(y & F32_SIZE, x & of_a));
-    if (ANY(i32, d > relative_below * scale)) return -1;
-    may_be += COUNT_SIGNS(MULTIPLY_ADD(rtol_below, scale, atol_below) - d);
-    must_be += COUNT_SIGNS(MULTIPLY_ADD(rtol_above, scale, atol_above) - d);
-  }
-  return may_be == must_be ? (i32)may_be : -1;
 }
 
 // Compares each element with the greatest differences so far and with the tolerance, as lift_distance() does.
@@ -232,13 +219,13 @@ INLINE void fold_pair_group(pair_fold* fold, WORDS i64* partial, SPACE const u8*
   u32 held_a[GROUP], held_b[GROUP];
   pair_seen seen;
   see_pair(&seen, fold, a, b, source);
-  u32 largest = (u32)MAX_LANE(u32, MAX(seen.of_a, seen.of_b));
+  u32 largest = (u32)MAX_LANE(u32, seen.of_both);
   if (UNLIKELY(largest >= F32_INF)) {
     take_specials_out(partial, a, b, index, held_a, held_b, source);
     a = (SPACE const u8*)held_a;
     b = (SPACE const u8*)held_b;
     see_pair(&seen, fold, a, b, source);
-    largest = (u32)MAX_LANE(u32, MAX(seen.of_a, seen.of_b));
+    largest = (u32)MAX_LANE(u32, seen.of_both);
   }
   fold->peak = MAX(fold->peak, seen.of_b);
   fold->equal += seen.equal;
@@ -266,15 +253,17 @@ INLINE void fold_pair_group(pair_fold* fold, WORDS i64* partial, SPACE const u8*
   u32 smallest = (u32)MIN_LANE(u32, seen.least);
   if (smallest == 0) smallest = smallest_but_zero(a, b);
   const f32 farthest = MAX_LANE(f32, seen.farthest);
-  const int may_be_farther = farthest > 0 && (farthest >= fold->farthest_below || smallest < F32_PLAIN);
-  if (UNLIKELY(may_be_farther || ANY(i32, seen.may_be_more))) {
-    const int may_decide = !may_be_farther && smallest >= F32_PLAIN && largest < F32_HUGE &&
-                           fold->rtol_above < INFINITY && partial[PAIR_FIRST_OUTSIDE] > ~(i64)index;
-    const i32 outside = may_decide ? count_outside(fold, a, b) : -1;
-    if (outside >= 0) {
-      ADD(partial[PAIR_OUTSIDE], outside);
-    } else {
+  if (farthest > 0) {
+    const int may_be_out = COUNTS_DIFFER(seen.may_be_out, ZERO(sign_count));
+    const int may_be_farther = farthest >= fold->farthest_below || ANY(i32, seen.left < 0);
+    // Differences that are subnormal or infinite are not decided here.
+    const int is_decided = smallest >= F32_PLAIN && (largest < F32_HUGE || !may_be_out) &&
+                           !COUNTS_DIFFER(seen.may_be_out, seen.must_be_out);
+    const int has_first = !may_be_out || partial[PAIR_FIRST_OUTSIDE] > ~(i64)index;
+    if (UNLIKELY(may_be_farther || !is_decided || !has_first)) {
       look_again(fold, partial, a, b, index);
+    } else {
+      fold->outside += seen.may_be_out;
     }
   }
   add_pair_group(&fold->sums, partial, a, b, smallest, largest, source.mantissa);

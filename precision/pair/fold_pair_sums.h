@@ -1,6 +1,6 @@
 // The exact sums of two tensors' products and of their distances, in windows. fold/fold_windowed.h explains the
 // windows, and precision/README.md proves them. The three sums of products are split as the sum of squares is there.
-// One text for C++ and OpenCL C, included before fold_pair.h.
+// One text for C++ and OpenCL C, included after fold_pair_parts.h and before fold_pair.h.
 
 // A lane adds 2^PAIR_LOG2_STEPS elements between two flushes. |a - b| is one bit longer than an element
 // (precision/README.md).
@@ -13,6 +13,7 @@
 #define PAIR_NARROW_SPAN(mantissa) ((51 - PAIR_LOG2_IN_GROUP) / 2 - (mantissa))
 #define PAIR_NARROW_GROUPS 256
 
+#define PAIR_OF_SINGLES {1, STEPS_NONE, 0}  // where the words lie; no dtype has 64 bits
 #define F32_SIZE 0x7fffffffu  // the bits of |x|
 
 enum { WORDS_PRODUCTS, WORDS_SQUARES_A, WORDS_SQUARES_B, PAIR_SQUARES };
@@ -32,10 +33,9 @@ typedef struct {
   f64 narrow_square_start, narrow_distances_start;
   pair_window narrow;
   u32 narrow_groups;
+  pair_parts parts;  // of groups that the windows are too narrow for
+  int has_parts;
 } pair_sums;
-
-// 1.5 * 2^(52 + exponent)
-INLINE f64 pair_start(i32 exponent) { return AS_F64(((u64)(1023 + 52 + exponent) << 52) | ((u64)1 << 51)); }
 
 // Makes a window with the upper end at the stored exponent `highest`.
 INLINE void place_pair_window(pair_window* window, i32 highest, i32 span, int mantissa) {
@@ -93,6 +93,12 @@ NOINLINE void flush_pair(pair_sums* sums, WORDS i64* partial, const int mantissa
   clear_narrow_pair_sums(sums);
 }
 
+INLINE void close_pair_sums(pair_sums* sums, WORDS i64* partial, const int mantissa) {
+  const pair_kind kind = PAIR_OF_SINGLES;
+  flush_pair(sums, partial, mantissa);
+  if (sums->has_parts) flush_pair_parts(&sums->parts, partial, kind);
+}
+
 INLINE void place_pair(pair_sums* sums, i32 highest, const int mantissa) {
   place_pair_window(&sums->wide, highest, PAIR_SPAN(mantissa), mantissa);
   const i32 exponent = (i32)sums->wide.unit + SUM_EXPONENT_Float;
@@ -113,6 +119,7 @@ INLINE void place_narrow_pair(pair_sums* sums, i32 highest, const int mantissa) 
 INLINE void open_pair_sums(pair_sums* sums, const int mantissa) {
   place_pair(sums, 127 + 3, mantissa);  // holds data of unit size
   place_narrow_pair(sums, 127 + 3, mantissa);
+  sums->has_parts = 0;
 }
 
 INLINE void add_wide_pair(pair_sums* sums, WORDS i64* partial, SPACE const u8* a, SPACE const u8* b,
@@ -185,20 +192,18 @@ NOINLINE void settle_pair(pair_sums* sums, WORDS i64* partial, SPACE const u8* a
     add_wide_pair(sums, partial, a, b, mantissa);
     return;
   }
-  const pair_kind kind = {1, STEPS_NONE, 0};
-  u32 held_a[GROUP], held_b[GROUP];
-  for (int i = 0; i < GROUP; ++i) {
-    held_a[i] = LOAD_ONE(u32, a + i * 4);
-    held_b[i] = LOAD_ONE(u32, b + i * 4);
-    const u32 size_a = held_a[i] & F32_SIZE, size_b = held_b[i] & F32_SIZE;
-    if ((size_a == 0 || size_a >= sums->wide.smallest) && (size_b == 0 || size_b >= sums->wide.smallest)) continue;
-    number x, y;
-    unpack_into_float32(&x, a + i * 4);
-    unpack_into_float32(&y, b + i * 4);
-    lift_pair_sums(partial, x, y, kind);
-    held_a[i] = held_b[i] = 0;
+  if (!sums->has_parts) {
+    open_pair_parts(&sums->parts, SUM_EXPONENT_Float, mantissa);
+    sums->has_parts = 1;
   }
-  add_wide_pair(sums, partial, (SPACE const u8*)held_a, (SPACE const u8*)held_b, mantissa);
+  const pair_kind kind = PAIR_OF_SINGLES;
+  f64 wide_a[GROUP], wide_b[GROUP];
+  for (int i = 0; i < GROUP; i += LANES(f64)) {
+    STORE(f64, wide_a + i, load_f64_float32(a + i * 4));
+    STORE(f64, wide_b + i, load_f64_float32(b + i * 4));
+  }
+  add_group_in_parts(&sums->parts, partial, (SPACE const u8*)wide_a, (SPACE const u8*)wide_b,
+                     AS_I64((f64)AS_F32(smallest)), AS_I64((f64)AS_F32(largest)), kind);
 }
 
 // Adds the GROUP elements at a and b. All sizes but 0 lie between `smallest` and `largest`.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <tensorstat/meter.hpp>
 
@@ -110,6 +111,33 @@ TEST_P(PairExact, WhereTermsCancel) {
   hold("1e30 beside 1e-30", GetParam(), bytes(a), GetParam(), bytes(b));
   for (double& x : b) x = random_() % 2 == 0 ? x : -x;
   hold("1e30 beside 1e-30, signs at random", GetParam(), bytes(b), GetParam(), bytes(a));
+}
+
+// One element that leaves a block's window or has no number, at each place where a vector or a block begins or ends.
+TEST_P(PairExact, WithOneOddElement) {
+  const std::size_t size = size_bytes(GetParam()), bits = 8 * size;
+  std::vector<std::uint64_t> odd = {0, 1, ~std::uint64_t{0}, std::uint64_t{1} << (bits - 1)};
+  if (is_float(GetParam())) {  // the extremes of the exponent, with and without a mantissa
+    for (const std::uint64_t exponent : {0b0111'1111, 0b0111'1110, 0b0000'0000, 0b0000'0001, 0b0010'0000}) {
+      for (const std::uint64_t rest : {0x00, 0x80, 0xf0, 0x01})
+        odd.push_back(size == 1 ? exponent : (exponent << 8 | rest) << (bits - 16));
+    }
+  } else {  // where binary64, and half of 64 bits, ends
+    for (const int power : {23, 31, 45, 46, 50, 51, 52, 53, 62}) {
+      for (const int step : {-1, 0, 1}) odd.push_back((std::uint64_t{1} << power) + static_cast<std::uint64_t>(step));
+    }
+  }
+  constexpr std::size_t kCount = 700, kPlaces[] = {0, 1, 7, 8, 15, 16, 31, 32, 63, 64, 127, 128, 511, 512, 640, 699};
+  for (const std::uint64_t element : odd) {
+    Bytes a = samples::of(GetParam())[0].make(GetParam(), kCount, random_);
+    Bytes b = samples::beside(GetParam(), a, samples::kPartners[3], random_);
+    const std::size_t place = kPlaces[random_() % std::size(kPlaces)];
+    const int which = static_cast<int>(random_() % 3);
+    if (which != 0) std::memcpy(&a[place * size], &element, size);
+    if (which != 1) std::memcpy(&b[place * size], &element, size);
+    hold("odd element at " + std::to_string(place), GetParam(), a, GetParam(), b);
+    if (HasFatalFailure()) return;
+  }
 }
 
 TEST_P(PairExact, OverManyPiecesOfWork) {

@@ -26,6 +26,9 @@
 #include "precision/generated/float32.h"
 #include UNPACK_TEXT
 #endif
+#include "precision/generated/float64.h"
+#include UNPACK_TEXT
+#include "precision/pair/fold_pair_parts.h"
 #include "precision/pair/fold_pair_sums.h"
 #include "precision/pair/fold_pair.h"
 #endif

@@ -6,13 +6,11 @@ typedef float16 v_f32;
 #define MULTIPLY_SUBTRACT(a, b, c) fma(a, b, -(c))
 LANES_16(max_lane_f32, f32, float, max)
 
-// The number of lanes with the sign bit set.
-#if defined(LONG_VECTORS) && __has_builtin(__builtin_ia32_cvtd2mask512)
-typedef int ints_512 __attribute__((vector_size(64)));
-#define COUNT_SIGNS(x) popcount((u32)__builtin_ia32_cvtd2mask512(__builtin_astype(x, ints_512)))
-#else
-#define COUNT_SIGNS(x) ((u32)ADD_LANES(u32, AS(u32, x) >> 31))
-#endif
+// Counts of lanes with the sign bit set.
+typedef v_u32 sign_count;
+#define COUNT_SIGNS_INTO(count, x) ((count) += AS(u32, x) >> 31)
+#define COUNTS_DIFFER(a, b) ANY(i32, AS(i32, (a) ^ (b)))
+#define COUNTED_SIGNS(count) ADD_LANES(u32, count)
 
 #define PAIR_BLOCK 1024  // the number of elements that are converted at a time, a multiple of GROUP
 
