@@ -411,6 +411,25 @@ class Watched(unittest.TestCase):
             self.assertEqual(len(rows_of(folder)), 4)
             self.assertEqual(torch.nn.modules.module._global_forward_hooks, {})
 
+    def test_parameters_that_are_made_by_the_first_call(self):
+        model = torch.nn.Sequential(torch.nn.LazyLinear(3), torch.nn.LazyBatchNorm1d())
+        with tempfile.TemporaryDirectory() as folder, self.assertNoLogs("tensorstat", "WARNING"):
+            with tensorstat.watch(model, path=folder) as watch:
+                for _ in range(2):
+                    model(torch.randn(4, 2)).square().sum().backward()
+                    watch.step()
+            rows = {(step, row["Op Type"], name, io) for step, name, io, row in rows_of(folder)}
+        for row in ((0, "Parameter", "0.weight", "output"), (0, "Gradient", "1.bias", "output"), (1, "Gradient", "0.weight", "input")):
+            self.assertIn(row, rows)
+
+    def test_parameters_of_inference_mode(self):
+        with tempfile.TemporaryDirectory() as folder, self.assertNoLogs("tensorstat", "WARNING"), torch.inference_mode():
+            model = torch.nn.Linear(2, 2)
+            with tensorstat.watch(model, path=folder) as watch:
+                model(torch.ones(1, 2))
+                watch.step()
+            self.assertEqual({name for _, name, _, row in rows_of(folder) if row["Op Type"] == "Parameter"}, {"weight", "bias"})
+
     def test_several_optimizers(self):
         models = {name: torch.nn.Linear(2, 2) for name in ("gen", "disc")}
         optimizers = [torch.optim.Adam(each.parameters()) for each in models.values()]

@@ -6,7 +6,7 @@ from typing import Any
 from . import _rerun, _zoom_backward
 from ._calls import Call, Place
 from ._hooks import Accumulation, say_fault
-from ._tensors import tensors_in
+from ._tensors import is_lazy, tensors_in
 from ._watch import alone
 
 OF_MODEL = "tensorstat: a result of the model"  # in the metadata of its node
@@ -44,7 +44,7 @@ class Gradients:
 
     def wait_for_parameters(self, named: list[tuple[str, Any]]) -> None:
         for name, parameter in named:
-            if parameter.requires_grad and name not in self._accumulations:
+            if parameter.requires_grad and name not in self._accumulations and not is_lazy(parameter):
                 self._accumulations[name] = Accumulation(parameter, functools.partial(self._accumulated, name))
 
     def with_nodes(self, call: Call, arguments: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -4,7 +4,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ._tensors import tensors_in
+from ._rerun import version_of
+from ._tensors import is_lazy, tensors_in
 
 
 class Parameters:
@@ -35,6 +36,8 @@ class Parameters:
     def look_before(self) -> None:
         """Before the first forward of a step."""
         for name, parameter in self.named:
+            if is_lazy(parameter):
+                continue
             state = _state_of(parameter)
             if self._known.get(name) != state:
                 self._known[name] = state
@@ -43,7 +46,7 @@ class Parameters:
         if self._by_data is not None and not self._is_version_proved:  # a few small ones, to see what their versions do not say
             strided = sys.modules["torch"].strided
             if not self._by_size:
-                self._by_size = sorted(self.named, key=lambda each: each[1].numel())
+                self._by_size = sorted((each for each in self.named if not is_lazy(each[1])), key=lambda each: each[1].numel())
             readable = (each for each in self._by_size if each[1].requires_grad and each[1].is_cpu and each[1].layout is strided)
             small = itertools.islice(readable, 3)
             self._by_data = [(name, each, each.detach().clone()) for name, each in small if each.numel() <= 1 << 16]
@@ -55,6 +58,8 @@ class Parameters:
         is_written_by_data = self._is_written_by_data()
         zeroed = 0
         for name, parameter in self.named:
+            if is_lazy(parameter):
+                continue
             gradient = parameter.grad if watch._with_gradients else None
             if gradient is not None:
                 gradient_count += 1
@@ -139,7 +144,7 @@ def name_of_state(parameter: str, key: str, slot: int) -> str:
 
 
 def _state_of(parameter: Any) -> tuple[int, int]:
-    return parameter.data_ptr(), parameter._version
+    return parameter.data_ptr(), version_of(parameter)
 
 
 def _is_zero(tensor: Any) -> bool:

@@ -49,15 +49,15 @@ def kinds_in(tensors: Any) -> int:
 
 
 def versions_of(arguments: Any) -> list[int]:
-    return [_version_of(each) for each in tensors_in(arguments)]
+    return [version_of(each) for each in tensors_in(arguments)]
 
 
 def versions_of_buffers(module: Any) -> dict[str, tuple[int, int]]:
     """Those of the module itself, not of modules inside."""
-    return {name: (id(each), _version_of(each)) for name, each in (module.__dict__.get("_buffers") or {}).items() if each is not None}
+    return {name: (id(each), version_of(each)) for name, each in (module.__dict__.get("_buffers") or {}).items() if each is not None}
 
 
-def _version_of(tensor: Any) -> int:
+def version_of(tensor: Any) -> int:
     try:
         return int(tensor._version)
     except RuntimeError:  # one of inference mode has none

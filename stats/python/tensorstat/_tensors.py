@@ -101,6 +101,11 @@ def _names(slots: Any) -> list[str]:
     return [each for each in names if each not in ("__dict__", "__weakref__")]
 
 
+def is_lazy(parameter: Any) -> bool:
+    """Whether a lazy module makes it in its first call: until then it has no values."""
+    return hasattr(parameter, "materialize")
+
+
 def is_dtensor(tensor: Any) -> bool:
     return hasattr(tensor, "placements") and hasattr(tensor, "to_local")
 
