@@ -53,6 +53,11 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
      "a tensor with a row in every iteration of its operator or parameter, at least 20 of them, has none for this many "
      "of these iterations, to the end: a gradient whose parameter still has rows, or one output of a call",
      "requires_grad, and what the loss uses", "two tensors of one operator, or a parameter and its gradient"},
+    {FindingRule::kUnwritten, "unwritten", FindingSeverity::kNotice, 50,
+     "a parameter has a gradient other than 0 in this many iterations, to the end, and is written in no iteration, "
+     "while "
+     "three others of its rank are",
+     "is it in the optimizer?", "rows of parameters and gradients, by watch()"},
     {FindingRule::kRanks, "ranks", FindingSeverity::kError, 0,
      "a parameter that was equal on two ranks differs in a bit of max, min, avg or l2norm, to the end",
      "the ranks' gradients after the reduction", "rows of parameters of two ranks"},

@@ -84,6 +84,8 @@ std::string sentence_of(const Finding& finding, const History& history, const Hi
       return who + " has not changed since iteration " + last + ", and others have";
     case FindingRule::kGone:
       return who + " has no rows after iteration " + last + ", and the rest of it has";
+    case FindingRule::kUnwritten:
+      return who + " has a gradient and is never written, and others are";
     case FindingRule::kNan:
     case FindingRule::kInf:
     case FindingRule::kTurned:

@@ -8,6 +8,7 @@
 #include "stats/findings/finding_words.hpp"
 #include "stats/findings/gone_tensors.hpp"
 #include "stats/findings/series_rules.hpp"
+#include "stats/findings/unwritten_parameters.hpp"
 
 namespace tensorstat {
 namespace {
@@ -37,6 +38,7 @@ class Search {
     find_fault();
     find_in_series();
     find_gone();
+    find_unwritten();
     find_unequal_replicas();
     find_unequal_ranks();
     find_stopped_ranks();
@@ -194,6 +196,19 @@ class Search {
       finding.value = static_cast<double>(gone.longest->cells.size() - gone.last - 1);
       finding.limit = limit;
       finding.text = sentence_of(finding, history_, series, {});
+      add(std::move(finding));
+    }
+  }
+
+  void find_unwritten() {
+    const double limit = limit_of(FindingRule::kUnwritten);
+    for (const UnwrittenParameter& each :
+         unwritten_parameters(history_, limit, judged_[static_cast<int>(FindingRule::kUnwritten)])) {
+      Finding finding = finding_of(FindingRule::kUnwritten, *each.series, {});
+      finding.first_iteration = history_.iteration(each.gradient->cells.front());
+      finding.value = static_cast<double>(each.gradient->cells.size());
+      finding.limit = limit;
+      finding.text = sentence_of(finding, history_, *each.series, {});
       add(std::move(finding));
     }
   }

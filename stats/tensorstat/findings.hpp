@@ -33,6 +33,7 @@ enum class FindingRule : std::uint8_t {
   kDead,
   kFrozen,
   kGone,
+  kUnwritten,
   kRanks,
   kStopped,
   kReplica

@@ -378,6 +378,26 @@ class Report(unittest.TestCase):
                                  [("0.weight", "Gradient", 100)])
                 self.assertEqual((gone[0]["last_clean_iteration"], gone[0]["value"], gone[0]["limit"]), (99, 60, 20))
 
+    def test_a_parameter_that_no_optimizer_has_is_named(self):
+        def train(path, forgotten, frozen, steps=60):
+            model = nn.Sequential(*(nn.Linear(8, 8) for _ in range(4)))
+            model[frozen].requires_grad_(False)
+            optimizer = torch.optim.SGD([each for name, each in model.named_parameters() if not name.startswith(forgotten)
+                                         and each.requires_grad], lr=1e-3)
+            with tensorstat.watch(model, path=path) as watch:
+                for _ in range(steps):
+                    loss = model(torch.randn(4, 8)).square().mean()
+                    loss.backward()
+                    optimizer.step()
+                    watch.step(loss)
+                    model.zero_grad()
+
+        report = self.report(lambda path: train(path, "2.", 0))
+        self.assertEqual([(each["rule"], each["op_name"], each["op_type"], each["first_iteration"], each["others"], each["value"])
+                          for each in report["findings"]], [("unwritten", "2.weight", "Parameter", 0, 1, 60)])
+        self.assertEqual(self.report(lambda path: train(path, "2.", 0, steps=49))["findings"], [])
+        self.assertEqual(self.report(lambda path: train(path, "none", 0))["findings"], [])  # what is frozen has no gradient
+
     def test_python_has_the_same_list(self):
         with tempfile.TemporaryDirectory() as folder:
             torch.manual_seed(SEED)
