@@ -430,6 +430,16 @@ class Watched(unittest.TestCase):
                 watch.step()
             self.assertEqual({name for _, name, _, row in rows_of(folder) if row["Op Type"] == "Parameter"}, {"weight", "bias"})
 
+    def test_the_first_fault_where_the_model_itself_is_not_wanted(self):
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+        with torch.no_grad():
+            model[1].weight[0, 0] = math.nan
+        with tempfile.TemporaryDirectory() as folder, tensorstat.watch(model, path=folder, where="^1$", zoom=False) as watch:
+            loss = model(torch.ones(1, 2)).sum()
+            loss.backward()
+            watch.step(loss)
+            self.assertEqual((watch.first_fault.phase, watch.first_fault.op_name), ("forward", "1/forward"))
+
     def test_several_optimizers(self):
         models = {name: torch.nn.Linear(2, 2) for name in ("gen", "disc")}
         optimizers = [torch.optim.Adam(each.parameters()) for each in models.values()]

@@ -307,7 +307,7 @@ class RowWatch(Watch):
                 self._journal.flush()
         elif call.is_to_be_zoomed and self._with_zoom:
             self._zooms.forward(call, 0)
-        elif self._course.pending is not None and outputs and (call.took or call.parent is None):
+        elif self._course.pending is not None and outputs and place.is_wanted and (call.took or call.parent is None):
             self._course.end()
 
     def _say_line(self, call: Call, frame: Any) -> None:
