@@ -100,8 +100,9 @@ INLINE void cut_in_parts(parts_of_elements* to, v_f64 x, v_f64 scale, const int 
   const v_f64 cut_high = SPLAT(f64, pair_start(PAIR_SCALED_UNIT + 2 * PAIR_PART));
   const v_f64 cut_middle = SPLAT(f64, pair_start(PAIR_SCALED_UNIT + PAIR_PART));
   if (has_high) {
-    to->high = MUL_ADD(x, scale, cut_high) - cut_high;
-    to->rest = MUL_ADD(x, scale, -to->high);
+    const v_f64 scaled = x * scale;
+    to->high = (scaled + cut_high) - cut_high;
+    to->rest = scaled - to->high;
   } else {
     to->rest = x * scale;
   }
