@@ -1,23 +1,33 @@
 // The words of precision/fingerprints.h. A second reading of the slice's bytes computes them.
 
 #ifdef SHAPE_SLICE
+#define CRC_PARTS 4
 INLINE void take_fingerprints(i64* partial, global const u8* bytes, const u64 count) {
   if (NEEDS & NEED_CRC32) {
     // Row k has crc * x^32 for each value of the k-th byte of crc. The exclusive or of four rows is the remainder.
-    u32 table[4][256], crc = 0;
+    u32 table[4][256];
     for (int byte = 0; byte < 256; ++byte) table[3][byte] = crc_of_byte((u32)byte);
     for (int k = 2; k >= 0; --k) {
       for (int byte = 0; byte < 256; ++byte) {
         table[k][byte] = table[k + 1][byte] >> 8 ^ table[3][table[k + 1][byte] & 0xff];
       }
     }
-    u64 i = 0;
-    for (; i + 4 <= count; i += 4) {
-      crc ^= as_uint(vload4(0, bytes + i));
-      crc = table[0][crc & 0xff] ^ table[1][crc >> 8 & 0xff] ^ table[2][crc >> 16 & 0xff] ^ table[3][crc >> 24];
+    // A look-up waits for the one before. So the bytes are cut into parts, whose remainders do not wait for each other.
+    u32 parts[CRC_PARTS];
+    for (int k = 0; k < CRC_PARTS; ++k) parts[k] = 0;
+    const u64 bytes_of_part = count / (4 * CRC_PARTS) * 4;
+    for (u64 i = 0; i < bytes_of_part; i += 4) {
+#pragma unroll
+      for (int k = 0; k < CRC_PARTS; ++k) {
+        const u32 crc = parts[k] ^ as_uint(vload4(0, bytes + k * bytes_of_part + i));
+        parts[k] = table[0][crc & 0xff] ^ table[1][crc >> 8 & 0xff] ^ table[2][crc >> 16 & 0xff] ^ table[3][crc >> 24];
+      }
     }
-    for (; i < count; ++i) crc = crc >> 8 ^ table[3][(crc ^ bytes[i]) & 0xff];
-    partial[OFFSET(FINGERPRINTS) + FINGERPRINT_WORD_CRC32] = (i64)crc_moved(crc, crc_back, count);
+    const u32 one_part_back = crc_moved(CRC_ONE, crc_back, bytes_of_part);
+    u32 sum = 0, crc = 0;
+    for (int k = CRC_PARTS - 1; k >= 0; --k) sum = crc_times(sum ^ parts[k], one_part_back);
+    for (u64 i = CRC_PARTS * bytes_of_part; i < count; ++i) crc = crc >> 8 ^ table[3][(crc ^ bytes[i]) & 0xff];
+    partial[OFFSET(FINGERPRINTS) + FINGERPRINT_WORD_CRC32] = (i64)(sum ^ crc_moved(crc, crc_back, count));
   }
   if (NEEDS & NEED_XOR64) {
     ulong2 words = 0;
