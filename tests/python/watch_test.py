@@ -519,6 +519,8 @@ class Watched(unittest.TestCase):
             for direction in ("forward", "backward"):
                 for io in ("input", "output"):
                     self.assertIn((f"{name}/{direction}", io, kind), rows)
+        kinds = {kind for name, _, kind in rows if name.endswith("/forward")}  # what the watch itself calls is none of them
+        self.assertEqual(kinds, {"Net", "Linear", "linear", "square", "add", "log", "abs", "mean"})
         self.assertEqual(rows["Net/log.0/backward", "output", "log"]["Shape"], "(2,4)")
         code = {line["op_name"]: line for line in lines if line["kind"] == "code"}
         self.assertEqual((code["Net/log.1/forward"]["function"], code["Net/log.1/forward"]["parent"]), ("forward", "Net/forward"))

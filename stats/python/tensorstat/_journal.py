@@ -7,7 +7,7 @@ from typing import Any
 
 from ._library import logger
 
-_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _own_code: dict[CodeType, bool] = {}  # whether a function is the caller's own
 
 
@@ -50,6 +50,6 @@ def caller_of(frame: FrameType | None) -> tuple[str, int, str] | None:
 
 def _is_own(code: CodeType) -> bool:
     torch = sys.modules.get("torch")
-    theirs = os.path.dirname(os.path.abspath(str(torch.__file__))) + os.sep if torch else _OURS
+    theirs = os.path.dirname(os.path.abspath(str(torch.__file__))) + os.sep if torch else OURS
     file = os.path.abspath(code.co_filename)
-    return not file.startswith((_OURS, theirs)) and not code.co_filename.startswith(("<frozen", "<string>", "<__array"))
+    return not file.startswith((OURS, theirs)) and not code.co_filename.startswith(("<frozen", "<string>", "<__array"))

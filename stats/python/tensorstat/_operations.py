@@ -5,7 +5,7 @@ from typing import Any
 
 from ._calls import is_tracing
 from ._hooks import say_fault
-from ._journal import caller_of
+from ._journal import OURS, caller_of
 from ._modes import around
 from ._tensors import tensors_in
 from ._verdict import NAN
@@ -57,7 +57,7 @@ class _Operation:
 
 def _before(watch: Any, name: str, args: Any, kwargs: Any) -> _Operation | None:
     place = _place_of_operation(watch)
-    if place is None or not name:
+    if place is None or not name or _is_called_by_watch():
         return None
     given = tensors_in((args, kwargs))
     if place == "loss" and not any(each.requires_grad for each in given):
@@ -66,6 +66,14 @@ def _before(watch: Any, name: str, args: Any, kwargs: Any) -> _Operation | None:
     call = _Operation(name, numbered, given, caller_of(sys._getframe(2)), place == "loss")
     call.took = _given(watch, call) if given else 0  # before it may write to them
     return call
+
+
+def _is_called_by_watch() -> bool:
+    """Whether code of this package called the function, to look at a tensor."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_filename.endswith(("_operations.py", "_modes.py", "overrides.py")):
+        frame = frame.f_back
+    return frame.f_code.co_filename.startswith(OURS)
 
 
 def _behind(watch: Any, call: _Operation, out: Any) -> None:
