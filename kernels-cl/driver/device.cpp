@@ -169,10 +169,10 @@ bool forked_since_first_use() {
   return !user.compare_exchange_strong(nobody, getpid()) && nobody != getpid();
 }
 
-std::vector<Device> find_devices() {
+std::vector<Device> find_devices(const KernelKind* soon) {
   if (forked_since_first_use()) return {};
   std::vector<Device> all;
-  DevicesTrial trial;
+  DevicesTrial trial(soon);
   const std::vector<cl::Platform> platforms = platforms_here();
   for (std::size_t p = 0; p < platforms.size(); ++p) {
     cl_int code = CL_SUCCESS;
@@ -197,8 +197,8 @@ std::vector<Device> find_devices() {
   return all;
 }
 
-Result<Device> choose_device(const MeterOptions& options) {
-  const std::vector<Device> all = find_devices();
+Result<Device> choose_device(const MeterOptions& options, const KernelKind* soon) {
+  const std::vector<Device> all = find_devices(soon);
   if (all.empty()) {
     const std::string wanted = options.platform < 0 ? "" : "there is no OpenCL device " + numbers_of(options) + ": ";
     return Error{

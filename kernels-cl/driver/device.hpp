@@ -56,15 +56,17 @@ struct Device {
 // for ever, as pocl does, so no driver is called there. The first call counts as a use.
 bool forked_since_first_use();
 
+struct KernelKind;
+
 // All devices of all platforms, in clinfo's order. Empty if there is no OpenCL, and in a forked child. Signal handlers
 // that the driver replaces are restored; those that the application installs meanwhile stay (signal_guard.hpp). If a
 // platform's driver fails its trial (kernels-cl/trial/driver_trial.hpp), the platform is one device without a handle,
-// with the reason.
-std::vector<Device> find_devices();
+// with the reason. `soon`: the kernel that the caller is about to use is tried in the same process.
+std::vector<Device> find_devices(const KernelKind* soon = nullptr);
 
 // The device that the options name, or else the best usable one. A GPU comes before an accelerator, and that before a
 // CPU. Among equals the one with more memory comes first.
-Result<Device> choose_device(const MeterOptions& options);
+Result<Device> choose_device(const MeterOptions& options, const KernelKind* soon = nullptr);
 
 // The device of a caller's queue. It may be any device.
 Result<Device> describe(const cl::Device& device);

@@ -65,6 +65,12 @@ class Upload final : public DeviceStream {
   std::uint64_t held_bytes_ = 0;
 };
 
+KernelKind kernel_for(const Errand& errand) {
+  if (errand.beside) return {errand.dtype, kNothing, errand.beside};
+  const auto needs = static_cast<Needs>(errand.wanted.needs & ~kDigests);
+  return {errand.dtype, kernel_needs({errand.dtype, errand.wanted.precision, needs, errand.wanted.cast_scale})};
+}
+
 class OpenClEngine final : public DeviceEngine {
  public:
   OpenClEngine(std::unique_ptr<QueueContext> home, Ledger& ledger)
@@ -214,8 +220,11 @@ class OpenClEngine final : public DeviceEngine {
 }  // namespace
 }  // namespace cl_engine
 
-Result<std::unique_ptr<DeviceEngine>> make_opencl_engine(const MeterOptions& options, Ledger& ledger) {
-  auto home = cl_engine::QueueContext::open(options, ledger);
+Result<std::unique_ptr<DeviceEngine>> make_opencl_engine(const MeterOptions& options, Ledger& ledger,
+                                                         const std::optional<Errand>& errand) {
+  std::optional<cl_engine::KernelKind> soon;
+  if (errand) soon = cl_engine::kernel_for(*errand);
+  auto home = cl_engine::QueueContext::open(options, ledger, soon ? &*soon : nullptr);
   if (!home) return home.error();
   return std::unique_ptr<DeviceEngine>(std::make_unique<cl_engine::OpenClEngine>(*std::move(home), ledger));
 }

@@ -26,7 +26,8 @@ QueueContext::QueueContext(Device device, cl::Context context, cl::CommandQueue 
       upload_queue_(std::move(upload_queue)),
       buffers_(context_, ledger) {}
 
-Result<std::unique_ptr<QueueContext>> QueueContext::open(const MeterOptions& options, Ledger& ledger) {
+Result<std::unique_ptr<QueueContext>> QueueContext::open(const MeterOptions& options, Ledger& ledger,
+                                                         const KernelKind* soon) {
   cl_int code = CL_SUCCESS;
   if (options.queue != nullptr) {
     const cl::CommandQueue queue(static_cast<cl_command_queue>(options.queue), true);
@@ -38,7 +39,7 @@ Result<std::unique_ptr<QueueContext>> QueueContext::open(const MeterOptions& opt
     if (!device) return device.error();
     return open_on(*std::move(device), std::move(context), queue, ledger);
   }
-  auto device = choose_device(options);
+  auto device = choose_device(options, soon);
   if (!device) return device.error();
   cl::Context context(device->device, nullptr, nullptr, nullptr, &code);
   if (code != CL_SUCCESS) return error("opening " + device->info.name, "clCreateContext", code);

@@ -23,8 +23,9 @@ class QueueContext {
  public:
   // Uses the caller's queue if the options name one, else a queue of its own. Folds of tensors in OpenCL memory go to
   // the caller's queue, behind the caller's commands; only our events are waited for. The self-check of a kernel and
-  // uploads of host memory go to a second queue of the same context.
-  static Result<std::unique_ptr<QueueContext>> open(const MeterOptions& options, Ledger& ledger);
+  // uploads of host memory go to a second queue of the same context. `soon`: see find_devices().
+  static Result<std::unique_ptr<QueueContext>> open(const MeterOptions& options, Ledger& ledger,
+                                                    const KernelKind* soon = nullptr);
 
   // Uses another's context, with a queue of its own. Takes the device `preferred` if the context has it, else the
   // context's best.

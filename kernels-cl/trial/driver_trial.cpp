@@ -101,6 +101,12 @@ const What& devices() {
   return what;
 }
 
+void add_kind(What& what, const KernelKind& kind) {
+  what.emplace_back(name(kind.dtype));
+  what.push_back(std::to_string(kind.needs));
+  if (kind.beside) what.emplace_back(name(*kind.beside));
+}
+
 // Each trial runs once in this process. Only callers that need the same trial wait for it.
 MadeOnce<What, Status>& trials() {
   static auto& all = *new MadeOnce<What, Status>;
@@ -135,6 +141,7 @@ class StartedTrial {
 
   Status passed(std::chrono::milliseconds most) {
     Ended ended = process_.wait(most);
+    said_ = ended.said;
     const bool passed = ended.said.ends_with(kTrialPassed);
     if (ended.well && passed) {
       if (are_kept()) keep_passed(what_, limits_);
@@ -144,6 +151,15 @@ class StartedTrial {
     const std::string words = last_words(ended.said);
     return Error{Code::kDevice, "it was tried first in a process of its own (" + path_ + "), which " + ended.how +
                                     (words.empty() ? "" : " and said: " + words)};
+  }
+
+  // After a trial of the devices and a kernel has passed: what a trial of that kernel alone is called.
+  What kernel() const {
+    const std::size_t line = said_.rfind(kTriedKernel), name = line + kTriedKernel.size();
+    if (line == said_.npos || what_.size() < 2) return {};
+    What what = {"kernel", said_.substr(name, said_.find('\n', name) - name)};
+    what.insert(what.end(), what_.begin() + 1, what_.end());
+    return what;
   }
 
  private:
@@ -157,6 +173,7 @@ class StartedTrial {
   const What what_;
   const Limits limits_;
   Subprocess process_;
+  std::string said_;
 };
 
 bool may_kill(std::string_view platform_name) { return platform_name == "Portable Computing Language"; }
@@ -173,11 +190,16 @@ Status run_helper(const std::vector<std::string>& what) {
   });
 }
 
-DevicesTrial::DevicesTrial() {
+DevicesTrial::DevicesTrial(const KernelKind* soon) {
   if (!are_made() || trials().has(devices()) || !is_pocl_installed()) return;
   is_kept_ = is_kept(devices());
   if (is_kept_) return;
-  if (const auto program = find_program()) started_ = std::make_unique<StartedTrial>(*program, devices());
+  const auto program = find_program();
+  if (!program) return;
+  What what = devices();
+  has_kernel_ = soon != nullptr && !are_kept() && only_pocl_is_installed();
+  if (has_kernel_) add_kind(what, *soon);
+  started_ = std::make_unique<StartedTrial>(*program, what);
 }
 
 DevicesTrial::~DevicesTrial() = default;
@@ -185,14 +207,21 @@ DevicesTrial::~DevicesTrial() = default;
 Status DevicesTrial::passed() {
   return once(devices(), [&] {
     if (is_kept_) return Status();
-    return started_ ? started_->passed(kMostTime) : find_and_try(devices());
+    if (!started_) return find_and_try(devices());
+    Status passed = started_->passed(kMostTime);
+    if (!has_kernel_) return passed;
+    if (!passed) return find_and_try(devices());  // what a kernel does wrong is not said of the devices
+    if (const What kernel = started_->kernel(); !kernel.empty()) {
+      static_cast<void>(trials().get(kernel, [] { return Status(); }));
+    }
+    return passed;
   });
 }
 
 Status try_kernel(const Device& device, const std::string& key, const KernelKind& kind) {
   if (!may_kill(device.info.platform_name)) return {};
-  What what = {"kernel", entry_name(key), std::string(name(kind.dtype)), std::to_string(kind.needs)};
-  if (kind.beside) what.emplace_back(name(*kind.beside));
+  What what = {"kernel", entry_name(key)};
+  add_kind(what, kind);
   Status tried = once(what, [&] { return find_and_try(what); });
   if (tried) return tried;
   return Error{tried.error().code,

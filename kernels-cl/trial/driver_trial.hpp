@@ -34,10 +34,11 @@ class StartedTrial;
 bool may_kill(std::string_view platform_name);
 
 // Whether the devices of such platforms can be found. If the OpenCL loader's files name a driver that needs a trial,
-// the trial begins here, while this process loads the drivers.
+// the trial begins here, while this process loads the drivers. If pocl is the only driver, it goes on to the kernel
+// that the caller needs `soon`: a process of its own for that would load the driver once more.
 class DevicesTrial {
  public:
-  DevicesTrial();
+  explicit DevicesTrial(const KernelKind* soon);
   ~DevicesTrial();
   DevicesTrial(const DevicesTrial&) = delete;
   DevicesTrial& operator=(const DevicesTrial&) = delete;
@@ -46,7 +47,7 @@ class DevicesTrial {
   Status passed();
 
  private:
-  bool is_kept_ = false;
+  bool is_kept_ = false, has_kernel_ = false;
   std::unique_ptr<StartedTrial> started_;
 };
 
@@ -59,7 +60,8 @@ Status run_helper(const std::vector<std::string>& what);
 // Runs one trial with this program, for at most `most`.
 Status make_trial(const TrustedProgram& program, const std::vector<std::string>& what, std::chrono::milliseconds most);
 
-// The program's last line if all went well.
+// The program's last line if all went well. Before it stands the name of a kernel that was tried after the devices.
 inline constexpr std::string_view kTrialPassed = "tensorstat-preflight: passed\n";
+inline constexpr std::string_view kTriedKernel = "tensorstat-preflight: tried ";
 
 }  // namespace tensorstat::cl_engine

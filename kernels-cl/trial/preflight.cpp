@@ -1,11 +1,12 @@
 // tensorstat-preflight makes the OpenCL calls that its parent process is about to make. If the driver aborts, it ends
 // this process and not the parent (kernels-cl/trial/driver_trial.hpp).
 //
-//   tensorstat-preflight LIMITS devices
+//   tensorstat-preflight LIMITS devices [DTYPE NEEDS [DTYPE]]
 //   tensorstat-preflight LIMITS kernel KEY DTYPE NEEDS [DTYPE]
 //   tensorstat-preflight LIMITS ptx GPU CAPABILITY VERSION FOLDER DTYPE NEEDS [DTYPE]
 //
-// The last makes a kernel for CUDA's driver (kernels-cl/cuda/ptx.hpp).
+// After the devices it folds with the kernel, if one is named. The last makes a kernel for CUDA's driver
+// (kernels-cl/cuda/ptx.hpp). A line that begins with kTriedKernel says the KEY of the kernel that it folded with.
 // LIMITS are the three arguments that to_arguments (limits.hpp) writes. If everything succeeds, the last line on stdout
 // is kTrialPassed, and the exit code is 0.
 #include <sys/prctl.h>
@@ -63,12 +64,14 @@ Status fold_a_tile(const Device& device, const KernelKind& kind) {
   return batch ? (*batch)->wait() : Status(batch.error());
 }
 
-// Folds as the parent will, with the kernel from the disk. If the kernel was just compiled, folds once more.
-Status fold_from_disk(const std::string& name, const KernelKind& kind) {
+// Folds as the parent will, with the kernel from the disk. If the kernel was just compiled, folds once more. `name` is
+// the kernel's; if it is empty, it becomes that of the first device's.
+Status fold_from_disk(std::string& name, const KernelKind& kind) {
   for (const Device& device : find_devices()) {
     if (!may_kill(device.info.platform_name) || !device.info.refusal.empty()) continue;
     const std::string key = recipe_of(device, kind).key;
-    if (entry_name(key) != name) continue;
+    if (!name.empty() && entry_name(key) != name) continue;
+    name = entry_name(key);
     const Binary before = load_binary(key);
     Status folded = fold_a_tile(device, kind);
     const bool was_on_disk = !before.empty() && load_binary(key) == before;
@@ -84,7 +87,8 @@ std::optional<Number> number(std::string_view text) {
   return read.ec == std::errc() && read.ptr == text.end() ? std::optional(found) : std::nullopt;
 }
 
-Status perform(int argc, char** argv) {
+// `kernel` becomes the name of the kernel that was tried.
+Status perform(int argc, char** argv, std::string& kernel) {
   const Error misused{Code::kInvalid, "this program is started by the tensorstat library, and has no use by hand"};
   if (argc < kLimitArguments + 2) return misused;
   keep_quiet();
@@ -95,16 +99,19 @@ Status perform(int argc, char** argv) {
     static_cast<void>(find_devices());
     return {};
   }
-  const bool makes_ptx = count > 0 && std::string_view(what[0]) == "ptx";
-  const int before = makes_ptx ? 5 : 2;  // the arguments before DTYPE
-  if ((count != before + 2 && count != before + 3) || (!makes_ptx && std::string_view(what[0]) != "kernel"))
-    return misused;
+  const std::string_view task = count == 0 ? "" : what[0];
+  const int before = task == "devices"  ? 1
+                     : task == "kernel" ? 2
+                     : task == "ptx"    ? 5
+                                        : 0;  // the arguments before DTYPE
+  if (before == 0 || (count != before + 2 && count != before + 3)) return misused;
   const auto dtype = dtype_from(what[before]),
              beside = count == before + 3 ? dtype_from(what[before + 2]) : std::nullopt;
   const auto needs = number<Needs>(what[before + 1]);
   if (!dtype || !needs || (count == before + 3 && !beside)) return misused;
   const KernelKind kind{*dtype, *needs, beside};
-  if (!makes_ptx) return fold_from_disk(what[1], kind);
+  if (task == "kernel") kernel = what[1];
+  if (task != "ptx") return fold_from_disk(kernel, kind);
   const auto capability = number<std::uint32_t>(what[2]);
   const auto version = number<int>(what[3]);
   if (!capability || !version) return misused;
@@ -115,8 +122,12 @@ Status perform(int argc, char** argv) {
 }  // namespace tensorstat::cl_engine
 
 int main(int argc, char** argv) {
-  const tensorstat::Status status = tensorstat::cl_engine::perform(argc, argv);
-  const std::string last(status ? std::string(tensorstat::cl_engine::kTrialPassed) : status.error().message + "\n");
+  using namespace tensorstat::cl_engine;
+  std::string kernel;
+  const tensorstat::Status status = perform(argc, argv, kernel);
+  std::string last;
+  if (status && !kernel.empty()) last.append("\n").append(kTriedKernel).append(kernel).append("\n");
+  last += status ? std::string(kTrialPassed) : status.error().message + "\n";
   const bool told = write(STDOUT_FILENO, last.data(), last.size()) == static_cast<ssize_t>(last.size());
   _exit(status && told ? 0 : 1);  // what a driver does at exit is not what was to be tried
 }

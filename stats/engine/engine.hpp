@@ -178,8 +178,17 @@ std::string why_host_memory_stays(const MeterOptions& options);
 
 std::unique_ptr<HostEngine> make_host_engine(const MeterOptions& options);
 
+// What a device is looked for: a tensor, or with `beside` two tensors.
+struct Errand {
+  Dtype dtype;
+  Wanted wanted;
+  std::optional<Dtype> beside = {};
+};
+
 // Opens the device that the options name, or the best one; the error says why there is none. Every allocation on the
-// device is entered in `ledger`, which must outlive the engine.
-Result<std::unique_ptr<DeviceEngine>> make_opencl_engine(const MeterOptions& options, Ledger& ledger);
+// device is entered in `ledger`, which must outlive the engine. A driver that is tried first is tried with the errand's
+// kernel, too.
+Result<std::unique_ptr<DeviceEngine>> make_opencl_engine(const MeterOptions& options, Ledger& ledger,
+                                                         const std::optional<Errand>& errand = {});
 
 }  // namespace tensorstat

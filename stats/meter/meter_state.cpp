@@ -40,14 +40,14 @@ bool Meter::State::forked_since_the_search() const {
   return who != 0 && who != getpid();
 }
 
-DeviceEngine* Meter::State::find_device() {
+DeviceEngine* Meter::State::find_device(const std::optional<Errand>& errand) {
   pid_t nobody = 0;
   finder.compare_exchange_strong(nobody, getpid());
   // In a forked child, the searching thread may exist only in the parent; then call_once would wait forever.
   if (forked_since_the_search()) return nullptr;
   bool in_vain = false;
   std::call_once(device_found, [&] {
-    auto made = make_opencl_engine(options, ledger);
+    auto made = make_opencl_engine(options, ledger, errand);
     if (made) {
       device = std::move(*made);
     } else {

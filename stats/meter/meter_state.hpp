@@ -32,11 +32,11 @@ struct Meter::State {
 
   // Finds the device at the first request that may need one. nullptr if there is no usable device: none was found, it
   // has failed, or this process was forked after the search began.
-  DeviceEngine* find_device();
+  DeviceEngine* find_device(const std::optional<Errand>& errand = {});
   std::string trouble() const;
   const std::string& host_memory_stays();
   DeviceSight sight() {
-    return {[this] { return find_device(); }, [this] { return trouble(); },
+    return {[this](const Errand& errand) { return find_device(errand); }, [this] { return trouble(); },
             [this]() -> const std::string& { return host_memory_stays(); },
             [this](const Tensor& tensor, const Wanted& wanted) { return gpu_folder->refusal(tensor, wanted); },
             [this](const TensorPair& pair) { return gpu_folder->refusal(pair); }};

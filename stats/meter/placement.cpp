@@ -44,7 +44,12 @@ Result<std::uint32_t> Placements::place(const Tensor& tensor) {
     const bool asks = request_.on != On::kHost;
     return place_in_gpu_memory(tensor.where, asks ? device_.gpu_refusal(tensor, wanted_by(request_)) : kAskedFor);
   }
-  return place_in(tensor.where, [&](const auto& engine) { return engine.refusal(tensor, request_.precision); });
+  return place_in(
+      tensor.where,
+      [&] {
+        return Errand{tensor.dtype, wanted_by(request_)};
+      },
+      [&](const auto& engine) { return engine.refusal(tensor, request_.precision); });
 }
 
 Result<std::uint32_t> Placements::place(const TensorPair& pair) {
@@ -58,7 +63,8 @@ Result<std::uint32_t> Placements::place(const TensorPair& pair) {
     const bool asks = request_.on != On::kHost;
     return place_in_gpu_memory(where, asks ? device_.gpu_pair_refusal(pair) : kAskedFor);
   }
-  return place_in(where, [&]<typename Of>(const Of& engine) {
+  const auto errand_of = [&] { return Errand{pair.a.dtype, {}, pair.b.dtype}; };
+  return place_in(where, errand_of, [&]<typename Of>(const Of& engine) {
     if constexpr (std::is_same_v<Of, DeviceEngine>) {
       return engine.refusal(pair);
     } else {
@@ -78,8 +84,8 @@ Result<std::uint32_t> Placements::place_in_gpu_memory(Where where, const std::st
   return index_of({false, why_gpu_memory_on_host(where) + ": " + refusal});
 }
 
-template <typename RefusalOf>
-Result<std::uint32_t> Placements::place_in(Where where, const RefusalOf& refusal_of) {
+template <typename ErrandOf, typename RefusalOf>
+Result<std::uint32_t> Placements::place_in(Where where, const ErrandOf& errand_of, const RefusalOf& refusal_of) {
   std::optional<std::string> refusal;
   if (considers_device(where)) {
     if (request_.on == On::kAuto && where == Where::kHost) {
@@ -87,7 +93,7 @@ Result<std::uint32_t> Placements::place_in(Where where, const RefusalOf& refusal
       const std::string& why = device_.host_memory_stays();
       if (!why.empty()) return *(stays_ = index_of({false, why}));
     }
-    if (!engine_) engine_ = device_.find();
+    if (!engine_) engine_ = device_.find(errand_of());
     if (*engine_ == nullptr) {
       refusal = device_.trouble();
     } else {

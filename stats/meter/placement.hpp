@@ -26,7 +26,7 @@ struct Placement {
 // What placement needs to know about the device. `find` may be slow once (it loads a driver) and is called only if a
 // device is wanted. If it returns nullptr, `trouble` says why.
 struct DeviceSight {
-  std::function<DeviceEngine*()> find;
+  std::function<DeviceEngine*(const Errand& errand)> find;
   std::function<std::string()> trouble;
   // The reason why On::kAuto folds host memory on the host, if it is known without the device; else empty.
   std::function<const std::string&()> host_memory_stays;
@@ -74,8 +74,8 @@ class Placements {
 
   bool considers_device(Where where) const;
   Result<std::uint32_t> place_in_gpu_memory(Where where, const std::string& refusal);
-  template <typename RefusalOf>
-  Result<std::uint32_t> place_in(Where where, const RefusalOf& refusal_of);
+  template <typename ErrandOf, typename RefusalOf>
+  Result<std::uint32_t> place_in(Where where, const ErrandOf& errand_of, const RefusalOf& refusal_of);
   std::uint32_t index_of(Placement placement);
   Result<Placement> decide(Where where, const std::optional<std::string>& refusal, bool host_can);
 

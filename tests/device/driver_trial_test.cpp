@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels-cl/trial/icd_files.hpp"
 #include "kernels-cl/trial/limits.hpp"
 #include "kernels-cl/trial/passed_trials.hpp"
 #include "tests/support/command_run.hpp"
@@ -185,6 +186,33 @@ TEST_F(DriverTrial, IsKeptForLaterProcessesWhereThatIsAskedFor) {
     EXPECT_EQ(tried.out, first.out) << what;
     EXPECT_TRUE(holds(tried.err, "it was tried first in a process of its own")) << what << ": " << tried.err;
   }
+}
+
+// A process of its own for the kernel would load the driver once more.
+TEST_F(DriverTrial, OfTheDevicesGoesOnToTheKernel) {
+  if (!cl_engine::only_pocl_is_installed()) GTEST_SKIP() << "another driver may be the one that is used";
+  const ScratchFolder own(folder_of_this_program());
+  const std::string helper =
+      (folder_of_this_program().parent_path() / "libexec/tensorstat/tensorstat-preflight").string();
+  const std::string program = write_file(
+      own / "program", "#!/bin/sh\necho \"$*\" >>'" + (folder_ / "trials") + "'\nexec '" + helper + "' \"$@\"\n");
+  chmod(program.c_str(), 0700);
+  const std::string environment = home("warm") + "TENSORSTAT_PREFLIGHT=" + program;
+  const Ran host = measured("host", "");
+  for (const char* kernel : {"not on disk", "on disk"}) {
+    fs::remove(folder_ / "trials");
+    const Ran device = measured("device", environment);
+    EXPECT_EQ(device.exit, 0) << kernel << ": " << device.err;
+    EXPECT_EQ(device.out, host.out) << kernel;
+    const std::string trials = content_of(folder_ / "trials");
+    EXPECT_EQ(std::ranges::count(trials, '\n'), 1) << kernel << ":\n" << trials;
+    EXPECT_TRUE(holds(trials, " devices uint8 ")) << kernel << ":\n" << trials;
+  }
+  // What a kernel does wrong is said of the kernel.
+  spoil("fold.so", 1, true)(folder_ / "warm/.cache/pocl");
+  const Ran spoilt = measured("device", environment + " prlimit --core=0 ");
+  EXPECT_EQ(spoilt.exit, 4);
+  EXPECT_TRUE(holds(spoilt.err, "running the kernel of uint8")) << spoilt.err;
 }
 
 TEST_F(DriverTrial, NobodyToMakeItMeansTheHost) {

@@ -49,7 +49,7 @@ class PlacementOf : public testing::Test {
 
   Result<Placement> placed(On on, Where where, std::uint64_t request_bytes) {
     const Tensor tensor{.element_count = 10, .address = this, .where = where};
-    const DeviceSight sight{[this] {
+    const DeviceSight sight{[this](const Errand&) {
                               ++searches_;
                               return device_ ? &*device_ : nullptr;
                             },
@@ -161,9 +161,9 @@ TEST_F(PlacementOf, TensorsInAGpusMemoryAsksTheGpu) {
 TEST_F(PlacementOf, LikeTensorsIsShared) {
   FakeDevice device(true, "");
   const Request request{};
-  Placements placements(
-      request, kLarge, host_,
-      {[&] { return &device; }, [] { return std::string(); }, [this]() -> const std::string& { return stays_; }});
+  Placements placements(request, kLarge, host_,
+                        {[&](const Errand&) { return &device; }, [] { return std::string(); },
+                         [this]() -> const std::string& { return stays_; }});
   const Tensor here{.element_count = 10, .address = this},
       there{.element_count = 10, .address = this, .where = Where::kClBuffer};
   std::vector<std::uint32_t> found;
