@@ -103,7 +103,7 @@ def _names(slots: Any) -> list[str]:
 
 def is_lazy(parameter: Any) -> bool:
     """Whether a lazy module makes it in its first call: until then it has no values."""
-    return hasattr(type(parameter), "materialize")
+    return hasattr(parameter, "materialize")
 
 
 def is_dtensor(tensor: Any) -> bool:
