@@ -23,8 +23,10 @@ namespace {
 constexpr std::uint64_t kTileLines = 1024;
 // The width of columns that are transposed together: four cache lines of each line of the matrix.
 constexpr std::uint64_t kBandBytes = 256;
-// The width of a unit of work if lanes are columns. A unit keeps a partial for each column.
-constexpr std::uint64_t kPanelBytes = 2048;
+// The width of a unit of work if lanes are columns. A unit keeps a partial for each column. kLaneLines of them and the
+// prefetched next ones must stay in L2, of which lines that are a power of two apart use only a part. Twice the width
+// took 1.2 times as long. Shorter lines are not cut, because then memory is read in order.
+constexpr std::uint64_t kPanelBytes = 1024, kWholeLineBytes = 2048;
 // Each thread gets this many of these units, if there are enough lines.
 constexpr std::uint64_t kUnitsAThread = 8;
 // If the lanes could not take more than one column in kFewAlone, the next lines are transposed instead: first one tile,
@@ -207,8 +209,8 @@ void fold_columns(const std::byte* matrix, std::uint64_t lines, std::span<Partia
   const LaneFold* lanes = lane_fold(dtype, first.precision(), first.needs());
   if (lanes != nullptr && (lines < kLaneLines || columns.size() < lanes->lanes)) lanes = nullptr;
   // A unit of work is `piece` lines of a panel of columns.
-  const std::uint64_t panel =
-      std::min<std::uint64_t>((lanes != nullptr ? kPanelBytes : kBandBytes) / element_bytes, columns.size());
+  const std::uint64_t panel_bytes = lanes == nullptr ? kBandBytes : stride <= kWholeLineBytes ? stride : kPanelBytes;
+  const std::uint64_t panel = std::min<std::uint64_t>(panel_bytes / element_bytes, columns.size());
   const std::uint64_t panels = (columns.size() + panel - 1) / panel;
   std::uint64_t piece = std::max(kUnitBytes / (panel * element_bytes) / kTileLines, std::uint64_t{1}) * kTileLines;
   if (lanes != nullptr) {
