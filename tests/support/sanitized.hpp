@@ -1,6 +1,8 @@
 // Whether this build has a sanitizer that needs the process for itself: its memory exceeds any limit, and its library
-// must be loaded first.
+// must be loaded first. Whether the process runs in QEMU, which has memory and threads of its own.
 #pragma once
+
+#include <cstdlib>
 
 #ifndef __has_feature  // clang has it
 #define __has_feature(feature) 0
@@ -11,3 +13,5 @@ inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;
 #endif
+
+inline bool is_emulated() { return std::getenv("QEMU_LD_PREFIX") != nullptr; }  // support/arm64.sh sets it
