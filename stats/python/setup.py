@@ -51,6 +51,12 @@ class BuildPackage(build_py):
         shutil.copy(file, to)
 
 
+def platform():
+    """The platform that the build folder is for: not this machine's if it was cross-compiled."""
+    for facts in BUILD.glob("CMakeFiles/*/CMakeSystem.cmake"):
+        return "linux_" + re.search(r'CMAKE_SYSTEM_PROCESSOR "(\w+)"', facts.read_text())[1]
+
+
 class WithExtension(Distribution):
     def has_ext_modules(self):
         return True
@@ -67,5 +73,5 @@ setup(
     distclass=WithExtension,
     cmdclass={"build_py": BuildPackage},
     options={"build": {"build_base": str(SCRATCH)}, "egg_info": {"egg_base": str(SCRATCH)},
-             "bdist_wheel": {"py_limited_api": "cp311"}},
+             "bdist_wheel": {"py_limited_api": "cp311", "plat_name": platform()}},
 )

@@ -9,3 +9,9 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 foreach(kind LIBRARY INCLUDE PACKAGE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
 endforeach()
+# The wrapper of this machine's MPI, a program, would be found.
+set(CMAKE_DISABLE_FIND_PACKAGE_MPI ON)
+# FindPython asks the interpreter where the headers are, but not when it crosses.
+file(GLOB Python3_INCLUDE_DIR ${CMAKE_SYSROOT}/usr/include/python3.*)
+# The man pages are written by a program of this build.
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L ${CMAKE_SYSROOT})
