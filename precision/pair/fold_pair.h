@@ -36,6 +36,7 @@ typedef struct {
   int bits;      // the float32 numbers are the elements themselves, so their bits are compared
   int values;    // the dtypes differ, so values are compared
   int steps;     // steps are counted between float32 numbers
+  int whole;     // both dtypes have integers, so float32 holds their differences
   int greater;   // the tolerance's scale is the greater of |a| and |b|
 } pair_source;
 
@@ -255,12 +256,16 @@ INLINE void fold_pair_group(pair_fold* fold, WORDS i64* partial, SPACE const u8*
   const f32 farthest = MAX_LANE(f32, seen.farthest);
   if (farthest > 0) {
     const int may_be_out = COUNTS_DIFFER(seen.may_be_out, ZERO(sign_count));
-    const int may_be_farther = farthest >= fold->farthest_below || ANY(i32, seen.left < 0);
+    // Sizes of few binades and short mantissas have differences of 24 bits. Then float32 decides, and an equal difference,
+    // which is frequent there, is not looked at again.
+    const i32 binades = (i32)(largest >> 23) - (i32)MAX(smallest >> 23, 1u);
+    const int is_exact = source.whole || binades + source.mantissa <= 23;
+    const int may_be_farther = is_exact ? (f64)farthest > fold->farthest : farthest >= fold->farthest_below;
     // Differences that are subnormal or infinite are not decided here.
     const int is_decided = smallest >= F32_PLAIN && (largest < F32_HUGE || !may_be_out) &&
                            !COUNTS_DIFFER(seen.may_be_out, seen.must_be_out);
     const int has_first = !may_be_out || partial[PAIR_FIRST_OUTSIDE] > ~(i64)index;
-    if (UNLIKELY(may_be_farther || !is_decided || !has_first)) {
+    if (UNLIKELY(may_be_farther || ANY(i32, seen.left < 0) || !is_decided || !has_first)) {
       look_again(fold, partial, a, b, index);
     } else {
       fold->outside += seen.may_be_out;

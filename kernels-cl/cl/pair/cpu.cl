@@ -9,7 +9,7 @@
 // Folds whole groups. Returns how many elements it took.
 INLINE u64 fold_groups(i64* partial, global const u8* a, global const u8* b, const PairSlice slice, pair_tolerance tolerance) {
   const pair_source source = {PAIR_MANTISSA, !BITS_BESIDE && IS_FLOAT32 && SAME_DTYPE, !SAME_DTYPE,
-                              BITS_BESIDE ? 0 : STEPS != STEPS_NONE, tolerance.greater};
+                              BITS_BESIDE ? 0 : STEPS != STEPS_NONE, 0, tolerance.greater};
   const u64 whole = slice.count / GROUP * GROUP;
   f32 table_a[256], table_b[256], staged_a[PAIR_BLOCK], staged_b[PAIR_BLOCK];
   CAT(open_stage_, DTYPE_A)(table_a);
