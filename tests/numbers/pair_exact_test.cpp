@@ -140,6 +140,21 @@ TEST_P(PairExact, WithOneOddElement) {
   }
 }
 
+// Pieces of equal bytes, which are folded as one tensor, between pieces that differ.
+TEST_P(PairExact, WhereMostBytesAreTheSame) {
+  const std::size_t size = size_bytes(GetParam()), count = 30'000 / size;
+  for (const samples::Distribution& distribution : samples::of(GetParam())) {
+    const Bytes a = distribution.make(GetParam(), count, random_);
+    Bytes b = a;
+    for (std::size_t left = random_() % 4; left != 0; --left) {
+      const std::size_t place = random_() % 2 == 0 ? random_() % count : random_() % (30'000 / 4096) * 4096 / size;
+      samples::kPartners[1].change(std::span(b).subspan(place * size, size), random_);
+    }
+    hold(std::string(distribution.name) + " but for a few", GetParam(), a, GetParam(), b);
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST_P(PairExact, OverManyPiecesOfWork) {
   if (size_bytes(GetParam()) == 1) return;  // these are cut as the others are
   const auto distributions = samples::of(GetParam());
