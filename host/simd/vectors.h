@@ -124,11 +124,10 @@ INLINE i64 add_lanes(v_u8 v) { return add_lanes((as<v_u16>(v) & 0xff) + (as<v_u1
 #define LARGER(a, b) larger(a, b)
 #define SMALLER(a, b) smaller(a, b)
 #if LANE_BYTES == 64
-// The same as the templates, from which GCC 12 makes a comparison into a mask register and a blend.
+// The same as the templates, from which GCC 12 makes a comparison into a mask register and a blend. Not of f64: float64
+// columns were then 0.7 times as fast.
 INLINE v_f32 larger(v_f32 a, v_f32 b) { return (v_f32)_mm512_max_ps((__m512)a, (__m512)b); }
-INLINE v_f64 larger(v_f64 a, v_f64 b) { return (v_f64)_mm512_max_pd((__m512d)a, (__m512d)b); }
 INLINE v_f32 smaller(v_f32 a, v_f32 b) { return (v_f32)_mm512_min_ps((__m512)a, (__m512)b); }
-INLINE v_f64 smaller(v_f64 a, v_f64 b) { return (v_f64)_mm512_min_pd((__m512d)a, (__m512d)b); }
 #endif
 #define ADD_LANES(type, v) add_lanes(v)
 #define MAX_LANE(type, v) ACROSS(type, v, larger(a, b))
