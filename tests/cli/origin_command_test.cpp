@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/command_run.hpp"
+#include "tests/support/npy_files.hpp"
 #include "tests/support/rows_of_a_graph.hpp"
 
 namespace tensorstat::test {
@@ -40,6 +41,12 @@ TEST(OriginCommand, TellsProducersFromPropagators) {
   const std::string all = run(folder, "origin dump --all").out;
   EXPECT_TRUE(all.ends_with("3 runs of operators, 1 produced NaN or Inf, 1 passed it on\n")) << all;
   EXPECT_TRUE(holds(all, "passed on  Sub Default_net_Sub-op3 output 0 (rank 0, iteration 7)  NaN")) << all;
+}
+
+TEST(OriginCommand, OfACheckpointSaysHowToListItsTensors) {
+  ScratchFolder folder;
+  run_python(folder, "import numpy; numpy.savez('x.npz', w=numpy.array([1, numpy.inf]))");
+  EXPECT_PRED2(holds, run(folder, "origin x.npz").out, "  next: tensorstat DUMP --where 'nan or inf' lists them\n");
 }
 
 // Read as one, each operator would run twice, and the answer would be another one.

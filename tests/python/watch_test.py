@@ -440,6 +440,26 @@ class Watched(unittest.TestCase):
             watch.step(loss)
             self.assertEqual((watch.first_fault.phase, watch.first_fault.op_name), ("forward", "1/forward"))
 
+    def test_an_inf_that_becomes_nan_behind_is_an_inf_where_it_began(self):
+        class Half(torch.nn.Module):
+            def forward(self, x):
+                return (x.abs() * 1e6 + 1e6).half().float()
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), Half(), torch.nn.LayerNorm(4))
+        with tempfile.TemporaryDirectory() as folder, tensorstat.watch(model, path=folder) as watch:
+            loss = model(torch.ones(1, 4)).sum()
+            loss.backward()
+            watch.step(loss)
+            self.assertEqual((watch.first_fault.kind, watch.first_fault.op_name), ("Inf", "1/forward"))
+
+    def test_all_tensors_of_a_batch_norm_are_shown(self):
+        model = torch.nn.Sequential(torch.nn.BatchNorm1d(2)).eval()
+        model[0].running_var.fill_(-1)
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(model, path=folder) as watch, torch.no_grad():
+                model(torch.ones(3, 2))
+                watch.step()
+            self.assertIn("float32[2] -1 to -1 and gave 6 NaN of 6", str(tensorstat.origin(folder)))
+
     def test_several_optimizers(self):
         models = {name: torch.nn.Linear(2, 2) for name in ("gen", "disc")}
         optimizers = [torch.optim.Adam(each.parameters()) for each in models.values()]
