@@ -23,9 +23,9 @@ namespace {
 constexpr std::uint64_t kTileLines = 1024;
 // The width of columns that are transposed together: four cache lines of each line of the matrix.
 constexpr std::uint64_t kBandBytes = 256;
-// The width of a unit of work if lanes are columns. A unit keeps a partial for each column. kLaneLines of them and the
-// prefetched next ones must stay in L2, of which lines that are a power of two apart use only a part. Twice the width
-// took 1.2 times as long. Shorter lines are not cut, because then memory is read in order.
+// The width of a unit of work if lanes are columns. A unit keeps a partial for each column. Its kLaneLines lines and
+// the prefetched next ones must stay in L2. Lines that are a power of two apart use only a part of L2. Twice the width
+// took 1.2 times as long. Shorter lines are not cut: then memory is read in order.
 constexpr std::uint64_t kPanelBytes = 1024, kWholeLineBytes = 2048;
 // Each thread gets this many of these units, if there are enough lines.
 constexpr std::uint64_t kUnitsAThread = 8;

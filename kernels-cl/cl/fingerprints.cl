@@ -12,7 +12,7 @@ INLINE void take_fingerprints(i64* partial, global const u8* bytes, const u64 co
         table[k][byte] = table[k + 1][byte] >> 8 ^ table[3][table[k + 1][byte] & 0xff];
       }
     }
-    // A look-up waits for the one before. So the bytes are cut into parts, whose remainders do not wait for each other.
+    // A look-up waits for the one before it. So the bytes are cut into parts: the parts do not wait for each other.
     u32 parts[CRC_PARTS];
     for (int k = 0; k < CRC_PARTS; ++k) parts[k] = 0;
     const u64 bytes_of_part = count / (4 * CRC_PARTS) * 4;

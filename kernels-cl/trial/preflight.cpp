@@ -64,8 +64,8 @@ Status fold_a_tile(const Device& device, const KernelKind& kind) {
   return batch ? (*batch)->wait() : Status(batch.error());
 }
 
-// Folds as the parent will, with the kernel from the disk. If the kernel was just compiled, folds once more. `name` is
-// the kernel's; if it is empty, it becomes that of the first device's.
+// Folds as the parent will, with the kernel from the disk. If the kernel was just compiled, folds once more. `name`
+// names the kernel. If it is empty, the first device's kernel is folded, and its name is written to it.
 Status fold_from_disk(std::string& name, const KernelKind& kind) {
   for (const Device& device : find_devices()) {
     if (!may_kill(device.info.platform_name) || !device.info.refusal.empty()) continue;

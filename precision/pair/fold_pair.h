@@ -91,7 +91,8 @@ typedef struct {
   v_f32 left;  // how much less the difference is than the greatest relative one so far; below 0 if it may be more
 } pair_seen;
 
-INLINE void see_pair(pair_seen* to, const pair_fold* fold, SPACE const u8* a, SPACE const u8* b, const pair_source source) {
+INLINE void see_pair(pair_seen* to, const pair_fold* fold, SPACE const u8* a, SPACE const u8* b,
+                     const pair_source source) {
   const v_f32 relative_below = SPLAT(f32, fold->relative_below);
   const v_f32 rtol_below = SPLAT(f32, fold->rtol_below), atol_below = SPLAT(f32, fold->atol_below);
   const v_f32 rtol_above = SPLAT(f32, fold->rtol_above), atol_above = SPLAT(f32, fold->atol_above);
@@ -180,17 +181,10 @@ NOINLINE void look_again(pair_fold* fold, WORDS i64* partial, SPACE const u8* a,
       ADD(partial[PAIR_OUTSIDE], 1);
       RAISE(partial[PAIR_FIRST_OUTSIDE], place);
     }
-    if (d == 0) continue;
-    if (d > fold->farthest) {
-      fold->farthest = d;
-      raise_keyed(partial + PAIR_FARTHEST, AS_I64(d), place);
-    }
-    if (d / scale > fold->relative) {
-      fold->relative = d / scale;
-      raise_keyed(partial + PAIR_RELATIVE, AS_I64(d / scale), place);
-    }
+    if (d != 0) raise_distances(&fold->farthest, &fold->relative, partial, d, scale, place);
   }
-  fold->farthest_below = (f32)fold->farthest;  // rounding is monotonic: a greater difference is at least this in float32
+  fold->farthest_below =
+      (f32)fold->farthest;  // rounding is monotonic: a greater difference is at least this in float32
   fold->relative_below = isinf(fold->relative) ? INFINITY : a_little_less(fold->relative);
 }
 
@@ -256,8 +250,8 @@ INLINE void fold_pair_group(pair_fold* fold, WORDS i64* partial, SPACE const u8*
   const f32 farthest = MAX_LANE(f32, seen.farthest);
   if (farthest > 0) {
     const int may_be_out = COUNTS_DIFFER(seen.may_be_out, ZERO(sign_count));
-    // Sizes of few binades and short mantissas have differences of 24 bits. Then float32 decides, and an equal difference,
-    // which is frequent there, is not looked at again.
+    // Sizes of few binades and short mantissas have differences of 24 bits. Then float32 decides, and an equal
+    // difference, which is frequent there, is not looked at again.
     const i32 binades = (i32)(largest >> 23) - (i32)MAX(smallest >> 23, 1u);
     const int is_exact = source.whole || binades + source.mantissa <= 23;
     const int may_be_farther = is_exact ? (f64)farthest > fold->farthest : farthest >= fold->farthest_below;

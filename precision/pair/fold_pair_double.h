@@ -51,8 +51,8 @@ INLINE void close_doubles(double_fold* fold, WORDS i64* partial, const pair_kind
 // What see_doubles() finds in a group.
 typedef struct {
   v_i64 of_both, of_b, least;  // the greatest sizes, and the smallest
-  v_i64 steps;              // between elements of equal signs
-  v_u64 differs;            // the first bit of a lane: some signs differ
+  v_i64 steps;                 // between elements of equal signs
+  v_u64 differs;               // the first bit of a lane: some signs differ
   v_u64 equal, outside, under_1000th, under_200th;
   v_f64 farthest;
   v_f64 left;  // how much less the difference is than the greatest relative one so far; below 0 if it may be more
@@ -151,15 +151,7 @@ NOINLINE void look_at_doubles(double_fold* fold, WORDS i64* partial, SPACE const
     const f64 x = LOAD_ONE(f64, a + i * 8), y = LOAD_ONE(f64, b + i * 8), d = fabs(x - y);
     const i64 place = ~(i64)(index + (u64)i);
     const f64 scale = fold->tolerance.greater ? MAX(fabs(x), fabs(y)) : fabs(y);
-    if (d == 0) continue;
-    if (d > fold->farthest) {
-      fold->farthest = d;
-      raise_keyed(partial + PAIR_FARTHEST, AS_I64(d), place);
-    }
-    if (d / scale > fold->relative) {
-      fold->relative = d / scale;
-      raise_keyed(partial + PAIR_RELATIVE, AS_I64(d / scale), place);
-    }
+    if (d != 0) raise_distances(&fold->farthest, &fold->relative, partial, d, scale, place);
   }
   fold->relative_below = fold->relative < 0x1p-900 ? 0 : fold->relative * (1 - 0x1p-48);
 }

@@ -1,7 +1,7 @@
 // The exact sums of two tensors' products and of their distances, for elements of up to 53 bits. As in
-// fold/fold_double.h, the elements of a window are scaled to one exponent and cut into three short parts, whose
-// products need no splitting. One text for C++ and OpenCL C, included before fold_pair_sums.h, which takes groups here
-// that its windows are too narrow for.
+// fold/fold_double.h, the elements of a window are scaled to one exponent and cut into three parts. The parts are
+// short, so their products need no splitting. One text for C++ and OpenCL C, included before fold_pair_sums.h. That
+// text calls this one for groups that do not fit its windows.
 //
 // An element of the window is below 2^69 units: high * 2^46 + middle * 2^23 + low units. The cuts round to nearest, so
 // high is at most 2^23 in size, and middle and low are at most 2^22. Each term below is then less than 2^47, and the 16
@@ -45,9 +45,9 @@ typedef struct {
   i64 smallest, largest;  // the bits of the sizes that the window holds; it always holds 0
   i64 longest;            // the bits of the largest size without a high part
   f64 scale;
-  i32 unit;               // as a power of two
-  i32 least_unit;         // of all elements
-  i32 mantissa;           // bits of an element
+  i32 unit;        // as a power of two
+  i32 least_unit;  // of all elements
+  i32 mantissa;    // bits of an element
 } pair_parts;
 
 INLINE void clear_pair_parts(pair_parts* sums) {

@@ -76,6 +76,18 @@ INLINE void lift_distance(WORDS i64* partial, f64 d, f64 size_a, f64 size_b, i64
   if (relative > 0) raise_keyed(partial + PAIR_RELATIVE, AS_I64(relative), place);
 }
 
+// As the end of lift_distance(), for d above 0, if the greatest differences so far are known.
+INLINE void raise_distances(f64* farthest, f64* relative, WORDS i64* partial, f64 d, f64 scale, i64 place) {
+  if (d > *farthest) {
+    *farthest = d;
+    raise_keyed(partial + PAIR_FARTHEST, AS_I64(d), place);
+  }
+  if (d / scale > *relative) {
+    *relative = d / scale;
+    raise_keyed(partial + PAIR_RELATIVE, AS_I64(d / scale), place);
+  }
+}
+
 // Lifts two elements if one is NaN or Inf. Returns 1 if they are equal as values.
 INLINE int lift_specials(WORDS i64* partial, number a, number b, i64 place) {
   RAISE(partial[PAIR_PEAK], 0);
@@ -109,7 +121,8 @@ INLINE void lift_unequal(WORDS i64* partial, i64 place) {
 }
 
 // Lifts two elements into everything but the sums. Returns 1 if both are finite, so that they enter the sums.
-INLINE int lift_pair_but_sums(WORDS i64* partial, number a, number b, u64 index, pair_kind kind, pair_tolerance tolerance) {
+INLINE int lift_pair_but_sums(WORDS i64* partial, number a, number b, u64 index, pair_kind kind,
+                              pair_tolerance tolerance) {
   const i64 place = ~(i64)index;
   const int are_finite = a.kind == KIND_FINITE && b.kind == KIND_FINITE;
   int is_equal;

@@ -8,13 +8,12 @@ from typing import Any
 
 from ._alerts import Step
 from ._hooks import Accumulation, ModuleHooks, keywords_of_call, say_fault
+from ._journal import OURS
 from ._library import logger
 from ._rerun import versions_of
 from ._session import DumpSession
 from ._tensors import can_be_walked
 from ._watch import Watch
-
-_OURS = __file__.rpartition("/")[0]
 
 
 class ModuleWatch(Watch):
@@ -307,7 +306,7 @@ def _stack() -> list[str]:
     while frame is not None:
         file, line = frame.f_code.co_filename, frame.f_lineno
         source = linecache.getline(file, line).strip()
-        if source and not file.startswith(_OURS):
+        if source and not file.startswith(OURS):
             frames.append(f"File {file}, line {line}, in {frame.f_code.co_name}, \n {source}")
         frame = frame.f_back  # type: ignore[assignment]
     return frames
