@@ -83,9 +83,10 @@ inline void multiply(const Number& a, std::span<const std::uint32_t> b, Number& 
   product.trim();
 }
 
-// Appends `count` digits of 0 below.
+// Appends `count` digits of 0 below. There is always room (Number), which GCC 14 cannot see: it warns of the copy where
+// the size is not compared.
 inline void extend(Number& number, std::size_t count) {
-  if (number.count == 0) return;
+  if (number.count == 0 || count > number.digits.size() || number.count > number.digits.size() - count) return;
   std::copy_backward(number.digits.begin(), number.digits.begin() + static_cast<std::ptrdiff_t>(number.count),
                      number.digits.begin() + static_cast<std::ptrdiff_t>(number.count + count));
   std::fill_n(number.digits.begin(), count, 0u);

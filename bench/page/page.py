@@ -3,6 +3,7 @@
 what is under the pointer.  COMMAND=.build/bin/tensorstat bench/page/page.py [TENSORS [ITERATIONS]]
 Wants chromium-driver, python3-selenium and python3-numpy."""
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,7 @@ import time
 
 import numpy
 from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
 
 tensors, iterations = (int(sys.argv[1]) if len(sys.argv) > 1 else 2000), (int(sys.argv[2]) if len(sys.argv) > 2 else 1000)
 WAIT = "return document.body && document.body.getAttribute('aria-busy')"
@@ -51,7 +53,7 @@ def main():
         print(f"page: {os.path.getsize(page) / 1e6:.2f} MB")
         with open(empty, "w") as file:
             file.write("<!DOCTYPE html><title>empty</title>")
-        browser = webdriver.Chrome(options=options)
+        browser = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
         try:
             bare = min(seconds_to_open(browser, "file://" + empty, lambda: True) for _ in range(3))
             full = [seconds_to_open(browser, "file://" + page, lambda: browser.execute_script(WAIT) == "false") for _ in range(3)]

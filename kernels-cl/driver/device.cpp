@@ -106,8 +106,9 @@ Device describe_one(const cl::Device& device) {
   bool answered = true;
   info.name = trimmed(ask<CL_DEVICE_NAME>(device, answered));
   info.driver = trimmed(ask<CL_DRIVER_VERSION>(device, answered));
-  if (const cl_platform_id platform = ask<CL_DEVICE_PLATFORM>(device, answered); platform != nullptr) {
-    info.platform_name = trimmed(cl::Platform(platform).getInfo<CL_PLATFORM_NAME>());
+  // The bindings answer with a cl_platform_id until 2023, and with a cl::Platform since.
+  if (const cl::Platform platform(ask<CL_DEVICE_PLATFORM>(device, answered)); platform() != nullptr) {
+    info.platform_name = trimmed(platform.getInfo<CL_PLATFORM_NAME>());
   }
   info.memory_bytes = ask<CL_DEVICE_GLOBAL_MEM_SIZE>(device, answered);
   const std::string extensions = ask<CL_DEVICE_EXTENSIONS>(device, answered);

@@ -1,5 +1,6 @@
 #include "kernels-cl/trial/icd_files.hpp"
 
+#define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <dirent.h>
 #include <dlfcn.h>

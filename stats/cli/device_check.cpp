@@ -71,7 +71,7 @@ DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes, st
       }
       for (std::size_t t = 0; t < tensors.size(); ++t, ++check.case_count) {
         for (std::size_t c = 0; c < categories.size(); ++c) {
-          const Value &expected = (*on_host)[t].statistics.values[c], &found = (*on_device)[t].statistics.values[c];
+          const Value expected = (*on_host)[t].statistics.values[c], found = (*on_device)[t].statistics.values[c];
           if (same(expected, found)) continue;
           check.fault = where + std::string(name(categories[c])) + " is " + to_string(found) + ", and on the host " +
                         to_string(expected);

@@ -36,7 +36,8 @@ class Planted(unittest.TestCase):
         printed = [line.strip() for line in block.splitlines()]
         with tempfile.TemporaryDirectory() as folder:
             ran = subprocess.run([COMMAND, "attach", "-o", "dump", "--", sys.executable, os.path.join(root, "stats", "examples", "attach.py")],
-                                 capture_output=True, text=True, timeout=120, cwd=folder, check=False)
+                                 capture_output=True, text=True, timeout=120, cwd=folder, check=False,
+                                 env={**os.environ, "PYTHONWARNINGS": "ignore"})  # PyOpenCL's own, of what it would like installed
         said = ran.stdout.splitlines() + ran.stderr.splitlines()
         self.assertEqual(len(said), len(printed), said)
         for line, of_document in zip(said, printed):

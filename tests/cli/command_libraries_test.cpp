@@ -2,6 +2,7 @@
 // and all others work.
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <string>
 
 #include "tests/support/command_run.hpp"
@@ -21,7 +22,10 @@ class CommandLibraries : public testing::Test {
 
   // The loader finds only files that it refuses, as if neither library were installed.
   Ran without_both(const std::string& arguments) {
-    for (const char* name : {"libcrypto.so.3", "libxlsxwriter.so.4"}) test::write_file(folder_ / name, "no library");
+    test::write_file(folder_ / "libcrypto.so.3", "no library");
+    for (int version = 1; version < 30; ++version) {
+      test::write_file(folder_ / ("libxlsxwriter.so." + std::to_string(version)), "no library");
+    }
     return test::run(folder_, arguments, "LD_LIBRARY_PATH='" + folder_.path() + "'");
   }
 
@@ -50,7 +54,8 @@ TEST_F(CommandLibraries, AreNamedByADigestAndByASpreadsheet) {
   const Ran sheet = without_both(to_xlsx);
   if (holds(sheet.err, "libxlsxwriter-dev")) GTEST_SKIP() << "built without libxlsxwriter";
   EXPECT_EQ(sheet.exit, 5) << sheet.err;
-  EXPECT_PRED2(holds, sheet.err, "libxlsxwriter.so.4 cannot be loaded");
+  const std::regex words("libxlsxwriter\\.so\\.([0-9]+) cannot be loaded; apt-get install libxlsxwriter\\1,");
+  EXPECT_TRUE(std::regex_search(sheet.err, words)) << sheet.err;
 }
 
 }  // namespace command_libraries_test

@@ -68,7 +68,7 @@ class CallersQueue : public testing::TestWithParam<cl_command_queue_properties> 
     ASSERT_EQ(expected.size(), found->size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
       for (std::size_t k = 0; k < kCategories.size(); ++k) {
-        const Value &a = expected[i].statistics.values[k], &b = (*found)[i].statistics.values[k];
+        const Value a = expected[i].statistics.values[k], b = (*found)[i].statistics.values[k];
         const bool both_nan = std::holds_alternative<double>(a) && std::holds_alternative<double>(b) &&
                               std::get<double>(a) != std::get<double>(a) && std::get<double>(b) != std::get<double>(b);
         EXPECT_TRUE(both_nan || a == b) << "tensor " << i << ", " << name(kCategories[k]);

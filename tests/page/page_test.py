@@ -14,6 +14,7 @@ import unittest
 
 try:
     from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import WebDriverWait
@@ -70,7 +71,8 @@ class Page(unittest.TestCase):
         for option in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1400,900"):
             options.add_argument(option)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        cls.browser = webdriver.Chrome(options=options)
+        # Named, because selenium from 4.24 on looks for it with a program that Debian does not have.
+        cls.browser = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
         cls.folder = tempfile.TemporaryDirectory()
         cls.pages = {}
         for name, arguments in {"calm": dict(value_of=calm), "planted": dict(value_of=planted),

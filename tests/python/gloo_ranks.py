@@ -26,7 +26,8 @@ def run_ranks(test, ranks, script, folder, **environment):
     with open(path, "w") as file:
         file.write(script)
     environment = {**os.environ, "WORLD_SIZE": str(ranks), "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1",
-                   "MASTER_PORT": str(port), "FOLDER": os.path.join(folder, "run"), **environment}
+                   "MASTER_PORT": str(port), "FOLDER": os.path.join(folder, "run"), "USE_LIBUV": "0",  # Debian's torch has no libuv
+                   **environment}
     processes = [subprocess.Popen([sys.executable, path], stderr=subprocess.PIPE, text=True, env={**environment, "RANK": str(rank)})
                  for rank in range(ranks)]
     words = [process.communicate(timeout=300)[1] for process in processes]

@@ -393,7 +393,7 @@ class Watched(unittest.TestCase):
         model = torch.nn.Linear(4, 4)
         with tempfile.TemporaryDirectory() as folder:
             with tensorstat.watch(model, path=folder) as watch:
-                for batch in torch.utils.data.DataLoader(Data(model), num_workers=2):
+                for batch in torch.utils.data.DataLoader(Data(model), num_workers=2, multiprocessing_context="fork"):
                     model(torch.ones(2, 4))
                 watch.step()
             self.assertEqual(sum(name == "Linear/forward" and io == "output" for _, name, io, _ in rows_of(folder)), 4)

@@ -46,8 +46,8 @@ struct XlsxWriter {
 
 Result<const XlsxWriter*> xlsx_writer() {
   if (const auto* library = loaded<XlsxWriter>(TENSORSTAT_XLSX_LIBRARY)) return library;
-  return Error{Code::kUnsupported,
-               "xlsx: " TENSORSTAT_XLSX_LIBRARY " cannot be loaded; apt-get install libxlsxwriter4, or name a .csv"};
+  return Error{Code::kUnsupported, "xlsx: " TENSORSTAT_XLSX_LIBRARY
+                                   " cannot be loaded; apt-get install " TENSORSTAT_XLSX_PACKAGE ", or name a .csv"};
 }
 
 constexpr std::size_t kMostRows = 1'048'500;  // rows per sheet, as in msprobe

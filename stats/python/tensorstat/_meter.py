@@ -137,6 +137,23 @@ class Meter:
         return self._of_queues.meter(queue)._handle
 
 
+class _Mark:
+    """What a PyOpenCL queue is known to live by, where the queue itself takes no weak reference (since PyOpenCL 2025)."""
+
+
+def _lives_with(queue: Any) -> Any:
+    """An object that takes weak references and goes when the queue's object goes; None if the queue holds nothing."""
+    try:
+        weakref.ref(queue)
+        return queue
+    except TypeError:
+        pass
+    try:
+        return queue.__dict__.setdefault("_tensorstat", _Mark())
+    except AttributeError:
+        return None
+
+
 class _MetersOfQueues:
     """A meter for each PyOpenCL queue that somebody has. A meter retains its queue, so it goes when the last object of the
     queue goes."""
@@ -149,12 +166,13 @@ class _MetersOfQueues:
         return len(self._kept)
 
     def meter(self, queue: Any) -> Meter:
-        address = queue.int_ptr
+        address, alive = queue.int_ptr, _lives_with(queue)
         with self._alone:
             meter, known = self._kept.get(address, (None, None))
-            if meter is None or known is None or known() is not queue:
+            if meter is None or known is None or alive is None or known() is not alive:
                 meter = meter or Meter(queue=queue)
-                self._kept[address] = meter, weakref.ref(queue, _forgetting(weakref.ref(self), address))
+                if alive is not None:
+                    self._kept[address] = meter, weakref.ref(alive, _forgetting(weakref.ref(self), address))
             return meter
 
     def _forget(self, address: int, gone: "weakref.ref[Any]") -> None:
