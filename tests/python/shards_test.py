@@ -213,6 +213,7 @@ if rank == 0:
         # A stand-in with what is asked of a DTensor: torch 1.13 has none, and test_dtensor is skipped there. A mesh of 2 x 2
         # cuts and replicates.
         self.run_ranks(4, """
+import types
 class Placement:
     def __init__(self, kind): self.kind = kind
     def is_shard(self): return self.kind == "shard"
@@ -233,8 +234,11 @@ class Output(torch.Tensor):
 def placed(made, kinds, whole):
     made.placements, made.device_mesh, made.whole = [Placement(each) for each in kinds], Mesh(), whole
     return made
-def of(local, kinds, whole):
-    return placed(Parameter(local), kinds, whole)
+def of(local, kinds, whole, coordinates=None):
+    made = placed(Parameter(local), kinds, whole)
+    if coordinates is not None:
+        made.device_mesh = types.SimpleNamespace(get_coordinate=lambda: coordinates[rank], size=lambda dimension: 2)
+    return made
 def output_of(local, kinds, whole):
     made = placed(local.as_subclass(Output), kinds, whole)
     made.local = local
@@ -245,10 +249,15 @@ model = torch.nn.Linear(3, 8)
 own = of(whole[rank % 2 * 4:rank % 2 * 4 + 4].clone(), ("replicate", "shard"), (8, 3))
 other = of(whole[rank * 2:rank * 2 + 2].clone(), ("shard", "shard"), (8, 3))
 unreduced = of(whole.clone(), ("replicate", "partial"), (8, 3))
+# One dimension of the mesh: every shard has a replica on another mesh. And a mesh of two ranks; the others hold nothing.
+sub = of(whole[rank // 2 * 4:rank // 2 * 4 + 4].clone(), ("shard",), (8, 3), [[0], [0], [1], [1]])
+alone = of(whole[4:] if rank == 3 else whole[:4] if rank == 1 else whole[:0], ("shard",), (8, 3), [None, [0], None, [1]])
+part = of(whole[:4] if rank == 1 else whole[:0], ("shard",), (8, 3), [None, [0], None, None])
 class Holder(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.own, self.other, self.unreduced, self.plain = own, other, unreduced, torch.nn.Parameter(torch.ones(3))
+        self.sub, self.alone, self.lacking = sub, alone, part
         self.part, self.cut, self.sums = Part(), Part(), Part()
     def forward(self, x):
         self.part(output_of(own.data * 2, ("replicate", "shard"), (8, 3)))
@@ -264,9 +273,12 @@ with tensorstat.watch(model, path=folder, shards="dtensor", gradients=False, par
         model(torch.ones(3)).sum().backward()
         if step == 1 and rank == 3:
             own.data.view(torch.int32)[0, 0] ^= 1 << 20
+            sub.data.view(torch.int32)[0, 0] ^= 1 << 20
         w.step()
 told = [(each.iteration, each.op_name, each.ranks, each.replicas) for each in w.replica_faults]
-assert told == [(1, "own", (1, 3), 2), (2, "part/forward", (1, 3), 2)], told
+assert told == [(1, "own", (1, 3), 2), (1, "sub", (2, 3), 2), (2, "part/forward", (1, 3), 2)], told
+if rank == 0:
+    assert any("Parameter lacking has no row of the whole: it has 24 elements, and the ranks of this group hold 12" in each for each in said), said
 assert any("unreduced has the placement Partial" in each for each in said), said
 assert any("output 0 of sums/forward has the placement Partial" in each for each in said), said
 with open(f"{folder}/rank_{rank}/model/0/0/statistic.csv", newline="") as file:  # its own rows are of its own shard
@@ -275,7 +287,8 @@ assert own_rows["cut/forward"]["Shape"] == "(2,3)", own_rows
 assert float(own_rows["cut/forward"]["Max Value"]) == (whole[rank * 2:rank * 2 + 2] * 3).max().item()
 if rank == 0:
     found = rows(0)
-    for name in ("own", "other"):
+    assert ("Parameter", "lacking") not in found
+    for name in ("own", "other", "sub", "alone"):
         expect(found["Parameter", name], whole)
         assert found["Parameter", name]["Shape"] == "(8,3)"
     expect(found["Parameter", "plain"], torch.ones(3))

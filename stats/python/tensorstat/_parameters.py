@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ._rerun import version_of
-from ._tensors import is_lazy, tensors_in
+from ._tensors import is_lazy, local_of, tensors_in
 
 
 class Parameters:
@@ -49,7 +49,7 @@ class Parameters:
                 self._by_size = sorted((each for each in self.named if not is_lazy(each[1])), key=lambda each: each[1].numel())
             readable = (each for each in self._by_size if each[1].requires_grad and each[1].is_cpu and each[1].layout is strided)
             small = itertools.islice(readable, 3)
-            self._by_data = [(name, each, each.detach().clone()) for name, each in small if each.numel() <= 1 << 16]
+            self._by_data = [(name, each, local_of(each).detach().clone()) for name, each in small if each.numel() <= 1 << 16]
 
     def look_after(self) -> bool:
         """At the end of a step. Whether gradients are there and no parameter was written: a scaler has skipped the step."""
@@ -99,12 +99,12 @@ class Parameters:
     def of_step(self) -> Iterator[tuple[str, str, Any, str, Any]]:
         """Every tensor at the end of a step, as Shards.step() takes them: the same names on every rank."""
         for name, parameter in self.named:
-            yield "Parameter", name, parameter, name, parameter
             if self._watch._with_gradients:
                 yield "Gradient", name, parameter.grad, name, parameter
+            yield "Parameter", name, parameter, name, parameter  # behind the step, and so behind the gradient
             for key, value in self._state_of_optimizer(parameter):
                 for slot, tensor in enumerate(tensors_in(value)):
-                    lies_like = parameter if tensor.shape == parameter.shape else None
+                    lies_like = parameter if tensor.shape in (parameter.shape, local_of(parameter).shape) else None
                     yield "OptimizerState", name_of_state(name, key, slot), tensor, name, lies_like
 
     def _state_of_optimizer(self, parameter: Any) -> Iterator[tuple[str, Any]]:
@@ -117,7 +117,7 @@ class Parameters:
         if self._by_data is None:
             return True
         for name, parameter, before in self._by_data:
-            now = parameter.detach()
+            now = local_of(parameter).detach()
             is_same_version = self._known.get(name) == _state_of(parameter)
             if is_same_version and now.shape == before.shape and not bool(((now == before) | (now != now) & (before != before)).all()):
                 self._by_data = None
@@ -144,8 +144,10 @@ def name_of_state(parameter: str, key: str, slot: int) -> str:
 
 
 def _state_of(parameter: Any) -> tuple[int, int]:
-    return parameter.data_ptr(), version_of(parameter)
+    local = local_of(parameter)  # may be written without the parameter
+    return local.data_ptr(), version_of(parameter) + (version_of(local) if local is not parameter else 0)
 
 
 def _is_zero(tensor: Any) -> bool:
+    tensor = local_of(tensor)
     return not bool((tensor._values() if tensor.is_sparse else tensor).any())

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ._calls import Call
-from ._tensors import tensors_in
+from ._tensors import local_of, tensors_in
 from ._verdict import INF, NAN
 
 
@@ -41,7 +41,7 @@ def kinds_in(tensors: Any) -> int:
     for each in tensors:
         if each is None or not (each.is_floating_point() or each.is_complex()):
             continue
-        each = each.detach()
+        each = local_of(each).detach()
         if each.layout is not torch.strided:
             each = each._values() if each.layout is torch.sparse_coo else each.values()
         kinds |= NAN * bool(torch.isnan(each).any()) | INF * bool(torch.isinf(each).any())

@@ -1,10 +1,13 @@
 """The tensors of a watched model that lie in shards or in replicas on several ranks: rows of the whole, and replicas that
 differ. stats/doc/ranks.md says what `shards` and `output_shards` mean."""
+import base64
 import csv
 import json
+import math
 import os
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -14,7 +17,7 @@ from ._library import Error, logger
 from ._meter import Partial, fold
 from ._ranks import Ranks
 from ._replicas import ReplicaFault, ranks_that_differ
-from ._tensors import is_dtensor, readable
+from ._tensors import is_dtensor, local_of, readable
 
 _STATISTICS = ("max", "min", "avg", "l2norm", "nan count", "positive inf count", "negative inf count", "zero count")
 _HEADER = ("Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,Avg Value,"
@@ -27,14 +30,17 @@ TensorOfStep = tuple[str, str, Any, str, Any]
 How = str | Callable[[str, Any], str | None] | None
 
 
+# How a whole tensor lies on the ranks. A DTensor's layout names its placements and the sizes of the mesh instead.
+_CUT = "cut"  # each rank counts what it has
+_REPLICA = "replica"  # rank 0 counts it
+
+
 class _Part(NamedTuple):
     """What this rank has of a whole tensor."""
     shape: tuple[int, ...] | None  # of the whole; None: not known, so its elements are counted
     tensor: Any  # None: no elements
-    shard: int = 0  # of `shards`; ranks of the same shard have replicas of it
-    shards: int = 1
-    is_replica: bool = False
-    is_counted: bool = True  # one of the replicas is
+    layout: str = _CUT
+    shard: int | None = 0  # ranks of the same shard have replicas of it; None: this rank is outside of the tensor's mesh
 
 
 class _Whole(NamedTuple):
@@ -42,24 +48,39 @@ class _Whole(NamedTuple):
     op_type: str
     op_name: str
     dtype: str  # torch's name of what is folded
-    slot: int = 0
-    call: int = 0  # of the module, in this step
-    compared: int = 0  # so many shards have replicas that are compared
+    slot: int
+    call: int  # of the module, in this step
+    layout: str
+
+    @property
+    def is_placed_by_mesh(self) -> bool:
+        return self.layout not in (_CUT, _REPLICA)
+
+    @property
+    def may_be_compared(self) -> bool:
+        return self.layout != _CUT and self.op_type != "Gradient"  # gradients that are accumulated may differ
 
 
 class _Own(NamedTuple):
     """What a rank has of it."""
-    folded: Partial  # with no elements where another rank counts its replica
+    folded: Partial
     shape: tuple[int, ...] | None
-    shard: int
-    hash: int | None  # of a replica that is compared: its xor64, as an int64
+    elements: int | None  # of the whole, if its mesh says it
+    shard: int | None
+    hash: int | None  # of what may have a replica: its xor64, as an int64
+
+
+class _Holders(NamedTuple):
+    """Which ranks of the group hold the shards of a DTensor. Its mesh does not say what lies on ranks outside of it."""
+    counted: int | None  # the shard that this rank counts, because no lower rank holds it
+    compared: tuple[int, ...]  # the shards that several ranks hold
 
 
 class _Unreduced(Exception):
     """A DTensor is Partial."""
 
 
-_NEW_OUTPUTS = "new outputs"  # the key of their number
+_NEW = "new"  # the key of the number of tensors that no rank had before
 
 
 def folder_of_whole(folder: str) -> str:
@@ -86,7 +107,8 @@ class Shards:
         self._said: set[str] = set()
         self._outputs: dict[_Whole, _Own] = {}  # of this step
         self._calls: dict[str, int] = {}
-        self._known: dict[_Whole, None] = {}  # outputs of any rank, in the same order on every rank
+        self._known: dict[_Whole, None] = {}  # outputs and DTensors of any rank, in the same order on every rank
+        self._holders: dict[_Whole, _Holders] = {}  # of the known DTensors
         self._different: dict[tuple[_Whole, int], str] = {}  # replicas in the last step, in words
         self.compared: dict[tuple[str, str], str] = {}  # op type and name: in words how they differ; "": they do not
         self.faults: list[ReplicaFault] = []
@@ -108,26 +130,30 @@ class Shards:
     def step(self, iteration: int, tensors: Callable[[], Iterator[TensorOfStep]], is_stopped: bool) -> None:
         """Every rank calls it in the same steps, also one that is stopped: the others would wait for it."""
         every: dict[_Whole, _Own | None] = {}
-        new = [whole for whole in self._outputs if whole not in self._known]
+        own = dict(self._outputs)  # of this rank, in the order of its rows
+        new: list[_Whole] = []
         self.compared.clear()
 
         def parts() -> dict[Any, Partial]:
             if is_stopped:
                 raise Error("its watch is stopped")
-            every.update((whole, self._outputs.get(whole)) for whole in self._known)
-            self._add_tensors(tensors(), every)
-            return {_NEW_OUTPUTS: _of_numbers([len(new)], "max"), **self._parts_of(every)}
+            plain = self._add_tensors(tensors(), own)
+            every.update((whole, own.get(whole)) for whole in (*self._known, *plain))
+            new.extend(whole for whole in own if whole not in every)
+            return {_NEW: _of_numbers([len(new)], "max"), **self._parts_of(every, self._holders)}
 
         try:
             merged = self._ranks.all_reduce(parts)
-            if merged[_NEW_OUTPUTS].finish().max > 0:  # a rank has outputs that no rank had before: all learn of them
-                of_new = dict.fromkeys(_Whole(*each) for text in self._ranks.gather(json.dumps(new)) for each in json.loads(text))
-                every.update((whole, self._outputs.get(whole)) for whole in of_new)
-                self._known.update(of_new)
-                merged.update(self._ranks_of_new.all_reduce(lambda: self._parts_of({whole: every[whole] for whole in of_new})))
+            if merged[_NEW].finish().max > 0:  # a rank has tensors that no rank had before: all learn of them
+                holders = self._agree(new, own)
+                of_new = {whole: own.get(whole) for whole in holders}
+                every.update(of_new)
+                merged.update(self._ranks_of_new.all_reduce(lambda: self._parts_of(of_new, holders)))
+                self._known.update(dict.fromkeys(of_new))
+                self._holders.update(holders)
             self._compare(iteration, merged, every)
             if self._ranks.rank == 0 and self._folder is not None:
-                self._write(iteration, merged, every)
+                self._write(iteration, merged, {whole: every[whole] for whole in (*own, *every)})
         except Error as failure:
             if not is_stopped:
                 what = "no rows of the whole" if self._folder is not None else "replicas are not compared"
@@ -139,7 +165,25 @@ class Shards:
         self._outputs.clear()
         self._calls.clear()
 
-    def _add_tensors(self, tensors: Iterator[TensorOfStep], every: dict[_Whole, _Own | None]) -> None:
+    def _agree(self, new: list[_Whole], own: dict[_Whole, _Own]) -> dict[_Whole, _Holders]:
+        """The tensors that are new on any rank, and who holds them: every rank tells all others what it holds."""
+        texts = self._ranks.gather(_packed(json.dumps([(*whole, own[whole].shard) for whole in new])))
+        ranks_of: dict[_Whole, dict[int, list[int]]] = {}
+        for rank, text in enumerate(texts):
+            for *whole, shard in json.loads(_unpacked(text)):
+                of_shards = ranks_of.setdefault(_Whole(*whole), {})
+                if shard is not None:
+                    of_shards.setdefault(shard, []).append(rank)
+        holders = {}
+        for each, of_shards in ranks_of.items():
+            counted = [shard for shard, ranks in of_shards.items() if ranks[0] == self._ranks.rank]
+            compared = sorted(shard for shard, ranks in of_shards.items() if len(ranks) > 1)
+            holders[each] = _Holders(counted[0] if counted else None, tuple(compared) if each.may_be_compared else ())
+        return holders
+
+    def _add_tensors(self, tensors: Iterator[TensorOfStep], own: dict[_Whole, _Own]) -> list[_Whole]:
+        """Adds what this rank has of them. Those that are no DTensors, which are the same on every rank, are returned."""
+        plain = []
         for op_type, name, tensor, parameter_name, parameter in tensors:
             if self._folder is None and op_type == "Gradient":
                 continue
@@ -148,31 +192,51 @@ class Shards:
             except _Unreduced:
                 self._say_unreduced(f"{op_type.lower()} {name}")
                 continue
-            # Gradients that are accumulated may differ.
-            whole, own = self._folded(op_type, name, part, parameter if tensor is None else tensor,
-                                      is_compared=op_type != "Gradient")
-            if self._folder is not None or whole.compared:
-                every[whole] = own
+            whole, folded = self._folded(op_type, name, part, parameter if tensor is None else tensor)
+            if self._folder is not None or whole.may_be_compared:
+                own[whole] = folded
+                if not whole.is_placed_by_mesh:
+                    plain.append(whole)
+        return plain
 
-    def _folded(self, op_type: str, name: str, part: _Part, like: Any, slot: int = 0, call: int = 0,
-                is_compared: bool = True) -> tuple[_Whole, _Own]:
-        nothing = readable(sys.modules["torch"].empty(0, dtype=like.dtype))
-        local = nothing if part.tensor is None else readable(part.tensor)
-        is_compared = is_compared and part.is_replica
-        whole = _Whole(op_type, name, str(local.dtype), slot, call, part.shards if is_compared else 0)
-        if not is_compared:
-            return whole, _Own(fold(local if part.is_counted else nothing, _FOLDED), part.shape, 0, None)
-        folded = fold(local, (*_FOLDED, "xor64") if self._folder is not None else ("xor64",))
-        own = int(str(folded.finish().xor64), 16) - 2**63
-        return whole, _Own(folded if part.is_counted else _nothing_of(whole), part.shape, part.shard, own)
+    def _folded(self, op_type: str, name: str, part: _Part, like: Any, slot: int = 0, call: int = 0) -> tuple[_Whole, _Own]:
+        local = _nothing(like) if part.tensor is None else readable(part.tensor)
+        whole = _Whole(op_type, name, str(local.dtype), slot, call, part.layout)
+        elements = math.prod(part.shape) * (2 if like.is_complex() else 1) if whole.is_placed_by_mesh and part.shape is not None else None
+        folded = fold(local, self._statistics_of(whole, self._holders))
+        has_hash = part.tensor is not None and self._has_hash(whole, self._holders)
+        own = int(str(folded.finish().xor64), 16) - 2**63 if has_hash else None
+        return whole, _Own(folded, part.shape, elements, part.shard, own)
 
-    def _parts_of(self, every: dict[_Whole, _Own | None]) -> dict[Any, Partial]:
+    def _has_hash(self, whole: _Whole, holders: dict[_Whole, _Holders]) -> bool:
+        """Whether its xor64 is kept: of a DTensor in the first step, because its holders are not known yet."""
+        if whole.is_placed_by_mesh and whole in holders:
+            return bool(holders[whole].compared)
+        return whole.may_be_compared
+
+    def _statistics_of(self, whole: _Whole, holders: dict[_Whole, _Holders]) -> tuple[str, ...]:
+        of_row = _FOLDED if self._folder is not None else ("count",)
+        return (*of_row, "xor64") if self._has_hash(whole, holders) else of_row
+
+    def _is_counted(self, whole: _Whole, own: _Own, holders: dict[_Whole, _Holders]) -> bool:
+        if whole.is_placed_by_mesh:
+            return own.shard is not None and own.shard == holders[whole].counted
+        return whole.layout == _CUT or self._ranks.rank == 0
+
+    def _compared_of(self, whole: _Whole, holders: dict[_Whole, _Holders]) -> tuple[int, ...]:
+        """The shards of it that are compared."""
+        if not whole.may_be_compared:
+            return ()
+        return holders[whole].compared if whole.is_placed_by_mesh else (0,)
+
+    def _parts_of(self, every: dict[_Whole, _Own | None], holders: dict[_Whole, _Holders]) -> dict[Any, Partial]:
         """What this rank gives: of each tensor what is counted here, and the hashes of its replicas."""
         parts: dict[Any, Partial] = {}
         for whole, own in every.items():
-            if self._folder is not None:
-                parts[whole] = _nothing_of(whole) if own is None else own.folded
-            for shard in range(whole.compared):
+            if self._folder is not None:  # the statistics are those of the step's beginning: see _has_hash()
+                is_counted = own is not None and self._is_counted(whole, own, holders)
+                parts[whole] = own.folded if own is not None and is_counted else fold(_empty(whole), self._statistics_of(whole, self._holders))
+            for shard in self._compared_of(whole, holders):
                 parts[whole, shard] = _of_numbers(_hashes(own, shard), "max,min")
         return parts
 
@@ -180,6 +244,8 @@ class Shards:
         where = parameter if tensor is None else tensor
         if is_dtensor(where):
             return _part_of_dtensor(tensor, where)
+        if is_dtensor(parameter) and tensor.shape == local_of(parameter).shape:  # an optimizer's state of this rank's shard
+            return _part_of_dtensor(parameter, parameter)._replace(tensor=tensor)
         kind = "dp" if parameter is None else self._kind(name, parameter) if callable(self._kind) else self._kind
         if kind == "tp" and not getattr(parameter, "tensor_model_parallel", True):  # Megatron's mark of what is not cut
             kind = "dp"
@@ -205,19 +271,19 @@ class Shards:
         return _Part(None, tensor) if kind == "shard" else self._replica(tensor, tensor)
 
     def _replica(self, tensor: Any, where: Any) -> _Part:
-        return _Part(tuple(where.shape), tensor, is_replica=True, is_counted=self._ranks.rank == 0)
+        return _Part(tuple(where.shape), tensor, _REPLICA)
 
     def _compare(self, iteration: int, merged: dict[Any, Partial], every: dict[_Whole, _Own | None]) -> None:
         before, self._different = self._different, {}
         for whole in every:
-            for shard in range(whole.compared):
+            for shard in self._compared_of(whole, self._holders):
                 values = merged[whole, shard].finish()
                 if values.max != values.min:
                     self._different[whole, shard] = before.get((whole, shard), "")
         if different := [each for each in self._different if each not in before]:
             self._find_ranks(iteration, different, every)
         for whole, own in every.items():
-            if whole.compared and own is not None:
+            if own is not None and own.shard in self._compared_of(whole, self._holders):
                 self.compared[whole.op_type, whole.op_name] = self._different.get((whole, own.shard), "")
 
     def _find_ranks(self, iteration: int, different: list[tuple[_Whole, int]], every: dict[_Whole, _Own | None]) -> None:
@@ -237,13 +303,18 @@ class Shards:
             logger.warning("%s", fault)
 
     def _write(self, iteration: int, merged: dict[Any, Partial], every: dict[_Whole, _Own | None]) -> None:
+        """`every` has what this rank has in the order of its rows, and what it has not behind that."""
         lines = []
-        # Outputs first, in the order in which this rank had them, and what it had not behind them.
-        for whole in [*self._outputs, *(each for each in every if each not in self._outputs)]:
-            own, values = every[whole], merged[whole].finish()
+        for whole, own in every.items():
+            values = merged[whole].finish()
             shape = None if own is None else own.shape
-            if values.count == 0 and (shape is None or 0 not in shape):
+            if values.count == 0 and (shape is None or 0 not in shape) and (own is None or whole.op_type == "Gradient"):
                 continue  # a gradient that no rank has
+            if own is not None and own.elements not in (None, values.count):
+                self._say_once(f"{whole.op_type} {whole.op_name} has no row of the whole: it has {own.elements} elements, and the "
+                               f"ranks of this group hold {values.count} of them. Give the group of all ranks of its mesh",
+                               f"{whole.op_type} {whole.op_name}")
+                continue
             shape = (values.count,) if shape is None else shape
             size = values.count * _empty(whole).element_size()
             lines.append([whole.op_type, whole.op_name, 0, 0, time.time_ns() // 1000, "output", whole.slot, size,
@@ -268,21 +339,30 @@ class Shards:
 
 
 def _part_of_dtensor(tensor: Any, where: Any) -> _Part:
-    """Of a mesh of any dimensions: cut along some, and the same along the others."""
+    """Of a mesh of any dimensions: cut along some, and the same along the others. The mesh may hold some ranks of the group
+    alone. Others have replicas on meshes of their own, or nothing."""
     coordinates = where.device_mesh.get_coordinate()
-    shard, shards, is_replica, is_counted = 0, 1, False, True
+    shard, layout = 0, []
     for dimension, placement in enumerate(where.placements):
         if placement.is_partial():
             raise _Unreduced
+        if placement.is_replicate():
+            continue
         size = where.device_mesh.size(dimension)
-        own = coordinates[dimension] if coordinates is not None else 0
-        if placement.is_shard():
-            shard, shards = shard * size + own, shards * size
-        else:
-            is_replica = is_replica or size > 1
-            is_counted = is_counted and own == 0
-    local = tensor.to_local() if tensor is not None and coordinates is not None else None
-    return _Part(tuple(where.shape), local, shard, shards, is_replica, is_counted)
+        shard = shard * size + (0 if coordinates is None else coordinates[dimension])
+        layout.append(f"{type(placement).__name__}({getattr(placement, 'dim', '')}, {getattr(placement, 'split_factor', '')}) of {size}")
+    shape = tuple(where.shape)
+    if coordinates is None:
+        return _Part(shape, None, f"mesh {layout}", None)
+    return _Part(shape, None if tensor is None else local_of(tensor), f"mesh {layout}", shard)
+
+
+def _packed(text: str) -> str:
+    return base64.b85encode(zlib.compress(text.encode())).decode()
+
+
+def _unpacked(text: str) -> str:
+    return zlib.decompress(base64.b85decode(text)).decode()
 
 
 def _hashes(own: _Own | None, shard: int) -> list[int]:
@@ -294,8 +374,8 @@ def _empty(whole: _Whole) -> Any:
     return torch.empty(0, dtype=getattr(torch, whole.dtype.removeprefix("torch.")))
 
 
-def _nothing_of(whole: _Whole) -> Partial:
-    return fold(_empty(whole), (*_FOLDED, "xor64") if whole.compared else _FOLDED)
+def _nothing(like: Any) -> Any:
+    return readable(sys.modules["torch"].empty(0, dtype=like.dtype))
 
 
 def _of_numbers(numbers: list[int], statistics: str) -> Partial:

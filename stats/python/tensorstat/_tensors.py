@@ -110,11 +110,22 @@ def is_dtensor(tensor: Any) -> bool:
     return hasattr(tensor, "placements") and hasattr(tensor, "to_local")
 
 
+def local_of(tensor: Any) -> Any:
+    """This rank's shard of a DTensor; any other tensor itself. An operation on a DTensor may be a collective, which the other
+    ranks would have to join: what looks at values looks at this."""
+    if not is_dtensor(tensor):
+        return tensor
+    with sys.modules["torch"].no_grad():
+        local = tensor.to_local()
+    return local.trigger_wait() if hasattr(local, "trigger_wait") else local
+
+
 def readable(tensor: Any) -> Any:
     """What the engine can read of it: this rank's shard of a DTensor, the parts of complex numbers, the values that a sparse
     tensor holds, the integers of a quantized one, and a copy on the host of what lies elsewhere."""
     torch = sys.modules["torch"]
-    tensor = (tensor.to_local() if is_dtensor(tensor) else tensor).detach()
+    tensor = local_of(tensor)
+    tensor = (tensor.trigger_wait() if hasattr(tensor, "trigger_wait") else tensor).detach()  # an AsyncCollectiveTensor
     if tensor.layout is torch.sparse_coo:
         tensor = tensor._values()
     elif tensor.layout is not torch.strided and hasattr(tensor, "values"):

@@ -19,7 +19,7 @@ from ._random_modules import RandomModules, random_state
 from ._session import DumpSession
 from ._replicas import ReplicaFault
 from ._shards import Shards, folder_of_whole
-from ._tensors import is_lazy, look_into, tensors_in
+from ._tensors import is_lazy, local_of, look_into, tensors_in
 from ._verdict import Course, Fault
 from ._watch import Watch, named_modules, named_parameters
 from ._zooms import Zooms
@@ -344,7 +344,7 @@ class RowWatch(Watch):
             if module is None:
                 continue
             for key, buffer in module.named_buffers():
-                if not is_lazy(buffer) and buffer.is_floating_point() and buffer.is_cpu and buffer.layout is torch.strided and bool(buffer.isnan().any()):
+                if not is_lazy(buffer) and buffer.is_floating_point() and buffer.is_cpu and buffer.layout is torch.strided and bool(local_of(buffer).isnan().any()):
                     name_of = f"{name}.{key}" if len(self._outermost) > 1 else key
                     if faults := self._collect("Parameter", name_of, (buffer,)):
                         self._note("parameter", faults, "Parameter", name_of, "input")
