@@ -727,7 +727,7 @@ class Watched(unittest.TestCase):
         run(free)
         for mine, theirs in zip(watched.parameters(), free.parameters()):
             self.assertTrue(torch.equal(mine.grad, theirs.grad))
-        self.assertEqual(data["Module.1.ReLU.backward.0"]["output"], [None])
+        self.assertGreater(data["Module.1.ReLU.backward.0"]["output"][0]["Norm"], 0)
         self.assertEqual(len(data), 4 + 4 + 2)
 
     def test_outputs_of_a_module_with_many_calls_inside(self):

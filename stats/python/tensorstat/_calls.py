@@ -25,6 +25,7 @@ class Call:
     where: tuple[str, int, str] | None = None
     took = 0  # kinds of fault in its inputs, where they were looked at
     is_to_be_zoomed = False
+    edges: list[tuple[int, Any, int]] = []  # of its arguments: see _edges
 
     def __init__(self, place: Place, module: Any, parent: "Call | None", is_quiet: bool) -> None:
         self.place, self.module, self.parent, self.is_quiet = place, module, parent, is_quiet
@@ -38,10 +39,6 @@ class PerThread(threading.local):
         self.is_silent = False  # a call that is run again
         self.silent_names: list[str] = []  # of the modules that run then
         self.on_silent_leave: Callable[[Any], None] | None = None
-
-
-def is_tracing() -> bool:
-    return sys.modules["torch"]._C._get_tracing_state() is not None
 
 
 def is_inside_backward() -> bool:

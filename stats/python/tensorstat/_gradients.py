@@ -4,7 +4,8 @@ import sys
 from typing import Any
 
 from . import _rerun, _zoom_backward
-from ._calls import Call, Place
+from ._calls import Call
+from ._edges import wait_for
 from ._hooks import Accumulation, say_fault
 from ._tensors import is_lazy, tensors_in
 from ._watch import alone
@@ -47,25 +48,18 @@ class Gradients:
             if parameter.requires_grad and name not in self._accumulations and not is_lazy(parameter):
                 self._accumulations[name] = Accumulation(parameter, functools.partial(self._accumulated, name))
 
-    def with_nodes(self, call: Call, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments; each that needs a gradient gets a view with a node of its own. The node's gradient belongs to this call
-        alone, even if the tensor is used elsewhere, too. Lists and dicts are not copied: a module may write to them."""
-        torch = sys.modules["torch"]
-        if not torch.is_grad_enabled():
-            return arguments
-        if not any(isinstance(each, tuple) or isinstance(each, torch.Tensor) and each.requires_grad for each in arguments):
-            return arguments
-        slots = {id(each): slot for slot, each in reversed(list(enumerate(tensors_in(arguments))))}
-        return self._noded(call.place, arguments, slots, {})
+    def wait_for_arguments(self, call: Call, outputs: list[Any]) -> None:
+        place = call.place
 
-    def _noded(self, place: Place, value: Any, slots: dict[int, int], views: dict[int, Any]) -> Any:
-        if type(value) is sys.modules["torch"].Tensor and value.requires_grad:
-            view = views.get(id(value))
-            if view is None:
-                view = views[id(value)] = value.view_as(value)
-                view.grad_fn.register_hook(_GradientOfArgument(self, place, slots[id(value)]))
-            return view
-        return tuple([self._noded(place, each, slots, views) for each in value]) if type(value) is tuple else value
+        def take(slot: int, gradient: Any) -> None:
+            if not self.is_running:
+                self.begin()
+            if self._watch.active and not self._watch._local.is_silent:
+                self.take(place.op_type, place.backward, "output", slot, gradient)
+
+        if not wait_for(call.edges, outputs, take):
+            self._watch._say_once("%s has too large a graph: the gradients of its inputs are not seen", place.name)
+        call.edges = []
 
     def wait_for(self, call: Call, outputs: list[Any]) -> None:
         place = call.place
@@ -94,6 +88,7 @@ class Gradients:
 
     def _keep_outermost(self, call: Call, outputs: list[Any]) -> None:
         run = _rerun.Run(call, call.keywords or {})
+        run.keep([each for _, each in self._watch._parameters.named])
         outermost = Outermost(call.place.name, run)
         self._outermost_calls.append(outermost)
         del self._outermost_calls[:-8]
@@ -127,7 +122,8 @@ class Gradients:
         for outermost in self._outermost_calls:
             if not outermost.has_come:
                 continue
-            said = _zoom_backward.backward(outermost.run, outermost.gradients, watch._zooms.silent_name, watch._zooms.silence)
+            said = _zoom_backward.backward(outermost.run, outermost.gradients, watch._zooms.silent_name, watch._zooms.silence,
+                                           watch._hooks)
             name = f"{said['inside']}/backward" if said.get("inside") else op_name
             watch._journal.say("zoom", iteration=watch.iteration, op_name=name, of=op_name, **said)
             watch._journal.flush()
@@ -163,7 +159,8 @@ class Gradients:
         if watch._local.is_silent or not watch.active:
             return
         gradient = now = parameter.grad
-        if watch._world_size > 1:  # what the ranks are about to add up is not to be read meanwhile
+        # With ranks: what they are about to add up is not to be read meanwhile. None: an optimizer inside of backward has taken it.
+        if watch._world_size > 1 or gradient is None:
             gradient = gradients[0] if gradients else gradient
         if gradient is None:
             return
@@ -199,22 +196,5 @@ class _GradientOfResult:
                     self._outermost = None
                 for op_type, op_name, slot in reversed(self._calls):
                     backward.take(op_type, op_name, "input", slot, gradient)
-        except Exception as fault:
-            say_fault(fault)
-
-
-class _GradientOfArgument:
-    __slots__ = ("_backward", "_place", "_slot")
-
-    def __init__(self, backward: Gradients, place: Place, slot: int) -> None:
-        self._backward, self._place, self._slot = backward, place, slot
-
-    def __call__(self, gradients: Any, _: Any) -> None:
-        backward, watch = self._backward, self._backward._watch
-        try:
-            if not backward.is_running:
-                backward.begin()
-            if gradients and gradients[0] is not None and watch.active and not watch._local.is_silent:
-                backward.take(self._place.op_type, self._place.backward, "output", self._slot, gradients[0])
         except Exception as fault:
             say_fault(fault)

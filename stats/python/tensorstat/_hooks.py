@@ -3,46 +3,71 @@ that is watched has nothing of the watch, and a copy is not watched."""
 import os
 import sys
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
+from ._compiled import STANCE, compiling_of_torch, is_used
 from ._library import logger
 
 
 class ModuleHooks:
-    """Calls before(module, place, arguments), which may return others, and behind(module, place, arguments, outputs)
-    around each call of the modules that it has a place for. What they raise is said once and never reaches the caller."""
+    """Calls before(module, place, arguments) and behind(module, place, arguments, outputs) around each call of the modules that it
+    has a place for. What they raise is said once and never reaches the caller. They do nothing while torch traces."""
 
     def __init__(self, before: Callable[..., Any], behind: Callable[..., Any]) -> None:
         self._before, self._behind = before, behind
         self._places: dict[int, tuple[Any, Any]] = {}  # by the id of the module, which is held weakly
         self._handles: list[Any] = []
+        self._is_on = [False]
+        self._stand_ins: list[int] = []
+        self.is_eager = False  # whether torch.compile is off while the hooks are on
 
     def add(self, module: Any, place: Any) -> None:
-        self._places.setdefault(id(module), (weakref.ref(module), place))
+        """Under the first name, where several hold it."""
+        if not self.has(module):
+            self._places[id(module)] = (weakref.ref(module), place)
+
+    def has(self, module: Any) -> bool:
+        known = self._places.get(id(module))
+        return known is not None and known[0]() is module
 
     @property
     def count(self) -> int:
         return len(self._places)
 
+    def stand_in(self, modules: Sequence[tuple[Any, Any]]) -> None:
+        """Copies have the places of their originals until the next call; [] takes them away."""
+        for each in self._stand_ins:
+            self._places.pop(each, None)
+        self._stand_ins = []
+        for module, copy in modules:
+            if (known := self._places.get(id(module))) is not None and known[0]() is module:
+                self._places[id(copy)] = (weakref.ref(copy), known[1])
+                self._stand_ins.append(id(copy))
+
     def start(self) -> None:
+        self._is_on[0] = True
+        self.is_eager = STANCE.hold(self)
         if self._handles:
             return
         hooks = sys.modules["torch.nn.modules.module"]
-        places, enter, leave = self._places, self._before, self._behind
+        places, enter, leave, is_on, is_compiling = self._places, self._before, self._behind, self._is_on, compiling_of_torch()
 
-        def before(module: Any, arguments: Any) -> Any:
+        # Dynamo reads the first condition alone: nothing else of these is compiled, and their state makes it compile nothing again.
+        def before(module: Any, arguments: Any) -> None:
+            if is_compiling() or not is_on[0]:
+                return
             at = places.get(id(module))
-            if at is None or at[0]() is not module:
-                return None
-            try:
-                return enter(module, at[1], arguments)
-            except Exception as fault:
-                say_fault(fault)
-                return None
+            if at is not None and at[0]() is module:
+                try:
+                    enter(module, at[1], arguments)
+                except Exception as fault:
+                    say_fault(fault)
 
         def behind(module: Any, arguments: Any, outputs: Any) -> None:
+            if is_compiling() or not is_on[0]:
+                return
             at = places.get(id(module))
             if at is not None and at[0]() is module:
                 try:
@@ -53,6 +78,15 @@ class ModuleHooks:
         self._handles = [hooks.register_module_forward_pre_hook(before), hooks.register_module_forward_hook(behind)]
 
     def stop(self) -> None:
+        """Until start(). Where torch.compile is used they stay: without them it would compile again."""
+        self._is_on[0] = False
+        STANCE.leave(self)
+        if not is_used():
+            self.close()
+
+    def close(self) -> None:
+        self._is_on[0] = False
+        STANCE.leave(self)
         for handle in self._handles:
             handle.remove()
         self._handles = []

@@ -51,5 +51,10 @@ def caller_of(frame: FrameType | None) -> tuple[str, int, str] | None:
 def _is_own(code: CodeType) -> bool:
     torch = sys.modules.get("torch")
     theirs = os.path.dirname(os.path.abspath(str(torch.__file__))) + os.sep if torch else OURS
-    file = os.path.abspath(code.co_filename)
+    file = code.co_filename
+    if not os.path.isabs(file):
+        try:
+            file = os.path.abspath(file)
+        except OSError:  # the working directory is gone
+            return not file.startswith("<")
     return not file.startswith((OURS, theirs)) and not code.co_filename.startswith(("<frozen", "<string>", "<__array"))

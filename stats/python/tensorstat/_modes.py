@@ -1,7 +1,38 @@
-"""A function of ours around each of torch's functions that the caller calls."""
+"""A function of ours around each of torch's functions that the caller calls, and around each operation below autograd."""
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
+
+_PLAIN_MODES = {"DeviceContext"}  # `with torch.device(...)` changes no object
+_SETTERS = {"__set__", "__delete__", "retain_grad", "requires_grad_", "set_", "share_memory_", "register_hook", "backward"}
+
+
+def foreign_mode() -> str:
+    """The class of a mode that the caller has entered, which would see the operations of a second run; "" of none."""
+    function_modes = sys.modules["torch.overrides"]._get_current_function_mode_stack
+    dispatch_modes = sys.modules["torch.utils._python_dispatch"]._get_current_dispatch_mode_stack
+    names = [type(each).__name__ for each in (*function_modes(), *dispatch_modes())]
+    return next((each for each in names if each not in _PLAIN_MODES), "")
+
+
+def sets_attribute(func: Any) -> bool:
+    """Whether a function of torch writes to an attribute of its first tensor, such as .data or .grad."""
+    return getattr(func, "__name__", "") in _SETTERS
+
+
+def written_by(schema: Any, args: Any, kwargs: Any) -> list[Any]:
+    """The tensors that an operation writes to."""
+    from torch.utils._pytree import tree_flatten
+    tensor = sys.modules["torch"].Tensor
+    if schema is None:
+        return []
+    found = []
+    for number, argument in enumerate(schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            value = args[number] if number < len(args) else kwargs.get(argument.name)
+            found += [each for each in tree_flatten(value)[0] if isinstance(each, tensor)]
+    return found
 
 
 def around(run: Callable[[Any, Any, dict[str, Any]], Any]) -> Any:

@@ -3,7 +3,7 @@ import functools
 import sys
 from typing import Any
 
-from ._calls import is_tracing
+from ._compiled import is_tracing
 from ._hooks import say_fault
 from ._journal import OURS, caller_of
 from ._modes import around

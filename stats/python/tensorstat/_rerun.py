@@ -1,15 +1,16 @@
-"""A call of a module is run again, and nothing of the caller's is written: the attributes of modules are exchanged for
-copies while it runs, parameters share their elements and have no hooks, the random state is put back, and an operation
-that would write to a tensor that the run has not made itself ends it before it writes.
+"""A call of a module is run again, and nothing of the caller's is written: it runs on copies (_shadow), parameters share their
+elements and have no hooks, torch's own random state is put back. A function (_guard) or an operation that would write to
+what the run has not made itself ends it before it writes.
 """
-import collections
 import contextlib
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._calls import Call
+from ._modes import around, foreign_mode, sets_attribute, written_by
+from ._shadow import Shadow, Unknown
 from ._tensors import local_of, tensors_in
 from ._verdict import INF, NAN
 
@@ -20,11 +21,17 @@ class Stop(BaseException):
 
 class Run:
     """A call that is to be run again."""
-    __slots__ = ("_module", "arguments", "keywords", "versions", "buffers", "random_state")
+    __slots__ = ("_module", "arguments", "keywords", "versions", "buffers", "random_state", "kept_parameters", "parameters")
 
     def __init__(self, call: Call, keywords: dict[str, Any]) -> None:
         self._module, self.arguments, self.keywords = weakref.ref(call.module), call.arguments, keywords
         self.versions, self.buffers, self.random_state = call.versions, call.buffers, call.random_state
+        self.kept_parameters: list[Any] = []
+        self.parameters: list[int] | None = None  # their versions; None: nothing can have written them since
+
+    def keep(self, parameters: list[Any]) -> None:
+        """For a run that comes later: what may have been written by then."""
+        self.kept_parameters, self.parameters = parameters, [version_of(each) for each in parameters]
 
     @property
     def module(self) -> Any:
@@ -69,67 +76,84 @@ def refusal_of(run: Run) -> str:
     torch = sys.modules["torch"]
     if versions_of(run.arguments) != run.versions:
         return "its arguments were written in place, and what they were is gone"
-    if type(run.module).__name__ == "OptimizedModule":
-        return "it is compiled"
+    if run.parameters is not None and run.parameters != [version_of(each) for each in run.kept_parameters]:
+        return "parameters were written since, and what they were is gone"
+    if mode := foreign_mode():
+        return f"{mode} would see its operations twice"
+    if sys.getprofile() is not None:
+        return "a profiler would see it twice"
     if torch.cuda.is_initialized():
+        if torch.cuda.is_current_stream_capturing():
+            return "a CUDA graph is captured"
         free, whole = torch.cuda.mem_get_info()
         if free < 0.2 * whole:
             return "too little memory of the device is free"
     return ""
 
 
+class World:
+    """What a call is run again with: copies of its module, its arguments, and of all they hold."""
+
+    def __init__(self, run: Run) -> None:
+        from ._guard import Guard
+        self.guard = Guard()  # before the copies
+        self.shadow = Shadow()
+        try:
+            self.module = self.shadow.of(run.module)
+            self.arguments, self.keywords = self.shadow.of(run.arguments), self.shadow.of(run.keywords)
+        except Unknown as unknown:
+            raise Stop(str(unknown)) from None
+        self._own = {storage_of(each) for each in self.shadow.clones}  # storages that the run may write to
+
+    def call(self) -> Any:
+        return self.module(*self.arguments, **self.keywords)
+
+    def stop_write(self, schema: Any, args: Any, kwargs: Any) -> list[Any]:
+        """What an operation writes to: storages of the run's own, else the run ends."""
+        self.guard.check()
+        written = written_by(schema, args, kwargs)
+        if any(storage_of(each) not in self._own for each in written):
+            raise Stop(f"{schema.name.split('::')[-1].strip('_')} would write to a tensor that was there before")
+        return written
+
+    def made(self, results: list[Any], given: list[Any]) -> list[int]:
+        """New storages of an operation's results."""
+        sources = {storage_of(each) for each in given}
+        new = [place for each in results if (place := storage_of(each)) not in sources]
+        self._own.update(new)
+        return new
+
+    def named(self, run: Callable[[Any, Any, dict[str, Any]], Any]) -> Any:
+        """run() around each of torch's functions. One that sets an attribute of a tensor from outside ends the run."""
+        def checked(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+            if sets_attribute(func) and not self.guard.may_set(tensors_in(args[:1])):
+                raise Stop("it would set an attribute of a tensor that was there before")
+            return run(func, args, kwargs)
+        return around(checked)
+
+
 @contextlib.contextmanager
-def as_it_was(run: Run, keep_graph: bool) -> Iterator[dict[int, Any]]:
-    """Copies of the attributes of the module, and the random state of the call; yields the parameters' copies by the ids of
-    their originals."""
+def as_it_was(run: Run, hooks: Any) -> Iterator[World]:
+    """Copies, the random state of the call, and a guard. `hooks` are called for the copies of modules, too."""
     torch = sys.modules["torch"]
-    copies: dict[int, Any] = {}
-
-    def of_parameter(parameter: Any) -> Any:
-        if parameter is None or not keep_graph:
-            return parameter
-        if id(parameter) not in copies:
-            copies[id(parameter)] = torch.nn.Parameter(parameter.detach(), requires_grad=parameter.requires_grad)
-        return copies[id(parameter)]
-
-    def of_attribute(key: str, value: Any) -> Any:
-        if key == "_parameters":
-            return type(value)((name, of_parameter(each)) for name, each in value.items())
-        if key == "_buffers":
-            return type(value)((name, each if each is None else each.detach().clone()) for name, each in value.items())
-        if key.endswith("_hooks") and isinstance(value, dict):
-            keeps = key == "_forward_pre_hooks"
-            return type(value)((name, hook) for name, hook in value.items()
-                               if keeps and (getattr(hook, "__module__", "") or "").startswith("torch.nn.utils"))
-        if isinstance(value, torch.nn.Parameter):
-            return of_parameter(value)
-        if isinstance(value, torch.Tensor):
-            return value if value.grad_fn is not None else value.detach().clone().requires_grad_(value.requires_grad)
-        if type(value) is list and any(isinstance(each, torch.nn.Parameter) for each in value):  # an RNN has such a list
-            return [of_parameter(each) if isinstance(each, torch.nn.Parameter) else each for each in value]
-        if type(value) in (list, dict, set, collections.OrderedDict, collections.deque, collections.defaultdict):
-            return value.copy()
-        return value
-
-    modules = list(run.module.modules()) if not isinstance(run.module, torch.jit.ScriptModule) else []
-    modules = [each for each in modules if not isinstance(each, torch.jit.ScriptModule)]
-    kept = [(each, each.__dict__) for each in modules]
+    with torch.no_grad():
+        world = World(run)
     now = torch.default_generator.get_state()
-    on_device = torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
+    on_devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
     try:
-        for each, attributes in kept:
-            object.__setattr__(each, "__dict__", {key: of_attribute(key, value) for key, value in attributes.items()})
+        hooks.stand_in(world.shadow.modules)
         if run.random_state is not None:
             torch.default_generator.set_state(run.random_state[0])
             if run.random_state[1] is not None:
                 torch.cuda.set_rng_state(run.random_state[1])
-        yield copies
+        with world.guard.of(world.shadow):
+            yield world
+        world.guard.check()
     finally:
-        for each, attributes in kept:
-            object.__setattr__(each, "__dict__", attributes)
+        hooks.stand_in([])
         torch.default_generator.set_state(now)
-        if on_device is not None:
-            torch.cuda.set_rng_state(on_device)
+        if on_devices is not None:
+            torch.cuda.set_rng_state_all(on_devices)
 
 
 def storage_of(tensor: Any) -> int:

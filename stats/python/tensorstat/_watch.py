@@ -297,8 +297,9 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     gradients   the gradients of parameters and of the modules' outputs; with inputs, also the gradients of inputs
     optimizer   its state too (Adam's moments); one, or a list or dict of them
     level       "op": the operations inside of the modules, too, and those between the model and the loss. It is slow
-    zoom        the first module that gives NaN or Inf is run once more, so that the operation and its line are known; what
-                it wrote is put back, and the random state. Not with several ranks
+    zoom        the first module that gives NaN or Inf is run once more, so that the operation and its line are known. It runs
+                on copies: where it may write to something that has none, such as a file, an iterator or a generator of random
+                numbers, it is not run again, and watch.ndjson says why. Not with several ranks
     code        the line of the caller's own code that called each module
     exist       of rows and events that an earlier run left in the folder: "refuse" (rows), or "replace"
     resume      go on behind them: `iteration` begins after the last

@@ -7,6 +7,8 @@ import sys
 from typing import Any
 
 from ._alerts import Step
+from ._compiled import is_tracing
+from ._edges import edges_of, wait_for
 from ._hooks import Accumulation, ModuleHooks, keywords_of_call, say_fault
 from ._journal import OURS
 from ._library import logger
@@ -53,6 +55,10 @@ class ModuleWatch(Watch):
     def _switch(self) -> None:
         if self.active:
             self._hooks.start()
+            if self._hooks.is_eager:
+                self._say_once("steps that are measured run without torch.compile")
+        elif self._is_closed:
+            self._hooks.close()
         else:
             self._hooks.stop()
 
@@ -71,12 +77,11 @@ class ModuleWatch(Watch):
         self._actions.check(found)
         return found
 
-    def _before(self, module: Any, stem: str, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        if sys.modules["torch"]._C._get_tracing_state() is not None:
-            return None
-        return self._enter(module, stem, arguments, keywords_of_call(sys._getframe(2)))
+    def _before(self, module: Any, stem: str, arguments: tuple[Any, ...]) -> None:
+        if not is_tracing(arguments):
+            self._enter(module, stem, arguments, keywords_of_call(sys._getframe(2)))
 
-    def _enter(self, module: Any, stem: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def _enter(self, module: Any, stem: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         number = self._counts.get(stem, 0)
         self._counts[stem] = number + 1
         call = _Call(module, stem, number, self._open[-1] if self._open else None)
@@ -90,7 +95,12 @@ class ModuleWatch(Watch):
         layout = places.text_of({"input_args": args, "input_kwargs": kwargs}, "i")
         self._say_what_is_cut(places, stem, "inputs")
         self._collect(call.kind, call.key("forward"), places.tensors, (), layout)
-        return self._with_nodes(call, args)
+        if sys.modules["torch"].is_grad_enabled():
+            given = [each for each in _tensors_in(args) if each.requires_grad]
+            call.edges = edges_of(given)
+            slots = {slot for slot, *_ in call.edges}
+            call.of_inputs = [None] * len(given)
+            call.twice = [slot not in slots for slot in range(len(given))]
 
     def _leave(self, module: Any, _stem: str, arguments: Any, outputs: Any) -> None:
         while self._open and self._open[-1].module is not module:  # one that an exception has left
@@ -110,6 +120,10 @@ class ModuleWatch(Watch):
         outcomes = [tensor for tensor in _tensors_in(outputs) if _has_gradient(tensor)]
         if not outcomes:
             return
+        hook = _GradientHook(self, call, call.of_inputs, 0)
+        if not wait_for(call.edges, outcomes, hook.take):
+            self._say_once("%s has too large a graph: the gradients of its inputs are not seen", call.stem)
+        call.edges = []
         call.of_outputs = [None] * len(outcomes)
         self._backward.append(call)
         for slot, tensor in enumerate(outcomes):
@@ -121,29 +135,6 @@ class ModuleWatch(Watch):
             logger.warning("%s of %s hold themselves, or are nested too deep: dump.json has null there, and no tensors below it",
                            io, stem)
 
-    def _with_nodes(self, call: "_Call", args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments with a node of their own in front of each that has a gradient: its gradient is then that of
-        this call, whatever else is done with the tensor."""
-        tensor_type = sys.modules["torch"].Tensor
-
-        def noded(value: Any, around: tuple[Any, ...] = ()) -> Any:
-            if isinstance(value, tensor_type):
-                if not _has_gradient(value):
-                    return value
-                view = value.view_as(value)
-                slot = len(call.of_inputs)
-                call.of_inputs.append(None)
-                view.grad_fn.register_hook(_GradientHook(self, call, call.of_inputs, slot))
-                return view
-            if type(value) not in (list, tuple, dict) or not can_be_walked(value, around):
-                return value
-            around = (*around, value)
-            if type(value) is dict:
-                return {key: noded(each, around) for key, each in value.items()}
-            return type(value)(noded(each, around) for each in value)
-
-        return tuple(noded(each) for each in args)
-
     def _gradient(self, call: "_Call", among: list[Any], slot: int, gradient: Any) -> None:
         if among[slot] is not None or gradient is None:
             return
@@ -151,7 +142,8 @@ class ModuleWatch(Watch):
         if call.layout:  # of an output that the inputs have no part in
             io = "inputs" if among is call.of_outputs else "outputs"
             self._collect(call.kind, call.key("backward"), layout=call.layout, **{io: [None] * slot + [gradient]})
-        elif all(each is not None for each in call.of_inputs or call.of_outputs):
+        elif all(each is not None or is_twice for each, is_twice in zip(call.of_inputs, call.twice)) if call.of_inputs else all(
+                each is not None for each in call.of_outputs):
             self._gradients_are_known(call)
 
     def _gradients_are_known(self, call: "_Call") -> None:
@@ -195,6 +187,8 @@ class _Call:
     of_inputs: list[Any] = dataclasses.field(default_factory=list)
     layout: str = ""  # of the gradients that were handed over
     versions: list[int] = dataclasses.field(default_factory=list)  # of its arguments
+    edges: list[tuple[int, Any, int]] = dataclasses.field(default_factory=list)  # of those that have a gradient: see _edges
+    twice: list[bool] = dataclasses.field(default_factory=list)  # by slot: the tensor stands at an earlier slot, too
 
     @property
     def kind(self) -> str:
@@ -313,15 +307,18 @@ def _stack() -> list[str]:
 
 
 class _GradientHook:
-    """Of a tensor, or of the node of a view: both are given the gradient, the node in a tuple."""
+    """Is given a gradient of an output, by its tensor, or of an input."""
     __slots__ = ("_watch", "_call", "_among", "_slot")
 
     def __init__(self, watch: ModuleWatch, call: _Call, among: list[Any], slot: int) -> None:
         self._watch, self._call, self._among, self._slot = watch, call, among, slot
 
-    def __call__(self, gradient: Any, *_: Any) -> None:
+    def take(self, slot: int, gradient: Any) -> None:
+        self._watch._gradient(self._call, self._among, slot, gradient)
+
+    def __call__(self, gradient: Any) -> None:
         try:
-            self._watch._gradient(self._call, self._among, self._slot, gradient[0] if isinstance(gradient, tuple) else gradient)
+            self._watch._gradient(self._call, self._among, self._slot, gradient)
         except Exception as fault:
             say_fault(fault)
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from . import _operations, _rerun
 from ._alerts import Step
-from ._calls import Call, PerThread, Place, is_inside_backward, is_tracing
+from ._calls import Call, PerThread, Place, is_inside_backward
+from ._compiled import is_tracing, is_transformed
+from ._edges import edges_of
 from ._gradients import Gradients
 from ._hooks import ModuleHooks, keywords_of_call, say_fault
 from ._journal import Journal, caller_of
@@ -164,12 +166,19 @@ class RowWatch(Watch):
 
     def _shown_path(self) -> str:
         folder = self._event or self._path or os.path.dirname(os.path.dirname(os.path.dirname(self._journal.path)))
-        shown = os.path.relpath(folder)
+        try:
+            shown = os.path.relpath(folder)
+        except OSError:  # the working directory is gone
+            return folder
         return folder if shown.startswith("..") else shown
 
     def _switch(self) -> None:
         if self.active:
             self._hooks.start()
+            if self._hooks.is_eager:
+                self._say_once("steps that are measured run without torch.compile")
+        elif self._is_closed:
+            self._hooks.close()
         else:
             self._hooks.stop()
 
@@ -188,18 +197,18 @@ class RowWatch(Watch):
 
     # --- forward ---
 
-    def _enter(self, module: Any, place: Place, arguments: tuple[Any, ...]) -> Any:
+    def _enter(self, module: Any, place: Place, arguments: tuple[Any, ...]) -> None:
         local = self._local
         if local.is_silent:
             local.silent_names.append(place.name)
-            return None
+            return
         calls = local.calls
         if calls and place.is_outermost and calls[0].place is place:
             calls.clear()  # what an exception has left
         parent = calls[-1] if calls else None
         if parent is None:
-            if is_tracing():
-                return None
+            if is_tracing(arguments):
+                return
             if self._with_zoom:
                 self._random.look()
             is_quiet = self._gradients.is_running and is_inside_backward()
@@ -226,18 +235,17 @@ class RowWatch(Watch):
                 call.random_state = random_state()
             if looks:
                 call.keywords = keywords_of_call(sys._getframe(2))
-                if place.is_wanted:
-                    self._look_at_inputs(call, arguments)
         call.arguments = arguments
-        if looks and self._with_gradients and place.is_wanted and (parent is None or self._inputs):
-            arguments = self._gradients.with_nodes(call, arguments)
-        return arguments
+        if looks and place.is_wanted:
+            keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(2))
+            given = tensors_in((arguments, keywords) if keywords else arguments)
+            if given and not is_quiet:
+                self._look_at_inputs(call, given)
+            if given and self._with_gradients and (parent is None or self._inputs) and sys.modules["torch"].is_grad_enabled():
+                call.edges = edges_of(given)
 
-    def _look_at_inputs(self, call: Call, arguments: tuple[Any, ...]) -> None:
+    def _look_at_inputs(self, call: Call, given: list[Any]) -> None:
         place = call.place
-        given = tensors_in((arguments, call.keywords) if call.keywords else arguments)
-        if not given:
-            return
         faults = self._collect(place.op_type, place.forward, given)
         if faults:
             call.took = faults & 3
@@ -274,6 +282,8 @@ class RowWatch(Watch):
             calls.clear()
             self._is_behind_forward = not call.is_quiet
         if self._with_gradients and place.is_wanted:
+            if call.edges:
+                self._gradients.wait_for_arguments(call, tensors)
             self._gradients.wait_for(call, tensors)
         elif not call.parent:
             self._gradients.wait_for_any(tensors)

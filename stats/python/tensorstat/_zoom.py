@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._journal import caller_of
-from ._modes import around
-from ._rerun import Run, Stop, as_it_was, counts_of, kinds_in, refusal_of, storage_of, values_of
+from ._rerun import Run, Stop, World, as_it_was, counts_of, kinds_in, refusal_of, storage_of, values_of
 from ._tensors import tensors_in
 from ._verdict import INF, NAN
 
@@ -40,7 +39,7 @@ class Made:
         self.held_by: tuple[str, str] | None = None  # of what came from outside: "parameter" or "buffer", and its name
 
 
-def forward(run: Run, kinds: int, is_outermost: bool, module_name: Callable[[], str], silence: Any) -> dict[str, Any]:
+def forward(run: Run, kinds: int, is_outermost: bool, module_name: Callable[[], str], silence: Any, hooks: Any) -> dict[str, Any]:
     """The members of a line of watch.ndjson: what made `kinds` of fault in the outputs of this call, 0 where it is not in
     its outputs but was given to a module inside."""
     if words := refusal_of(run):
@@ -48,15 +47,16 @@ def forward(run: Run, kinds: int, is_outermost: bool, module_name: Callable[[], 
     given = kinds_in(tensors_in((run.arguments, run.keywords)))
     if given & NAN or (given and not (is_outermost and kinds & NAN)):
         return {"result": "given", "why": "its arguments held the fault before the call"}
-    return {**_again(run, kinds, module_name, silence), "given_finite": not given}
+    return {**_again(run, kinds, module_name, silence, hooks), "given_finite": not given}
 
 
-def _again(run: Run, kinds: int, module_name: Callable[[], str], silence: Any) -> dict[str, Any]:
+def _again(run: Run, kinds: int, module_name: Callable[[], str], silence: Any, hooks: Any) -> dict[str, Any]:
     torch = sys.modules["torch"]
-    eye = _eye_class()(module_name, run)
     try:
-        with as_it_was(run, keep_graph=False), silence(), torch.no_grad(), _names(eye), eye:
-            outputs = tensors_in(run.module(*run.arguments, **run.keywords))
+        with as_it_was(run, hooks) as world, silence(), torch.no_grad():
+            eye = _eye_class()(module_name, world)
+            with _names(eye, world), eye:
+                outputs = tensors_in(world.call())
         made = eye.maker(outputs, kinds)
     except Stop as stop:
         return {"result": "refused", "why": str(stop)}
@@ -98,7 +98,7 @@ def _shown(operation: str, public: str) -> str:
     return public if public in _PLAIN_NAMES else f"{operation} in {public}"
 
 
-def _names(eye: Any) -> Any:
+def _names(eye: Any, world: World) -> Any:
     """Tells the eye which function the caller called, around the operations that it is made of."""
     def run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         before = eye.public
@@ -107,7 +107,7 @@ def _names(eye: Any) -> Any:
             return func(*args, **kwargs)
         finally:
             eye.public = before
-    return around(run)
+    return world.named(run)
 
 
 @functools.cache
@@ -119,34 +119,27 @@ def _eye_class() -> Any:
     class Eye(TorchDispatchMode):  # type: ignore[misc]
         """Each operation below autograd, with what is known of the storages that hold NaN or Inf."""
 
-        def __init__(self, module_name: Callable[[], str], run: Run) -> None:
+        def __init__(self, module_name: Callable[[], str], world: World) -> None:
             super().__init__()
             self.public = ""
-            self._module_name, self._run = module_name, run
+            self._module_name, self._world = module_name, world
             self._faulty: dict[int, Made] = {}  # by their storage
-            self._own: set[int] = set()  # storages that the run has made
             self._events: list[Made] = []
-            self._copies: set[int] | None = None  # storages of what was exchanged before the run
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
             schema = getattr(func, "_schema", None)
             name = schema.name.split("::")[-1].strip("_") if schema is not None else str(func)
             given = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)]
-            written = self._written(schema, args, kwargs)
-            for each in written:
-                if storage_of(each) not in self._own and not self._is_of_copies(each):
-                    raise Stop(f"{name} would write to a tensor that was there before")
+            written = self._world.stop_write(schema, args, kwargs)
             # What is written is looked at before; of all else it is done only where the result asks for it.
             parents = self._made_of_all(given) if written else []
             given_text = values_of((*args, *kwargs.values())) if written else ""
             out = func(*args, **kwargs)
             results = [each for each in tree_flatten(out)[0] if isinstance(each, torch.Tensor)]
             sources = {storage_of(each) for each in given}
-            for each in results:
-                if (place := storage_of(each)) not in sources:
-                    self._own.add(place)
-                    self._faulty.pop(place, None)
+            for place in self._world.made(results, given):
+                self._faulty.pop(place, None)
             if name in _UNWRITTEN:
                 return out
             bad = [each for each in results if kinds_in([each])]
@@ -175,25 +168,6 @@ def _eye_class() -> Any:
                 self._faulty[storage_of(each)] = made
             return out
 
-        def _written(self, schema: Any, args: Any, kwargs: Any) -> list[Any]:
-            if schema is None:
-                return []
-            found = []
-            for number, argument in enumerate(schema.arguments):
-                if argument.alias_info is not None and argument.alias_info.is_write:
-                    value = args[number] if number < len(args) else kwargs.get(argument.name)
-                    found += [each for each in tree_flatten(value)[0] if isinstance(each, torch.Tensor)]
-            return found
-
-        def _is_of_copies(self, tensor: Any) -> bool:
-            if self._copies is None:
-                self._copies = set()
-                for module in self._run.module.modules():
-                    values = [*module.__dict__.get("_buffers", {}).values(), *module.__dict__.values()]
-                    self._copies |= {storage_of(each) for each in values if isinstance(each, torch.Tensor)
-                                      and not isinstance(each, torch.nn.Parameter)}
-            return storage_of(tensor) in self._copies
-
         def _made_of_all(self, tensors: list[Any]) -> list[Made]:
             found: list[Made] = []
             for each in tensors:
@@ -215,7 +189,7 @@ def _eye_class() -> Any:
             return made
 
         def _holder_of(self, tensor: Any) -> tuple[str, str] | None:
-            module = self._run.module  # its buffers are copies while it runs again
+            module = self._world.module
             for kind, named in (("parameter", module.named_parameters()), ("buffer", module.named_buffers())):
                 for name, each in named:
                     if storage_of(each) == storage_of(tensor):

@@ -1,17 +1,17 @@
 """The backward of a call is run again, and each of its nodes is looked at: which was the first that was given finite
 gradients and gave others, and which line of the forward made it.
 """
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from ._journal import caller_of
-from ._modes import around
-from ._rerun import Run, Stop, as_it_was, counts_of, kinds_in, refusal_of, values_of
+from ._rerun import Run, Stop, World, as_it_was, counts_of, kinds_in, refusal_of, values_of
 from ._tensors import tensors_in
 
 
-def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str], silence: Any) -> dict[str, Any]:
+def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str], silence: Any, hooks: Any) -> dict[str, Any]:
     """The first node of autograd that is given finite gradients and gives others, where the call is run again with these
     gradients of its results."""
     torch = sys.modules["torch"]
@@ -21,15 +21,19 @@ def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str]
         return {"result": "given", "why": "the gradient that the loss handed over held the fault"}
     try:
         nodes = _Nodes(module_name)
-        with as_it_was(run, keep_graph=True) as copies, silence(nodes.take_of_module), torch.enable_grad():
-            arguments = _leaves(run.arguments, torch)
-            with around(nodes.run):
-                outputs = tensors_in(run.module(*arguments, **run.keywords))
+        with as_it_was(run, hooks) as world, silence(nodes.take_of_module), torch.enable_grad(), _writes(world):
+            with world.named(nodes.run):
+                outputs = tensors_in(world.call())
+            if kinds_in(outputs):
+                return {"result": "refused", "why": "run again, it gave other results"}
             nodes.take(outputs, "")
+            if nodes.has_python and any(not each.is_cpu for each in outputs):
+                return {"result": "refused", "why": "on a device the caller's own backward cannot be looked at"}
             nodes.watch()
             wanted = [(outputs[slot], gradient) for slot, gradient in gradients.items()
                       if slot < len(outputs) and outputs[slot].requires_grad and outputs[slot].shape == gradient.shape]
-            leaves = [each for each in (*copies.values(), *tensors_in(arguments)) if each.requires_grad and each.is_leaf]
+            leaves = [each for each in (*world.shadow.parameters.values(), *tensors_in((world.arguments, world.keywords)))
+                      if each.requires_grad and each.is_leaf]
             if not wanted or not leaves:
                 return {"result": "refused", "why": "run again, it has no graph of its own"}
             torch.autograd.grad([each for each, _ in wanted], leaves, [each for _, each in wanted], allow_unused=True)
@@ -49,12 +53,31 @@ def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str]
     return found
 
 
-def _leaves(value: Any, torch: Any) -> Any:
-    if type(value) is torch.Tensor:
-        return value.detach().requires_grad_(value.requires_grad)
-    if type(value) in (tuple, list):
-        return type(value)(_leaves(each, torch) for each in value)
-    return {key: _leaves(each, torch) for key, each in value.items()} if type(value) is dict else value
+def _writes(world: World) -> Any:
+    """Stops an operation that would write to what was there before."""
+    return _writes_class()(world)
+
+
+@functools.cache
+def _writes_class() -> Any:
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_flatten
+
+    class Writes(TorchDispatchMode):  # type: ignore[misc]
+        def __init__(self, world: World) -> None:
+            super().__init__()
+            self._world = world
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            self._world.stop_write(getattr(func, "_schema", None), args, kwargs)
+            out = func(*args, **kwargs)
+            given, results = ([each for each in tree_flatten(all_of_it)[0] if isinstance(each, torch.Tensor)]
+                              for all_of_it in ((args, kwargs), out))
+            self._world.made(results, given)
+            return out
+    return Writes
 
 
 class _Nodes:
@@ -64,6 +87,7 @@ class _Nodes:
         self._module_name = module_name
         self._known: dict[int, tuple[Any, str, Any, str]] = {}
         self.found: tuple[str, str, Any, str, str, str] | None = None
+        self.has_python = False  # a node is a function of the caller's
 
     def run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         out = func(*args, **kwargs)
@@ -82,6 +106,8 @@ class _Nodes:
                 continue
             where = where or caller_of(sys._getframe(1))
             self._known[id(node)] = node, name, where, self._module_name()
+            forward_class = getattr(type(node), "_forward_cls", None)
+            self.has_python |= forward_class is not None and not forward_class.__module__.startswith("torch.")
             waiting += [each for each, _ in node.next_functions]
 
     def watch(self) -> None:

@@ -26,7 +26,7 @@ class Zooms:
             return
         keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
         run = _rerun.Run(call, keywords)
-        said = _zoom.forward(run, kinds, call.parent is None, self.silent_name, self.silence)
+        said = _zoom.forward(run, kinds, call.parent is None, self.silent_name, self.silence, watch._hooks)
         if "parameter" in said:
             said["parameter"] = self._name_of_parameter(call, said["parameter"])
         watch._journal.say("zoom", iteration=watch.iteration, op_name=name, **said)

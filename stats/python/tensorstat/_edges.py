@@ -1,0 +1,136 @@
+"""The gradient that one call of a module gives an argument. The argument itself is handed on as it is: behind the call, the nodes
+that used it are looked for in the graph, from the results on, and their hooks are given the parts of the gradient."""
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ._hooks import say_fault
+
+_MOST_NODES = 20_000  # that are looked at behind one call
+
+Edges = list[tuple[int, Any, int]]  # slot, node and its output of each argument that has a gradient
+
+
+def edges_of(tensors: list[Any]) -> Edges:
+    """Where the arguments come from, before the call: it may write to them in place. One that stands twice has its first slot."""
+    torch = sys.modules["torch"]
+    found: Edges = []
+    seen: set[int] = set()
+    for slot, tensor in enumerate(tensors):
+        if not tensor.requires_grad or id(tensor) in seen:
+            continue
+        seen.add(id(tensor))
+        node = tensor.grad_fn
+        if node is None:  # a leaf's own node
+            with torch.enable_grad():
+                node = tensor.expand_as(tensor).grad_fn.next_functions[0][0]
+        if node is not None:
+            found.append((slot, node, tensor.output_nr))
+    return found
+
+
+def wait_for(edges: Edges, results: list[Any], take: Callable[[int, Any], None]) -> bool:
+    """take(slot, gradient) for each argument, when all parts of its gradient are known: at the latest when backward ends. An
+    argument that the call returns has what the result is given. False: the graph is too large to be looked at."""
+    sums = {(id(node), number): _Sum(slot, take) for slot, node, number in edges}
+    sources = {id(node): node for _, node, _ in edges}
+    waiting, seen = [], {}
+    for tensor in results:
+        if tensor.requires_grad:
+            node = tensor.grad_fn or sources.get(_leaf_of(tensor, edges))
+            if node is not None and (whole := sums.get((id(node), tensor.output_nr))) is not None and not whole.is_passed:
+                whole.is_passed = True
+                node.register_hook(_OfResult(whole, tensor.output_nr))
+            elif node is not None and id(node) not in sources:
+                waiting.append(node)
+    first = min((_age(node) for node in sources.values()), default=0)
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen[id(node)] = node
+        if len(seen) > _MOST_NODES:
+            return False
+        parts: list[tuple[int, _Sum]] = []
+        for place, (source, number) in enumerate(node.next_functions):
+            if source is None:
+                continue
+            if (whole := sums.get((id(source), number))) is not None:
+                parts.append((place, whole))
+            elif id(source) not in sources and source.next_functions and _age(source) >= first:
+                waiting.append(source)
+        if parts:
+            for _, whole in parts:
+                whole.expected += 1
+            node.register_hook(_OfNode(parts))
+    return True
+
+
+def _leaf_of(tensor: Any, edges: Edges) -> int:
+    if tensor.grad_fn is not None:
+        return 0
+    return next((id(node) for _, node, _ in edges if getattr(node, "variable", None) is tensor), 0)
+
+
+def _age(node: Any) -> int:
+    """Grows with each node that a thread makes. 0: not known, or a leaf's."""
+    number = node._sequence_nr() if hasattr(node, "_sequence_nr") else 0
+    return 0 if number >= 1 << 62 else int(number)
+
+
+class _Sum:
+    """The gradient of an argument, of which `expected` nodes give a part."""
+    __slots__ = ("_slot", "_take", "expected", "is_passed", "_count", "_whole")
+
+    def __init__(self, slot: int, take: Callable[[int, Any], None]) -> None:
+        self._slot, self._take = slot, take
+        self.expected = self._count = 0
+        self.is_passed = False
+        self._whole: Any = None
+
+    def add(self, part: Any) -> None:
+        self._count += 1
+        if part is not None:
+            part = part.detach()
+            self._whole = part if self._whole is None else self._whole + part
+        if self._count >= self.expected:
+            self.end()
+        elif self._count == 1:  # a node whose result has no part in the loss never comes
+            sys.modules["torch"].autograd.Variable._execution_engine.queue_callback(self.end)
+
+    def end(self) -> None:
+        whole, self._whole, self._count = self._whole, None, 0
+        if whole is not None and not self.is_passed:
+            self.give(whole)
+
+    def give(self, whole: Any) -> None:
+        try:
+            self._take(self._slot, whole)
+        except Exception as fault:
+            say_fault(fault)
+
+
+class _OfNode:
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: list[tuple[int, _Sum]]) -> None:
+        self._parts = parts
+
+    def __call__(self, gave: Any, _: Any) -> None:
+        try:
+            for place, whole in self._parts:
+                whole.add(gave[place] if place < len(gave) else None)
+        except Exception as fault:
+            say_fault(fault)
+
+
+class _OfResult:
+    __slots__ = ("_whole", "_number")
+
+    def __init__(self, whole: _Sum, number: int) -> None:
+        self._whole, self._number = whole, number
+
+    def __call__(self, _: Any, given: Any) -> None:
+        gradient = given[self._number] if self._number < len(given) else None
+        if gradient is not None:
+            self._whole.give(gradient.detach())
