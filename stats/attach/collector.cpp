@@ -25,12 +25,6 @@ constexpr auto kTick = 20ms;
 constexpr auto kMostAtEnd = 10s;
 constexpr auto kPatience = 3s;  // longer than pocl compiles a kernel
 
-bool has_event_ended(cl_event event) {
-  cl_int status = CL_QUEUED;
-  const cl_int code = below.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-  return code != CL_SUCCESS || status <= CL_COMPLETE;
-}
-
 class CollectorThread final : public Collector {
  public:
   bool has_room() const override { return waiting_.load(std::memory_order_relaxed) < kMostWaiting; }
@@ -49,6 +43,13 @@ class CollectorThread final : public Collector {
     // ours.
     if (std::has_single_bit(++added_)) finish_at_exit();
     if (event == nullptr) ended_.notify_one();
+  }
+
+  void note() override {
+    if (has_counted_.exchange(true)) return;
+    const std::lock_guard lock(mutex_);
+    start();
+    ended_.notify_one();
   }
 
   void retire(std::shared_ptr<void> object) override {
@@ -88,7 +89,7 @@ class CollectorThread final : public Collector {
       take(lock);
       if (is_last) break;
       if (launches_.empty() && retired_.empty()) {
-        ended_.wait(lock, [&] { return is_ending_ || !launches_.empty() || !retired_.empty(); });
+        ended_.wait(lock, [&] { return is_ending_ || has_counted_ || !launches_.empty() || !retired_.empty(); });
       } else {
         ended_.wait_for(lock, kTick, [&] { return is_ending_ || has_news_ || !retired_.empty(); });
       }
@@ -110,6 +111,7 @@ class CollectorThread final : public Collector {
     }
     launches_.clear();
     guarded([] { close_recorders(); });
+    guarded([] { write_tally(); });
   }
 
   // Takes the launches that have ended, in their order. Without the lock while it works.
@@ -137,23 +139,16 @@ class CollectorThread final : public Collector {
     }
     ended.clear();
     retired.clear();
+    has_counted_ = false;
+    guarded([] { write_tally(); });
     lock.lock();
   }
 
-  static void forget_events(const Launch& launch) {
-    const auto events = launch.events();
-    std::vector<cl_event> forgotten;
-    {
-      const std::lock_guard lock(layer().objects.mutex);
-      for (const auto& storage : launch.storages) {
-        std::erase_if(storage->readings, [&](const OpenReading& each) {
-          const bool is_over = std::ranges::count(events, each.event) != 0;
-          if (is_over) forgotten.push_back(each.event);
-          return is_over;
-        });
-      }
+  static void forget_events(Launch& launch) {
+    const std::lock_guard lock(layer().objects.mutex);
+    for (const Launch::Watched& each : launch.storages) {
+      std::erase_if(each.storage->readings, [&](const OpenReading& reading) { return reading.launch == launch.open; });
     }
-    for (const cl_event each : forgotten) below.clReleaseEvent(each);
   }
 
   void finish() {
@@ -169,7 +164,7 @@ class CollectorThread final : public Collector {
 
   std::mutex mutex_;
   std::condition_variable ended_;
-  std::atomic<bool> has_news_{false};
+  std::atomic<bool> has_news_{false}, has_counted_{false};
   std::atomic<std::size_t> waiting_{0};
   std::size_t added_ = 0;
   bool is_ending_ = false;

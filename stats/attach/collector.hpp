@@ -24,6 +24,7 @@ struct Launch {
     std::size_t in_before = kNone, in_after = kNone;  // the extents of the readings
     std::unique_ptr<UnwrittenLook> look{};
     bool has_lost_look = false;
+    std::shared_ptr<std::atomic<bool>> is_disturbed{};  // of its storage: what was read of it is not trusted
   };
 
   std::uint64_t number = 0;
@@ -36,7 +37,13 @@ struct Launch {
   bool has_failed = false;  // the driver refused it: only what is under way is waited for
   std::string not_seen;     // why inputs are not in the rows; "": all are
   std::unique_ptr<Reading> before, after;
-  std::vector<std::shared_ptr<Storage>> storages;  // that hold the readings' events
+  // The storages that know of the readings, and whether a command may have written one before it was read.
+  struct Watched {
+    std::shared_ptr<Storage> storage;
+    std::shared_ptr<std::atomic<bool>> is_disturbed;
+  };
+  std::vector<Watched> storages;
+  std::shared_ptr<OpenLaunch> open;
 
   // Of all that is under way for it.
   std::vector<cl_event> events() const;
@@ -50,6 +57,8 @@ class Collector {
   static constexpr std::size_t kMostWaiting = 8192;
   virtual bool has_room() const = 0;
   virtual void add(std::unique_ptr<Launch> launch) = 0;
+  // Counters of the tally have changed.
+  virtual void note() = 0;
   // Lets an object go on the collector's thread: what it releases may take the driver long.
   virtual void retire(std::shared_ptr<void> object) = 0;
   // Registers the last look when the process ends; call it once a driver is there, so that it goes first.

@@ -60,32 +60,37 @@ class Launching {
   cl_int run(cl_event* event, const Enqueue& enqueue) {
     guarded([&] { is_planned_ = plan(); });
     if (!is_planned_) return enqueue(count_, events_, event);
+    // Its own event tells the layer when it has completed, and what is behind it on a queue that keeps no order.
+    cl_event launched = nullptr;
+    cl_int code = CL_SUCCESS;
     if (!plan_.launch) {
-      const cl_int code = enqueue(waits_.count(), waits_.events(), event);
-      if (code == CL_SUCCESS) guarded([&] { commit(); });
+      guarded([] { collector().note(); });
+      code = enqueue(waits_.count(), waits_.events(), &launched);
+      if (code == CL_SUCCESS) guarded([&] { commit(event == nullptr ? nullptr : launched, launched); });
+      guarded([] { layer().objects.destroy_dropped(); });
+      if (event != nullptr && code == CL_SUCCESS) {
+        *event = launched;
+      } else if (launched != nullptr) {
+        below.clReleaseEvent(launched);
+      }
       return code;
     }
-    cl_int code = CL_SUCCESS;
     {
-      const std::lock_guard together(plan_.queue->order);
+      const std::lock_guard together(plan_.queue->together);
       guarded([&] { read_before(); });
-      // Behind the launch by its event, where the queue keeps no order.
-      cl_event launched = nullptr;
-      const bool is_ordered = plan_.is_in_order;
       const bool wants_marker = plan_.holds_host_memory && event != nullptr;
-      const bool needs_own = (!is_ordered && event == nullptr) || wants_marker;
-      cl_event* const told = needs_own ? &launched : event;
-      code = enqueue(waits_.count(), waits_.events(), told);
+      code = enqueue(waits_.count(), waits_.events(), &launched);
       if (code == CL_SUCCESS) {
-        guarded([&] { read_after(is_ordered || told == nullptr ? nullptr : *told); });
-        if (wants_marker && !mark(event)) {
+        guarded([&] { read_after(plan_.is_in_order ? nullptr : launched); });
+        if (event != nullptr && !(wants_marker && mark(event))) {
           *event = launched;
-          launched = nullptr;
+          below.clRetainEvent(launched);
         }
       }
-      if (launched != nullptr) below.clReleaseEvent(launched);
     }
-    if (code == CL_SUCCESS) guarded([&] { commit(); });
+    if (code == CL_SUCCESS) guarded([&] { commit(event == nullptr ? nullptr : *event, launched); });
+    if (launched != nullptr) below.clReleaseEvent(launched);
+    guarded([] { layer().objects.destroy_dropped(); });
     // A reading that is under way is the collector's, whatever became of the launch.
     plan_.launch->has_failed = code != CL_SUCCESS;
     guarded([&] { collector().add(std::move(plan_.launch)); });
@@ -124,10 +129,11 @@ class Launching {
       plan_.launch->timestamp_us = now_us();
     }
     lock.lock();
+    static_cast<void>(waits_.order());  // as it is before the launch
     for (const cl_mem each : plan_.kernel->also_written) {
       const Buffer* buffer = objects.buffer(each);
       if (buffer == nullptr) continue;
-      waits_.come_behind(*buffer->storage);
+      waits_.come_behind(buffer->storage);
       plan_.written.push_back(each);
     }
     for (std::uint32_t i = 0; i < plan_.kernel->values.size(); ++i) {
@@ -165,7 +171,7 @@ class Launching {
     if (buffer->storage->is_open_to_host) layer().objects.wrote(*buffer, 0, buffer->bytes);
     const bool is_written = !type.is_const && (buffer->flags & CL_MEM_READ_ONLY) == 0;
     if (is_written) {
-      waits_.come_behind(*buffer->storage);
+      waits_.come_behind(buffer->storage);
       plan_.written.push_back(static_cast<cl_mem>(value.handle));
     }
     if (!plan_.launch) return;
@@ -183,6 +189,7 @@ class Launching {
       return not_seen(slot, " is the program's own memory, on a queue that is profiled");
     }
     plan_.holds_host_memory |= buffer->storage->is_host_memory;
+    argument.is_disturbed = disturbance_of(buffer->storage);
     argument.version = buffer->storage->version;
     argument.is_written = is_written;
     argument.is_read = (buffer->flags & CL_MEM_WRITE_ONLY) == 0;
@@ -210,8 +217,18 @@ class Launching {
       argument.after = seen_of(arguments, &Argument::in_after, argument.in_after, &Argument::after);
     }
     plan_.launch->arguments.push_back(std::move(argument));
+  }
+
+  // Whether what is read of a storage around this launch is not to be trusted: of this launch one answer for each. A
+  // command that was enqueued before, and that this launch does not wait for, may write at any time.
+  std::shared_ptr<std::atomic<bool>> disturbance_of(const std::shared_ptr<Storage>& storage) {
     auto& storages = plan_.launch->storages;
-    if (std::ranges::count(storages, buffer->storage) == 0) storages.push_back(buffer->storage);
+    for (const Launch::Watched& each : storages) {
+      if (each.storage == storage) return each.is_disturbed;
+    }
+    auto is_disturbed = std::make_shared<std::atomic<bool>>(!waits_.is_behind_writers(*storage));
+    storages.push_back({storage, is_disturbed});
+    return is_disturbed;
   }
 
   static std::shared_ptr<Seen> seen_of(const std::vector<Argument>& arguments, std::size_t Argument::*place,
@@ -264,12 +281,18 @@ class Launching {
            CL_SUCCESS;
   }
 
-  // What the launch makes of its buffers.
-  void commit() {
+  // What the launch makes of its buffers. `given`: the program's event, or null.
+  void commit(cl_event given, cl_event launched) {
     const std::lock_guard lock(layer().objects.mutex);
     Objects& objects = layer().objects;
+    // On several queues it is a command of none.
+    CommandNumber number{plan_.queue->number, UINT64_MAX, 0};
+    if (!plan_.is_over_queues) number = objects.enqueued(*plan_.queue, waits_.order(), given);
     for (const cl_mem each : plan_.written) {
-      if (Buffer* buffer = objects.buffer(each)) objects.wrote(*buffer, 0, buffer->bytes);
+      Buffer* buffer = objects.buffer(each);
+      if (buffer == nullptr) continue;
+      objects.wrote(*buffer, 0, buffer->bytes);
+      objects.writes(*buffer->storage, {queue_, plan_.is_in_order, number}, launched);
     }
     if (!plan_.launch) return;
     for (const Argument& argument : plan_.launch->arguments) {
@@ -282,12 +305,11 @@ class Launching {
         buffer->known = {version, argument.extent.dtype, argument.before, ordered_queue()};
       }
     }
-    for (const cl_event event : plan_.launch->events()) {
-      for (const auto& storage : plan_.launch->storages) {
-        below.clRetainEvent(event);
-        storage->readings.push_back({event, queue_, plan_.is_in_order});
-      }
-    }
+    const auto readings = plan_.launch->events();
+    if (readings.empty()) return;
+    plan_.launch->open = std::make_shared<OpenLaunch>(OnQueue{queue_, plan_.is_in_order, number}, readings, launched);
+    for (const auto& each : plan_.launch->storages)
+      each.storage->readings.push_back({plan_.launch->open, each.is_disturbed});
   }
 
   const cl_command_queue queue_;
@@ -323,9 +345,19 @@ cl_int CL_API_CALL launch_task(cl_command_queue queue, cl_kernel kernel, cl_uint
 
 }  // namespace
 
-cl_int launch_commands(clEnqueueCommandBufferKHR_fn enqueue, const CommandBuffer& commands, cl_uint queue_count,
+cl_int launch_commands(EnqueueCommands enqueue, const CommandBuffer& commands, cl_uint queue_count,
                        cl_command_queue* queues, cl_uint count, const cl_event* wait, cl_event* event) {
   const cl_command_queue queue = queue_count != 0 && queues != nullptr ? queues[0] : commands.queue;
+  if (commands.is_mutable && layer().is_active()) {
+    guarded([&] {
+      ++layer().tally->launches;
+      ++layer().tally->unknown_commands;
+      collector().note();
+      const std::lock_guard lock(layer().objects.mutex);
+      layer().objects.wrote_anything(queue);
+    });
+    return enqueue(queue_count, queues, commands.handle, count, wait, event);
+  }
   return Launching(queue, nullptr, count, wait, commands.kernel, queue_count > 1)
       .run(event, [&](cl_uint more, const cl_event* events, cl_event* told) {
         return enqueue(queue_count, queues, commands.handle, more, events, told);

@@ -39,7 +39,7 @@ void collect(Reading* reading, std::vector<Launch::Argument>& arguments, std::sh
   const auto measured = reading->collect();
   if (!measured) layer().tally->left_out_because(measured.error().message);
   for (Launch::Argument& argument : arguments) {
-    if (argument.*place == Launch::Argument::kNone) continue;
+    if (argument.*place == Launch::Argument::kNone || *argument.is_disturbed) continue;
     Seen& to = *(argument.*seen);
     if (!measured || to.is_there) continue;
     to.statistics = Statistics((*measured)[argument.*place].statistics);
@@ -92,8 +92,15 @@ void write_rows(Launch& launch) {
   collect(launch.before.get(), launch.arguments, &Argument::before, &Argument::in_before);
   if (launch.has_failed) return;
   collect(launch.after.get(), launch.arguments, &Argument::after, &Argument::in_after);
+  for (Argument& argument : launch.arguments) {
+    if (!*argument.is_disturbed) continue;
+    argument.has_lost_look = true;
+    tally.left_out_because("another command wrote the memory and did not wait for the launch");
+  }
   Rows rows(launch);
   std::string not_seen = launch.not_seen;
+  if (not_seen.empty() && tally.unknown_commands != 0)
+    not_seen = "a command buffer, which is not followed, may have written any argument";
   std::set<const Seen*> given;
   for (const Argument& argument : launch.arguments) {
     if (argument.is_read && !argument.is_defined && !argument.is_written && argument.look &&

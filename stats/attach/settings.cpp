@@ -100,7 +100,26 @@ const Word* word_of(std::string_view part) {
   return nullptr;
 }
 
+// Takes a value and the comma behind it from the front of the text.
+std::string take_value(std::string_view& text) {
+  std::string value;
+  while (!text.empty()) {
+    const bool is_comma = text[0] == ',', is_doubled = text.starts_with(",,");
+    if (is_comma && !is_doubled && word_of(text.substr(1)) != nullptr) break;
+    value += text[0];
+    text.remove_prefix(is_doubled ? 2 : 1);
+  }
+  if (!text.empty()) text.remove_prefix(1);
+  return value;
+}
+
 }  // namespace
+
+std::string as_value(std::string_view value) {
+  std::string text;
+  for (const char c : value) text.append(c == ',' ? 2 : 1, c);
+  return text;
+}
 
 Categories default_statistics() {
   return {Category::kMax,
@@ -123,13 +142,8 @@ Result<Settings> Settings::from(std::string_view text) {
       for (const Word& each : kWords) words += (words.empty() ? "" : ", ") + std::string(each.name) + "=";
       return Error{Code::kInvalid, "'" + std::string(text.substr(0, text.find(','))) + "': expected one of " + words};
     }
-    std::size_t end = text.find(',');
-    while (end != text.npos && word_of(text.substr(end + 1)) == nullptr) end = text.find(',', end + 1);
-    const std::size_t begin = word->name.size() + 1;
-    if (Status set = word->set(settings, text.substr(begin, end == text.npos ? end : end - begin)); !set) {
-      return std::move(set).error();
-    }
-    text = end == text.npos ? std::string_view() : text.substr(end + 1);
+    text.remove_prefix(word->name.size() + 1);
+    if (Status set = word->set(settings, take_value(text)); !set) return std::move(set).error();
   }
   if (settings.out.empty()) return Error{Code::kInvalid, "out=FOLDER is missing"};
   if (settings.statistics.empty()) settings.statistics = default_statistics();

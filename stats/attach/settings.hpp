@@ -2,7 +2,8 @@
 //
 //   out=DUMP,kernels=gemm.*,launches=10-99,every=2,stats=max,min,types=FILE,poison=1,binaries=refuse
 //
-// A part without a known word and = belongs to the value before it, so that values may hold commas.
+// A part without a known word and = belongs to the value before it, so that values may hold commas. Two commas are one
+// that belongs to a value in any case, as in the name of a folder "x,poison=1".
 #pragma once
 
 #include <cstdint>
@@ -38,6 +39,9 @@ struct Settings {
   // Errors name the word and its value.
   static Result<Settings> from(std::string_view text);
 };
+
+// A value as the text has it.
+std::string as_value(std::string_view value);
 
 // The statistics that rows have unless `stats` names others, and those that the layer needs itself.
 Categories default_statistics();

@@ -1,44 +1,49 @@
-// What a process did under the layer, in a file that survives its end in any way: DUMP/.attach/PID. It is the sign that
-// the layer was loaded, too.
+// What a process did under the layer: counters in memory, and a copy of them in the file DUMP/.attach/PID, which the
+// collector's thread writes when they have changed. It survives the end of the process in any way, and is the sign that
+// the layer was loaded. Nothing is mapped: who cuts or changes the file cannot end the program by a signal.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <tensorstat/status.hpp>
 
 namespace tensorstat::attach {
 
-// As it lies in the file. Members may be added at the end.
 struct Tally {
-  static constexpr std::uint64_t kMagic = 0x31'79'6c'6c'61'74'73'74;  // "tstally1"
-  std::uint64_t magic = kMagic;
-  std::atomic<std::uint64_t> launches{0};        // of kernels
-  std::atomic<std::uint64_t> measured{0};        // arguments: rows written
-  std::atomic<std::uint64_t> not_understood{0};  // arguments whose element type is not known
-  std::atomic<std::uint64_t> left_out{0};        // arguments that could not be read without a wait, or were lost
-  std::atomic<std::uint64_t> images{0};          // arguments that are images, which are not measured
-  std::atomic<std::uint64_t> unknown_memory{0};  // arguments in memory that an extension made, which is not measured
-  std::atomic<std::uint64_t> scratch{0};         // arguments that held only what nobody wrote
-  std::atomic<std::uint64_t> lost_rows{0};       // that could not be written
-  std::atomic<std::uint64_t> poisoned{0};        // arguments made of memory that nobody wrote (--poison)
-  std::atomic<bool> has_reason{false};
-  char reason[256] = {};  // the first error that left arguments out; ends with a NUL
+  std::atomic<std::uint64_t> launches{0};          // of kernels
+  std::atomic<std::uint64_t> measured{0};          // arguments: rows written
+  std::atomic<std::uint64_t> not_understood{0};    // arguments whose element type is not known
+  std::atomic<std::uint64_t> left_out{0};          // arguments that could not be read without a wait, or were lost
+  std::atomic<std::uint64_t> images{0};            // arguments that are images, which are not measured
+  std::atomic<std::uint64_t> unknown_memory{0};    // arguments in memory that an extension made, which is not measured
+  std::atomic<std::uint64_t> scratch{0};           // arguments that held only what nobody wrote
+  std::atomic<std::uint64_t> lost_rows{0};         // that could not be written
+  std::atomic<std::uint64_t> poisoned{0};          // arguments made of memory that nobody wrote (--poison)
+  std::atomic<std::uint64_t> unknown_commands{0};  // command buffers that are not followed; 1: none of a driver is
 
   // Keeps `why` if it is the first.
-  void left_out_because(std::string_view why) {
-    if (!has_reason.exchange(true)) why.copy(reason, sizeof reason - 1);
-  }
+  void left_out_because(std::string_view why);
+  std::string reason() const;
+
+ private:
+  mutable std::mutex mutex_;  // of what follows
+  std::string reason_;
 };
 
-// Maps the file of this process. On failure, a Tally in memory: counting goes on.
+// Counters of this process, whose file is made if possible. If the process has become another program by exec, they go
+// on where the file ends. The folders are made.
 Tally& open_tally(const std::string& out);
+
+// Writes the file if a counter has changed since. Called by one thread at a time.
+void write_tally();
 
 // Adds up the files of all processes below DUMP. kUnreadable: there is none.
 struct Total {
   std::uint64_t processes = 0, launches = 0, measured = 0, not_understood = 0, left_out = 0, images = 0,
-                unknown_memory = 0, scratch = 0, lost_rows = 0, poisoned = 0;
+                unknown_memory = 0, scratch = 0, lost_rows = 0, poisoned = 0, unknown_commands = 0;
   std::string reason;  // of the first process that has one
 };
 Result<Total> read_tallies(const std::string& out);

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -50,10 +51,11 @@ struct AttachArguments {
 enum Shell : int { kCannotRun = 126, kNotFound = 127, kSignal = 128 };
 
 std::string settings_text(const AttachArguments& arguments) {
-  std::string text = "out=" + fs::absolute(arguments.output).lexically_normal().string();
-  const auto add = [&](const char* word, const std::string& value) {
-    if (!value.empty()) text.append(",").append(word).append("=").append(value);
+  std::string text;
+  const auto add = [&](std::string_view word, const std::string& value) {
+    if (!value.empty()) text.append(text.empty() ? "" : ",").append(word).append("=").append(attach::as_value(value));
   };
+  add("out", fs::absolute(arguments.output).lexically_normal().string());
   add("kernels", arguments.kernels);
   add("launches", arguments.launches);
   add("every", arguments.every);
@@ -79,7 +81,9 @@ std::vector<std::string> environment_with(const std::string& layer, const std::s
       all.emplace_back(entry);
     }
   }
-  all.push_back("OPENCL_LAYERS=" + layers + (layers.empty() ? "" : ":") + layer);
+  // The program of an `attach` that another `attach` runs: one layer does not stand in front of itself.
+  if ((":" + layers + ":").find(":" + layer + ":") == std::string::npos) layers += (layers.empty() ? "" : ":") + layer;
+  all.push_back("OPENCL_LAYERS=" + layers);
   all.push_back(std::string(attach::kVariable) + "=" + settings);
   for (const std::string_view each : kWithoutCaches) {
     if (std::getenv(std::string(each.substr(0, each.find('='))).c_str()) == nullptr) all.emplace_back(each);
@@ -196,7 +200,22 @@ std::string last_line(const attach::Total& total, const std::string& output) {
   add(total.unknown_memory, "in memory of extensions (such as USM) not measured");
   add(total.scratch, "held only what nobody wrote");
   add(total.lost_rows, "rows lost");
+  if (total.unknown_commands != 0) {
+    text += ", command buffers not followed (they are mutable, or the driver has another version of their functions)";
+  }
   return text + "; " + printable(output);
+}
+
+// An `attach` that runs this one measures nothing: it is to say where the rows are.
+constexpr std::size_t kMostPath = std::size_t{1} << 16;
+std::string inner_file(const std::string& output) { return output + "/.attach/inner"; }
+void tell_outer_attach(const std::string& output) {
+  const char* const text = std::getenv(attach::kVariable);
+  const auto outer = attach::Settings::from(text == nullptr ? "" : text);
+  if (!outer || outer->out == fs::absolute(output)) return;
+  std::error_code failed;
+  fs::create_directories(outer->out + "/.attach", failed);
+  std::ofstream(inner_file(outer->out)) << fs::absolute(output).lexically_normal().string();
 }
 
 int run_attach(AttachArguments arguments, Console& console) {
@@ -220,6 +239,7 @@ int run_attach(AttachArguments arguments, Console& console) {
   const auto layer = find_layer();
   if (!layer) return console.say(layer.error().message), kUsage;
 
+  tell_outer_attach(arguments.output);
   const auto status = run_program(arguments, environment_with(*layer, text));
   if (!status) {
     console.say(status.error().message);
@@ -227,6 +247,9 @@ int run_attach(AttachArguments arguments, Console& console) {
   }
   const auto total = attach::read_tallies(arguments.output);
   if (!total) {
+    if (const auto inner = read_whole_file(inner_file(arguments.output), kMostPath)) {
+      return console.say("the program runs `tensorstat attach` itself; its rows are in " + printable(*inner)), *status;
+    }
     console.say(
         "the program did not load OpenCL through the ICD loader, so nothing was measured: it uses no OpenCL, or a "
         "driver directly, or another libOpenCL, or it is set-user-ID");

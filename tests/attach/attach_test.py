@@ -6,6 +6,8 @@ import subprocess
 import tempfile
 import unittest
 
+import gates_test
+
 COMMAND, PROGRAMS = os.environ["COMMAND"], os.environ["PROGRAMS"]
 MOST_SECONDS = 120  # a program that hangs
 
@@ -66,8 +68,8 @@ class Attach(unittest.TestCase):
         self.assertIn("200 launches", attached.stderr)
 
     def test_every_program_is_in_the_list(self):
-        others = {"threads", "given_by_host", "reads_unwritten", "shared_with_host", "unified_memory"}
-        self.assertEqual(set(run(PROGRAMS).stdout.split()), set(GUILTY) | others)
+        others = {"threads", "given_by_host", "reads_unwritten", "shared_with_host", "unified_memory", "closes_files"}
+        self.assertEqual(set(run(PROGRAMS).stdout.split()), set(GUILTY) | others | set(gates_test.GUILTY))
 
     def test_what_the_host_gave_is_told_from_what_a_launch_made(self):
         self.assertIn("NaN came from the host: twice#0 (twice) input 0", self.attach("given_by_host").stderr)
@@ -81,6 +83,14 @@ class Attach(unittest.TestCase):
         self.assertEqual(rows["twice+root#2", "input", 0]["max"], -1)
         self.assertEqual(rows["twice+root#2", "output", 2]["nan count"], 1024)
         self.assertEqual(rows["twice#3", "input", 0]["max"], 5)  # filled by it
+        self.assertEqual(rows["twice#4", "input", 0]["max"], 5)  # copied by it
+
+    def test_command_buffers_of_a_version_that_is_not_known_are_left_alone(self):
+        layer = {"OPENCL_LAYERS": os.environ["FAILING_LAYER"], "OTHER_COMMAND_BUFFERS": "1"}
+        alone, attached = run(PROGRAMS, "command_buffer", environment=layer), self.attach("command_buffer", environment=layer)
+        self.assertEqual((attached.stdout, attached.returncode), (alone.stdout, 0))
+        self.assertIn("command buffers not followed", attached.stderr)
+        self.assertNotIn("NaN in", attached.stderr)
 
     def test_what_is_not_measured_is_named_in_the_last_line(self):
         self.assertIn(", 1 images or pipes not measured", self.attach("image").stderr)

@@ -1,9 +1,8 @@
 // Programs with memory that is no plain buffer, and with launches that are no plain kernels.
-#include "tests/attach/program.hpp"
-// It takes the version that program.hpp asks for.
-#include <CL/cl_ext.h>
-
+#include <cstring>
 #include <limits>
+
+#include "tests/attach/program.hpp"
 
 namespace attached {
 namespace {
@@ -76,35 +75,134 @@ Function extension(const Program& p, const char* name) {
   return reinterpret_cast<Function>(found);
 }
 
+// cl_khr_command_buffer, as its versions have it: the headers of one year have one of them.
+using Commands = struct _cl_command_buffer_khr*;
+using Point = cl_uint;
+using CreateCommands = Commands(CL_API_CALL*)(cl_uint, const cl_command_queue*, const cl_properties*, cl_int*);
+using HoldCommands = cl_int(CL_API_CALL*)(Commands);
+using AddKernel = cl_int(CL_API_CALL*)(Commands, cl_command_queue, const void*, cl_kernel, cl_uint, const size_t*,
+                                       const size_t*, const size_t*, cl_uint, const Point*, Point*, void*);
+using OldFill = cl_int(CL_API_CALL*)(Commands, cl_command_queue, cl_mem, const void*, size_t, size_t, size_t, cl_uint,
+                                     const Point*, Point*, void*);
+using Fill = cl_int(CL_API_CALL*)(Commands, cl_command_queue, const void*, cl_mem, const void*, size_t, size_t, size_t,
+                                  cl_uint, const Point*, Point*, void*);
+using OldCopy = cl_int(CL_API_CALL*)(Commands, cl_command_queue, cl_mem, cl_mem, size_t, size_t, size_t, cl_uint,
+                                     const Point*, Point*, void*);
+using Copy = cl_int(CL_API_CALL*)(Commands, cl_command_queue, const void*, cl_mem, cl_mem, size_t, size_t, size_t,
+                                  cl_uint, const Point*, Point*, void*);
+using EnqueueCommands = cl_int(CL_API_CALL*)(cl_uint, cl_command_queue*, Commands, cl_uint, const cl_event*, cl_event*);
+
+bool takes_properties(const Program& p) {
+  cl_name_version all[512];
+  size_t bytes = 0;
+  check(clGetDeviceInfo(p.device, CL_DEVICE_EXTENSIONS_WITH_VERSION, sizeof all, all, &bytes), "versions");
+  for (size_t i = 0; i < bytes / sizeof *all; ++i) {
+    if (std::strcmp(all[i].name, "cl_khr_command_buffer") == 0) return all[i].version >= CL_MAKE_VERSION(0, 9, 5);
+  }
+  check(CL_INVALID_OPERATION, "cl_khr_command_buffer");
+  return false;
+}
+
+struct Recorder {
+  const Program& p;
+  const bool is_new = takes_properties(p);
+  Commands commands = nullptr;
+  Point last = 0;
+  cl_uint count = 0;
+
+  explicit Recorder(const Program& p, const cl_properties* properties = nullptr) : p(p) {
+    cl_int code = 0;
+    commands = extension<CreateCommands>(p, "clCreateCommandBufferKHR")(1, &p.queue, properties, &code);
+    check(code, "command buffer");
+  }
+  const Point* behind() const { return count == 0 ? nullptr : &last; }
+  void done(cl_int code, const Point& point) {  // which the call before has set
+    check(code, "record");
+    last = point;
+    count = 1;
+  }
+  void kernel(cl_kernel kernel) {
+    const size_t size = kCount;
+    Point point = 0;
+    const auto add = extension<AddKernel>(p, "clCommandNDRangeKernelKHR");
+    done(add(commands, nullptr, nullptr, kernel, 1, nullptr, &size, nullptr, count, behind(), &point, nullptr), point);
+  }
+  void fill(cl_mem to, float value) {
+    constexpr const char* kName = "clCommandFillBufferKHR";
+    Point point = 0;
+    done(is_new ? extension<Fill>(p, kName)(commands, nullptr, nullptr, to, &value, sizeof value, 0, kBytes, count,
+                                            behind(), &point, nullptr)
+                : extension<OldFill>(p, kName)(commands, nullptr, to, &value, sizeof value, 0, kBytes, count, behind(),
+                                               &point, nullptr),
+         point);
+  }
+  void copy(cl_mem from, cl_mem to) {
+    constexpr const char* kName = "clCommandCopyBufferKHR";
+    Point point = 0;
+    done(is_new ? extension<Copy>(p, kName)(commands, nullptr, nullptr, from, to, 0, 0, kBytes, count, behind(), &point,
+                                            nullptr)
+                : extension<OldCopy>(p, kName)(commands, nullptr, from, to, 0, 0, kBytes, count, behind(), &point,
+                                               nullptr),
+         point);
+  }
+  void finalize() const { check(extension<HoldCommands>(p, "clFinalizeCommandBufferKHR")(commands), "finalize"); }
+  cl_event enqueue(std::vector<cl_event> waits = {}) const {
+    cl_event event = nullptr;
+    check(extension<EnqueueCommands>(p, "clEnqueueCommandBufferKHR")(
+              0, nullptr, commands, static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(), &event),
+          "enqueue");
+    return event;
+  }
+  ~Recorder() { check(extension<HoldCommands>(p, "clReleaseCommandBufferKHR")(commands), "release"); }
+};
+
 void command_buffer() {
   const Program p;
-  const auto create = extension<clCreateCommandBufferKHR_fn>(p, "clCreateCommandBufferKHR");
-  const auto release = extension<clReleaseCommandBufferKHR_fn>(p, "clReleaseCommandBufferKHR");
-  const auto finalize = extension<clFinalizeCommandBufferKHR_fn>(p, "clFinalizeCommandBufferKHR");
-  const auto add = extension<clCommandNDRangeKernelKHR_fn>(p, "clCommandNDRangeKernelKHR");
-  const auto fill = extension<clCommandFillBufferKHR_fn>(p, "clCommandFillBufferKHR");
-  const auto enqueue = extension<clEnqueueCommandBufferKHR_fn>(p, "clEnqueueCommandBufferKHR");
-  const cl_mem a = p.buffer(true, CL_MEM_READ_WRITE, 1), b = p.buffer(false), c = p.buffer(false), d = p.buffer(true);
-  cl_int code = 0;
-  const cl_command_buffer_khr commands = create(1, &p.queue, nullptr, &code);
-  check(code, "command buffer");
-  cl_sync_point_khr points[3] = {};
-  const size_t size = kCount;
-  const cl_kernel twice = p.kernel("twice", {a, b}), root = p.kernel("root", {b, c});
-  const float five = 5;
-  check(fill(commands, nullptr, d, &five, sizeof five, 0, kBytes, 0, nullptr, &points[0], nullptr), "fill");
-  check(add(commands, nullptr, nullptr, twice, 1, nullptr, &size, nullptr, 1, &points[0], &points[1], nullptr), "add");
-  check(add(commands, nullptr, nullptr, root, 1, nullptr, &size, nullptr, 1, &points[1], &points[2], nullptr), "add");
-  check(finalize(commands), "finalize");
-  check(enqueue(0, nullptr, commands, 0, nullptr, nullptr), "enqueue");
-  p.print("c", c);
-  // A launch in between gives it other values.
-  p.run("minus", {a, a});
-  check(enqueue(0, nullptr, commands, 0, nullptr, nullptr), "enqueue");
-  p.print("c", c);
-  p.run("twice", {d, a});
+  const cl_mem a = p.buffer(true, CL_MEM_READ_WRITE, 1), b = p.buffer(false), c = p.buffer(false), d = p.buffer(true),
+               e = p.buffer(false);
+  {
+    Recorder recorder(p);
+    recorder.fill(d, 5);
+    recorder.kernel(p.kernel("twice", {a, b}));
+    recorder.kernel(p.kernel("root", {b, c}));
+    // pocl 3.1 cannot record a copy.
+    if (recorder.is_new) {
+      recorder.copy(d, e);
+    } else {
+      recorder.fill(e, 5);
+    }
+    recorder.finalize();
+    recorder.enqueue();
+    p.print("c", c);
+    // A launch in between gives it other values.
+    p.run("minus", {a, a});
+    recorder.enqueue();
+    p.print("c", c);
+    p.run("twice", {d, a});
+    p.print("a", a);
+    p.print("e", e);
+    p.run("twice", {e, a});
+  }
   p.print("a", a);
-  check(release(commands), "release");
+}
+
+// Enqueued behind an event that the program sets when another queue has written what it reads.
+void command_buffer_gate() {
+  const Program p;
+  const cl_command_queue other = p.new_queue();
+  const cl_mem a = p.buffer(true, CL_MEM_READ_WRITE, 1), b = p.buffer(false);
+  Recorder recorder(p);
+  recorder.kernel(p.kernel("twice", {a, b}));
+  recorder.finalize();
+  cl_int code = 0;
+  const cl_event gate = clCreateUserEvent(p.context, &code);
+  recorder.enqueue({gate});
+  check(clFlush(p.queue), "flush");
+  const float three = 3;
+  check(clEnqueueFillBuffer(other, a, &three, sizeof three, 0, kBytes, 0, nullptr, nullptr), "fill");
+  check(clFinish(other), "finish");
+  check(clSetUserEventStatus(gate, CL_COMPLETE), "gate");
+  p.print("b", b);
 }
 
 void complex_numbers() {
@@ -133,7 +231,8 @@ void image() {
 // Memory of an extension that pocl does not have; failing_layer.cpp has the function.
 void unified_memory() {
   const Program p;
-  const auto set = extension<clSetKernelArgMemPointerINTEL_fn>(p, "clSetKernelArgMemPointerINTEL");
+  using SetPointer = cl_int(CL_API_CALL*)(cl_kernel, cl_uint, const void*);
+  const auto set = extension<SetPointer>(p, "clSetKernelArgMemPointerINTEL");
   std::vector<float> a(kCount, 4), b(kCount);
   const cl_kernel kernel = p.kernel("root", {});
   check(set(kernel, 0, a.data()), "argument");
@@ -146,9 +245,13 @@ void unified_memory() {
 }  // namespace
 
 const std::map<std::string, std::function<void()>> kMorePrograms = {
-    {"shared_memory", shared_memory},     {"shared_with_host", shared_with_host},
-    {"command_buffer", command_buffer},   {"image", image},
-    {"complex_numbers", complex_numbers}, {"unified_memory", unified_memory},
+    {"shared_memory", shared_memory},
+    {"shared_with_host", shared_with_host},
+    {"command_buffer", command_buffer},
+    {"image", image},
+    {"command_buffer_gate", command_buffer_gate},
+    {"complex_numbers", complex_numbers},
+    {"unified_memory", unified_memory},
 };
 
 }  // namespace attached

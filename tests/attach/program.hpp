@@ -129,5 +129,7 @@ struct Program {
 
 // Shared memory, command buffers and images.
 extern const std::map<std::string, std::function<void()>> kMorePrograms;
+// Launches that are held back.
+extern const std::map<std::string, std::function<void()>> kGatedPrograms;
 
 }  // namespace attached

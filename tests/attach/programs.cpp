@@ -384,6 +384,7 @@ const std::map<std::string, std::function<void()>> kPrograms = {
 int main(int count, char** arguments) {
   auto programs = kPrograms;
   programs.insert(kMorePrograms.begin(), kMorePrograms.end());
+  programs.insert(kGatedPrograms.begin(), kGatedPrograms.end());
   const auto found = count == 2 ? programs.find(arguments[1]) : programs.end();
   if (found == programs.end()) {
     for (const auto& [name, run] : programs) std::printf("%s\n", name.c_str());

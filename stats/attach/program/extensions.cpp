@@ -1,56 +1,90 @@
 #include "stats/attach/program/extensions.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
+
+#include "stats/attach/program/waits.hpp"
 
 namespace tensorstat::attach {
 namespace {
 
-std::mutex extensions_mutex;                                          // of what follows
-auto& platforms = *new std::map<cl_platform_id, ExtensionFunctions>;  // null: for whoever asked without a platform
-auto& command_buffers = *new std::unordered_map<cl_command_buffer_khr, std::shared_ptr<CommandBuffer>>;
+// The functions that the layer stands in front of.
+enum Function : std::uint8_t {
+  kCreate,
+  kRetain,
+  kRelease,
+  kEnqueue,
+  kAddKernel,
+  kAddFill,
+  kAddCopy,
+  kAddCopyRectangle,
+  kAddCopyImage,
+  kAddSharedCopy,
+  kAddSharedFill,
+  kSetUnified,
+  kSetDevicePointer,
+  kFunctionCount,
+};
+// Of one platform. Null: the program has not asked for it.
+using Theirs = std::array<void*, kFunctionCount>;
 
-std::shared_ptr<CommandBuffer> commands_of(cl_command_buffer_khr handle) {
+std::mutex extensions_mutex;                              // of what follows
+auto& platforms = *new std::map<cl_platform_id, Theirs>;  // null: for whoever asked without a platform
+auto& command_buffers = *new std::unordered_map<CommandBufferHandle, std::shared_ptr<CommandBuffer>>;
+
+std::shared_ptr<CommandBuffer> commands_of(CommandBufferHandle handle) {
   const std::lock_guard lock(extensions_mutex);
   const auto found = command_buffers.find(handle);
   return found == command_buffers.end() ? nullptr : found->second;
 }
 
-const ExtensionFunctions& functions_of(cl_command_queue queue) {
+cl_platform_id platform_of(cl_command_queue queue) {
   cl_device_id device = nullptr;
   cl_platform_id platform = nullptr;
   below.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, nullptr);
   if (device != nullptr) below.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr);
-  const std::lock_guard lock(extensions_mutex);
-  const auto found = platforms.find(platform);
-  return found == platforms.end() ? platforms[nullptr] : found->second;
+  return platform;
 }
 
-// The function of the object's platform. If the layer does not know the object, it is the function of any platform that
-// has one. There is one: our function is only handed out in place of a platform's.
-template <auto ExtensionFunctions::*kMember>
-auto theirs(const CommandBuffer* commands) {
-  if (commands != nullptr && commands->functions->*kMember != nullptr) return commands->functions->*kMember;
+// The function of a platform, else that of whoever asked without one, else of any platform that has one. There is one:
+// our function is only handed out in place of a platform's.
+template <typename Type>
+Type theirs(Function function, cl_platform_id platform) {
   const std::lock_guard lock(extensions_mutex);
-  for (const auto& [platform, functions] : platforms) {
-    if (functions.*kMember != nullptr) return functions.*kMember;
+  for (const cl_platform_id each : {platform, cl_platform_id{nullptr}}) {
+    const auto found = platforms.find(each);
+    if (found != platforms.end() && found->second[function] != nullptr)
+      return reinterpret_cast<Type>(found->second[function]);
+  }
+  for (const auto& [each, functions] : platforms) {
+    if (functions[function] != nullptr) return reinterpret_cast<Type>(functions[function]);
   }
   std::abort();
 }
-using Functions = ExtensionFunctions;
+cl_platform_id platform_of(const CommandBuffer* commands) { return commands == nullptr ? nullptr : commands->platform; }
 
-cl_command_buffer_khr CL_API_CALL create_commands(cl_uint count, const cl_command_queue* queues,
-                                                  const cl_command_buffer_properties_khr* properties, cl_int* code) {
-  CommandBuffer asked;
-  if (count != 0 && queues != nullptr) asked.functions = &functions_of(queues[0]);
-  const cl_command_buffer_khr made =
-      theirs<&Functions::create>(asked.functions == nullptr ? nullptr : &asked)(count, queues, properties, code);
+bool asks_for_mutable(const cl_properties* properties) {
+  constexpr cl_properties kFlags = 0x1293, kMutable = 1 << 1;  // CL_COMMAND_BUFFER_FLAGS_KHR, ..._MUTABLE_KHR
+  for (; properties != nullptr && *properties != 0; properties += 2) {
+    if (*properties == kFlags && (properties[1] & kMutable) != 0) return true;
+  }
+  return false;
+}
+
+using Create = CommandBufferHandle(CL_API_CALL*)(cl_uint, const cl_command_queue*, const cl_properties*, cl_int*);
+CommandBufferHandle CL_API_CALL create_commands(cl_uint count, const cl_command_queue* queues,
+                                                const cl_properties* properties, cl_int* code) {
+  const cl_platform_id platform = count != 0 && queues != nullptr ? platform_of(queues[0]) : nullptr;
+  const CommandBufferHandle made = theirs<Create>(kCreate, platform)(count, queues, properties, code);
   if (made == nullptr) return made;
   guarded([&] {
-    auto commands = std::make_shared<CommandBuffer>(asked);
+    auto commands = std::make_shared<CommandBuffer>();
     commands->handle = made;
+    commands->platform = platform;
     commands->queue = queues[0];
+    commands->is_mutable = asks_for_mutable(properties);
     commands->kernel = std::make_shared<Kernel>();
     // Nobody is asked for its types: they are added with each of its kernels.
     std::call_once(commands->kernel->once, [] {});
@@ -61,22 +95,23 @@ cl_command_buffer_khr CL_API_CALL create_commands(cl_uint count, const cl_comman
   return made;
 }
 
-cl_int CL_API_CALL retain_commands(cl_command_buffer_khr handle) {
+using Hold = cl_int(CL_API_CALL*)(CommandBufferHandle);
+cl_int CL_API_CALL retain_commands(CommandBufferHandle handle) {
   const auto commands = commands_of(handle);
   if (commands != nullptr) {
     const std::lock_guard lock(extensions_mutex);
     ++commands->references;
   }
-  return theirs<&Functions::retain>(commands.get())(handle);
+  return theirs<Hold>(kRetain, platform_of(commands.get()))(handle);
 }
 
-cl_int CL_API_CALL release_commands(cl_command_buffer_khr handle) {
+cl_int CL_API_CALL release_commands(CommandBufferHandle handle) {
   const auto commands = commands_of(handle);
   if (commands != nullptr) {
     const std::lock_guard lock(extensions_mutex);
     if (--commands->references == 0) command_buffers.erase(handle);
   }
-  return theirs<&Functions::release>(commands.get())(handle);
+  return theirs<Hold>(kRelease, platform_of(commands.get()))(handle);
 }
 
 // "scale+root", and of many names the first four.
@@ -120,110 +155,139 @@ void record(CommandBuffer& commands, cl_kernel handle, cl_command_queue queue) {
   all.is_chosen = !layer().settings.kernels || layer().settings.kernels->matches(all.name);
 }
 
-cl_int CL_API_CALL add_range(cl_command_buffer_khr handle, cl_command_queue queue,
-                             const cl_ndrange_kernel_command_properties_khr* properties, cl_kernel kernel,
-                             cl_uint dimensions, const size_t* offset, const size_t* global, const size_t* local,
-                             cl_uint count, const cl_sync_point_khr* wait, cl_sync_point_khr* point,
-                             cl_mutable_command_khr* command) {
-  const auto commands = commands_of(handle);
-  const cl_int code = theirs<&Functions::kernel>(commands.get())(handle, queue, properties, kernel, dimensions, offset,
-                                                                 global, local, count, wait, point, command);
-  if (code == CL_SUCCESS && commands != nullptr && layer().is_active())
-    guarded([&] { record(*commands, kernel, queue); });
-  return code;
+void also_writes(CommandBuffer& commands, cl_mem buffer) {
+  if (buffer != nullptr) commands.kernel->also_written.push_back(buffer);
+}
+void also_writes(CommandBuffer& commands, void* shared) {
+  const std::lock_guard lock(layer().objects.mutex);
+  also_writes(commands, layer().objects.shared_at(shared).buffer);
 }
 
-// Any command that writes a buffer, without a kernel.
-template <auto kMember, typename Add>
-cl_int add_writing(cl_command_buffer_khr handle, cl_mem written, const Add& add) {
-  const auto commands = commands_of(handle);
-  const cl_int code = add(theirs<kMember>(commands.get()));
-  if (code == CL_SUCCESS && commands != nullptr) guarded([&] { commands->kernel->also_written.push_back(written); });
-  return code;
-}
+// A function that records a command, in both forms. `kSubject`: which of the arguments behind the properties is the
+// kernel, or the memory that the command writes.
+template <Function kFunction, std::size_t kSubject, typename... Arguments>
+struct Recording {
+  static cl_int CL_API_CALL without_properties(CommandBufferHandle handle, cl_command_queue queue,
+                                               Arguments... arguments) {
+    return add<cl_int(CL_API_CALL*)(CommandBufferHandle, cl_command_queue, Arguments...)>(
+        handle, queue, std::tuple(arguments...), [&](auto their) { return their(handle, queue, arguments...); });
+  }
+  static cl_int CL_API_CALL with_properties(CommandBufferHandle handle, cl_command_queue queue, const void* properties,
+                                            Arguments... arguments) {
+    return add<cl_int(CL_API_CALL*)(CommandBufferHandle, cl_command_queue, const void*, Arguments...)>(
+        handle, queue, std::tuple(arguments...),
+        [&](auto their) { return their(handle, queue, properties, arguments...); });
+  }
 
-cl_int CL_API_CALL add_fill(cl_command_buffer_khr handle, cl_command_queue queue, cl_mem buffer, const void* pattern,
-                            size_t pattern_bytes, size_t at, size_t bytes, cl_uint count, const cl_sync_point_khr* wait,
-                            cl_sync_point_khr* point, cl_mutable_command_khr* command) {
-  return add_writing<&Functions::fill>(handle, buffer, [&](auto add) {
-    return add(handle, queue, buffer, pattern, pattern_bytes, at, bytes, count, wait, point, command);
-  });
-}
+ private:
+  template <typename Type, typename Call>
+  static cl_int add(CommandBufferHandle handle, cl_command_queue queue, const std::tuple<Arguments...>& arguments,
+                    const Call& call) {
+    const auto commands = commands_of(handle);
+    const cl_int code = call(theirs<Type>(kFunction, platform_of(commands.get())));
+    if (code != CL_SUCCESS || commands == nullptr || !layer().is_active()) return code;
+    guarded([&] {
+      const auto subject = std::get<kSubject>(arguments);
+      if constexpr (std::is_same_v<decltype(subject), const cl_kernel>) {
+        record(*commands, subject, queue);
+      } else {
+        also_writes(*commands, subject);
+      }
+    });
+    return code;
+  }
+};
 
-cl_int CL_API_CALL add_copy(cl_command_buffer_khr handle, cl_command_queue queue, cl_mem from, cl_mem to,
-                            size_t from_at, size_t to_at, size_t bytes, cl_uint count, const cl_sync_point_khr* wait,
-                            cl_sync_point_khr* point, cl_mutable_command_khr* command) {
-  return add_writing<&Functions::copy>(handle, to, [&](auto add) {
-    return add(handle, queue, from, to, from_at, to_at, bytes, count, wait, point, command);
-  });
-}
+// Each ends with the sync points that it waits for, and where the driver says its own sync point and the command.
+using Point = cl_uint;
+template <Function kFunction, std::size_t kSubject, typename... Arguments>
+using Recorded = Recording<kFunction, kSubject, Arguments..., cl_uint, const Point*, Point*, void**>;
+// Since its first version the function for kernels has had properties.
+using AddKernel = Recorded<kAddKernel, 0, cl_kernel, cl_uint, const size_t*, const size_t*, const size_t*>;
+using AddFill = Recorded<kAddFill, 0, cl_mem, const void*, size_t, size_t, size_t>;
+using AddCopy = Recorded<kAddCopy, 1, cl_mem, cl_mem, size_t, size_t, size_t>;
+using AddCopyRectangle = Recorded<kAddCopyRectangle, 1, cl_mem, cl_mem, const size_t*, const size_t*, const size_t*,
+                                  size_t, size_t, size_t, size_t>;
+using AddCopyImage = Recorded<kAddCopyImage, 1, cl_mem, cl_mem, const size_t*, const size_t*, size_t>;
+using AddSharedCopy = Recorded<kAddSharedCopy, 0, void*, const void*, size_t>;
+using AddSharedFill = Recorded<kAddSharedFill, 0, void*, const void*, size_t, size_t>;
 
-cl_int CL_API_CALL add_copy_rectangle(cl_command_buffer_khr handle, cl_command_queue queue, cl_mem from, cl_mem to,
-                                      const size_t* from_origin, const size_t* to_origin, const size_t* region,
-                                      size_t from_row, size_t from_slice, size_t to_row, size_t to_slice, cl_uint count,
-                                      const cl_sync_point_khr* wait, cl_sync_point_khr* point,
-                                      cl_mutable_command_khr* command) {
-  return add_writing<&Functions::copy_rectangle>(handle, to, [&](auto add) {
-    return add(handle, queue, from, to, from_origin, to_origin, region, from_row, from_slice, to_row, to_slice, count,
-               wait, point, command);
-  });
-}
-
-cl_int CL_API_CALL add_copy_image(cl_command_buffer_khr handle, cl_command_queue queue, cl_mem from, cl_mem to,
-                                  const size_t* origin, const size_t* region, size_t at, cl_uint count,
-                                  const cl_sync_point_khr* wait, cl_sync_point_khr* point,
-                                  cl_mutable_command_khr* command) {
-  return add_writing<&Functions::copy_image>(handle, to, [&](auto add) {
-    return add(handle, queue, from, to, origin, region, at, count, wait, point, command);
-  });
-}
-
-cl_int CL_API_CALL enqueue_commands(cl_uint queue_count, cl_command_queue* queues, cl_command_buffer_khr handle,
+cl_int CL_API_CALL enqueue_commands(cl_uint queue_count, cl_command_queue* queues, CommandBufferHandle handle,
                                     cl_uint count, const cl_event* wait, cl_event* event) {
   const auto commands = commands_of(handle);
-  const auto enqueue_theirs = theirs<&Functions::enqueue>(commands.get());
-  if (commands == nullptr) return enqueue_theirs(queue_count, queues, handle, count, wait, event);
-  return launch_commands(enqueue_theirs, *commands, queue_count, queues, count, wait, event);
+  const auto enqueue_theirs = theirs<EnqueueCommands>(kEnqueue, platform_of(commands.get()));
+  if (commands != nullptr) return launch_commands(enqueue_theirs, *commands, queue_count, queues, count, wait, event);
+  // Made by a function that the layer does not follow, as clRemapCommandBufferKHR does.
+  return launch_commands(enqueue_theirs, {.handle = handle, .is_mutable = true}, queue_count, queues, count, wait,
+                         event);
 }
 
+using SetPointer = cl_int(CL_API_CALL*)(cl_kernel, cl_uint, const void*);
 cl_int CL_API_CALL set_unified(cl_kernel kernel, cl_uint index, const void* pointer) {
-  const cl_int code = theirs<&Functions::set_unified>(nullptr)(kernel, index, pointer);
+  const cl_int code = theirs<SetPointer>(kSetUnified, nullptr)(kernel, index, pointer);
   if (code == CL_SUCCESS) set_pointer(kernel, index, pointer);
   return code;
 }
 
-template <auto Functions::*kMember, auto kOurs>
-void* replace(ExtensionFunctions& functions, void* theirs) {
-  auto& to = functions.*kMember;
-  to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(theirs);
-  return reinterpret_cast<void*>(kOurs);
+// An address on the device, which is of no buffer that the layer could name.
+using SetDevicePointer = cl_int(CL_API_CALL*)(cl_kernel, cl_uint, cl_ulong);
+cl_int CL_API_CALL set_device_pointer(cl_kernel kernel, cl_uint index, cl_ulong address) {
+  const cl_int code = theirs<SetDevicePointer>(kSetDevicePointer, nullptr)(kernel, index, address);
+  if (code == CL_SUCCESS) set_unknown_pointer(kernel, index, address != 0);
+  return code;
 }
 
 struct Replaced {
   const char* name;
-  void* (*replace)(ExtensionFunctions&, void*);
+  Function function;
+  void* ours;                  // in either form
+  void* ours_with_properties;  // null: the function has one form
 };
-constexpr Replaced kReplaced[] = {
-    {"clCreateCommandBufferKHR", replace<&Functions::create, create_commands>},
-    {"clRetainCommandBufferKHR", replace<&Functions::retain, retain_commands>},
-    {"clReleaseCommandBufferKHR", replace<&Functions::release, release_commands>},
-    {"clCommandNDRangeKernelKHR", replace<&Functions::kernel, add_range>},
-    {"clCommandFillBufferKHR", replace<&Functions::fill, add_fill>},
-    {"clCommandCopyBufferKHR", replace<&Functions::copy, add_copy>},
-    {"clCommandCopyBufferRectKHR", replace<&Functions::copy_rectangle, add_copy_rectangle>},
-    {"clCommandCopyImageToBufferKHR", replace<&Functions::copy_image, add_copy_image>},
-    {"clEnqueueCommandBufferKHR", replace<&Functions::enqueue, enqueue_commands>},
-    {"clSetKernelArgMemPointerINTEL", replace<&Functions::set_unified, set_unified>},
-};
+template <typename Type>
+void* pointer(Type function) {
+  return reinterpret_cast<void*>(function);
+}
+template <typename Recorded>
+Replaced recording(const char* name, Function function) {
+  return {name, function, pointer(Recorded::without_properties), pointer(Recorded::with_properties)};
+}
+const std::vector<Replaced>& replaced() {
+  static const auto& all = *new std::vector<Replaced>{
+      {"clCreateCommandBufferKHR", kCreate, pointer(create_commands), nullptr},
+      {"clRetainCommandBufferKHR", kRetain, pointer(retain_commands), nullptr},
+      {"clReleaseCommandBufferKHR", kRelease, pointer(release_commands), nullptr},
+      {"clEnqueueCommandBufferKHR", kEnqueue, pointer(enqueue_commands), nullptr},
+      {"clCommandNDRangeKernelKHR", kAddKernel, pointer(AddKernel::with_properties), nullptr},
+      recording<AddFill>("clCommandFillBufferKHR", kAddFill),
+      recording<AddCopy>("clCommandCopyBufferKHR", kAddCopy),
+      recording<AddCopyRectangle>("clCommandCopyBufferRectKHR", kAddCopyRectangle),
+      recording<AddCopyImage>("clCommandCopyImageToBufferKHR", kAddCopyImage),
+      recording<AddSharedCopy>("clCommandSVMMemcpyKHR", kAddSharedCopy),
+      recording<AddSharedFill>("clCommandSVMMemFillKHR", kAddSharedFill),
+      {"clSetKernelArgMemPointerINTEL", kSetUnified, pointer(set_unified), nullptr},
+      {"clSetKernelArgDevicePointerEXT", kSetDevicePointer, pointer(set_device_pointer), nullptr},
+  };
+  return all;
+}
+bool is_of_command_buffers(Function function) { return function <= kAddSharedFill; }
 
 void* ours_for(cl_platform_id platform, const char* name, void* theirs) {
   if (theirs == nullptr || name == nullptr || !layer().is_active()) return theirs;
   void* ours = theirs;
   guarded([&] {
-    for (const Replaced& each : kReplaced) {
+    for (const Replaced& each : replaced()) {
       if (std::strcmp(each.name, name) != 0) continue;
+      const bool is_command = is_of_command_buffers(each.function);
+      const auto form = is_command ? recording_form_of(platform) : RecordingForm::kWithoutProperties;
+      if (form == RecordingForm::kUnknown) {
+        // All of them are left alone, and what they do is said to be unseen.
+        layer().tally->unknown_commands = 1;
+        return;
+      }
       const std::lock_guard lock(extensions_mutex);
-      ours = each.replace(platforms[platform], theirs);
+      platforms[platform][each.function] = theirs;
+      const bool has_more = form == RecordingForm::kWithProperties && each.ours_with_properties != nullptr;
+      ours = has_more ? each.ours_with_properties : each.ours;
     }
   });
   return ours;

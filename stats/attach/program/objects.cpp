@@ -75,6 +75,7 @@ void Objects::add_buffer(cl_mem memory, cl_mem_flags flags, std::uint64_t bytes,
   buffer.storage->number = storage_count++;
   buffer.storage->is_host_memory = (flags & CL_MEM_USE_HOST_PTR) != 0;
   if (!is_defined) buffer.storage->undefined.add(0, bytes);
+  forget_buffer(memory);
   buffers.insert_or_assign(memory, std::move(buffer));
 }
 
@@ -91,6 +92,43 @@ void Objects::copied(cl_mem from, std::uint64_t from_at, cl_mem to, std::uint64_
   const std::uint64_t begin = source->origin + from_at;
   if (source->storage->undefined.overlaps(begin, begin + bytes))
     target->storage->undefined.add(target->origin + to_at, target->origin + to_at + bytes);
+}
+
+void Objects::wrote_anything(cl_command_queue queue) {
+  for (auto& [memory, buffer] : buffers) {
+    wrote(buffer, 0, buffer.bytes);
+    for (const OpenReading& each : buffer.storage->readings) {
+      const OpenLaunch& launch = *each.launch;
+      if ((launch.place.queue != queue || !launch.place.is_in_order) && !launch.has_been_read())
+        each.is_disturbed->store(true);
+    }
+  }
+}
+
+void Objects::writes(Storage& storage, const OnQueue& place, cl_event event) {
+  forget_completed(storage.writers);
+  storage.writers.push_back(std::make_shared<OpenWriter>(OpenWriter{place, HeldEvent(event)}));
+}
+
+void Objects::forget_completed(std::vector<std::shared_ptr<OpenWriter>>& writers) {
+  std::erase_if(writers, [&](const std::shared_ptr<OpenWriter>& each) {
+    const bool has_completed = each->event.has_completed();
+    if (has_completed) dropped.push_back(each);
+    return has_completed;
+  });
+}
+
+void Objects::forget_buffer(cl_mem memory) {
+  const auto known = buffers.find(memory);
+  if (known == buffers.end()) return;
+  dropped.push_back(known->second.storage);
+  buffers.erase(known);
+}
+
+void Objects::destroy_dropped() {
+  std::vector<std::shared_ptr<void>> all;
+  const std::lock_guard lock(mutex);
+  all.swap(dropped);
 }
 
 std::shared_ptr<Context> Objects::context(cl_context handle) {
@@ -220,9 +258,8 @@ cl_int CL_API_CALL release_queue(cl_command_queue queue) {
   return below.clReleaseCommandQueue(queue);
 }
 
-// The program's own references: ours are not there.
-template <typename Info>
-bool answers(cl_uint references, size_t bytes, Info* value, size_t* needed) {
+// Answers with the program's own references: ours are not among them.
+bool answers_references(cl_uint references, size_t bytes, void* value, size_t* needed) {
   if (value != nullptr && bytes < sizeof references) return false;
   if (value != nullptr) *static_cast<cl_uint*>(value) = references;
   if (needed != nullptr) *needed = sizeof references;
@@ -234,7 +271,7 @@ cl_int CL_API_CALL queue_info(cl_command_queue queue, cl_command_queue_info what
   if (what == CL_QUEUE_REFERENCE_COUNT && layer().is_active()) {
     const std::lock_guard lock(layer().objects.mutex);
     const auto known = layer().objects.queue(queue);
-    if (known && answers(known->references, bytes, value, needed)) return CL_SUCCESS;
+    if (known && answers_references(known->references, bytes, value, needed)) return CL_SUCCESS;
   }
   return below.clGetCommandQueueInfo(queue, what, bytes, value, needed);
 }
@@ -283,6 +320,7 @@ cl_mem CL_API_CALL create_sub_buffer(cl_mem parent, cl_mem_flags flags, cl_buffe
                   .origin = of->origin + part.origin,
                   .bytes = part.size,
                   .flags = (flags & kAccess) != 0 ? flags : of->flags};
+    layer().objects.forget_buffer(made);
     layer().objects.buffers.insert_or_assign(made, std::move(buffer));
   });
   return made;
@@ -325,8 +363,9 @@ cl_int CL_API_CALL release_memory(cl_mem memory) {
   if (layer().is_active()) {
     const std::lock_guard lock(layer().objects.mutex);
     Buffer* known = layer().objects.buffer(memory);
-    if (known != nullptr && --known->references == 0) layer().objects.buffers.erase(memory);
+    if (known != nullptr && --known->references == 0) layer().objects.forget_buffer(memory);
   }
+  guarded([] { layer().objects.destroy_dropped(); });
   return below.clReleaseMemObject(memory);
 }
 
@@ -334,7 +373,7 @@ cl_int CL_API_CALL memory_info(cl_mem memory, cl_mem_info what, size_t bytes, vo
   if (what == CL_MEM_REFERENCE_COUNT && layer().is_active()) {
     const std::lock_guard lock(layer().objects.mutex);
     const Buffer* known = layer().objects.buffer(memory);
-    if (known != nullptr && answers(known->references, bytes, value, needed)) return CL_SUCCESS;
+    if (known != nullptr && answers_references(known->references, bytes, value, needed)) return CL_SUCCESS;
   }
   return below.clGetMemObjectInfo(memory, what, bytes, value, needed);
 }

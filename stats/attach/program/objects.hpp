@@ -17,6 +17,7 @@
 
 #include "stats/attach/below.hpp"
 #include "stats/attach/measured.hpp"
+#include "stats/attach/program/open_launch.hpp"
 #include "stats/attach/settings.hpp"
 #include "stats/attach/tally.hpp"
 
@@ -42,22 +43,19 @@ struct Seen {
   Statistics statistics;
 };
 
-// A reading that has not ended. Whoever writes what it reads waits for it, unless the queue sees to that.
-struct OpenReading {
-  cl_event event;  // retained
-  cl_command_queue queue;
-  bool is_in_order;
-};
-
 // The bytes of a buffer and of its sub-buffers.
 struct Storage {
   std::uint64_t version = 0;  // counts what may have written
   Ranges undefined;           // bytes that nobody wrote
   std::vector<OpenReading> readings;
+  std::vector<std::shared_ptr<OpenWriter>> writers;
   std::uint32_t number = 0;      // of the process
   bool is_host_memory = false;   // of the program, which may free it once the launch has ended
   bool is_open_to_host = false;  // which writes it without a call
 };
+
+// What the command that this thread is enqueuing writes. Null: nobody asks.
+extern thread_local std::vector<std::shared_ptr<Storage>>* written_now;
 
 struct Buffer {
   std::shared_ptr<Storage> storage;
@@ -136,19 +134,34 @@ struct Queue {
   std::uint32_t number = 0;  // of the process
   bool is_in_order = true, is_profiling = false;
   cl_uint references = 1;
-  std::mutex order{};  // what is enqueued around a launch stays together
+  std::mutex together{};  // what is enqueued around a launch stays together
+  // Under the objects' mutex:
+  std::uint64_t commands = 0;  // that were enqueued
+  Order order{};               // what each further command comes behind, beside this queue's own if it keeps order
+  Order all{};                 // if it keeps no order: all commands
+};
+
+// An event that a command of the program was given.
+struct KnownEvent {
+  Order order;
+  cl_uint references = 1;  // of the program
 };
 
 struct Objects {
   std::mutex mutex;
+  std::unordered_map<cl_event, KnownEvent> events;
   std::unordered_map<cl_mem, Buffer> buffers;
   std::unordered_map<cl_kernel, std::shared_ptr<Kernel>> kernels;
   std::unordered_map<cl_program, std::shared_ptr<Program>> programs;
   std::unordered_map<cl_command_queue, std::shared_ptr<Queue>> queues;
   std::unordered_map<cl_context, std::shared_ptr<Context>> contexts;
   std::map<std::uintptr_t, SharedMemory> shared;  // by where it begins
-  std::uint64_t launches = 0;
+  std::uint64_t launches = 0, commands = 0;
   std::uint32_t queue_count = 0, storage_count = 0;
+
+  // What is to be destroyed without the mutex: see HeldEvent.
+  std::vector<std::shared_ptr<void>> dropped;
+  void destroy_dropped();  // called without it
 
   // All of these are called with the mutex held.
   Buffer* buffer(const void* handle);
@@ -164,11 +177,22 @@ struct Objects {
   void add_buffer(cl_mem memory, cl_mem_flags flags, std::uint64_t bytes, bool is_defined);
   // Content that nobody measured: of the host, or of a launch that was not wanted.
   void wrote(Buffer& buffer, std::uint64_t first, std::uint64_t bytes);
-  // A copy of what nobody wrote is what nobody wrote. Either may be no buffer.
+  // Copies the undefined ranges along with the bytes. `from` or `to` may be unknown to the layer.
   void copied(cl_mem from, std::uint64_t from_at, cl_mem to, std::uint64_t to_at, std::uint64_t bytes);
+  // A command that the layer does not follow may have written any buffer. Those that it could disturb are not trusted.
+  void wrote_anything(cl_command_queue queue);
+
+  // What a command comes behind that is enqueued on a queue now, with these events to wait for.
+  Order order_before(const Queue& queue, cl_uint count, const cl_event* events) const;
+  // Notes that a command writes a storage, until its event has completed.
+  void writes(Storage& storage, const OnQueue& place, cl_event event);
+  void forget_completed(std::vector<std::shared_ptr<OpenWriter>>& writers);
+  void forget_buffer(cl_mem memory);
+  // Numbers a command that has been enqueued. `before` is order_before() from before that. `event`: its event, or null.
+  CommandNumber enqueued(Queue& queue, Order before, cl_event event, bool is_barrier = false);
 };
 
-// Everything, for ever: threads of drivers may call at any time.
+// Never destroyed: driver threads may call in during exit.
 struct Layer {
   Settings settings;
   Tally* tally = nullptr;
@@ -188,12 +212,14 @@ void fill_writes(cl_icd_dispatch& table);
 void fill_shared(cl_icd_dispatch& table);
 void fill_extensions(cl_icd_dispatch& table);
 void fill_launches(cl_icd_dispatch& table);
+void follow_order(cl_icd_dispatch& table);  // the last: it stands in front of the others
 
 // The reader of a queue's context and device, opened if necessary; null where it cannot be. Not with the mutex held.
 Reader* reader_of(const Queue& queue);
 
-// Notes that an argument is a pointer. Not with the mutex held.
+// Notes that an argument is a pointer, or one into memory that the layer does not know. Not with the mutex held.
 void set_pointer(cl_kernel kernel, cl_uint index, const void* pointer);
+void set_unknown_pointer(cl_kernel kernel, cl_uint index, bool is_there);
 
 // Begins to follow a queue that was not seen being made. Not with the mutex held.
 void adopt_queue(cl_command_queue handle);

@@ -220,6 +220,10 @@ void set_pointer(cl_kernel kernel, cl_uint index, const void* pointer) {
   set_value(kernel, index, kept);
 }
 
+void set_unknown_pointer(cl_kernel kernel, cl_uint index, bool is_there) {
+  set_value(kernel, index, {.is_unknown_memory = is_there});
+}
+
 void fill_programs(cl_icd_dispatch& table) {
   table.clCreateProgramWithSource = create_from_source;
   table.clCreateProgramWithIL = create_from_il;

@@ -34,7 +34,7 @@ void forget_shared(const void* pointer) {
     const auto found = objects.shared.find(reinterpret_cast<std::uintptr_t>(pointer));
     if (found == objects.shared.end()) return;
     over = found->second.buffer;
-    objects.buffers.erase(over);
+    objects.forget_buffer(over);
     objects.shared.erase(found);
   }
   below.clReleaseMemObject(over);
@@ -55,7 +55,7 @@ cl_int CL_API_CALL release_shared_later(cl_command_queue queue, cl_uint pointer_
         {
           const std::lock_guard lock(layer().objects.mutex);
           const Buffer* buffer = layer().objects.buffer(layer().objects.shared_at(pointers[i]).buffer);
-          if (buffer != nullptr) waits.come_behind(*buffer->storage);
+          if (buffer != nullptr) waits.come_behind(buffer->storage);
         }
         // A function of the program frees it by clSVMFree.
         if (release_them == nullptr) forget_shared(pointers[i]);

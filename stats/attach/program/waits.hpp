@@ -11,20 +11,43 @@ namespace tensorstat::attach {
 class Waits {
  public:
   Waits(cl_command_queue queue, cl_uint count, const cl_event* events) : queue_(queue), given_(events), count_(count) {}
-  ~Waits() {
-    for (const cl_event each : held_) below.clReleaseEvent(each);
-  }
   Waits(const Waits&) = delete;
   Waits& operator=(const Waits&) = delete;
 
-  // The command changes these bytes. With the objects' mutex held.
-  void come_behind(const Storage& storage) {
-    for (const OpenReading& each : storage.readings) {
-      if ((each.queue == queue_ && each.is_in_order) || std::ranges::count(held_, each.event) != 0) continue;
-      below.clRetainEvent(each.event);
-      held_.push_back(each.event);
-      add(each.event);
+  // The command changes these bytes. It comes behind the readings of launches that it is behind anyway (order.hpp);
+  // other readings are not trusted any more. With the objects' mutex held.
+  void come_behind(const std::shared_ptr<Storage>& storage) {
+    if (written_now != nullptr) written_now->push_back(storage);
+    for (const OpenReading& each : storage->readings) {
+      const OpenLaunch& launch = *each.launch;
+      if (keeps_order_with(launch.place) || launch.has_been_read()) continue;
+      if (!launch.launched.has_completed() && !order().has(launch.place.number)) {
+        each.is_disturbed->store(true);
+        continue;
+      }
+      for (const HeldEvent& reading : launch.readings) {
+        if (std::ranges::count(held_, reading.get(), &HeldEvent::get) != 0) continue;
+        held_.emplace_back(reading.get());
+        add(reading.get());
+      }
     }
+  }
+
+  // Whether all commands that write these bytes have completed before the command begins. With the objects' mutex held.
+  bool is_behind_writers(Storage& storage) {
+    layer().objects.forget_completed(storage.writers);
+    return std::ranges::all_of(storage.writers, [&](const std::shared_ptr<OpenWriter>& each) {
+      return keeps_order_with(each->place) || order().has(each->place.number);
+    });
+  }
+
+  // What the command comes behind in the program's own order. With the objects' mutex held.
+  const Order& order() {
+    if (!order_) {
+      const auto queue = layer().objects.queue(queue_);
+      order_ = queue == nullptr ? Order() : layer().objects.order_before(*queue, count_, given_);
+    }
+    return *order_;
   }
 
   // An event that outlives this object.
@@ -37,10 +60,14 @@ class Waits {
   const cl_event* events() const { return all_.empty() ? given_ : all_.data(); }
 
  private:
+  bool keeps_order_with(const OnQueue& place) const { return place.queue == queue_ && place.is_in_order; }
+
   const cl_command_queue queue_;
   const cl_event* const given_;
   const cl_uint count_;
-  std::vector<cl_event> held_, all_;
+  std::vector<HeldEvent> held_;
+  std::vector<cl_event> all_;
+  std::optional<Order> order_;
 };
 
 // Calls `enqueue(count, events)` behind the open readings of the buffer; if that succeeds, its bytes are the host's.
@@ -53,7 +80,7 @@ auto writing(cl_command_queue queue, cl_mem memory, size_t first, size_t bytes, 
     const std::lock_guard lock(layer().objects.mutex);
     Buffer* buffer = layer().objects.buffer(memory);
     if (buffer == nullptr) return;
-    waits.come_behind(*buffer->storage);
+    waits.come_behind(buffer->storage);
     layer().objects.wrote(*buffer, first, bytes);
   });
   return enqueue(waits.count(), waits.events());

@@ -103,7 +103,7 @@ cl_int CL_API_CALL native_kernel(cl_command_queue queue, void(CL_CALLBACK* funct
       for (cl_uint i = 0; memory != nullptr && i < memory_count; ++i) {
         Buffer* buffer = layer().objects.buffer(memory[i]);
         if (buffer == nullptr) continue;
-        waits.come_behind(*buffer->storage);
+        waits.come_behind(buffer->storage);
         layer().objects.wrote(*buffer, 0, kAll);
       }
     });
