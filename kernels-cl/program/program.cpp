@@ -8,6 +8,7 @@
 
 #include "kernels-cl/program/binary_cache.hpp"
 #include "kernels-cl/program/texts.hpp"
+#include "kernels-cl/trial/driver_trial.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/cast_bounds.hpp"
 #include "stats/engine/pair_layout.hpp"
@@ -195,6 +196,18 @@ Recipe recipe_of(const Device& device, const KernelKind& kind) {
   return made;
 }
 
+namespace {
+
+// Builds the program for one device. After a failed build of pocl the program is never released: pocl 6 that has no
+// memory left keeps a lock of its own, and clReleaseProgram would wait for it for ever.
+cl_int build(const cl::Program& program, const Device& device, const std::string& options) {
+  const cl_int code = program.build({device.device}, options.c_str());
+  if (code != CL_SUCCESS && may_kill(device.info.platform_name)) clRetainProgram(program());
+  return code;
+}
+
+}  // namespace
+
 std::optional<cl::Program> recall_program(const cl::Context& context, const Device& device, const Recipe& recipe) {
   Binary binary = load_binary(recipe.key);
   if (binary.empty()) return std::nullopt;
@@ -204,7 +217,7 @@ std::optional<cl::Program> recall_program(const cl::Context& context, const Devi
   cl_int code = CL_SUCCESS, loaded = CL_SUCCESS;
   const cl::Program program(clCreateProgramWithBinary(context(), 1, &id, &size, &bytes, &loaded, &code));
   if (code != CL_SUCCESS || loaded != CL_SUCCESS) return std::nullopt;
-  if (program.build({device.device}, recipe.options.c_str()) != CL_SUCCESS) return std::nullopt;
+  if (build(program, device, recipe.options) != CL_SUCCESS) return std::nullopt;
   return program;
 }
 
@@ -212,7 +225,7 @@ Result<cl::Program> build_program(const cl::Context& context, const Device& devi
   cl_int code = CL_SUCCESS;
   const cl::Program program(context, recipe.source, false, &code);
   if (code != CL_SUCCESS) return error(recipe.doing, "clCreateProgramWithSource", code);
-  code = program.build({device.device}, recipe.options.c_str());
+  code = build(program, device, recipe.options);
   if (code != CL_SUCCESS) {
     Error failed = error(recipe.doing, "clBuildProgram", code);
     const std::string log = program.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device.device);

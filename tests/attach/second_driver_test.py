@@ -47,7 +47,7 @@ class SecondDriver(unittest.TestCase):
     def test_a_device_that_is_refused_is_said(self):
         self.environment |= {"OPENCL_LAYERS": os.environ["CL_LAYER"], "CL_LAYER_DEVICE_NAME": "llvmpipe"}
         attached = self.run_on_oclgrind(COMMAND, "attach", "-o", f"{self.folder}/refused", "--", PROGRAMS, "in_place")
-        self.assertRegex(attached.stderr, r"0 arguments measured, .* left out \(.*llvmpipe: its loops end after 65,535 rounds")
+        self.assertRegex(attached.stderr, r"0 arguments measured, .* left out \(.*llvmpipe: its loops run more or fewer rounds than the kernel says")
 
 
 if __name__ == "__main__":

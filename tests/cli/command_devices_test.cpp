@@ -93,7 +93,7 @@ TEST(CommandDevices, OfRusticlAreRefusedAndTheHostMeasures) {
   const std::string rusticl = "RUSTICL_ENABLE=llvmpipe " + alone(folder, driver);
   const Ran listed = run(folder, "devices --check", rusticl);
   if (holds(listed.out, "no OpenCL device")) GTEST_SKIP() << "rusticl does not start here: " << listed.err;
-  EXPECT_PRED2(holds, listed.out, "not used: its loops end after 65,535 rounds");
+  EXPECT_PRED2(holds, listed.out, "not used: its loops run more or fewer rounds than the kernel says");
   test::run_python(folder, "import numpy; numpy.save('x.npy', numpy.linspace(-1, 1, 1 << 20, dtype='float32'))");
   EXPECT_EQ(run(folder, "x.npy --on device", rusticl).exit, 4);
   EXPECT_EQ(run(folder, "x.npy --on auto", rusticl).out, run(folder, "x.npy --on host").out);

@@ -151,7 +151,8 @@ TEST_F(DriverTrial, WhatKillsTheDriversProcessLeavesTheHostAlive) {
       std::printf("not had on this machine: %s\n", killer.name.c_str());
       continue;
     }
-    const Ran untried = measured("auto", prepared(killer, "TENSORSTAT_PREFLIGHT=0 "));
+    // A driver that hangs is as bad as one that dies.
+    const Ran untried = measured("auto", "timeout -k 1 120 env " + prepared(killer, "TENSORSTAT_PREFLIGHT=0 "));
     EXPECT_NE(untried.exit, 0) << killer.name << ": does not kill";
     EXPECT_NE(untried.out, host.out) << killer.name << ": does not kill";
     const Ran tried = measured("auto --explain", prepared(killer));

@@ -10,7 +10,7 @@
 #endif
 #define STAGE_float32(p) vload16(0, (global const f32*)(p))
 #define STAGE_bfloat16(p) as_float16(convert_uint16(vload16(0, (global const u16*)(p))) << 16)
-#define STAGE_float16(p) vload_half16(0, (global const half*)(p))
+#define STAGE_float16(p) floats_of_16(vload16(0, (global const u16*)(p)))
 
 #if IS_CODED
 INLINE void NAME(open_stage)(f32* table) {

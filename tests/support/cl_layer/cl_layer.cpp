@@ -177,7 +177,9 @@ cl_int CL_API_CALL build_program(cl_program program, cl_uint count, const cl_dev
     return CL_INVALID_BUILD_OPTIONS;
   }
   while (state.hold_builds) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return coded<&cl_icd_dispatch::clBuildProgram>(program, count, devices, options, notify, data);
+  const cl_int code = coded<&cl_icd_dispatch::clBuildProgram>(program, count, devices, options, notify, data);
+  if (code != CL_SUCCESS) --state.references;  // pocl's is kept then (kernels-cl/program)
+  return code;
 }
 
 cl_kernel CL_API_CALL create_kernel(cl_program program, const char* name, cl_int* code) {
