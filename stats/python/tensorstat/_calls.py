@@ -7,12 +7,35 @@ from typing import Any
 
 class Place:
     """A module of the model."""
-    __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random_now", "forward", "backward")
+    __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random_now", "has_trained", "forward", "backward", "eval")
 
     def __init__(self, name: str, module: Any, is_outermost: bool, is_wanted: bool) -> None:
-        self.name, self.op_type, self.is_outermost, self.is_wanted = name, type(module).__name__, is_outermost, is_wanted
-        self.forward, self.backward = f"{name}/forward", f"{name}/backward"
-        self.is_random_now = False
+        self.name, self.op_type, self.is_outermost, self.is_wanted = name, class_of(module), is_outermost, is_wanted
+        self.forward, self.backward, self.eval = f"{name}/forward", f"{name}/backward", f"{name}/eval"
+        self.is_random_now = self.has_trained = False
+
+    def evaluates(self, module: Any) -> bool:
+        """Whether a call of this outermost module is an evaluation, and no part of a training step. A module that never
+        trains, such as a teacher, has none."""
+        if module.training:
+            self.has_trained = True
+            return False
+        if self.has_trained:
+            return True
+        return not sys.modules["torch"].is_grad_enabled() and any(each.requires_grad for each in module.parameters())
+
+
+def class_of(module: Any) -> str:
+    """The name of the caller's class: FSDP2 makes FSDPSequential of a Sequential, and parametrize ParametrizedSequential."""
+    classes = type(module).__mro__
+    number = 0
+    while classes[number].__module__.startswith(("torch.distributed.", "torch.nn.utils.parametrize")):
+        made = classes[number].__name__
+        below = [each for each in range(number + 1, len(classes)) if made != classes[each].__name__ and made.endswith(classes[each].__name__)]
+        if not below:
+            break
+        number = below[0]
+    return str(classes[number].__name__)
 
 
 class Call:
@@ -27,8 +50,9 @@ class Call:
     is_to_be_zoomed = False
     edges: list[tuple[int, Any, int]] = []  # of its arguments: see _edges
 
-    def __init__(self, place: Place, module: Any, parent: "Call | None", is_quiet: bool) -> None:
+    def __init__(self, place: Place, module: Any, parent: "Call | None", is_quiet: bool, is_evaluation: bool = False) -> None:
         self.place, self.module, self.parent, self.is_quiet = place, module, parent, is_quiet
+        self.name = place.eval if is_evaluation else place.forward
         # Of the outermost: results that wait for their gradient, with the calls that gave them, the innermost first.
         self.results: dict[tuple[int, int], tuple[Any, list[tuple[str, str, int]], Any]] = parent.results if parent else {}
 
@@ -36,6 +60,7 @@ class Call:
 class PerThread(threading.local):
     def __init__(self) -> None:
         self.calls: list[Call] = []  # that are open, the innermost last
+        self.is_evaluation = False  # the outermost call is
         self.is_silent = False  # a call that is run again
         self.silent_names: list[str] = []  # of the modules that run then
         self.on_silent_leave: Callable[[Any], None] | None = None

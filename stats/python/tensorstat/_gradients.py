@@ -7,10 +7,10 @@ from . import _rerun, _zoom_backward
 from ._calls import Call
 from ._edges import wait_for
 from ._hooks import Accumulation, say_fault
+from ._loss import OF_MODEL, look_at_loss, loss_of_backward
 from ._tensors import is_lazy, tensors_in
 from ._watch import alone
 
-OF_MODEL = "tensorstat: a result of the model"  # in the metadata of its node
 _MOST_KEPT_BYTES = 256 << 20  # gradients of the outermost results, until backward ends
 
 
@@ -29,7 +29,8 @@ class Gradients:
 
     def __init__(self, watch: Any) -> None:
         self._watch = watch
-        self.is_running = self.is_loss_suspect = False
+        self.is_running = self.is_loss_suspect = self.finds_loss = False
+        self._loss: Any = None  # that this backward began with
         self._outermost_calls: list[Outermost] = []  # their backward has not run yet
         self._accumulations: dict[str, Accumulation] = {}
         self._is_to_be_zoomed = ""
@@ -105,11 +106,15 @@ class Gradients:
 
     def begin(self) -> None:
         self.is_running, self._watch._is_behind_forward = True, False
+        self._loss = loss_of_backward() if self.finds_loss and self._watch.active else None
         sys.modules["torch"].autograd.Variable._execution_engine.queue_callback(self._end)
 
     def _end(self) -> None:
         self.is_running = False
+        loss, self._loss = self._loss, None
         try:
+            if loss is not None:
+                look_at_loss(self._watch, loss)
             if self._is_to_be_zoomed:
                 self._run_again(self._is_to_be_zoomed)
         except Exception as fault:

@@ -62,7 +62,7 @@ def _before(watch: Any, name: str, args: Any, kwargs: Any) -> _Operation | None:
     given = tensors_in((args, kwargs))
     if place == "loss" and not any(each.requires_grad for each in given):
         return None
-    numbered = f"{place}/{name}.{watch._next_number(f'{place}/{name}')}"
+    numbered = f"{place}/{name}.{watch._next_number(f'{place}/{name}/{_direction(watch)}')}"
     call = _Operation(name, numbered, given, caller_of(sys._getframe(2)), place == "loss")
     call.took = _given(watch, call) if given else 0  # before it may write to them
     return call
@@ -98,20 +98,24 @@ def _place_of_operation(watch: Any) -> str | None:
     return "loss" if watch._is_behind_forward and not watch._gradients.is_running else None
 
 
+def _direction(watch: Any) -> str:
+    return "eval" if watch._local.is_evaluation else "forward"
+
+
 def _given(watch: Any, call: _Operation) -> int:
     """Kinds of fault in what an operation is given."""
-    name = f"{call.name}/forward"
+    name = f"{call.name}/{_direction(watch)}"
     if watch._with_code and call.where is not None and watch._lines.get((name, 0)) != call.where:
         watch._lines[name, 0] = call.where
-        parent = f"{watch._local.calls[-1].place.name}/forward" if watch._local.calls else ""
+        parent = watch._local.calls[-1].name if watch._local.calls else ""
         watch._journal.say("code", op_name=name, iteration=watch.iteration, file=call.where[0], line=call.where[1],
                            function=call.where[2], parent=parent)
-    return watch._collect(call.op_type, name, call.given) & 3
+    return watch._collect(call.op_type, name, call.given, graph=watch._local.is_evaluation) & 3
 
 
 def _gave(watch: Any, call: _Operation, results: list[Any]) -> None:
-    name = f"{call.name}/forward"
-    faults = watch._collect(call.op_type, name, (), results)
+    name = f"{call.name}/{_direction(watch)}"
+    faults = watch._collect(call.op_type, name, (), results, graph=watch._local.is_evaluation)
     if not faults:
         if call.took and watch._course.pending is not None and any(each.is_floating_point() for each in results):
             watch._course.end()

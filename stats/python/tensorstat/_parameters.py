@@ -33,7 +33,7 @@ class Parameters:
         """Backward added this one up, and it has a row."""
         self._seen_gradients[name] = id(gradient), gradient._version if gradient is not None else -1
 
-    def look_before(self) -> None:
+    def look_before(self, graph: int = 0) -> None:
         """Before the first forward of a step."""
         for name, parameter in self.named:
             if is_lazy(parameter):
@@ -41,7 +41,7 @@ class Parameters:
             state = _state_of(parameter)
             if self._known.get(name) != state:
                 self._known[name] = state
-                if self._has_rows and (faults := self._watch._collect("Parameter", name, (parameter,))):
+                if self._has_rows and (faults := self._watch._collect("Parameter", name, (parameter,), graph=graph)):
                     self._watch._note("parameter", faults, "Parameter", name, "input")
         if self._by_data is not None and not self._is_version_proved:  # a few small ones, to see what their versions do not say
             strided = sys.modules["torch"].strided

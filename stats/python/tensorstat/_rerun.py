@@ -10,6 +10,7 @@ from typing import Any
 
 from ._calls import Call
 from ._modes import around, foreign_mode, sets_attribute, written_by
+from ._one_rank import refusal_of_operation
 from ._shadow import Shadow, Unknown
 from ._tensors import local_of, tensors_in
 from ._verdict import INF, NAN
@@ -24,7 +25,10 @@ class Run:
     __slots__ = ("_module", "arguments", "keywords", "versions", "buffers", "random_state", "kept_parameters", "parameters")
 
     def __init__(self, call: Call, keywords: dict[str, Any]) -> None:
-        self._module, self.arguments, self.keywords = weakref.ref(call.module), call.arguments, keywords
+        module, torch = call.module, sys.modules["torch"]
+        while isinstance(module, torch.nn.parallel.DistributedDataParallel):  # whose own code waits for a backward
+            module = module.module
+        self._module, self.arguments, self.keywords = weakref.ref(module), call.arguments, keywords
         self.versions, self.buffers, self.random_state = call.versions, call.buffers, call.random_state
         self.kept_parameters: list[Any] = []
         self.parameters: list[int] | None = None  # their versions; None: nothing can have written them since
@@ -111,6 +115,8 @@ class World:
     def stop_write(self, schema: Any, args: Any, kwargs: Any) -> list[Any]:
         """What an operation writes to: storages of the run's own, else the run ends."""
         self.guard.check()
+        if words := refusal_of_operation(schema, args, kwargs):
+            raise Stop(words)
         written = written_by(schema, args, kwargs)
         if any(storage_of(each) not in self._own for each in written):
             raise Stop(f"{schema.name.split('::')[-1].strip('_')} would write to a tensor that was there before")

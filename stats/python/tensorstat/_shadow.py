@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from ._tensors import is_dtensor, local_of
+
 _MOST = 100_000  # elements of containers
 _ATOMS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range)
 _TORCHS = ("dtype", "device", "layout", "memory_format", "Size", "finfo", "iinfo")
@@ -125,7 +127,9 @@ class Shadow:
 
     def _tensor(self, value: Any, is_state: bool) -> Any:
         torch = sys.modules["torch"]
-        if type(value) is torch.nn.Parameter:
+        if is_dtensor(value) and isinstance(value, torch.nn.Parameter) and (whole := local_of(value)).shape == value.shape:
+            copy = self.parameters[id(value)] = torch.nn.Parameter(whole.detach(), requires_grad=value.requires_grad)
+        elif type(value) is torch.nn.Parameter:
             copy = self.parameters[id(value)] = torch.nn.Parameter(value.detach(), requires_grad=value.requires_grad)
         elif type(value) is not torch.Tensor:
             return value  # its own class says what can be done with it; _guard lets nothing write to it

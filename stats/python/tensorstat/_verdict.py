@@ -18,20 +18,25 @@ class Fault:
     file: str | None = None
     line: int | None = None
     operation: str | None = None
+    is_evaluation: bool = False  # which ran before this iteration
+    not_read: str = ""  # a module whose results could not be read: it may be to blame, too
 
     def __str__(self) -> str:
         name = self.op_name
-        for end in ("/forward", "/backward"):
+        for end in ("/forward", "/backward", "/eval"):
             name = name.removesuffix(end)
         where = {"input": f"came in with the data, {name} input {self.slot}", "forward": name, "loss": f"the loss ({name})",
                  "backward": f"backward of {name}", "parameter": f"parameter {name}",
                  "gradient": f"gradient of {name}, changed after backward", "optimizer": f"{name} after the optimizer"}[self.phase]
+        if self.not_read and self.phase == "loss":
+            where += f", or {self.not_read}, whose results could not be read"
         if self.operation:
             where += f", {self.operation}"
         if self.file:
             where += f" ({self.file.rpartition('/')[2]}:{self.line})"
         rank = f"rank {self.rank}, " if self.rank else ""
-        return f"first {self.kind}: {rank}iteration {self.iteration}, {where}"
+        when = f"evaluation before iteration {self.iteration}" if self.is_evaluation else f"iteration {self.iteration}"
+        return f"first {self.kind}: {rank}{when}, {where}"
 
 
 def kind_of(kinds: int) -> str:
@@ -41,8 +46,8 @@ def kind_of(kinds: int) -> str:
 class Course:
     """The faults of one iteration after another, until one is the first. See stats/doc/origin.md for what rows mean."""
 
-    def __init__(self, rank: int) -> None:
-        self._rank = rank
+    def __init__(self, rank: int, is_evaluation: bool = False) -> None:
+        self._rank, self._is_evaluation = rank, is_evaluation
         self.first: Fault | None = None
         self._begin()
 
@@ -55,9 +60,11 @@ class Course:
         self._later: dict[str, Fault] = {}  # by phase, the first of each
         self._has_clean_loss = self._has_clean_gradients = False
         self.is_written = False  # a mask wrote the Inf that is pending
+        self.not_read = ""  # a module whose results could not be read
 
     def fault(self, phase: str, kinds: int, op_type: str, op_name: str, iteration: int, io: str, slot: int) -> Fault:
-        return Fault(kind_of(kinds), phase, op_type, op_name, iteration, self._rank, io, slot)
+        return Fault(kind_of(kinds), phase, op_type, op_name, iteration, self._rank, io, slot, is_evaluation=self._is_evaluation,
+                     not_read=self.not_read)
 
     def note(self, found: Fault, kinds: int) -> bool:
         """Whether this is a new fault of the forward. A zoom may find out more about it."""

@@ -68,6 +68,18 @@ class Watch:
         """A step is over, and the next begins."""
         raise NotImplementedError
 
+    def go_to(self, iteration: int) -> None:
+        """The next step is this iteration."""
+        if iteration != self.iteration:
+            self.iteration = iteration
+            self._switch()
+
+    def trains(self) -> None:
+        """The model is trained: what it does in eval mode is an evaluation."""
+
+    def finds_loss(self) -> None:
+        """The loss is the tensor that backward begins with."""
+
     def act_by(self, actions: Actions) -> None:
         self._actions, self._saves_tensors = actions, actions.saves_tensors
 
@@ -133,7 +145,7 @@ class Watch:
         self._session.step_end(rank=self._rank, iteration=self.iteration)
 
     def _collect(self, op_type: str, name: str, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
-                 layout: str = "", differs_over: Sequence[str | None] | None = None) -> int:
+                 layout: str = "", differs_over: Sequence[str | None] | None = None, graph: Any = 0) -> int:
         """What is known to be faulty: 0 of nothing, else 4 * (the number of the first faulty tensor) + 1 (NaN) + 2 (Inf).
         `differs_over` has what is known of the replicas of each output."""
         try:
@@ -146,7 +158,7 @@ class Watch:
                         raise Error("complex numbers have no rows: their parts have", "unsupported")
                     if type(tensor) not in self._plain_types and is_dtensor(tensor):
                         raise Error("a DTensor has no address: this rank's shard has", "unsupported")
-            faults: int = _native.collect(self._session._handle(), operator, self._rank, 0, 0, self.iteration, inputs, outputs,
+            faults: int = _native.collect(self._session._handle(), operator, self._rank, 0, graph, self.iteration, inputs, outputs,
                                           layout, False, False, False, differs_over)
             if faults < 0:
                 self._is_of_alert = True
@@ -160,20 +172,20 @@ class Watch:
                         if tensor is None:
                             continue
                         found = self._collect(op_type, name, layout=layout, differs_over=differs_over if io == "outputs" else None,
-                                              **{io: alone(tensor, slot)})
+                                              graph=graph, **{io: alone(tensor, slot)})
                         if found and not kinds:
                             first = number
                         kinds |= found & 3
                         number += 1
                 return 4 * first + kinds if kinds else 0
             if (other := self._readable(inputs, outputs)) is not None:
-                return self._collect(op_type, name, *other, layout=layout, differs_over=differs_over)
+                return self._collect(op_type, name, *other, layout=layout, differs_over=differs_over, graph=graph)
             if name not in self._unreadable:
                 self._unreadable.add(name)
                 logger.warning("%s is not watched: %s", name, refused)
             return 0
 
-    def _save_inputs(self, op_type: str, name: str, arguments: Any, versions: Sequence[int]) -> None:
+    def _save_inputs(self, op_type: str, name: str, arguments: Any, versions: Sequence[int], graph: int = 0) -> None:
         """After an alert that names an output of this operator: its inputs for the event. `versions` are those of the
         tensors before it ran."""
         self._is_of_alert = False
@@ -184,7 +196,7 @@ class Watch:
                 why = "it was written in place"
             else:
                 try:
-                    _native.collect(self._session._handle(), self._operators[op_type, name], self._rank, 0, 0, self.iteration,
+                    _native.collect(self._session._handle(), self._operators[op_type, name], self._rank, 0, graph, self.iteration,
                                     alone(readable(tensor), slot), (), "", False, False, True)
                 except Exception as fault:
                     why = str(fault)
@@ -204,7 +216,7 @@ class Watch:
         if not given or mine is None:
             return None
         is_same = (mine.layout, mine.dtype, mine.device) == (given[0].layout, given[0].dtype, given[0].device)
-        if is_same and not is_dtensor(given[0]) or mine.device.type == "meta":
+        if is_same and type(given[0]) in self._plain_types or mine.device.type == "meta":
             return None
         if not given[0].is_cpu:
             self._say_once("tensors on %s are copied to the host to be measured", given[0].device.type)
@@ -272,7 +284,7 @@ def _session_with(asked: Asked, *arguments: Any, **options: Any) -> tuple[DumpSe
 def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str | os.PathLike[str] | None = None,
           every: int = 1, where: str | None = None, inputs: bool = False, parameters: bool = True, gradients: bool = True,
           optimizer: Any = None, level: str = "module", zoom: bool = True, code: bool = True, exist: str = "refuse",
-          resume: bool = False, dialect: str = "ours", rank: int | None = None, alerts: str | Sequence[str] = (),
+          resume: bool | int = False, dialect: str = "ours", rank: int | None = None, alerts: str | Sequence[str] = (),
           keep: int | tuple[int, int] = 0, then: str | Callable[[Alert], Any] | Sequence[Any] = ("write", "warn"),
           agree: Callable[[int], int] | None = None, shards: str | Callable[[str, Any], str] | None = None,
           output_shards: str | Callable[[str, Any], str | None] | None = None, group: Any = None,
@@ -299,10 +311,11 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     level       "op": the operations inside of the modules, too, and those between the model and the loss. It is slow
     zoom        the first module that gives NaN or Inf is run once more, so that the operation and its line are known. It runs
                 on copies: where it may write to something that has none, such as a file, an iterator or a generator of random
-                numbers, it is not run again, and watch.ndjson says why. Not with several ranks
+                numbers, it is not run again, and watch.ndjson says why. Nor does it run what may need other ranks
     code        the line of the caller's own code that called each module
     exist       of rows and events that an earlier run left in the folder: "refuse" (rows), or "replace"
-    resume      go on behind them: `iteration` begins after the last
+    resume      True: go on behind them, `iteration` begins after the last. A number: go on at this iteration, and take away the
+                rows from there on, as a training does that goes on from a checkpoint
     dialect     of statistic.csv: "ours", "mindspore-2.7", "mindspore-next"
     rank        of this process; None: torch.distributed's, or 0
     alerts      rules that are asked of each row: ["nan", "l2norm > 8 * median(l2norm, 50)", "zero count == count for 3 steps"]
@@ -354,6 +367,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     asked = Asked(alerts, keep, event_bytes, only_bad, actions.is_written, actions.saves_tensors)
     if exist not in ("refuse", "replace"):
         raise ValueError(f"exist is {exist!r}; it is \"refuse\" or \"replace\"")
+    if not isinstance(resume, bool):
+        resume = whole_number(resume, "resume", 0, 2**63)
     if level not in ("module", "op"):
         raise ValueError(f"level is {level!r}; it is \"module\" or \"op\"")
     optimizers = optimizers_of(optimizer)
@@ -393,9 +408,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         if shards is not None:
             make_way(folder_of_whole(folder), exist, resume)
         made = RowWatch(model, session, folder=folder, every=every, where=where, inputs=inputs, parameters=parameters,
-                        gradients=gradients, optimizers=optimizers, level=level, zoom=zoom and world_size == 1, code=code, rank=rank,
-                        world_size=world_size, path=path, is_zoom_wanted=zoom, shards=shards, output_shards=output_shards,
-                        group=group)
+                        gradients=gradients, optimizers=optimizers, level=level, zoom=zoom, code=code, rank=rank,
+                        world_size=world_size, path=path, shards=shards, output_shards=output_shards, group=group)
         made.compare_over(compared, groups)
     except BaseException:
         session.close()

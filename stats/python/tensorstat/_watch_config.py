@@ -44,7 +44,7 @@ def whole_number(number: Any, what: str, least: int, most: int) -> int:
     return whole
 
 
-def make_way(folder: str, exist: str, resume: bool) -> int:
+def make_way(folder: str, exist: str, resume: bool | int) -> int:
     """The first iteration of a run into this folder, which an earlier run may have left rows in. `folder` is the net's, in
     the folder of a rank. The rank's events lie beside that."""
     of_rank, net = os.path.split(folder)
@@ -62,16 +62,42 @@ def make_way(folder: str, exist: str, resume: bool) -> int:
     if steps and exist == "replace":
         shutil.rmtree(folder)
         shutil.rmtree(os.path.join(of_rank, ".dump_metadata"), ignore_errors=True)
+    elif not isinstance(resume, bool):
+        _take_away_from(folder, resume)
+        return resume
     elif steps and not resume:
         raise Error(f"{folder} has rows of an earlier run: give another path, exist=\"replace\" to remove them, or "
                     "resume=True to go on behind them", "unwritable")
     elif resume:
-        return 1 + max((step for each in (folder, *(os.path.join(event, net) for event in events)) for step in _steps_in(each)), default=-1)
+        nets = folder, *(os.path.join(event, net) for event in events)
+        return 1 + max((step for each in nets for step in _steps_in(each, ["0"])), default=-1)  # evaluations stand before a step
     return 0
 
 
-def _steps_in(net: str) -> list[int]:
-    return [int(step) for graph in _names_in(net) if graph.isdigit() for step in _names_in(os.path.join(net, graph)) if step.isdigit()]
+def _take_away_from(net: str, iteration: int) -> None:
+    """The rows from this iteration on, and what was said of them."""
+    for graph in _names_in(net):
+        for step in _names_in(os.path.join(net, graph)) if graph.isdigit() else ():
+            if step.isdigit() and int(step) >= iteration:
+                shutil.rmtree(os.path.join(net, graph, step), ignore_errors=True)
+    path = os.path.join(net, "watch.ndjson")
+    with contextlib.suppress(OSError):
+        with open(path, encoding="utf-8") as file:
+            kept = [line for line in file if _iteration_in(line) < iteration]
+        with open(f"{path}.new", "w", encoding="utf-8") as file:
+            file.writelines(kept)
+        os.replace(f"{path}.new", path)
+
+
+def _iteration_in(line: str) -> int:
+    with contextlib.suppress(ValueError, TypeError, AttributeError):
+        return int(json.loads(line).get("iteration", -1))
+    return -1
+
+
+def _steps_in(net: str, graphs: list[str] | None = None) -> list[int]:
+    graphs = [each for each in _names_in(net) if each.isdigit()] if graphs is None else graphs
+    return [int(step) for graph in graphs for step in _names_in(os.path.join(net, graph)) if step.isdigit()]
 
 
 def _names_in(folder: str) -> list[str]:

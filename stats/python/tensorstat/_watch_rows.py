@@ -26,6 +26,7 @@ from ._verdict import Course, Fault
 from ._watch import Watch, named_modules, named_parameters
 from ._zooms import Zooms
 
+EVALUATION = 1  # the graph of its rows
 _NOTHING_RAN = "in a step that was watched no module of the model ran: is it the model that is trained?"
 
 
@@ -34,12 +35,10 @@ class RowWatch(Watch):
 
     def __init__(self, model: Any, session: DumpSession, *, folder: str, every: int, where: str | None, inputs: bool,
                  parameters: bool, gradients: bool, optimizers: list[Any], level: str, zoom: bool, code: bool, rank: int,
-                 world_size: int, path: str | None, is_zoom_wanted: bool, shards: Any = None,
-                 output_shards: Any = None, group: Any = None) -> None:
+                 world_size: int, path: str | None, shards: Any = None, output_shards: Any = None, group: Any = None) -> None:
         super().__init__(session, every=every, rank=rank)
         self._inputs, self._with_gradients, self._with_code, self._world_size = inputs, gradients, code, world_size
         self._with_zoom = zoom and level == "module"  # rows of operations say it themselves
-        self._is_zoom_refused = is_zoom_wanted and not zoom and level == "module"
         self._path = path
         self._journal: Journal = Journal(os.path.join(folder, "watch.ndjson"))
         run = {"world_size": world_size, "every": every, "inputs": "all" if inputs else "outermost", "level": level,
@@ -49,10 +48,10 @@ class RowWatch(Watch):
         if shards is not None:
             run["shards"] = "function" if callable(shards) else shards
         self._journal.say("run", **run)
-        self._course = Course(rank)
+        self._courses = Course(rank), Course(rank, is_evaluation=True)
         self._local = PerThread()
         self._tensor = sys.modules["torch"].Tensor
-        self._is_begun = self._has_seen = self._has_stepped = False
+        self._is_begun = self._has_seen = self._has_stepped = self._has_evaluated = False
         self._is_behind_forward = False
         self._numbers: dict[str, int] = {}  # calls of each module in this iteration
         self._lines: dict[tuple[str, int], tuple[Any, ...]] = {}  # what was said of the calls' lines
@@ -120,12 +119,14 @@ class RowWatch(Watch):
             try:
                 look_at_loss(self, loss)
                 is_skipped = self._parameters.look_after()
-                self._course.end_iteration(is_skipped)
+                self._end_course(is_skipped)
             except Exception as fault:
                 say_fault(fault)
             self._journal.flush()  # before the step ends: an event takes a copy
+            if self._has_evaluated:
+                self._session.step_end(rank=self._rank, graph=EVALUATION, iteration=self.iteration)
             self._end_step()
-            if not self._is_begun:
+            if not self._is_begun and not self._has_evaluated:
                 self._say_once(_NOTHING_RAN)
         found = self._found()
         self._forget_step()
@@ -137,8 +138,8 @@ class RowWatch(Watch):
     def close(self) -> None:
         if self._is_closed:
             return super().close()
-        if self._is_begun and not self._is_stopped:
-            self._course.end_iteration(False)
+        if (self._is_begun or self._has_evaluated) and not self._is_stopped:
+            self._end_course(False)
         if self._has_seen and not self._has_stepped:
             self._say_once("step() of the watch was never called: all is iteration %d, without parameters. Call it after "
                            "optimizer.step()", self.iteration)
@@ -153,7 +154,7 @@ class RowWatch(Watch):
         self._parameters.clear()
         self._outermost.clear()
         self._forget_step()
-        if (fault := self._course.first) is not None:
+        if (fault := self.first_fault) is not None:
             logger.warning("%s; tensorstat origin %s", fault, self._shown_path())
 
     @property
@@ -162,7 +163,25 @@ class RowWatch(Watch):
 
     @property
     def first_fault(self) -> Fault | None:
-        return self._course.now()
+        found = [fault for course in self._courses if (fault := course.now()) is not None]
+        return min(found, key=lambda each: each.iteration, default=None)
+
+    @property
+    def _course(self) -> Course:
+        """Of what runs in this thread."""
+        return self._courses[self._local.is_evaluation]
+
+    def _end_course(self, is_skipped: bool) -> None:
+        self._local.is_evaluation = False
+        for course in self._courses:
+            course.end_iteration(is_skipped)
+
+    def trains(self) -> None:
+        for place in self._places.values():
+            place.has_trained = True
+
+    def finds_loss(self) -> None:
+        self._gradients.finds_loss = True
 
     def _shown_path(self) -> str:
         folder = self._event or self._path or os.path.dirname(os.path.dirname(os.path.dirname(self._journal.path)))
@@ -183,7 +202,7 @@ class RowWatch(Watch):
             self._hooks.stop()
 
     def _forget_step(self) -> None:
-        self._is_begun = self._is_behind_forward = False
+        self._is_begun = self._is_behind_forward = self._has_evaluated = self._local.is_evaluation = False
         self._numbers.clear()
         self._local.calls.clear()
         self._parameters.forget_step()
@@ -213,14 +232,17 @@ class RowWatch(Watch):
                 self._random.look()
             is_quiet = self._gradients.is_running and is_inside_backward()
             self._gradients.is_running = is_quiet
-            if not is_quiet and not self._is_begun:
-                try:
+            try:
+                local.is_evaluation = not is_quiet and self._evaluates(place, module)
+                if local.is_evaluation:
+                    self._begin_evaluation()
+                elif not is_quiet and not self._is_begun:
                     self._begin()
-                except Exception as fault:  # the call is one nevertheless
-                    say_fault(fault)
+            except Exception as fault:  # the call is one nevertheless
+                say_fault(fault)
         else:
             is_quiet = parent.is_quiet
-        call = Call(place, module, parent, is_quiet)
+        call = Call(place, module, parent, is_quiet, local.is_evaluation)
         calls.append(call)
         looks = parent is None or self._inputs or self._course.pending is not None
         if not is_quiet:
@@ -246,14 +268,14 @@ class RowWatch(Watch):
 
     def _look_at_inputs(self, call: Call, given: list[Any]) -> None:
         place = call.place
-        faults = self._collect(place.op_type, place.forward, given)
+        faults = self._collect(place.op_type, call.name, given, graph=self._local.is_evaluation)
         if faults:
             call.took = faults & 3
             phase = "input" if call.parent is None else "forward"
-            new = self._note(phase, faults, place.op_type, place.forward, "input")
+            new = self._note(phase, faults, place.op_type, call.name, "input")
             if new is not None and call.parent is not None:  # its parent's code made it
                 parent = call.parent
-                new.op_type, new.op_name, new.io = parent.place.op_type, parent.place.forward, "output"
+                new.op_type, new.op_name, new.io = parent.place.op_type, parent.name, "output"
                 self._at_line(new, parent)
                 parent.is_to_be_zoomed = True
 
@@ -280,22 +302,27 @@ class RowWatch(Watch):
             self._look_at_outputs(call, tensors, unknown)
         if not call.parent:
             calls.clear()
-            self._is_behind_forward = not call.is_quiet
+            self._is_behind_forward = not call.is_quiet and not local.is_evaluation
         if self._with_gradients and place.is_wanted:
             if call.edges:
                 self._gradients.wait_for_arguments(call, tensors)
             self._gradients.wait_for(call, tensors)
         elif not call.parent:
             self._gradients.wait_for_any(tensors)
+        if not call.parent:
+            local.is_evaluation = False
 
     def _look_at_outputs(self, call: Call, outputs: list[Any], unknown: list[str]) -> None:
-        place, name = call.place, call.place.forward
-        faults = self._collect(place.op_type, name, (), outputs) if outputs and place.is_wanted else 0
-        if self._shards is not None and place.is_wanted:
+        place, name, is_evaluation = call.place, call.name, self._local.is_evaluation
+        faults = self._collect(place.op_type, name, (), outputs, graph=is_evaluation) if outputs and place.is_wanted else 0
+        if name in self._unreadable:
+            self._course.not_read = place.name
+        if self._shards is not None and place.is_wanted and not is_evaluation:
             self._shards.saw(place.op_type, name, outputs)
         if self._is_of_alert:
             keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(2))
-            self._save_inputs(place.op_type, name, (call.arguments, keywords) if keywords else call.arguments, call.versions)
+            arguments = (call.arguments, keywords) if keywords else call.arguments
+            self._save_inputs(place.op_type, name, arguments, call.versions, is_evaluation)
         if unknown and place.is_wanted and name not in self._not_seen:
             self._not_seen.add(name)
             why = unknown[0]
@@ -310,9 +337,6 @@ class RowWatch(Watch):
                 self._at_line(new, call)
             if (new is not None or call.is_to_be_zoomed) and self._with_zoom:
                 self._zooms.forward(call, faults)
-            elif new is not None and self._is_zoom_refused:
-                self._journal.say("zoom", iteration=self.iteration, op_name=name, result="refused",
-                                  why=f"there are {self._world_size} ranks, and one alone cannot run a module again")
             if new is not None:
                 self._journal.flush()
         elif call.is_to_be_zoomed and self._with_zoom:
@@ -321,17 +345,17 @@ class RowWatch(Watch):
             self._course.end()
 
     def _say_line(self, call: Call, frame: Any) -> None:
-        name = call.place.name
+        name = call.name
         number = self._numbers.get(name, 0)
         self._numbers[name] = number + 1
         call.where = where = caller_of(frame)
         if where is None or not call.place.is_wanted:
             return
-        parent = call.parent.place.forward if call.parent else ""
+        parent = call.parent.name if call.parent else ""
         said = (*where, parent)
         if self._lines.get((name, number)) != said:
             self._lines[name, number] = said
-            self._journal.say("code", op_name=call.place.forward, iteration=self.iteration, file=where[0], line=where[1],
+            self._journal.say("code", op_name=name, iteration=self.iteration, file=where[0], line=where[1],
                               function=where[2], parent=parent, call=number)
 
     def _at_line(self, fault: Fault, call: Call) -> None:
@@ -346,6 +370,19 @@ class RowWatch(Watch):
         self._parameters.look_before()
         if self._with_gradients and not sys.modules["torch"].is_inference_mode_enabled():
             self._gradients.wait_for_parameters(self._parameters.named)
+
+    def _begin_evaluation(self) -> None:
+        """Its rows are those of a graph of its own, in the iteration that it stands before."""
+        if not self._has_evaluated:
+            self._has_evaluated = self._has_seen = True
+            self._parameters.look_before(EVALUATION)
+
+    def _evaluates(self, place: Place, module: Any) -> bool:
+        """A module that is called alone trains if its model does."""
+        for name, reference in self._outermost:
+            if (len(self._outermost) == 1 or place.name.startswith(f"{name}.")) and (outermost := reference()) is not None:
+                return self._places[name].evaluates(outermost)
+        return place.evaluates(module)
 
     def _look_at_buffers(self) -> None:
         torch = sys.modules["torch"]

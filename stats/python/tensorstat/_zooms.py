@@ -21,19 +21,19 @@ class Zooms:
     def forward(self, call: Call, faults: int) -> None:
         """Runs a call again. It gave the first fault, or its code handed one to a module inside."""
         watch = self._watch
-        kinds, name = faults & 3, call.place.forward
+        kinds, name = faults & 3, call.name
         if not self.may(name, kinds):
             return
         keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
         run = _rerun.Run(call, keywords)
         said = _zoom.forward(run, kinds, call.parent is None, self.silent_name, self.silence, watch._hooks)
         if "parameter" in said:
-            said["parameter"] = self._name_of_parameter(call, said["parameter"])
+            said["parameter"] = self._name_of_parameter(call, run.module, said["parameter"])
         watch._journal.say("zoom", iteration=watch.iteration, op_name=name, **said)
         fault = watch._course.pending
         if said["result"] == "given" and call.parent is not None and fault is not None and said["why"].startswith("its arg"):
             call.parent.is_to_be_zoomed = True
-            fault.op_type, fault.op_name = call.parent.place.op_type, call.parent.place.forward
+            fault.op_type, fault.op_name = call.parent.place.op_type, call.parent.name
             watch._at_line(fault, call)
         elif "parameter" in said and fault is not None:
             fault.phase, fault.op_type, fault.op_name = "parameter", "Parameter", said["parameter"]
@@ -41,12 +41,12 @@ class Zooms:
             watch._course.is_written |= bool(said.get("inf_written"))
             inside = watch._places.get(said["inside"], call.place)
             fault.kind = "NaN" if "NaN" in said["gave"] else "Inf"
-            fault.op_type, fault.op_name = inside.op_type, inside.forward
+            fault.op_type, fault.op_name = inside.op_type, inside.eval if name == call.place.eval else inside.forward
             fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
 
-    def _name_of_parameter(self, call: Call, local: str) -> str:
+    def _name_of_parameter(self, call: Call, module: Any, local: str) -> str:
         """As the rows have it: a parameter that several modules share has the name of the first."""
-        held = {name: each for named in (call.module.named_parameters(), call.module.named_buffers()) for name, each in named}[local]
+        held = {name: each for named in (module.named_parameters(), module.named_buffers()) for name, each in named}[local]
         for name, each in self._watch._parameters.named:
             if each is held:
                 return name

@@ -55,6 +55,41 @@ def a_forward_of_one_rank(path, rank):
                   lambda step: torch.randn(4, 8))
 
 
+def a_sqrt_of_one_rank(path, rank):
+    class Root(nn.Module):
+        def forward(self, x):
+            return torch.sqrt(x * 0 if rank == 1 else x * x + 1) + x  # of zero, on rank 1
+    step_of_ranks(ddp(nn.Sequential(nn.Linear(8, 8), Root(), nn.Linear(8, 1))), path, lambda step: torch.randn(4, 8), 1)
+
+
+def behind_a_collective(path, rank):
+    """Run again by one rank alone, the module would wait for ever."""
+    class Norm(nn.Module):
+        def forward(self, x):
+            whole = x.detach().square().sum()
+            torch.distributed.all_reduce(whole)
+            return torch.log(x * 0 - 1) if rank == 1 else x / whole
+    step_of_ranks(ddp(nn.Sequential(nn.Linear(8, 8), Norm(), nn.Linear(8, 1))), path, lambda step: torch.randn(4, 8), 1)
+
+
+def inside_of_a_collective(path, rank):
+    """The model's own code makes it, and a module inside has a collective."""
+    class Sum(nn.Module):
+        def forward(self, x):
+            torch.distributed.all_reduce(x.detach().clone())
+            return x
+
+    class Own(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.sum, self.last = Sum(), nn.Linear(8, 1)
+
+        def forward(self, x):
+            x = torch.log(x * 0 - 1) if rank == 0 else x
+            return self.last(self.sum(x))
+    step_of_ranks(ddp(Own()), path, lambda step: torch.randn(4, 8), 1)
+
+
 def clean_ranks(path, rank):
     step_of_ranks(ddp(nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1))), path, lambda step: torch.randn(4, 8))
 
@@ -62,6 +97,10 @@ def clean_ranks(path, rank):
 RANK_JOBS = {
     "a_backward_of_one_rank": (a_backward_of_one_rank, dict(kind="produced", op_name="module.1", phase="backward", iteration=1, rank=1)),
     "a_batch_of_one_rank": (a_batch_of_one_rank, dict(kind="entered", op_name="DistributedDataParallel", iteration=1, rank=1)),
-    "a_forward_of_one_rank": (a_forward_of_one_rank, dict(kind="produced", op_name="module.1", phase="forward", iteration=0, rank=0)),
+    "a_forward_of_one_rank": (a_forward_of_one_rank, dict(kind="produced", op_name="module.1", phase="forward", iteration=0, rank=0, operation="log")),
+    "a_sqrt_of_one_rank": (a_sqrt_of_one_rank, dict(kind="produced", op_name="module.1", phase="backward", iteration=0, rank=1,
+                                                    operation="Sqrt", at="of zero, on rank 1")),
+    "behind_a_collective": (behind_a_collective, dict(kind="produced", op_name="module.1", phase="forward", iteration=0, rank=1)),
+    "inside_of_a_collective": (inside_of_a_collective, dict(kind="produced", op_name="module", phase="forward", iteration=0, rank=0)),
     "clean_ranks": (clean_ranks, dict(kind="none")),
 }
