@@ -96,6 +96,8 @@ void append_verdict(JsonWriter& json, const Record& record, const FaultVerdict& 
     append_code(json, verdict.code);
     json.key("operation").text_or_null(verdict.operation);
     append_lines(json, "inside", verdict.inside, [&](const NamedCall& call) { json.text(call.op_name); });
+    if (verdict.is_evaluation) json.key("evaluation").truth(true);
+    if (verdict.call_count > 1) json.key("call").number(verdict.nth_call).key("calls").number(verdict.call_count);
   }
   append_texts(json, "not_watched", verdict.not_watched);
   json.key("sentence").text(verdict.sentence);

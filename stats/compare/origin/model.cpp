@@ -1,7 +1,6 @@
 #include "stats/compare/origin/model.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <span>
@@ -12,8 +11,15 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::string_view kForward = "/forward", kBackward = "/backward";
-constexpr std::string_view kEndings[] = {kForward, kBackward, "_forward", "_backward"};  // as some dialects write them
+constexpr std::string_view kForward = "/forward", kBackward = "/backward", kEval = "/eval";
+// As some dialects write them, too.
+constexpr std::string_view kEndings[] = {kForward, kBackward, kEval, "_forward", "_backward", "_eval"};
+
+bool is_of_evaluation(const Record& record, const Seen& row) {
+  const std::string_view type = record.texts()[row.op_type], name = record.texts()[row.name];
+  if (type == "Parameter" || type == "Gradient" || type == "OptimizerState" || type == "Loss") return false;
+  return name.ends_with(kEval) || name.ends_with("_eval");
+}
 
 // The phase that a name of msprobe's says: "Functional.log.0.forward", "Module.a.Linear.backward.0".
 std::optional<Phase> phase_of_call(std::string_view name) {
@@ -49,9 +55,14 @@ class Builder {
  public:
   Builder(const Record& record, Form form, Hints& hints) : record_(record), hints_(hints) { model_.form = form; }
 
-  Model build(std::uint32_t rank, std::uint32_t first, std::uint32_t last) {
+  Model build(std::uint32_t rank, std::uint32_t first, std::uint32_t last, Part part) {
+    model_.is_evaluation = part == Part::kEvaluation;
     for (std::uint32_t run = first; run < last; ++run) {
-      if (record_.run(run).front().rank == rank) add(run);
+      const Seen& seen = record_.run(run).front();
+      // The values of parameters before anything ran belong to both.
+      const bool is_of_both = part == Part::kAll || (seen.is_input && text(seen.op_type) == "Parameter");
+      const bool is_wanted = is_of_both || is_of_evaluation(record_, seen) == model_.is_evaluation;
+      if (seen.rank == rank && is_wanted) add(run);
     }
     for (Call& call : model_.calls) set_times(call);
     if (!is_flat(model_.form)) find_parents();
@@ -65,8 +76,9 @@ class Builder {
   // The outputs of one call and the inputs of the next stand in one run where nothing is between them.
   void add(std::uint32_t run) {
     const auto rows = record_.run(run);
+    const std::string_view name = text(rows.front().name);
     if (model_.form == Form::kWatch && !rows.front().is_input &&
-        text(rows.front().name).ends_with(kForward.substr(1))) {
+        (name.ends_with(kForward.substr(1)) || is_of_evaluation(record_, rows.front()))) {
       const auto next = std::ranges::find_if(rows, &Seen::is_input);
       add(rows.first(static_cast<std::size_t>(next - rows.begin())));
       if (next != rows.end()) add(rows.last(static_cast<std::size_t>(rows.end() - next)));
@@ -289,15 +301,6 @@ class Builder {
   std::map<std::pair<std::string_view, Phase>, std::string_view> by_path_;  // names of msprobe's modules
 };
 
-std::string letters_of(std::string_view text) {
-  std::string letters;
-  for (const char c : text) {
-    if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
-    if (c >= 'a' && c <= 'z') letters += c;
-  }
-  return letters;
-}
-
 }  // namespace
 
 std::string_view name(Phase phase) {
@@ -315,7 +318,7 @@ bool Model::is_inside(std::uint32_t call, std::uint32_t of) const {
 
 std::optional<Form> form_shown_by(std::string_view op_type, std::string_view op_name, bool is_of_operator) {
   if (op_type == "Loss" || op_type == "Gradient" || op_type == "OptimizerState") return Form::kWatch;
-  if (op_name.ends_with(kForward) || op_name.ends_with(kBackward)) return Form::kWatch;
+  if (op_name.ends_with(kForward) || op_name.ends_with(kBackward) || op_name.ends_with(kEval)) return Form::kWatch;
   if (is_of_operator && phase_of_call(op_name)) return Form::kModules;
   return std::nullopt;
 }
@@ -336,8 +339,25 @@ Form form_of(const Record& record, const Hints& hints) {
 }
 
 Model model_of(const Record& record, Form form, Hints& hints, std::uint32_t rank, std::uint32_t first,
-               std::uint32_t last) {
-  return Builder(record, form, hints).build(rank, first, last);
+               std::uint32_t last, Part part) {
+  return Builder(record, form, hints).build(rank, first, last, part);
+}
+
+std::vector<Part> parts_of(const Record& record, Form form, std::uint32_t rank, std::uint32_t first,
+                           std::uint32_t last) {
+  if (form != Form::kWatch) return {Part::kAll};
+  bool has_evaluation = false, has_forward = false, has_backward = false;
+  for (std::uint32_t run = first; run < last; ++run) {
+    const Seen& seen = record.run(run).front();
+    if (seen.rank != rank) continue;
+    const std::string_view name = record.texts()[seen.name];
+    has_evaluation |= is_of_evaluation(record, seen);
+    has_forward |= name.ends_with(kForward.substr(1));
+    has_backward |= name.ends_with(kBackward.substr(1));
+  }
+  if (!has_evaluation) return {Part::kAll};
+  if (has_backward && !has_forward) return {Part::kAll};
+  return {Part::kTraining, Part::kEvaluation};
 }
 
 std::string_view path_of(Form form, std::string_view op_name) {
@@ -355,26 +375,6 @@ std::string_view path_of(Form form, std::string_view op_name) {
     }
   }
   return op_name;
-}
-
-bool writes_its_input(std::string_view op_type) {
-  constexpr std::string_view kBeginnings[] = {"assign",          "inplace", "scatterupdate", "scatteradd", "scattersub",
-                                              "scatterndupdate", "apply",   "sparseapply",   "fusedapply", "adam",
-                                              "fusedadam",       "lamb",    "momentum"};
-  if (op_type.size() > 1 && op_type.ends_with('_') && !op_type.ends_with("__")) return true;  // add_
-  if (op_type.starts_with("__i") && op_type.ends_with("__")) return true;                     // __iadd__
-  if (op_type == "__setitem__") return true;
-  const std::string letters = letters_of(op_type);
-  return std::ranges::any_of(kBeginnings, [&](std::string_view word) { return letters.starts_with(word); });
-}
-
-bool communicates(std::string_view op_type) {
-  constexpr std::array kWords = {"allreduce", "allgather", "reducescatter", "broadcast", "alltoall",
-                                 "receive",   "recv",      "barrier",       "scatterv",  "gatherv"};
-  const std::string letters = letters_of(op_type);
-  // "BroadcastTo" makes a shape larger; no other rank is asked.
-  if (letters.starts_with("broadcastto") || letters.starts_with("broadcastgrad")) return false;
-  return std::ranges::any_of(kWords, [&](std::string_view word) { return letters.find(word) != letters.npos; });
 }
 
 }  // namespace tensorstat

@@ -45,8 +45,13 @@ struct Call {
   std::uint64_t begin = 0, end = 0;  // when it was given its inputs and had its outputs: numbers in the order of time
 };
 
+// Which rows of an iteration a model is made of. A watch's evaluation is no part of the training step that it stands
+// before: its calls are named "blocks.0/eval".
+enum class Part : std::uint8_t { kAll, kTraining, kEvaluation };
+
 struct Model {
   Form form = Form::kGraph;
+  bool is_evaluation = false;
   std::vector<Call> calls;
 
   bool is_inside(std::uint32_t call, std::uint32_t of) const;  // at any depth
@@ -58,7 +63,16 @@ std::optional<Form> form_shown_by(std::string_view op_type, std::string_view op_
 
 // The calls of one iteration of one rank: of the runs from `first` to before `last` of the record, which is sorted.
 Model model_of(const Record& record, Form form, Hints& hints, std::uint32_t rank, std::uint32_t first,
-               std::uint32_t last);
+               std::uint32_t last, Part part = Part::kAll);
+
+// The parts that these runs have: training and evaluation where both are there. A training in eval mode has no calls of
+// another name, so it is one part.
+std::vector<Part> parts_of(const Record& record, Form form, std::uint32_t rank, std::uint32_t first,
+                           std::uint32_t last);
+
+// Whether the code of a module of this type hands what it is given to the modules inside, one after another, and does
+// nothing else.
+bool hands_on(std::string_view op_type);
 
 // A call's name without what says its phase: "blocks.0" of "blocks.0/forward".
 std::string_view path_of(Form form, std::string_view op_name);

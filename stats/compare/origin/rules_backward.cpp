@@ -10,7 +10,7 @@ bool Walk::made_by_parents_backward(const Scene& scene) {
   const bool is_after_seen = after == kNoCall || !call(after).outputs.empty();
   Fault* fault = nullptr;
   const Zoom* zoom = zoom_of_backward(scene.call);
-  if (!is_after_seen && text(call(parent).op_type) == "Sequential") {
+  if (!is_after_seen && hands_on(text(call(parent).op_type))) {
     fault = &begin(scene, FaultKind::kProduced, after);  // nothing else is between them
   } else if (found(zoom) || (is_after_seen && given_to(call(parent)) == Given::kClean)) {
     fault = &begin(scene, FaultKind::kProduced, parent);

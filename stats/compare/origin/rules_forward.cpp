@@ -153,7 +153,7 @@ bool Walk::is_given_clean(std::uint32_t at) const {
   const Zoom* zoom = zoom_of(at);
   if (given == Given::kUnseen && zoom != nullptr && zoom->given_finite) return true;
   if (given != Given::kUnseen || of.parent == kNoCall) return given == Given::kClean;
-  if (text(call(of.parent).op_type) != "Sequential") return false;
+  if (!hands_on(text(call(of.parent).op_type))) return false;
   const std::uint32_t before = last_before(of.parent, Phase::kForward, at);
   return before == kNoCall ? is_given_clean(of.parent) : is_clean(call(before).outputs);
 }

@@ -56,12 +56,15 @@ class Words {
   // ", iteration 412 (411 was clean), rank 1"
   std::string when() const {
     const bool has_iterations = form_ != Form::kLaunches || verdict_.iteration != 0;
-    std::string text = has_iterations ? ", iteration " + std::to_string(verdict_.iteration) : "";
+    const char* const what = verdict_.is_evaluation ? ", evaluation before iteration " : ", iteration ";
+    std::string text = has_iterations ? what + std::to_string(verdict_.iteration) : "";
     if (has_iterations && verdict_.last_clean_iteration) {
       const std::uint64_t last = *verdict_.last_clean_iteration;
       text += " (" + std::to_string(last) + " was clean" +
               (last + 1 == verdict_.iteration ? ")" : ", those between are not in the rows)");
     }
+    if (verdict_.nth_call != 0 && verdict_.call_count > 1)
+      text += ", call " + std::to_string(verdict_.nth_call) + " of " + std::to_string(verdict_.call_count);
     bool has_ranks = verdict_.rank != 0;
     for (const Seen& row : record_.rows()) {
       if (has_ranks) break;
@@ -134,6 +137,10 @@ class Words {
         return "The optimizer wrote " + fault() + " into " + printable_name(verdict_.guilty.op_name) +
                ", whose value and gradient were finite before" + when();
       case FaultKind::kUnknown:
+        if (verdict_.phase == Phase::kBackward && verdict_.after.is_named() && verdict_.before.is_named()) {
+          return fault() + " began in backward between " + call(verdict_.after) + ", whose gradient is clean, and " +
+                 call(verdict_.before) + when() + ": " + printable_name(verdict_.reason);
+        }
         return "Not known: " + fault() + " is first in " + io_slot() + " of " +
                call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) + in_phase() + when() + ", and " +
                printable_name(verdict_.reason) + (verdict_.next.empty() ? "" : "; " + verdict_.next);

@@ -17,6 +17,8 @@ FaultVerdict Telling::verdict(const Fault& fault) {
   verdict.phase = fault.phase;
   verdict.rank = seen.rank;
   verdict.iteration = seen.iteration;
+  verdict.is_evaluation = walked_.model.is_evaluation;
+  count_calls(fault, verdict);
   verdict.row = fault.row;
   verdict.is_own_code = fault.is_own_code;
   verdict.is_of_backward = fault.is_of_backward;
@@ -85,6 +87,20 @@ FaultVerdict Telling::verdict(const Fault& fault) {
     verdict.code = line_of(guilty);
   }
   return verdict;
+}
+
+void Telling::count_calls(const Fault& fault, FaultVerdict& verdict) const {
+  const auto& calls = walked_.model.calls;
+  std::uint32_t outermost = fault.call == kNoCall ? fault.seen_in : fault.call;
+  for (int steps = 0; call(outermost).parent != kNoCall && steps < 64; ++steps) outermost = call(outermost).parent;
+  const Call& of = call(outermost);
+  const bool is_call = of.phase == Phase::kForward || of.phase == Phase::kLoss || of.phase == Phase::kBackward;
+  if (walked_.model.form != Form::kWatch || !is_call || of.is_of_loss) return;
+  for (std::uint32_t i = 0; i < calls.size(); ++i) {
+    if (calls[i].name != of.name || calls[i].phase != of.phase || calls[i].is_again) continue;
+    ++verdict.call_count;
+    if (i == outermost) verdict.nth_call = verdict.call_count;
+  }
 }
 
 std::string Telling::note(const Fault& fault) const {

@@ -21,6 +21,8 @@ class Telling {
  private:
   const Call& call(std::uint32_t at) const { return walked_.model.calls[at]; }
   NamedCall named(std::uint32_t at) const;
+  // Which of the calls of the outermost module it lies in.
+  void count_calls(const Fault& fault, FaultVerdict& verdict) const;
   std::optional<CodeLine> line_of(std::uint32_t at);
   const Zoom* zoom_of(std::uint32_t at) const;
   // That of the call that made NaN of an Inf, or of one that contains it.

@@ -92,14 +92,12 @@ class FaultSearch::State {
   std::optional<FaultVerdict> verdict_of(std::uint32_t first, std::uint32_t last) {
     origin_rules::Around all = origin_rules::around_of(*record_, choice_, first, last);
     all.has_written = facts_.has_written;
-    std::vector<FaultVerdict> candidates;
+    std::vector<FaultVerdict> candidates, of_evaluation;
     bool is_skipped = false;
     const std::uint64_t iteration = iteration_of(first);
-    std::map<std::uint32_t, origin_rules::Walked> by_rank;
-    for (const std::uint32_t rank : all.ranks) {
-      const origin_rules::Walked& walked = by_rank[rank] =
-          origin_rules::Walk(*record_, hints_, choice_, all, model_of(*record_, facts_.form, hints_, rank, first, last))
-              .run();
+    std::map<std::pair<std::uint32_t, Part>, origin_rules::Walked> by_rank;
+    for (const auto& [rank, part] : parts(all, first, last)) {
+      const origin_rules::Walked& walked = by_rank[{rank, part}] = walk(all, rank, first, last, part);
       origin_rules::Telling telling(*record_, hints_, choice_, walked, facts_.has_parameters);
       for (const origin_rules::Fault& fault : walked.faults) {
         if (fault.is_open || &fault == walked.verdict || fault.is_received) continue;
@@ -108,14 +106,17 @@ class FaultSearch::State {
         ended.last = iteration;
       }
       is_skipped |= walked.is_skipped;
-      if (walked.verdict != nullptr) candidates.push_back(telling.verdict(*walked.verdict));
+      if (walked.verdict == nullptr) continue;
+      (part == Part::kEvaluation ? of_evaluation : candidates).push_back(telling.verdict(*walked.verdict));
     }
+    if (candidates.empty()) candidates = std::move(of_evaluation);
     if (!candidates.empty()) {
       FaultVerdict verdict = origin_rules::pick_of_ranks(candidates);
       if (choice_.with_lists) {
         for (const bool is_of_verdict : {true, false}) {
-          for (const auto& [rank, walked] : by_rank) {
-            if ((rank == verdict.rank) == is_of_verdict) list(walked, !is_of_verdict);
+          for (const auto& [place, walked] : by_rank) {
+            const bool is_its = place.first == verdict.rank && walked.model.is_evaluation == verdict.is_evaluation;
+            if (is_its == is_of_verdict) list(walked, !is_of_verdict);
           }
         }
       }
@@ -140,12 +141,22 @@ class FaultSearch::State {
   void list_later(std::uint32_t first, std::uint32_t last) {
     origin_rules::Around all = origin_rules::around_of(*record_, choice_, first, last);
     all.has_written = facts_.has_written;
+    for (const auto& [rank, part] : parts(all, first, last)) list(walk(all, rank, first, last, part), true);
+  }
+
+  std::vector<std::pair<std::uint32_t, Part>> parts(const origin_rules::Around& all, std::uint32_t first,
+                                                    std::uint32_t last) const {
+    std::vector<std::pair<std::uint32_t, Part>> found;
     for (const std::uint32_t rank : all.ranks) {
-      const origin_rules::Walked walked =
-          origin_rules::Walk(*record_, hints_, choice_, all, model_of(*record_, facts_.form, hints_, rank, first, last))
-              .run();
-      list(walked, true);
+      for (const Part part : parts_of(*record_, facts_.form, rank, first, last)) found.emplace_back(rank, part);
     }
+    return found;
+  }
+
+  origin_rules::Walked walk(const origin_rules::Around& all, std::uint32_t rank, std::uint32_t first,
+                            std::uint32_t last, Part part) {
+    Model model = model_of(*record_, facts_.form, hints_, rank, first, last, part);
+    return origin_rules::Walk(*record_, hints_, choice_, all, std::move(model)).run();
   }
 
   std::vector<std::string> notes() const {

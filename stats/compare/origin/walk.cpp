@@ -54,6 +54,7 @@ Walked Walk::run() {
 
 void Walk::make_events() {
   std::uint64_t first_faulty = UINT64_MAX;  // row of backward
+  std::uint64_t last_gradient = 0;          // at the end of the step
   for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
     const Call& each = call(i);
     if (each.is_again) continue;
@@ -73,17 +74,23 @@ void Walk::make_events() {
       if (model_.form != Form::kModules && event.faulty_row != kNoRow) event.time = event.faulty_row;
       if (each.phase >= Phase::kBackward && event.faulty_row != kNoRow)
         first_faulty = std::min(first_faulty, event.time);
+      if (each.phase == Phase::kGradient) last_gradient = std::max(last_gradient, event.time);
       events_.push_back(event);
     }
   }
-  if (model_.form == Form::kWatch) {  // the loss is told when the step ends
+  if (model_.form == Form::kWatch) {
+    // The loss is told when the step ends. The optimizer has read all gradients before it writes a parameter, but their
+    // rows stand by parameter.
     for (Event& event : events_) {
-      if (call(event.call).phase == Phase::kLoss) event.time = std::min(event.time, first_faulty);
+      const Phase phase = call(event.call).phase;
+      if (phase == Phase::kLoss) event.time = std::min(event.time, first_faulty);
+      if (phase == Phase::kOptimizer) event.time = std::max(event.time, last_gradient);
     }
   }
   std::ranges::stable_sort(events_, [&](const Event& a, const Event& b) {
     const auto place = [&](const Event& of) {
-      return std::tuple(of.time, call(of.call).phase != Phase::kLoss, of.is_end);
+      const Phase phase = call(of.call).phase;
+      return std::tuple(of.time, phase != Phase::kLoss, phase == Phase::kOptimizer, of.is_end);
     };
     return place(a) < place(b);
   });

@@ -164,7 +164,7 @@ class RowWatch(Watch):
     @property
     def first_fault(self) -> Fault | None:
         found = [fault for course in self._courses if (fault := course.now()) is not None]
-        return min(found, key=lambda each: each.iteration, default=None)
+        return min(found, key=lambda each: each.iteration) if found else None
 
     @property
     def _course(self) -> Course:
