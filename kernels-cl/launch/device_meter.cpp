@@ -4,6 +4,7 @@
 #include "kernels-cl/launch/queue_context.hpp"
 #include "stats/base/abandon.hpp"
 #include "stats/base/caught.hpp"
+#include "stats/base/float_environment.hpp"
 #include "stats/engine/ledger.hpp"
 #include "stats/engine/measured.hpp"
 #include "stats/engine/request_check.hpp"
@@ -106,6 +107,7 @@ Ticket::~Ticket() = default;
 void* Ticket::event() const { return state_->batch->event(); }
 
 Result<Measurements> Ticket::collect() try {
+  const FloatEnvironment ieee;
   if (Status status = state_->close(); !status) return std::move(status).error();
   const Wanted wanted{state_->request.precision, needs(state_->request.categories, state_->request.precision), true,
                       state_->request.cast_scale};
@@ -121,6 +123,7 @@ Result<Measurements> Ticket::collect() try {
 }
 
 Result<std::vector<Partial>> Ticket::collect_partials() try {
+  const FloatEnvironment ieee;
   if (Status status = state_->close(); !status) return std::move(status).error();
   return std::move(state_->partials);
 } catch (...) {
@@ -135,6 +138,7 @@ PairTicket::~PairTicket() = default;
 void* PairTicket::event() const { return state_->batch->event(); }
 
 Result<std::vector<PairPartial>> PairTicket::collect() try {
+  const FloatEnvironment ieee;
   if (Status status = state_->close(); !status) return std::move(status).error();
   return std::move(state_->partials);
 } catch (...) {
@@ -149,6 +153,7 @@ DeviceMeter::~DeviceMeter() = default;
 MemoryUse DeviceMeter::device_memory() const { return state_->ledger.use(); }
 
 Result<DeviceMeter> DeviceMeter::on(void* queue, std::optional<std::uint64_t> budget_bytes) try {
+  const FloatEnvironment ieee;
   if (queue == nullptr) return Error{Code::kInvalid, "a DeviceMeter wants a queue, and was given none"};
   auto state = std::make_shared<State>(budget_bytes);
   MeterOptions options;
@@ -163,6 +168,7 @@ Result<DeviceMeter> DeviceMeter::on(void* queue, std::optional<std::uint64_t> bu
 
 Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Request& request,
                                    std::span<void* const> wait_list) try {
+  const FloatEnvironment ieee;
   QueueContext& queue_context = *state_->queue_context;
   if (Status status = check(queue_context, request.on); !status) return std::move(status).error();
   if (Status status = check(tensors, request); !status) return std::move(status).error();
@@ -189,6 +195,7 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
 
 Result<PairTicket> DeviceMeter::compare(std::span<const TensorPair> pairs, const PairRequest& request,
                                         std::span<void* const> wait_list) try {
+  const FloatEnvironment ieee;
   QueueContext& queue_context = *state_->queue_context;
   if (Status status = check(queue_context, request.on); !status) return std::move(status).error();
   if (Status status = check(pairs, request); !status) return std::move(status).error();

@@ -5,6 +5,7 @@
 #include "kernels-cl/driver/device.hpp"
 #include "kernels-cl/program/program.hpp"
 #include "stats/base/caught.hpp"
+#include "stats/base/float_environment.hpp"
 
 namespace tensorstat {
 namespace {
@@ -52,6 +53,7 @@ double median(std::vector<double> values) {
 }  // namespace
 
 Result<DeviceSpeed> device_speed(const MeterOptions& options, std::uint64_t bytes) try {
+  const FloatEnvironment ieee;
   if (bytes < 4096 || bytes % 4096 != 0) return Error{Code::kInvalid, "the bytes to time are no multiple of 4096"};
   auto device = cl_engine::choose_device(options);
   if (!device) return device.error();

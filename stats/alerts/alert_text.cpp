@@ -2,6 +2,7 @@
 #include <tensorstat/alerts.hpp>
 
 #include "stats/alerts/alert_line.hpp"
+#include "stats/base/float_environment.hpp"
 #include "stats/json/json_text.hpp"
 #include "stats/json/json_writer.hpp"
 #include "stats/rules/comparison.hpp"
@@ -9,6 +10,7 @@
 namespace tensorstat {
 
 std::string to_sentence(const Alert& alert) {
+  const FloatEnvironment ieee;
   std::string text = "step " + std::to_string(alert.step) + (alert.rank ? ", rank " + std::to_string(alert.rank) : "");
   text += ": " + alert.op_name + " " + alert.io + " " + std::to_string(alert.slot);
   if (!alert.file.empty()) {
@@ -69,6 +71,7 @@ Result<Alert> alert_from(std::string_view line) {
 }
 
 std::string to_json(const Alert& alert) {
+  const FloatEnvironment ieee;
   std::string text;
   JsonWriter json(text);
   json.begin_object();

@@ -14,6 +14,8 @@
 #include <tensorstat/status.hpp>
 #include <vector>
 
+#include "stats/base/float_environment.hpp"
+
 namespace tensorstat::c {
 
 // Stores the message for this thread's tensorstat_last_error, and returns the code.
@@ -39,6 +41,7 @@ class Uncancelled {
 template <typename Handle>
 void destroy(Handle* handle) noexcept {
   const Uncancelled here;
+  const FloatEnvironment ieee;  // a session measures what is left
   delete handle;
 }
 
@@ -46,6 +49,7 @@ void destroy(Handle* handle) noexcept {
 template <typename Work>
 tensorstat_code guarded(const Work& work) noexcept {
   const Uncancelled here;
+  const FloatEnvironment ieee;
   try {
     return work();
   } catch (const std::bad_alloc&) {

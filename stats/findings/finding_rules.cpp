@@ -4,6 +4,7 @@
 #include <charconv>
 #include <iterator>
 
+#include "stats/base/float_environment.hpp"
 #include "stats/base/printable.hpp"
 
 namespace tensorstat {
@@ -36,6 +37,7 @@ std::optional<FindingRule> finding_rule_from(std::string_view name) {
 }
 
 Result<FindingLimits> finding_limits_from(std::string_view text) {
+  const FloatEnvironment ieee;
   FindingLimits limits;
   while (!text.empty()) {
     const std::string_view each = text.substr(0, text.find(','));

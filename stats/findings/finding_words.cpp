@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "stats/base/float_environment.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -128,6 +130,7 @@ std::vector<std::string> verdict_of(const Findings& findings, const History& his
 }
 
 std::string text_of(const Findings& findings) {
+  const FloatEnvironment ieee;
   std::string text;
   for (const std::string& sentence : findings.verdict) text += (text.empty() ? "" : "  ") + sentence + "\n";
   if (!findings.list.empty()) text += "\n";

@@ -1,5 +1,6 @@
 #include <tensorstat/findings.hpp>
 
+#include "stats/base/float_environment.hpp"
 #include "stats/json/json_writer.hpp"
 
 namespace tensorstat {
@@ -37,6 +38,7 @@ void write_finding(JsonWriter& json, const Finding& finding) {
 }  // namespace
 
 std::string json_of(const Findings& findings) {
+  const FloatEnvironment ieee;
   std::string text;
   JsonWriter json(text);
   json.begin_object().key("schema_version").number(1);

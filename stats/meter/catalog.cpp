@@ -7,6 +7,7 @@
 
 #include "precision/dtypes.hpp"
 #include "stats/base/caught.hpp"
+#include "stats/base/float_environment.hpp"
 #include "stats/base/nearest_names.hpp"
 #include "stats/base/typed_name.hpp"
 
@@ -173,6 +174,7 @@ std::optional<Dtype> dtype_from(std::string_view text) {
 }
 
 Result<Categories> categories_from(std::string_view comma_separated) try {
+  const FloatEnvironment ieee;
   if (comma_separated.empty())
     return Error{Code::kInvalid, "no statistic is named: expected names such as max,nan count"};
   Categories categories;

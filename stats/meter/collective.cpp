@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "stats/base/caught.hpp"
+#include "stats/base/float_environment.hpp"
 #include "stats/base/fnv1a.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/meter/collective_kind.hpp"
@@ -73,6 +74,7 @@ Collective& Collective::operator=(const Collective&) = default;
 Collective& Collective::operator=(Collective&&) noexcept = default;
 
 void Collective::begin(std::span<const Partial> partials, std::string_view label) try {
+  const FloatEnvironment ieee;
   error_.reset();
   fill(partials, label);
   stage_ = Stage::kBegun;
@@ -81,6 +83,7 @@ void Collective::begin(std::span<const Partial> partials, std::string_view label
 }
 
 void Collective::begin(Error error) {
+  const FloatEnvironment ieee;
   error_ = std::move(error);
   key_ = kEmptyMaximum;
   stage_ = Stage::kBegun;
@@ -189,6 +192,7 @@ Status Collective::fill_gathered() {
 }
 
 std::optional<Collective::Round> Collective::next() try {
+  const FloatEnvironment ieee;
   auto round = advance();
   if (!round) stage_ = Stage::kDone;
   return round;
@@ -257,6 +261,7 @@ Status Collective::status() const {
 }
 
 Result<std::vector<Partial>> Collective::finish() try {
+  const FloatEnvironment ieee;
   if (Status fine = status(); !fine) return std::move(fine).error();
   std::span<const std::int64_t> of_ranks = std::span(sums_).subspan(gathered_);
   std::vector<std::optional<Partial>> whole(of_ranks.empty() ? 0 : list_.size());

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "stats/base/caught.hpp"
+#include "stats/base/float_environment.hpp"
 #include "stats/engine/measured.hpp"
 #include "stats/engine/request_check.hpp"
 #include "stats/meter/meter_state.hpp"
@@ -21,6 +22,7 @@ Meter::~Meter() = default;
 MemoryUse Meter::device_memory() const { return state_ ? state_->ledger.use() : MemoryUse{}; }
 
 Status Meter::read(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes) try {
+  const FloatEnvironment ieee;
   if (!state_) return out_of_memory();
   if (Status status = check(tensor); !status) return status;
   const std::uint32_t element_bytes = size_bytes(tensor.dtype);
@@ -46,6 +48,7 @@ Status Meter::read(const Tensor& tensor, std::uint64_t first_byte, std::span<std
 }
 
 Result<Measurements> Meter::measure(std::span<const Tensor> tensors, const Request& request) try {
+  const FloatEnvironment ieee;
   if (!state_) return out_of_memory();
   if (Status status = check(tensors, request); !status) return std::move(status).error();
   const Wanted all = wanted_by(request);
@@ -71,6 +74,7 @@ Result<Measurements> Meter::measure(std::span<const Tensor> tensors, const Reque
 }
 
 Result<std::vector<Partial>> Meter::fold(std::span<const Tensor> tensors, const Request& request) try {
+  const FloatEnvironment ieee;
   if (!state_) return out_of_memory();
   if (Status status = check(tensors, request); !status) return std::move(status).error();
   if (Status status = check_mergeable(request); !status) return std::move(status).error();

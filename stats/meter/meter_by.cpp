@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "stats/base/caught.hpp"
+#include "stats/base/float_environment.hpp"
 #include "stats/engine/measured.hpp"
 #include "stats/engine/quantile_bins.hpp"
 #include "stats/engine/quantile_codes.hpp"
@@ -188,6 +189,7 @@ Status pass_windows(Meter::State& meter, const Tensor& tensor, const Rows& rows,
 }  // namespace
 
 Result<Measurements> Meter::measure_by(const Tensor& tensor, const By& by, const Request& request) try {
+  const FloatEnvironment ieee;
   if (!state_) return out_of_memory();
   Rows rows;
   if (Status status = find_rows(tensor, by, request, rows); !status) return std::move(status).error();
@@ -213,6 +215,7 @@ Result<Measurements> Meter::measure_by(const Tensor& tensor, const By& by, const
 }
 
 Result<std::vector<Partial>> Meter::fold_by(const Tensor& tensor, const By& by, const Request& request) try {
+  const FloatEnvironment ieee;
   if (!state_) return out_of_memory();
   Rows rows;
   if (Status status = find_rows(tensor, by, request, rows); !status) return std::move(status).error();

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "stats/base/caught.hpp"
+#include "stats/base/float_environment.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/finish.hpp"
 #include "stats/engine/quantile_bins.hpp"
@@ -43,6 +44,7 @@ bool Partial::keeps(Category category) const { return (tensorstat::needs(categor
 std::uint64_t Partial::count() const { return static_cast<std::uint64_t>(words()[PARTIAL_COUNT]); }
 
 Status Partial::merge(const Partial& other) try {
+  const FloatEnvironment ieee;
   if (cast_scale_ != other.cast_scale_) {
     return Error{Code::kInvalid, "cannot merge partials with different cast scales: " + shown_scale(other.cast_scale_) +
                                      " into " + shown_scale(cast_scale_)};
@@ -93,9 +95,11 @@ Status Partial::move_indices(std::uint64_t first) {
 }
 
 Value Partial::finish(Category category) const {
+  const FloatEnvironment ieee;
   return tensorstat::finish({dtype_, precision_, needs_, words(), {.kept = bins_}}, category);
 }
 Value Partial::finish_binary32(Category category) const {
+  const FloatEnvironment ieee;
   return tensorstat::finish({dtype_, precision_, needs_, words(), {.kept = bins_}}, category, true);
 }
 

@@ -5,6 +5,8 @@
 #include <tensorstat/statistics.hpp>
 #include <type_traits>
 
+#include "stats/base/float_environment.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -75,6 +77,7 @@ std::optional<Exponents> Exponents::from(std::string_view text) {
 }
 
 std::string to_string(const Value& value) {
+  const FloatEnvironment ieee;
   return std::visit(
       [](const auto& held) -> std::string {
         using Held = std::remove_cvref_t<decltype(held)>;

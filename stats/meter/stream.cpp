@@ -5,6 +5,7 @@
 
 #include "precision/sizes.h"
 #include "stats/base/caught.hpp"
+#include "stats/base/float_environment.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/measured.hpp"
 #include "stats/engine/request_check.hpp"
@@ -119,6 +120,7 @@ Meter::Stream& Meter::Stream::operator=(Stream&&) noexcept = default;
 Meter::Stream::~Stream() = default;
 
 Result<Meter::Stream> Meter::stream(Dtype dtype, const Request& request) try {
+  const FloatEnvironment ieee;
   if (!state_) return out_of_memory();
   if (Status status = check({.dtype = dtype}); !status) return std::move(status).error();
   if (Status status = check(request, dtype); !status) return std::move(status).error();
@@ -128,6 +130,7 @@ Result<Meter::Stream> Meter::stream(Dtype dtype, const Request& request) try {
 }
 
 Status Meter::Stream::append(std::span<const std::byte> whole_elements, std::uint64_t unused) {
+  const FloatEnvironment ieee;
   try {
     if (state_->ended) return *state_->ended;
     if (Status status = state_->check(whole_elements, unused); !status || whole_elements.empty()) return status;
@@ -146,6 +149,7 @@ Status Meter::Stream::append(std::span<const std::byte> whole_elements, std::uin
 }
 
 Result<Measurements> Meter::Stream::finish() try {
+  const FloatEnvironment ieee;
   if (Status status = state_->close(); !status) return std::move(status).error();
   auto result = Measurements::State::make(state_->request.categories, state_->wanted.needs, 1);
   result->put(0, state_->dtype(), state_->intake.finish(), state_->wanted);
@@ -156,6 +160,7 @@ Result<Measurements> Meter::Stream::finish() try {
 }
 
 Result<Partial> Meter::Stream::finish_partial() try {
+  const FloatEnvironment ieee;
   if (state_->ended) return *state_->ended;
   if (Status status = check_mergeable(state_->request); !status) return std::move(status).error();
   if (Status status = state_->close(); !status) return std::move(status).error();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stats/base/caught.hpp"
+#include "stats/base/float_environment.hpp"
 #include "stats/engine/accumulator_layout.hpp"
 #include "stats/engine/cast_bounds.hpp"
 #include "stats/engine/quantile_codes.hpp"
@@ -145,6 +146,7 @@ std::string read_cast_scale(std::span<const WrittenRecord> records, Needs needs,
 }  // namespace
 
 std::vector<std::byte> Partial::serialize() const try {
+  const FloatEnvironment ieee;
   std::array<std::byte, kForm.header_bytes> header{};
   header[kDtypeAt] = static_cast<std::byte>(dtype_);
   header[kPrecisionAt] = static_cast<std::byte>(precision_);
@@ -164,6 +166,7 @@ std::vector<std::byte> Partial::serialize() const try {
 }
 
 Result<Partial> Partial::parse(std::span<const std::byte> bytes) try {
+  const FloatEnvironment ieee;
   const auto refuse = [](std::string_view why) { return Error{Code::kInvalid, "not a partial: " + std::string(why)}; };
   if (const auto why = fault_of_header(kForm, bytes); !why.empty()) return refuse(why);
   const auto dtype = std::to_integer<int>(bytes[kDtypeAt]), precision = std::to_integer<int>(bytes[kPrecisionAt]);

@@ -4,6 +4,7 @@
 #include <new>
 #include <span>
 
+#include "stats/base/float_environment.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/files/io/random_file.hpp"
 #include "stats/files/io/text_pieces.hpp"
@@ -37,6 +38,7 @@ Result<RowsRead> read_or_error(const Status& all, const RowsRead& read) {
 }  // namespace
 
 Result<RowsRead> read_rows(std::string_view text, const EachRow& each) try {
+  const FloatEnvironment ieee;
   RowsRead read;
   if (!is_dump_json(text)) return read_or_error(read_statistic_csv({"statistic.csv", text}, each, read), read);
   const NextPiece next = [&](std::string& piece) -> Result<bool> {
@@ -50,6 +52,7 @@ Result<RowsRead> read_rows(std::string_view text, const EachRow& each) try {
 }
 
 Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each) {
+  const FloatEnvironment ieee;
   return read_calls_of_file(path, each, {});
 }
 

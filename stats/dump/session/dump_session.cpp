@@ -3,6 +3,7 @@
 #include <map>
 #include <new>
 
+#include "stats/base/float_environment.hpp"
 #include "stats/dump/config/config_dialect.hpp"
 #include "stats/json/json_writer.hpp"
 #include "stats/rows/dialect.hpp"
@@ -33,11 +34,13 @@ DumpSession& DumpSession::operator=(DumpSession&& other) noexcept {
   return *this;
 }
 DumpSession::~DumpSession() {
+  const FloatEnvironment ieee;
   // A forked child has no session thread and must not write the parent's files. So it frees nothing.
   if (state_ != nullptr && state_->is_in_fork()) static_cast<void>(state_.release());
 }
 
 Result<DumpSession> DumpSession::from_environment(DumpOptions options) try {
+  const FloatEnvironment ieee;
   auto notices = std::make_shared<Notices>(options.log);
   auto config = config_from_environment(*notices, options.path);
   if (!config) return config.error();
@@ -48,6 +51,7 @@ Result<DumpSession> DumpSession::from_environment(DumpOptions options) try {
 }
 
 Result<DumpSession> DumpSession::from_file(const std::string& path, DumpOptions options) try {
+  const FloatEnvironment ieee;
   auto notices = std::make_shared<Notices>(options.log);
   auto config = read_config(path, *notices, options.path);
   return open(State::open(std::move(config), std::move(options), std::move(notices)));
@@ -56,6 +60,7 @@ Result<DumpSession> DumpSession::from_file(const std::string& path, DumpOptions 
 }
 
 Result<DumpSession> DumpSession::from_json(std::string_view text, DumpOptions options) try {
+  const FloatEnvironment ieee;
   auto notices = std::make_shared<Notices>(options.log);
   auto config = parse_config_here(text, *notices, options.path);
   return open(State::open(std::move(config), std::move(options), std::move(notices)));
@@ -139,6 +144,7 @@ bool DumpSession::wants(const DumpPlace& place, const DumpOperator* op, Io io, b
 
 void DumpSession::collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors,
                           bool failed, std::string_view layout) {
+  const FloatEnvironment ieee;
   if (!wants(place, op, failed) || state_->is_in_fork()) return;
   const Notices::Hold hold(*state_->notices);
   state_->collect(place, op, tensors, layout);
@@ -185,6 +191,7 @@ void DumpSession::save_execution_order(std::uint32_t rank, std::uint32_t graph,
 }
 
 void DumpSession::save(const DumpPlace& place, std::string_view name, const DumpTensor& tensor) {
+  const FloatEnvironment ieee;
   collect(place, operator_named(kSavedType, name), {&tensor, 1});
 }
 
@@ -200,16 +207,21 @@ void DumpSession::name_graph(std::uint32_t graph, std::string_view model) {
 }
 
 bool DumpSession::step_end(const DumpPlace& place) {
+  const FloatEnvironment ieee;
   return state_ == nullptr || state_->closed.load(std::memory_order_relaxed) || state_->step_end(place);
 }
 
 bool DumpSession::flush() {
+  const FloatEnvironment ieee;
   if (state_ == nullptr || state_->is_in_fork()) return true;
   const Notices::Hold hold(*state_->notices);
   return state_->flush();
 }
 
-bool DumpSession::close() { return state_ == nullptr || state_->is_in_fork() || state_->close(); }
+bool DumpSession::close() {
+  const FloatEnvironment ieee;
+  return state_ == nullptr || state_->is_in_fork() || state_->close();
+}
 
 DumpCounters DumpSession::counters() const {
   if (state_ == nullptr) return {};

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "stats/base/float_environment.hpp"
 #include "stats/dump/session/dump_session.hpp"
 #include "stats/rows/dialect.hpp"
 
@@ -100,6 +101,7 @@ std::vector<std::string> DumpSession::alert_groups() const {
 }
 
 Status DumpSession::set_alerts(AlertOptions options) try {
+  const FloatEnvironment ieee;
   if (state_ == nullptr || state_->is_in_fork()) return {};
   const Notices::Hold hold(*state_->notices);
   return state_->set_alerts(std::move(options));

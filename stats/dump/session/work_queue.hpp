@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "stats/base/float_environment.hpp"
 #include "stats/rows/notices.hpp"
 
 namespace tensorstat {
@@ -138,7 +139,10 @@ class WorkQueue {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      thread_ = std::thread([this] { run_thread(); });
+      thread_ = std::thread([this] {
+        const FloatEnvironment ieee;  // a thread begins in the mode of the one that starts it
+        run_thread();
+      });
     } catch (const std::exception& fault) {
       thread_refused_ = true;
       notices_.warn_once(

@@ -2,6 +2,7 @@
 #include <tensorstat/meter.hpp>
 
 #include "stats/base/caught.hpp"
+#include "stats/base/float_environment.hpp"
 #include "stats/engine/request_check.hpp"
 #include "stats/meter/meter_state.hpp"
 #include "stats/meter/pair/pair_batch.hpp"
@@ -45,6 +46,7 @@ Status check(std::span<const TensorPair> pairs, const PairRequest& request) {
 
 Result<std::vector<PairPartial>> Meter::compare(std::span<const TensorPair> pairs, const PairRequest& request,
                                                 std::vector<PairPlacement>* placements) try {
+  const FloatEnvironment ieee;
   if (!state_) return out_of_memory();
   if (Status status = check(pairs, request); !status) return status.error();
   std::vector<PairPartial> partials;

@@ -6,6 +6,7 @@
 #include <tensorstat/pair.hpp>
 
 #include "stats/base/caught.hpp"
+#include "stats/base/float_environment.hpp"
 #include "stats/base/typed_name.hpp"
 #include "stats/engine/pair_layout.hpp"
 #include "stats/meter/written_form.hpp"
@@ -101,6 +102,7 @@ std::optional<PairStatistic> pair_statistic(std::string_view name) {
 }
 
 bool PairTolerance::is_valid() const {
+  const FloatEnvironment ieee;
   const auto is_bound = [](double number) { return std::isfinite(number) && number >= 0; };
   return is_bound(rtol) && is_bound(atol);
 }
@@ -111,6 +113,7 @@ PairPartial::PairPartial(Dtype a, Dtype b, const PairTolerance& tolerance)
 }
 
 Status PairPartial::merge(const PairPartial& other) try {
+  const FloatEnvironment ieee;
   if (a_ != other.a_ || b_ != other.b_ || tolerance_ != other.tolerance_) {
     return Error{Code::kInvalid, "cannot merge two pairs of tensors: dtypes and tolerance must agree"};
   }
@@ -126,6 +129,7 @@ Status PairPartial::merge(const PairPartial& other) try {
 }
 
 std::vector<std::byte> PairPartial::serialize() const try {
+  const FloatEnvironment ieee;
   std::array<std::byte, kPairForm.header_bytes> header{};
   header[kDtypesAt] = static_cast<std::byte>(a_);
   header[kDtypesAt + 1] = static_cast<std::byte>(b_);
@@ -138,6 +142,7 @@ std::vector<std::byte> PairPartial::serialize() const try {
 }
 
 Result<PairPartial> PairPartial::parse(std::span<const std::byte> bytes) try {
+  const FloatEnvironment ieee;
   const auto refuse = [](std::string_view why) {
     return Error{Code::kInvalid, "not a pair's partial: " + std::string(why)};
   };

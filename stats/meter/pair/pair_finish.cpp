@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "precision/round.hpp"
+#include "stats/base/float_environment.hpp"
 #include "stats/engine/pair_layout.hpp"
 
 namespace tensorstat {
@@ -142,6 +143,9 @@ class FinishedPair {
 
 }  // namespace
 
-Value PairPartial::finish(PairStatistic statistic) const { return FinishedPair(*this).value(statistic); }
+Value PairPartial::finish(PairStatistic statistic) const {
+  const FloatEnvironment ieee;
+  return FinishedPair(*this).value(statistic);
+}
 
 }  // namespace tensorstat

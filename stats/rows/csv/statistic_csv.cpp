@@ -5,6 +5,7 @@
 #include <cmath>
 #include <new>
 
+#include "stats/base/float_environment.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/rows/csv/csv_fields.hpp"
 #include "stats/rows/names/op_name.hpp"
@@ -222,6 +223,7 @@ RowWriter& RowWriter::operator=(RowWriter&&) noexcept = default;
 RowWriter::~RowWriter() = default;
 
 Result<RowWriter> RowWriter::open(RowFormat format, Sink sink) try {
+  const FloatEnvironment ieee;
   auto text = CsvText::make(std::move(format));
   if (!text) return text.error();
   if (Status written = sink(text->heading()); !written) return written.error();
@@ -231,6 +233,7 @@ Result<RowWriter> RowWriter::open(RowFormat format, Sink sink) try {
 }
 
 Status RowWriter::write(const Row& row) try {
+  const FloatEnvironment ieee;
   const Statistics& found = row.statistics;
   if (found.categories != state_->text.format().categories || found.values.size() != found.categories.size()) {
     return Error{Code::kInvalid, "a row has other statistics than the heading"};
