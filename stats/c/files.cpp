@@ -1,4 +1,5 @@
 // Files of tensors of <tensorstat/tensorstat.h>.
+#include "stats/base/fault_list.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/c/handles.hpp"
 #include "stats/survey/survey.hpp"
@@ -28,9 +29,10 @@ tensorstat_code tensorstat_file_measure(tensorstat_meter* meter, const char* pat
     if (!taken) return failed(taken.error());
     auto to = std::make_unique<tensorstat_file>();
     std::optional<Error> first;
+    FaultList faults;
     const auto fault = [&](const Error& error) {
       if (!first) first = error;
-      to->faults.push_back(error.message);
+      faults.add(error.message);
     };
     Survey::Listener listener;
     listener.measured = [&](SurveyedTensor&& entry) {
@@ -48,6 +50,7 @@ tensorstat_code tensorstat_file_measure(tensorstat_meter* meter, const char* pat
     survey.add(path);
     survey.finish();
     if (to->tensors.empty() && first) return failed(*first);
+    to->faults = std::move(faults).taken();
     *file = to.release();
     return TENSORSTAT_OK;
   });

@@ -20,6 +20,7 @@
 
 #include "stats/attach/settings.hpp"
 #include "stats/attach/tally.hpp"
+#include "stats/base/joined_key.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/cli/exit_status.hpp"
 #include "stats/cli/layer_file.hpp"
@@ -174,10 +175,10 @@ bool is_any_met(const std::string& output, const std::vector<Rule>& rules, Conso
                       .tensor = row.identity.io + "." + std::to_string(row.identity.slot),
                       .row = std::move(row)};
       // The earlier rows of an argument are those of the kernel's earlier launches in the same context.
-      counted.add(entry, file.path + '\n' + entry.row.identity.op_type + '\n' + *entry.tensor, step++);
+      counted.add(entry, joined_key(file.path, entry.row.identity.op_type, *entry.tensor), step++);
       return Status();
     });
-    if (!read) console.say(read.error().message);
+    if (!read) console.complain(read.error().message);
   }
   if (counted.any()) console.say(counted.words());
   return counted.any();

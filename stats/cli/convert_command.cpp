@@ -69,7 +69,7 @@ class Conversion {
   }
 
   void complain(const Error& error) {
-    console_.say(error.message);
+    console_.complain(error.message);
     exit_ = kNotRead;
   }
 

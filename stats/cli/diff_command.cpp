@@ -48,7 +48,7 @@ constexpr std::uint64_t kMostPairs = 10;                   // in a table, unless
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // of a file of tolerances or names
 
 ReadListener listener_of(Console& console) {
-  return {[&](std::string_view words) { console.say(words); },
+  return {[&](std::string_view words) { console.complain(words); },
           [&](std::size_t done, std::size_t total, std::uint64_t bytes) { console.progress(done, total, bytes); }};
 }
 

@@ -43,7 +43,7 @@ int run_dump(const DumpArguments& arguments, Console& console) {
   const Inputs inputs = find_inputs(arguments.paths, FileOrder::kGiven, Rows::kLeft);
   int exit = kDone;
   const auto complain = [&](const Error& error) {
-    console.say(error.message);
+    console.complain(error.message);
     exit = kNotRead;
   };
   for (const Error& fault : inputs.faults) complain(fault);

@@ -110,7 +110,7 @@ int tell_alerts(const std::string& path, std::string& text, Console& console) {
 int run_events(const EventsArguments& arguments, Console& console) {
   EventFiles files;
   find_event_files(arguments.path, 0, files);
-  for (const Error& fault : files.faults) console.say(fault.message);
+  for (const Error& fault : files.faults) console.complain(fault.message);
   int exit = files.faults.empty() ? kDone : kNotRead;
   if (files.rings.empty() && files.alerts.empty()) {
     if (files.faults.empty()) console.say(arguments.path + ": has no alerts and no kept steps");

@@ -69,7 +69,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   Outcome outcome;
   const auto fail = [&](int status) {
     return [&, status](const Error& error) {
-      console.say(error.message);
+      console.complain(error.message);
       outcome.exit = std::max(outcome.exit, status);
     };
   };

@@ -65,7 +65,7 @@ int read_states(const MergeArguments& arguments, Console& console, MergedStates&
     if (!arguments.plain.is_quiet) console.progress(i + 1, files.size(), 0);
   }
   console.hide_progress();
-  for (const Error& fault : faults) console.say(fault.message);
+  for (const Error& fault : faults) console.complain(fault.message);
   if (Status joined = merged.join(); !joined) return console.say(joined.error().message), kUsage;
   if (merged.is_empty()) return kNotRead;
   const auto missing = merged.missing();
@@ -145,11 +145,11 @@ int show_merged(Arguments& arguments, const MergedStates& merged, Console& conso
                .fault =
                    [&](const StateRecord& record) {
                      exit = std::max<int>(exit, record.is_for_device ? kNoDevice : kNotRead);
-                     record.label.empty() ? console.say(record.fault) : unmeasured.say(record.label, record.fault);
+                     record.label.empty() ? console.complain(record.fault) : unmeasured.say(record.label, record.fault);
                    },
                .broken =
                    [&](const std::string& text) {
-                     console.say(text);
+                     console.complain(text);
                      exit = std::max<int>(exit, kNotRead);
                    }});
   unmeasured.end();

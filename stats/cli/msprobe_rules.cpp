@@ -91,7 +91,7 @@ Result<MsprobeWork> work_of(const MsprobeArguments& arguments) {
 
 int compare_pair(const msprobe::DumpPair& pair, MsprobeWork& work, const std::string& path, Console& console) {
   const auto compared = msprobe::compare_by_rules(
-      pair.npu, pair.bench, [&](std::string_view words) { console.say(words); }, work.naming);
+      pair.npu, pair.bench, [&](std::string_view words) { console.complain(words); }, work.naming);
   if (!compared) return say(compared.error(), compared.error().code == Code::kInvalid ? kUsage : kNotRead, console);
   if (work.merged) {
     if (Status added = work.merged->add(pair.rank, *compared); !added) return say(added.error(), kUsage, console);

@@ -60,7 +60,7 @@ int run_plan(const PlanArguments& arguments, Console& console) {
   const Inputs inputs = find_inputs(arguments.plain.paths, arguments.plain.order, Rows::kLeft);
   const bool is_quiet = arguments.plain.is_quiet;
   for (const std::string& note : is_quiet ? std::vector<std::string>() : inputs.notes) console.say(note);
-  for (const Error& fault : inputs.faults) console.say(fault.message);
+  for (const Error& fault : inputs.faults) console.complain(fault.message);
   if (!inputs.tensors_of.empty()) return console.say("plan takes files and folders, and no FILE::TENSOR"), kUsage;
   for (const std::string& file : inputs.files) {
     if (file == "-") return console.say("a stream cannot be planned; name files and folders"), kUsage;
@@ -76,7 +76,7 @@ int run_plan(const PlanArguments& arguments, Console& console) {
         if (!is_quiet) console.progress(files, inputs.files.size(), 0);
       });
   console.hide_progress();
-  for (const std::string& each : plan.unreadable) console.say(each);
+  for (const std::string& each : plan.unreadable) console.complain(each);
   if (plan.tensors == 0) return kNotRead;
   for (const PartList& list : plan.lists) {
     if (Status written = write_list(list, staged->path()); !written) {

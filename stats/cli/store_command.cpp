@@ -104,7 +104,8 @@ int run_add(const StoreArguments& arguments, Console& console) {
   while (true) {
     std::uint64_t rows = 0, faults = 0;
     const auto say = [&](std::string_view words) {
-      if (said.emplace(words).second || !arguments.is_following) console.say(words);
+      if (!arguments.is_following) return console.complain(words);
+      if (said.emplace(words).second) console.say(words);
     };
     for (AddedRun& run : runs) {
       std::vector<Error> unread;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "stats/base/joined_key.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/cli/exit_status.hpp"
 #include "stats/cli/inputs.hpp"
@@ -167,8 +168,10 @@ class Top {
               asked.row.identity);
     const Identity& of = row.identity;
     const std::string where = printable(of.op_name) + " " + of.io + " " + std::to_string(of.slot);
-    const std::string tensor =
-        of.op_type + '\n' + where + '\n' + std::to_string(place.rank) + ' ' + std::to_string(place.graph);
+    std::string tensor = joined_key(of.op_type, of.op_name, of.io);
+    for (const std::uint64_t number : {of.slot, std::uint64_t{place.rank}, std::uint64_t{place.graph}}) {
+      append_key(tensor, number);
+    }
     const auto met = until_.rows.ask(asked, tensor, place.iteration);
     if (!met) return;
     happened_ = printable(met->rule->text()) + "  iteration " + std::to_string(place.iteration) + ", rank " +

@@ -43,7 +43,7 @@ int run_trend(const TrendArguments& arguments, Console& console) {
            kUsage;
   }
   const ReadListener listener = {
-      [&](std::string_view words) { console.say(words); },
+      [&](std::string_view words) { console.complain(words); },
       [&](std::size_t done, std::size_t total, std::uint64_t bytes) { console.progress(done, total, bytes); }};
   const auto run = judge_run(*path, {}, {}, listener);
   console.hide_progress();

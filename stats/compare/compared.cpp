@@ -8,6 +8,8 @@
 #include <tensorstat/pair.hpp>
 #include <unordered_set>
 
+#include "stats/base/fault_list.hpp"
+#include "stats/base/float_environment.hpp"
 #include "stats/compare/comparison_json.hpp"
 #include "stats/compare/name_prefixes.hpp"
 #include "stats/compare/origin/origin.hpp"
@@ -19,17 +21,17 @@ namespace {
 // What the listener is told, kept.
 class Faults {
  public:
-  explicit Faults(std::vector<std::string>& faults) : faults_(faults) {}
   ReadListener listener() {
     return {[this](std::string_view words) {
               const std::lock_guard lock(mutex_);
-              faults_.emplace_back(words);
+              faults_.add(std::string(words));
             },
             [](std::size_t, std::size_t, std::uint64_t) {}};
   }
+  std::vector<std::string> taken() && { return std::move(faults_).taken(); }
 
  private:
-  std::vector<std::string>& faults_;
+  FaultList faults_;
   std::mutex mutex_;
 };
 
@@ -117,12 +119,14 @@ Result<std::unique_ptr<Compared>> compare_paths(const std::string& path_a, const
 }
 
 Result<DiffAnswer> diff(const std::string& a, const std::string& b, const DiffOptions& options) try {
+  const FloatEnvironment ieee;
   DiffAnswer answer;
-  Faults faults(answer.faults);
+  Faults faults;
   const auto compared = compare_paths(a, b, options, faults.listener());
   if (!compared) return compared.error();
   answer.differs = !(*compared)->differences.is_clean();
   answer.json = json_of(**compared);
+  answer.faults = std::move(faults).taken();
   return answer;
 } catch (const std::bad_alloc&) {
   return out_of_memory();
@@ -131,14 +135,16 @@ Result<DiffAnswer> diff(const std::string& a, const std::string& b, const DiffOp
 }
 
 Result<OriginAnswer> origin(const std::string& path, const OriginOptions& options) try {
+  const FloatEnvironment ieee;
   OriginAnswer answer;
-  Faults faults(answer.faults);
+  Faults faults;
   auto read = read_recorded(path, options.meter, faults.listener(), {.is_alone = true});
   if (!read) return read.error();
   const Answer found = answer_of(read->record, read->hints,
                                  {.nan_only = options.nan_only, .ended_inf = options.inf, .with_lists = true});
   answer.is_clean = found.verdict.kind == FaultKind::kNone;
   answer.json = json_of(read->record, found);
+  answer.faults = std::move(faults).taken();
   return answer;
 } catch (const std::bad_alloc&) {
   return out_of_memory();

@@ -43,6 +43,39 @@ void swap_bytes(std::span<std::byte> bytes, Dtype dtype) {
   }
 }
 
+template <typename Word>
+void change_words(std::span<std::byte> bytes, std::size_t first, std::size_t step, bool is_sign) {
+  constexpr Word kSign = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
+  for (std::size_t at = first * sizeof(Word); at < bytes.size(); at += step * sizeof(Word)) {
+    Word word;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    word = is_sign ? static_cast<Word>(word ^ kSign) : static_cast<Word>(Word{0} - word);
+    std::memcpy(bytes.data() + at, &word, sizeof word);
+  }
+}
+
+// Each word, or each second one from `first` on, with the opposite sign: a float's sign bit, an integer modulo 2^bits.
+void change_signs(std::span<std::byte> bytes, Dtype dtype, std::size_t first, std::size_t step) {
+  const bool is_sign = is_float(dtype) || is_complex(dtype);
+  switch (size_bytes(dtype) / (is_complex(dtype) ? 2 : 1)) {
+    case 1:
+      return change_words<std::uint8_t>(bytes, first, step, is_sign);
+    case 2:
+      return change_words<std::uint16_t>(bytes, first, step, is_sign);
+    case 4:
+      return change_words<std::uint32_t>(bytes, first, step, is_sign);
+    default:
+      return change_words<std::uint64_t>(bytes, first, step, is_sign);
+  }
+}
+
+// From the file's elements to those that read() gives.
+void finish_elements(std::span<std::byte> bytes, const StoredTensor& stored) {
+  if (stored.swapped) swap_bytes(bytes, stored.dtype);
+  if (stored.is_negated) change_signs(bytes, stored.dtype, 0, 1);
+  if (stored.is_conjugated && is_complex(stored.dtype)) change_signs(bytes, stored.dtype, 1, 2);
+}
+
 // Converts each float32 of `wide` back to bfloat16. false if one is not a bfloat16 value.
 bool narrow(std::span<const std::byte> wide, std::byte* out) {
   std::uint32_t lost = 0;
@@ -169,7 +202,7 @@ struct TensorReader::State {
       Status read = bytes->read_at(stored.offset_bytes + position * stored_bytes(), out);
       if (!read) return read;
     }
-    if (stored.swapped) swap_bytes(out, stored.dtype);
+    finish_elements(out, stored);
     position += out.size() / stored_bytes();
     return {};
   }
@@ -253,7 +286,9 @@ bool TensorReader::is_separate() const { return state_->bytes->is_separate(); }
 std::optional<TensorReader::Place> TensorReader::place(Order order) const {
   const State& state = *state_;
   const RandomFile* file = state.bytes->file();
-  const bool is_made = state.stored.swapped || state.is_widened() || state.packing() != nullptr;
+  const StoredTensor& stored = state.stored;
+  const bool is_made =
+      stored.swapped || stored.is_negated || stored.is_conjugated || state.is_widened() || state.packing() != nullptr;
   if (file == nullptr || is_made || (state.fortran && order == Order::kC)) return std::nullopt;
   return Place{file, state.stored.offset_bytes};
 }
@@ -264,7 +299,7 @@ Status TensorReader::accept(std::span<const std::byte> elements) {
 
 Status TensorReader::fetch(std::uint64_t first_byte, std::span<std::byte> out) const try {
   Status read = state_->bytes->read_at(state_->stored.offset_bytes + first_byte, out);
-  if (read && state_->stored.swapped) swap_bytes(out, state_->stored.dtype);
+  if (read) finish_elements(out, state_->stored);
   return read;
 } catch (const std::bad_alloc&) {
   return out_of_memory();

@@ -62,6 +62,9 @@ struct StoredTensor {
   Dtype dtype = Dtype::kFloat32;            // the stored dtype
   Original original = Original::kAsStored;  // float32 with kBfloat16 and int8 with kInt4 are narrowed when read
   bool swapped = false;                     // stored in the other byte order than this machine's
+  // torch's views that change no bytes (Tensor.is_neg, is_conj): read with the opposite sign; with the opposite sign of
+  // the imaginary parts. Both may be set.
+  bool is_negated = false, is_conjugated = false;
   bool fortran_order = false;
   Shape shape = {};
   std::uint64_t element_count = 0;  // the product of `shape`

@@ -9,6 +9,7 @@
 #include "stats/files/io/byte_source.hpp"
 #include "stats/files/io/random_file.hpp"
 #include "stats/files/stream_source.hpp"
+#include "stats/files/unfolding.hpp"
 
 namespace tensorstat {
 
@@ -49,6 +50,18 @@ class ListSource : public TensorSource {
   const std::size_t window_bytes_;
 };
 
+std::string known_formats() {
+  std::string known;
+  for (const TensorFormat* format : kFormats) known.append(known.empty() ? "" : ", ").append(format->label);
+  return known;
+}
+
+Error not_supported(const std::string& path, const FileKind& kind) {
+  return {Code::kUnsupported, printable(path) + ": " + std::string(kind.what) + "; not supported" +
+                                  (kind.instead.empty() ? "" : ": " + std::string(kind.instead)) +
+                                  ". Supported: " + known_formats()};
+}
+
 }  // namespace
 
 std::span<const TensorFormat* const> tensor_formats() { return kFormats; }
@@ -68,11 +81,20 @@ std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
 }
 
 std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
-                                        std::vector<Result<SourcedTensor>> tensors, const ReadOptions& options) {
+                                        std::vector<Result<SourcedTensor>> tensors, const ReadOptions& options,
+                                        std::uint64_t bytes_beside) {
+  Unfolding unfolding(file->size_bytes() + bytes_beside);
+  for (Result<SourcedTensor>& tensor : tensors) {
+    if (!tensor) continue;
+    const std::uint64_t bytes = std::max(bytes_to_read(tensor->stored), tensor->unpacked_bytes);
+    if (Status taken = unfolding.take(bytes); !taken) {
+      tensor = error_of_tensor(file->path(), tensor->stored.name, taken.error());
+    }
+  }
   return std::make_unique<ListSource>(std::move(file), std::move(tensors), options.window_bytes);
 }
 
-Error error_of_tensor(const std::string& path, const std::string& name, const Error& error) {
+Error error_of_tensor(const std::string& path, const std::optional<std::string>& name, const Error& error) {
   return {error.code, printable_name(tensor_label(path, name)) + ": " + error.message};
 }
 
@@ -108,24 +130,19 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
   char head[16];
   const std::size_t bytes = std::min<std::uint64_t>(sizeof head, file->size_bytes());
   if (Status read = file->read_at(0, std::as_writable_bytes(std::span(head, bytes))); !read) return read.error();
+  // Archives of torch.save one behind another, or one: without the .metadata beside it, its tensors have no names.
+  if (path.ends_with(".distcp")) return not_supported(path, kind_of_file({}, path));
   for (const TensorFormat* format : kFormats) {
     if (format->begins({head, bytes})) return format->open(file, options);
   }
   // Pickles of protocols 2 to 5 begin like this.
   if (bytes > 1 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return pickle_refused(path);
-  std::string known;
-  for (const TensorFormat* format : kFormats) {
-    known.append(known.empty() ? "" : ", ").append(format->label);
-  }
-  if (const FileKind kind = kind_of_file({head, bytes}, path); !kind.what.empty()) {
-    return Error{Code::kUnsupported, printable(path) + ": " + std::string(kind.what) + "; not supported" +
-                                         (kind.instead.empty() ? "" : ": " + std::string(kind.instead)) +
-                                         ". Supported: " + known};
-  }
+  if (const FileKind kind = kind_of_file({head, bytes}, path); !kind.what.empty()) return not_supported(path, kind);
   for (const TensorFormat* format : kFormats) {
     if (format->fits(path)) return format->open(file, options);
   }
-  return Error{Code::kUnreadable, printable(path) + ": begins like none of the formats that are read (" + known + ")"};
+  return Error{Code::kUnreadable,
+               printable(path) + ": begins like none of the formats that are read (" + known_formats() + ")"};
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }

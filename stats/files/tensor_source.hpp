@@ -89,16 +89,19 @@ std::vector<std::string> parts_of(const std::string& path);
 struct SourcedTensor {
   StoredTensor stored;
   std::unique_ptr<ByteSource> bytes = nullptr;
+  std::uint64_t unpacked_bytes = 0;  // that have to be unpacked to read it, if these are more than its own
 };
 
-// For formats that know all tensors after opening: a source that gives them in this order.
+// For formats that know all tensors after opening: a source that gives them in this order. A tensor beyond what the
+// file may be read as (unfolding.hpp) is an error. `bytes_beside`: of other files that hold elements of it.
 std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
-                                        std::vector<Result<SourcedTensor>> tensors, const ReadOptions& options);
+                                        std::vector<Result<SourcedTensor>> tensors, const ReadOptions& options,
+                                        std::uint64_t bytes_beside = 0);
 std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
                                         std::vector<Result<StoredTensor>> tensors, const ReadOptions& options);
 
 // The error of one tensor of a file: begins with FILE::NAME.
-Error error_of_tensor(const std::string& path, const std::string& name, const Error& error);
+Error error_of_tensor(const std::string& path, const std::optional<std::string>& name, const Error& error);
 
 // The tensors of a file that lists them: `make` gives the StoredTensor or SourcedTensor of an entry, which has a
 // `name`, or why it is not read.

@@ -3,6 +3,8 @@
 #include <new>
 #include <set>
 
+#include "stats/base/fault_list.hpp"
+#include "stats/base/float_environment.hpp"
 #include "stats/findings/findings.hpp"
 
 namespace tensorstat {
@@ -127,20 +129,21 @@ Result<JudgedRun> judge_run(const std::string& path, const FindingLimits& limits
                                        (facts(rule).limit == 0 ? ": it has none" : " is a number above 0")};
     }
   }
-  std::vector<std::string> faults;
+  FaultList faults;
   const ReadListener kept = {[&](std::string_view words) {
-                               faults.emplace_back(words);
+                               faults.add(std::string(words));
                                if (listener.failed) listener.failed(words);
                              },
                              [&](std::size_t done, std::size_t total, std::uint64_t bytes) {
                                if (listener.progressed) listener.progressed(done, total, bytes);
                              }};
   auto run = RunReader(path, meter, kept).read(limits);
-  if (run) run->findings.faults = std::move(faults);
+  if (run) run->findings.faults = std::move(faults).taken();
   return run;
 }
 
 Result<Findings> findings(const std::string& path, const FindingOptions& options) try {
+  const FloatEnvironment ieee;
   auto run = judge_run(path, options.limits, options.meter, {});
   if (!run) return run.error();
   return std::move(run->findings);

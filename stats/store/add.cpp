@@ -103,6 +103,11 @@ Result<StoreAdded> Store::add(const std::vector<RowFile>& files, const std::stri
     told(error.message);
     ++added.faults;
   };
+  if (!database_.has_checksums()) {
+    told(printable(database_.path()) +
+         ": was made by an earlier tensorstat: its pages have no checksums, and damage may go unnoticed; a new store "
+         "has them");
+  }
   const auto number = run_named(database_, run);
   if (!number) return number.error();
 

@@ -2,17 +2,10 @@
 
 #include <algorithm>
 
+#include "stats/base/joined_key.hpp"
+
 namespace tensorstat {
 namespace {
-
-void append_key(std::string& key, std::string_view text) {
-  key.append(text);
-  key += '\0';
-}
-
-void append_key(std::string& key, std::uint64_t number) {
-  key.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
 
 std::uint64_t number_or(const Identity& who, std::string_view column, std::uint64_t otherwise) {
   const Cell* cell = who.more.empty() ? nullptr : who.find(column);
@@ -87,8 +80,8 @@ void Adding::add(const Row& row, const DumpPlace& place) {
   key_.clear();
   append_key(key_, row.data_type);
   append_key(key_, row.data_size_bytes);
+  append_key(key_, std::uint64_t{row.shape.size()});
   for (const std::uint64_t dimension : row.shape) append_key(key_, dimension);
-  key_ += '|';
   const auto& categories = row.statistics.categories;
   key_.append(reinterpret_cast<const char*>(categories.data()), categories.size() * sizeof(Category));
   pending.kind = kinds_.of(key_);

@@ -92,6 +92,10 @@ void Database::close(sqlite3* handle) { sqlite3_close_v2(handle); }
 Error Database::error() const {
   const int code = sqlite3_extended_errcode(handle_.get());
   const std::string where = printable(path_) + ": ";
+  if (is_of_page_checksum(code)) {
+    return {Code::kUnreadable,
+            where + "the store is damaged: a page does not match its checksum; add its dumps to a new one"};
+  }
   switch (code & 0xff) {
     case SQLITE_NOTADB:
       return {Code::kUnreadable, where + "is no store: it is no SQLite file"};
@@ -126,7 +130,7 @@ Status Database::protect(Access access) {
   return run("PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;" + only);
 }
 
-Result<Database> Database::open(const std::string& path, Access access) {
+Result<Database> Database::open(const std::string& path, Access access, bool makes_checksums) {
   // If a writer was killed, the store has a journal, and only a connection that may write can undo it. So a reader
   // opens the store for writing if it may; query_only keeps it from writing.
   sqlite3* handle = nullptr;
@@ -142,6 +146,7 @@ Result<Database> Database::open(const std::string& path, Access access) {
   Database database(path, handle);
   if (handle == nullptr) return out_of_memory();
   if (code != SQLITE_OK) return database.error();
+  database.checksums_ = look_at_page_checksums(handle, makes_checksums && access == Access::kWrite);
   if (Status safe = database.protect(access); !safe) return safe.error();
   return database;
 }

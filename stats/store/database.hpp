@@ -9,6 +9,8 @@
 #include <tensorstat/status.hpp>
 #include <utility>
 
+#include "stats/store/page_checksums.hpp"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
@@ -48,12 +50,14 @@ class Statement {
 class Database {
  public:
   // kRead needs a file that is there. Every file is taken for a foreign one: SQLite trusts nothing that its schema
-  // says, checks each page, and maps no memory.
-  static Result<Database> open(const std::string& path, Access access);
+  // says, checks each page, and maps no memory. Where pages have checksums (page_checksums.hpp), a page that does not
+  // match its own is an error. `makes_checksums`: a new file has them.
+  static Result<Database> open(const std::string& path, Access access, bool makes_checksums = false);
   Database(Database&&) noexcept = default;
   Database& operator=(Database&&) noexcept = default;
 
   const std::string& path() const { return path_; }
+  bool has_checksums() const { return checksums_ == PageChecksums::kLooked; }
 
   Status run(const std::string& sql);
   Result<Statement> prepare(std::string_view sql);
@@ -75,6 +79,7 @@ class Database {
   Status protect(Access access);
 
   std::string path_;
+  PageChecksums checksums_ = PageChecksums::kAbsent;
   std::unique_ptr<sqlite3, void (*)(sqlite3*)> handle_;
 };
 

@@ -8,7 +8,8 @@ namespace tensorstat {
 namespace {
 
 constexpr std::uint64_t kApplication = 0x74737374;  // "tsst"
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;               // every page has a checksum
+constexpr std::uint64_t kPlainVersion = 1;          // without: the schema is the same
 
 // Every number is kept in a column without a type: a column of the type REAL would turn -0.0 into 0 and 2^53 + 1 into
 // 2^53. What no column holds is in `exact`.
@@ -138,9 +139,14 @@ Status check_schema(Database& database) {
   if (*application != kApplication) return no_store(database, "its application_id is another one");
   const auto version = database.number("PRAGMA user_version");
   if (!version) return version.error();
-  if (*version != kVersion) {
-    return no_store(database, "its version is " + std::to_string(*version) + ", and this tensorstat reads version " +
-                                  std::to_string(kVersion));
+  if (*version != kVersion && *version != kPlainVersion) {
+    return no_store(database, "its version is " + std::to_string(*version) +
+                                  ", and this tensorstat reads versions up to " + std::to_string(kVersion));
+  }
+  if ((*version == kVersion) != database.has_checksums()) {
+    return Error{Code::kUnreadable, printable(database.path()) +
+                                        ": the store is damaged: its version and its pages differ on whether they have "
+                                        "checksums; add its dumps to a new one"};
   }
   // What a schema says is run by SQLite: only one that tensorstat wrote is accepted.
   for (const auto& [name, sql] : kTables) {
@@ -175,7 +181,7 @@ Status make_or_check_schema(Database& database) {
   Status made = objects ? Status() : objects.error();
   if (made && *objects == 0) {
     made = database.run("PRAGMA application_id=" + std::to_string(kApplication) +
-                        "; PRAGMA user_version=" + std::to_string(kVersion));
+                        "; PRAGMA user_version=" + std::to_string(database.has_checksums() ? kVersion : kPlainVersion));
     for (const auto& [name, sql] : kTables) {
       if (made) made = database.run(sql);
     }

@@ -107,7 +107,7 @@ std::string run_of_path(const std::string& path) {
 }
 
 Result<Store> Store::open(const std::string& path, Access access) {
-  auto database = Database::open(path, access);
+  auto database = Database::open(path, access, true);
   if (!database) return database.error();
   Status known = access == Access::kWrite ? make_or_check_schema(*database) : check_schema(*database);
   if (!known) return known.error();

@@ -154,7 +154,8 @@ TEST_F(MalformedNpz, IsRefusedWithTheReason) {
       {zip_archive({with([](ZipEntry& e) { e.packed_bytes += 1, e.bytes += 1; }), zip_entry("y.npy", kNpy)}),
        "overlaps the one before it"},
       // A member.
-      {changed([](ZipEntry& e) { e.offset = 1, e.packed_bytes = e.bytes = 1; }), "contradicts the directory"},
+      {changed([](ZipEntry& e) { e.offset = 1, e.packed_bytes = e.bytes = 1; }),
+       "1 bytes in front of its first member"},
       {changed([](ZipEntry& e) { e.local_name = "y.npy"; }), "contradicts the directory"},
       {changed([](ZipEntry& e) { e.flags = 1; }), "x.npz::x: is encrypted"},
       {changed([](ZipEntry& e) { e.method = 12; }), "x.npz::x: is packed by method 12"},

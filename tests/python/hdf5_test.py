@@ -100,6 +100,55 @@ class Hdf5(unittest.TestCase):
         self.assertEqual((ran.returncode, len(ran.stdout.splitlines())), (0, 1), ran.stderr)
         self.assertEqual(len(self.run_command(".").stdout.splitlines()), 2)
 
+    def test_enumerations(self):
+        """FALSE and TRUE of 0 and 1 in a byte are h5py's bool. All others are their numbers."""
+        cases = {"labels": ({"BENIGN": 1, "MALIGN": 2}, "i1", [1, 2, 2, 1, 2]), "reversed": ({"FALSE": 1, "TRUE": 0}, "i1", [0, 1, 1]),
+                 "wide": ({"FALSE": 0, "TRUE": 1}, "<i4", [0, 1, 1]), "three": ({"A": -5, "B": 1, "C": 2}, "<i2", [-5, 2, 1, 1]),
+                 "other": ({"OFF": 0, "ON": 1}, "u1", [0, 1, 1]), "big": ({"A": 300, "B": 7}, ">u2", [300, 7, 300]),
+                 "order": ({"TRUE": 1, "FALSE": 0}, "i1", [1, 0]), "case": ({"False": 0, "True": 1}, "i1", [1, 0]),
+                 "one": ({"ONLY": 2**40}, "<i8", [2**40])}
+        with h5py.File(self.path(), "w") as file:
+            for name, (members, base, values) in cases.items():
+                file.create_dataset(name, data=numpy.array(values, base), dtype=h5py.enum_dtype(members, basetype=base))
+            file.create_dataset("packed", data=numpy.array([3, 3, 9] * 400, "<u4"), chunks=(100,), compression="gzip",
+                                dtype=h5py.enum_dtype({"A": 3, "B": 9}, basetype="<u4"))
+            file["bool"] = numpy.array([True, False, True])
+        found = tensorstat.read(self.path(), STATS + ",zero count")
+        for name, (members, base, values) in cases.items():
+            array = numpy.array(values, numpy.dtype(base).newbyteorder("="))
+            is_bool = name == "order"
+            self.assertEqual(found[name].dtype, "bool" if is_bool else array.dtype.name, name)
+            self.assertEqual((found[name].max, found[name].md5), (array.max(), hashlib.md5(array.tobytes()).hexdigest()), name)
+            self.assertEqual(found[name].zero_count, (array == 0).sum(), name)
+        self.assertEqual((found["packed"].dtype, found["packed"].max, found["packed"].min), ("uint32", 9, 3))
+        self.assertEqual((found["bool"].dtype, found["bool"].max), ("bool", 1))
+
+    def test_floats_of_other_layouts_are_refused(self):
+        """binary32's fields, but the first bit of the mantissa is stored: other numbers."""
+        kind = h5py.h5t.IEEE_F32LE.copy()
+        kind.set_norm(h5py.h5t.NORM_NONE)
+        with h5py.File(self.path(), "w") as file:
+            h5py.h5d.create(file.id, b"a", kind, h5py.h5s.create_simple((3,)))
+            file["b"] = numpy.ones(2, "f4")
+        ran = self.run_command("x.h5")
+        self.assertEqual((ran.returncode, len(ran.stdout.splitlines())), (3, 1), ran.stdout)
+        self.assertIn("x.h5::a: holds floats of 32 bits of a layout that is not read", ran.stderr)
+
+    def test_packed_zeros_are_bounded(self):
+        """Datasets that nobody wrote, and chunks that each window would unpack again, are refused where they would take
+        more than the file's bytes allow."""
+        with h5py.File(self.path(), "w") as file:
+            for i in range(300):
+                file.create_dataset(f"unwritten{i:03}", (2_000_000,), "f8")  # 16 MB each
+            column = file.create_dataset("columns", (8_000_000, 32), "i1", chunks=(8_000_000, 1), compression="gzip")
+            column[:, 0] = 1
+            file["good"] = numpy.ones(3, "f4")
+        ran = self.run_command("x.h5")
+        self.assertEqual(ran.returncode, 3)
+        self.assertIn("would be read as", ran.stderr)
+        self.assertIn('"good"', ran.stdout)
+        self.assertLess(len(ran.stdout.splitlines()), 120)
+
     def test_bfloat16(self):
         kind = h5py.h5t.IEEE_F32LE.copy()
         kind.set_fields(15, 7, 8, 0, 7)
@@ -154,13 +203,12 @@ class Hdf5(unittest.TestCase):
             file["array"] = numpy.zeros(2, numpy.dtype("(3,)f4"))
             file.create_dataset("lists", (2,), h5py.vlen_dtype("f4"))
             file.create_dataset("refs", (2,), h5py.ref_dtype)
-            file.create_dataset("enum", (2,), h5py.enum_dtype({"A": 0, "B": 1, "C": 2}))
             file.create_dataset("huge", (1 << 20, 1 << 20), "f8", chunks=(1 << 10, 1 << 10))
             file.create_dataset("wide", (1 << 15, 1 << 15), "f8", chunks=(1 << 13, 1 << 13))
             file["a"], file["b"] = numpy.ones(2), numpy.zeros(2)
         ran = self.run_command("x.h5")
         for words in ("text: holds texts", "fixed: holds texts", "structure: holds structures", "null: has no elements and no shape",
-                      "lists: holds lists of any length", "refs: holds references", "enum: holds an enumeration",
+                      "lists: holds lists of any length", "refs: holds references",
                       "huge: shape (1048576,1048576) needs 8796093022208 bytes, and 0 are stored",
                       "wide: has chunks of shape (8192,8192), which exceed 268435456 bytes"):
             self.assertIn(f"x.h5::{words}", ran.stderr)

@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 import unittest
 
-from stores import HEADING, StoreTest, row, run
+from stores import HEADING, StoreTest, row, run, seal
 
 FLIPS = 2000 if os.environ.get("TENSORSTAT_FULL") else 60
 
@@ -45,7 +45,7 @@ class Foreign(StoreTest):
     def test_files_that_are_no_store(self):
         cases = {
             "another program's": "CREATE TABLE t(x)",
-            "another version": "PRAGMA application_id=1953723252; PRAGMA user_version=2; CREATE TABLE t(x)",
+            "another version": "PRAGMA application_id=1953723252; PRAGMA user_version=3; CREATE TABLE t(x)",
         }
         for why, sql in cases.items():
             with self.subTest(why):
@@ -73,6 +73,7 @@ class Foreign(StoreTest):
                 connection = sqlite3.connect("evil.db")
                 connection.executescript(sql)
                 connection.close()
+                seal("evil.db")
                 ran = run("store", "ask", "evil.db", "last")
                 self.assertEqual(ran.returncode, 3)
                 self.assertIn("is no store of tensorstat", ran.stderr)
@@ -85,6 +86,7 @@ class Foreign(StoreTest):
                 connection = sqlite3.connect("evil.db")
                 connection.executescript(sql)
                 connection.close()
+                seal("evil.db")
                 ran = run("convert", "evil.db", "--to", "ours", "-o", "deep/er/converted")
                 self.assertEqual(ran.returncode, 3, ran.stderr)
                 self.assertIn("damaged", ran.stderr)

@@ -1,6 +1,7 @@
 """What the tests of stores share: the command, rows, and SQLite's own view of a store."""
 import os
 import sqlite3
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -17,6 +18,26 @@ def run(*arguments):
 def row(number, tensors=50):
     tensor, step = number % tensors, number // tensors
     return f'Add,layer/{tensor},0,0,{1000 + number},output,0,8,float32,"(2)",{number + 0.5},{number / 3!r},0,{step}\n'
+
+
+def checksum_of(page):
+    """What SQLite's extension cksumvfs writes into the last 8 bytes of a page."""
+    first = second = 0
+    words = struct.unpack(f"<{(len(page) - 8) // 4}I", page[:-8])
+    for a, b in zip(words[::2], words[1::2]):
+        first = (first + a + second) & 0xffffffff
+        second = (second + b + first) & 0xffffffff
+    return struct.pack("<II", first, second)
+
+
+def seal(path, page_bytes=4096):
+    """Writes the checksums of all pages anew, as one does who knows of them."""
+    with open(path, "rb") as file:
+        whole = bytearray(file.read())
+    for at in range(0, len(whole), page_bytes):
+        whole[at + page_bytes - 8:at + page_bytes] = checksum_of(whole[at:at + page_bytes])
+    with open(path, "wb") as file:
+        file.write(whole)
 
 
 class StoreTest(unittest.TestCase):

@@ -4,20 +4,16 @@
 #include <functional>
 #include <string_view>
 
+#include "stats/base/joined_key.hpp"
+
 namespace tensorstat::cli {
 namespace {
 
 std::string_view folder_of(std::string_view path) { return path.substr(0, path.rfind('/') + 1); }  // npos + 1 is 0
 
-void add_to(std::string& key, std::string_view text) { key.append(text) += '\0'; }
-
-void add_to(std::string& key, std::uint64_t number) {
-  key.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
-
-void add_to(std::string& key, const Cell* cell) {
-  if (cell == nullptr) return add_to(key, std::string_view());
-  std::visit([&](const auto& held) { add_to(key, held); }, *cell);
+void append_cell(std::string& key, const Cell* cell) {
+  append_key(key, std::uint64_t{cell == nullptr ? 0 : cell->index() + 1});
+  if (cell != nullptr) std::visit([&](const auto& held) { append_key(key, held); }, *cell);
 }
 
 }  // namespace
@@ -31,9 +27,9 @@ AlikeRows::AlikeRows(std::vector<std::string> columns, const std::vector<std::st
 bool AlikeRows::are_met(const std::string& path, const Identity& who) {
   if (is_over_) return false;
   key_.clear();
-  for (const std::string* text : {&who.op_type, &who.op_name, &who.io}) add_to(key_, *text);
-  for (const std::uint64_t number : {who.slot, who.task_id, who.stream_id}) add_to(key_, number);
-  for (const std::string& column : columns_) add_to(key_, who.find(column));
+  for (const std::string* text : {&who.op_type, &who.op_name, &who.io}) append_key(key_, *text);
+  for (const std::uint64_t number : {who.slot, who.task_id, who.stream_id}) append_key(key_, number);
+  for (const std::string& column : columns_) append_cell(key_, who.find(column));
   const std::hash<std::string_view> hash;
   const std::size_t folder = hash(folder_of(path));
   is_over_ = folders_.try_emplace(hash(key_), folder).first->second != folder;

@@ -71,7 +71,7 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
                   const Results::Write& write) {
   Outcome outcome;
   const auto fail = [&](const Error& error) {
-    console.say(error.message);
+    console.complain(error.message);
     outcome.exit = std::max<int>(outcome.exit, kNotRead);
   };
   if (arguments.by) {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "stats/base/printable.hpp"
 #include "stats/cli/terminal/screen.hpp"
@@ -24,13 +25,32 @@ std::string one_decimal(double number) {
 
 Console::Console() : is_watched_(::isatty(STDERR_FILENO) == 1 && !is_dumb_terminal()) {}
 
-Console::~Console() { hide_progress(); }
+Console::~Console() {
+  const std::lock_guard lock(mutex_);
+  erase_line();
+  say_the_count();
+}
 
 void Console::say(std::string_view text) {
   const std::lock_guard lock(mutex_);
   erase_line();
-  write_error("tensorstat: " + printable(text) + "\n");
+  say_the_count();
+  write_line(text);
 }
+
+void Console::complain(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  if (complaints_ == kMostComplaints) return static_cast<void>(++unsaid_);
+  ++complaints_;
+  erase_line();
+  write_line(text);
+}
+
+void Console::say_the_count() {
+  if (unsaid_ != 0) write_line("and " + counted_noun(std::exchange(unsaid_, 0), "more error"));
+}
+
+void Console::write_line(std::string_view text) { write_error("tensorstat: " + printable(text) + "\n"); }
 
 void Console::progress(std::size_t done, std::size_t total, std::uint64_t bytes) {
   const auto now = Clock::now();
@@ -71,7 +91,7 @@ void Unmeasured::say(const std::string& label, const std::string& reason) {
     return;
   }
   reason_ = reason;
-  console_.say(label + ": " + reason);
+  console_.complain(label + ": " + reason);
 }
 
 void Unmeasured::end() {

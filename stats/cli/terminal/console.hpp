@@ -23,6 +23,11 @@ class Console {
   // and so are line breaks.
   void say(std::string_view text);
 
+  // The same of one of many errors, such as one for each tensor: after kMostComplaints they are only counted. The count
+  // is said before the next text, or at the end.
+  static constexpr std::uint64_t kMostComplaints = 100;
+  void complain(std::string_view text);
+
   // Shows `done` of `total` tensors and `bytes` so far. Only on a terminal that is not dumb, after the first second,
   // and at most ten times a second.
   void progress(std::size_t done, std::size_t total, std::uint64_t bytes);
@@ -33,12 +38,15 @@ class Console {
  private:
   using Clock = std::chrono::steady_clock;
   void erase_line();
+  void say_the_count();
+  void write_line(std::string_view text);
 
   std::mutex mutex_;
   const bool is_watched_;
   const Clock::time_point start_ = Clock::now();
   Clock::time_point next_ = start_ + std::chrono::seconds(1);
   bool has_line_ = false;
+  std::uint64_t complaints_ = 0, unsaid_ = 0;
 };
 
 // Says the library's warnings, and with `is_verbose` its other messages. The console must outlive the log.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <new>
 
+#include "stats/base/joined_key.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/dump/session/dump_session.hpp"
 
@@ -112,8 +113,8 @@ const DumpOperator* DumpSession::State::operator_named(std::string_view type, st
                                                        std::optional<std::uint64_t> given_task_id) {
   const std::uint64_t stream_id = given_stream_id.value_or(config.unknown_id);
   const std::uint64_t task_id = given_task_id.value_or(config.unknown_id);
-  std::string key = std::string(type) + '\n' + std::string(name) + '\n' + std::to_string(set_dump) + ' ' +
-                    std::to_string(stream_id) + ' ' + std::to_string(task_id);
+  std::string key = joined_key(type, name);
+  for (const std::uint64_t number : {std::uint64_t{set_dump}, stream_id, task_id}) append_key(key, number);
   const std::lock_guard lock(operators_mutex_);
   auto& op = operators_[std::move(key)];
   if (op == nullptr) {

@@ -112,6 +112,7 @@ class GgufHeader {
 
   std::vector<GgufTensor> tensors;
   std::uint64_t data_offset_bytes = 0;
+  std::uint64_t alignment() const { return alignment_; }
 
   Status read() {
     at_ = kGgufMagic.size();
@@ -270,6 +271,27 @@ Result<StoredTensor> stored_gguf(GgufTensor& tensor, std::uint64_t data_offset_b
                       .blocks = blocks};
 }
 
+// An error where another GGUF file begins behind the last tensor: its tensors are not read.
+Status nothing_behind(const RandomFile& file, const std::vector<Result<StoredTensor>>& tensors,
+                      std::uint64_t data_offset_bytes, std::uint64_t alignment) {
+  std::uint64_t end = data_offset_bytes;
+  for (const Result<StoredTensor>& tensor : tensors) {
+    if (!tensor) return {};  // how far it goes is not known
+    const std::uint64_t bytes = tensor->blocks ? tensor->element_count / tensor->blocks->values * tensor->blocks->bytes
+                                               : tensor->element_count * size_bytes(tensor->dtype);
+    end = std::max(end, (tensor->blocks ? tensor->packed_at_bytes : tensor->offset_bytes) + bytes);
+  }
+  char magic[kGgufMagic.size()] = {};
+  for (const std::uint64_t begin : {end, end + (alignment - (end - data_offset_bytes) % alignment) % alignment}) {
+    if (begin > file.size_bytes() || file.size_bytes() - begin < sizeof magic) continue;
+    if (Status read = file.read_at(begin, std::as_writable_bytes(std::span(magic))); !read) return read;
+    if (std::string_view(magic, sizeof magic) != kGgufMagic) continue;
+    return Error{Code::kUnsupported, printable(file.path()) + ": another GGUF file begins at its byte " +
+                                         std::to_string(begin) + ", which is not read: split it first"};
+  }
+  return {};
+}
+
 bool begins_as_gguf(std::string_view head) {
   return head.starts_with(kGgufMagic) || head.starts_with(kGgufBigEndianMagic);
 }
@@ -299,6 +321,8 @@ OpenedSource open_gguf(std::shared_ptr<const RandomFile> file, const ReadOptions
         error_of_tensor(file->path(), other->first,
                         {Code::kUnreadable, "shares bytes with " + in_quotes(other->second) + ": the file is damaged"});
   }
+  if (Status behind = nothing_behind(*file, tensors, at, header.alignment()); !behind)
+    tensors.push_back(behind.error());
   return source_of(std::move(file), std::move(tensors), options);
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "stats/base/printable.hpp"
+#include "stats/files/hdf5/hdf5_types.hpp"
 
 namespace tensorstat {
 namespace {
@@ -20,111 +21,6 @@ constexpr std::size_t kHdf5Depth = 64, kHdf5Objects = 100'000;
 constexpr std::uint64_t kHdf5WindowBytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t kHdf5ChunkBytes = std::uint64_t{1} << 28;  // a larger chunk is refused
 constexpr std::uint64_t kHdf5Growth = 1100;                        // no filter of the library packs data better
-
-Error hdf5_unsupported(const std::string& what) { return {Code::kUnsupported, what}; }
-Error hdf5_unreadable(const std::string& what) { return {Code::kUnreadable, what}; }
-
-// The dtype of a type in a file; an error says what it is.
-class Hdf5Types {
- public:
-  explicit Hdf5Types(const Hdf5Library& library) : hdf5_(library) {}
-
-  Result<Dtype> dtype_of(hid_t type) const {
-    switch (hdf5_.H5Tget_class_(type)) {
-      case H5T_INTEGER:
-        return integer(type);
-      case H5T_FLOAT:
-        return real(type);
-      case H5T_ENUM:
-        return boolean(type);
-      case H5T_COMPOUND:
-        return complex(type);
-      case H5T_STRING:
-        return hdf5_unsupported("holds texts, which have no statistics");
-      case H5T_VLEN:
-        return hdf5_unsupported("holds lists of any length, which are not read");
-      case H5T_ARRAY:
-        return hdf5_unsupported("holds arrays as elements, which are not read");
-      case H5T_REFERENCE:
-        return hdf5_unsupported("holds references, which have no statistics");
-      default:
-        return hdf5_unsupported("has a type that is not read");
-    }
-  }
-
- private:
-  Result<Dtype> integer(hid_t type) const {
-    const std::size_t size = hdf5_.H5Tget_size_(type);
-    const bool is_signed = hdf5_.H5Tget_sign_(type) == H5T_SGN_2;
-    if (hdf5_.H5Tget_precision_(type) != 8 * size || hdf5_.H5Tget_offset_(type) != 0) {
-      return hdf5_unsupported("holds integers that do not fill their bytes, which are not read");
-    }
-    switch (size) {
-      case 1:
-        return is_signed ? Dtype::kInt8 : Dtype::kUint8;
-      case 2:
-        return is_signed ? Dtype::kInt16 : Dtype::kUint16;
-      case 4:
-        return is_signed ? Dtype::kInt32 : Dtype::kUint32;
-      case 8:
-        return is_signed ? Dtype::kInt64 : Dtype::kUint64;
-      default:
-        return hdf5_unsupported("holds integers of " + std::to_string(size) + " bytes, which are not read");
-    }
-  }
-
-  Result<Dtype> real(hid_t type) const {
-    struct Layout {
-      std::size_t sign, exponent, exponent_bits, mantissa, mantissa_bits, bias, bytes;
-      bool operator==(const Layout&) const = default;
-    };
-    constexpr std::pair<Layout, Dtype> kLayouts[] = {{{31, 23, 8, 0, 23, 127, 4}, Dtype::kFloat32},
-                                                     {{63, 52, 11, 0, 52, 1023, 8}, Dtype::kFloat64},
-                                                     {{15, 10, 5, 0, 10, 15, 2}, Dtype::kFloat16},
-                                                     {{15, 7, 8, 0, 7, 127, 2}, Dtype::kBfloat16}};
-    Layout found = {};
-    hdf5_.H5Tget_fields_(type, &found.sign, &found.exponent, &found.exponent_bits, &found.mantissa,
-                         &found.mantissa_bits);
-    found.bias = hdf5_.H5Tget_ebias_(type);
-    found.bytes = hdf5_.H5Tget_size_(type);
-    for (const auto& [layout, dtype] : kLayouts) {
-      if (layout == found) return dtype;
-    }
-    return hdf5_unsupported("holds floats of " + std::to_string(8 * found.bytes) +
-                            " bits of a layout that is not read");
-  }
-
-  // h5py's bool: an enumeration of two values in a byte.
-  Result<Dtype> boolean(hid_t type) const {
-    if (hdf5_.H5Tget_size_(type) == 1 && hdf5_.H5Tget_nmembers_(type) == 2) return Dtype::kBool;
-    return hdf5_unsupported("holds an enumeration, which is not read");
-  }
-
-  // h5py's complex: the members r and i.
-  Result<Dtype> complex(hid_t type) const {
-    if (hdf5_.H5Tget_nmembers_(type) == 2 && is_member(type, 0, "r") && is_member(type, 1, "i")) {
-      const Hdf5Id r(hdf5_.H5Tget_member_type_(type, 0), hdf5_.H5Tclose_),
-          i(hdf5_.H5Tget_member_type_(type, 1), hdf5_.H5Tclose_);
-      const auto of_r = hdf5_.H5Tget_class_(r.get()) == H5T_FLOAT ? real(r.get()) : Dtype::kBool;
-      const auto of_i = hdf5_.H5Tget_class_(i.get()) == H5T_FLOAT ? real(i.get()) : Dtype::kBool;
-      const std::size_t size = hdf5_.H5Tget_size_(type);
-      if (of_r && of_i && *of_r == *of_i && hdf5_.H5Tget_member_offset_(type, 1) * 2 == size) {
-        if (*of_r == Dtype::kFloat32 && size == 8) return Dtype::kComplex64;
-        if (*of_r == Dtype::kFloat64 && size == 16) return Dtype::kComplex128;
-      }
-    }
-    return hdf5_unsupported("holds structures, which are not read");
-  }
-
-  bool is_member(hid_t type, unsigned number, std::string_view name) const {
-    char* const found = hdf5_.H5Tget_member_name_(type, number);
-    const bool is_equal = found != nullptr && name == found;
-    if (found != nullptr) hdf5_.H5free_memory_(found);
-    return is_equal;
-  }
-
-  const Hdf5Library& hdf5_;
-};
 
 // Elements in C order, read window by window: some indices fixed, a range of the next axis, all of the others.
 class Hdf5Bytes : public ByteSource {
@@ -152,6 +48,21 @@ class Hdf5Bytes : public ByteSource {
   std::uint64_t modified_us() const override { return file_->file().modified_us(); }
   bool seeks() const override { return true; }
 
+  // What is unpacked when all windows are read: each window unpacks the chunks that it touches whole.
+  std::uint64_t unpacked_bytes(const Shape& chunk) const {
+    std::uint64_t bytes = element_bytes_;
+    const auto times = [&](std::uint64_t count) {
+      if (__builtin_mul_overflow(bytes, count, &bytes)) bytes = UINT64_MAX;
+    };
+    const auto parts = [](std::uint64_t whole, std::uint64_t part) { return whole / part + (whole % part != 0); };
+    for (std::size_t d = 0; d < chunk.size(); ++d) {
+      times(chunk[d]);
+      times(d < axis_ ? shape_[d] : d > axis_ ? parts(shape_[d], chunk[d]) : parts(shape_[d], rows_));
+      if (d == axis_) times(parts(rows_, chunk[d]));
+    }
+    return bytes;
+  }
+
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override {
     while (!out.empty()) {
       if (offset_bytes < begin_bytes_ || offset_bytes >= begin_bytes_ + window_.size()) {
@@ -177,10 +88,12 @@ class Hdf5Bytes : public ByteSource {
     const Hdf5Library& hdf5 = file_->library();
     dataset_.emplace(hdf5.H5Dopen2_(file_->id(), name_.c_str(), H5P_DEFAULT), hdf5.H5Dclose_);
     const Hdf5Id stored(*dataset_ ? hdf5.H5Dget_type_(dataset_->get()) : -1, hdf5.H5Tclose_);
-    type_.emplace(stored ? hdf5.H5Tcopy_(stored.get()) : -1, hdf5.H5Tclose_);
+    // The library turns an enumeration into the integers that it is made of.
+    const bool is_enumeration = stored && hdf5.H5Tget_class_(stored.get()) == H5T_ENUM;
+    const Hdf5Id numbers(is_enumeration ? hdf5.H5Tget_super_(stored.get()) : -1, hdf5.H5Tclose_);
+    type_.emplace(stored ? hdf5.H5Tcopy_(is_enumeration ? numbers.get() : stored.get()) : -1, hdf5.H5Tclose_);
     const auto order = std::endian::native == std::endian::little ? H5T_ORDER_LE : H5T_ORDER_BE;
-    const bool has_order = hdf5.H5Tget_class_(stored.get()) != H5T_ENUM;
-    if (!*type_ || (has_order && hdf5.H5Tset_order_(type_->get(), order) < 0)) {
+    if (!*type_ || hdf5.H5Tset_order_(type_->get(), order) < 0) {
       type_.reset();
       dataset_.reset();
       return fault();
@@ -276,15 +189,21 @@ herr_t visit_link(hid_t group, const char* name, const H5L_info_t* link, void* d
 }
 
 // What the creation properties say: the shape of chunks, and whether the data can be had here.
-Result<Shape> hdf5_chunk(const Hdf5Library& hdf5, hid_t dataset, std::size_t dimensions, std::size_t element_bytes) {
+struct Hdf5Chunk {
+  Shape shape;             // empty: there are none
+  bool is_packed = false;  // by a filter
+};
+Result<Hdf5Chunk> hdf5_chunk(const Hdf5Library& hdf5, hid_t dataset, std::size_t dimensions,
+                             std::size_t element_bytes) {
   const Hdf5Id plist(hdf5.H5Dget_create_plist_(dataset), hdf5.H5Pclose_);
   if (!plist) return hdf5_unreadable("is damaged");
   if (hdf5.H5Pget_external_count_(plist.get()) > 0)
     return hdf5_unsupported("has its elements in another file, which is not opened");
   const H5D_layout_t layout = hdf5.H5Pget_layout_(plist.get());
   if (layout == H5D_VIRTUAL) return hdf5_unsupported("is a virtual dataset of other files, which are not opened");
-  Shape chunk;
-  if (layout != H5D_CHUNKED) return chunk;
+  Hdf5Chunk found;
+  if (layout != H5D_CHUNKED) return found;
+  Shape& chunk = found.shape;
   std::vector<hsize_t> lengths(dimensions);
   if (hdf5.H5Pget_chunk_(plist.get(), static_cast<int>(dimensions), lengths.data()) < 0)
     return hdf5_unreadable("is damaged");
@@ -305,7 +224,8 @@ Result<Shape> hdf5_chunk(const Hdf5Library& hdf5, hid_t dataset, std::size_t dim
                               "), and plugins are not loaded");
     }
   }
-  return chunk;
+  found.is_packed = filters > 0;
+  return found;
 }
 
 }  // namespace
@@ -348,7 +268,7 @@ Result<SourcedTensor> hdf5_dataset(const std::shared_ptr<const Hdf5File>& file, 
   const Hdf5Id type(hdf5.H5Dget_type_(dataset.get()), hdf5.H5Tclose_),
       space(hdf5.H5Dget_space_(dataset.get()), hdf5.H5Sclose_);
   if (!type || !space) return hdf5_unreadable("is damaged");
-  const auto dtype = Hdf5Types(hdf5).dtype_of(type.get());
+  const auto dtype = hdf5_dtype(hdf5, type.get());
   if (!dtype) return dtype.error();
   if (hdf5.H5Sget_simple_extent_type_(space.get()) == H5S_NULL) return hdf5_unsupported("has no elements and no shape");
   const int dimensions = hdf5.H5Sget_simple_extent_ndims_(space.get());
@@ -360,7 +280,7 @@ Result<SourcedTensor> hdf5_dataset(const std::shared_ptr<const Hdf5File>& file, 
   const std::size_t size = size_bytes(*dtype);
   const auto count = element_count(shape, size);
   if (!count) return count.error();
-  auto chunk = hdf5_chunk(hdf5, dataset.get(), shape.size(), size);
+  const auto chunk = hdf5_chunk(hdf5, dataset.get(), shape.size(), size);
   if (!chunk) return chunk.error();
   const std::uint64_t stored = hdf5.H5Dget_storage_size_(dataset.get());
   if (*count * size > kHdf5WindowBytes && *count * size / kHdf5Growth > stored) {
@@ -369,7 +289,9 @@ Result<SourcedTensor> hdf5_dataset(const std::shared_ptr<const Hdf5File>& file, 
   }
   StoredTensor tensor{.name = name, .dtype = *dtype, .shape = shape, .element_count = *count};
   if (*count == 0) return SourcedTensor{std::move(tensor)};
-  return SourcedTensor{std::move(tensor), std::make_unique<Hdf5Bytes>(file, name, shape, *std::move(chunk), size)};
+  auto bytes = std::make_unique<Hdf5Bytes>(file, name, shape, chunk->shape, size);
+  const std::uint64_t unpacked = chunk->is_packed ? bytes->unpacked_bytes(chunk->shape) : 0;
+  return SourcedTensor{std::move(tensor), std::move(bytes), unpacked};
 }
 
 }  // namespace tensorstat

@@ -52,9 +52,11 @@ namespace tensorstat {
   F(H5Tget_offset)                   \
   F(H5Tget_fields)                   \
   F(H5Tget_ebias)                    \
+  F(H5Tget_norm)                     \
   F(H5Tget_super)                    \
   F(H5Tget_nmembers)                 \
   F(H5Tget_member_name)              \
+  F(H5Tget_member_value)             \
   F(H5Tget_member_offset)            \
   F(H5Tget_member_type)              \
   F(H5Tcopy)                         \

@@ -76,7 +76,9 @@ class TiledBytes : public ByteSource {
     if (stride == 1) return fetch(first, out);
     if (stride == 0) {
       if (Status read = fetch(first, out.first(size)); !read) return read;
-      for (std::size_t at = size; at < out.size(); at += size) std::memcpy(out.data() + at, out.data(), size);
+      for (std::size_t done = size; done < out.size(); done *= 2) {
+        std::memcpy(out.data() + done, out.data(), std::min(done, out.size() - done));
+      }
       return {};
     }
     if (!held_.empty() || stride > kMostHoleBytes / size) {

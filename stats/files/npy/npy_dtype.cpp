@@ -45,13 +45,8 @@ Error refused_dtype(std::string_view descr, std::string_view kind) {
     return {Code::kUnsupported, "holds pickled Python objects (dtype " + in_quotes(descr) +
                                     "), which only Python can read, and which may run code"};
   }
-  std::string known;
-#define TENSORSTAT_NAME(id, name, ...) known.append(known.empty() ? "" : ", ").append(#name);
-  TENSORSTAT_DTYPES(TENSORSTAT_NAME)
-#undef TENSORSTAT_NAME
   const std::string called = refused_name(kind);
-  return {Code::kUnsupported, "dtype " + (called.empty() ? "" : called + " ") + in_quotes(descr) +
-                                  " is not supported; supported are " + known};
+  return {Code::kUnsupported, "dtype " + (called.empty() ? "" : called + " ") + in_quotes(descr) + " is not supported"};
 }
 
 struct DescrRow {

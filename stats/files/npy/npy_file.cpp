@@ -8,6 +8,7 @@
 #include "stats/files/npy/npy_header.hpp"
 #include "stats/files/npy/npy_tensor.hpp"
 #include "stats/files/tensor_source.hpp"
+#include "stats/files/unfolding.hpp"
 
 namespace tensorstat {
 namespace {
@@ -17,7 +18,7 @@ bool begins_as_npy(std::string_view head) { return head.starts_with(kNpyMagic); 
 class ArraysOfFile : public TensorSource {
  public:
   ArraysOfFile(std::shared_ptr<const RandomFile> file, const ReadOptions& options)
-      : file_(std::move(file)), bytes_(bytes_of(file_)), options_(options) {}
+      : file_(std::move(file)), bytes_(bytes_of(file_)), options_(options), unfolding_(file_->size_bytes()) {}
 
   // Must be called, and succeed, before the first next().
   Status open() { return move_to(0); }
@@ -38,6 +39,9 @@ class ArraysOfFile : public TensorSource {
     }
     Result<StoredTensor>& tensor = array_.tensors[next_++];
     if (!tensor) return tensor.error();
+    if (Status taken = unfolding_.take(bytes_to_read(*tensor)); !taken) {
+      return error_of_tensor(file_->path(), tensor->name, taken.error());
+    }
     return TensorReader(bytes_of(file_), *std::move(tensor), options_.window_bytes);
   } catch (const std::bad_alloc&) {
     return out_of_memory();
@@ -66,6 +70,7 @@ class ArraysOfFile : public TensorSource {
   const std::shared_ptr<const RandomFile> file_;
   const std::unique_ptr<ByteSource> bytes_;
   const ReadOptions options_;
+  Unfolding unfolding_;  // each field of structures reads their bytes again
   NpyArray array_;
   std::size_t next_ = 0;      // index of the next tensor in array_
   std::uint64_t number_ = 0;  // number of the next array

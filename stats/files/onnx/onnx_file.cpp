@@ -79,7 +79,7 @@ class ExternalFiles {
       return onnx_unreadable("its elements are in " + in_quotes(location) +
                              ", which is not below the folder of the model: not opened");
     }
-    auto [at, is_new] = files_.try_emplace(location, nullptr);
+    auto [at, is_new] = files_.try_emplace(plain(location), nullptr);
     if (!is_new) return at->second;
     auto opened = RandomFile::open(onnx_beside(model_, location));
     if (!opened) {
@@ -89,7 +89,25 @@ class ExternalFiles {
     return at->second = std::make_shared<const RandomFile>(*std::move(opened));
   }
 
+  std::uint64_t bytes() const {  // of all that were opened
+    std::uint64_t all = 0;
+    for (const auto& [location, file] : files_) all += file->size_bytes();
+    return all;
+  }
+
  private:
+  // "a/b" for "./a//b": one file, opened once.
+  static std::string plain(std::string_view location) {
+    std::string path;
+    for (std::size_t at = 0; at <= location.size();) {
+      const std::size_t end = std::min(location.find('/', at), location.size());
+      const std::string_view part = location.substr(at, end - at);
+      if (!part.empty() && part != ".") path.append(path.empty() ? "" : "/").append(part);
+      at = end + 1;
+    }
+    return path;
+  }
+
   const std::string model_;
   std::map<std::string, std::shared_ptr<const RandomFile>> files_;
 };
@@ -174,7 +192,7 @@ OpenedSource open_onnx(std::shared_ptr<const RandomFile> file, const ReadOptions
   if (!model) return model.error();
   ExternalFiles files(file->path());
   auto tensors = each_tensor(file->path(), *model, [&](OnnxTensor& each) { return sourced_onnx(file, each, files); });
-  return source_of(std::move(file), std::move(tensors), options);
+  return source_of(std::move(file), std::move(tensors), options, files.bytes());
 }
 
 // Only the name tells it: a message has no magic number.

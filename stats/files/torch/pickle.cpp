@@ -32,6 +32,8 @@ class Pickle::Reader {
 
  private:
   using Id = std::uint32_t;
+  static constexpr Id kUnmade = UINT32_MAX;
+  static constexpr std::int64_t kSharedIntegers = 65'536;
 
   bool fail(std::string what) {
     fault_ = "the pickle " + std::move(what) + " at its byte " + std::to_string(opcode_at_);
@@ -61,23 +63,38 @@ class Pickle::Reader {
   }
 
   bool push(Node node) {
-    if (pickle_.nodes_.size() == kMostNodes) return fail("holds more than 16777216 objects");
+    if (pickle_.nodes_.size() >= most_nodes()) return fail("holds too many objects for its bytes");
     stack_.push_back(static_cast<Id>(pickle_.nodes_.size()));
     pickle_.nodes_.push_back(std::move(node));
     return true;
   }
-  bool push_integer(std::int64_t number) { return push({.kind = Kind::kInteger, .number = number}); }
+  std::size_t most_nodes() const { return kFreeNodes + at_ / kBytesANode; }
+
+  // Pushes a node that nothing changes; `shared` is its number once it is made.
+  bool push_shared(Id& shared, Kind kind, std::int64_t number = 0) {
+    if (shared != kUnmade) return stack_.push_back(shared), true;
+    if (!push({.kind = kind, .number = number})) return false;
+    shared = stack_.back();
+    return true;
+  }
+  bool push_other() { return push_shared(other_, Kind::kOther); }
+  bool push_integer(std::int64_t number) {
+    if (number < 0 || number >= kSharedIntegers) return push({.kind = Kind::kInteger, .number = number});
+    if (integers_.empty()) integers_.resize(kSharedIntegers, kUnmade);
+    return push_shared(integers_[static_cast<std::size_t>(number)], Kind::kInteger, number);
+  }
   bool push_counted_text(std::size_t length_bytes, Kind kind = Kind::kText) {
     std::uint64_t length = 0;
     std::string_view text;
-    return take_number(length_bytes, length) && take(length, text) && push({.kind = kind, .text = text});
+    if (!take_number(length_bytes, length) || !take(length, text)) return false;
+    return kind == Kind::kOther ? push_other() : push({.kind = kind, .text = text});
   }
   // A number in two's complement; of more than 8 bytes it is kOther.
   bool push_long(std::size_t length_bytes) {
     std::uint64_t length = 0;
     std::string_view digits;
     if (!take_number(length_bytes, length) || !take(length, digits)) return false;
-    if (length > 8) return push({});
+    if (length > 8) return push_other();
     std::uint64_t number = 0;
     for (std::size_t i = 0; i < 8; ++i) {
       const bool is_negative = length != 0 && static_cast<signed char>(digits.back()) < 0;
@@ -90,7 +107,7 @@ class Pickle::Reader {
     if (line.ends_with('L')) line.remove_suffix(1);
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-    return error == std::errc() && end == line.data() + line.size() ? push_integer(number) : push({});
+    return error == std::errc() && end == line.data() + line.size() ? push_integer(number) : push_other();
   }
 
   // The objects above the last mark.
@@ -169,13 +186,16 @@ class Pickle::Reader {
   bool remember(std::uint64_t key) {
     Id item = 0;
     if (!top(item)) return false;
-    if (memo_.size() == kMostNodes) return fail("remembers more than 16777216 objects");
-    memo_[key] = item;
+    if (key < memo_.size()) return memo_[key] = item, true;
+    if (key == memo_.size()) return memo_.push_back(item), sparse_memo_.erase(key), true;
+    if (sparse_memo_.size() >= most_nodes()) return fail("remembers too many objects for its bytes");
+    sparse_memo_[key] = item;
     return true;
   }
   bool recall(std::uint64_t key) {
-    const auto found = memo_.find(key);
-    if (found == memo_.end()) return fail("recalls what it has not remembered");
+    if (key < memo_.size()) return stack_.push_back(memo_[key]), true;
+    const auto found = sparse_memo_.find(key);
+    if (found == sparse_memo_.end()) return fail("recalls what it has not remembered");
     stack_.push_back(found->second);
     return true;
   }
@@ -209,6 +229,7 @@ class Pickle::Reader {
       case '.':
         return stop();
       case '(':
+        if (marks_.size() == kMostMarks) return fail("has more than 65536 open marks");
         marks_.push_back(stack_.size());
         return true;
       case '0':  // POP, which takes a mark where that is on top
@@ -221,7 +242,7 @@ class Pickle::Reader {
       case '2':  // DUP
         return top(item) && (stack_.push_back(item), true);
       case 'N':
-        return push({});
+        return push_other();
       case '\x88':
         return push_integer(1);
       case '\x89':
@@ -240,9 +261,9 @@ class Pickle::Reader {
       case '\x8b':
         return push_long(4);
       case 'F':
-        return take_line(text) && push({});
+        return take_line(text) && push_other();
       case 'G':
-        return take(8, text) && push({});
+        return take(8, text) && push_other();
       case 'S':
         if (!take_line(text)) return false;
         if (text.size() >= 2) text = text.substr(1, text.size() - 2);  // its quotes
@@ -273,7 +294,7 @@ class Pickle::Reader {
       case 'l':
         return push_marked(Kind::kList);
       case ')':
-        return push_tuple(0);
+        return push_shared(nothing_, Kind::kTuple);
       case 't':
         return push_marked(Kind::kTuple);
       case '\x85':
@@ -292,14 +313,14 @@ class Pickle::Reader {
       case 'u':
         return put_marked(Kind::kDict);
       case '\x8f':  // EMPTY_SET
-        return push({});
+        return push_other();
       case '\x90': {  // ADDITEMS
         std::vector<Id> items;
         return pop_marked(items) && top(item);
       }
       case '\x91': {  // FROZENSET
         std::vector<Id> items;
-        return pop_marked(items) && push({});
+        return pop_marked(items) && push_other();
       }
       case 'g':
         return numbered_by_line(&Reader::recall);
@@ -314,7 +335,7 @@ class Pickle::Reader {
       case 'r':
         return numbered(4, &Reader::remember);
       case '\x94':
-        return remember(memo_.size());
+        return remember(memo_.size() + sparse_memo_.size());
       case 'c':  // GLOBAL
         return take_line(text) && take_line(more) && push({.kind = Kind::kName, .text = text, .more = more});
       case '\x93': {  // STACK_GLOBAL
@@ -362,7 +383,10 @@ class Pickle::Reader {
   Pickle pickle_;
   std::vector<Id> stack_;
   std::vector<std::size_t> marks_;  // how high the stack was
-  std::unordered_map<std::uint64_t, Id> memo_;
+  std::vector<Id> memo_;  // of the keys 0, 1, 2, ... as they are usual; others, until the row of keys reaches them:
+  std::unordered_map<std::uint64_t, Id> sparse_memo_;
+  Id other_ = kUnmade, nothing_ = kUnmade;  // the nodes of all that is kOther, and of all empty tuples
+  std::vector<Id> integers_;                // the nodes of small numbers
   bool is_done_ = false;
   std::string fault_;
 };

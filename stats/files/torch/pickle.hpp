@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string_view>
 #include <tensorstat/status.hpp>
@@ -32,12 +33,13 @@ class Pickle {
     std::vector<std::uint32_t> items = {};  // nodes, by number
   };
 
-  // The pickle that `bytes` begin with; they outlive it. Takes memory in proportion to the bytes, about 70 for each at
-  // most, and at most kMostNodes nodes. Errors: kUnreadable with what is wrong, at which byte; ends_early() where bytes
-  // lack.
+  // The pickle that `bytes` begin with; they outlive it. Takes memory in proportion to the bytes: some 20 MB, and some
+  // 30 for each byte at most. Whole numbers below 65,536, empty tuples and what is kOther are one node wherever they
+  // come. Errors: kUnreadable with what is wrong, at which byte; ends_early() where bytes lack.
   static Result<Pickle> read(std::string_view bytes);
 
-  static constexpr std::size_t kMostNodes = std::size_t{1} << 24;
+  // Limits on what a byte or two make: nodes, memoized keys out of order; and on open marks.
+  static constexpr std::size_t kFreeNodes = std::size_t{1} << 16, kBytesANode = 4, kMostMarks = kFreeNodes;
 
   const Node& operator[](std::uint32_t node) const { return nodes_[node]; }
   std::uint32_t root() const { return root_; }
@@ -46,7 +48,7 @@ class Pickle {
 
  private:
   class Reader;
-  std::vector<Node> nodes_;
+  std::deque<Node> nodes_;
   std::uint32_t root_ = 0;
   std::size_t size_bytes_ = 0;
 };

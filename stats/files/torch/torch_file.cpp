@@ -53,6 +53,8 @@ Result<StoredTensor> stored_of(const TorchTensor& tensor, Storages& storages, bo
   StoredTensor stored{.name = tensor.name.empty() ? std::nullopt : std::optional(tensor.name),
                       .dtype = tensor.dtype,
                       .swapped = is_big_endian != (std::endian::native == std::endian::big) && size > 1,
+                      .is_negated = tensor.is_negated,
+                      .is_conjugated = tensor.is_conjugated,
                       .shape = tensor.shape,
                       .element_count = *count};
   view.offset_bytes = storage->offset_bytes + (*span == 0 ? 0 : tensor.offset * size);
@@ -71,7 +73,7 @@ Error unreadable(const RandomFile& file, const std::string& what) {
 }
 
 OpenedSource source_of_pickle(std::shared_ptr<const RandomFile> file, const Pickle& pickle, Storages& storages,
-                              bool is_big_endian, const ReadOptions& options) {
+                              bool is_big_endian, const ReadOptions& options, std::uint64_t bytes_behind = 0) {
   auto objects = torch_objects(pickle);
   if (!objects) return unreadable(*file, objects.error().message);
   std::vector<Result<StoredTensor>> tensors;
@@ -86,6 +88,11 @@ OpenedSource source_of_pickle(std::shared_ptr<const RandomFile> file, const Pick
     // Errors of the archive name the file already.
     const std::size_t named = error.message.starts_with(path + ": ") ? path.size() + 2 : 0;
     tensors.back() = Error{error.code, label + ": " + error.message.substr(named)};
+  }
+  if (bytes_behind != 0) {
+    tensors.push_back(unreadable(*file, "has " + std::to_string(bytes_behind) +
+                                            " bytes behind its last storage, such as those of a second torch.save into "
+                                            "one file, which are not read"));
   }
   return source_of(std::move(file), std::move(tensors), options);
 }
@@ -103,13 +110,18 @@ class ArchiveStorages : public Storages {
       : file_(file) {
     const std::string data = folder + "data/";
     for (const ZipMember& member : members) {
-      if (member.name.starts_with(data)) members_.emplace(member.name.substr(data.size()), &member);
+      if (!member.name.starts_with(data)) continue;
+      const auto [at, is_new] = members_.emplace(member.name.substr(data.size()), &member);
+      if (!is_new) at->second = nullptr;
     }
   }
 
   Result<Storage> find(std::string_view key) override {
     const auto found = members_.find(std::string(key));
     if (found == members_.end()) return Error{Code::kUnreadable, "the archive has no storage '" + shown(key) + "'"};
+    if (found->second == nullptr) {
+      return Error{Code::kUnreadable, "the archive has the storage '" + shown(key) + "' more than once"};
+    }
     const ZipMember& member = *found->second;
     if (member.encrypted || member.method != kZipStored || member.bytes != member.packed_bytes) {
       return Error{Code::kUnsupported, "its storage is packed or encrypted, which torch.save does not do"};
@@ -121,7 +133,7 @@ class ArchiveStorages : public Storages {
 
  private:
   const RandomFile& file_;
-  std::map<std::string, const ZipMember*, std::less<>> members_;
+  std::map<std::string, const ZipMember*, std::less<>> members_;  // null: several have this name
 };
 
 // Behind the pickles, each after its length in elements.
@@ -202,13 +214,16 @@ OpenedSource open_legacy(std::shared_ptr<const RandomFile> file, const ReadOptio
     storages.all[key] = {offset, bytes};
     offset += bytes;
   }
-  return source_of_pickle(std::move(file), objects, storages, is_big_endian, options);
+  const std::uint64_t behind = file->size_bytes() - offset;
+  return source_of_pickle(std::move(file), objects, storages, is_big_endian, options, behind);
 }
 
 // The member of this name, in whatever folder of the archive.
-std::vector<ZipMember>::const_iterator find_named(const std::vector<ZipMember>& members, std::string_view name) {
+std::vector<ZipMember>::const_iterator find_named(const std::vector<ZipMember>& members, std::string_view name,
+                                                  std::size_t first = 0) {
   const std::string end = "/" + std::string(name);
-  return std::ranges::find_if(members, [&](const ZipMember& member) { return ("/" + member.name).ends_with(end); });
+  return std::find_if(members.begin() + static_cast<std::ptrdiff_t>(first), members.end(),
+                      [&](const ZipMember& member) { return ("/" + member.name).ends_with(end); });
 }
 
 bool is_named_as_torch(std::string_view name) {
@@ -230,6 +245,10 @@ OpenedSource open_torch_archive(std::shared_ptr<const RandomFile> file, const st
                                 const ReadOptions& options) {
   const auto pickled = find_named(members, kPickleName);
   const std::string folder = pickled->name.substr(0, pickled->name.size() - kPickleName.size());
+  if (find_named(members, kPickleName, static_cast<std::size_t>(pickled - members.begin()) + 1) != members.end()) {
+    return unreadable(*file,
+                      "holds more than one data.pkl: several files of torch.save in one archive, which are not read");
+  }
   const auto content = [&](const ZipMember& member) -> Result<std::string> {
     if (member.method != kZipStored || member.encrypted || member.bytes != member.packed_bytes) {
       return unreadable(*file, "its member " + printable(member.name) + " is packed, which torch.save does not do");
@@ -244,7 +263,7 @@ OpenedSource open_torch_archive(std::shared_ptr<const RandomFile> file, const st
   const auto text = content(*pickled);
   if (!text) return text.error();
   bool is_big_endian = false;
-  if (const auto order = find_named(members, "byteorder"); order != members.end()) {
+  if (const auto order = std::ranges::find(members, folder + "byteorder", &ZipMember::name); order != members.end()) {
     const auto word = content(*order);
     if (!word) return word.error();
     is_big_endian = *word == "big";

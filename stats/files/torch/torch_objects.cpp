@@ -14,6 +14,8 @@ using Kind = Pickle::Kind;
 using Node = Pickle::Node;
 
 constexpr std::size_t kMostNesting = 1000, kMostTorchDimensions = 64;
+// A tensor that is there under many names takes a few bytes for each of them.
+constexpr std::size_t kFreeTensors = 65'536, kBytesATensor = 16;
 constexpr std::uint64_t kMostNameBytes = std::uint64_t{256} << 20;
 
 // The classes of storages, and the dtypes: "torch FloatStorage", "torch float32".
@@ -41,9 +43,10 @@ constexpr std::string_view kBytes[] = {"UntypedStorage", "_UntypedStorage", "QIn
 // Functions that make a tensor of a storage, by name in torch._utils: where they have what they are made of.
 struct Rebuilt {
   std::string_view name;
-  std::size_t dtype_at = 0;  // 0: the storage says it
+  std::size_t dtype_at = 0;     // 0: the storage says it
+  std::size_t metadata_at = 0;  // a dict of the view's flags, "neg" and "conj"; 0: none. May be left out
 };
-constexpr Rebuilt kRebuilt[] = {{"_rebuild_tensor"}, {"_rebuild_tensor_v2"}, {"_rebuild_tensor_v3", 6}};
+constexpr Rebuilt kRebuilt[] = {{"_rebuild_tensor"}, {"_rebuild_tensor_v2", 0, 6}, {"_rebuild_tensor_v3", 6, 7}};
 // Functions that return the elements of their first argument.
 constexpr std::string_view kPassing[] = {"_rebuild_parameter", "_rebuild_parameter_with_state"};
 // Attributes of a torch.nn.Module that stand for no name.
@@ -57,6 +60,10 @@ class Walk {
     enter(pickle_.root(), false);
     while (!frames_.empty()) {
       if (frames_.size() > kMostNesting) return Error{Code::kUnreadable, "holds objects nested deeper than 1000"};
+      if (found_.tensors.size() > kFreeTensors + pickle_.size_bytes() / kBytesATensor) {
+        return Error{Code::kUnreadable,
+                     "names too many tensors for its bytes: " + std::to_string(found_.tensors.size())};
+      }
       if (name_bytes_ > kMostNameBytes) return Error{Code::kUnreadable, "has names of more than 268435456 bytes"};
       advance();
     }
@@ -217,6 +224,15 @@ class Walk {
     return shape;
   }
 
+  // Whether a dict has this key with another value than False. torch writes the flags that are set.
+  bool has_flag(const Node& dict, std::string_view key) const {
+    for (std::size_t k = 0; dict.kind == Kind::kDict && k + 1 < dict.items.size(); k += 2) {
+      const Node& value = at(dict.items[k + 1]);
+      if (at(dict.items[k]).text == key) return value.kind == Kind::kInteger && value.number != 0;
+    }
+    return false;
+  }
+
   Result<TorchTensor> tensor_of(const TensorCall& call) const {
     const std::vector<Id>& arguments = *call.arguments;
     if (arguments.size() < 4 || arguments.size() <= call.function->dtype_at)
@@ -259,6 +275,11 @@ class Walk {
     if (!dtype || is_packed(*dtype))
       return Error{Code::kUnsupported, "is of dtype " + shown(name) + ", which is not supported"};
     tensor.dtype = *dtype;
+    const std::size_t flags = call.function->metadata_at;
+    if (flags != 0 && flags < arguments.size()) {
+      tensor.is_negated = has_flag(at(arguments[flags]), "neg");
+      tensor.is_conjugated = has_flag(at(arguments[flags]), "conj");
+    }
     return tensor;
   }
 

@@ -20,6 +20,7 @@ struct TorchTensor {
   Dtype dtype = Dtype::kFloat32;
   std::uint64_t offset = 0;
   Shape shape, stride;
+  bool is_negated = false, is_conjugated = false;  // as in StoredTensor
 };
 
 struct TorchObjects {

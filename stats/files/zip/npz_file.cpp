@@ -12,6 +12,7 @@
 #include "stats/files/npy/npy_tensor.hpp"
 #include "stats/files/tensor_source.hpp"
 #include "stats/files/torch/torch_file.hpp"
+#include "stats/files/unfolding.hpp"
 #include "stats/files/zip/inflated_bytes.hpp"
 #include "stats/files/zip/zip_directory.hpp"
 
@@ -25,7 +26,7 @@ constexpr std::uint64_t kMostGrowth = 1032;
 class NpzSource : public TensorSource {
  public:
   NpzSource(std::shared_ptr<const RandomFile> file, std::vector<ZipMember> members, const ReadOptions& options)
-      : file_(std::move(file)), members_(std::move(members)), options_(options) {}
+      : file_(std::move(file)), members_(std::move(members)), unfolding_(file_->size_bytes()), options_(options) {}
 
   // Unknown before all members are opened: a structured dtype is several tensors.
   std::optional<std::uint64_t> count() const override {
@@ -41,6 +42,9 @@ class NpzSource : public TensorSource {
     }
     Result<StoredTensor>& tensor = fields_[next_++];
     if (!tensor) return tensor.error();
+    if (Status taken = unfolding_.take(bytes_to_read(*tensor)); !taken) {
+      return error_of_tensor(file_->path(), tensor->name, taken.error());
+    }
     auto bytes = bytes_ ? std::move(bytes_) : bytes_of(members_[next_member_ - 1]);
     return TensorReader(std::move(bytes), *std::move(tensor), options_.window_bytes);
   } catch (const std::bad_alloc&) {
@@ -103,6 +107,7 @@ class NpzSource : public TensorSource {
   std::uint64_t data_at_ = 0;
   LastNpyHeader last_header_;
   std::unique_ptr<ByteSource> bytes_;  // the source from which the header was read, reused for the first tensor
+  Unfolding unfolding_;                // each field of structures reads their bytes again
   const ReadOptions options_;
 };
 

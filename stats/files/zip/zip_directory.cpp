@@ -12,6 +12,7 @@ namespace tensorstat {
 namespace {
 
 constexpr std::uint64_t kEndBytes = 22, kMostCommentBytes = 65'535, kLocatorBytes = 20, kEnd64Bytes = 56;
+constexpr std::uint64_t kEnd64SizeEnds = 12;  // the record's size counts what is behind it
 constexpr std::uint64_t kEntryBytes = 46, kHeaderBytes = 30, kMostDirectoryBytes = 100'000'000;
 constexpr std::string_view kEndMagic = "PK\5\6", kLocatorMagic = "PK\6\7", kEnd64Magic = "PK\6\6",
                            kEntryMagic = "PK\1\2", kHeaderMagic = "PK\3\4";
@@ -19,6 +20,9 @@ constexpr std::string_view kEndMagic = "PK\5\6", kLocatorMagic = "PK\6\7", kEnd6
 Error damaged(const RandomFile& file, const std::string& what) {
   return {Code::kUnreadable, printable(file.path()) + ": " + what};
 }
+
+constexpr std::string_view kManyArchives =
+    ": it was cut, or is several archives one behind another, which are not read: split it first";
 
 std::string who(const ZipMember& member) { return "member " + in_quotes(member.name); }
 
@@ -53,7 +57,12 @@ Result<std::optional<Directory>> directory64(const RandomFile& file, std::uint64
   }
   const auto record = text_at(file, record_at, kEnd64Bytes);
   if (!record) return record.error();
-  if (!record->starts_with(kEnd64Magic)) return damaged(file, "has no ZIP64 record where its locator says");
+  // The record ends where the locator begins (APPNOTE 4.3.6). Of archives one behind another, the last one's locator
+  // may point at a record of another archive, as its offsets count from its own beginning.
+  const bool is_record = record->starts_with(kEnd64Magic);
+  if (!is_record || number_at(*record, 4, 8) != locator_at - record_at - kEnd64SizeEnds) {
+    return damaged(file, "has no ZIP64 record where its locator says" + std::string(kManyArchives));
+  }
   if (number_at(*record, 16, 4) != 0 || number_at(*record, 20, 4) != 0 ||
       number_at(*record, 24, 8) != number_at(*record, 32, 8)) {
     return damaged(file, "is a part of an archive of several files");
@@ -128,6 +137,10 @@ Status check_places(const RandomFile& file, const std::vector<ZipMember>& member
     }
     begin = member->header_offset_bytes + least + member->packed_bytes;
   }
+  if (!in_order.empty() && in_order.front()->header_offset_bytes != 0) {
+    return damaged(file, "has " + std::to_string(in_order.front()->header_offset_bytes) +
+                             " bytes in front of its first member" + std::string(kManyArchives));
+  }
   return {};
 }
 
@@ -139,7 +152,7 @@ Result<std::vector<ZipMember>> zip_members(const RandomFile& file) {
   if (directory->offset_bytes > directory->end || directory->bytes != directory->end - directory->offset_bytes) {
     return damaged(file, "its directory of " + std::to_string(directory->bytes) + " bytes at byte " +
                              std::to_string(directory->offset_bytes) + " does not end at byte " +
-                             std::to_string(directory->end));
+                             std::to_string(directory->end) + std::string(kManyArchives));
   }
   if (directory->bytes > kMostDirectoryBytes) {
     return damaged(file,

@@ -22,9 +22,10 @@ struct ZipMember {
 
 inline constexpr std::uint16_t kZipStored = 0, kZipDeflated = 8;
 
-// The members in the order of the directory. The directory must be at the end of the file, after the members, and
-// members must not overlap: an archive that names the same packed bytes a thousand times is an error. Memory is a small
-// multiple of the directory, which may have 100,000,000 bytes. Errors name the file.
+// The members in the order of the directory. The first member must begin the file, the directory must end it, and
+// members must not overlap: several archives one behind another are an error, and so is one that names the same packed
+// bytes a thousand times. Memory is a small multiple of the directory, which may have 100,000,000 bytes. Errors name
+// the file.
 Result<std::vector<ZipMember>> zip_members(const RandomFile& file);
 
 // The offset of the member's packed bytes. An error if the member's own header contradicts the directory.

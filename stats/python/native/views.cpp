@@ -28,6 +28,11 @@ const Names& names() {
   return all;
 }
 
+// Two elements in a byte, the first one in the low half (torch/headeronly/util/Float4_e2m1fn_x2.h).
+constexpr const char* kTorchFloat4 = "float4_e2m1fn_x2";
+// DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED in dlpack.h, version 1.2.
+constexpr std::uint64_t kDlSubbyteIsPadded = 4;
+
 bool refuse(const std::string& words) { return raise(TENSORSTAT_UNSUPPORTED, words), false; }
 
 bool refuse_big_endian(const char* what) {
@@ -107,18 +112,6 @@ bool numbers_of(PyObject* tuple, std::vector<std::int64_t>& numbers) {
 }
 
 }  // namespace
-
-std::int32_t dtype_number(const std::string& name, const char* what) {
-  const std::int32_t number = tensorstat_dtype_named(name.c_str());
-  if (number < 0) {
-    std::string known;
-    for (std::int32_t i = 0; tensorstat_dtype_name(i) != nullptr; ++i) {
-      known += (i == 0 ? "" : ", ") + std::string(tensorstat_dtype_name(i));
-    }
-    refuse(std::string(what) + " of " + name + " cannot be measured; cast it first. Known are " + known);
-  }
-  return number;
-}
 
 // Copied, with the shape: their owner may change them while the GIL is given up.
 void Views::set_strides(tensorstat_tensor& tensor, const void* stride_bytes) {
@@ -215,7 +208,8 @@ bool Views::add_torch(PyObject* x) {
   if (known == nullptr) {
     std::string name = text_of(dtype.get());
     if (name.starts_with("torch.")) name.erase(0, 6);
-    const std::int32_t number = dtype_number(name, "a torch.Tensor");
+    const std::int32_t number = name == kTorchFloat4 ? dtype_number("float4_e2m1fn", "a torch.Tensor")
+                                                     : dtype_of_object(name, "a torch.Tensor", ".view(torch.uint8)");
     if (number < 0) return false;
     found = Ref(PyLong_FromLong(number));
     if (!found || PyDict_SetItem(known_dtypes, dtype.get(), found.get()) != 0) return false;
@@ -226,8 +220,19 @@ bool Views::add_torch(PyObject* x) {
     owner = result_of(x, "resolve_neg");
     if (!owner) return false;
   }
+  const auto number = static_cast<std::int32_t>(PyLong_AsLong(known));
+  static const std::int32_t complex64 = tensorstat_dtype_named("complex64"),
+                            complex128 = tensorstat_dtype_named("complex128");
+  if (number == complex64 || number == complex128) {
+    if (const Ref conjugate = result_of(x, "is_conj"); conjugate.get() == Py_True) {
+      owner = result_of(owner.get(), "resolve_conj");
+      if (!owner) return false;
+    }
+  }
+  const bool is_packed = tensorstat_dtype_elements_a_byte(number) != 1;
   Ref in_order = result_of(owner.get(), names().is_contiguous);
-  if (is_on_gpu && in_order.get() == Py_False) {  // there the library reads no strides
+  // The library reads no strides on a GPU, or of elements that share a byte.
+  if ((is_on_gpu || is_packed) && in_order.get() == Py_False) {
     owner = result_of(owner.get(), "contiguous");
     if (!owner) return false;
     in_order = Ref::to(Py_True);
@@ -238,11 +243,14 @@ bool Views::add_torch(PyObject* x) {
     return refuse("a torch.Tensor of layout " + text_of(attribute(x, "layout").get()) +
                   " cannot be read; .to_dense() makes it readable");
   }
-  tensorstat_tensor tensor =
-      tensor_of(static_cast<std::int32_t>(PyLong_AsLong(known)), PyLong_AsVoidPtr(address.get()));
+  tensorstat_tensor tensor = tensor_of(number, PyLong_AsVoidPtr(address.get()));
   tensor.where = where;
   if (is_on_gpu && !take_torch_stream(x, tensor)) return false;
-  const Ref shape = attribute(x, names().shape);
+  Ref shape = attribute(x, names().shape);
+  if (is_packed && shape) {  // two elements that torch calls one: as in DLPack, a last dimension of 2
+    const Ref pair(Py_BuildValue("(i)", 2));
+    shape = Ref(pair ? PySequence_Concat(shape.get(), pair.get()) : nullptr);
+  }
   if (!shape || !add_shape(shape.get(), &tensor.element_count)) return false;
   if (in_order.get() != Py_True && tensor.element_count != 0) {
     const Ref steps = result_of(owner.get(), "stride");
@@ -261,7 +269,7 @@ bool Views::add_numpy(PyObject* x) {
   std::int32_t dtype = dtype_of_numpy(array.dtype->number);
   if (dtype < 0) {  // ml_dtypes' types have a name, and numbers of the moment
     const Ref type = attribute(x, names().dtype);
-    dtype = dtype_number(text_of(type.get()), "an array");
+    dtype = dtype_of_object(text_of(type.get()), "an array", ".astype(numpy.int8), or float32 of floats,");
     if (dtype < 0) return false;
   }
   if (array.dtype->byte_order == '>') return refuse_big_endian("an array");
@@ -298,6 +306,9 @@ bool Views::add_dlpack(PyObject* x) {
   const auto* const versioned = is_versioned ? static_cast<const DlManagedTensorVersioned*>(held) : nullptr;
   if (versioned != nullptr && versioned->major != 1) {
     return refuse("a tensor of DLPack " + std::to_string(versioned->major) + " cannot be read; 0 and 1 can");
+  }
+  if (versioned != nullptr && (versioned->flags & kDlSubbyteIsPadded) != 0) {
+    return refuse("a DLPack tensor has a byte for each element of fewer than 8 bits, which cannot be measured");
   }
   const DlTensor* const dl_tensor =
       versioned != nullptr ? &versioned->tensor : &static_cast<const DlManagedTensor*>(held)->tensor;
@@ -359,7 +370,9 @@ bool Views::add_opencl(PyObject* x) {
   }
   const Ref dtype = attribute(x, names().dtype), shape = attribute(x, names().shape), offset = attribute(x, "offset");
   if (!dtype || !shape || !offset) return false;
-  tensorstat_tensor tensor = tensor_of(dtype_number(text_of(dtype.get()), "a PyOpenCL array"), nullptr);
+  const std::int32_t number =
+      dtype_of_object(text_of(dtype.get()), "a PyOpenCL array", ".astype(numpy.int8), or float32 of floats,");
+  tensorstat_tensor tensor = tensor_of(number, nullptr);
   if (tensor.dtype < 0 || !add_shape(shape.get(), &tensor.element_count)) return false;
   tensor.where = TENSORSTAT_CL_BUFFER;
   tensor.offset_bytes = PyLong_AsUnsignedLongLong(offset.get());

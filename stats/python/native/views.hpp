@@ -77,5 +77,8 @@ class Views {
 // The number of a dtype by its name; -1, with tensorstat.Error set, of one that the library does not have. `what` is
 // the object that is of this dtype, in words.
 std::int32_t dtype_number(const std::string& name, const char* what);
+// The same of an object of torch, NumPy or PyOpenCL. These have a byte for each element of int4, uint4 and uint1, and
+// of NumPy's float4_e2m1fn, where the engine reads several elements in a byte: refused; `readable` says what to do.
+std::int32_t dtype_of_object(const std::string& name, const char* what, const char* readable);
 
 }  // namespace tensorstat::python
