@@ -29,8 +29,8 @@ struct LineTally {
 
 struct AppendOptions {
   std::string path;  // missing folders are created
-  // Written as the first line of an empty file; ends in LF. A file with another first line is continued, with one
-  // warning.
+  // Written as the first line of an empty file; ends in LF. A file with another first line, or with rows of another
+  // dialect, stays as it is: the lines go to its successor (numbered_path), with one warning.
   std::string header = {};
   Sync sync = Sync::kClose;
   // How long one append may wait for the lock of another process. After a wait without success, later appends do not

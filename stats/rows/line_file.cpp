@@ -17,9 +17,21 @@
 #include "stats/files/io/file_size_signal.hpp"
 #include "stats/files/io/folders.hpp"
 #include "stats/files/io/open_file.hpp"
+#include "stats/rows/csv/statistic_csv_reader.hpp"
+#include "stats/rows/names/run_name.hpp"
 
 namespace tensorstat {
 namespace {
+
+constexpr int kFlags = O_RDWR | O_APPEND | O_NOCTTY | O_NONBLOCK;
+constexpr mode_t kMode = S_IRUSR | S_IWUSR;
+
+std::optional<Dialect> dialect_of_first_row(std::string_view text) {
+  RowsRead read;
+  const EachRow stop = [](Row&&) { return Status(Error{Code::kInvalid, "enough"}); };
+  [[maybe_unused]] const Status ignored = read_statistic_csv({"", text}, stop, read);
+  return read.dialect;
+}
 
 class FileLock {
  public:
@@ -52,31 +64,36 @@ class FileLock {
 
 }  // namespace
 
-LineFile::~LineFile() {
-  if (file_ >= 0) ::close(file_);
-}
-
 bool LineFile::close(bool is_finished) noexcept {
-  if (file_ < 0) return true;
+  if (!own_.is_open()) return true;
+  file_ = own_.descriptor();
+  if (file_ < 0 && !open_again()) return options_.sync == Sync::kNever;
   const bool kept = options_.sync == Sync::kNever || fsync(file_) == 0;
   if (!kept) fault("sync", errno);
   if (is_finished && options_.read_only_when_closed && fchmod(file_, S_IRUSR) != 0) fault("make read-only", errno);
-  if (::close(std::exchange(file_, -1)) != 0) fault("close", errno);
+  if (const int error = own_.close()) fault("close", error);
   return kept;
 }
 
-LineFile::Appended LineFile::append(std::string_view batch, const std::vector<std::size_t>& ends) noexcept {
+LineFile::Appended LineFile::append(std::string_view batch, const std::vector<std::size_t>& ends) noexcept try {
   while (open()) {
+    bool is_others = false;
     {
       const FileLock lock(file_, options_.lock_deadline * (stalled_ ? 0 : 1));
       stalled_ = lock.error() == EWOULDBLOCK;
       // If the file system has no locks, the mutex still keeps this process's lines whole.
       if (lock.error() != 0) fault("lock", lock.error());
       if (stalled_) return {};
-      if (!was_removed()) return append_locked(batch, ends);
+      const auto others = is_of_others(batch);
+      if (!others) return {};
+      is_others = *others;
+      if (!is_others && !was_removed()) return append_locked(batch, ends);
     }
-    ::close(std::exchange(file_, -1));
+    own_.close();
+    if (is_others && !go_to_next_file()) return {};
   }
+  return {};
+} catch (const std::bad_alloc&) {
   return {};
 }
 
@@ -91,7 +108,6 @@ LineFile::Appended LineFile::append_locked(std::string_view batch, const std::ve
   if (fstat(file_, &now) != 0) return fault("look at", errno), Appended{};
   off_t size = now.st_size;
   if (!repair(size)) return {};
-  if (!std::exchange(heading_seen_, true)) compare_heading(size);
   const off_t start = size;
   if (size == 0 && !options_.header.empty()) {
     if (write_whole(options_.header) != options_.header.size()) {
@@ -108,48 +124,81 @@ LineFile::Appended LineFile::append_locked(std::string_view batch, const std::ve
   return cut_to(start) ? Appended{} : Appended{whole, true};
 }
 
-// Warns if an existing file has another heading. It is continued nevertheless, as in MindSpore.
-void LineFile::compare_heading(off_t size) noexcept try {
-  if (size == 0 || options_.header.empty()) return;
-  const std::size_t most = std::max(options_.header.size(), std::size_t{256});
-  std::string found(std::min(most, static_cast<std::size_t>(size)), '\0');
-  if (pread(file_, found.data(), found.size(), 0) != static_cast<ssize_t>(found.size())) return;
-  if (options_.header.starts_with(found.substr(0, options_.header.size()))) return;
-  const std::string_view wanted(options_.header.data(), options_.header.size() - 1);
-  notices_.warn_once("heading of " + options_.path, options_.path + " already exists with the first line " +
-                                                        shown(found.substr(0, found.find('\n')), 200) +
-                                                        "; new rows are appended with the columns " +
-                                                        shown(wanted, 200));
-} catch (const std::bad_alloc&) {
+// Whether the file has another heading, or its first row is of another dialect than the first of `batch`. Then a reader
+// of the file would take the values of these lines for others. nullopt: it cannot be read.
+std::optional<bool> LineFile::is_of_others(std::string_view batch) {
+  constexpr std::size_t kMostRowBytes = std::size_t{64} << 10;
+  if (options_.header.empty()) return false;
+  std::string found(options_.header.size() + (rows_seen_ ? 0 : kMostRowBytes), '\0');
+  const ssize_t got = pread(file_, found.data(), found.size(), 0);
+  if (got < 0) return fault("read the heading of", errno), std::nullopt;
+  found.resize(static_cast<std::size_t>(got));
+  found.resize(found.rfind('\n') + 1);  // an unfinished line is removed later; npos + 1 is 0
+  if (found.empty()) return false;
+  if (!found.starts_with(options_.header)) return true;
+  if (rows_seen_ || found.size() == options_.header.size()) return false;
+  rows_seen_ = true;
+  const auto mine = dialect_of_first_row(options_.header + std::string(batch.substr(0, kMostRowBytes)));
+  return mine && dialect_of_first_row(found) != mine;
 }
 
-bool LineFile::open() {
-  if (file_ >= 0) return true;
-  constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-  constexpr mode_t kMode = S_IRUSR | S_IWUSR;
-  file_ = open_file(options_.path.c_str(), kFlags, kMode);
-  if (file_ < 0 && errno == ENOENT) {
-    if (!has_folder()) return false;
-    file_ = open_file(options_.path.c_str(), kFlags, kMode);
-  }
-  if (file_ < 0 && errno == EACCES && chmod(options_.path.c_str(), kMode) == 0) {
-    file_ = open_file(options_.path.c_str(), kFlags, kMode);  // an earlier run may have made it read-only
-  }
-  if (file_ < 0) {
-    fault("open", errno);
-    return false;
-  }
-  struct stat now;
-  name_synced_ = false;
-  if (fstat(file_, &now) == 0 && S_ISREG(now.st_mode)) return true;
-  fault("append to something that is not a regular file,", EINVAL);
-  ::close(file_);
-  file_ = -1;
+bool LineFile::go_to_next_file() noexcept try {
+  constexpr int kMostFiles = 1000;
+  if (number_ >= kMostFiles) return fault("find a heading of this run in the successors of", EEXIST), false;
+  const std::string before = std::exchange(path_, numbered_path(options_.path, ++number_));
+  rows_seen_ = false;
+  notices_.warn_once("heading of " + before, before +
+                                                 " has rows with other columns or of another dialect, which stay "
+                                                 "as they are; the rows of this run are in " +
+                                                 path_);
+  return true;
+} catch (const std::bad_alloc&) {
   return false;
 }
 
+// 0 or errno.
+int LineFile::open_as_it_is() {
+  own_ = OwnFile(open_file(path_.c_str(), kFlags | O_CREAT, kMode));
+  if (!own_.is_open()) return errno;
+  file_ = own_.descriptor();
+  return file_ < 0 ? errno : 0;
+}
+
+bool LineFile::open() {
+  if (file_ = own_.descriptor(); file_ >= 0) return true;
+  int error = open_as_it_is();
+  if (error == ENOENT) {
+    if (!has_folder()) return false;
+    error = open_as_it_is();
+  }
+  if (error == EACCES && chmod(path_.c_str(), kMode) == 0) {
+    error = open_as_it_is();  // an earlier run may have made it read-only
+  }
+  if (error != 0) {
+    fault("open", error);
+    return false;
+  }
+  struct stat now;
+  name_synced_ = rows_seen_ = false;
+  if (fstat(file_, &now) == 0 && S_ISREG(now.st_mode)) return true;
+  fault("append to something that is not a regular file,", EINVAL);
+  own_.close();
+  return false;
+}
+
+// If the program has closed our descriptor: the same file by its name, so that it can be synced. False if another file
+// has the name now.
+bool LineFile::open_again() {
+  OwnFile again(open_file(path_.c_str(), kFlags));
+  const bool is_same = again.is_same_as(own_);
+  if (!is_same) fault("find", again.is_open() ? ESTALE : errno);
+  own_ = is_same ? std::move(again) : OwnFile();
+  file_ = own_.descriptor();
+  return is_same;
+}
+
 bool LineFile::has_folder() noexcept try {
-  const auto unmade = make_folders(std::filesystem::path(options_.path).parent_path());
+  const auto unmade = make_folders(std::filesystem::path(path_).parent_path());
   if (unmade) fault("make the folder " + unmade->folder + " for", unmade->error);
   return !unmade;
 } catch (const std::bad_alloc&) {
@@ -192,7 +241,7 @@ bool LineFile::sync_row() noexcept {
 bool LineFile::sync_name() noexcept try {
   if (name_synced_) return true;
   int error = 0;
-  auto folder = std::filesystem::path(options_.path).parent_path();
+  auto folder = std::filesystem::path(path_).parent_path();
   for (bool is_root = false; !is_root && !folder.empty() && error == 0; folder = folder.parent_path()) {
     is_root = folder == folder.parent_path();
     const int file = open_file(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -228,7 +277,7 @@ void LineFile::fault(std::string_view doing, int error) noexcept {
   char key[64];
   std::snprintf(key, sizeof key, "%.*s %d", static_cast<int>(doing.size()), doing.data(), error);
   notices_.warn_once(key, [&] {
-    return "cannot " + std::string(doing) + " " + options_.path + ": " + std::generic_category().message(error) +
+    return "cannot " + std::string(doing) + " " + path_ + ": " + std::generic_category().message(error) +
            (error == EWOULDBLOCK ? " (another process holds its lock)" : "") +
            "; lines wait in memory until they can be written, at most " + std::to_string(options_.queue_bytes) +
            " bytes";

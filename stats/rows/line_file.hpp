@@ -4,10 +4,12 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "stats/files/io/own_file.hpp"
 #include "stats/rows/append_file.hpp"
 #include "stats/rows/notices.hpp"
 
@@ -18,8 +20,7 @@ class LineFile {
  public:
   // All three must outlive it.
   LineFile(const AppendOptions& options, Notices& notices, LineTally& tally)
-      : options_(options), notices_(notices), tally_(tally) {}
-  ~LineFile();
+      : options_(options), notices_(notices), tally_(tally), path_(options.path) {}
   LineFile(const LineFile&) = delete;
   LineFile& operator=(const LineFile&) = delete;
 
@@ -30,7 +31,8 @@ class LineFile {
   };
 
   // Opens the file if necessary, locks it, removes an unterminated tail, and appends a whole number of the entries of
-  // `batch`, which end at `ends`.
+  // `batch`, which end at `ends`. If the file has another heading, or rows of another dialect, the lines go to the next
+  // file (numbered_path).
   Appended append(std::string_view batch, const std::vector<std::size_t>& ends) noexcept;
 
   // Syncs and closes the file. If it is finished and the options say so, makes it read-only. false: what was written
@@ -40,11 +42,14 @@ class LineFile {
 
  private:
   bool open();
+  int open_as_it_is();
+  bool open_again();
   bool has_folder() noexcept;
   bool was_removed() const;
   Appended append_locked(std::string_view batch, const std::vector<std::size_t>& ends);
   bool repair(off_t& size);
-  void compare_heading(off_t size) noexcept;
+  std::optional<bool> is_of_others(std::string_view batch);
+  bool go_to_next_file() noexcept;
   bool cut_to(off_t size);
   bool sync_row() noexcept;
   bool sync_name() noexcept;
@@ -54,8 +59,11 @@ class LineFile {
   const AppendOptions& options_;
   Notices& notices_;
   LineTally& tally_;
-  int file_ = -1;
-  bool stalled_ = false, heading_seen_ = false, name_synced_ = false;
+  std::string path_;  // options_.path, or a successor
+  int number_ = 1;
+  OwnFile own_;
+  int file_ = -1;  // its descriptor, from the last look at it on
+  bool stalled_ = false, rows_seen_ = false, name_synced_ = false;
 };
 
 }  // namespace tensorstat

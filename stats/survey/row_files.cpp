@@ -85,7 +85,7 @@ bool is_row_file(const std::string& path) {
 bool has_name_of_rows(const std::string& path) {
   const std::string name = fs::path(path).filename();
   const bool is_of_run = identity_of_run(name) || (name.ends_with(".csv") && is_number(name, kLeastDigits));
-  return name == "statistic.csv" || is_of_run || is_named_as_dump_json(path) || is_file_of_monitor(path);
+  return is_statistic_csv(name) || is_of_run || is_named_as_dump_json(path) || is_file_of_monitor(path);
 }
 
 std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults) {

@@ -14,7 +14,7 @@ class SessionRecords : public SessionTest {
   const std::vector<float> values{1, 2};
 };
 
-TEST_F(SessionRecords, MetadataIsTheConfigAsItWasAndIsKept) {
+TEST_F(SessionRecords, MetadataIsTheConfigOfTheLastRunAsItWas) {
   options.device_target = "GPU";
   options.framework_version = "2.7.0";
   for (const char* name : {"First", "Second"}) {
@@ -23,11 +23,11 @@ TEST_F(SessionRecords, MetadataIsTheConfigAsItWasAndIsKept) {
     session.close();
   }
   const std::string text = content_of(folder / "rank_2/.dump_metadata/data_dump.json");
-  EXPECT_NE(text.find("\"net_name\": \"First\""), text.npos);
+  EXPECT_NE(text.find("\"net_name\": \"Second\""), text.npos);
   EXPECT_TRUE(parsed(text).config);
   EXPECT_EQ(nlohmann::json::parse(content_of(folder / "rank_2/.dump_metadata/config.json")),
             (nlohmann::json{{"device_target", "GPU"}, {"ms_version", "2.7.0"}}));
-  EXPECT_TRUE(was_said("data_dump.json is there from an earlier run and is kept"));
+  EXPECT_TRUE(was_said("data_dump.json is there from a run with another config and is replaced"));
   EXPECT_FALSE(std::filesystem::exists(folder / "rank_0"));
 }
 

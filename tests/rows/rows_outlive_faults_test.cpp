@@ -1,13 +1,18 @@
 // A full or failing disk loses no row and stops no job: rows wait, are counted, and are written when the disk works
 // again.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <vector>
 
 #include "stats/rows/append_file.hpp"
+#include "stats/rows/csv/statistic_csv.hpp"
+#include "stats/rows/names/run_name.hpp"
 #include "tests/support/file_calls.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -359,21 +364,82 @@ TEST_F(RowsOutliveOthers, RemovalReadOnlyModeAndMissingFolders) {
   EXPECT_TRUE(said.empty());
 }
 
-TEST_F(RowsOutliveOthers, AnotherHeadingIsContinuedAndSaidOnce) {
-  std::ofstream(path) << "other\x1b,columns,and,more\n1,2,3,4\n";
+// A reader would take the values for those of the first heading.
+TEST_F(RowsOutliveOthers, RowsOfAnotherHeadingAreInAFileOfTheirOwn) {
+  const std::string other = "other\x1b,columns,and,more\n1,2,3,4\n";
+  std::ofstream(path) << other;
   for (int run = 0; run < 2; ++run) {
     AppendFile file({.path = path, .header = "heading\n"}, notices);
     EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWritten);
     EXPECT_EQ(file.append(row_of(1)), AppendFile::Outcome::kWritten);
   }
-  EXPECT_TRUE(content_of(path).ends_with("4\n" + row_of(0) + row_of(1) + row_of(0) + row_of(1)));
+  EXPECT_EQ(content_of(path), other);
+  const std::string own = numbered_path(path, 2);
+  EXPECT_EQ(content_of(own), "heading\n" + row_of(0) + row_of(1) + row_of(0) + row_of(1));
   ASSERT_EQ(said.size(), 1u);
   EXPECT_EQ(said.begin()->second, 1);
-  for (const char* part : {path.c_str(), "other\\x1b,columns,and,more", "heading"}) {
-    EXPECT_NE(said.begin()->first.find(part), std::string::npos) << said.begin()->first;
+  EXPECT_NE(said.begin()->first.find("the rows of this run are in " + own), std::string::npos) << said.begin()->first;
+  // A third heading, while the file is open: somebody has put another in its place.
+  AppendFile third({.path = path, .header = "third\n"}, notices);
+  EXPECT_EQ(third.append(row_of(0)), AppendFile::Outcome::kWritten);
+  std::ofstream(numbered_path(path, 3)) << "another\n";
+  EXPECT_EQ(third.append(row_of(1)), AppendFile::Outcome::kWritten);
+  EXPECT_EQ(content_of(numbered_path(path, 3)), "another\n");
+  EXPECT_EQ(content_of(numbered_path(path, 4)), "third\n" + row_of(1));
+}
+
+TEST_F(RowsOutliveOthers, RowsOfAnotherDialectUnderTheSameHeadingAre) {
+  Row row;
+  row.identity = {.op_type = "Add", .op_name = "a", .io = "output"};
+  row.data_type = "float32";
+  row.shape = {5};
+  row.statistics = Statistics({Category::kMax}, {Value(5.0)});
+  const Dialect dialects[] = {Dialect::kOurs, Dialect::kMindspore27, Dialect::kMindsporeNext};
+  for (const Dialect first : dialects) {
+    for (const Dialect second : dialects) {
+      std::filesystem::remove(path);
+      std::filesystem::remove(numbered_path(path, 2));
+      for (const Dialect dialect : {first, second}) {
+        AppendFile file({.path = path, .header = csv_header({Category::kMax}, dialect)}, notices);
+        EXPECT_EQ(file.append(csv_row(row, dialect)), AppendFile::Outcome::kWritten);
+      }
+      EXPECT_EQ(std::filesystem::exists(numbered_path(path, 2)), first != second);
+      const std::string& of_second = first == second ? path : numbered_path(path, 2);
+      EXPECT_TRUE(content_of(of_second).ends_with(csv_row(row, second)));
+    }
   }
-  // Only the beginning of the heading was written, but it is correct.
-  said.clear();
+}
+
+// A program that closes descriptors that it does not know, and then opens files of its own.
+TEST_F(RowsOutliveOthers, ADescriptorThatTheProgramHasTaken) {
+  for (const Sync sync : {Sync::kNever, Sync::kClose, Sync::kRow}) {
+    std::filesystem::remove(path);
+    AppendFile file({.path = path, .header = "heading\n", .sync = sync}, notices);
+    EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWritten);
+    for (int row = 1; row < 4; ++row) {
+      int taken = -1;
+      for (int number = 3; number < 256; ++number) {
+        char name[4096] = {};
+        const std::string link = "/proc/self/fd/" + std::to_string(number);
+        if (readlink(link.c_str(), name, sizeof name - 1) > 0 && name == path) taken = number;
+      }
+      ASSERT_GT(taken, 2);
+      const std::string theirs = folder / "theirs";
+      const int opened = ::open(theirs.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+      ASSERT_EQ(dup2(opened, taken), taken);
+      close(opened);
+      EXPECT_EQ(file.append(row_of(row)), AppendFile::Outcome::kWritten);
+      EXPECT_GE(fcntl(taken, F_GETFD), 0) << "it was closed";
+      EXPECT_EQ(content_of(theirs), "");
+      close(taken);
+    }
+    file.close();
+    EXPECT_EQ(content_of(path), "heading\n" + row_of(0) + row_of(1) + row_of(2) + row_of(3));
+    EXPECT_EQ(file.counters().dropped_count, 0u);
+  }
+}
+
+TEST_F(RowsOutliveOthers, ABeginningOfTheHeadingIsCompleted) {
   std::ofstream(path) << "head";
   AppendFile file({.path = path, .header = "heading\n"}, notices);
   EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWritten);

@@ -12,6 +12,7 @@
 #include "stats/dump/output/dump_files.hpp"
 #include "stats/dump/output/run_file.hpp"
 #include "stats/dump/output/saved_tensor.hpp"
+#include "stats/files/io/whole_file.hpp"
 #include "stats/json/json_writer.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
 
@@ -166,7 +167,7 @@ bool MindsporeOutput::save(Identity& identity, const PendingTensor& tensor, cons
   });
 }
 
-// Writes .dump_metadata the first time a rank is seen. An earlier run's metadata are kept, with a notice.
+// Writes .dump_metadata the first time a rank is seen. It replaces an earlier run's, as in MindSpore, with a notice.
 void MindsporeOutput::save_metadata(std::uint32_t rank) noexcept try {
   if (!known_ranks_.insert(rank).second) return;
   const std::string folder = folders_.rank_folder(rank) + "/.dump_metadata";
@@ -181,11 +182,11 @@ void MindsporeOutput::save_metadata(std::uint32_t rank) noexcept try {
   const std::pair<std::string, std::string> texts[] = {{"data_dump.json", config_.text}, {"config.json", about}};
   for (const auto& [name, text] : texts) {
     const std::string path = folder + "/" + name;
-    if (files_.has(folder, name)) {
-      notices_->warn_once(path, path + " is there from an earlier run and is kept");
-    } else {
-      files_.save_text(path, text);
+    constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+    if (const auto earlier = read_whole_file(path, kMostBytes); earlier && *earlier != text) {
+      notices_->warn_once(path, path + " is there from a run with another config and is replaced");
     }
+    files_.save_text(path, text);
   }
 } catch (const std::exception&) {
   notices_->warn_once("memory for metadata", "out of memory: .dump_metadata of a rank is missing");

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include "stats/files/io/open_file.hpp"
 #include "stats/files/npy/npy_writer.hpp"
 #include "stats/files/tensor_source.hpp"
+#include "stats/rows/names/run_name.hpp"
 
 namespace tensorstat {
 namespace {
@@ -125,11 +127,12 @@ Status ReplayOutput::finish() {
   return {};
 }
 
-// Moves the files of one folder. An earlier dump's metadata are kept, as in a dump. A tensor with a name that is too
+// Moves the files of one folder. A tensor with a name that is too
 // long keeps its number from an earlier mapping.csv.
 Status ReplayOutput::move_folder(const std::string& from, const std::string& to) {
   std::vector<std::string> names;
   std::vector<Error> faults;
+  std::error_code ignored;
   for (const FolderEntry& entry : entries_of(from, faults)) {
     std::string name = fs::path(entry.path).filename();
     if (!entry.is_folder && name != kMappingFile) names.push_back(std::move(name));
@@ -163,9 +166,15 @@ Status ReplayOutput::move_folder(const std::string& from, const std::string& to)
   if (written->size() != 0) {
     if (Status saved = write_whole_file(to + "/" + kMappingFile, mapping); !saved) return saved;
   }
-  const bool is_metadata = to.ends_with("/.dump_metadata");
+  // Else rows of an earlier dump with other columns would stay beside the new ones.
+  if (std::ranges::any_of(names, is_statistic_csv)) {
+    for (const FolderEntry& entry : entries_of(to, faults)) {
+      const std::string name = fs::path(entry.path).filename();
+      if (!entry.is_folder && is_statistic_csv(name) && !std::ranges::count(names, name))
+        fs::remove(entry.path, ignored);
+    }
+  }
   for (const std::string& name : names) {
-    if (is_metadata && is_there(to + "/" + name)) continue;
     const auto mapped = number_in_place.find(name);
     const std::string& place = mapped == number_in_place.end() ? name : mapped->second;
     if (Status moved = move_file(from + "/" + name, to + "/" + place); !moved) return moved;

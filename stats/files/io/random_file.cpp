@@ -25,6 +25,8 @@ std::uint64_t microseconds(const timespec& time) {
   return us > 0 ? us : 0;
 }
 
+constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
+
 // Reads of at least this size go directly to the system.
 constexpr std::size_t kLargeBytes = std::size_t{64} << 10;
 // The size of the read-ahead. It doubles each time that all of it was used.
@@ -44,9 +46,9 @@ struct RandomFile::Window {
 
 Result<RandomFile> RandomFile::open(std::string path) {
   RandomFile file;
-  file.descriptor_ = open_file(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  file.own_ = OwnFile(open_file(path.c_str(), kFlags));
   struct stat facts;
-  if (file.descriptor_ < 0 || ::fstat(file.descriptor_, &facts) != 0) {
+  if (!file.own_.is_open() || ::fstat(file.own_.descriptor(), &facts) != 0) {
     return Error{Code::kUnreadable, printable(path) + ": cannot be opened: " + system_words(errno)};
   }
   if (!S_ISREG(facts.st_mode)) {
@@ -64,16 +66,14 @@ RandomFile::RandomFile(RandomFile&& other) noexcept { *this = std::move(other); 
 
 RandomFile& RandomFile::operator=(RandomFile&& other) noexcept {
   std::swap(path_, other.path_);
-  std::swap(descriptor_, other.descriptor_);
+  std::swap(own_, other.own_);
   std::swap(size_bytes_, other.size_bytes_);
   std::swap(modified_us_, other.modified_us_);
   std::swap(window_, other.window_);
   return *this;
 }
 
-RandomFile::~RandomFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
+RandomFile::~RandomFile() = default;
 
 Status RandomFile::read_at(std::uint64_t offset_bytes, std::span<std::byte> out) const {
   if (out.size() >= kLargeBytes) {
@@ -112,10 +112,20 @@ Status RandomFile::move_window(std::uint64_t offset_bytes, std::size_t wanted) c
 Result<std::size_t> RandomFile::read_some(std::uint64_t offset_bytes, std::span<std::byte> out,
                                           std::size_t wanted) const {
   constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // Linux reads no more than 2 GiB at once
+  OwnFile again;
+  int descriptor = own_.descriptor();
+  if (descriptor < 0) {
+    again = OwnFile(open_file(path_.c_str(), kFlags));
+    if (!again.is_same_as(own_)) {
+      return Error{Code::kUnreadable,
+                   printable(path_) + ": the program has closed its descriptor, and the file is not there any more"};
+    }
+    descriptor = again.descriptor();
+  }
   std::size_t done = 0;
   while (done < wanted) {
     const std::uint64_t at = offset_bytes + done;
-    const ssize_t got = ::pread(descriptor_, out.data() + done, std::min(out.size() - done, kMostBytes), at);
+    const ssize_t got = ::pread(descriptor, out.data() + done, std::min(out.size() - done, kMostBytes), at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       return Error{Code::kUnreadable,

@@ -9,6 +9,7 @@
 #include <tensorstat/status.hpp>
 
 #include "stats/files/io/mapped_file.hpp"
+#include "stats/files/io/own_file.hpp"
 
 namespace tensorstat {
 
@@ -25,12 +26,13 @@ class RandomFile {
   std::uint64_t modified_us() const { return modified_us_; }  // since the Unix epoch
 
   // Fills `out` with the bytes from `offset_bytes`; an error if the file ends before. Thread-safe. Reads a little
-  // ahead, so that consecutive headers and small tensors do not need a system call each.
+  // ahead, so that consecutive headers and small tensors do not need a system call each. If the program has closed the
+  // descriptor, the file is opened again by its path; an error if that is another file now.
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) const;
 
   // Maps these bytes, if this process may (mapped_file.hpp); else null. This file must outlive the mapping.
   std::unique_ptr<MappedFile> map(std::uint64_t offset_bytes, std::uint64_t bytes) const {
-    return MappedFile::map(descriptor_, offset_bytes, bytes);
+    return MappedFile::map(own_.descriptor(), offset_bytes, bytes);
   }
 
  private:
@@ -41,7 +43,7 @@ class RandomFile {
   Status move_window(std::uint64_t offset_bytes, std::size_t wanted) const;
 
   std::string path_;
-  int descriptor_ = -1;
+  OwnFile own_;
   std::uint64_t size_bytes_ = 0, modified_us_ = 0;
   std::unique_ptr<Window> window_;
 };

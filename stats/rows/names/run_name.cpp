@@ -21,6 +21,21 @@ std::string part_of_name(std::string_view text) {
 
 }  // namespace
 
+std::string numbered_path(const std::string& path, int number) {
+  const std::size_t name = path.rfind('/') + 1, dot = path.rfind('.');  // npos + 1 is 0
+  const std::size_t end = dot == path.npos || dot < name ? path.size() : dot;
+  return path.substr(0, end) + "_" + std::to_string(number) + path.substr(end);
+}
+
+bool is_statistic_csv(std::string_view name) {
+  constexpr std::string_view kFirst = "statistic.csv", kStem = "statistic_";
+  if (name == kFirst) return true;
+  if (!name.starts_with(kStem) || !name.ends_with(kRowsExtension)) return false;
+  name.remove_prefix(kStem.size());
+  name.remove_suffix(kRowsExtension.size());
+  return is_number(name);
+}
+
 std::string run_file_stem(const Identity& identity) {
   std::string name = part_of_name(identity.op_type);
   name.append(".").append(part_of_name(identity.op_name));

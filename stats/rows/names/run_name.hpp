@@ -1,4 +1,4 @@
-// The names of CANN's csv files, each of one run of one operator.
+// The names of files of rows: statistic.csv, and CANN's csv files, each of one run of one operator.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,12 @@
 #include <tensorstat/rows.hpp>
 
 namespace tensorstat {
+
+// "a/statistic_2.csv" for "a/statistic.csv" and 2: where rows lie that do not fit the heading of the file before.
+std::string numbered_path(const std::string& path, int number);
+
+// Whether a file without its folders is statistic.csv or one of its successors.
+bool is_statistic_csv(std::string_view name);
 
 // The name of a dump file, "{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}", with / \ . space and control
 // characters in type and name replaced by _. May exceed the length of a file name.
