@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,6 +12,9 @@
 #include "stats/alerts/ring_layout.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/files/io/folders.hpp"
+#include "stats/files/io/open_file.hpp"
+#include "stats/files/io/own_file.hpp"
+#include "stats/files/io/random_file.hpp"
 #include "stats/files/io/text_lines.hpp"
 #include "stats/files/io/whole_file.hpp"
 #include "stats/files/npy/npy_writer.hpp"
@@ -20,6 +22,7 @@
 #include "stats/json/json_writer.hpp"
 #include "stats/rows/category_names.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
+#include "stats/rows/names/run_name.hpp"
 
 namespace tensorstat {
 namespace {
@@ -48,16 +51,24 @@ std::string to_text(const KeptAbout& about) {
   return std::string(name(about.dialect)) + '\n' + about.net_name + '\n' + names_of(about.categories) + '\n';
 }
 
+namespace {
+
+// Whether the header's sizes are those of a file with so many bytes.
+bool fits(const RingHeader& header, std::uint64_t bytes) {
+  return std::memcmp(header.magic, kRingMagic, sizeof kRingMagic) == 0 && header.version == 1 &&
+         header.slots_at >= sizeof header && header.about_bytes <= header.slots_at - sizeof header &&
+         header.slots_at <= bytes && header.slot_bytes >= sizeof(SlotHeader) && header.slot_count != 0 &&
+         header.slot_count <= (bytes - header.slots_at) / header.slot_bytes;
+}
+
+}  // namespace
+
 Result<KeptSteps> read_ring(std::span<const std::byte> content) {
   const Error damaged{Code::kUnreadable, "is no ring of steps, or its header is damaged"};
   RingHeader header;
   if (content.size() < sizeof header) return damaged;
   std::memcpy(&header, content.data(), sizeof header);
-  const std::uint64_t room = content.size() - std::min<std::uint64_t>(content.size(), header.slots_at);
-  const bool fits = header.slots_at >= sizeof header && header.about_bytes <= header.slots_at - sizeof header &&
-                    header.slots_at <= content.size() && header.slot_bytes >= sizeof(SlotHeader) &&
-                    header.slot_count != 0 && header.slot_count <= room / header.slot_bytes;
-  if (std::memcmp(header.magic, kRingMagic, sizeof kRingMagic) != 0 || header.version != 1 || !fits) return damaged;
+  if (!fits(header, content.size())) return damaged;
   const auto* const text = reinterpret_cast<const char*>(content.data() + sizeof header);
   auto about = about_from({text, header.about_bytes});
   if (!about) return about.error();
@@ -90,15 +101,52 @@ Result<KeptSteps> read_ring(std::span<const std::byte> content) {
   return kept;
 }
 
+namespace {
+
+// A living process may write a slot while it is read. Its rows would then be taken for those of the step before.
+// Empties each slot with a number that has changed since. False: another ring is at this path now.
+bool drop_overwritten(const std::string& path, std::string& content) {
+  RingHeader header, now;
+  if (content.size() < sizeof header) return true;
+  std::memcpy(&header, content.data(), sizeof header);
+  if (!fits(header, content.size())) return true;
+  const auto file = RandomFile::open(path);
+  if (!file || !file->read_at(0, std::as_writable_bytes(std::span(&now, 1)))) return false;
+  if (now.process != header.process || now.started_us != header.started_us || now.slot_bytes != header.slot_bytes) {
+    return false;
+  }
+  for (std::uint32_t i = 0; i < header.slot_count; ++i) {
+    const std::uint64_t at = header.slots_at + i * header.slot_bytes;
+    std::uint64_t number = 0;
+    if (!file->read_at(at, std::as_writable_bytes(std::span(&number, 1)))) return false;
+    if (std::memcmp(content.data() + at, &number, sizeof number) != 0) std::memset(&content[at], 0, sizeof number);
+  }
+  return true;
+}
+
+Result<std::string> read_living(const std::string& path) {
+  constexpr int kMostTries = 5;
+  for (int tries = 1;; ++tries) {
+    auto content = read_whole_file(path, kMostRingBytes);
+    if (!content ? tries == kMostTries : drop_overwritten(path, *content)) return content;
+    if (tries == kMostTries) return Error{Code::kUnreadable, printable(path) + ": changes while it is read; try again"};
+  }
+}
+
+bool is_locked(const std::string& path) {
+  const OwnFile file(open_file(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  return file.is_open() && ::flock(file.descriptor(), LOCK_SH | LOCK_NB) != 0;
+}
+
+}  // namespace
+
 Result<KeptSteps> read_ring_file(const std::string& path) {
-  auto content = read_whole_file(path, kMostRingBytes);
+  const bool is_written_now = is_locked(path);
+  auto content = is_written_now ? read_living(path) : read_whole_file(path, kMostRingBytes);
   if (!content) return content.error();
   auto kept = read_ring(std::as_bytes(std::span(*content)));
   if (!kept) return Error{kept.error().code, path + ": " + kept.error().message};
-  if (const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC); file >= 0) {
-    kept->is_written_now = ::flock(file, LOCK_SH | LOCK_NB) != 0;
-    ::close(file);
-  }
+  kept->is_written_now = is_written_now;
   return kept;
 }
 
@@ -187,7 +235,7 @@ void remove_event_rows(const std::string& event, std::uint32_t rank) {
   std::error_code fault;
   for (fs::recursive_directory_iterator at(event + "/rank_" + std::to_string(rank), fault), end; !fault && at != end;
        at.increment(fault)) {
-    if (at->path().filename() == "statistic.csv") rows.push_back(at->path());
+    if (is_statistic_csv(at->path().filename().string())) rows.push_back(at->path());
   }
   for (const fs::path& file : rows) {
     fs::remove(file, fault);

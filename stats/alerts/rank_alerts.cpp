@@ -1,6 +1,8 @@
 #include "stats/alerts/rank_alerts.hpp"
 
 #include <algorithm>
+#include <new>
+#include <span>
 #include <utility>
 
 #include "stats/files/io/folders.hpp"
@@ -72,7 +74,7 @@ bool RankAlerts::take(std::uint64_t step, const SeenTensor& tensor) {
     if (step != step_ || number_of_step_ == 0) ++number_of_step_;
     step_ = step;
     is_in_step_ = true;
-    if (ring_ != nullptr) ring_->begin_step(step);
+    if (ring_ != nullptr) say(ring_->begin_step(step));
   }
   if (series_count_ >= kMostSeries) {
     setup_.notices->warn_once(
@@ -90,10 +92,13 @@ bool RankAlerts::take(std::uint64_t step, const SeenTensor& tensor) {
   row.shape = tensor.shape;
   row.statistics.values.assign(tensor.values.begin(), tensor.values.end());
   if (ring_ != nullptr) {
-    bytes_.clear();
-    append_kept_row(row, series.graph, series.is_constant, bytes_);
-    if (const Status kept = ring_->append(bytes_); !kept) {
-      setup_.notices->warn_once("ring is full", kept.error().message);
+    const std::size_t before = bytes_.size();
+    try {
+      append_kept_row(row, series.graph, series.is_constant, bytes_);
+      ++row_count_;
+    } catch (const std::bad_alloc&) {
+      bytes_.resize(before);
+      throw;
     }
   }
   return judge(series, tensor.op, run);
@@ -190,12 +195,30 @@ RankAlerts::Fired RankAlerts::fired(const Series& series, std::size_t run, const
 std::vector<Alert> RankAlerts::end_step() {
   if (!is_in_step_) return std::exchange(told_, {});
   is_in_step_ = false;
-  if (ring_ != nullptr) ring_->end_step();
+  keep_rows();
+  if (ring_ != nullptr) say(ring_->end_step());
   return tell(true);
+}
+
+void RankAlerts::keep_rows() {
+  if (ring_ != nullptr && row_count_ != 0) say(ring_->append(bytes_, row_count_));
+  bytes_.clear();
+  row_count_ = 0;
+}
+
+// Each kind of fault once.
+void RankAlerts::say(const Status& kept) {
+  if (kept) return;
+  const Code code = kept.error().code;
+  setup_.notices->warn_once(code == Code::kOverBudget   ? "ring is full"
+                            : code == Code::kUnreadable ? "ring was changed"
+                                                        : "ring",
+                            kept.error().message);
 }
 
 std::vector<Alert> RankAlerts::close() {
   is_in_step_ = false;
+  keep_rows();
   std::vector<Alert> alerts = tell(false);
   if (ring_ != nullptr) ring_->close();
   return alerts;
@@ -205,7 +228,9 @@ std::vector<Alert> RankAlerts::tell(bool is_whole) {
   const bool is_event = !fired_.empty();
   KeptSteps kept;
   if (ring_ != nullptr && (is_event || (is_whole && steps_to_write_ != 0))) {
-    if (auto read = read_ring(ring_->content())) kept = *std::move(read);
+    const auto content = ring_->content();
+    auto read = content ? read_ring(std::as_bytes(std::span(*content))) : content.error();
+    read ? static_cast<void>(kept = *std::move(read)) : say(read.error());
   }
   const std::string journal = is_event || !kept.steps.empty()
                                   ? read_journal(journal_below(setup_.path, rank_, setup_.about.net_name))

@@ -53,6 +53,9 @@ class RankAlerts {
   // of a rank come one after the other. Returns whether an alert names the tensor: it is the first that begins to meet
   // a rule in this step.
   bool take(std::uint64_t step, const SeenTensor& tensor);
+  // Puts the rows that were taken since into the ring. Call it before the job goes on: one call for all tensors of an
+  // operator costs less than one for each.
+  void keep_rows();
 
   // Whether an alert of the step that runs names a tensor of this operator.
   bool has_alert_of(std::uint64_t step, const void* op) const;
@@ -106,6 +109,7 @@ class RankAlerts {
   bool judge(Series& series, const void* op, std::size_t run);
   Fired fired(const Series& series, std::size_t run, const Rule& rule, const RulePast& past) const;
   bool begin_event();
+  void say(const Status& kept);
   std::vector<Alert> tell(bool is_whole);
   void add_history(const KeptSteps& kept, Fired& fired) const;
   void write(const KeptSteps& kept, const std::string& journal);
@@ -117,7 +121,8 @@ class RankAlerts {
   std::size_t series_count_ = 0;
   std::uint64_t step_ = 0, number_of_step_ = 0;
   bool is_in_step_ = false;
-  std::string bytes_;                 // of a row
+  std::string bytes_;                 // of rows for the ring
+  std::uint64_t row_count_ = 0;       // in bytes_
   std::vector<Alert> told_;           // of steps that end_step() did not end
   std::vector<Fired> fired_;          // in this step, for each rule at most one
   std::string event_folder_;          // of the last event

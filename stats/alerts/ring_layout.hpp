@@ -1,5 +1,5 @@
-// How the file last_steps.ring is laid out. One process writes it, by a shared mapping; any process reads it, also
-// after the writer has died.
+// How the file last_steps.ring is laid out. One process writes it, by pwrite(); any process reads it, also after the
+// writer has died. Nobody takes an address or a size from it without a check.
 //
 //   RingHeader, a text about the rows; then `slot_count` slots from `slots_at` on, each `slot_bytes` long
 //   slot: SlotHeader, rows (kept_row.hpp)
@@ -8,9 +8,10 @@
 // none of them.
 //
 // Step number n since the beginning, from 1, stands in slot n % slot_count. The writer sets `number` to 0, changes the
-// slot, and sets `number` to n. A row is copied behind the others; then `bytes` is raised. Both are single stores, in
-// this order, so a reader after `kill -9` sees whole rows only. After a power failure pages may be missing, and the
-// CRC of a row tells.
+// slot, and sets `number` to n. A row is written behind the others; then `bytes` is raised. These are calls of their
+// own, in this order, so a reader after `kill -9` sees whole rows only. After a power failure pages may be missing, and
+// the CRC of a row tells. A reader of a living ring reads the slots' numbers again after the rows: a slot whose number
+// has changed was written meanwhile.
 #pragma once
 
 #include <cstdint>

@@ -1,14 +1,15 @@
-// Writes the rows of the last steps to a file mapping: the file is complete at any moment in which the process may die.
+// Writes the rows of the last steps to a file that is complete at any moment in which the process may die.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <tensorstat/status.hpp>
+#include <utility>
 
+#include "stats/alerts/ring_file.hpp"
 #include "stats/alerts/ring_layout.hpp"
 
 namespace tensorstat {
@@ -21,45 +22,49 @@ struct StepRingOptions {
   std::string about;             // read_ring() returns it
 };
 
-// Used by one thread at a time. The disk's blocks are reserved before they are mapped, so a full disk is an error and
-// no SIGBUS. The slots grow with the longest step; the old file is replaced only when the new one is whole.
+// Used by one thread at a time. What pwrite() has taken outlives `kill -9`: it is in the system's page cache. Sizes and
+// places come from this object; the file, which anybody may change, is only written. The slots grow with the longest
+// step; the old file is replaced only when the new one is whole.
+//
+// If somebody cuts, removes or overwrites the file, the call that sees it returns an error, and a new file begins with
+// the step that runs.
 class StepRing {
  public:
-  // The file is last_steps.ring; if another process is writing that, last_steps_2.ring and so on. What a dead process
-  // left is renamed to last_steps.old.ring.
   static Result<std::unique_ptr<StepRing>> open(StepRingOptions options);
-  ~StepRing();
-  StepRing(const StepRing&) = delete;
-  StepRing& operator=(const StepRing&) = delete;
 
   // Takes the slot of the oldest step. A second call with the step that runs changes nothing but that it goes on.
-  void begin_step(std::uint64_t step);
-  // Appends a row to the step that was begun. If there is no room for it, it is counted, and the error says why.
-  Status append(std::string_view row);
-  void end_step();
+  Status begin_step(std::uint64_t step);
+  // Appends rows to the step that was begun. If there is no room for them, they are counted, and the error says why:
+  // kOverBudget if the limit of the file is reached.
+  Status append(std::string_view rows, std::uint64_t row_count = 1);
+  Status end_step();
   // Says that the process ended the session, and did not die.
   void close();
 
-  const std::string& path() const { return path_; }
-  std::uint64_t bytes() const { return size_; }
+  const std::string& path() const { return file_.path(); }
+  std::uint64_t bytes() const { return file_.bytes(); }
   // The whole file as it is now.
-  std::span<const std::byte> content() const { return {base_, size_}; }
+  Result<std::string> content();
 
  private:
   explicit StepRing(StepRingOptions options) : options_(std::move(options)) {}
 
-  RingHeader& header() { return *reinterpret_cast<RingHeader*>(base_); }
-  SlotHeader& slot() {
-    return *reinterpret_cast<SlotHeader*>(base_ + header().slots_at + number_ % options_.slot_count * slot_bytes_);
-  }
-  Status replace(std::uint64_t slot_bytes, const std::string& path, bool is_new);
+  std::uint64_t slot_at() const { return header_.slots_at + number_ % options_.slot_count * header_.slot_bytes; }
+  Result<RingFile> new_file(RingHeader& header) const;
+  Status write_begin(RingFile& file, const RingHeader& header) const;
+  Status write_slot();
+  Status grow(std::uint64_t slot_bytes);
+  Status check();
+  Status check_beginning();
+  Status begin_anew(const Error& why);
+  Status append_checked(std::string_view rows, std::uint64_t row_count);
 
   const StepRingOptions options_;
-  std::string path_;
-  int file_ = -1;
-  std::byte* base_ = nullptr;
-  std::uint64_t size_ = 0, slot_bytes_ = 0;
-  std::uint64_t number_ = 0;  // of the step that runs; 0: none was begun
+  RingFile file_;
+  RingHeader header_{};
+  SlotHeader slot_{};            // of the step that runs
+  std::uint64_t number_ = 0;     // of the step that runs; 0: none was begun
+  std::uint64_t row_count_ = 0;  // in that step
 };
 
 }  // namespace tensorstat

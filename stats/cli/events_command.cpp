@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,8 +67,20 @@ std::string steps_of(const KeptSteps& kept) {
   return text;
 }
 
+// {dump}/event_{step}, or event_{step}_2 and so on if a ring before had the same rank and step: two processes may have
+// taken themselves for one rank.
+std::string event_of(const std::string& dump, const KeptSteps& kept, std::set<std::string>& written) {
+  const std::string first = dump + "/event_" + std::to_string(kept.steps.back().step);
+  std::string folder = first;
+  for (int number = 2; !written.insert(folder + "/rank_" + std::to_string(kept.rank)).second; ++number) {
+    folder = first + "_" + std::to_string(number);
+  }
+  return folder;
+}
+
 // What is said of one ring. Its steps are written if the process died, or all are wanted.
-int tell_ring(const std::string& path, const EventsArguments& arguments, std::string& text, Console& console) {
+int tell_ring(const std::string& path, const EventsArguments& arguments, std::set<std::string>& events,
+              std::string& text, Console& console) {
   const auto kept = read_ring_file(path);
   if (!kept) return console.say(kept.error().message), kNotRead;
   const bool has_died = !kept->is_closed && !kept->is_written_now;
@@ -79,7 +92,7 @@ int tell_ring(const std::string& path, const EventsArguments& arguments, std::st
   text += "; " + steps_of(*kept) + '\n';
   if (arguments.only_lists || !(has_died || arguments.writes_all)) return has_died ? kFound : kDone;
   const std::string dump = dump_of(path, kept->rank);
-  const std::string folder = dump + "/event_" + std::to_string(kept->steps.back().step);
+  const std::string folder = event_of(dump, *kept, events);
   const std::string journal = read_journal(journal_below(dump, kept->rank, kept->about.net_name));
   remove_event_rows(folder, kept->rank);
   std::uint64_t room = std::numeric_limits<std::uint64_t>::max();
@@ -118,7 +131,8 @@ int run_events(const EventsArguments& arguments, Console& console) {
   }
   std::string text;
   for (const std::string& path : files.alerts) exit = std::max(exit, tell_alerts(path, text, console));
-  for (const std::string& path : files.rings) exit = std::max(exit, tell_ring(path, arguments, text, console));
+  std::set<std::string> events;
+  for (const std::string& path : files.rings) exit = std::max(exit, tell_ring(path, arguments, events, text, console));
   return write_out("", text, exit, console);
 }
 

@@ -52,8 +52,8 @@ struct AlertOptions {
   // written as in --where, and may ask about the tensor's own past (stats/rules/rule.hpp). Empty: none.
   std::string rules = {};
   // 0: rows are written as the config says, and rules are asked beside that. Else no row is written to a file; the rows
-  // of so many steps before the current one stand in {rank folder}/last_steps.ring, a file mapping that outlives any
-  // death of the process. An event writes them to {path}/event_{step} as a dump.
+  // of so many steps before the current one stand in {rank folder}/last_steps.ring, which outlives any death of the
+  // process. An event writes them to {path}/event_{step} as a dump.
   std::uint32_t keep_steps = 0;
   // The rows of so many steps after an event are added to its folder.
   std::uint32_t steps_after = 0;

@@ -73,6 +73,11 @@ void AlertedOutput::judge(PendingRun& run) noexcept {
     tensor.found->categories.resize(written_columns_, Category::kMax);
     tensor.found->values.resize(written_columns_);
   }
+  try {
+    if (const auto rank = ranks_.find(run.place.rank); rank != ranks_.end()) rank->second->keep_rows();
+  } catch (const std::exception& fault) {
+    tally_.lose(run.tensors.size(), fault.what());
+  }
   if (saves_tensors()) save_tensors(run);
   run.is_judged = true;
 }

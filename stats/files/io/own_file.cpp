@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,20 +10,29 @@
 
 namespace tensorstat {
 
-bool OwnFile::look_at(int descriptor, Identity& identity) {
-  struct stat facts;
-  if (descriptor < 0 || ::fstat(descriptor, &facts) != 0) return false;
-  identity = {.device = facts.st_dev, .inode = facts.st_ino};
-  struct statx more;
-  if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_BTIME, &more) == 0 && (more.stx_mask & STATX_BTIME) != 0) {
-    identity.birth_ns = std::int64_t{more.stx_btime.tv_sec} * 1'000'000'000 + more.stx_btime.tv_nsec;
+// One system call. fstat() stands in where a sandbox does not know statx().
+bool OwnFile::look_at(int descriptor, Identity& identity, Look& look) {
+  struct statx facts;
+  if (descriptor < 0) return false;
+  if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &facts) == 0) {
+    identity = {.device = makedev(facts.stx_dev_major, facts.stx_dev_minor), .inode = facts.stx_ino};
+    if ((facts.stx_mask & STATX_BTIME) != 0) {
+      identity.birth_ns = std::int64_t{facts.stx_btime.tv_sec} * 1'000'000'000 + facts.stx_btime.tv_nsec;
+    }
+    look = {descriptor, facts.stx_size, facts.stx_nlink};
+    return true;
   }
+  struct stat less;
+  if (errno == EBADF || ::fstat(descriptor, &less) != 0) return false;
+  identity = {.device = less.st_dev, .inode = less.st_ino};
+  look = {descriptor, static_cast<std::uint64_t>(less.st_size), less.st_nlink};
   return true;
 }
 
 OwnFile::OwnFile(int descriptor) {
   const int before = errno;
-  if (look_at(descriptor, identity_)) descriptor_ = descriptor;
+  Look look;
+  if (look_at(descriptor, identity_, look)) descriptor_ = descriptor;
   errno = before;
 }
 
@@ -37,11 +47,12 @@ OwnFile& OwnFile::operator=(OwnFile&& other) noexcept {
   return *this;
 }
 
-int OwnFile::descriptor() const {
+OwnFile::Look OwnFile::look() const {
   Identity now;
-  if (look_at(descriptor_, now) && now == identity_) return descriptor_;
+  Look look;
+  if (look_at(descriptor_, now, look) && now == identity_) return look;
   errno = EBADF;
-  return -1;
+  return {};
 }
 
 bool OwnFile::is_same_as(const OwnFile& other) const {
@@ -49,9 +60,13 @@ bool OwnFile::is_same_as(const OwnFile& other) const {
 }
 
 int OwnFile::close() {
+  if (!is_open()) return 0;
+  const int before = errno;
   const int owned = descriptor();
   descriptor_ = -1;
-  return owned >= 0 && ::close(owned) != 0 ? errno : 0;
+  const int fault = owned >= 0 && ::close(owned) != 0 ? errno : 0;
+  errno = before;
+  return fault;
 }
 
 }  // namespace tensorstat

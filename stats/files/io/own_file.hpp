@@ -21,14 +21,20 @@ class OwnFile {
   OwnFile& operator=(OwnFile&& other) noexcept;
   ~OwnFile() { close(); }
 
+  struct Look {
+    int descriptor = -1;
+    std::uint64_t size_bytes = 0, name_count = 0;  // 0 names: the file was removed
+  };
+
   // Whether a file was opened. Its descriptor may be lost.
   bool is_open() const { return descriptor_ >= 0; }
   // The descriptor, if it still belongs to this file; else -1 and EBADF in errno. Ask again before each use. Another
   // thread may close it between this call and the use; POSIX has no way to prevent that.
-  int descriptor() const;
+  int descriptor() const { return look().descriptor; }
+  Look look() const;
   // Whether the other one is the same file. False if one of them was never open.
   bool is_same_as(const OwnFile& other) const;
-  // Closes the descriptor, if it still belongs to this file. 0 or errno.
+  // Closes the descriptor, if it still belongs to this file. Returns 0 or the error; errno is unchanged.
   int close();
 
  private:
@@ -38,7 +44,7 @@ class OwnFile {
     std::int64_t birth_ns = 0;  // 0: the file system does not know it
     friend bool operator==(const Identity&, const Identity&) = default;
   };
-  static bool look_at(int descriptor, Identity& identity);
+  static bool look_at(int descriptor, Identity& identity, Look& look);
 
   int descriptor_ = -1;
   Identity identity_;

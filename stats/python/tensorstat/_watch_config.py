@@ -49,7 +49,7 @@ def make_way(folder: str, exist: str, resume: bool | int) -> int:
     the folder of a rank. The rank's events lie beside that."""
     of_rank, net = os.path.split(folder)
     run, rank = os.path.split(of_rank)
-    events = [os.path.join(run, each, rank) for each in _names_in(run) if re.fullmatch(r"event_\d+", each)]
+    events = [os.path.join(run, each, rank) for each in _names_in(run) if re.fullmatch(r"event_\d+(_\d+)?", each)]
     if exist == "replace":
         for event in events:
             shutil.rmtree(event, ignore_errors=True)
