@@ -8,6 +8,14 @@
 
 namespace tensorstat {
 
+bool is_unfinished_name(std::string_view name, std::string_view ending) {
+  if (!name.starts_with(kUnfinishedPrefix) || !name.ends_with(ending)) return false;
+  name.remove_prefix(kUnfinishedPrefix.size());
+  if (name.size() <= ending.size()) return false;
+  name.remove_suffix(ending.size());
+  return name.find_first_not_of("0123456789.") == name.npos;
+}
+
 void remove_unfinished_files(const std::string& folder) noexcept {
   DIR* const open_folder = ::opendir(folder.c_str());
   if (open_folder == nullptr) return;

@@ -46,18 +46,10 @@ int locked(const std::string& path) {
   return -1;
 }
 
-bool is_hidden_name(std::string_view name, std::string_view ending) {
-  if (!name.starts_with(kUnfinishedPrefix) || !name.ends_with(ending)) return false;
-  name.remove_prefix(kUnfinishedPrefix.size());
-  if (name.size() <= ending.size()) return false;
-  name.remove_suffix(ending.size());
-  return name.find_first_not_of("0123456789.") == name.npos;
-}
-
-void remove_left_behind(const fs::path& parent, std::string_view ending) {
+void remove_left_folders(const fs::path& parent, std::string_view ending) {
   std::vector<Error> ignored;
   for (const FolderEntry& entry : entries_of(parent.empty() ? "." : parent.string(), ignored)) {
-    if (!entry.is_folder || !is_hidden_name(fs::path(entry.path).filename().string(), ending)) continue;
+    if (!entry.is_folder || !is_unfinished_name(fs::path(entry.path).filename().string(), ending)) continue;
     const int lock = locked(entry.path);
     if (lock < 0) continue;
     remove_folder(entry.path);
@@ -90,7 +82,7 @@ Result<StagedFolder> StagedFolder::open(const std::string& target) {
   if (const auto fault = parent.empty() ? std::nullopt : make_folders(parent))
     return unmade(fault->folder, fault->error);
   const std::string ending = "-" + whole.filename().string().substr(0, 200);
-  remove_left_behind(parent, ending);
+  remove_left_folders(parent, ending);
   // The name can be taken: another process may have the same number in another container. The folder can vanish before
   // it is locked: another process may take it for an abandoned one. Then try again.
   constexpr int kMostTries = 100;
@@ -120,7 +112,7 @@ StagedFolder::~StagedFolder() {
 
 RemovedOnSignal::RemovedOnSignal() {
   sigemptyset(&signals_);
-  for (const int each : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+  for (const int each : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) {
     struct sigaction now;
     if (::sigaction(each, nullptr, &now) != 0 || now.sa_handler == SIG_IGN) continue;
     sigaddset(&signals_, each);

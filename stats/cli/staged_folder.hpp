@@ -32,9 +32,9 @@ class StagedFolder {
   int lock_;  // a descriptor of the folder; its lock shows that this process lives
 };
 
-// While this object exists, SIGTERM, SIGINT, SIGHUP and SIGQUIT are held back until guard(). Then they remove its
-// folder before they end the process. Ignored signals stay ignored. Create it in the main thread, before other threads
-// and before the folder.
+// While this object exists, SIGTERM, SIGINT, SIGHUP, SIGQUIT and SIGPIPE are held back until guard(). Then they remove
+// its folder before they end the process. A SIGPIPE of our own write ends it when this object is destroyed. Ignored
+// signals stay ignored. Create it in the main thread, before other threads and before the folder.
 class RemovedOnSignal {
  public:
   RemovedOnSignal();

@@ -68,7 +68,7 @@ TEST(ConvertSurvives, AKillLeavesAWholeOutputOrNone) {
   EXPECT_EQ(left_behind(), 0) << "the next run to the same place cleans up";
   fs::remove_all(out);
   // After other signals nothing is left.
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) {
     for (int i = 0; i < kills / 6; ++i) {
       const pid_t child = fork();
       if (child == 0) {

@@ -1,6 +1,7 @@
 #include "stats/cli/report/output.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,9 +10,12 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "stats/base/printable.hpp"
+#include "stats/base/unfinished_files.hpp"
 #include "stats/cli/exit_status.hpp"
+#include "stats/files/io/folders.hpp"
 #include "stats/files/io/open_file.hpp"
 
 namespace tensorstat::cli {
@@ -33,10 +37,8 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-// Opens, writes and closes the file. Returns 0 or errno. If `before` is given, the file gets its owner and mode.
-int write_file(const std::string& path, int flags, std::string_view text, bool sync, const struct stat* before) {
-  const int descriptor = open_file(path.c_str(), O_WRONLY | O_CREAT | flags, before ? S_IRUSR | S_IWUSR : 0666);
-  if (descriptor < 0) return errno;
+// Writes and closes the file. Returns 0 or errno. If `before` is given, the file gets its owner and mode.
+int fill(int descriptor, std::string_view text, bool sync, const struct stat* before) {
   bool is_done = write_all(descriptor, text);
   if (is_done && before != nullptr) {
     // Only root may change the owner. For everybody else the new file is their own.
@@ -44,8 +46,90 @@ int write_file(const std::string& path, int flags, std::string_view text, bool s
     is_done = ::fchmod(descriptor, before->st_mode & 0777) == 0;
   }
   is_done = is_done && (!sync || ::fsync(descriptor) == 0);
-  const int error = is_done ? 0 : errno;
-  return ::close(descriptor) != 0 && error == 0 ? errno : error;
+  return is_done ? 0 : errno;
+}
+
+int close_with(int descriptor, int fault) { return ::close(descriptor) != 0 && fault == 0 ? errno : fault; }
+
+// A pipe, a device or /dev/stdout.
+int write_directly(const std::string& path, std::string_view text) {
+  const int descriptor = open_file(path.c_str(), O_WRONLY | O_CREAT, 0666);
+  return descriptor < 0 ? errno : close_with(descriptor, fill(descriptor, text, false, nullptr));
+}
+
+// The names that a file of -o has until it is complete: ".new-{process}-{target}".
+struct HiddenNames {
+  explicit HiddenNames(const fs::path& target)
+      : folder(target.parent_path().empty() ? "." : target.parent_path().string()),
+        ending("-" + target.filename().string().substr(0, 200)) {}
+
+  std::string own() const {
+    return (folder + "/").append(kUnfinishedPrefix).append(std::to_string(::getpid())).append(ending);
+  }
+  const std::string folder, ending;
+};
+
+// Removes what killed processes left for the same target. Living ones hold the lock of their file.
+void remove_left_behind(const HiddenNames& names) {
+  std::vector<Error> ignored;
+  for (const FolderEntry& entry : entries_of(names.folder, ignored)) {
+    if (entry.is_folder || !is_unfinished_name(fs::path(entry.path).filename().string(), names.ending)) continue;
+    const int file = open_file(entry.path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0) continue;
+    struct stat facts;
+    const bool is_ours = ::fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == ::geteuid();
+    if (is_ours && ::flock(file, LOCK_EX | LOCK_NB) == 0) ::unlink(entry.path.c_str());
+    ::close(file);
+  }
+}
+
+// Gives the complete file its name. 0 or errno.
+int place(const std::string& hidden, const fs::path& target) {
+  if (::rename(hidden.c_str(), target.c_str()) == 0) return 0;
+  const int fault = errno;
+  ::unlink(hidden.c_str());
+  return fault;
+}
+
+enum class Naming { kAtTheEnd, kAtOnce };
+constexpr int kCannotBeNamed = -1;
+
+// Puts a new file in the place of the target, or leaves it as it is. Returns 0 or errno; kCannotBeNamed if the system
+// has no files without a name.
+int replace(const fs::path& target, const HiddenNames& names, Naming naming, std::string_view text, bool sync,
+            const struct stat* before) {
+  const bool is_named = naming == Naming::kAtOnce;
+  const std::string hidden = names.own();
+  const int flags = is_named ? O_CREAT | O_EXCL : O_TMPFILE;
+  const int file = open_file((is_named ? hidden : names.folder).c_str(), O_WRONLY | flags,
+                             before != nullptr ? S_IRUSR | S_IWUSR : 0666);
+  if (file < 0) return is_named ? errno : kCannotBeNamed;
+  [[maybe_unused]] const int locked = ::flock(file, LOCK_EX | LOCK_NB);
+  // The second descriptor keeps the lock until the file has its name. The first is closed before that, so that its
+  // error is known.
+  const int lock = ::fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  int fault = close_with(file, fill(file, text, sync, before));
+  if (fault == 0 && !is_named) {
+    const std::string link = "/proc/self/fd/" + std::to_string(lock);
+    const bool is_linked = ::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, hidden.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    if (!is_linked) fault = errno == EEXIST ? EEXIST : kCannotBeNamed;
+  }
+  if (fault == 0) {
+    fault = place(hidden, target);
+  } else if (is_named) {
+    ::unlink(hidden.c_str());
+  }
+  if (lock >= 0) ::close(lock);
+  return fault;
+}
+
+// Without a name while it is written, a file leaves nothing behind whatever signal ends the process. What stays after a
+// kill between the two calls of naming is removed by the next run.
+int replace(const fs::path& target, std::string_view text, bool sync, const struct stat* before) {
+  const HiddenNames names(target);
+  remove_left_behind(names);
+  const int fault = replace(target, names, Naming::kAtTheEnd, text, sync, before);
+  return fault == kCannotBeNamed ? replace(target, names, Naming::kAtOnce, text, sync, before) : fault;
 }
 
 }  // namespace
@@ -76,21 +160,15 @@ Status Output::close() {
                                         printable(fs::read_symlink(path_, error).string()) + ", which does not exist"};
   }
   if (exists && !S_ISREG(before.st_mode)) {
-    const int fault = write_file(path_, 0, held_, false, nullptr);
+    const int fault = write_directly(path_, held_);
     return fault == 0 ? Status() : unwritable(path_, fault);
   }
   // Do not replace a file that may not be written, even if its folder allows that.
   if (exists && ::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0) return unwritable(path_, errno);
   fs::path target = exists ? fs::canonical(path_, error) : fs::path(path_);
   if (error) target = path_;
-  std::string hidden = ".";
-  hidden.append(target.filename().string()).append(".").append(std::to_string(::getpid()));
-  const fs::path beside = target.parent_path() / hidden;
-  int fault = write_file(beside, O_EXCL, held_, is_synced_, exists ? &before : nullptr);
-  if (fault == 0 && ::rename(beside.c_str(), target.c_str()) != 0) fault = errno;
-  if (fault == 0) return {};
-  if (fault != EEXIST) ::unlink(beside.c_str());
-  return unwritable(path_, fault);
+  const int fault = replace(target, held_, is_synced_, exists ? &before : nullptr);
+  return fault == 0 ? Status() : unwritable(path_, fault);
 }
 
 int write_out(const std::string& path, std::string_view text, int exit, Console& console, bool is_synced) {
