@@ -15,6 +15,7 @@
 #include "stats/dump/msprobe/closed_steps.hpp"
 #include "stats/dump/msprobe/leaf.hpp"
 #include "stats/dump/msprobe/open_step.hpp"
+#include "stats/dump/msprobe/rank_folders.hpp"
 #include "stats/dump/output/dump_files.hpp"
 #include "stats/dump/output/saved_tensor.hpp"
 #include "stats/dump/session/dump_meter.hpp"
@@ -55,7 +56,8 @@ class MsprobeOutput : public DumpOutput {
         notices_(context.notices),
         dump_meter_(context.dump_meter),
         tally_(context.tally),
-        files_(context.options.sync, context.notices) {}
+        files_(context.options.sync, context.notices),
+        folders_(context.config.path, context.notices) {}
 
   void describe(const DumpOperator& op, std::span<const std::string> stack, std::string_view parent) noexcept override
       try {
@@ -116,6 +118,7 @@ class MsprobeOutput : public DumpOutput {
   DumpTally& tally_;
   DumpFiles files_;  // files of tensors
   std::map<const DumpOperator*, Description> descriptions_;
+  RankFolders folders_;
   std::uint64_t companion_bytes_ = 0;
   std::list<OpenStep> steps_;  // the least recently used first
   ClosedSteps closed_steps_{kMostClosedSteps};
@@ -126,7 +129,7 @@ class MsprobeOutput : public DumpOutput {
 
 // nullptr: the step's file is complete.
 OpenStep* MsprobeOutput::step_at(const DumpPlace& place) {
-  const std::string folder = msprobe_folder(config_.path, place);
+  const std::string folder = folders_.folder(place);
   const auto known = std::ranges::find(steps_, folder, &OpenStep::folder);
   if (known != steps_.end()) {
     steps_.splice(steps_.end(), steps_, known);
@@ -178,8 +181,7 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
     lost_rows_ += run.tensors.size();
     notices_->warn_once("late", [&] {
       return "tensors came after " + std::to_string(kMostOpenSteps) +
-             " further steps had begun, and are lost: the file " + file_of(msprobe_folder(config_.path, run.place)) +
-             " is complete";
+             " further steps had begun, and are lost: the file " + file_of(folders_.folder(run.place)) + " is complete";
     });
     return false;
   }
@@ -334,7 +336,8 @@ void MsprobeOutput::save(OpenStep& step, bool synced) noexcept try {
 }
 
 void MsprobeOutput::end_step(const DumpPlace& place) noexcept try {
-  const auto step = std::ranges::find(steps_, msprobe_folder(config_.path, place), &OpenStep::folder);
+  if (!folders_.has(place.rank)) return;
+  const auto step = std::ranges::find(steps_, folders_.folder(place), &OpenStep::folder);
   if (step == steps_.end()) return;
   save(*step, options_.sync != Sync::kNever);
   files_.close_folder(step->folder + "/" + kMsprobeTensorFolder);
@@ -362,6 +365,7 @@ void MsprobeOutput::close() noexcept {
   }
   steps_.clear();
   files_.close_all();
+  folders_.close();
 }
 
 }  // namespace

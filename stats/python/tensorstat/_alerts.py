@@ -96,9 +96,9 @@ class Asked:
             rules += ["nan", "inf"]
             before = before or 1
         text = ", ".join(filter(None, rules))
-        if text or before:
-            _native.set_alerts(session, text, before, after, 256 << 20, _MOST_EVENTS if self.is_written else 0,
-                               self.saves_tensors, self.event_bytes)
+        # Without rules and keep this sets nothing, but it refuses numbers that are none.
+        _native.set_alerts(session, text, before, after, 256 << 20, _MOST_EVENTS if self.is_written else 0,
+                           self.saves_tensors, self.event_bytes)
         groups: list[str] = _native.alert_groups(session).splitlines()
         return groups
 

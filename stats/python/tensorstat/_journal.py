@@ -5,7 +5,7 @@ import sys
 from types import CodeType, FrameType
 from typing import Any
 
-from ._library import logger
+from ._library import above_standard, logger
 
 OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _own_code: dict[CodeType, bool] = {}  # whether a function is the caller's own
@@ -28,7 +28,7 @@ class Journal:
         lines, self._lines = self._lines, []
         try:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
-            with open(self.path, "a", encoding="utf-8") as file:
+            with open(self.path, "a", encoding="utf-8", opener=above_standard) as file:
                 file.write("".join(lines))
         except OSError as fault:
             self._is_lost = True

@@ -1,5 +1,7 @@
 """The C library: its errors, its names, and what it has to say."""
+import fcntl
 import logging
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,3 +43,14 @@ def chosen(choices: Mapping[str, int], word: str, what: str) -> int:
 def log(is_warning: bool, text: str) -> None:
     """Where all meters and sessions say what they have to say."""
     logger.log(logging.WARNING if is_warning else logging.INFO, "%s", text)
+
+
+def above_standard(path: str, flags: int) -> int:
+    """An opener for open(): what a job prints to a closed stdout or stderr must not land in a file of ours."""
+    low = os.open(path, flags, 0o666)
+    if low > 2:
+        return low
+    try:
+        return fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(low)

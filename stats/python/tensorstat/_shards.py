@@ -1,6 +1,7 @@
 """The tensors of a watched model that lie in shards or in replicas on several ranks: rows of the whole, and replicas that
 differ. stats/doc/ranks.md says what `shards` and `output_shards` mean."""
 import base64
+import contextlib
 import csv
 import json
 import math
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ._hooks import say_fault
 from ._journal import Journal
-from ._library import Error, logger
+from ._library import Error, above_standard, logger
 from ._meter import Partial, fold
 from ._ranks import Ranks
 from ._replicas import ReplicaFault, ranks_that_differ
@@ -324,9 +325,16 @@ class Shards:
         folder = os.path.join(self._folder, "0", str(iteration))
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, "statistic.csv")
-        with open(f"{path}.new", "w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([_HEADER, *lines])
-        os.replace(f"{path}.new", path)
+        # Another process that takes itself for this rank writes a file of its own, and the last one stays.
+        made = os.path.join(folder, f".new-{os.getpid()}-{time.time_ns()}")
+        try:
+            with open(made, "x", encoding="utf-8", newline="", opener=above_standard) as file:
+                csv.writer(file, lineterminator="\n").writerows([_HEADER, *lines])
+            os.replace(made, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(made)
+            raise
 
     def _say_unreduced(self, who: str) -> None:
         self._say_once(f"{who} has the placement Partial: its values are not there before they are reduced. It has no row of "
