@@ -51,6 +51,17 @@ TEST(OwnFile, NeitherUsesNorClosesTheProgramsFile) {
   }
 }
 
+TEST(OwnFile, IsOpenedAgainUnderTheNumberThatItLost) {
+  ScratchFolder folder;
+  OwnFile file(opened(folder / "ours"));
+  const int number = file.descriptor();
+  close(number);
+  OwnFile again(opened(folder / "ours"));
+  ASSERT_EQ(again.descriptor(), number);
+  file = std::move(again);
+  EXPECT_EQ(file.descriptor(), number);
+}
+
 TEST(OwnFile, KnowsTheSameFile) {
   ScratchFolder folder;
   const OwnFile one(opened(folder / "a")), again(opened(folder / "a")), other(opened(folder / "b")), none;

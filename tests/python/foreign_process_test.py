@@ -63,7 +63,8 @@ class ForeignProcess(unittest.TestCase):
         ran = run(self.folder, TAKE + """
 config = MINDSPORE
 s = tensorstat.DumpSession(config)
-""" + RUN.replace("    s.step_end", "    mine = take()\n    s.step_end").replace("iteration=0 if config is MSPROBE else step)\n    s.", "iteration=step)\n    s.") + """
+""" + RUN.replace("    s.step_end", "    s.flush(); mine = take()\n    s.step_end") + """
+s.flush()
 mine = take()
 s.close()
 check(mine)
@@ -76,7 +77,8 @@ check(mine)
 config = MSPROBE
 s = tensorstat.DumpSession(config)
 mine = None
-""" + RUN.replace("    s.step_end", "    mine = take()\n    s.step_end") + """
+""" + RUN.replace("    s.step_end", "    s.flush(); mine = take()\n    s.step_end") + """
+s.flush()
 mine = take()
 s.close()
 check(mine)

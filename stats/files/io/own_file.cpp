@@ -41,7 +41,8 @@ OwnFile::OwnFile(OwnFile&& other) noexcept
 
 OwnFile& OwnFile::operator=(OwnFile&& other) noexcept {
   if (this == &other) return *this;
-  close();
+  // The same number: ours was lost, and the file was opened again.
+  if (descriptor_ != other.descriptor_) close();
   descriptor_ = std::exchange(other.descriptor_, -1);
   identity_ = other.identity_;
   return *this;
