@@ -22,6 +22,7 @@
 #include "stats/json/json_writer.hpp"
 #include "stats/rows/category_names.hpp"
 #include "stats/rows/csv/statistic_csv.hpp"
+#include "stats/rows/names/direction.hpp"
 #include "stats/rows/names/run_name.hpp"
 
 namespace tensorstat {
@@ -187,9 +188,7 @@ std::string read_journal(const std::string& path) {
 }
 
 CalledFrom code_line_of(std::string_view journal, std::string_view op_name) {
-  constexpr std::string_view kBackward = "/backward";
-  std::string name(op_name);
-  if (name.ends_with(kBackward)) name.replace(name.size() - kBackward.size(), kBackward.size(), "/forward");
+  const std::string name = forward_name_of(op_name);
   const std::string wanted = json_quoted(name, true);
   for (std::size_t at = journal.rfind(wanted); at != journal.npos;
        at = at == 0 ? journal.npos : journal.rfind(wanted, at - 1)) {

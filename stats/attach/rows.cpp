@@ -4,25 +4,10 @@
 #include <set>
 
 #include "stats/attach/record.hpp"
+#include "stats/rules/specials.hpp"
 
 namespace tensorstat::attach {
 namespace {
-
-struct Faults {
-  std::uint64_t nan = 0, inf = 0;
-  bool any() const { return nan != 0 || inf != 0; }
-};
-
-std::uint64_t count_in(const Statistics& statistics, Category category) {
-  const Value* value = statistics.find(category);
-  const auto* count = value == nullptr ? nullptr : std::get_if<std::uint64_t>(value);
-  return count == nullptr ? 0 : *count;
-}
-
-Faults faults_in(const Statistics& statistics) {
-  return {count_in(statistics, Category::kNanCount),
-          count_in(statistics, Category::kPositiveInfCount) + count_in(statistics, Category::kNegativeInfCount)};
-}
 
 bool is_same_content(const Statistics& a, const Statistics& b) {
   const Value *one = a.find(Category::kXor64), *other = b.find(Category::kXor64);
@@ -130,10 +115,10 @@ void write_rows(Launch& launch) {
     const Seen* before = argument.before != nullptr && argument.before->is_there ? argument.before.get() : nullptr;
     const UnwrittenLook* look = argument.has_lost_look ? nullptr : argument.look.get();
     const bool is_unchanged = before != nullptr && is_same_content(before->statistics, after.statistics);
-    const Faults now = faults_in(after.statistics);
+    const Specials now = specials_of(after.statistics);
     if (!argument.is_defined || (before != nullptr && before->is_scratch)) {
       // Memory that nobody wrote, at least in part. Only what came to be there is the launch's.
-      const Faults then = before == nullptr ? Faults{} : faults_in(before->statistics);
+      const Specials then = before == nullptr ? Specials() : specials_of(before->statistics);
       const bool is_fresh = look != nullptr ? look->found().new_nan != 0 || look->found().new_inf != 0
                                             : before != nullptr && (now.nan > then.nan || now.inf > then.inf);
       after.is_scratch = now.any() && !is_fresh;

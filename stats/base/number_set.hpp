@@ -34,6 +34,7 @@ class NumberSet {
     const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), Range(number, kLast));
     return after != ranges_.begin() && number <= std::prev(after)->second;
   }
+  const std::vector<Range>& ranges() const { return ranges_; }  // disjoint, ascending
   bool all() const { return ranges_.size() == 1 && ranges_[0] == Range(0, kLast); }
 
  private:

@@ -48,9 +48,9 @@ void append_texts(JsonWriter& json, std::string_view key, const std::vector<std:
   append_lines(json, key, texts, [&](const std::string& text) { json.text(text); });
 }
 
-void append_elements(JsonWriter& json, const ElementFindings& elements, const Pair& pair) {
-  const auto found = elements.find(pair.in_a);
-  if (found == elements.end()) return;
+void append_elements(JsonWriter& json, const Compared& compared, const Pair& pair) {
+  const auto values = element_values(compared.elements, compared.a.record, compared.b.record, pair);
+  if (!values) return;
   json.key("elements").begin_object();
   for (int i = 0; i < kPairStatisticCount; ++i) {
     const auto statistic = static_cast<PairStatistic>(i);
@@ -58,7 +58,7 @@ void append_elements(JsonWriter& json, const ElementFindings& elements, const Pa
     const std::string_view key = statistic == PairStatistic::kUnequalCount   ? "unequal"
                                  : statistic == PairStatistic::kOutsideCount ? "outside"
                                                                              : name(statistic);
-    json.key(key).value(found->second[static_cast<std::size_t>(i)]);
+    json.key(key).value((*values)[static_cast<std::size_t>(i)]);
   }
   json.end();
 }
@@ -70,7 +70,7 @@ void append_pair(JsonWriter& json, const Compared& compared, const Pair& pair) {
   json.key("verdict").text(name(pair.judgement.verdict)).key("why").text(pair.judgement.why);
   append_identity(json, a, in_a);
   append_both(json.key("stats"), a.statistics(in_a), b.statistics(in_b));
-  append_elements(json, compared.elements.found, pair);
+  append_elements(json, compared, pair);
   json.end();
 }
 

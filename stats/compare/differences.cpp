@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <set>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 
@@ -15,16 +18,20 @@
 namespace tensorstat {
 namespace {
 
+// What a watch says of one name in several rows: a parameter's value, its gradient and the optimizer's state of it.
+enum class OfParameter : std::uint8_t { kOther, kGradient, kOptimizerState };
+
 struct Key {
   std::uint32_t name;  // of texts that both records share
   std::uint32_t rank;
   std::uint64_t iteration;
   bool is_output;
+  OfParameter kind;     // kOther where types do not tell tensors apart
   std::uint32_t slot;   // or the name of the argument
   Execution execution;  // kUnknown where rows of both may be one tensor
   std::uint32_t row;
 
-  auto what() const { return std::tie(name, rank, iteration, is_output, slot, execution); }
+  auto what() const { return std::tie(name, rank, iteration, is_output, kind, slot, execution); }
 };
 
 // Whether a record holds rows from graph/ and from pynative/, or from one of them.
@@ -43,8 +50,23 @@ struct Executions {
 
 // What makes two rows one tensor, beside rank, iteration and io.
 struct Pairing {
-  bool by_tensor, by_execution, by_argument;
+  bool by_tensor, by_execution, by_argument, by_kind;
 };
+
+// Whether the rows are those of a watch, whose types say what a tensor is. Elsewhere a type is the word of a framework.
+bool is_of_watch(const Record& record) {
+  std::vector<bool> is_known(record.texts().size());
+  return std::ranges::any_of(record.rows(), [&](const Seen& row) {
+    if (is_known[row.name] || !record.texts()[row.file].empty()) return false;
+    is_known[row.name] = true;
+    return form_shown_by(record.texts()[row.op_type], record.texts()[row.name], true) == Form::kWatch;
+  });
+}
+
+OfParameter kind_of(std::string_view op_type) {
+  if (op_type == "Gradient") return OfParameter::kGradient;
+  return op_type == "OptimizerState" ? OfParameter::kOptimizerState : OfParameter::kOther;
+}
 
 // Whether graph/ and pynative/ are kept apart. A job with jit may have the same call in both folders: these are two
 // calls. A record with only one of the folders is one execution, so it may be compared with the other folder of another
@@ -79,7 +101,8 @@ std::vector<Key> keys_of(const Record& record, const Renames* renames, const Pai
       name = shared.id(escaped_op_name(without_gradient_count(renames ? renames->of(own) : std::string(own))));
     }
     const std::uint32_t slot = pairing.by_argument ? shared.id(record.texts()[row.argument]) : row.slot;
-    keys.push_back({name, row.rank, row.iteration, !row.is_input, slot,
+    const OfParameter kind = pairing.by_kind ? kind_of(record.texts()[row.op_type]) : OfParameter::kOther;
+    keys.push_back({name, row.rank, row.iteration, !row.is_input, kind, slot,
                     pairing.by_execution ? row.execution : Execution::kUnknown, i});
   }
   // Of a call in both, the row of pynative/ comes first: a job without jit executes all its calls so.
@@ -92,6 +115,53 @@ std::vector<Key> keys_of(const Record& record, const Renames* renames, const Pai
   if (!std::ranges::is_sorted(keys, is_before)) std::ranges::stable_sort(keys, is_before);
   return keys;
 }
+
+// A watch writes a parameter where it may have changed, and a gradient once if nothing changes it. Where one of two
+// runs begins anew, or looks at replicas, it writes more. A row that the other run lacks is no difference if it repeats
+// what the other run wrote of this tensor before.
+class Repeats {
+ public:
+  Repeats(const Record& own, std::span<const Key> own_keys, const Record& other, std::span<const Key> other_keys,
+          const Tolerances& tolerances)
+      : own_(own), other_(other), tolerances_(tolerances) {
+    for (const Key& key : own_keys) own_key_.emplace(key.row, &key);
+    for (const Key& key : other_keys) {
+      if (is_of_parameter(other, key)) earlier_[who(key)].emplace(when(key), key.row);
+    }
+  }
+
+  void leave_out(std::vector<std::uint32_t>& only) const {
+    std::erase_if(only, [&](std::uint32_t row) { return is_repeated(*own_key_.at(row)); });
+  }
+
+ private:
+  using Who = std::tuple<std::uint32_t, std::uint32_t, OfParameter, std::uint32_t>;
+  using When = std::pair<std::uint64_t, bool>;
+
+  static Who who(const Key& key) { return {key.name, key.rank, key.kind, key.slot}; }
+  static When when(const Key& key) { return {key.iteration, key.is_output}; }
+  static bool is_of_parameter(const Record& record, const Key& key) {
+    const std::string_view type = record.texts()[record.rows()[key.row].op_type];
+    return type == "Parameter" || type == "Gradient";
+  }
+
+  bool is_repeated(const Key& key) const {
+    const auto rows = is_of_parameter(own_, key) ? earlier_.find(who(key)) : earlier_.end();
+    if (rows == earlier_.end()) return false;
+    const auto next = rows->second.lower_bound(when(key));
+    if (next == rows->second.begin()) return false;
+    const auto& [then, row] = *std::prev(next);
+    if (key.kind == OfParameter::kGradient && then.first != key.iteration) return false;
+    const Seen &mine = own_.rows()[key.row], &its = other_.rows()[row];
+    const Tolerance tolerance = tolerances_.of(own_.texts()[mine.name], own_.texts()[mine.dtype]);
+    return judge(own_, mine, other_, its, tolerance).verdict != Verdict::kDifferent;
+  }
+
+  const Record &own_, &other_;
+  const Tolerances& tolerances_;
+  std::unordered_map<std::uint32_t, const Key*> own_key_;
+  std::map<Who, std::map<When, std::uint32_t>> earlier_;
+};
 
 constexpr std::uint32_t kNoPair = UINT32_MAX;
 
@@ -185,7 +255,11 @@ std::string Renames::of(std::string_view name) const {
 Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances,
                     bool by_tensor) {
   InternedTexts shared;
-  const Pairing pairing{.by_tensor = by_tensor, .by_execution = are_apart(a, b), .by_argument = have_arguments(a, b)};
+  const bool are_of_watches = is_of_watch(a) && is_of_watch(b);
+  const Pairing pairing{.by_tensor = by_tensor,
+                        .by_execution = are_apart(a, b),
+                        .by_argument = have_arguments(a, b),
+                        .by_kind = are_of_watches};
   const auto keys_a = keys_of(a, &renames, pairing, shared), keys_b = keys_of(b, nullptr, pairing, shared);
   Differences found;
   auto in_a = keys_a.begin();
@@ -199,6 +273,8 @@ Differences compare(const Record& a, const Record& b, const Renames& renames, co
       found.pairs.push_back({(in_a++)->row, (in_b++)->row, {}});
     }
   }
+  if (are_of_watches && !found.only_a.empty()) Repeats(a, keys_a, b, keys_b, tolerances).leave_out(found.only_a);
+  if (are_of_watches && !found.only_b.empty()) Repeats(b, keys_b, a, keys_a, tolerances).leave_out(found.only_b);
   if (!std::ranges::is_sorted(found.pairs, {}, &Pair::in_a)) std::ranges::sort(found.pairs, {}, &Pair::in_a);
   std::ranges::sort(found.only_a);
   std::ranges::sort(found.only_b);

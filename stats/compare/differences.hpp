@@ -60,7 +60,9 @@ struct Differences {
   bool is_clean() const { return different_count == 0 && only_a.empty() && only_b.empty(); }
 };
 
-// Pairs rows of the same name, rank, iteration, io and slot; of several, the first with the first. If a record has rows
+// Pairs rows of the same name, rank, iteration, io and slot; of several, the first with the first. Between two watches
+// a gradient, a state of the optimizer and a value of a parameter are no pair, and a row of a parameter or a gradient
+// that repeats what the other run wrote of it before is left out. If a record has rows
 // of graph/ and of pynative/, a row pairs with a row of the same folder. If the other record has neither folder, a row
 // of pynative/ comes before a row of graph/. Names are compared as in file names, with _ for / \ . and space, because
 // some dialects keep no others. `by_tensor`: a tensor of a container is named by its name there, without the file's.

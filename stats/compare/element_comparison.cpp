@@ -1,5 +1,7 @@
 #include "stats/compare/element_comparison.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <tensorstat/meter.hpp>
@@ -84,6 +86,56 @@ ElementValues values_of(const PairPartial& elements) {
 
 }  // namespace
 
+// Whether a digest that no two contents share by chance says that the bits are equal.
+bool are_equal_bits(const Record& a, const Seen& in_a, const Record& b, const Seen& in_b) {
+  if (a.texts()[in_a.dtype] != b.texts()[in_b.dtype] || a.texts()[in_a.shape] != b.texts()[in_b.shape]) return false;
+  return std::ranges::any_of(std::array{Category::kMd5, Category::kHash}, [&](Category digest) {
+    const Value *of_a = a.statistics(in_a).find(digest), *of_b = b.statistics(in_b).find(digest);
+    return of_a != nullptr && of_b != nullptr && std::holds_alternative<Digest>(*of_a) && *of_a == *of_b;
+  });
+}
+
+// By the definitions in <tensorstat/pair.inc>, with a equal to b.
+ElementValues values_of_equal(const StatisticsView& statistics, std::uint64_t count, std::optional<Dtype> dtype) {
+  ElementValues values;
+  const auto set = [&](PairStatistic statistic, Value value) { values[static_cast<std::size_t>(statistic)] = value; };
+  const auto counted = [](bool is_known, std::optional<std::uint64_t> number) {
+    return is_known && number ? Value(*number) : Value();
+  };
+  const Specials specials = specials_of(statistics);
+  const bool has_specials = dtype && is_float(*dtype);
+  for (const PairStatistic each : {PairStatistic::kEuclidean, PairStatistic::kRelativeL2}) set(each, 0.0);
+  for (const PairStatistic each : {PairStatistic::kUnequalCount, PairStatistic::kOutsideCount,
+                                   PairStatistic::kNanAloneCount, PairStatistic::kInfAloneCount}) {
+    set(each, std::uint64_t{0});
+  }
+  set(PairStatistic::kCount, count);
+  set(PairStatistic::kWithinCount, count);
+  set(PairStatistic::kBothNanCount, has_specials ? counted(specials.is_nan_known, specials.nan) : std::uint64_t{0});
+  set(PairStatistic::kSameInfCount, has_specials ? counted(specials.is_inf_known, specials.inf) : std::uint64_t{0});
+  if (count == 0) return values;
+  for (const PairStatistic each :
+       {PairStatistic::kRmse, PairStatistic::kMeanAbsDiff, PairStatistic::kMaxAbsDiff, PairStatistic::kMaxRelDiff}) {
+    set(each, 0.0);
+  }
+  for (const PairStatistic each : {PairStatistic::kCosine, PairStatistic::kUnder1000th, PairStatistic::kUnder200th}) {
+    set(each, 1.0);
+  }
+  for (const PairStatistic each : {PairStatistic::kSnr, PairStatistic::kPsnr}) set(each, HUGE_VAL);
+  if (has_specials) set(PairStatistic::kMaxUlp, std::uint64_t{0});
+  return values;
+}
+
+std::optional<ElementValues> element_values(const ElementPass& pass, const Record& a, const Record& b,
+                                            const Pair& pair) {
+  const auto found = pass.found.find(pair.in_a);
+  if (found != pass.found.end()) return found->second;
+  const Seen &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
+  const std::string_view dtype = a.texts()[in_a.dtype];
+  if (dtype.starts_with("complex") || !are_equal_bits(a, in_a, b, in_b)) return std::nullopt;
+  return values_of_equal(a.statistics(in_a), in_a.element_count, dtype_from(dtype));
+}
+
 Judgement judgement_of(const PairPartial& elements, std::string_view of_what) {
   const auto count = [&](PairStatistic statistic) { return std::get<std::uint64_t>(elements.finish(statistic)); };
   const std::uint64_t outside = count(PairStatistic::kOutsideCount);
@@ -105,7 +157,8 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
     const Seen &row_a = a.rows()[pair.in_a], &row_b = b.rows()[pair.in_b];
     const std::string path_a(a.texts()[row_a.file]), path_b(b.texts()[row_b.file]);
     const std::string_view dtype_a = a.texts()[row_a.dtype], dtype_b = b.texts()[row_b.dtype];
-    const bool is_equal = pair.judgement.verdict == Verdict::kEqual && dtype_a == dtype_b;
+    const bool is_equal = pair.judgement.verdict == Verdict::kEqual && dtype_a == dtype_b &&
+                          !dtype_a.starts_with("complex");  // whose parts have counts that no row has
     if (is_equal || path_a.empty() || path_b.empty() || a.texts()[row_a.shape] != b.texts()[row_b.shape]) continue;
     const Tolerance tolerance = tolerances.of(a.texts()[row_a.name], dtype_a);
     if (dtype_a != dtype_b && !tolerance.any_dtype) continue;

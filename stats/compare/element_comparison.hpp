@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <tensorstat/pair.hpp>
 #include <unordered_map>
 
@@ -20,11 +21,16 @@ struct ElementPass {
   bool is_whole = true;  // else a tensor could not be read again, which the listener has been told
 };
 
-// Reads both tensors of every pair again that is not equal, where both are in files, of one shape, and of dtypes that
-// may be compared. In `differences` the verdict of the elements replaces the verdict of the statistics: a tensor
-// may have the same statistics and its elements in another order.
+// Reads both tensors of every pair again that is not equal, or is complex, where both are in files, of one shape, and
+// of dtypes that may be compared. In `differences` the verdict of the elements replaces the verdict of the statistics:
+// a tensor may have the same statistics and its elements in another order.
 ElementPass compare_elements(const Record& a, const Record& b, const Tolerances& tolerances,
                              const MeterOptions& options, Differences& differences, const ReadListener& listener);
+
+// The statistics of a pair: those that were found, or those of two tensors of equal bits, which are not read again.
+// nullopt if neither is known: of rows without elements whose digests differ or are missing.
+std::optional<ElementValues> element_values(const ElementPass& pass, const Record& a, const Record& b,
+                                            const Pair& pair);
 
 // Of elements that were compared: equal in all bits, all within the tolerance, or different.
 Judgement judgement_of(const PairPartial& elements, std::string_view of_what = "elements");

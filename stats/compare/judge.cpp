@@ -8,6 +8,7 @@
 #include "stats/base/printable.hpp"
 #include "stats/files/io/text_lines.hpp"
 #include "stats/rules/comparison.hpp"
+#include "stats/rules/specials.hpp"
 
 namespace tensorstat {
 namespace {
@@ -23,11 +24,6 @@ bool are_equal(const Value& a, const Value& b) {
   if (std::isnan(*x) && std::isnan(*y)) return true;
   // An integer that a file holds as a real is that integer; two integers have been compared above.
   return *x == *y && (std::holds_alternative<double>(a) || std::holds_alternative<double>(b) || a.index() != b.index());
-}
-
-bool counts_specials(Category category) {
-  return category == Category::kNanCount || category == Category::kNegativeInfCount ||
-         category == Category::kPositiveInfCount || category == Category::kCount;
 }
 
 // The least scale of an avg, by what else the row says.
@@ -54,7 +50,8 @@ std::pair<double, bool> apart(Category category, const Value& of_a, const Value&
   const double difference = std::fabs(*a - *b);
   if (kind(category) == ValueKind::kCount) {
     const double relative = difference / static_cast<double>(std::max<std::uint64_t>(sides.element_count, 1));
-    return {relative, !counts_specials(category) && relative <= tolerance.rtol};
+    const bool is_exact = category == Category::kCount || counts_specials(category);
+    return {relative, !is_exact && relative <= tolerance.rtol};
   }
   double scale = std::max(std::fabs(*a), std::fabs(*b));
   if (category == Category::kAvg) {
@@ -170,35 +167,6 @@ Judgement judge(const Record& a, const Seen& in_a, const Record& b, const Seen& 
   }
   if (has_other_digest || has_other_place) judgement.verdict = std::max(judgement.verdict, Verdict::kWithin);
   return judgement;
-}
-
-Specials specials_of(const StatisticsView& statistics) {
-  Specials found;
-  const auto counted = [&](Category category) -> std::optional<std::uint64_t> {
-    const Value* value = statistics.find(category);
-    const auto* count = value ? std::get_if<std::uint64_t>(value) : nullptr;
-    return count ? std::optional(*count) : std::nullopt;
-  };
-  bool shows_nan = false, shows_inf = false;
-  // The norm and the mean of finite elements may overflow where a device sums in float32: they count where nothing
-  // better is there.
-  const bool has_extrema = statistics.find(Category::kMax) != nullptr || statistics.find(Category::kMin) != nullptr;
-  for (const Category category : {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm}) {
-    const bool is_extremum = category == Category::kMax || category == Category::kMin;
-    const auto number = as_double(statistics.find(category));
-    if (!number) continue;
-    shows_nan |= std::isnan(*number);
-    shows_inf |= std::isinf(*number) && (is_extremum || !has_extrema);
-  }
-  const auto nan = counted(Category::kNanCount);
-  const auto below = counted(Category::kNegativeInfCount), above = counted(Category::kPositiveInfCount);
-  found.nan = nan ? nan : shows_nan ? std::nullopt : std::optional<std::uint64_t>(0);
-  if (below || above) {
-    found.inf = below.value_or(0) + above.value_or(0);
-  } else if (shows_inf) {
-    found.inf = std::nullopt;
-  }
-  return found;
 }
 
 }  // namespace tensorstat

@@ -9,6 +9,7 @@
 
 #include "stats/base/regex.hpp"
 #include "stats/compare/record.hpp"
+#include "stats/rules/specials.hpp"
 
 namespace tensorstat {
 
@@ -59,12 +60,5 @@ struct Judgement {
 // be equal; other counts may differ by rtol times the elements. NaN equals NaN. Equal digests of the same dtype and
 // shape are enough. If digests are unequal, bits differ, and the other statistics decide if there are any.
 Judgement judge(const Record& a, const Seen& in_a, const Record& b, const Seen& in_b, const Tolerance& tolerance);
-
-// Whether the statistics show NaN or Inf: a count, or nullopt where they show it and not how many.
-struct Specials {
-  std::optional<std::uint64_t> nan = 0, inf = 0;
-  bool any() const { return nan != 0u || inf != 0u; }
-};
-Specials specials_of(const StatisticsView& statistics);
 
 }  // namespace tensorstat

@@ -335,10 +335,24 @@ class Search {
     }
   }
 
+  // What is missing: the statistics, or rows that the rule looks at.
+  std::string needs_of(const FindingRuleFacts& rule) const {
+    const bool is_of_forward = rule.rule == FindingRule::kOverflow || rule.rule == FindingRule::kDead;
+    const auto has_extrema = [](const HistoryKind& kind) { return kind.has(kHasAbsmax); };
+    const auto is_forward = [&](const HistorySeries& series) {
+      return kind_of(history_, series) == TensorKind::kForward;
+    };
+    if (is_of_forward && std::ranges::any_of(history_.kinds(), has_extrema) &&
+        std::ranges::none_of(history_.series(), is_forward)) {
+      return "judges outputs of the forward pass, and no row is one";
+    }
+    return "needs " + std::string(rule.needs);
+  }
+
   void say_what_was_not_measured() {
     for (const FindingRuleFacts& rule : kFindingRules) {
       if (judged_[static_cast<int>(rule.rule)]) continue;
-      findings_.not_measured.push_back(std::string(rule.name) + ": needs " + std::string(rule.needs));
+      findings_.not_measured.push_back(std::string(rule.name) + ": " + needs_of(rule));
     }
     if (has_fault() && holders_ != 0) {
       findings_.not_measured.push_back(shown_count(holders_, "tensor") +

@@ -54,8 +54,8 @@ HeatLook look_of(const History& history, const HistoryCell& cell, double value) 
   if (history.has_nan(cell)) return HeatLook::kNan;
   if (history.has_inf(cell)) {
     const HistoryKind& kind = history.kinds()[cell.kind];
-    const bool is_plus = kind.has(kHasInfCounts) ? kind.positive_inf != 0 : cell.max > 0 && std::isinf(cell.max);
-    return is_plus ? HeatLook::kPlusInf : HeatLook::kMinusInf;
+    const bool is_minus = kind.has(kShowsMinusInf) && !kind.has(kShowsPlusInf);
+    return is_minus ? HeatLook::kMinusInf : HeatLook::kPlusInf;
   }
   if (std::isnan(value)) return HeatLook::kMissing;
   if (std::isinf(value)) return value > 0 ? HeatLook::kPlusInf : HeatLook::kMinusInf;

@@ -9,6 +9,7 @@
 
 #include "stats/compare/fault_roles.hpp"
 #include "stats/rules/comparison.hpp"
+#include "stats/rules/specials.hpp"
 
 namespace tensorstat {
 namespace {
@@ -146,6 +147,11 @@ const HistorySeries& History::add(const Entry& entry) {
     kind.negative_inf = *negative;
     kind.measured |= kHasInfCounts;
   }
+  const Specials specials = specials_of(entry.statistics);
+  if (specials.has_nan()) kind.measured |= kShowsNan;
+  if (specials.has_inf()) kind.measured |= kShowsInf;
+  if (specials.has_plus_inf) kind.measured |= kShowsPlusInf;
+  if (specials.has_minus_inf) kind.measured |= kShowsMinusInf;
   cell.kind = id_of(kind, kinds_, kind_ids_);
   append(series.cells, cell);
   if (auto detail = detail_of(entry.statistics)) {
@@ -279,18 +285,9 @@ double History::absmax(const HistoryCell& cell) const {
   return std::max(std::fabs(cell.max), std::fabs(cell.min));
 }
 
-bool History::has_nan(const HistoryCell& cell) const {
-  const HistoryKind& kind = kinds_[cell.kind];
-  if (kind.has(kHasNanCount)) return kind.nan != 0;
-  if (kind.has(kHasAbsmax)) return std::isnan(cell.max) || std::isnan(cell.min);
-  return std::isnan(cell.l2norm) || std::isnan(cell.avg);
-}
+bool History::has_nan(const HistoryCell& cell) const { return kinds_[cell.kind].has(kShowsNan); }
 
-bool History::has_inf(const HistoryCell& cell) const {
-  const HistoryKind& kind = kinds_[cell.kind];
-  if (kind.has(kHasInfCounts)) return kind.positive_inf != 0 || kind.negative_inf != 0;
-  return std::isinf(cell.max) || std::isinf(cell.min);
-}
+bool History::has_inf(const HistoryCell& cell) const { return kinds_[cell.kind].has(kShowsInf); }
 
 double History::size(const HistoryCell& cell) const {
   return kinds_[cell.kind].has(kHasL2norm) ? cell.l2norm : absmax(cell);

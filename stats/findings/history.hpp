@@ -50,12 +50,16 @@ enum HistoryBit : std::uint16_t {
   kHasNanCount = 32,
   kHasInfCounts = 64,
   kHasCount = 128,
+  kShowsNan = 256,  // by stats/rules/specials.hpp, as the bits of Inf below
+  kShowsInf = 512,
+  kShowsPlusInf = 1024,
+  kShowsMinusInf = 2048,
 };
 
 // What many cells have in common. A cell with NaN or Inf has the kind that says how many.
 struct HistoryKind {
   std::uint32_t dtype = 0, shape = 0;  // of History::texts()
-  std::uint16_t measured = 0;          // of HistoryBit
+  std::uint16_t measured = 0;          // bits of HistoryBit
   std::uint64_t count = 0;             // elements, where kHasCount
   std::uint64_t nan = 0, positive_inf = 0, negative_inf = 0;
   bool has(std::uint16_t bits) const { return (measured & bits) == bits; }

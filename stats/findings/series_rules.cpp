@@ -7,6 +7,8 @@
 #include <limits>
 #include <set>
 
+#include "stats/rows/names/direction.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -94,10 +96,7 @@ TensorKind kind_of(const History& history, const HistorySeries& series) {
   if (type == "Parameter") return TensorKind::kParameter;
   if (type == "Gradient") return TensorKind::kGradient;
   if (type == "Loss") return TensorKind::kLoss;
-  // "layers.6/backward" of a watch, "Module.fc.Linear.backward.0" of msprobe, "Gradients/..." of MindSpore's graphs.
-  const bool is_backward = name.ends_with("/backward") || name.find(".backward.") != name.npos ||
-                           name.ends_with(".backward") || name.starts_with("Gradients/");
-  return is_backward ? TensorKind::kBackward : TensorKind::kForward;
+  return is_of_backward(name) ? TensorKind::kBackward : TensorKind::kForward;
 }
 
 std::string label_of(const History& history, const HistorySeries& series) {

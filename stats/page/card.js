@@ -56,7 +56,7 @@ function paint_card() {
     const index = Number(canvas.dataset.statistic), context = sized(canvas, 112), width = canvas.clientWidth;
     const reaches = ['max', 'min', 'absmax'].includes(run.statistics[index].name);
     draw_lines(context, {left: 64, top: 0, width: width - 66, height: 94}, view.tensor, index,
-      {ranks, limit: reaches ? run.limits[run.tensors[view.tensor].dtype] : 0});
+      {ranks, limit: reaches ? limit_of(run.tensors[view.tensor]) : 0});
     x_axis(context, 64, width - 66, 95);
   }
   for (const canvas of by_id('card-body').querySelectorAll('canvas[data-lane]')) draw_exponents(canvas);

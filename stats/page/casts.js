@@ -58,7 +58,7 @@ const EXPONENT_HEIGHT = of => Math.max(90, Math.min(230, (of.binades + 1) * 7)) 
 function draw_exponents(canvas) {
   const of = exponents_of(view.tensor, Number(canvas.dataset.lane)), height = EXPONENT_HEIGHT(of) - 18, context = sized(canvas, height + 18);
   const left = 64, width = canvas.clientWidth - left - 2, n = run.iterations.length, columns = view.to - view.from;
-  const end = run.limits[run.tensors[view.tensor].dtype], top = end ? Math.ceil(Math.log2(end)) : Infinity;  // no binade from `top` on
+  const end = limit_of(run.tensors[view.tensor]), top = end ? Math.ceil(Math.log2(end)) : Infinity;  // no binade from `top` on
   const high = top - of.lowest - of.binades <= 6 ? Math.max(top + 1, of.lowest + of.binades) : of.lowest + of.binades, rows = high - of.lowest + 1, step = height / rows;
   const y_of = exponent => (high - exponent - 1) * step;  // the upper edge of a binade's row
   const [blank, ink] = [rgb('blank'), rgb('link')];

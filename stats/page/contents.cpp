@@ -60,16 +60,11 @@ std::optional<double> value_in(const History& history, const HistorySeries& seri
 // With kAlsoInf.
 std::uint8_t fault_of(const History& history, const HistoryCell& cell) {
   const HistoryKind& kind = history.kinds()[cell.kind];
-  bool is_plus = kind.positive_inf != 0, is_minus = kind.negative_inf != 0;
-  for (const double value : {cell.max, cell.min, cell.avg}) {  // a norm overflows without any Inf
-    if (std::isinf(value)) (value > 0 ? is_plus : is_minus) = true;
-  }
-  // avg is NaN of both Inf, too: a count of NaN decides.
-  const bool is_counted = kind.has(kHasNanCount);
-  if (history.has_nan(cell) || (!is_counted && (std::isnan(cell.l2norm) || std::isnan(cell.avg)))) {
-    return is_plus || is_minus ? PageContents::kNan | PageContents::kAlsoInf : PageContents::kNan;
-  }
-  return is_plus ? PageContents::kPlusInf : is_minus ? PageContents::kMinusInf : PageContents::kNoFault;
+  const bool has_inf = history.has_inf(cell);
+  if (history.has_nan(cell)) return has_inf ? PageContents::kNan | PageContents::kAlsoInf : PageContents::kNan;
+  if (!has_inf) return PageContents::kNoFault;
+  const bool is_minus = kind.has(kShowsMinusInf) && !kind.has(kShowsPlusInf);
+  return is_minus ? PageContents::kMinusInf : PageContents::kPlusInf;
 }
 
 // As a csv has it. Integers are kept as binary64.

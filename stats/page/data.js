@@ -47,9 +47,9 @@ async function read_run() {
     return series;
   });
   // A parameter, its gradient and its optimizer's state have one name.
-  const KINDS = {Parameter: 'param', Gradient: 'grad', OptimizerState: 'state'}, seen = new Map();
+  const KINDS = new Map([['Parameter', 'param'], ['Gradient', 'grad'], ['OptimizerState', 'state']]), seen = new Map();
   run.tensors.forEach((tensor, index) => {
-    const kind = KINDS[tensor.type];
+    const kind = KINDS.get(tensor.type);
     tensor.label = tensor.name + '  ' + (kind ? kind + (tensor.io === 'output.0' ? '' : ' ' + tensor.io) : tensor.io);
     tensor.key = `${tensor.type} ${tensor.label} ${tensor.io} ${tensor.dtype}`.toLowerCase();
     for (const label of [tensor.label, tensor.name + '  ' + tensor.io]) {
@@ -58,6 +58,9 @@ async function read_run() {
   });
   run.by_label = seen;
 }
+
+// The greatest finite value of its dtype; 0: none is known.
+const limit_of = tensor => Object.hasOwn(run.limits, tensor.dtype) ? run.limits[tensor.dtype] : 0;
 
 // The lane that a lane is held against; -1: none.
 function reference_of(lane) {

@@ -3,7 +3,7 @@
 // The page has most values within half a step, so that an answer is one of three.
 const NO = 0, MAYBE = 1, YES = 2;
 const RULE_DEPTH = 100;
-const TEXTS = {op_name: 'name', op_type: 'type', dtype: 'dtype', shape: 'shape', io: 'side'};
+const TEXTS = /** @type {{[name: string]: string}} */ (Object.assign(Object.create(null), {op_name: 'name', op_type: 'type', dtype: 'dtype', shape: 'shape', io: 'side'}));
 const spelled = name => name.replace(/[-_]/g, ' ');
 
 // A function of tensor, lane, column and cell; throws what is wrong with the text.

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <tensorstat/pair.hpp>
 #include <vector>
 
 #include "stats/base/typed_name.hpp"
 #include "stats/rows/coordinates.hpp"
-#include "stats/rules/rule.hpp"
+#include "stats/rules/specials.hpp"
 
 namespace tensorstat {
 namespace {
@@ -125,44 +124,21 @@ constexpr std::array<Fact, N + M> joined(const Fact (&first)[N], const Fact (&se
 constexpr auto kTensorFacts = joined(kOfTensors, kOfBoth);
 constexpr auto kPairFacts = joined(kOfPairs, kOfBoth);
 
-FactValue counted(const StatisticsView& statistics, std::span<const Category> counts) {
-  std::uint64_t sum = 0;
-  bool is_known = false;
-  for (const Category count : counts) {
-    const Value* const value = statistics.find(count);
-    if (const auto* number = value ? std::get_if<std::uint64_t>(value) : nullptr) {
-      sum += *number;
-      is_known = true;
-      continue;
-    }
-    for (const Category category : kTelling) {
-      const Value* const telling = statistics.find(category);
-      if (telling == nullptr || *telling == Value()) continue;
-      if (tells(count, category, *telling)) return "some";
-      is_known = true;
-    }
-  }
-  return is_known ? number(sum) : Value();
+FactValue counted(std::optional<std::uint64_t> count, bool is_known) {
+  if (!is_known) return Value();
+  return count ? number(*count) : FactValue("some");
 }
 
 }  // namespace
 
-bool tells(Category count, Category category, const Value& value) {
-  const auto* real = std::get_if<double>(&value);
-  if (real == nullptr) return false;
-  if (count == Category::kNanCount) return std::isnan(*real);
-  if (count == Category::kPositiveInfCount) return category == Category::kMax && *real == HUGE_VAL;
-  return category == Category::kMin && *real == -HUGE_VAL;
-}
-
 FactValue nan_of(const StatisticsView& statistics) {
-  constexpr Category kCounts[] = {Category::kNanCount};
-  return counted(statistics, kCounts);
+  const Specials specials = specials_of(statistics);
+  return counted(specials.nan, specials.is_nan_known);
 }
 
 FactValue inf_of(const StatisticsView& statistics) {
-  constexpr Category kCounts[] = {Category::kNegativeInfCount, Category::kPositiveInfCount};
-  return counted(statistics, kCounts);
+  const Specials specials = specials_of(statistics);
+  return counted(specials.inf, specials.is_inf_known);
 }
 
 std::span<const Fact> facts_of(About about) {

@@ -7,15 +7,10 @@
 
 #include "stats/base/printable.hpp"
 #include "stats/rules/facts.hpp"
+#include "stats/rules/specials.hpp"
 
 namespace tensorstat {
 namespace {
-
-// The value, or nullptr if the row has none.
-const Value* known(const StatisticsView& statistics, Category category) {
-  const Value* value = statistics.find(category);
-  return value != nullptr && !std::holds_alternative<std::monostate>(*value) ? value : nullptr;
-}
 
 const Value kNone;
 
@@ -25,11 +20,6 @@ const Value& number_at(const TensorRow& row, const Subject& subject, std::option
   if (category == nullptr) return room.emplace(number_of(row, subject));
   const Value* const found = row.row.statistics.find(*category);
   return found != nullptr ? *found : kNone;
-}
-
-bool is_above_zero(const Value& count) {
-  if (const auto* whole = std::get_if<std::uint64_t>(&count)) return *whole != 0;
-  return holds(order_of(count, std::uint64_t{0}), Comparison::kAbove);
 }
 
 // What the row says of replicas over a group; nullopt if it does not name the group.
@@ -115,18 +105,9 @@ std::string Rule::advice() const {
   return {};
 }
 
-const Category* Rule::met_count(const StatisticsView& statistics) const {
-  for (const Category& count : counts_) {
-    if (const Value* value = known(statistics, count)) {
-      if (is_above_zero(*value)) return &count;
-      continue;
-    }
-    for (const Category& category : kTelling) {
-      const Value* value = statistics.find(category);
-      if (value != nullptr && tells(count, category, *value)) return &category;
-    }
-  }
-  return nullptr;
+std::optional<Category> Rule::met_count(const StatisticsView& statistics) const {
+  const Specials specials = specials_of(statistics);
+  return counts_.front() == Category::kNanCount ? specials.nan_by : specials.inf_by;
 }
 
 RulePast Rule::new_past() const {
@@ -148,11 +129,11 @@ Rule::Answer Rule::judge(const TensorRow& row, RulePast* past) const {
     case Kind::kFor:
       return judge_parts(row, past);
     case Kind::kCounts: {
-      const Category* const met = met_count(row.row.statistics);
-      if (met != nullptr && past != nullptr && !past->met) {
+      const auto met = met_count(row.row.statistics);
+      if (met && past != nullptr && !past->met) {
         past->met = {*met, *row.row.statistics.find(*met), std::nullopt};
       }
-      return answer(met != nullptr || (row.paired != nullptr && met_count(row.paired->statistics) != nullptr));
+      return answer(met || (row.paired != nullptr && met_count(row.paired->statistics)));
     }
     case Kind::kNumber:
       return judge_number(row, past);
@@ -231,10 +212,10 @@ void Rule::add_evidence(const TensorRow& row, std::string& text) const {
     text.append(text.empty() ? "" : ", ").append(name).append(" is ").append(to_string(value));
   };
   if (kind_ == Kind::kCounts) {
-    const Category* in_a = met_count(row.row.statistics);
-    const StatisticsView of = in_a ? StatisticsView(row.row.statistics) : row.paired->statistics;
-    const Category by = in_a ? *in_a : *met_count(of);
-    add(name(by), *of.find(by));
+    const auto in_a = met_count(row.row.statistics);
+    const StatisticsView shown = in_a ? StatisticsView(row.row.statistics) : row.paired->statistics;
+    const Category by = in_a ? *in_a : *met_count(shown);
+    add(name(by), *shown.find(by));
   } else if (kind_ == Kind::kNumber) {
     add(name_of(subject_), number_of(row, subject_));
   } else if (kind_ != Kind::kNot) {

@@ -21,9 +21,9 @@
 // differs over GROUP is met if the bits of the tensor are not the same on all ranks of the group that have a replica of
 // it: TensorRow::differs_over. It is unknown if they were not compared. Only alerts have it.
 //
-// nan and inf look at the counts of NaN and of both Inf. In a row without such a count, they look for NaN or Inf in
-// max, min, avg and l2norm. As subjects, as in "nan > 10", they are these counts; without them 1 where NaN or Inf is
-// seen.
+// nan and inf look at the counts of NaN and of both Inf. In a row without such a count, other statistics decide, such
+// as max and l2norm (specials.hpp). As subjects, as in "nan > 10", they are these counts; without them 1 where NaN or
+// Inf is seen.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +39,6 @@
 #include "stats/rules/subject.hpp"
 
 namespace tensorstat {
-
-// The statistics that show NaN and Inf in rows without these counts.
-inline constexpr Category kTelling[] = {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm};
 
 // Whether a rule may ask about earlier rows of the tensor, and about its replicas on other ranks.
 enum class Earlier : std::uint8_t { kUnknown, kKept, kKeptWithReplicas };
@@ -105,14 +102,14 @@ class Rule {
   Answer judge(const TensorRow& row, RulePast* past) const;
   Answer judge_parts(const TensorRow& row, RulePast* past) const;
   Answer judge_number(const TensorRow& row, RulePast* past) const;
-  // For kCounts: the statistic by which the rule is met, or nullptr.
-  const Category* met_count(const StatisticsView& statistics) const;
+  // For kCounts: the statistic by which the rule is met.
+  std::optional<Category> met_count(const StatisticsView& statistics) const;
   void add_evidence(const TensorRow& row, std::string& text) const;
 
   Kind kind_;
   std::string text_;         // of the whole rule
   std::vector<Rule> parts_;  // for kAny, kAll, kNot and kFor
-  Categories counts_;        // for kCounts: met if one of them is above 0
+  Categories counts_;        // for kCounts: of NaN, or of both Inf
   Subject subject_ = Category::kCount;
   Comparison comparison_ = Comparison::kAbove;
   Bound bound_;

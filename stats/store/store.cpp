@@ -300,8 +300,12 @@ std::vector<StoreQuestion> store_questions() {
   return {
       {"faults", "tensors with NaN or Inf, and their first iteration",
        "SELECT run, rank, op_name, io, slot, min(iteration) AS first_iteration, count(*) AS rows FROM tensorstat WHERE "
-       "nan_count > 0 OR positive_inf_count > 0 OR negative_inf_count > 0 GROUP BY run, rank, op_name, io, slot ORDER "
-       "BY first_iteration, rank, op_name"},
+       // Rows without counts: bits 0, 1, 2 and 11 of is_nan are those of max, min, avg and l2norm
+       // (stats/rules/specials).
+       "coalesce(nan_count, is_nan & 2055) > 0 OR coalesce(positive_inf_count, max = 9e999) > 0 OR "
+       "coalesce(negative_inf_count, min = -9e999) > 0 OR (coalesce(positive_inf_count, max, min) IS NULL AND "
+       "(abs(avg) = "
+       "9e999 OR l2norm = 9e999)) GROUP BY run, rank, op_name, io, slot ORDER BY first_iteration, rank, op_name"},
       {"half-of-float16", "tensors past half of float16's greatest number",
        "SELECT run, rank, op_name, io, slot, min(iteration) AS first_iteration, max(max(max, -min)) AS absmax FROM "
        "tensorstat WHERE max > 32752 OR min < -32752 GROUP BY run, rank, op_name, io, slot ORDER BY first_iteration"},

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "stats/rows/names/direction.hpp"
 #include "stats/rules/comparison.hpp"
 #include "stats/store/database.hpp"
 
@@ -39,11 +40,6 @@ struct TrendTarget {
 // "Module.a.Linear.forward.0" is the target Module.a.Linear of the metric forward, and its micro step is 0.
 TrendTarget target_of(const Row& row, std::string_view op_name) {
   TrendTarget target{.name = std::string(op_name), .micro_step = 0, .metric = "forward"};
-  const auto take_end = [&](std::string_view end) {
-    if (!target.name.ends_with(end)) return false;
-    target.name.resize(target.name.size() - end.size());
-    return true;
-  };
   const std::string& type = row.identity.op_type;
   if (type == "Parameter") {
     target.metric = "parameters";
@@ -54,22 +50,11 @@ TrendTarget target_of(const Row& row, std::string_view op_name) {
   } else if (type == "Loss") {
     target.metric = "loss";
   } else {
-    const std::size_t dot = target.name.rfind('.');
-    const std::string_view last = dot == target.name.npos ? "" : std::string_view(target.name).substr(dot + 1);
-    const bool is_call =
-        !last.empty() && last.size() < 10 && last.find_first_not_of("0123456789") == last.npos &&
-        (target.name.find(".forward.") != target.name.npos || target.name.find(".backward.") != target.name.npos);
-    if (is_call) {
-      target.micro_step = std::stoul(std::string(last));
-      target.name.resize(dot);
-    }
-    if (take_end("/backward") || take_end(".backward") || target.name.starts_with("Gradients/")) {
-      target.metric = "backward";
-    } else if (take_end(".parameters_grad")) {
-      target.metric = "parameters_grad";
-    } else if (!take_end("/forward")) {
-      take_end(".forward");
-    }
+    const DirectedName call = directed_name_of(op_name);
+    if (call.direction == Direction::kBackward) target.metric = "backward";
+    if (call.direction == Direction::kParameterGradients) target.metric = "parameters_grad";
+    target.name = call.stem;
+    if (!call.number.empty() && call.number.size() < 10) target.micro_step = std::stoul(std::string(call.number));
   }
   target.name += "." + row.identity.io + "." + std::to_string(row.identity.slot);
   return target;

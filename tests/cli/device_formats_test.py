@@ -12,7 +12,7 @@ import zlib
 
 import numpy
 
-FORMATS = {'NCHW': 0, 'NHWC': 1, 'ND': 2, 'NC1HWC0': 3, 'FRACTAL_Z': 4, 'FRACTAL_NZ': 29}
+FORMATS = {'NCHW': 0, 'NHWC': 1, 'ND': 2, 'NC1HWC0': 3, 'FRACTAL_Z': 4, 'HWCN': 16, 'NDHWC': 27, 'FRACTAL_NZ': 29, 'NCDHW': 30, 'NDC1HWC0': 32}
 FLOAT16, FLOAT32 = 2, 1
 
 
@@ -67,6 +67,14 @@ def nc1hwc0(x, c0=16):
     stored = blank((n, ceil(c, c0), h, w, c0), x.dtype)
     for i in numpy.ndindex(x.shape):
         stored[i[0], i[1] // c0, i[2], i[3], i[1] % c0] = x[i]
+    return stored
+
+
+def ndc1hwc0(x, c0=16):
+    n, c, d, h, w = x.shape
+    stored = blank((n, d, ceil(c, c0), h, w, c0), x.dtype)
+    for i in numpy.ndindex(x.shape):
+        stored[i[0], i[2], i[1] // c0, i[3], i[4], i[1] % c0] = x[i]
     return stored
 
 
@@ -138,6 +146,21 @@ class DeviceFormats(unittest.TestCase):
             (True, 'NC1HWC0', nc1hwc0(square), square.shape, '', 0)]))
         found = self.tensors()
         for slot, x in enumerate((last, as_nhwc, square)):
+            self.check(found[f'output.{slot}'], x)
+
+    def test_images_with_depth_and_weights_as_hwcn(self):
+        image, weights = self.array(2, 19, 3, 4, 5), self.array(20, 35, 3, 2)
+        last = numpy.ascontiguousarray(image.transpose(0, 2, 3, 4, 1))  # NDHWC
+        hwcn = numpy.ascontiguousarray(weights.transpose(2, 3, 1, 0))
+        square = self.array(1, 4, 4, 4, 4)
+        as_ndhwc = numpy.ascontiguousarray(square.transpose(0, 2, 3, 4, 1))
+        self.file.write_bytes(dump_file([
+            (True, 'NDC1HWC0', ndc1hwc0(image), image.shape, '', 0), (True, 'NDC1HWC0', ndc1hwc0(image), last.shape, '', 0),
+            (True, 'NDC1HWC0', ndc1hwc0(square), square.shape, 'NCDHW', 0),
+            (True, 'NDC1HWC0', ndc1hwc0(square), as_ndhwc.shape, 'NDHWC', 0),
+            (True, 'FRACTAL_Z', fractal_z(weights), hwcn.shape, 'HWCN', 0)]))
+        found = self.tensors()
+        for slot, x in enumerate((image, last, square, as_ndhwc, hwcn)):
             self.check(found[f'output.{slot}'], x)
 
     def test_a_replay_into_dump_files_keeps_the_shape_of_the_host(self):

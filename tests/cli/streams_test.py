@@ -124,7 +124,7 @@ class Streams(unittest.TestCase):
                 (["x.bin", "--dtype", "float32", "--shape", "6,51"], b"", 3, "needs 1224 bytes, and it has 1200"),
                 (["x.bin", "--dtype", "float32", "--shape", "9999999999,9999999999"], b"", 3, "2^63"),
                 (["x.bin", "--dtype", "float7"], b"", 2, "is no dtype"),
-                (["x.bin", "--shape", "6,50"], b"", 2, "wants --dtype"),
+                (["x.bin", "--shape", "6,50"], b"", 2, "requires --dtype"),
                 (["x.bin", "--dtype", "float32", "--shape", "6,-1"], b"", 2, "is no shape"),
                 (["x.bin", "--dtype", "float32", "--shape", "6,,5"], b"", 2, "is no shape"),
         ):

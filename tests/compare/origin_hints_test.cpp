@@ -37,6 +37,27 @@ TEST(OriginHints, TheLineOfAnOperatorInAGraph) {
   EXPECT_FALSE(line_in_graph("# In file", "x"));
 }
 
+// A file of a tensor may have the last part of its operator's name alone, "Conv2D.Conv2D-op12.0.0...", as in
+// MindSpore's documents. It is taken if it is the end of one name.
+TEST(OriginHints, TheLineOfAShortName) {
+  constexpr const char* kText =
+      "  %1 = Conv2D(%0)\n"
+      "       : full_name_with_scope: (Default/network-WithLossCell/conv3-Conv2d/Conv2D-op12)\n"
+      "       # In file /a/net.py(175)/\n"
+      "  %2 = ReLU(%1)\n"
+      "       : full_name_with_scope: (Default/first/ReLU-op1)\n"
+      "       # In file /a/net.py(9)/\n"
+      "  %3 = ReLU(%2)\n"
+      "       : full_name_with_scope: (Default/second/ReLU-op1)\n"
+      "       # In file /a/net.py(10)/\n";
+  const auto conv = line_in_graph(kText, "Conv2D-op12");
+  ASSERT_TRUE(conv.has_value());
+  EXPECT_EQ(conv->line, 175u);
+  EXPECT_FALSE(line_in_graph(kText, "ReLU-op1")) << "two operators have this ending";
+  EXPECT_FALSE(line_in_graph(kText, "2D-op12")) << "no whole part of the name";
+  EXPECT_EQ(line_in_graph(kText, "Default_second_ReLU-op1")->line, 10u);
+}
+
 // As MindSpore 1.5's documents have it: the attributes of an operator span lines, its types have brackets, and the name
 // stands alone in parentheses. A line without a file or a number is passed over, and the line of the next operator does
 // not take its place.

@@ -2,6 +2,10 @@
 // TorchAir's documentation, unchanged.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+
+#include "stats/dump/config/config_dialect.hpp"
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {
@@ -144,6 +148,27 @@ TEST(AclConfig, ScenesOfExceptionsDumpInputs) {
     EXPECT_EQ(read.config->op_debug_mode, DebugMode::kException);
     EXPECT_EQ(read.config->input_output, InputOutput::kInputs);
   }
+}
+
+// As in CANN: to the folder of the environment, or to the working directory.
+TEST(AclConfig, ExceptionsNeedNoPath) {
+  for (const char* variable : {"ASCEND_DUMP_PATH", "ASCEND_WORK_PATH"}) unsetenv(variable);
+  Notices notices{Log()};
+  const auto path = [&] {
+    const auto config = parse_config_here(R"({"dump": {"dump_scene": "lite_exception"}})", notices);
+    EXPECT_TRUE(config) << config.error().message;
+    return config ? config->path : "";
+  };
+  EXPECT_EQ(path(), std::filesystem::current_path().string());
+  setenv("ASCEND_WORK_PATH", "/tmp/work", 1);
+  EXPECT_EQ(path(), "/tmp/work");
+  setenv("ASCEND_DUMP_PATH", "/tmp/dump", 1);
+  EXPECT_EQ(path(), "/tmp/dump");
+  const Parsed named = dump_of(R"("dump_path": "/tmp/named", "dump_scene": "lite_exception")");
+  ASSERT_TRUE(named.config) << named.error;
+  EXPECT_EQ(named.config->path, "/tmp/named");
+  EXPECT_FALSE(dump_of(R"("dump_debug": "on")").config) << "other dumps do need one";
+  for (const char* variable : {"ASCEND_DUMP_PATH", "ASCEND_WORK_PATH"}) unsetenv(variable);
 }
 
 TEST(AclConfig, WhatAnOverflowDumpDoesNotLookAtIsSaid) {

@@ -36,6 +36,15 @@ TEST(FileName, GivesTheIdentity) {
   EXPECT_EQ(named.original_dtype, "float16");
 }
 
+// As MindSpore's debugger tests have it.
+TEST(FileName, TheNameOfAParameterKeepsItsDots) {
+  const NamedTensor named = named_tensor("Parameter.fc2.bias.0.0.1733905446819790.output.0.NONE.npy", kModified);
+  EXPECT_EQ(named.identity.op_type, "Parameter");
+  EXPECT_EQ(named.identity.op_name, "fc2.bias");
+  EXPECT_EQ(named.identity.timestamp_us, 1733905446819790u);
+  EXPECT_EQ(named_tensor("Parameter.bias.0.0.2.output.0.NONE.npy", kModified).identity.op_name, "bias");
+}
+
 TEST(FileName, TheDtypeMayBeMissingOrCapitalised) {
   const NamedTensor old = named_tensor("Add.Add-op0.0.0.12.output.0.NCHW.npy", kModified);
   EXPECT_EQ(old.identity.op_name, "Add-op0");

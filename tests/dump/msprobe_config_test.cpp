@@ -167,6 +167,7 @@ TEST(MsprobeConfig, AsynchronousDumps) {
             std::string::npos);
   EXPECT_NE(refused(R"({"async_dump": true, "task": "tensor"})").find("tensor.list"), std::string::npos);
   accepted(R"({"async_dump": true, "task": "tensor"})", R"({"list": ["relu"]})");
+  accepted(R"({"async_dump": true, "task": "tensor", "level": "debug"})");  // looks at no list
 }
 
 TEST(MsprobeConfig, AScopeIsTwoWholeNamesOfTheLevel) {

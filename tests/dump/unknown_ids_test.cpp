@@ -38,6 +38,24 @@ TEST_F(UnknownIds, Are65535InFilesOfO2) {
   EXPECT_PRED2(test::matches, file_of(open(kNpy, kNoE2e), {}, 3), R"(Op\.a\.3\.65535\.\d{16}\.output.*\.npy)");
 }
 
+// As MindSpore names them: "Parameter.data-1.0.0".
+TEST_F(UnknownIds, AreZeroOfConstants) {
+  const std::vector<float> values{1, 2};
+  auto session = open(kNpy, kNoE2e);
+  const DumpPlace place{.constants = true};
+  session.collect(place, session.operator_named("Parameter", "data-1"), std::vector{tensor(values, Dtype::kFloat32)});
+  session.collect(place, session.operator_named("Parameter", "data-2", false, 5, 6),
+                  std::vector{tensor(values, Dtype::kFloat32)});
+  session.close();
+  std::vector<std::string> names;
+  for (const std::string& file : files()) {
+    if (file.find("/constants/") != file.npos) names.push_back(file.substr(file.rfind('/') + 1));
+  }
+  ASSERT_EQ(names.size(), 2u);
+  EXPECT_PRED2(test::matches, names[0], R"(Parameter\.data-1\.0\.0\.\d{16}\.output.*\.npy)");
+  EXPECT_PRED2(test::matches, names[1], R"(Parameter\.data-2\.6\.5\.\d{16}\.output.*\.npy)");
+}
+
 TEST_F(UnknownIds, GivenZeroStaysZero) {
   EXPECT_PRED2(test::matches, file_of(open(kBin, kNoE2e), 0, 0), R"(Op\.a\.0\.0\.\d{16})");
   EXPECT_PRED2(test::matches, file_of(open(kNpy, kNoE2e), 0, {}), R"(Op\.a\.65535\.0\.\d{16}\.output.*\.npy)");

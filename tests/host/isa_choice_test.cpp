@@ -17,6 +17,8 @@ namespace isa_choice_test {
 
 // The variable is read once per process, so each check runs in a new one.
 void expect_choice(const std::string& text, Isa wanted) {
+  // A program of its own, because another test of this one may have read it.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
         setenv("TENSORSTAT_ISA", text.c_str(), 1);

@@ -32,7 +32,7 @@ HOSTILE = ["</script><img src=x onerror=document.title='broken'>", "\"quotes\" a
            "@style@ @blocks@", "层.权重"]
 
 
-def write_run(folder, value_of, names=("a.up", "a.down"), ranks=2, iterations=80):
+def write_run(folder, value_of, names=("a.up", "a.down"), ranks=2, iterations=80, words=("Op", "float32")):
     """A dump: value_of(name, rank, iteration) is the l2norm of a tensor."""
     for rank in range(ranks):
         for iteration in range(iterations):
@@ -44,7 +44,7 @@ def write_run(folder, value_of, names=("a.up", "a.down"), ranks=2, iterations=80
                 for at, name in enumerate(names):
                     value = value_of(name, rank, iteration)
                     io = (1 if math.isnan(value) else 0, 1 if value == math.inf else 0)
-                    rows.writerow(["Op", name, 0, 0, 1000 * iteration + at, "output", 0, 64, "float32", "(16)", value, -1.0, value / 4, value,
+                    rows.writerow([words[0], name, 0, 0, 1000 * iteration + at, "output", 0, 64, words[1], "(16)", value, -1.0, value / 4, value,
                                    io[0], io[1], 0, 0])
 
 
@@ -76,7 +76,9 @@ class Page(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.pages = {}
         for name, arguments in {"calm": dict(value_of=calm), "planted": dict(value_of=planted),
-                                "hostile": dict(value_of=calm, names=HOSTILE, ranks=1, iterations=3)}.items():
+                                "hostile": dict(value_of=calm, names=HOSTILE, ranks=1, iterations=3),
+                                **{word: dict(value_of=calm, ranks=1, iterations=3, words=(word, word))
+                                   for word in ("__proto__", "toString", "constructor")}}.items():
             place = os.path.join(cls.folder.name, name)
             os.makedirs(place)
             cls.pages[name] = write_page(place, **arguments)
@@ -97,6 +99,12 @@ class Page(unittest.TestCase):
     def press(self, *keys):
         for key in keys:
             self.browser.switch_to.active_element.send_keys(key)
+
+    def test_types_and_dtypes_that_are_names_of_javascript(self):
+        for word in ("__proto__", "toString", "constructor"):
+            self.open(word)
+            labels = self.browser.execute_script("return run.tensors.map(tensor => tensor.label + ' ' + limit_of(tensor))")
+            self.assertEqual(labels, ["a.up  output.0 0", "a.down  output.0 0"])
 
     def test_first_screen_names_the_planted_fault(self):
         self.assertEqual(self.pages["planted"][1], 1)

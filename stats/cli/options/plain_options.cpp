@@ -221,7 +221,7 @@ void PlainOptions::declare(CLI::App& app, unsigned uses) {
 
 void PlainOptions::read_raw() {
   if (raw_dtype_.empty() && raw_shape_.empty()) return;
-  if (raw_dtype_.empty()) throw CLI::ValidationError("--shape", "wants --dtype, too: without it files have a header");
+  if (raw_dtype_.empty()) throw CLI::ValidationError("--shape", "requires --dtype: without it files have a header");
   const auto dtype = dtype_from(raw_dtype_);
   if (!dtype) throw CLI::ValidationError("--dtype", "'" + raw_dtype_ + "' is no dtype; float32 is one");
   arguments_.raw = RawTensor{*dtype};

@@ -37,7 +37,7 @@ Shape shape_from(std::string_view written) {
 PairRow row_of(const Compared& compared, const Pair& pair) {
   const Record &a = compared.a.record, &b = compared.b.record;
   const Seen &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
-  PairRow made{pair, {}, std::make_unique<PairedTensor>()};
+  PairRow made{pair, {}, std::make_unique<PairedTensor>(), nullptr};
   SurveyedTensor& row = made.row;
   const std::string_view file = a.texts()[in_a.file], tensor = a.texts()[in_a.tensor];
   if (!tensor.empty()) row.tensor = std::string(tensor);
@@ -62,9 +62,9 @@ PairRow row_of(const Compared& compared, const Pair& pair) {
   other.verdict = name(pair.judgement.verdict);
   other.apart = pair.judgement.difference;
   other.by_parts = row.row.data_type.starts_with("complex");
-  const auto elements = compared.elements.found.find(pair.in_a);
-  if (elements != compared.elements.found.end()) {
-    other.elements = elements->second;
+  if (auto elements = element_values(compared.elements, a, b, pair)) {
+    made.elements = std::make_unique<ElementValues>(*std::move(elements));
+    other.elements = *made.elements;
   } else {
     other.why = pair.judgement.why;  // of elements the columns say it
   }

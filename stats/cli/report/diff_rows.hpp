@@ -25,7 +25,8 @@ struct PairChoice {
 struct PairRow {
   Pair pair;
   SurveyedTensor row;
-  std::unique_ptr<PairedTensor> other;  // where row.paired points to
+  std::unique_ptr<PairedTensor> other;      // where row.paired points to
+  std::unique_ptr<ElementValues> elements;  // where other->elements points to
 };
 
 // The chosen pairs in their order. `left`: how many more --top leaves out.

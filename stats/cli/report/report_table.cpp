@@ -12,6 +12,7 @@
 #include "stats/cli/report/report.hpp"
 #include "stats/cli/terminal/text_table.hpp"
 #include "stats/cli/terminal/text_width.hpp"
+#include "stats/rules/specials.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -26,30 +27,17 @@ struct Line {
   std::string rank, step;   // empty if the row does not have them
   std::vector<FactValue> cells;
   Shape shape;
+  bool has_nan = false, has_inf = false;
 };
 
-struct Alarms {
-  bool nan = false, inf = false;
-  explicit operator bool() const { return nan || inf; }
-};
-
-bool counts_specials(Category category) {
-  return category == Category::kNanCount || category == Category::kNegativeInfCount ||
-         category == Category::kPositiveInfCount;
-}
-
-Alarms alarms_of(const Subject& subject, const FactValue& value) {
+// Whether a cell is shown in red: it is NaN or Inf itself, or it counts these.
+bool is_alarming(const Subject& subject, const FactValue& value) {
   const auto* number = std::get_if<Value>(&value);
-  const auto* count = number ? std::get_if<std::uint64_t>(number) : nullptr;
-  if (const auto* real = number ? std::get_if<double>(number) : nullptr) return {std::isnan(*real), std::isinf(*real)};
-  if (const auto* fact = std::get_if<const Fact*>(&subject)) {
-    const std::string_view name = (*fact)->name;
-    const bool counts = is_count(subject) && (count ? *count > 0 : number == nullptr);
-    return {counts && name.starts_with("nan"), counts && name.starts_with("inf")};
-  }
+  if (const auto* real = number ? std::get_if<double>(number) : nullptr) return !std::isfinite(*real);
   const auto* category = std::get_if<Category>(&subject);
-  const bool counts = category && counts_specials(*category) && count != nullptr && *count > 0;
-  return {counts && *category == Category::kNanCount, counts && *category != Category::kNanCount};
+  const bool counts = category != nullptr ? counts_specials(*category) : is_word(subject);
+  const auto* count = number ? std::get_if<std::uint64_t>(number) : nullptr;
+  return counts && (count ? *count > 0 : number == nullptr);
 }
 
 bool is_zero(const FactValue& value) {
@@ -88,6 +76,9 @@ class Table : public Report {
     const std::size_t cut = label.starts_with(place) ? place.size() : 0;
     Line line{label.substr(0, cut), label.substr(cut), text_of(entry, rank), text_of(entry, step), {}, entry.row.shape};
     for (const Subject& subject : columns_.shown) line.cells.push_back(value_of(entry, subject));
+    const Specials specials = specials_of(entry.row.statistics);
+    line.has_nan = specials.has_nan();
+    line.has_inf = specials.has_inf();
     lines_.push_back(std::move(line));
     if (with_placement_) explanation_.add(entry);
     return {};
@@ -214,8 +205,7 @@ class Table : public Report {
     TextColumn column{name_of(subject), is_fact && is_text(subject), {}, !is_named(at)};
     for (const Line& line : lines_) {
       const FactValue& value = line.cells[at];
-      column.cells.push_back(
-          {short_text(subject, value, line.shape, digits), static_cast<bool>(alarms_of(subject, value))});
+      column.cells.push_back({short_text(subject, value, line.shape, digits), is_alarming(subject, value)});
     }
     return column;
   }
@@ -256,14 +246,9 @@ class Table : public Report {
   TextColumn warnings() const {
     TextColumn column{"", true, {}, false};
     for (const Line& line : lines_) {
-      Alarms alarms;
-      for (std::size_t i = 0; i < columns_.shown.size(); ++i) {
-        if (!std::holds_alternative<Category>(columns_.shown[i])) continue;
-        const Alarms here = alarms_of(columns_.shown[i], line.cells[i]);
-        alarms = {alarms.nan || here.nan, alarms.inf || here.inf};
-      }
-      const std::string both = alarms.nan && alarms.inf ? " " : "";
-      column.cells.push_back({(alarms.nan ? "NaN!" : "") + both + (alarms.inf ? "Inf!" : ""), bool(alarms)});
+      const std::string both = line.has_nan && line.has_inf ? " " : "";
+      column.cells.push_back(
+          {(line.has_nan ? "NaN!" : "") + both + (line.has_inf ? "Inf!" : ""), line.has_nan || line.has_inf});
     }
     return column;
   }
@@ -274,7 +259,7 @@ class Table : public Report {
       const Value &max = std::get<Value>(line.cells[max_at]), &min = std::get<Value>(line.cells[min_at]);
       const bool exists = !std::holds_alternative<std::monostate>(max);
       column.cells.push_back({exists ? "[" + short_text(min, digits) + ", " + short_text(max, digits) + "]" : "",
-                              alarms_of(Category::kMax, max) || alarms_of(Category::kMin, min)});
+                              is_alarming(Category::kMax, max) || is_alarming(Category::kMin, min)});
     }
     return column;
   }

@@ -9,6 +9,7 @@
 #include "stats/rows/names/dump_place.hpp"
 #include "stats/rows/row_carrier.hpp"
 #include "stats/rows/rows_of_file.hpp"
+#include "stats/rules/specials.hpp"
 #include "stats/survey/row_files.hpp"
 
 namespace tensorstat::cli {
@@ -84,22 +85,19 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
   const auto has = [&](Category category) {
     return has_itself(category) || (category == Category::kAbsmax && have_extremes);
   };
-  const auto counts_specials = [](Category category) {
-    return std::ranges::count(FaultCount({}).needed(true), category) != 0;
-  };
+  const auto tells = [&](Category category) { return counts_specials(category) && can_tell(category, had); };
   for (const Category category : asked_of(arguments)) {
     if (has(category) || had.empty()) continue;
     console.say("the rows do not have " + std::string(name(category)) + ", which --fail-on, --where or --sort needs" +
-                (have_extremes && counts_specials(category) ? "; the words nan and inf go by max and min" : ""));
+                (tells(category) ? "; the words nan and inf go by max and min, avg or l2norm" : ""));
     return {kUsage, false};
   }
   Categories words = FaultCount(arguments.fail_on).needed(false);
   if (arguments.where) add_once(words, arguments.where->needed());
   for (const Category category : words) {
-    if (has(category) || had.empty() || have_extremes) continue;
+    if (has(category) || had.empty() || tells(category)) continue;
     console.say("the rows have neither " + std::string(name(category)) +
-                " nor max and min, and --fail-on or --where "
-                "needs them to find NaN and Inf");
+                " nor max and min, avg or l2norm: --fail-on or --where needs one of them to find NaN and Inf");
     return {kUsage, false};
   }
   Arguments shown = arguments;
@@ -134,7 +132,8 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
   results.end();
   outcome.has_results = results.any();
   if (results.any_found()) outcome.exit = std::max<int>(outcome.exit, kFound);
-  results.say_findings(have_extremes || std::ranges::all_of(FaultCount({}).needed(true), has));
+  const Categories specials = FaultCount({}).needed(true);
+  results.say_findings(std::ranges::all_of(specials, [&](Category each) { return has(each) || tells(each); }));
   return outcome;
 }
 

@@ -163,13 +163,7 @@ bool is_inf_written(const Record& record, const Hints& hints, const Model& model
   const Call& maker = model.calls[fault.call];
   const std::string_view type = record.texts()[maker.op_type], name = record.texts()[maker.name];
   const Zoom* of_maker = hints.zoom_of(maker.rank, maker.iteration, name);
-  const auto statistics = record.statistics(record.rows()[fault.row]);
-  const Value* above = statistics.find(Category::kPositiveInfCount);
-  if (above != nullptr && *above != Value(std::uint64_t{0})) return false;
-  const Value* most = statistics.find(Category::kMax);
-  const auto* max = most == nullptr ? nullptr : std::get_if<double>(most);
-  if (max != nullptr && std::isinf(*max) && *max > 0) return false;
-  if (fault.is_own_code) return false;
+  if (specials_of(record.statistics(record.rows()[fault.row])).has_plus_inf || fault.is_own_code) return false;
   std::string words = lower_case(std::string(type) + " " + std::string(name));
   if (of_maker != nullptr && of_maker->found == Zoom::Found::kOperation) words = of_maker->operation;
   constexpr std::string_view kWriters[] = {"mask", "fill", "where", "triu", "tril", "full"};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <set>
 
 #include "stats/files/io/text_lines.hpp"
 #include "stats/files/io/whole_file.hpp"
@@ -313,24 +314,60 @@ std::optional<CodeLine> Hints::line_of_graph(const Folder& folder, std::string_v
   return std::nullopt;
 }
 
-std::optional<CodeLine> line_in_graph(std::string_view text, std::string_view op_name) {
-  const std::string wanted = escaped_op_name(op_name);
-  bool is_behind_name = false;
+namespace {
+
+// The operators of a graph's text with the first line of their code: each(name, line or nullopt).
+template <typename Each>
+void each_operator(std::string_view text, const Each& each) {
+  std::string_view name;
+  std::optional<CodeLine> code;
+  const auto end = [&] {
+    if (!name.empty()) each(name, code);
+    name = {};
+    code.reset();
+  };
   while (!text.empty()) {
     std::string_view line = take_line(text);
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
     if (line.starts_with('%')) {
-      if (is_behind_name) return std::nullopt;  // the next operator
+      end();
     } else if (line.starts_with("# In file ")) {
-      if (!is_behind_name) continue;
-      if (auto found = line_behind(line.substr(10))) return found;
+      if (!name.empty() && !code) code = line_behind(line.substr(10));
     } else if (line.starts_with(':') || line.starts_with("# Fullname") || line.starts_with("# fullname")) {
       const auto open = line.find('('), close = line.rfind(')');
       if (open == line.npos || close == line.npos || close < open) continue;
-      is_behind_name |= escaped_op_name(line.substr(open + 1, close - open - 1)) == wanted;
+      const std::string_view inside = line.substr(open + 1, close - open - 1);
+      if (inside.find('<') != inside.npos) continue;  // types
+      if (code) end();
+      name = inside;
     }
   }
-  return std::nullopt;
+  end();
+}
+
+// Whether one of the names, "Conv2D-op12", ends the other, "Default_network_Conv2D-op12".
+bool is_ending(std::string_view a, std::string_view b) {
+  const auto [part, whole] = std::minmax(a, b, [](auto x, auto y) { return x.size() < y.size(); });
+  return !part.empty() && whole.size() > part.size() && whole.ends_with(part) &&
+         whole[whole.size() - part.size() - 1] == '_';
+}
+
+}  // namespace
+
+// Files of tensors may have the last part of a name alone. It is taken if it ends the name of one operator only.
+std::optional<CodeLine> line_in_graph(std::string_view text, std::string_view op_name) {
+  const std::string wanted = escaped_op_name(op_name);
+  std::optional<CodeLine> whole, by_ending;
+  std::set<std::string> endings;
+  each_operator(text, [&](std::string_view name, const std::optional<CodeLine>& code) {
+    const std::string own = escaped_op_name(name);
+    if (own == wanted && !whole) whole = code;
+    if (!is_ending(own, wanted)) return;
+    endings.insert(own);
+    if (!by_ending) by_ending = code;
+  });
+  if (whole) return whole;
+  return endings.size() == 1 ? by_ending : std::nullopt;
 }
 
 std::optional<CodeLine> line_in_stack(const std::vector<std::string_view>& frames) {

@@ -6,44 +6,31 @@
 #include <span>
 #include <unordered_map>
 
+#include "stats/rows/names/direction.hpp"
 #include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat {
 namespace {
 
-constexpr std::string_view kForward = "/forward", kBackward = "/backward", kEval = "/eval";
-// As some dialects write them, too.
-constexpr std::string_view kEndings[] = {kForward, kBackward, kEval, "_forward", "_backward", "_eval"};
-
 bool is_of_evaluation(const Record& record, const Seen& row) {
-  const std::string_view type = record.texts()[row.op_type], name = record.texts()[row.name];
+  const std::string_view type = record.texts()[row.op_type];
   if (type == "Parameter" || type == "Gradient" || type == "OptimizerState" || type == "Loss") return false;
-  return name.ends_with(kEval) || name.ends_with("_eval");
+  return directed_name_of(record.texts()[row.name]).direction == Direction::kEvaluation;
 }
 
-// The phase that a name of msprobe's says: "Functional.log.0.forward", "Module.a.Linear.backward.0".
+// The phase that a name of msprobe's says.
 std::optional<Phase> phase_of_call(std::string_view name) {
-  constexpr std::pair<std::string_view, Phase> kParts[] = {
-      {"forward", Phase::kForward}, {"backward", Phase::kBackward}, {"parameters_grad", Phase::kGradient}};
-  const auto last_dot = name.rfind('.');
-  if (last_dot == name.npos) return std::nullopt;
-  std::string_view last = name.substr(last_dot + 1);
-  if (!last.empty() && last.find_first_not_of("0123456789") == last.npos) {
-    const auto dot = name.substr(0, last_dot).rfind('.');
-    if (dot == name.npos) return std::nullopt;
-    last = name.substr(dot + 1, last_dot - dot - 1);
-  }
-  for (const auto& [part, phase] : kParts) {
-    if (last == part) return phase;
-  }
-  return std::nullopt;
+  const DirectedName call = directed_name_of(name);
+  if (call.writer != DirectedName::Writer::kMsprobe) return std::nullopt;
+  if (call.direction == Direction::kParameterGradients) return Phase::kGradient;
+  return call.direction == Direction::kBackward ? Phase::kBackward : Phase::kForward;
 }
 
 Phase phase_in_graph(std::string_view type, std::string_view name) {
   constexpr std::string_view kOfOptimizers[] = {"Apply",     "FusedApply", "SparseApply", "Adam",
                                                 "FusedAdam", "Lamb",       "Momentum"};
   if (type == "Parameter") return Phase::kParameter;
-  if (name.starts_with("Gradients/") || name.starts_with("Gradients_")) return Phase::kBackward;
+  if (is_of_backward(name)) return Phase::kBackward;
   for (const std::string_view word : kOfOptimizers) {
     if (type.starts_with(word)) return Phase::kOptimizer;
   }
@@ -78,7 +65,7 @@ class Builder {
     const auto rows = record_.run(run);
     const std::string_view name = text(rows.front().name);
     if (model_.form == Form::kWatch && !rows.front().is_input &&
-        (name.ends_with(kForward.substr(1)) || is_of_evaluation(record_, rows.front()))) {
+        (directed_name_of(name).direction == Direction::kForward || is_of_evaluation(record_, rows.front()))) {
       const auto next = std::ranges::find_if(rows, &Seen::is_input);
       add(rows.first(static_cast<std::size_t>(next - rows.begin())));
       if (next != rows.end()) add(rows.last(static_cast<std::size_t>(rows.end() - next)));
@@ -104,7 +91,7 @@ class Builder {
       if (!outputs.empty()) put(Phase::kOptimizer, seen, {}, outputs);
       return;
     }
-    put(name.ends_with(kBackward.substr(1)) ? Phase::kBackward : Phase::kForward, seen, inputs, outputs);
+    put(is_of_backward(name) ? Phase::kBackward : Phase::kForward, seen, inputs, outputs);
   }
 
   // The rows belong to a call that waits for them, or begin a new one. A call that is run inside a call of its own name
@@ -184,9 +171,9 @@ class Builder {
       const bool is_backward = call.phase == Phase::kBackward;
       const std::string_view path = path_of(model_.form, name), ending = name.substr(path.size());
       if (is_backward) {  // of its forward
-        const auto said = hints_.parent_of(call.rank, call.iteration, std::string(path) + std::string(kForward));
-        if (said && said->ends_with(kForward))
-          return said->substr(0, said->size() - kForward.size()) + std::string(kBackward);
+        const auto said = hints_.parent_of(call.rank, call.iteration, std::string(path) + std::string(kForwardEnding));
+        if (said && said->ends_with(kForwardEnding))
+          return said->substr(0, said->size() - kForwardEnding.size()) + std::string(kBackwardEnding);
         if (said) return *said;
       }
       for (std::string_view above = path; !above.empty();) {
@@ -318,7 +305,8 @@ bool Model::is_inside(std::uint32_t call, std::uint32_t of) const {
 
 std::optional<Form> form_shown_by(std::string_view op_type, std::string_view op_name, bool is_of_operator) {
   if (op_type == "Loss" || op_type == "Gradient" || op_type == "OptimizerState") return Form::kWatch;
-  if (op_name.ends_with(kForward) || op_name.ends_with(kBackward) || op_name.ends_with(kEval)) return Form::kWatch;
+  if (op_name.ends_with(kForwardEnding) || op_name.ends_with(kBackwardEnding) || op_name.ends_with(kEvalEnding))
+    return Form::kWatch;
   if (is_of_operator && phase_of_call(op_name)) return Form::kModules;
   return std::nullopt;
 }
@@ -350,10 +338,10 @@ std::vector<Part> parts_of(const Record& record, Form form, std::uint32_t rank, 
   for (std::uint32_t run = first; run < last; ++run) {
     const Seen& seen = record.run(run).front();
     if (seen.rank != rank) continue;
-    const std::string_view name = record.texts()[seen.name];
+    const Direction direction = directed_name_of(record.texts()[seen.name]).direction;
     has_evaluation |= is_of_evaluation(record, seen);
-    has_forward |= name.ends_with(kForward.substr(1));
-    has_backward |= name.ends_with(kBackward.substr(1));
+    has_forward |= direction == Direction::kForward;
+    has_backward |= direction == Direction::kBackward;
   }
   if (!has_evaluation) return {Part::kAll};
   if (has_backward && !has_forward) return {Part::kAll};
@@ -362,17 +350,12 @@ std::vector<Part> parts_of(const Record& record, Form form, std::uint32_t rank, 
 
 std::string_view path_of(Form form, std::string_view op_name) {
   if (form == Form::kWatch) {
-    for (const std::string_view ending : kEndings) {
-      if (op_name.ends_with(ending)) return op_name.substr(0, op_name.size() - ending.size());
-    }
+    const DirectedName call = directed_name_of(op_name);
+    if (call.writer == DirectedName::Writer::kWatch) return call.stem;
   } else if (form == Form::kModules && op_name.starts_with("Module.")) {
     // "Module.a.b" of "Module.a.b.Linear.forward.0" and "Module.a.b.Linear.parameters_grad"
-    for (const std::string_view part : {".forward", ".backward", ".parameters_grad"}) {
-      const auto at = op_name.rfind(part);
-      if (at == op_name.npos) continue;
-      const std::string_view with_class = op_name.substr(0, at);
-      return with_class.substr(0, with_class.rfind('.'));
-    }
+    const DirectedName call = directed_name_of(op_name);
+    if (call.writer == DirectedName::Writer::kMsprobe) return call.stem.substr(0, call.stem.rfind('.'));
   }
   return op_name;
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "stats/compare/origin/sentence.hpp"
+#include "stats/rows/names/direction.hpp"
 #include "stats/rows/names/op_name.hpp"
 
 namespace tensorstat::origin_rules {
@@ -125,7 +126,7 @@ std::optional<CodeLine> Telling::line_of(std::uint32_t at) {
   const std::string_view op_name = record_.texts()[of.name];
   auto line = hints_.line_of(of.rank, of.iteration, op_name, of.nth);
   if (line || of.phase != Phase::kBackward || walked_.model.form != Form::kWatch) return line;
-  return hints_.line_of(of.rank, of.iteration, std::string(path_of(walked_.model.form, op_name)) + "/forward", of.nth);
+  return hints_.line_of(of.rank, of.iteration, forward_name_of(op_name), of.nth);
 }
 
 const Zoom* Telling::zoom_of(std::uint32_t at) const {

@@ -238,7 +238,7 @@ Answer answer_of(const Record& record, Hints& hints, const FaultChoice& choice) 
 
 bool is_fault(const StatisticsView& statistics, const FaultChoice& choice) {
   const Specials found = specials_of(statistics);
-  return found.nan != 0u || (!choice.nan_only && found.inf != 0u);
+  return found.has_nan() || (!choice.nan_only && found.has_inf());
 }
 
 }  // namespace tensorstat

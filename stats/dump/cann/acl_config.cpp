@@ -45,7 +45,9 @@ class AclParser {
 
   // In CANN's order: types, then words, then rules between keys.
   DumpConfig run() {
+    config_.keys = {.step = "dump_step", .direction = "dump_mode", .overflow = "dump_debug \"on\""};
     check_types();
+    say_unknown();
     for (const AclKey& key : kAclTexts) check_words(key);
     read_stats();
     const std::string scene = text("dump_scene");
@@ -91,6 +93,24 @@ class AclParser {
     if (stats_ && stats_->size() == 0) refuse(kWrongItem, "dump.dump_stats is empty");
     if (!list_) return;
     for (const JsonValue item : *list_) items_.push_back(item_of(item));
+  }
+
+  void say_unknown() const {
+    const auto say = [&](const JsonValue& object, const std::string& name,
+                         std::initializer_list<std::string_view> keys) {
+      ConfigSection section(object, name);
+      for (const std::string_view key : keys) static_cast<void>(section.find(key));
+      if (name == "dump") {
+        for (const AclKey& key : kAclTexts) static_cast<void>(section.find(key.name));
+      }
+      section.warn_about_unknown_keys(notices_);
+    };
+    say(dump_, "dump", {"dump_list", "dump_stats", "quant_dumpable"});
+    if (!list_) return;
+    for (const JsonValue item : *list_) {
+      say(item, "dump.dump_list[]",
+          {"model_name", "layer", "watcher_nodes", "optype_blacklist", "opname_blacklist", "opname_range"});
+    }
   }
 
   static void check_list(const std::string& where, const JsonValue& value) {
@@ -241,10 +261,11 @@ class AclParser {
     if (item.has_layer && item.choice.layers.empty()) refuse(kWrongItem, "dump.dump_list[].layer is empty");
   }
 
-  void read_path() {
+  void read_path(bool is_exception = false) {
     config_.path = text("dump_path");
     const bool is_given = !config_.path.empty();
     if (!is_given) config_.path = setting_.callers_path;
+    if (config_.path.empty() && is_exception) config_.path = setting_.ascend_path.empty() ? "." : setting_.ascend_path;
     if (config_.path.empty()) refuse(kWrongItem, "dump.dump_path is missing");
     if (config_.path.size() > 512) refuse(kWrongValue, "dump.dump_path has more than 512 characters");
     if (is_given && config_.path.find(':') != std::string::npos) {
@@ -290,8 +311,7 @@ class AclParser {
 
   void fill(bool is_debug, bool is_exception, bool is_single) {
     if (is_exception) {
-      // CANN's driver reads ASCEND_DUMP_PATH and ASCEND_WORK_PATH; here the config or the caller gives the path
-      read_path();
+      read_path(is_exception);
       config_.op_debug_mode = DebugMode::kException;
       config_.input_output = InputOutput::kInputs;  // a failed operator has no outputs
       config_.saved_data = SavedData::kTensor;

@@ -45,12 +45,45 @@ bool AclOperators::wants(const AskedOperator& op) const {
 
 std::vector<std::string> AclOperators::unused() const { return {}; }
 
-bool AclOperators::wants_tensor(const DumpOperator& op, std::string_view model, const PendingTensor& tensor) const {
-  if (items_.empty() || op.set_dump) return true;
+bool AclOperators::bounds(const AskedOperator& op) const {
   const std::string name = escaped_op_name(op.name);
   return std::ranges::any_of(items_, [&](const AclItem& item) {
-    return item.is_of(model) && tensorstat::wants(item, op.type, name, &tensor);
+    return std::ranges::any_of(item.ranges,
+                               [&](const auto& range) { return range.first == name || range.second == name; });
   });
+}
+
+bool AclOperators::has_bounds() const {
+  return std::ranges::any_of(items_, [](const AclItem& item) { return !item.ranges.empty(); });
+}
+
+std::vector<const AclItem*> AclOperators::items_around(const PendingRun& run, std::string_view model,
+                                                       AclRanges& ranges) const {
+  const std::string name = escaped_op_name(run.op->name);
+  std::vector<const AclItem*> items;
+  std::size_t number = 0;
+  for (const AclItem& item : items_) {
+    const bool is_of_model = item.is_of(model);
+    bool is_in = item.ranges.empty();
+    for (const auto& [begin, end] : item.ranges) {
+      const std::size_t at = number++;
+      if (!is_of_model) continue;
+      bool& is_open = ranges[{run.place.rank, run.place.graph, at}];
+      is_open |= name == begin;
+      is_in |= is_open;
+      if (name == end) is_open = false;
+    }
+    if (is_of_model && is_in) items.push_back(&item);
+  }
+  return items;
+}
+
+bool AclOperators::wants_tensor(const DumpOperator& op, std::span<const AclItem* const> items,
+                                const PendingTensor& tensor) const {
+  if (items_.empty() || op.set_dump) return true;
+  const std::string name = escaped_op_name(op.name);
+  return std::ranges::any_of(items,
+                             [&](const AclItem* item) { return tensorstat::wants(*item, op.type, name, &tensor); });
 }
 
 bool AclOperators::has_several_models() const {

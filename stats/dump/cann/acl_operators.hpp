@@ -1,10 +1,14 @@
 // Which operators and tensors the lists of acl.json select.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "stats/dump/config/operator_choice.hpp"
@@ -28,6 +32,9 @@ struct AclItem {
   bool is_of(std::string_view named) const { return named.empty() || model.empty() || model == named; }
 };
 
+// Which ranges are open: by rank, graph and number of the range among those of all items.
+using AclRanges = std::map<std::tuple<std::uint32_t, std::uint32_t, std::size_t>, bool>;
+
 // An operator is wanted if any item of its model wants it, or if it is flagged. Without items, every operator is
 // wanted.
 class AclOperators : public OperatorChoice {
@@ -36,11 +43,18 @@ class AclOperators : public OperatorChoice {
 
   // Of a graph without a name, every item applies, because its model is not known.
   bool wants(const AskedOperator& op) const override;
+  bool bounds(const AskedOperator& op) const override;
+  bool has_bounds() const override;
   bool adds_flagged() const override { return true; }
+  std::string condition() const override { return "dump.dump_list"; }
   std::vector<std::string> unused() const override;
 
-  // Whether at least one item of this model ("": of any) wants the operator and does not blacklist this tensor.
-  bool wants_tensor(const DumpOperator& op, std::string_view model, const PendingTensor& tensor) const;
+  // The items of this model ("": of any) that have the operator in their ranges, or have no ranges. Must see each run
+  // of a bound operator, in order. A range follows the order of hand-over: in each graph of a rank it goes from the
+  // first run of `begin` to the next run of `end`.
+  std::vector<const AclItem*> items_around(const PendingRun& run, std::string_view model, AclRanges& ranges) const;
+  // Whether one of these items wants the operator and does not blacklist this tensor.
+  bool wants_tensor(const DumpOperator& op, std::span<const AclItem* const> items, const PendingTensor& tensor) const;
   bool has_several_models() const;
 
   const std::vector<AclItem>& items() const { return items_; }

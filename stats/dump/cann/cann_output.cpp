@@ -4,7 +4,6 @@
 #include <atomic>
 #include <exception>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "stats/dump/output/dump_files.hpp"
@@ -30,14 +29,13 @@ class CannOutput : public DumpOutput {
         heading_(csv_header(context.columns, Dialect::kCann)),
         files_(context.options.sync, context.notices) {}
 
-  // A range follows the order of hand-over: in each graph of a rank, it goes from the first run of `begin` to the next
-  // run of `end`.
   bool admits(PendingRun& run) noexcept override try {
     const std::string_view model = model_of(run.place);
     if (model.empty() && operators_->has_several_models()) say_no_model(run.place.graph);
-    const auto refused = [&](const PendingTensor& tensor) { return !operators_->wants_tensor(*run.op, model, tensor); };
+    const auto items = operators_->items_around(run, model, ranges_);
+    const auto refused = [&](const PendingTensor& tensor) { return !operators_->wants_tensor(*run.op, items, tensor); };
     std::erase_if(run.tensors, refused);
-    return is_in_range(run) && !run.tensors.empty();
+    return !run.tensors.empty();
   } catch (const std::exception&) {
     return true;  // when in doubt, dump it
   }
@@ -56,6 +54,12 @@ class CannOutput : public DumpOutput {
 
   void write(std::span<PendingRun* const> runs) noexcept override {
     for (const PendingRun* run : runs) write(*run);
+  }
+
+  std::string why_nothing() const override {
+    return operators_->items().empty()
+               ? ""
+               : "the models, blacklists and ranges of dump.dump_list leave nothing of what came";
   }
 
   void flush() noexcept override {}  // each file is complete once it is written
@@ -90,28 +94,6 @@ class CannOutput : public DumpOutput {
     const std::string_view model = model_of(place);
     return path + "/" + (model.empty() ? config_.net_name : std::string(model)) + "/" + std::to_string(place.graph) +
            "/" + std::to_string(place.iteration);
-  }
-
-  bool is_in_range(const PendingRun& run) {
-    const std::string name = escaped_op_name(run.op->name);
-    bool has_ranges = false, is_in = false;
-    std::size_t number = 0;
-    if (run.op->set_dump) return true;
-    for (const AclItem& item : operators_->items()) {
-      if (!item.is_of(model_of(run.place))) {
-        number += item.ranges.size();
-        continue;
-      }
-      if (item.ranges.empty()) return true;
-      for (const auto& [begin, end] : item.ranges) {
-        has_ranges = true;
-        bool& inside = inside_[{run.place.rank, run.place.graph, number++}];
-        if (name == begin) inside = true;
-        is_in |= inside;
-        if (name == end) inside = false;
-      }
-    }
-    return is_in || !has_ranges;
   }
 
   void write(const PendingRun& run) noexcept try {
@@ -169,8 +151,7 @@ class CannOutput : public DumpOutput {
   const std::string opened_at_, heading_;
   DumpFiles files_;
   std::map<std::uint32_t, std::string> models_;  // by graph
-  // by rank, graph and index of the range
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::size_t>, bool> inside_;
+  AclRanges ranges_;
   std::atomic<std::uint64_t> rows_{0}, lost_rows_{0};
 };
 

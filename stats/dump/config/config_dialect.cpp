@@ -42,8 +42,13 @@ Result<DumpConfig> parse_config(std::string_view text, const ConfigSetting& sett
 }
 
 Result<DumpConfig> parse_config_here(std::string_view text, Notices& notices, std::string_view callers_path) {
-  const char* diagnostic = std::getenv("MS_DIAGNOSTIC_DATA_PATH");
-  return parse_config(text, {diagnostic == nullptr ? "" : diagnostic, callers_path}, notices);
+  const auto value_of = [](const char* name) -> std::string_view {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  const std::string_view dump = value_of("ASCEND_DUMP_PATH");
+  const std::string_view ascend = dump.empty() ? value_of("ASCEND_WORK_PATH") : dump;
+  return parse_config(text, {value_of("MS_DIAGNOSTIC_DATA_PATH"), callers_path, ascend}, notices);
 }
 
 Result<DumpConfig> read_config(const std::string& path, Notices& notices, std::string_view callers_path) {

@@ -17,6 +17,8 @@ struct ConfigSetting {
   std::string_view diagnostic_data_path;  // the value of MS_DIAGNOSTIC_DATA_PATH
   // Used if the config has no path or an empty one. A path in the config is checked even if it is not used.
   std::string_view callers_path;
+  // The value of ASCEND_DUMP_PATH, or else of ASCEND_WORK_PATH. As in CANN, exceptions are dumped there without a path.
+  std::string_view ascend_path = {};
 };
 
 // One framework's config. The list of them is in config_dialect.cpp.

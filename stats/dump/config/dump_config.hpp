@@ -19,6 +19,11 @@ enum class DebugMode : std::uint8_t { kNormal = 0, kOverflow = 3, kException = 4
 enum class InputOutput : std::uint8_t { kBoth = 0, kInputs = 1, kOutputs = 2 };
 enum class SavedData : std::uint8_t { kTensor, kStatistic, kFull };
 
+// The words by which the config's own dialect says what it selects, for messages.
+struct ConfigKeys {
+  std::string step = "iteration", direction = "input_output", overflow = "op_debug_mode 3";
+};
+
 // A config with defaults filled in and with the corrections that its framework makes. stats/dump/README.md lists the
 // rules of each dialect, and the test of each rule.
 struct DumpConfig {
@@ -52,6 +57,7 @@ struct DumpConfig {
   bool trans_flag = true;                  // false: file names give the device's formats
   bool enable = false;                     // synchronous: when a step has ended, its data are on disk
   std::string text;                        // the config file's text, unchanged
+  ConfigKeys keys;
 
   bool saves_tensors() const { return saved_data != SavedData::kStatistic; }
   bool saves_statistics() const { return saved_data != SavedData::kTensor; }

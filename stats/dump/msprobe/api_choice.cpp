@@ -46,11 +46,24 @@ class ApiChoice : public OperatorChoice {
       return false;
     bool wanted = list_.empty();
     for (std::size_t i = 0; i < list_.size(); ++i) {
-      if (!may_be_part(list_[i], name)) continue;
+      if (!may_name(list_[i], name)) continue;
       used_[i] = true;
       wanted = true;
     }
-    return wanted || bounds_scope(name);
+    return wanted;
+  }
+
+  bool bounds(const AskedOperator& op) const override {
+    const ApiName name = api_name_of(op.type, op.name);
+    if (!scope_ || name.kind == ApiName::Kind::kSaved || name.kind == ApiName::Kind::kGradients) return false;
+    const std::string family = name.family();
+    return family == api_name_of("", scope_->first).family() || family == api_name_of("", scope_->second).family();
+  }
+  bool has_bounds() const override { return scope_.has_value(); }
+
+  // The directions of data_mode are those of calls.
+  bool has_every_io(const AskedOperator& op) const override {
+    return api_name_of(op.type, op.name).kind == ApiName::Kind::kGradients;
   }
 
   // As in msprobe, a module that a text of the list names is dumped with all that runs while it does.
@@ -68,6 +81,19 @@ class ApiChoice : public OperatorChoice {
   }
   bool looks_inside() const override { return looks_inside_; }
 
+  std::string condition() const override {
+    std::string text = std::string("level \"") +
+                       (wants_apis_ && wants_modules_ ? "mix"
+                        : wants_apis_                 ? "L1"
+                                                      : "L0") +
+                       '"';
+    if (!wants_modules_) text += " (APIs)";
+    if (!wants_apis_) text += " (modules)";
+    if (!wants_forward_ || !wants_backward_)
+      text += wants_forward_ ? " and data_mode (forward)" : " and data_mode (backward)";
+    return text;
+  }
+
   std::vector<std::string> unused() const override {
     std::vector<std::string> unused;
     for (std::size_t i = 0; i < list_.size(); ++i) {
@@ -77,11 +103,11 @@ class ApiChoice : public OperatorChoice {
   }
 
  private:
-  // The output must see where a scope begins and ends, so the list must not drop these calls.
-  bool bounds_scope(const ApiName& name) const {
-    if (!scope_) return false;
-    const std::string family = name.family();
-    return family == api_name_of("", scope_->first).family() || family == api_name_of("", scope_->second).family();
+  // As in msprobe, gradients of parameters are listed by their module, or come with a backward that is.
+  static bool may_name(std::string_view part, const ApiName& name) {
+    if (name.kind != ApiName::Kind::kGradients) return may_be_part(part, name);
+    return name.stem.find(part) != std::string::npos ||
+           may_be_part(part, {ApiName::Kind::kModule, true, name.stem, std::nullopt});
   }
 
   const std::vector<std::string> list_;

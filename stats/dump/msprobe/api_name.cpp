@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "stats/dump/config/operator_choice.hpp"
+#include "stats/rows/names/direction.hpp"
 #include "stats/rows/names/msprobe_file_name.hpp"
 #include "stats/rows/names/op_name.hpp"
 
@@ -68,8 +69,7 @@ ApiName api_name_of(std::string_view type, std::string_view full_scope_name) {
     return {ApiName::Kind::kSaved, false, std::string(full_scope_name), std::nullopt};
   }
   if (auto known = named(full_scope_name)) return *std::move(known);
-  const bool is_backward = full_scope_name.starts_with("Gradients/") || full_scope_name.starts_with("Gradients_");
-  return {ApiName::Kind::kApi, is_backward,
+  return {ApiName::Kind::kApi, is_of_backward(full_scope_name),
           "Primitive." + escaped_op_name(full_scope_name) + "." + escaped_op_name(type), std::nullopt};
 }
 

@@ -63,11 +63,12 @@ std::string text_of(const CallText& call, InputOutput said, std::string_view fra
     const std::string value = text.substr(kBefore.size(), text.size() - kBefore.size() - kAfter.size());
     return "\n  " + json_quoted(call.key, true) + ": " + indented(value, 1);
   }
-  if (call.layout.is_known()) return whole(laid_out(call, said));
+  const bool are_gradients = call.kind == ApiName::Kind::kGradients;
+  if (call.layout.is_known()) return whole(laid_out(call, are_gradients ? InputOutput::kBoth : said));
   std::string text;
   JsonWriter json(text, kPythonJson);
   json.begin_object();
-  if (call.kind == ApiName::Kind::kGradients) {
+  if (are_gradients) {
     const auto add = [&](std::string_view name, const std::string& leaf) {
       json.key(name).begin_list().raw(leaf).end();
     };

@@ -130,6 +130,7 @@ class Parser {
     read_task_name();
     read_path();
     config_.net_name = "Net";
+    config_.keys = {.step = "step", .direction = "data_mode"};
     config_.ranks = all_.numbers("rank");
     config_.iteration = all_.numbers("step");
     if (all_.given("level")) static_cast<void>(all_.choice("level", {"L1", "L0", "mix", "L2", "debug"}));
@@ -191,7 +192,7 @@ class Parser {
     task.refuse_if_given("slice", "nothing: whole tensors are dumped here");
     task.refuse_if_given("request_id", "nothing: whole tensors are dumped here");
     if (settings_.task == "tensor" && task.given("file_format")) static_cast<void>(task.choice("file_format", {"npy"}));
-    if (is_async_ && settings_.task == "tensor" && settings_.list.empty()) {
+    if (is_async_ && settings_.task == "tensor" && settings_.list.empty() && settings_.level != "debug") {
       task.refuse("list", "a list that is not empty, because async_dump is true");
     }
     is_kernel_level() ? read_kernels(task) : read_apis(task);

@@ -12,6 +12,7 @@
 #include "stats/base/unfinished_files.hpp"
 #include "stats/dump/msprobe/api_choice.hpp"
 #include "stats/dump/msprobe/api_name.hpp"
+#include "stats/dump/msprobe/call_scope.hpp"
 #include "stats/dump/msprobe/closed_steps.hpp"
 #include "stats/dump/msprobe/leaf.hpp"
 #include "stats/dump/msprobe/open_step.hpp"
@@ -57,10 +58,13 @@ class MsprobeOutput : public DumpOutput {
         dump_meter_(context.dump_meter),
         tally_(context.tally),
         files_(context.options.sync, context.notices),
-        folders_(context.config.path, context.notices) {}
+        folders_(context.config.path, context.notices),
+        scope_(settings.scope) {}
 
   void describe(const DumpOperator& op, std::span<const std::string> stack, std::string_view parent) noexcept override
       try {
+    scope_.note_parent(op.name, parent);
+    if (!op.wanted || op.is_only_seen) return;
     Description& it = descriptions_[&op];
     it.stack.assign(stack.begin(), stack.end());
     it.parent = parent;
@@ -77,6 +81,11 @@ class MsprobeOutput : public DumpOutput {
   }
   void close() noexcept override;
 
+  std::string why_nothing() const override {
+    if (const auto missed = scope_.missed()) return "scope begins with " + *missed + ", which did not come";
+    return "scope and list leave nothing of what came";
+  }
+
   Written written() const noexcept override {
     return {written_rows_,
             waiting_rows_,
@@ -89,7 +98,8 @@ class MsprobeOutput : public DumpOutput {
  private:
   bool is_synced() const { return options_.sync == Sync::kRow; }
   OpenStep* step_at(const DumpPlace& place);
-  bool wants_call(const std::string& key, const DumpOperator& op);
+  bool begins_here(OpenStep& step, const StepCalls::Call& call, const PendingRun& run, const ApiName& name);
+  void begin_call(OpenStep& step, const StepCalls::Call& call, const PendingRun& run, const ApiName& name);
   std::string file_of(const std::string& folder) const {
     return folder + (settings_.level == "debug" ? "/debug.json" : "/dump.json");
   }
@@ -122,7 +132,7 @@ class MsprobeOutput : public DumpOutput {
   std::uint64_t companion_bytes_ = 0;
   std::list<OpenStep> steps_;  // the least recently used first
   ClosedSteps closed_steps_{kMostClosedSteps};
-  bool is_in_scope_ = false;
+  CallScope scope_;
   std::atomic<std::uint64_t> written_rows_{0}, waiting_rows_{0}, lost_rows_{0}, waiting_bytes_{0};
   std::atomic<std::uint64_t> waiting_companions_{0}, lost_companions_{0};
 };
@@ -166,13 +176,40 @@ void MsprobeOutput::settle_steps() noexcept {
   }
 }
 
-// Applies the lists and the scope. Must be called once per call, in order.
-bool MsprobeOutput::wants_call(const std::string& key, const DumpOperator& op) {
-  if (settings_.scope && key == settings_.scope->first) is_in_scope_ = true;
-  const bool is_wanted =
-      (!settings_.scope || is_in_scope_) && (settings_.list.empty() || op.is_inside || is_listed(settings_.list, key));
-  if (settings_.scope && key == settings_.scope->second) is_in_scope_ = false;
-  return is_wanted;
+// Whether a call without an entry gets one with this run. Must be called for each run in order, because of the scope.
+bool MsprobeOutput::begins_here(OpenStep& step, const StepCalls::Call& call, const PendingRun& run,
+                                const ApiName& name) {
+  const bool is_module = name.kind == ApiName::Kind::kModule, are_gradients = name.kind == ApiName::Kind::kGradients;
+  const bool is_in =
+      scope_.sees({run.place.rank, run.place.iteration, call.key, is_module, call.is_new, run.has_results});
+  if (step.refused.contains(call.serial) || (!call.is_new && step.call(call.serial) != nullptr)) return false;
+  const bool is_chosen =
+      settings_.list.empty() || run.op->is_inside || is_listed(settings_.list, are_gradients ? name.stem : call.key);
+  if ((is_in && is_chosen) || (are_gradients && step.backward_modules.contains(name.stem)) ||
+      step.awaited.contains(call.serial)) {
+    const bool has_any = !run.op->is_only_seen && !(run.tensors.empty() && run.layout.empty());
+    if (!has_any && !is_module) step.awaited.insert(call.serial);
+    return has_any;
+  }
+  // The scope may open inside of a module: then its results are dumped, and its inputs are not.
+  if (!is_chosen || !is_module) step.refuse(call.serial, kMostOpenCalls);
+  return false;
+}
+
+void MsprobeOutput::begin_call(OpenStep& step, const StepCalls::Call& call, const PendingRun& run,
+                               const ApiName& name) {
+  step.entries.push_back({{.kind = name.kind, .is_backward = name.is_backward, .key = call.key}, call.serial});
+  step.has_changed = true;
+  if (name.kind == ApiName::Kind::kModule && name.is_backward) step.backward_modules.insert(name.stem);
+  // Gradients of parameters, and what save() took, belong to no call.
+  if (name.kind == ApiName::Kind::kGradients || name.kind == ApiName::Kind::kSaved) return;
+  const auto described = descriptions_.find(run.op);
+  const Description none;
+  if (!step.companions.add(call.key, described == descriptions_.end() ? none : described->second, companion_bytes_,
+                           kMostCompanionBytes)) {
+    notices_->warn_once("companions",
+                        "stack.json and construct.json have reached 16 MiB: further calls are missing there");
+  }
 }
 
 bool MsprobeOutput::admits(PendingRun& run) noexcept try {
@@ -187,29 +224,15 @@ bool MsprobeOutput::admits(PendingRun& run) noexcept try {
   }
   const StepCalls::Call call = step->calls.call_of(run, step->first_open);
   run.call = call.serial;
-  if (!call.is_new) {
-    if (step->refused.contains(call.serial)) return false;
-    if (OpenCall* entry = run.layout.empty() ? nullptr : step->call(run.call)) lay_out(*entry, run);
-    return true;
+  if (call.is_new || scope_.is_set()) {
+    const ApiName name = api_name_of(run.op->type, run.op->name);
+    if (begins_here(*step, call, run, name)) begin_call(*step, call, run, name);
   }
-  if (!wants_call(call.key, *run.op)) {
-    step->refuse(call.serial, kMostOpenCalls);
-    return false;
-  }
-  const ApiName name = api_name_of(run.op->type, run.op->name);
-  step->entries.push_back({{.kind = name.kind, .is_backward = name.is_backward, .key = call.key}, call.serial});
-  lay_out(step->entries.back(), run);
-  step->has_changed = true;
-  // Gradients of parameters, and what save() took, belong to no call.
-  if (name.kind == ApiName::Kind::kGradients || name.kind == ApiName::Kind::kSaved) return true;
-  const auto described = descriptions_.find(run.op);
-  const Description none;
-  if (!step->companions.add(call.key, described == descriptions_.end() ? none : described->second, companion_bytes_,
-                            kMostCompanionBytes)) {
-    notices_->warn_once("companions",
-                        "stack.json and construct.json have reached 16 MiB: further calls are missing there");
-  }
-  return true;
+  if (step->refused.contains(call.serial)) return false;
+  const bool is_asked = scope_.is_set() || !run.layout.empty();
+  OpenCall* const entry = is_asked ? step->call(call.serial) : nullptr;
+  if (entry != nullptr) lay_out(*entry, run);
+  return entry != nullptr || !scope_.is_set();
 } catch (const std::exception& fault) {
   tally_.lose(run.tensors.size(), fault.what());
   return false;

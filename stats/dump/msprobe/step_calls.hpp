@@ -27,17 +27,27 @@ class StepCalls {
   Call call_of(const PendingRun& run, std::uint64_t first_open) {
     Current& current = current_[run.op];
     bool comes_again = current.serial < first_open;
-    for (const PendingTensor& tensor : run.tensors) comes_again |= current.seen.contains({tensor.io, tensor.slot});
+    each_tensor(run, [&](const Tensor& tensor) { comes_again |= current.seen.contains(tensor); });
     if (comes_again) current = {keys_.next(api_name_of(run.op->type, run.op->name)), ++serials_, {}};
-    for (const PendingTensor& tensor : run.tensors) current.seen.emplace(tensor.io, tensor.slot);
+    each_tensor(run, [&](const Tensor& tensor) { current.seen.insert(tensor); });
     return {current.key, current.serial, comes_again};
   }
 
  private:
+  using Tensor = std::pair<Io, std::uint32_t>;
+
+  // Those that were handed over, if the run knows them.
+  template <typename Each>
+  static void each_tensor(const PendingRun& run, const Each& each) {
+    for (const Tensor& tensor : run.given) each(tensor);
+    if (!run.given.empty()) return;
+    for (const PendingTensor& tensor : run.tensors) each({tensor.io, tensor.slot});
+  }
+
   struct Current {
     std::string key;
     std::uint64_t serial = 0;
-    std::set<std::pair<Io, std::uint32_t>> seen;
+    std::set<Tensor> seen;
   };
   std::map<const DumpOperator*, Current> current_;
   CallKeys keys_;

@@ -66,6 +66,9 @@ class DumpOutput {
   // The last retry: what cannot be written is lost, counted and reported.
   virtual void close() noexcept = 0;
 
+  // Why none of the runs that came was admitted: "the scope begins with X, which did not come". Empty if unknown.
+  virtual std::string why_nothing() const { return {}; }
+
   // Callable from any thread, without a lock. A row describes one tensor.
   struct Written {
     std::uint64_t rows = 0, waiting_rows = 0, lost_rows = 0;

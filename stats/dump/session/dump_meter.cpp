@@ -5,6 +5,7 @@
 
 #include "stats/base/abandon.hpp"
 #include "stats/files/npy/npy_writer.hpp"
+#include "stats/rules/specials.hpp"
 
 namespace tensorstat {
 namespace {
@@ -59,10 +60,8 @@ bool DumpMeter::overflows(const PendingRun& run) {
   }
   for (const auto& found : ask(outputs, specials, On::kHost)) {
     if (!found) return true;
-    for (const Value& count : found->values) {
-      const auto* number = std::get_if<std::uint64_t>(&count);
-      if (number == nullptr || *number != 0) return true;
-    }
+    const Specials here = specials_of(*found);
+    if (!here.is_nan_known || !here.is_inf_known || here.any()) return true;
   }
   return false;
 }

@@ -126,7 +126,8 @@ void DumpSession::describe(const DumpOperator* op, std::span<const std::string> 
   const Notices::Hold hold(*state_->notices);
   try {
     state_->describe(op, parent);
-    if (!op->wanted) return;
+    const DumpConfig& config = state_->config;
+    if (!op->wanted && (config.operators == nullptr || !config.operators->has_bounds())) return;
     state_->queue.post([op, stack = std::vector(stack.begin(), stack.end()),
                         parent = std::string(parent)](DumpOutput& output) { output.describe(*op, stack, parent); });
   } catch (const std::exception&) {
@@ -139,7 +140,8 @@ bool DumpSession::wants(const DumpPlace& place, const DumpOperator* op, bool fai
 }
 
 bool DumpSession::wants(const DumpPlace& place, const DumpOperator* op, Io io, bool failed) const {
-  return state_ != nullptr && state_->wants(place, op, failed) && state_->selection.wants_io(io);
+  return state_ != nullptr && state_->wants(place, op, failed) &&
+         (op->has_every_io || op->is_bound || state_->selection.wants_io(io));
 }
 
 void DumpSession::collect(const DumpPlace& place, const DumpOperator* op, std::span<const DumpTensor> tensors,

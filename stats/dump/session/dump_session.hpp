@@ -14,6 +14,7 @@
 #include "stats/dump/config/dump_config.hpp"
 #include "stats/dump/config/selection.hpp"
 #include "stats/dump/session/alerted_output.hpp"
+#include "stats/dump/session/arrivals.hpp"
 #include "stats/dump/session/dump_work.hpp"
 #include "stats/dump/session/ended_steps.hpp"
 #include "stats/dump/session/pending_run.hpp"
@@ -49,6 +50,7 @@ struct DumpSession::State {
   }
   bool is_in_fork() const { return queue.is_in_fork(); }
   bool wants(const DumpPlace& place, const DumpOperator* op, bool failed) const;
+  void note_place(const DumpPlace& place) const noexcept;
 
   const DumpOperator* operator_named(std::string_view type, std::string_view name, bool set_dump,
                                      std::optional<std::uint64_t> given_stream_id,
@@ -89,6 +91,8 @@ struct DumpSession::State {
   void judge_here(PendingRun& run) noexcept;
   void say_unlisted(std::uint32_t device) const noexcept;
   void say_what_never_came() noexcept;
+  void say_nothing_came() noexcept;
+  std::string why_nothing();
 
   void hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept;
   void measure_here(PendingRun& run) noexcept;
@@ -100,6 +104,7 @@ struct DumpSession::State {
   bool is_behind() noexcept;
   bool has_lost_or_waits() const;
 
+  mutable Arrivals arrivals_;
   // devices already reported, a bit each; the last bit stands for all from 63 on
   mutable std::atomic<std::uint64_t> unlisted_devices_{0};
 

@@ -2,33 +2,27 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <new>
 
 #include "stats/base/joined_key.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/dump/session/dump_session.hpp"
+#include "stats/rules/specials.hpp"
 
 namespace tensorstat {
 namespace {
 
-// DumpTensor::kHasNan and kHasInf, if the statistics tell: from the counts, or from max and min, which propagate NaN.
 std::uint32_t faults_in(const Statistics& found) {
-  std::uint32_t faults = 0;
-  for (std::size_t i = 0; i < found.categories.size(); ++i) {
-    const Category category = found.categories[i];
-    if (const auto* count = std::get_if<std::uint64_t>(&found.values[i]); count != nullptr && *count != 0) {
-      if (category == Category::kNanCount) faults |= DumpTensor::kHasNan;
-      const bool is_of_inf = category == Category::kPositiveInfCount || category == Category::kNegativeInfCount;
-      if (is_of_inf) faults |= DumpTensor::kHasInf;
-    } else if (category == Category::kMax || category == Category::kMin) {
-      const auto* real = std::get_if<double>(&found.values[i]);
-      if (real != nullptr && std::isnan(*real)) faults |= DumpTensor::kHasNan;
-      if (real != nullptr && std::isinf(*real)) faults |= DumpTensor::kHasInf;
-    }
-  }
-  return faults;
+  const Specials specials = specials_of(found);
+  return (specials.has_nan() ? DumpTensor::kHasNan : 0u) | (specials.has_inf() ? DumpTensor::kHasInf : 0u);
+}
+
+// What a rule that begins or ends with this run has to know of it.
+void note_bound(PendingRun& run, std::span<const DumpTensor> tensors, std::string_view layout) {
+  for (const DumpTensor& given : tensors) run.given.emplace_back(given.io, given.slot);
+  const auto is_result = [](const DumpTensor& given) { return given.io == Io::kOutput; };
+  run.has_results = std::ranges::any_of(tensors, is_result) || layout.find("\"output\"") != layout.npos;
 }
 
 void tell_faults(PendingRun& run) {
@@ -78,7 +72,9 @@ DumpSession::State::~State() {
 }
 
 bool DumpSession::State::wants(const DumpPlace& place, const DumpOperator* op, bool failed) const {
-  if (op == nullptr || !op->wanted || closed.load(std::memory_order_relaxed)) return false;
+  if (op == nullptr || closed.load(std::memory_order_relaxed)) return false;
+  note_place(place);
+  if (!op->wanted) return false;
   if (config.op_debug_mode == DebugMode::kException) {
     if (!failed) return false;
     some_failed.store(true, std::memory_order_relaxed);
@@ -89,6 +85,13 @@ bool DumpSession::State::wants(const DumpPlace& place, const DumpOperator* op, b
     return false;
   }
   return wants_step(counted(place));
+}
+
+void DumpSession::State::note_place(const DumpPlace& place) const noexcept {
+  arrivals_.note_rank(place.rank);
+  if (!selection.wants_rank(place.rank)) return;
+  const DumpPlace now = counted(place);
+  arrivals_.note_step(now.iteration, wants_step(now));
 }
 
 // Reports, once per device, why nothing of it is dumped.
@@ -123,9 +126,14 @@ const DumpOperator* DumpSession::State::operator_named(std::string_view type, st
     made->name = one_line(name);
     made->stream_id = stream_id;
     made->task_id = task_id;
+    made->has_ids = given_stream_id || given_task_id;
     made->set_dump = set_dump;
-    made->wanted = (type == kSavedType) == config.takes_saved &&
-                   selection.wants_operator({type, name, set_dump, options.names_are_escaped});
+    const AskedOperator asked{type, name, set_dump, options.names_are_escaped};
+    const bool is_dumped = selection.wants_operator(asked);
+    made->is_bound = config.operators != nullptr && config.operators->bounds(asked);
+    made->has_every_io = config.operators != nullptr && config.operators->has_every_io(asked);
+    made->is_only_seen = made->is_bound && !is_dumped;
+    made->wanted = (type == kSavedType) == config.takes_saved && (is_dumped || made->is_bound);
     op = std::move(made);  // insert only when complete: a half-made entry would be found later with wanted == false
   }
   return op.get();
@@ -158,6 +166,7 @@ void DumpSession::State::describe(const DumpOperator* op, std::string_view paren
     std::string last;
     if (is_inside(*each, last)) {
       each->is_inside = true;
+      each->is_only_seen = false;
       each->wanted = true;
     } else if (!last.empty()) {
       waiting_[last].push_back(each);
@@ -174,8 +183,10 @@ bool DumpSession::State::has_lost_or_waits() const {
 
 void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept {
   for (const DumpTensor& given : tensors) {
-    const bool is_for_event = given.is_for_event || (!selection.wants_io(given.io) && given.io == Io::kInput);
-    if (is_for_event ? !judges_at_once() : !selection.wants_io(given.io)) continue;
+    arrivals_.note_tensor(given.io);
+    const bool is_wanted = run.op->has_every_io || selection.wants_io(given.io);
+    const bool is_for_event = given.is_for_event || (!is_wanted && given.io == Io::kInput);
+    if (is_for_event ? !judges_at_once() : !is_wanted) continue;
     try {
       auto held = hold(given, !config.trans_flag);
       if (held) held->is_for_event = is_for_event;
@@ -224,15 +235,17 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
   PendingRun run;
   run.place = counted(place);
   run.op = op;
-  hold_all(tensors, run);
+  if (!op->is_only_seen) hold_all(tensors, run);
   if (!config.form->has_layouts()) layout = {};
-  if (run.tensors.empty() && layout.empty()) return;
+  if (run.tensors.empty() && layout.empty() && !op->is_bound) return;
   const auto is_for_event = [](const PendingTensor& held) { return held.is_for_event; };
-  work.tally.operators += layout.empty() && std::ranges::all_of(run.tensors, is_for_event) ? 0 : 1;
+  const bool has_layout = !layout.empty() && !op->is_only_seen;
+  work.tally.operators += !has_layout && std::ranges::all_of(run.tensors, is_for_event) ? 0 : 1;
   const std::size_t count = run.tensors.size();
   DumpQueue::Items one;
   try {
-    run.layout = layout;
+    if (op->is_bound) note_bound(run, tensors, layout);
+    if (!op->is_only_seen) run.layout = layout;
     measure_here(run);
     tell_faults(run);
     judge_here(run);
@@ -280,7 +293,7 @@ void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
   PendingRun& run = std::get<PendingRun>(one.front());
   const bool is_judged_later = judges_at_once() && !run.is_judged;
   const bool is_empty = run.tensors.empty() && run.layout.empty();  // its tensors were for an event alone
-  if (run.is_judged && (is_empty || alerted->keeps_rows())) return;
+  if (run.is_judged && ((is_empty && !run.op->is_bound) || alerted->keeps_rows())) return;
   if (run.is_measured && !is_judged_later) {
     if (is_behind()) queue.drain();
     return queue.post(std::move(one));

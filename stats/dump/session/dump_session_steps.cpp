@@ -1,10 +1,13 @@
 // The end of steps and of a dump session: what ended is recorded, waited for and reported.
 
+#include <algorithm>
 #include <exception>
 #include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "stats/base/printable.hpp"
 #include "stats/dump/session/dump_session.hpp"
 
 namespace tensorstat {
@@ -25,6 +28,7 @@ void DumpSession::State::record(const DumpPlace* step) noexcept try {
 }
 
 bool DumpSession::State::step_end(const DumpPlace& place) {
+  note_place(place);
   if (!selection.wants_device(place.device) || !selection.wants_rank(place.rank)) return true;
   const DumpPlace now = counted(place);
   const bool is_wanted = wants_step(now);
@@ -76,12 +80,46 @@ void DumpSession::State::say_what_never_came() noexcept {
   }
 }
 
+std::string DumpSession::State::why_nothing() {
+  if (config.iteration.ranges().empty()) return {};  // said when it was read
+  if (config.takes_saved && arrivals_.is_any()) return "level \"debug\" dumps what save() is given, and nothing came";
+  if (std::string why = arrivals_.why_nothing(config); !why.empty()) return why;
+  if (config.op_debug_mode == DebugMode::kException) return {};  // said by itself
+  const std::lock_guard lock(operators_mutex_);
+  if (operators_.empty()) return {};
+  const auto is_wanted = [](const auto& each) { return each.second->wanted && !each.second->is_only_seen; };
+  if (std::ranges::none_of(operators_, is_wanted)) {
+    if (config.operators == nullptr || !config.operators->unused().empty()) return {};  // each entry is said
+    const std::size_t count = operators_.size();
+    return "none of the " + std::to_string(count) + " operators that came is selected by " +
+           config.operators->condition() + ", such as " + printable_name(operators_.begin()->second->name);
+  }
+  if (!arrivals_.has_tensors()) return {};
+  if (config.op_debug_mode == DebugMode::kOverflow) return config.keys.overflow + ", and no operator overflowed";
+  return work.output->why_nothing();
+}
+
+// Says why a session to which something came leaves no tensor.
+void DumpSession::State::say_nothing_came() noexcept {
+  const DumpTally& tally = work.tally;
+  const DumpOutput::Written written = work.output->written();
+  if (written.rows + written.waiting_rows + written.lost_rows + written.tensor_files != 0 || has_lost_or_waits())
+    return;
+  if (tally.tensors + tally.complex + tally.overflows != 0 || (alerted != nullptr && alerted->keeps_rows())) return;
+  try {
+    const std::string why = why_nothing();
+    if (!why.empty()) notices->warn_once("nothing", [&] { return "nothing was dumped: " + why; });
+  } catch (const std::bad_alloc&) {  // the report is optional
+  }
+}
+
 bool DumpSession::State::close() {
   if (closed.exchange(true)) return !has_lost_or_waits();
   const Notices::Hold hold(*notices);
   record(nullptr);
   queue.close();
   say_what_never_came();
+  say_nothing_came();
   queue.between_work([&] { work.output->close(); });
   deliver_alerts();
   if (config.operators != nullptr) {

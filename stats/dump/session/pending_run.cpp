@@ -71,8 +71,14 @@ std::string_view data_type(const PendingTensor& tensor) {
 }
 
 Identity identity_of(const PendingRun& run, const PendingTensor& tensor) {
-  return {run.op->type,      run.op->name,        run.op->task_id,
-          run.op->stream_id, tensor.timestamp_us, tensor.io == Io::kInput ? "input" : "output",
+  // A constant runs on no stream.
+  const bool is_nowhere = run.place.constants && !run.op->has_ids;
+  return {run.op->type,
+          run.op->name,
+          is_nowhere ? 0 : run.op->task_id,
+          is_nowhere ? 0 : run.op->stream_id,
+          tensor.timestamp_us,
+          tensor.io == Io::kInput ? "input" : "output",
           tensor.slot};
 }
 

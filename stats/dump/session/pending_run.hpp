@@ -8,6 +8,7 @@
 #include <string>
 #include <tensorstat/dump.hpp>
 #include <tensorstat/rows.hpp>
+#include <utility>
 #include <vector>
 
 #include "stats/dump/session/tensor_pool.hpp"
@@ -18,9 +19,13 @@ class DumpOperator {
  public:
   std::string type, name;  // control characters are _, so that a row is one line in every dialect
   std::uint64_t stream_id = 0, task_id = 0;
+  bool has_ids = false;  // the backend gave one of them
   std::atomic<bool> wanted{false};
   std::atomic<bool> is_inside{false};  // runs inside of a call that the config wants with all in it
   bool set_dump = false;
+  bool has_every_io = false;              // its inputs and outputs are wanted, whatever the config says of these
+  bool is_bound = false;                  // a rule begins or ends with its runs
+  std::atomic<bool> is_only_seen{false};  // it is wanted for this alone: none of its tensors is dumped
 };
 
 struct PendingTensor {
@@ -58,6 +63,10 @@ struct PendingRun {
   std::uint64_t call = 0;  // used by outputs that number the runs of an operator
   std::vector<PendingTensor> tensors;
   std::string layout;  // of the tensors in the call, if the caller gave it
+  // Of a bound operator: all tensors that were handed over, also those that are not dumped, and whether these, or the
+  // layout, have results of the call.
+  std::vector<std::pair<Io, std::uint32_t>> given;
+  bool has_results = false;
   bool is_measured = false;
   bool is_judged = false;     // by the rules of alerts
   TensorPool::Buffer buffer;  // memory of the copied tensors

@@ -1,6 +1,7 @@
 #include "stats/files/ascend/device_format.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace tensorstat {
@@ -20,6 +21,7 @@ struct Image {
 
 // Puts the axes in the order of the format.
 HostLayout laid_out(std::string_view format, TiledAxis n, TiledAxis c, TiledAxis h, TiledAxis w) {
+  if (format == "HWCN") return {format, {h, w, c, n}};
   return format == "NHWC" ? HostLayout{format, {n, h, w, c}} : HostLayout{format, {n, c, h, w}};
 }
 
@@ -28,6 +30,24 @@ std::optional<HostLayout> of_nc1hwc0(std::string_view format, const Shape& devic
   const std::uint64_t c1 = device[1], h = device[2], w = device[3], c0 = device[4];
   if (device[0] != of.n || h != of.h || w != of.w || !fills(of.c, c1, c0)) return std::nullopt;
   return laid_out(format, plain(of.n, c1 * h * w * c0), {of.c, c0, h * w * c0, 1}, plain(h, w * c0), plain(w, c0));
+}
+
+// Of an image with depth.
+std::optional<HostLayout> of_ndc1hwc0(const Shape& device, const Shape& original, std::string_view original_format) {
+  constexpr std::size_t kAxes = 6;
+  if (device.size() != kAxes || original.size() != kAxes - 1) return std::nullopt;
+  const std::uint64_t d = device[1], c1 = device[2], h = device[3], w = device[4], c0 = device[5];
+  const auto fits = [&](std::uint64_t c, const std::array<std::uint64_t, 4>& others) {
+    return fills(c, c1, c0) && others == std::array{device[0], d, h, w};
+  };
+  const TiledAxis n = plain(device[0], d * c1 * h * w * c0), depth = plain(d, c1 * h * w * c0),
+                  height = plain(h, w * c0), width = plain(w, c0);
+  const auto channels = [&](std::uint64_t c) { return TiledAxis{c, c0, h * w * c0, 1}; };
+  if (original_format != "NDHWC" && fits(original[1], {original[0], original[2], original[3], original[4]}))
+    return HostLayout{"NCDHW", {n, channels(original[1]), depth, height, width}};
+  if (original_format != "NCDHW" && fits(original[4], {original[0], original[1], original[2], original[3]}))
+    return HostLayout{"NDHWC", {n, depth, height, width, channels(original[4])}};
+  return std::nullopt;
 }
 
 std::optional<HostLayout> of_fractal_z(std::string_view format, const Shape& device, const Image& of) {
@@ -67,14 +87,16 @@ std::optional<HostLayout> of_fractal_nz(const Shape& device, const Shape& origin
 std::optional<HostLayout> host_layout(std::string_view format, const Shape& device, const Shape& original,
                                       std::string_view original_format, std::int32_t groups) {
   if (format == "FRACTAL_NZ") return of_fractal_nz(device, original);
+  if (format == "NDC1HWC0") return of_ndc1hwc0(device, original, original_format);
   const bool is_weights = format == "FRACTAL_Z";
   if (original.size() != 4 || (!is_weights && format != "NC1HWC0") || (is_weights && groups > 1)) return std::nullopt;
   const std::pair<std::string_view, Image> readings[] = {
       {"NCHW", {original[0], original[1], original[2], original[3]}},
-      {"NHWC", {original[0], original[3], original[1], original[2]}}};
+      {"NHWC", {original[0], original[3], original[1], original[2]}},
+      {"HWCN", {original[3], original[2], original[0], original[1]}}};
   for (const auto& [name, image] : readings) {
-    const bool is_said = original_format == "NCHW" || original_format == "NHWC";
-    if (is_said && original_format != name) continue;
+    const bool is_told = original_format == "NCHW" || original_format == "NHWC" || original_format == "HWCN";
+    if (is_told ? original_format != name : name == "HWCN") continue;
     if (auto layout = is_weights ? of_fractal_z(name, device, image) : of_nc1hwc0(name, device, image)) return layout;
   }
   return std::nullopt;

@@ -5,6 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 
+def module_of(op_name: str) -> str:
+    """The module's path in the name of a row: "layers.6" of "layers.6/backward". Other names stay."""
+    return op_name.removesuffix("/forward").removesuffix("/backward").removesuffix("/eval")
+
+
 class Place:
     """A module of the model."""
     __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random_now", "has_trained", "forward", "backward", "eval")

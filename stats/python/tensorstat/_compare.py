@@ -143,5 +143,5 @@ def origin(path: str | os.PathLike[str], *, nan_only: bool = False, inf: bool = 
     on. "turned" are the propagators that made NaN of an Inf, as Inf - Inf does. Faults that ended are in "notes".
     """
     if nan_only and inf:
-        raise Error("nan_only and inf are of two minds about Inf: give one of them")
+        raise Error("nan_only and inf contradict each other: pass one of them")
     return Origin(_found(_native.origin(path, 2 if inf else int(nan_only))))

@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from . import _rerun, _zoom_backward
-from ._calls import Call
+from ._calls import Call, module_of
 from ._edges import wait_for
 from ._hooks import Accumulation, say_fault
 from ._loss import OF_MODEL, look_at_loss, loss_of_backward
@@ -154,7 +154,7 @@ class Gradients:
             self._note(faults, op_type, op_name, io, slot)
 
     def _is_of_outermost(self, op_name: str) -> bool:
-        place = self._watch._places.get(op_name.removesuffix("/backward"))
+        place = self._watch._places.get(module_of(op_name))
         return place is not None and place.is_outermost
 
     def _accumulated(self, name: str, parameter: Any, gradients: Any) -> None:

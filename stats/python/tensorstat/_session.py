@@ -149,13 +149,13 @@ class DumpSession:
             inputs, outputs = self._readable(name, "input", inputs), self._readable(name, "output", outputs)
             _native.collect(handle, operator, rank, device, graph, iteration, inputs, outputs, text, has_failed, constants)
 
-    def save(self, name: str, value: Any, *, rank: int = 0, iteration: int = 0, save_backward: bool = False) -> None:
+    def save(self, name: str, value: Any, *, rank: int = 0, iteration: int = 0, save_backward: bool = True) -> None:
         """A tensor that no operator has, or a list or dict of such, for msprobe's config of level "debug", as
         PrecisionDebugger.save() takes it: it stands in debug.json as {name}.{n}.debug, where n counts the values of this name
         in the step. Numbers and texts in it are written, too. With any other config nothing is done.
 
         save_backward  also saves the gradients of PyTorch's tensors, when backward computes them: as {name}_grad.{n}.debug,
-                       in the same lists and dicts, with null for what gets none. (msprobe does so by default.)
+                       in the same lists and dicts, with null for what gets none
         """
         tensors: list[Any] = []
         tree = _laid_out(value, tensors, 0)

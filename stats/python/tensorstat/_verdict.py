@@ -1,6 +1,8 @@
 """What a watch itself knows of where NaN and Inf began, without reading its rows again."""
 import dataclasses
 
+from ._calls import module_of
+
 NAN, INF = 1, 2
 
 
@@ -22,9 +24,7 @@ class Fault:
     not_read: str = ""  # a module whose results could not be read: it may be to blame, too
 
     def __str__(self) -> str:
-        name = self.op_name
-        for end in ("/forward", "/backward", "/eval"):
-            name = name.removesuffix(end)
+        name = module_of(self.op_name)
         where = {"input": f"came in with the data, {name} input {self.slot}", "forward": name, "loss": f"the loss ({name})",
                  "backward": f"backward of {name}", "parameter": f"parameter {name}",
                  "gradient": f"gradient of {name}, changed after backward", "optimizer": f"{name} after the optimizer"}[self.phase]

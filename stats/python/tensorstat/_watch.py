@@ -15,7 +15,7 @@ from ._rerun import versions_of
 from ._session import DumpSession
 from ._tensors import is_dtensor, readable, tensors_in
 from ._verdict import Fault
-from ._watch_config import config_of_path, make_way, members_of, whole_number
+from ._watch_config import config_of_path, has_scope, make_way, members_of, whole_number
 
 if TYPE_CHECKING:
     from ._replicas import ReplicaFault
@@ -237,6 +237,13 @@ def named_modules(models: Any) -> list[tuple[str, Any, bool]]:
     return found
 
 
+def modules_of_msprobe(models: Any) -> list[tuple[str, Any]]:
+    """(name, module) of what is inside of a model, or of several: "fc", in a list "0.fc", in a dict by its keys."""
+    keys = map(str, range(len(models))) if isinstance(models, (list, tuple)) else _models(models)
+    return [(".".join(filter(None, (key, name))), module)
+            for key, model in zip(keys, _models(models).values()) for name, module in model.named_modules() if name]
+
+
 def named_parameters(models: Any) -> list[tuple[str, Any]]:
     seen: set[int] = set()
     found = []
@@ -392,8 +399,9 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
             session.close()
             raise ValueError(f"'differs over {compared[0]}' goes with a path, or MindSpore's config: msprobe's has no rows of "
                              "parameters alone")
-        of_modules = ModuleWatch(model, session, every=every, where=where, rank=rank, has_stacks=said.get("extra_info", True))
-        of_modules.close_with(model)
+        of_modules = ModuleWatch(model, session, every=every, where=where, rank=rank,
+                                 has_stacks=said.get("extra_info", True) or has_scope(said))
+        of_modules.close_with(next(iter(_models(model).values())))
         of_modules.act_by(actions)
         return of_modules
     from ._watch_rows import RowWatch

@@ -32,6 +32,12 @@ def members_of(config: str | os.PathLike[str] | None) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
+def has_scope(said: dict[str, Any]) -> bool:
+    """Whether msprobe's config has a scope, which goes by what runs inside of what."""
+    task = said.get(str(said.get("task")))
+    return isinstance(task, dict) and bool(task.get("scope"))
+
+
 def whole_number(number: Any, what: str, least: int, most: int) -> int:
     try:
         if isinstance(number, bool):

@@ -15,7 +15,7 @@ from ._library import logger
 from ._rerun import versions_of
 from ._session import DumpSession
 from ._tensors import can_be_walked
-from ._watch import Watch
+from ._watch import Watch, modules_of_msprobe
 
 
 class ModuleWatch(Watch):
@@ -34,8 +34,8 @@ class ModuleWatch(Watch):
         wanted = re.compile(where or "").search
         self._hooks = ModuleHooks(self._before, self._leave)
         self._accumulations: list[Accumulation] = []
-        for name, module in model.named_modules():
-            if module is model or not wanted(name):
+        for name, module in modules_of_msprobe(model):
+            if not wanted(name):
                 continue
             stem = f"Module.{name}.{type(module).__name__}"
             self._hooks.add(module, stem)
@@ -331,4 +331,4 @@ def _parameter_hook(watch: ModuleWatch, kind: str, stem: str, name: str) -> Any:
 
 def say_level(level: object) -> None:
     if level not in ("L0", "mix"):
-        logger.warning("level %s wants what is no module, and watch() sees modules alone: take L0", level)
+        logger.warning("level %s dumps functions, and watch() sees modules alone: set \"level\": \"L0\" in the config", level)

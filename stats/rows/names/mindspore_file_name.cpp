@@ -41,6 +41,12 @@ bool take_run(std::string_view name, Identity& identity) {
   if (!run) return false;
   identity.op_type = run->op_type;
   identity.op_name = run->op_name;
+  // A parameter's name may keep its dots: "Parameter.fc2.bias.0.0.2".
+  constexpr std::string_view kParameter = "Parameter.";
+  if (run->op_type.starts_with(kParameter)) {
+    identity.op_type = kParameter.substr(0, kParameter.size() - 1);
+    identity.op_name = std::string(run->op_type.substr(kParameter.size())) + "." + std::string(run->op_name);
+  }
   identity.task_id = run->task_id;
   identity.stream_id = run->stream_id;
   identity.timestamp_us = run->timestamp_us;
