@@ -9,6 +9,14 @@ function(tensorstat_find_shared_libraries target folder)
   endif()
 endfunction()
 
+# tensorstat_portable(TARGET): what is installed runs with any libstdc++ of the machine, and starts sooner: it has its own.
+# Nothing of C++ passes through its interface.
+function(tensorstat_portable target)
+  if(NOT BUILD_SHARED_LIBS AND NOT TENSORSTAT_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL)
+  endif()
+endfunction()
+
 # tensorstat_loaded_name(VARIABLE FILE): the name by which a process loads the shared library FILE, such as libz.so.1.
 function(tensorstat_loaded_name variable file)
   file(REAL_PATH ${file} library)
@@ -67,6 +75,13 @@ function(tensorstat_install_package)
   set(dump_headers alerts.hpp compare.hpp dump.hpp findings.hpp rows.hpp)
   list(TRANSFORM dump_headers PREPEND stats/tensorstat/ OUTPUT_VARIABLE dump_header_files)
   set(of_others ${dump_headers} tensorstat.h README.md)
+  # The installed meter.hpp says where the installation lies. That of the sources does not, because they are none.
+  set(meter_header ${PROJECT_SOURCE_DIR}/stats/tensorstat/meter.hpp)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${meter_header})
+  file(READ ${meter_header} text)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/installed/meter.hpp CONTENT "${text}\n#include <tensorstat/installation.hpp>\n" @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/installed/meter.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tensorstat COMPONENT core)
+  list(APPEND of_others meter.hpp)
   list(TRANSFORM of_others REPLACE "(.+)" "PATTERN;\\1;EXCLUDE")
   install(DIRECTORY stats/tensorstat TYPE INCLUDE COMPONENT core ${of_others})
   install(EXPORT tensorstat-core NAMESPACE tensorstat:: DESTINATION ${folder} COMPONENT core)

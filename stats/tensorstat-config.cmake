@@ -8,7 +8,6 @@ endif()
 if("core" IN_LIST _tensorstat_parts OR "dump" IN_LIST _tensorstat_parts)
   include(CMakeFindDependencyMacro)
   find_dependency(Threads)
-  find_dependency(OpenCL)
   list(PREPEND _tensorstat_parts core)  # the dump layer needs it
   list(REMOVE_DUPLICATES _tensorstat_parts)
 endif()

@@ -24,6 +24,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels-cl/driver/opencl_calls.hpp"
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #pragma GCC diagnostic ignored "-Wignored-attributes"

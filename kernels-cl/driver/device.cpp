@@ -7,7 +7,9 @@
 #include <bit>
 #include <cstdlib>
 #include <string_view>
+#include <tensorstat/opencl.hpp>
 
+#include "kernels-cl/driver/opencl.hpp"
 #include "kernels-cl/driver/signal_guard.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
 #include "kernels-cl/trial/icd_files.hpp"
@@ -134,7 +136,8 @@ Device describe_one(const cl::Device& device) {
   return found;
 }
 
-// These two calls load a driver and start it, which may replace signal handlers. The result is empty if they fail.
+// These two calls load a driver and start it, which may replace signal handlers. The result is empty if they fail. The
+// drivers were tried (DriversTrial).
 std::vector<cl::Platform> platforms_here() {
   const SignalGuard guard(nullptr);
   std::vector<cl::Platform> platforms;
@@ -172,27 +175,23 @@ bool forked_since_first_use() {
 std::vector<Device> find_devices(const KernelKind* soon) {
   if (forked_since_first_use()) return {};
   std::vector<Device> all;
-  DevicesTrial trial(soon);
+  const DriversTrial trial(soon);
   const std::vector<cl::Platform> platforms = platforms_here();
   for (std::size_t p = 0; p < platforms.size(); ++p) {
-    cl_int code = CL_SUCCESS;
-    const std::string platform_name = trimmed(platforms[p].getInfo<CL_PLATFORM_NAME>(&code));
-    if (code != CL_SUCCESS) continue;
-    if (may_kill(platform_name)) {
-      if (Status tried = trial.passed(); !tried) {
-        Device& unseen = all.emplace_back();
-        unseen.info.platform = static_cast<int>(p);
-        unseen.info.name = unseen.info.platform_name = platform_name;
-        unseen.info.refusal = tried.error().message;
-        continue;
-      }
-    }
     const std::vector<cl::Device> devices = devices_of(platforms[p]);
     for (std::size_t d = 0; d < devices.size(); ++d) {
       all.push_back(describe_one(devices[d]));
       all.back().info.platform = static_cast<int>(p);
       all.back().info.device = static_cast<int>(d);
     }
+  }
+  int number = static_cast<int>(platforms.size());
+  for (const RefusedDriver& each : trial.drivers().refused) {
+    DeviceInfo& unseen = all.emplace_back().info;
+    unseen.platform = number++;
+    unseen.name = each.file.library;
+    unseen.platform_name = each.file.path;
+    unseen.refusal = each.why;
   }
   return all;
 }
@@ -205,7 +204,7 @@ Result<Device> choose_device(const MeterOptions& options, const KernelKind* soon
         Code::kDevice,
         wanted + (forked_since_first_use()
                       ? "the process has forked since OpenCL was in use: a driver's threads do not survive that"
-                      : "no OpenCL platform has a device (is an ICD such as pocl-opencl-icd installed?)")};
+                      : why_no_device())};
   }
   if (options.platform >= 0) {
     for (const Device& each : all) {
@@ -231,6 +230,7 @@ Result<Device> choose_device(const MeterOptions& options, const KernelKind* soon
 
 // Loads the drivers. Reading the names of platforms starts no device.
 bool only_pocl_is_found() {
+  const DriversTrial trial(nullptr);
   const std::vector<cl::Platform> platforms = platforms_here();
   return !platforms.empty() && std::ranges::all_of(platforms, [](const cl::Platform& platform) {
     return may_kill(trimmed(platform.getInfo<CL_PLATFORM_NAME>()));
@@ -251,6 +251,15 @@ std::string why_host_memory_stays(const MeterOptions& options) {
   if (forked_since_first_use()) return "";
   if (!only_pocl_is_installed() && !only_pocl_is_found()) return "";
   return "the only OpenCL driver is pocl, which runs on this CPU, and the host's own loops are faster on it";
+}
+
+std::string why_no_device() {
+  if (!cl_engine::has_opencl()) {
+    return "OpenCL's loader, libOpenCL.so.1, is not installed (Debian: apt-get install ocl-icd-libopencl1, and a "
+           "driver such "
+           "as pocl-opencl-icd)";
+  }
+  return "no OpenCL platform has a device (is an ICD such as pocl-opencl-icd installed?)";
 }
 
 std::vector<DeviceInfo> list_devices() noexcept try {

@@ -8,7 +8,6 @@
 #include "kernels-cl/launch/at_rest.hpp"
 
 // Functions of OpenCL 2.0, which cl.hpp does not include. Called only for devices with shared virtual memory.
-extern "C" cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel, cl_uint name, std::size_t bytes, const void* value);
 
 namespace tensorstat::cl_engine {
 namespace {

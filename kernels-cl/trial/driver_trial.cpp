@@ -4,23 +4,33 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <string>
 
+#include "kernels-cl/driver/opencl.hpp"
+#include "kernels-cl/driver/signal_guard.hpp"
 #include "kernels-cl/program/binary_cache.hpp"
 #include "kernels-cl/program/made_once.hpp"
-#include "kernels-cl/trial/icd_files.hpp"
 #include "kernels-cl/trial/limits.hpp"
 #include "kernels-cl/trial/passed_trials.hpp"
 #include "kernels-cl/trial/subprocess.hpp"
+#include "kernels-cl/trial/system_words.hpp"
+
+extern "C" {
+[[gnu::weak]] extern const char tensorstat_installation[];  // null in a shared library
+}
 
 namespace tensorstat::cl_engine {
 namespace {
 
 // pocl takes one or two seconds to build a kernel on an idle machine.
 constexpr std::chrono::milliseconds kMostTime{120'000};
+// A GPU that nobody uses may need many seconds to start.
+constexpr std::chrono::milliseconds kMostTimeOfDevices{60'000}, kMostTimeOfTheRest{1'000};
 constexpr std::size_t kMostQuoted = 300;
 
 namespace fs = std::filesystem;
@@ -36,9 +46,17 @@ std::string_view environment_says() {
 bool are_made() { return environment_says() != "0"; }
 bool are_kept() { return environment_says() == "once"; }
 
+// The libexec folder of the headers that this program was compiled with (tensorstat/installation.hpp). Unknown to a
+// shared library, which does not lie in a program, and if the compiler was given a relative path.
+std::vector<fs::path> libexec_of_the_headers() {
+  const char* const header = tensorstat_installation;
+  if (header == nullptr || header[0] != '/') return {};
+  return {(fs::path(header).parent_path() / TENSORSTAT_LIBEXEC_FROM_HEADERS).lexically_normal()};
+}
+
 // The libexec folders of the installation of this code, which is a shared library or part of a program. None if it is
 // unknown: the library was loaded by a relative name, and the working directory may have changed since.
-std::vector<fs::path> libexec_of_this_installation() {
+std::vector<fs::path> libexec_of_this_object() {
   Dl_info facts{};
   link_map* object = nullptr;
   std::error_code failed;
@@ -65,19 +83,22 @@ Result<TrustedProgram> find_program() {
     std::error_code failed;
     places.push_back(fs::absolute(named, failed));
   } else {
-    for (const fs::path& libexec : libexec_of_this_installation()) places.push_back(libexec / kProgram);
+    for (const fs::path& libexec : libexec_of_this_object()) places.push_back(libexec / kProgram);
+    for (const fs::path& libexec : libexec_of_the_headers()) places.push_back(libexec / kProgram);
     places.push_back(fs::path(TENSORSTAT_LIBEXEC_CONFIGURED) / kProgram);
   }
   std::string reasons;
+  bool is_anywhere = false;
   for (const fs::path& place : places) {
     auto program = TrustedProgram::open(place);
     if (program) return program;
-    if (reasons.find(program.error().message) == reasons.npos) {
-      reasons += (reasons.empty() ? "" : "; ") + program.error().message;
-    }
+    const std::string& reason = program.error().message;
+    is_anywhere = is_anywhere || !reason.ends_with(system_words(ENOENT));
+    if (reasons.find(reason) == reasons.npos) reasons += (reasons.empty() ? "" : "; ") + reason;
   }
   return Error{Code::kDevice,
-               "the program that tries it first, in a process of its own, cannot be used: " + reasons +
+               "the program that tries it first, " + std::string(kProgram) +
+                   (is_anywhere ? ", cannot be used: " : ", is not found: ") + reasons +
                    " (TENSORSTAT_PREFLIGHT=path names another; TENSORSTAT_PREFLIGHT=0 uses the driver untried)"};
 }
 
@@ -127,9 +148,50 @@ Status find_and_try(const What& what) {
   return program ? make_trial(*program, what, kMostTime) : Status(program.error());
 }
 
-bool is_pocl_installed() {
-  return std::ranges::any_of(icd_files(),
-                             [](const IcdFile& each) { return each.library.find("pocl") != each.library.npos; });
+MadeOnce<What, Drivers>& known_drivers() {
+  static auto& all = *new MadeOnce<What, Drivers>;
+  return all;
+}
+
+// Loads these drivers in this process.
+void load(const std::vector<std::string>& libraries) {
+  const SignalGuard guard(nullptr);
+  call_drivers(libraries);
+}
+
+// The arguments with which the helper loads these drivers alone, without the loader.
+What only(const std::vector<IcdFile>& files) {
+  What what;
+  for (const IcdFile& each : files) what.push_back(std::string(kOnly) + each.library);
+  return what;
+}
+
+// A kernel of pocl is tried without the other drivers, which may end the helper.
+What pocl_only() {
+  std::vector<IcdFile> files = icd_files();
+  const auto others = std::ranges::remove_if(files, [](const IcdFile& each) { return !is_pocl(each); });
+  if (others.empty()) return {};
+  files.erase(others.begin(), others.end());
+  return only(files);
+}
+
+// If no trial can be made, a driver that is known to end its process is not loaded.
+Drivers without_trials(const std::string& why) {
+  Drivers drivers;
+  std::vector<std::string> others;
+  const std::vector<IcdFile> files = icd_files();
+  for (const IcdFile& each : files) {
+    if (is_pocl(each)) {
+      drivers.refused.push_back({each, why});
+    } else {
+      others.push_back(each.library);
+    }
+  }
+  if (files.empty()) drivers.refused.push_back({{"", "OpenCL's drivers"}, why});
+  if (drivers.refused.empty()) return drivers;
+  drivers.all = false;
+  load(others);
+  return drivers;
 }
 
 }  // namespace
@@ -138,6 +200,11 @@ class StartedTrial {
  public:
   StartedTrial(const TrustedProgram& program, const What& what)
       : path_(program.path()), what_(what), limits_(limits_left()), process_(program, arguments()) {}
+
+  bool has_started() const { return process_.has_started(); }
+
+  // Whether the devices were found, after at most this time. The trial may go on to a kernel.
+  bool has_found_devices(std::chrono::milliseconds most) { return process_.says(kFoundDevices, most); }
 
   Status passed(std::chrono::milliseconds most) {
     Ended ended = process_.wait(most);
@@ -190,37 +257,87 @@ Status run_helper(const std::vector<std::string>& what) {
   });
 }
 
-DevicesTrial::DevicesTrial(const KernelKind* soon) {
-  if (!are_made() || trials().has(devices()) || !is_pocl_installed()) return;
-  is_kept_ = is_kept(devices());
-  if (is_kept_) return;
-  const auto program = find_program();
-  if (!program) return;
-  What what = devices();
-  has_kernel_ = soon != nullptr && !are_kept() && only_pocl_is_installed();
-  if (has_kernel_) add_kind(what, *soon);
-  started_ = std::make_unique<StartedTrial>(*program, what);
+namespace {
+
+// Tries each driver alone, without the loader, and loads those that pass. `why`: how the trial of all ended.
+Drivers one_by_one(const TrustedProgram& program, const std::string& why) {
+  Drivers drivers{.all = false};
+  const std::vector<IcdFile> files = icd_files();
+  if (files.size() <= 1) {
+    drivers.refused.push_back({files.empty() ? IcdFile{"", "OpenCL's drivers"} : files[0], why});
+    load({});
+    return drivers;
+  }
+  std::vector<std::unique_ptr<StartedTrial>> trials;
+  for (const IcdFile& each : files) {
+    What what = only({each});
+    what.emplace_back("devices");
+    trials.push_back(std::make_unique<StartedTrial>(program, what));
+  }
+  std::vector<IcdFile> passed;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (Status alone = trials[i]->passed(kMostTimeOfDevices); !alone) {
+      drivers.refused.push_back({files[i], alone.error().message});
+    } else {
+      passed.push_back(files[i]);
+    }
+  }
+  if (passed.size() > 1) {
+    What together = only(passed);
+    together.emplace_back("devices");
+    if (Status all = make_trial(program, together, kMostTimeOfDevices); !all) {
+      for (const IcdFile& each : passed) drivers.refused.push_back({each, all.error().message});
+      passed.clear();
+    }
+  }
+  std::vector<std::string> libraries;
+  for (const IcdFile& each : passed) libraries.push_back(each.library);
+  load(libraries);
+  return drivers;
 }
 
-DevicesTrial::~DevicesTrial() = default;
+}  // namespace
 
-Status DevicesTrial::passed() {
-  return once(devices(), [&] {
-    if (is_kept_) return Status();
-    if (!started_) return find_and_try(devices());
-    Status passed = started_->passed(kMostTime);
-    if (!has_kernel_) return passed;
-    if (!passed) return find_and_try(devices());  // what a kernel does wrong is not said of the devices
-    if (const What kernel = started_->kernel(); !kernel.empty()) {
+Drivers DriversTrial::make(const KernelKind* soon) {
+  if (!are_made() || no_driver_is_installed() || is_kept(devices())) return {};
+  const auto program = find_program();
+  if (!program) return without_trials(program.error().message);
+  What what = devices();
+  const bool has_kernel = soon != nullptr && !are_kept() && only_pocl_is_installed();
+  if (has_kernel) add_kind(what, *soon);
+  auto trial = std::make_unique<StartedTrial>(*program, what);
+  if (!trial->has_started()) return without_trials(trial->passed({}).error().message);
+  const bool goes_on = has_kernel && trial->has_found_devices(kMostTimeOfDevices);
+  if (goes_on) {
+    goes_on_ = std::move(trial);
+    return {};
+  }
+  // One that has not found the devices has ended, or never will; what it left is read in no time.
+  const Status passed = trial->passed(has_kernel ? kMostTimeOfTheRest : kMostTimeOfDevices);
+  return passed ? Drivers() : one_by_one(*program, passed.error().message);
+}
+
+DriversTrial::DriversTrial(const KernelKind* soon) {
+  auto made = known_drivers().get(devices(), [&]() -> Result<Drivers> { return make(soon); });
+  drivers_ = *std::move(made);
+}
+
+// What a kernel does wrong is not said here: its own trial will say it.
+DriversTrial::~DriversTrial() {
+  if (!goes_on_) return;
+  try {
+    if (!goes_on_->passed(kMostTime)) return;
+    if (const What kernel = goes_on_->kernel(); !kernel.empty()) {
       static_cast<void>(trials().get(kernel, [] { return Status(); }));
     }
-    return passed;
-  });
+  } catch (const std::exception&) {  // out of memory: the kernel is tried again
+  }
 }
 
 Status try_kernel(const Device& device, const std::string& key, const KernelKind& kind) {
   if (!may_kill(device.info.platform_name)) return {};
-  What what = {"kernel", entry_name(key)};
+  What what = pocl_only();
+  what.insert(what.end(), {"kernel", entry_name(key)});
   add_kind(what, kind);
   Status tried = once(what, [&] { return find_and_try(what); });
   if (tried) return tried;

@@ -52,6 +52,13 @@ std::string key_of(const std::vector<std::string>& what) {
   add("trial");
   add(TENSORSTAT_VERSION);
   add(machine());
+  // A chroot or a container has the machine's name and perhaps this home, and not what a driver needs: pocl dies
+  // without /sys.
+  for (const char* folder : {"/", "/sys", "/proc", "/dev"}) {
+    struct stat facts {};
+    const bool is_there = stat(folder, &facts) == 0;
+    add(is_there ? std::to_string(facts.st_dev) + ":" + std::to_string(facts.st_ino) : "");
+  }
   for (const IcdFile& each : icd_files()) {
     struct stat facts {};
     if (stat(each.path.c_str(), &facts) != 0) continue;

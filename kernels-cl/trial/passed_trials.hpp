@@ -1,9 +1,9 @@
 // With TENSORSTAT_PREFLIGHT=once, passed trials (driver_trial.hpp) are kept for later processes of this user on this
 // machine. They lie beside the kernels on disk (binary_cache.hpp).
 //
-// A kept trial counts only for the same version of this library, machine, files of the OpenCL loader, limit on file
-// sizes, and environment variables that the loader, the driver or its linker read. The process must also have as much
-// left of its limits.
+// A kept trial counts only for the same version of this library, machine, root and mounts of /sys, /proc and /dev,
+// files of the OpenCL loader, limit on file sizes, and environment variables that the loader, the driver or its linker
+// read. The process must also have as much left of its limits.
 //
 // A kept trial does not notice that the driver's cache was damaged, that the disk became full, or that the driver's
 // library was replaced while the loader's file stayed. (A kernel's trial notices the last, because its key has the

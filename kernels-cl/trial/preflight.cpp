@@ -1,11 +1,12 @@
 // tensorstat-preflight makes the OpenCL calls that its parent process is about to make. If the driver aborts, it ends
 // this process and not the parent (kernels-cl/trial/driver_trial.hpp).
 //
-//   tensorstat-preflight LIMITS devices [DTYPE NEEDS [DTYPE]]
-//   tensorstat-preflight LIMITS kernel KEY DTYPE NEEDS [DTYPE]
+//   tensorstat-preflight LIMITS [only=LIBRARY...] devices [DTYPE NEEDS [DTYPE]]
+//   tensorstat-preflight LIMITS [only=LIBRARY...] kernel KEY DTYPE NEEDS [DTYPE]
 //   tensorstat-preflight LIMITS ptx GPU CAPABILITY VERSION FOLDER DTYPE NEEDS [DTYPE]
 //
-// After the devices it folds with the kernel, if one is named. The last makes a kernel for CUDA's driver
+// With only=LIBRARY these drivers alone are loaded, without OpenCL's loader. After the devices it writes kFoundDevices,
+// and folds with the kernel, if one is named. The last makes a kernel for CUDA's driver
 // (kernels-cl/cuda/ptx.hpp). A line that begins with kTriedKernel says the KEY of the kernel that it folded with.
 // LIMITS are the three arguments that to_arguments (limits.hpp) writes. If everything succeeds, the last line on stdout
 // is kTrialPassed, and the exit code is 0.
@@ -21,8 +22,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels-cl/cuda/ptx.hpp"
+#include "kernels-cl/driver/opencl.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
 #include "kernels-cl/program/binary_cache.hpp"
 #include "kernels-cl/program/program.hpp"
@@ -44,6 +47,10 @@ void keep_quiet() {
     for (int each = 3; each < open_max; ++each) close(each);
   }
   setenv("TENSORSTAT_PREFLIGHT", "0", 1);
+}
+
+bool say(std::string_view words) {
+  return write(STDOUT_FILENO, words.data(), words.size()) == static_cast<ssize_t>(words.size());
 }
 
 Status fold_a_tile(const Device& device, const KernelKind& kind) {
@@ -93,13 +100,19 @@ Status perform(int argc, char** argv, std::string& kernel) {
   if (argc < kLimitArguments + 2) return misused;
   keep_quiet();
   limit_to(limits_from(argv + 1));
-  char** const what = argv + 1 + kLimitArguments;
-  const int count = argc - 1 - kLimitArguments;
-  if (count == 1 && std::string_view(what[0]) == "devices") {
-    static_cast<void>(find_devices());
-    return {};
+  char** what = argv + 1 + kLimitArguments;
+  int count = argc - 1 - kLimitArguments;
+  std::vector<std::string> only;
+  for (; count > 0 && std::string_view(*what).starts_with(kOnly); ++what, --count) {
+    only.emplace_back(std::string_view(*what).substr(kOnly.size()));
   }
+  if (!only.empty()) call_drivers(only);
   const std::string_view task = count == 0 ? "" : what[0];
+  if (task == "devices") {
+    static_cast<void>(find_devices());
+    if (!say(kFoundDevices)) return Error{Code::kDevice, "nobody listens"};
+    if (count == 1) return {};
+  }
   const int before = task == "devices"  ? 1
                      : task == "kernel" ? 2
                      : task == "ptx"    ? 5
@@ -128,6 +141,5 @@ int main(int argc, char** argv) {
   std::string last;
   if (status && !kernel.empty()) last.append("\n").append(kTriedKernel).append(kernel).append("\n");
   last += status ? std::string(kTrialPassed) : status.error().message + "\n";
-  const bool told = write(STDOUT_FILENO, last.data(), last.size()) == static_cast<ssize_t>(last.size());
-  _exit(status && told ? 0 : 1);  // what a driver does at exit is not what was to be tried
+  _exit(say(last) && status ? 0 : 1);  // what a driver does at exit is not what was to be tried
 }

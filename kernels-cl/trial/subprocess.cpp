@@ -117,9 +117,9 @@ class Deadline {
   Clock::time_point last_;
 };
 
-// Reads until nobody can write any more. False if time was up first.
-bool listen(int descriptor, Deadline& deadline, std::string& said) {
-  for (;;) {
+// Reads until nobody can write any more, or until `words` were read. False if time was up first.
+bool listen(int descriptor, Deadline& deadline, std::string& said, std::string_view words = {}) {
+  while (words.empty() || said.find(words) == said.npos) {
     const auto left = deadline.left().count();
     if (left <= 0) return false;
     pollfd wanted{descriptor, POLLIN, 0};
@@ -133,6 +133,7 @@ bool listen(int descriptor, Deadline& deadline, std::string& said) {
     said.append(bytes.data(), static_cast<std::size_t>(got));
     if (said.size() > kMostSaid) said.erase(0, said.size() - kMostSaid);
   }
+  return true;
 }
 
 enum class Reaped { kNotYet, kHere, kElsewhere };
@@ -184,16 +185,25 @@ void Subprocess::end() {
   child_ = 0;
 }
 
+bool Subprocess::says(std::string_view words, std::chrono::milliseconds most) {
+  if (child_ == 0) return false;
+  waited_ += most;
+  Deadline deadline(child_, most);
+  static_cast<void>(listen(output_.number(), deadline, said_, words));
+  return said_.find(words) != said_.npos;
+}
+
 Ended Subprocess::wait(std::chrono::milliseconds most) {
   if (child_ == 0) return {false, "could not be started: " + hindrance_, ""};
   Ended ended;
   Deadline deadline(child_, most);
   int status = 0;
-  const bool silent = listen(output_.number(), deadline, ended.said);
+  const bool silent = listen(output_.number(), deadline, said_);
+  ended.said = std::move(said_);
   const Reaped reaped = silent ? reap(child_, deadline, status) : Reaped::kNotYet;
   if (reaped == Reaped::kNotYet) {
     end();
-    ended.how = "had not ended after " + std::to_string(most.count()) + " ms";
+    ended.how = "had not ended after " + std::to_string((waited_ + most).count()) + " ms";
   } else if (reaped == Reaped::kHere && WIFSIGNALED(status)) {
     const char* name = sigabbrev_np(WTERMSIG(status));
     ended.how =

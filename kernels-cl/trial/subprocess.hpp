@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels-cl/driver/descriptor.hpp"
@@ -34,6 +35,11 @@ class Subprocess {
   Subprocess(const Subprocess&) = delete;
   Subprocess& operator=(const Subprocess&) = delete;
 
+  bool has_started() const { return child_ != 0; }
+
+  // Waits at most so long until the program has written `words`. False if it ended before, or if the time is over.
+  bool says(std::string_view words, std::chrono::milliseconds most);
+
   // Waits at most so long, then ends the program and all that it has started. The time in which the program was ready
   // to run and had no processor does not count. Call it once.
   Ended wait(std::chrono::milliseconds most);
@@ -43,7 +49,8 @@ class Subprocess {
 
   pid_t child_ = 0;  // 0: none that runs
   Descriptor output_;
-  std::string hindrance_;
+  std::string hindrance_, said_;
+  std::chrono::milliseconds waited_{0};  // at most, by says()
 };
 
 }  // namespace tensorstat::cl_engine

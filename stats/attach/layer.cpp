@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernels-cl/driver/opencl.hpp"
 #include "stats/attach/program/objects.hpp"
 
 using namespace tensorstat::attach;
@@ -70,6 +71,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
   is_made = true;
   std::memcpy(static_cast<void*>(&below), target, shared * sizeof(void*));
   table = below;
+  tensorstat::cl_engine::call_opencl(&below);
   *made_count = shared;
   *made = &table;
   // Without settings nothing is wanted, and no call is served.

@@ -24,15 +24,16 @@
 
 namespace tensorstat {
 
-// nullptr if the loader does not find `file`, or if a function is missing there. Then the next call tries again: the
-// process may have been out of descriptors. Any thread may call it. The library is never unloaded.
-template <typename Library>
-const Library* loaded(const char* file) noexcept {
+// The first of these files that the loader finds and that has every function; nullptr if there is none. Then the next
+// call tries again: the process may have been out of descriptors. Any thread may call it. The library is never
+// unloaded.
+template <typename Library, typename... Files>
+const Library* loaded(const Files*... files) noexcept {
   static std::atomic<const Library*> known{nullptr};
   const Library* library = known.load(std::memory_order_acquire);
   if (library != nullptr) return library;
   auto* const found = new (std::nothrow) Library;
-  if (found != nullptr && found->find(::dlopen(file, RTLD_NOW | RTLD_LOCAL)) &&
+  if (found != nullptr && (... || found->find(::dlopen(files, RTLD_NOW | RTLD_LOCAL))) &&
       known.compare_exchange_strong(library, found)) {
     return found;
   }

@@ -359,7 +359,12 @@ tensorstat_code tensorstat_session_counters(const tensorstat_session* session, t
                                  now.most_held_bytes,
                                  now.waiting_row_count,
                                  now.lost_file_count,
-                                 now.complex_count};
+                                 now.complex_count,
+                                 now.device_row_count,
+                                 now.host_row_count,
+                                 now.fallback_row_count,
+                                 now.device_bytes,
+                                 now.most_device_bytes};
     std::memcpy(counters, &to, std::min(room, sizeof to));
     return TENSORSTAT_OK;
   });

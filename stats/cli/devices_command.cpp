@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 #include <tensorstat/catalog.hpp>
+#include <tensorstat/opencl.hpp>
 #include <vector>
 
 #include "stats/cli/device_check.hpp"
@@ -61,8 +62,12 @@ void append(JsonWriter& json, const DeviceInfo& info, const std::optional<Device
 
 std::string as_text(const DeviceInfo& info, const std::optional<DeviceCheck>& check) {
   std::string text = std::to_string(info.platform) + ":" + std::to_string(info.device) + "  " + info.name + "\n     " +
-                     info.platform_name + ", driver " + info.driver + ", " + memory(info.memory_bytes) +
-                     (info.fp64 ? ", fp64" : ", no fp64") + "\n";
+                     info.platform_name;
+  const bool is_loaded = !info.driver.empty() || info.memory_bytes != 0;  // not a driver that failed its trial
+  if (is_loaded) {
+    text += ", driver " + info.driver + ", " + memory(info.memory_bytes) + (info.fp64 ? ", fp64" : ", no fp64");
+  }
+  text += "\n";
   if (!info.refusal.empty()) text += "     not used: " + info.refusal + "\n";
   if (check) text += "     " + sentence_of(*check) + "\n";
   return text;
@@ -133,7 +138,7 @@ Result<DeviceList> device_list(const DevicesArguments& arguments) {
     json.end();
     list.text = objects + "\n";
   } else if (!has_any) {
-    list.text = "no OpenCL device: everything is computed on the host\n";
+    list.text = "no OpenCL device: everything is computed on the host\n" + why_no_device() + "\n";
   }
   return list;
 }

@@ -71,7 +71,7 @@ const std::string& Meter::State::host_memory_stays() {
 
 std::string Meter::State::trouble() const {
   if (forked_since_the_search()) return "the process has forked since the device was looked for";
-  return device_failed ? "the device failed earlier, see the log" : device_trouble;
+  return device_failed ? "the device is not used any more, see the log" : device_trouble;
 }
 
 Status Meter::State::read_device(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes) {
@@ -112,9 +112,9 @@ Result<std::string> Meter::State::ended_on_device(const Result<std::uint64_t>& h
   } else if (on_gpu) {
     log(Severity::kWarning, "the GPU failed to fold its tensors, the host takes over: " + error.message);
   } else if (!device_failed.exchange(true)) {
-    log(Severity::kWarning, "the OpenCL device failed, the host takes over: " + error.message);
+    log(Severity::kWarning, "the OpenCL device is not used from now on, the host takes over: " + error.message);
   }
-  return "the device gave up: " + error.message;
+  return "the device could not: " + error.message;
 }
 
 void Meter::State::refuse_digests(const Error& error) {

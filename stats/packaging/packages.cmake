@@ -50,9 +50,16 @@ torch.save's files and the dumps of MindSpore, msprobe and CANN."
   command)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libtensorstat${major} ${same}")
-# By hand, because dpkg-shlibdeps does not see what is loaded when it is needed: libssl3, libxlsxwriter4, libhdf5-103-1.
-set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "libxlsxwriter4, pocl-opencl-icd | opencl-icd")
-set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "libhdf5-103-1")
+# By hand, because dpkg-shlibdeps does not see what is loaded when it is needed.
+set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "libyaml-0-2, pocl-opencl-icd | opencl-icd")
+find_library(XLSXWRITER_LIBRARY xlsxwriter)
+if(XLSXWRITER_LIBRARY)
+  tensorstat_loaded_name(xlsx ${XLSXWRITER_LIBRARY})
+  string(REGEX MATCH "[0-9]+$" number "${xlsx}")  # of libxlsxwriter.so.4, which is in libxlsxwriter4
+  string(PREPEND CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "libxlsxwriter${number}, ")
+endif()
+set(hdf5 "libhdf5-103-1 | libhdf5-103-1t64 | libhdf5-310")
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "${hdf5}")
 
 tensorstat_package(library libtensorstat${major}
   "The C library: measures tensors in host memory with SIMD, or on an OpenCL
@@ -60,9 +67,9 @@ device. The bits of each result are the same everywhere."
   c helper)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libssl3 | libssl3t64")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libssl3 | libssl3t64, libsqlite3-0, ocl-icd-libopencl1 | libopencl1")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "libhdf5-103-1")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "${hdf5}")
 
 tensorstat_package(dev libtensorstat-dev
   "Files for development: headers of C and C++, static libraries of C++, and the
@@ -70,7 +77,8 @@ files for find_package and pkg-config."
   core dump c_dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
-    "libtensorstat${major} ${same}, ocl-icd-opencl-dev, zlib1g-dev")
+    "libtensorstat${major} ${same}, zlib1g-dev")
+set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "ocl-icd-opencl-dev")
 
 if(TARGET tensorstat_python)
   tensorstat_package(python python3-tensorstat

@@ -1,8 +1,7 @@
 #include "stats/store/database.hpp"
 
-#include <sqlite3.h>
-
 #include "stats/base/printable.hpp"
+#include "stats/store/sqlite.hpp"
 
 namespace tensorstat {
 namespace {
@@ -133,6 +132,10 @@ Status Database::protect(Access access) {
 Result<Database> Database::open(const std::string& path, Access access, bool makes_checksums) {
   // If a writer was killed, the store has a journal, and only a connection that may write can undo it. So a reader
   // opens the store for writing if it may; query_only keeps it from writing.
+  if (sqlite() == nullptr) {
+    return Error{Code::kUnsupported, printable(path) + ": a store, for which " TENSORSTAT_SQLITE_LIBRARY
+                                                       " is needed: apt-get install libsqlite3-0"};
+  }
   sqlite3* handle = nullptr;
   int code = SQLITE_OK;
   for (const char* mode : {access == Access::kRead ? "rw" : "rwc", "ro"}) {

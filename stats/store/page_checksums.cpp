@@ -1,11 +1,11 @@
 #include "stats/store/page_checksums.hpp"
 
-#include <sqlite3.h>
-
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+
+#include "stats/store/sqlite.hpp"
 
 namespace tensorstat {
 namespace {

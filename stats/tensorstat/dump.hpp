@@ -159,6 +159,14 @@ struct DumpCounters {
   std::uint64_t stalled_us = 0;     // the time that they took from the calling threads
   std::uint64_t held_bytes = 0;     // the part of memory_bytes in use now
   std::uint64_t most_held_bytes = 0;
+  // Where the tensors that rows are made of were measured. Not counted: tensors without statistics, and those that are
+  // only looked at for an overflow.
+  std::uint64_t device_row_count = 0;    // by an OpenCL device, or by the GPU that has the tensor
+  std::uint64_t host_row_count = 0;      // by the host
+  std::uint64_t fallback_row_count = 0;  // of host_row_count: a device failed, or could not measure what lies in its
+                                         // memory; the log says why
+  std::uint64_t device_bytes = 0;        // device memory that the session holds now, without the tensors themselves
+  std::uint64_t most_device_bytes = 0;   // the highest number so far
 };
 
 // What a config requires from a backend. It does not change during a session.

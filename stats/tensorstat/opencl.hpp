@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <tensorstat/meter.hpp>
 #include <vector>
 
@@ -107,5 +108,8 @@ struct DeviceSpeed {
 // tensor's size, a multiple of 4096; as much device memory is allocated. Takes up to seconds. Errors as of a
 // DeviceMeter.
 Result<DeviceSpeed> device_speed(const MeterOptions& options, std::uint64_t bytes = std::uint64_t{64} << 20);
+
+// If list_devices() is empty: the likely reason, and what to install.
+std::string why_no_device();
 
 }  // namespace tensorstat

@@ -822,6 +822,12 @@ typedef struct {
   uint64_t waiting_row_count; /* rows that could not be written yet; they are kept in memory and retried */
   uint64_t lost_file_count;   /* files of tensors that could not be written */
   uint64_t complex_count;     /* complex tensors that were skipped because only statistics are wanted */
+  /* Where the tensors that rows are made of were measured. */
+  uint64_t device_row_count;   /* by an OpenCL device, or by the GPU that has the tensor */
+  uint64_t host_row_count;     /* by the host */
+  uint64_t fallback_row_count; /* of host_row_count: a device failed, or could not measure its memory; see the log */
+  uint64_t device_bytes;       /* device memory that the session holds now, without the tensors themselves */
+  uint64_t most_device_bytes;  /* the highest number so far */
 } tensorstat_counters;
 /* Fills `counters`. The caller sets `counters->size` first. */
 TENSORSTAT_API tensorstat_code tensorstat_session_counters(const tensorstat_session* session,

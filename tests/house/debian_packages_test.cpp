@@ -156,7 +156,22 @@ TEST_F(DebianPackages, AreInstalledAndRemovedWithoutATrace) {
   config.replace(config.find(path), path.size(), dump.path());
   std::ofstream(folder_ / "data_dump.json") << config;
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "4 rows\n", printed("examples/example_dump_backend data_dump.json"));
+  // A backend uses the device: the helper is the packages' own.
+  const std::string on_device = "env -u TENSORSTAT_PREFLIGHT ./";
+  ASSERT_EQ(run("'" + built::cmake() + "' -S '" + built::source_dir() + "/tests/house/consumer' -B consumer -G '" +
+                built::generator() + "' -DCMAKE_CXX_COMPILER='" + built::compiler() + "' -DCMAKE_PREFIX_PATH='" + usr +
+                "' -DON_DEVICE=ON -DPARTS=core && '" + built::cmake() + "' --build consumer --target on_device"),
+            0)
+      << said_;
+  EXPECT_PRED_FORMAT2(testing::IsSubstring, " 0 on the host, 0 fallen back",
+                      printed(on_device + "consumer/on_device d1"));
   if (has("pkg-config")) {
+    ASSERT_EQ(run("export PKG_CONFIG_PATH='" + libraries + "/pkgconfig' && '" + built::compiler() +
+                  "' -std=c++20 -o on_device '" + built::source_dir() +
+                  "/tests/house/consumer/on_device.cpp' $(pkg-config --cflags --libs tensorstat-cpp OpenCL)"),
+              0)
+        << said_;
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, " 0 on the host, 0 fallen back", printed(on_device + "on_device d2"));
     EXPECT_EQ(
         run("export PKG_CONFIG_PATH='" + libraries + "/pkgconfig' && cc -o by_pkg_config '" + built::source_dir() +
             "/stats/examples/measure.c' $(pkg-config --cflags --libs tensorstat) && LD_LIBRARY_PATH='" + libraries +

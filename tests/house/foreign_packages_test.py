@@ -110,7 +110,7 @@ class ForeignPackages(unittest.TestCase):
                         name = owner.get(library, library.replace(".so.", ""))  # libtensorstat.so.0 is of libtensorstat0
                         self.assertRegex(needs, r"(^|[ ,|])" + re.escape(name) + r"(\W|$)", f"{file} needs {library}")
                         count += 1
-        self.assertGreater(count, 15)
+        self.assertGreater(count, 10)
 
     def test_the_command_measures_what_this_machine_measures(self):
         for form in ("csv", "ndjson", "json", "table"):
@@ -137,7 +137,7 @@ class ForeignPackages(unittest.TestCase):
         output("/usr/bin/python3", "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index", "-w", WHEELS,
                SOURCE + "/stats/python", TENSORSTAT_BUILD=BUILD)
         (wheel,) = os.listdir(WHEELS)
-        self.assertRegex(wheel, r"-cp311-abi3-linux_aarch64\.whl$")
+        self.assertRegex(wheel, r"-cp311-abi3-manylinux_2_\d+_aarch64\.whl$")
         with zipfile.ZipFile(WHEELS + "/" + wheel) as opened:
             opened.extractall(WHEELS + "/here")
         self.assertEqual(self.measured(foreign, WHEELS + "/here"), here)

@@ -1,6 +1,9 @@
-// pip makes a wheel of the Python package, for every Python from 3.11 on. Installed in a bare environment, it needs no
-// other file of this project.
+// pip makes a wheel of the Python package, for every Python from 3.11 on and every Linux of the same glibc. Installed
+// in a bare environment, it needs no other file of this project, and of the system's libraries only libc and zlib. The
+// command comes in it.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -37,7 +40,8 @@ TEST(Wheel, IsInstalledInABareEnvironmentAndNeedsNothingElse) {
     EXPECT_TRUE(name != "build" && !name.ends_with(".egg-info")) << each.path() << " is left among the sources";
   }
   ASSERT_EQ(run("ls wheels"), 0);
-  EXPECT_TRUE(said.starts_with("tensorstat-" + built::version() + "-cp311-abi3-linux_") && said.ends_with(".whl\n"))
+  EXPECT_TRUE(said.starts_with("tensorstat-" + built::version() + "-cp311-abi3-manylinux_2_") &&
+              said.ends_with(".whl\n"))
       << said;
 
   ASSERT_EQ(run(python + "-m venv --without-pip here"), 0) << said;
@@ -57,6 +61,39 @@ print(open('/proc/self/maps').read())
   EXPECT_NE(said.find(folder / "here/lib/python3"), said.npos) << said;
   EXPECT_EQ(said.find(built::build_dir() + "/" + built::libdir() + "/libtensorstat.so"), said.npos) << said;
   EXPECT_EQ(said.find("cannot be used"), said.npos) << said;
+  EXPECT_EQ(said.find("is not found"), said.npos) << said;
+
+  // The command of the environment, with its helper.
+  test::write_file(folder / "x.npy", test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "abc"));
+  for (const char* command : {"tensorstat", "python -m tensorstat"}) {
+    ASSERT_EQ(
+        run("env -i HOME=. PATH=\"$PWD/here/bin:/usr/bin:/bin\" " + std::string(command) + " x.npy --format ndjson"), 0)
+        << said;
+    EXPECT_NE(said.find("\"max\":99"), said.npos) << said;
+  }
+  ASSERT_EQ(run("env -i HOME=. here/bin/tensorstat devices"), 0) << said;
+  EXPECT_EQ(said.find("tensorstat-preflight"), said.npos) << said;
+
+  // A machine without OpenCL's loader, SQLite, libyaml and libstdc++: what they are not needed for works, and what they
+  // are needed for says so.
+  if (geteuid() != 0 || std::system("unshare -m true 2>/dev/null") != 0)
+    GTEST_SKIP() << "wants root, to hide libraries";
+  test::write_file(folder / "hidden", R"(
+touch empty
+for each in libOpenCL.so.1 libsqlite3.so.0 libyaml-0.so.2 libstdc++.so.6 libgcc_s.so.1; do
+  for file in $(ldconfig -p | sed -n "s|.*$each .* => ||p"); do mount --bind empty "$file" || exit 9; done
+done
+exec "$@"
+)");
+  const std::string hidden = "env -i HOME=. PATH=\"$PWD/here/bin:/usr/sbin:/usr/bin:/bin\" unshare -m sh ./hidden ";
+  ASSERT_EQ(run(hidden + "python '" + built::source_dir() + "/stats/examples/measure.py'"), 0) << said;
+  EXPECT_EQ(said.substr(0, 10), "nan nan 1\n") << said;
+  ASSERT_EQ(run(hidden + "tensorstat x.npy --format ndjson"), 0) << said;
+  ASSERT_EQ(run(hidden + "tensorstat devices"), 0) << said;
+  EXPECT_NE(said.find("ocl-icd-libopencl1"), said.npos) << said;
+  test::write_file(folder / "statistic.csv", "Op Type\n");
+  EXPECT_NE(run(hidden + "tensorstat store add runs.db ."), 0) << said;
+  EXPECT_NE(said.find("libsqlite3-0"), said.npos) << said;
 }
 
 }  // namespace wheel_test

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "stats/base/loaded_library.hpp"
 #include "stats/base/printable.hpp"
 #include "stats/files/io/whole_file.hpp"
 
@@ -21,17 +22,28 @@ using msprobe::PythonTree;
 constexpr std::size_t kMostYamlBytes = std::size_t{16} << 20;
 constexpr std::size_t kMostLevels = 32;
 
+#define TENSORSTAT_YAML_FUNCTIONS(F) \
+  F(yaml_event_delete)               \
+  F(yaml_parser_delete)              \
+  F(yaml_parser_initialize)          \
+  F(yaml_parser_parse)               \
+  F(yaml_parser_set_input_string)
+
+struct Yaml {
+  TENSORSTAT_LOADED_FUNCTIONS(TENSORSTAT_YAML_FUNCTIONS)
+};
+
 // Builds a tree from libyaml's events.
 class YamlReader {
  public:
-  YamlReader(const std::string& path, const std::string& text) : path_(path) {
-    is_made_ = yaml_parser_initialize(&parser_) != 0;
+  YamlReader(const Yaml& yaml, const std::string& path, const std::string& text) : yaml_(yaml), path_(path) {
+    is_made_ = yaml_.yaml_parser_initialize_(&parser_) != 0;
     if (is_made_) {
-      yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+      yaml_.yaml_parser_set_input_string_(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
     }
   }
   ~YamlReader() {
-    if (is_made_) yaml_parser_delete(&parser_);
+    if (is_made_) yaml_.yaml_parser_delete_(&parser_);
   }
   YamlReader(const YamlReader&) = delete;
   YamlReader& operator=(const YamlReader&) = delete;
@@ -40,10 +52,10 @@ class YamlReader {
     if (!is_made_) return Error{Code::kOutOfMemory, printable(path_) + ": out of memory"};
     for (bool is_done = false; !is_done;) {
       yaml_event_t event;
-      if (yaml_parser_parse(&parser_, &event) == 0) return parser_fault();
+      if (yaml_.yaml_parser_parse_(&parser_, &event) == 0) return parser_fault();
       is_done = event.type == YAML_STREAM_END_EVENT;
       const Status taken = take(event);
-      yaml_event_delete(&event);
+      yaml_.yaml_event_delete_(&event);
       if (!taken) return taken.error();
     }
     return std::move(root_);
@@ -129,6 +141,7 @@ class YamlReader {
 
   static constexpr const char* kTag = "a tag (!name), which is not supported";
 
+  const Yaml& yaml_;
   const std::string path_;
   yaml_parser_t parser_{};
   bool is_made_ = false;
@@ -142,7 +155,12 @@ class YamlReader {
 Result<msprobe::PythonTree> read_yaml(const std::string& path) {
   const auto text = read_whole_file(path, kMostYamlBytes);
   if (!text) return text.error();
-  return YamlReader(path, *text).read();
+  const Yaml* const yaml = loaded<Yaml>(TENSORSTAT_YAML_LIBRARY);
+  if (yaml == nullptr) {
+    return Error{Code::kUnsupported, printable(path) + ": a YAML file, for which " TENSORSTAT_YAML_LIBRARY
+                                                       " is needed: apt-get install libyaml-0-2"};
+  }
+  return YamlReader(*yaml, path, *text).read();
 }
 
 #else

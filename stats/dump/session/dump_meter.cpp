@@ -83,12 +83,17 @@ void DumpMeter::measure(std::span<PendingTensor* const> tensors) {
         batch.whose.push_back(&held);
       } else if (held.stored == Stored::kInt4 || held.stored == Stored::kUint1) {
         held.found = measure_packed(held);
+        if (held.found && !all.empty()) ++on_host_count_;
       } else {
         notices_->warn_once("complex", "complex tensors have no statistics, and no rows");
       }
     }
     for (const Batch* batch : {&anywhere, &on_gpus, &on_the_host}) {
-      const auto found = ask(batch->tensors, all, batch == &anywhere ? on_ : batch == &on_gpus ? on_gpus_ : On::kHost);
+      const auto found = ask(batch->tensors, all,
+                             batch == &anywhere  ? on_
+                             : batch == &on_gpus ? on_gpus_
+                                                 : On::kHost,
+                             Counted::kByPlace);
       for (std::size_t i = 0; i < found.size(); ++i) {
         if (found[i]) batch->whose[i]->found = in_columns(*found[i]);
       }
@@ -99,7 +104,7 @@ void DumpMeter::measure(std::span<PendingTensor* const> tensors) {
 // If a batch fails, its tensors are measured one by one, at last on the host alone. One bad tensor or a failing device
 // must not cost the others their rows.
 std::vector<std::optional<Statistics>> DumpMeter::ask(std::span<const Tensor> tensors, const Categories& categories,
-                                                      On on) {
+                                                      On on, Counted counted) {
   std::vector<std::optional<Statistics>> results(tensors.size());
   if (categories.empty()) std::ranges::fill(results, Statistics{});
   if (tensors.empty() || categories.empty()) return results;
@@ -108,21 +113,41 @@ std::vector<std::optional<Statistics>> DumpMeter::ask(std::span<const Tensor> te
   if (found) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       results[i] = Statistics((*found)[i].statistics);
+      count((*found)[i], tensors[i], on, counted);
     }
     return results;
   }
   note(found.error());
+  const auto on_host = [&](Counted now) { return now == Counted::kNot ? now : Counted::kAsFallenBack; };
   // The device only reads, so the tensor is unchanged and the host can measure it.
-  if (found.error().code == Code::kInUse && on != On::kHost) return ask(tensors, categories, On::kHost);
+  if (found.error().code == Code::kInUse && on != On::kHost) {
+    return ask(tensors, categories, On::kHost, on_host(counted));
+  }
   if (tensors.size() == 1 && on == On::kHost) {
     notices_->warn_once("unmeasured",
                         [&] { return "a tensor could not be measured; its row is missing: " + found.error().message; });
     return results;
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    results[i] = ask(tensors.subspan(i, 1), categories, tensors.size() == 1 ? On::kHost : on)[0];
+    const bool is_last_try = tensors.size() == 1;
+    results[i] = ask(tensors.subspan(i, 1), categories, is_last_try ? On::kHost : on,
+                     is_last_try ? on_host(counted) : counted)[0];
   }
   return results;
+}
+
+void DumpMeter::count(const Measurement& measured, const Tensor& tensor, On on, Counted counted) {
+  if (counted == Counted::kNot) return;
+  // Digests are the host's wherever the statistics are made.
+  const bool is_on_device =
+      std::ranges::any_of(measured.placement, [](const Decision& each) { return each.engine != "host"; });
+  ++(is_on_device ? on_device_count_ : on_host_count_);
+  const bool is_read_back = on != On::kHost && !is_readable_by_cpu(tensor.where) && !plain_.empty();
+  if (!is_on_device && (is_read_back || counted == Counted::kAsFallenBack)) ++fallen_back_count_;
+}
+
+DumpMeter::Places DumpMeter::places() const {
+  return {on_device_count_, on_host_count_, fallen_back_count_, meter_.device_memory()};
 }
 
 void DumpMeter::note(const Error& error) {

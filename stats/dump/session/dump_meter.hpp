@@ -1,6 +1,8 @@
 // Measures held tensors by the rules of the config.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,6 +37,14 @@ class DumpMeter {
   // reported once. For borrowed tensors, several threads may call this at the same time.
   void measure(std::span<PendingTensor* const> tensors);
 
+  // Where the tensors of measure() were measured. Any thread may ask at any time.
+  struct Places {
+    std::uint64_t on_device = 0, on_host = 0;
+    std::uint64_t fallen_back = 0;  // of those on the host: they lie in a device's memory, or a device failed
+    MemoryUse device_memory = {};
+  };
+  Places places() const;
+
   // Copies the bits of a host tensor to `to`, in C order, and points the tensor there. Copies tensor.element_count
   // elements; for a strided tensor these may be only the first ones. Fails if there is no memory.
   Status copy(Tensor& tensor, std::span<std::byte> to);
@@ -48,7 +58,11 @@ class DumpMeter {
   bool left_in_use() { return std::exchange(left_in_use_, false); }
 
  private:
-  std::vector<std::optional<Statistics>> ask(std::span<const Tensor> tensors, const Categories& categories, On on);
+  // How places() counts the tensors of a request.
+  enum class Counted : std::uint8_t { kNot, kByPlace, kAsFallenBack };
+  std::vector<std::optional<Statistics>> ask(std::span<const Tensor> tensors, const Categories& categories, On on,
+                                             Counted counted = Counted::kNot);
+  void count(const Measurement& measured, const Tensor& tensor, On on, Counted counted);
   void note(const Error& error);
   std::optional<Statistics> measure_packed(const PendingTensor& tensor);
   Statistics in_columns(const Statistics& found) const;
@@ -63,6 +77,7 @@ class DumpMeter {
   const On on_gpus_;  // tensors in a GPU's memory
   std::shared_ptr<Notices> notices_;
   bool left_in_use_ = false;
+  std::atomic<std::uint64_t> on_device_count_{0}, on_host_count_{0}, fallen_back_count_{0};
   Meter meter_;
 };
 

@@ -229,6 +229,7 @@ DumpCounters DumpSession::counters() const {
   if (state_ == nullptr) return {};
   const DumpTally& tally = state_->work.tally;
   const DumpOutput::Written written = state_->work.output->written();
+  const DumpMeter::Places places = state_->work.meter.places();
   return {.operator_count = tally.operators,
           .tensor_count = tally.tensors,
           .overflow_count = tally.overflows,
@@ -242,7 +243,12 @@ DumpCounters DumpSession::counters() const {
           .stall_count = tally.stalls,
           .stalled_us = tally.stalled_us,
           .held_bytes = state_->pool.held_bytes(),
-          .most_held_bytes = state_->pool.most_held_bytes()};
+          .most_held_bytes = state_->pool.most_held_bytes(),
+          .device_row_count = places.on_device,
+          .host_row_count = places.on_host,
+          .fallback_row_count = places.fallen_back,
+          .device_bytes = places.device_memory.current_bytes,
+          .most_device_bytes = places.device_memory.peak_bytes};
 }
 
 }  // namespace tensorstat

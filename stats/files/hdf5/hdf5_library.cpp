@@ -11,10 +11,14 @@ std::recursive_mutex& hdf5_mutex() {
 }  // namespace
 
 Result<const Hdf5Library*> hdf5_library() {
-  const Hdf5Library* const library = loaded<Hdf5Library>(TENSORSTAT_HDF5_LIBRARY);
+  // HDF5 1.10, 1.12, 1.14 and 2.0, as Debian names them and as HDF5 itself does. What is used of them is the same.
+  const Hdf5Library* const library = loaded<Hdf5Library>(
+      TENSORSTAT_HDF5_LIBRARY, "libhdf5_serial.so.103", "libhdf5_serial.so.310", "libhdf5_serial.so.320",
+      "libhdf5.so.103", "libhdf5.so.200", "libhdf5.so.310", "libhdf5.so.320");
   if (library == nullptr) {
     return Error{Code::kUnsupported,
-                 "an HDF5 file, for which " TENSORSTAT_HDF5_LIBRARY " is needed: apt-get install libhdf5-103-1"};
+                 "an HDF5 file, for which libhdf5 is needed, of HDF5 1.10 to 2.0: apt-get install "
+                 "libhdf5-103-1 (Debian 12) or libhdf5-310 (Debian 13)"};
   }
   static const bool is_started = library->H5open_() >= 0;
   if (!is_started) return Error{Code::kUnsupported, "an HDF5 file, and libhdf5 does not start"};

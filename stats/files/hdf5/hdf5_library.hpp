@@ -21,7 +21,6 @@ namespace tensorstat {
   F(H5PLset_loading_state)           \
   F(H5Fopen)                         \
   F(H5Fclose)                        \
-  F(H5Literate)                      \
   F(H5Gopen2)                        \
   F(H5Gclose)                        \
   F(H5Gget_objinfo)                  \
@@ -64,8 +63,22 @@ namespace tensorstat {
   F(H5Tclose)                        \
   F(H5free_memory)
 
-struct Hdf5Library {
+struct Hdf5Functions {
   TENSORSTAT_LOADED_FUNCTIONS(TENSORSTAT_HDF5_FUNCTIONS)
+};
+
+struct Hdf5Library : Hdf5Functions {
+  decltype(&::H5Literate) H5Literate_ = nullptr;
+
+  // The headers may be of another version than the library: what HDF5 1.10 calls H5Literate is H5Literate1 since 1.12,
+  // and H5Literate2 differs only in what its callback learns of a link behind the link's type.
+  bool find(void* handle) noexcept {
+    if (!Hdf5Functions::find(handle)) return false;
+    for (const char* name : {TENSORSTAT_TEXT(H5Literate), "H5Literate", "H5Literate1"}) {
+      if (H5Literate_ == nullptr) H5Literate_ = reinterpret_cast<decltype(H5Literate_)>(::dlsym(handle, name));
+    }
+    return H5Literate_ != nullptr;
+  }
 };
 
 // The library; an error if it is not installed.

@@ -215,7 +215,12 @@ PyObject* session_counters(PyObject*, PyObject* arguments) {
                                                             {"stall_count", now.stall_count},
                                                             {"stalled_us", now.stalled_us},
                                                             {"held_bytes", now.held_bytes},
-                                                            {"most_held_bytes", now.most_held_bytes}};
+                                                            {"most_held_bytes", now.most_held_bytes},
+                                                            {"device_row_count", now.device_row_count},
+                                                            {"host_row_count", now.host_row_count},
+                                                            {"fallback_row_count", now.fallback_row_count},
+                                                            {"device_bytes", now.device_bytes},
+                                                            {"most_device_bytes", now.most_device_bytes}};
   Ref dict(PyDict_New());
   for (const auto& [name, value] : counters) {
     const Ref number(PyLong_FromUnsignedLongLong(value));

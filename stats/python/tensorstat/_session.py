@@ -233,7 +233,11 @@ class DumpSession:
 
     @property
     def counters(self) -> dict[str, int]:
-        """{"tensor_count": 12, "row_count": 12, "lost_row_count": 0, ...}; of a closed session, its last."""
+        """{"tensor_count": 12, "row_count": 12, "lost_row_count": 0, ...}; of a closed session, its last.
+
+        Where the tensors that rows are made of were measured: device_row_count (by an OpenCL device, or by the GPU that
+        has the tensor), host_row_count, and fallback_row_count, those of host_row_count that lie in a device's memory,
+        which it could not measure, or whose device failed. device_bytes and most_device_bytes: device memory that the session holds now, and at most."""
         if not self._handles:
             return dict(self._last_counters)
         counters: dict[str, int] = _native.session_counters(self._handles[0])
