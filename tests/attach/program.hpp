@@ -34,9 +34,6 @@ __kernel void half_of(__global const float* a, __global float* b) {
   if (i < 512) b[i] = a[i];
 }
 __kernel void in_place(__global pair* x) { x[get_global_id(0)] = log(x[get_global_id(0)]); }
-__kernel void to_image(__global const float* a, __write_only image2d_t b) {
-  write_imagef(b, (int2)(get_global_id(0), 0), a[get_global_id(0)]);
-}
 __kernel void sum(__global const float* a, __global float* b) {
   float s = 0;
   for (int i = 0; i < 1024; ++i) s += a[i];

@@ -45,6 +45,13 @@ std::vector<Handle> list_of(const Ask& ask) {
   return all;
 }
 
+// pocl 7.1 of Debian has the functions and lists no extension. Its form was tried; other versions are not guessed.
+bool has_tried_form_with_properties(cl_platform_id platform) {
+  char version[256] = "";
+  return below.clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof version, version, nullptr) == CL_SUCCESS &&
+         std::strstr(version, " PoCL 7.1") != nullptr;
+}
+
 }  // namespace
 
 RecordingForm recording_form_of(cl_platform_id platform) {
@@ -55,8 +62,11 @@ RecordingForm recording_form_of(cl_platform_id platform) {
     const auto ask = [&](cl_uint count, cl_device_id* to, cl_uint* there) {
       return below.clGetDeviceIDs(each, CL_DEVICE_TYPE_ALL, count, to, there);
     };
+    std::optional<RecordingForm> untold;
+    if (has_tried_form_with_properties(each)) untold = RecordingForm::kWithProperties;
     for (const cl_device_id device : list_of<cl_device_id>(ask)) {
-      const auto form = form_of(device);
+      auto form = form_of(device);
+      if (!form) form = untold;
       if (!form) continue;
       if (all.value_or(*form) != *form) return RecordingForm::kUnknown;
       all = form;
