@@ -9,7 +9,7 @@ namespace {
 
 using Writer = DirectedName::Writer;
 
-bool is_number(std::string_view text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; }
+bool is_digits(std::string_view text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; }
 
 // "a.b" and "c" of "a.b.c"; "" and "c" of "c".
 std::pair<std::string_view, std::string_view> cut_last(std::string_view name) {
@@ -21,7 +21,7 @@ std::pair<std::string_view, std::string_view> cut_last(std::string_view name) {
 std::optional<DirectedName> of_msprobe(std::string_view name) {
   auto [stem, word] = cut_last(name);
   std::string_view number;
-  if (is_number(word)) {
+  if (is_digits(word)) {
     number = word;
     std::tie(stem, word) = cut_last(stem);
   }
