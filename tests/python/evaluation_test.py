@@ -27,7 +27,7 @@ class Net(torch.nn.Module):
         return self.head(self.drop(torch.relu(self.body(x))))
 
 
-def train(path, steps=4, evaluate=None, spoil=None, before=False, **options):
+def train(path, steps=4, evaluate=None, spoil=None, **options):
     torch.manual_seed(3)
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -40,8 +40,6 @@ def train(path, steps=4, evaluate=None, spoil=None, before=False, **options):
         model.train()
         torch.set_rng_state(state)
     with tensorstat.watch(model, path=path, **options) as w:
-        if before:
-            evaluation(-1)
         for step, batch in enumerate(batches):
             if spoil is not None:
                 spoil(step, model)
@@ -84,13 +82,12 @@ class Evaluation(unittest.TestCase):
 
     def test_the_rows_of_the_training_are_those_without_it(self):
         train(self.path("bare"))
-        for name, more in (("no_grad", {"evaluate": without_gradients(lambda step: torch.ones(5, 4)), "before": True}),
+        for name, more in (("no_grad", {"evaluate": without_gradients(lambda step: torch.ones(5, 4))}),
                            ("with_grad", {"evaluate": lambda step, model: model(torch.ones(5, 4))})):
             with self.subTest(name):
                 train(self.path(name), **more)
                 self.assertEqual(sorted(os.listdir(self.path(f"{name}/rank_0/model/0"))), ["0", "1", "2", "3"])
-                self.assertEqual(sorted(os.listdir(self.path(f"{name}/rank_0/model/1"))),
-                                 ["0", "1", "2", "3", "4"] if "before" in more else ["1", "2", "3", "4"])
+                self.assertEqual(sorted(os.listdir(self.path(f"{name}/rank_0/model/1"))), ["1", "2", "3", "4"])
                 for step in range(4):
                     bare = [row for row in rows_of(self.path("bare"), 0, step) if row[0] != "Parameter" or row[2] == "output"]
                     with_it = [row for row in rows_of(self.path(name), 0, step) if row[0] != "Parameter" or row[2] == "output"]

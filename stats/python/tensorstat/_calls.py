@@ -21,13 +21,9 @@ class Place:
 
     def evaluates(self, module: Any) -> bool:
         """Whether a call of this outermost module is an evaluation, and no part of a training step. A module that never
-        trains, such as a teacher, has none."""
-        if module.training:
-            self.has_trained = True
-            return False
-        if self.has_trained:
-            return True
-        return not sys.modules["torch"].is_grad_enabled() and any(each.requires_grad for each in module.parameters())
+        trains, such as a teacher or one that only infers, has none."""
+        self.has_trained |= bool(module.training)
+        return self.has_trained and not module.training
 
 
 def class_of(module: Any) -> str:

@@ -41,7 +41,7 @@ class _Trainings:
         options, path = dict(self.options), os.fspath(self.path)
         goes_on = global_step > 0 and (self.count > 0 or options.get("resume") is True)
         if goes_on:
-            options["resume"] = global_step
+            options.update(resume=global_step, exist="refuse")  # nothing before it is replaced
         else:
             self.count += 1
         if self.count > 1:
