@@ -207,7 +207,8 @@ int run_origin(OriginArguments arguments, Console& console) {
       answer_of(read->record, read->hints,
                 {.nan_only = arguments.nan_only, .ended_inf = arguments.inf, .with_lists = with_lists});
   int exit = answer.verdict.kind == FaultKind::kNone ? kDone : kFound;
-  if (!read->is_whole) exit = kNotRead;
+  const bool is_blind = answer.verdict.kind == FaultKind::kNone && !answer.verdict.unseen.empty();
+  if (!read->is_whole || is_blind) exit = kNotRead;
   std::string text;
   if (arguments.is_json) {
     text = json_of(read->record, answer);

@@ -67,7 +67,7 @@ struct OriginAnswer {
   // sentence the verdict in words
   // details  the inputs that it was made of, and why it is NaN or Inf
   // notes    NaN and Inf that are no fault: those that vanished again, and steps that a gradient scaler skipped
-  // not_watched  what a watch was told to leave out: "parameters", "gradients", "loss"
+  // not_watched  what a watch was told to leave out: "parameters", "gradients", "loss"; "model": no step has rows of it
   // Unknown members are null.
   //
   // The lists classify every call with NaN or Inf by the verdict's rules. The verdict is the first of its list:

@@ -134,12 +134,16 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
       watch.code[op_name].push_back({iteration, line.number("call"), line.code(), line.text("parent")});
     } else if (kind == "step") {
       watch.wrote_nothing[iteration] = line.number("written", 1) == 0;
+    } else if (kind == "zeroed") {
+      watch.gradients_gone.insert(iteration);
     } else if (kind == "zoom") {
       watch.zooms.insert_or_assign({iteration, op_name}, zoom_in(line));
     } else if (kind == "replica") {
       UnequalReplicas found{iteration, line.text("op_type"), line.text("op_name"), line.numbers("ranks"),
                             line.number("replicas")};
       if (!found.ranks.empty()) unequal_replicas_.insert(std::move(found));
+    } else if (kind == "not_seen" && op_name.empty() && line.text("why").empty()) {
+      watch.missing.erase("");  // a later step has rows of the model
     } else if (kind == "not_seen") {
       watch.missing[op_name].push_back({iteration, line.text("io") == "input", line.text("why")});
     }
@@ -228,6 +232,29 @@ const std::string* Hints::not_seen(std::uint32_t rank, std::uint64_t iteration, 
     if (missing.is_input == is_input && missing.iteration <= iteration) return &missing.why;
   }
   return nullptr;
+}
+
+const std::string* Hints::model_not_seen() const {
+  for (const auto& [rank, watch] : watches_) {
+    const auto found = watch.missing.find("");
+    if (found != watch.missing.end()) return &found->second.front().why;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Hints::all_not_seen() const {
+  std::vector<std::string> all;
+  for (const auto& [rank, watch] : watches_) {
+    for (const auto& [name, missing] : watch.missing) {
+      if (!name.empty()) all.push_back(name + ": " + missing.front().why);
+    }
+  }
+  return all;
+}
+
+bool Hints::are_gradients_gone(std::uint32_t rank, std::uint64_t iteration) const {
+  const auto watch = watches_.find(rank);
+  return watch != watches_.end() && watch->second.gradients_gone.contains(iteration);
 }
 
 std::string Hints::child_not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const {

@@ -89,7 +89,13 @@ class Hints {
   // Why tensors of a call are not in the rows; nullptr: nothing is missing.
   const std::string* not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
                               bool is_input) const;
-  // The same, for a call that runs inside this one; "" if nothing is missing.
+  // Why no step has rows of the model; nullptr: there are some.
+  const std::string* model_not_seen() const;
+  // Each call with tensors that are not in the rows, and why: "a/forward: an object of type X is not understood".
+  std::vector<std::string> all_not_seen() const;
+  // Whether the gradients were zeroed, or taken by an optimizer inside of backward, before the watch's step().
+  bool are_gradients_gone(std::uint32_t rank, std::uint64_t iteration) const;
+  // not_seen() for a call that runs inside this one; "" if nothing is missing.
   std::string child_not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
 
  private:
@@ -108,6 +114,7 @@ class Hints {
     std::map<std::pair<std::uint64_t, std::string>, Zoom> zooms;
     std::map<std::string, std::vector<Missing>, std::less<>> missing;
     std::map<std::uint64_t, bool> wrote_nothing;
+    std::set<std::uint64_t> gradients_gone;  // in these iterations
   };
   // Of msprobe, a step of a rank.
   struct Companions {

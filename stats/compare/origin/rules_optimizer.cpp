@@ -38,7 +38,11 @@ bool Walk::written_by_optimizer(const Scene& scene) {
   for (std::uint32_t at = 0; !has_value && at < scene.row; ++at) {
     has_value = row(at).name == of.name && row(at).rank == of.rank && text(row(at).op_type) == "Parameter";
   }
-  if (has_gradient && has_value) {
+  if (has_gradient && has_value && hints_.are_gradients_gone(of.rank, of.iteration)) {
+    constexpr const char* kWhy =
+        "its gradient was zeroed before step() of the watch, which saw it behind backward alone";
+    unknown(scene, scene.call, kWhy).next = "call step() between optimizer.step() and optimizer.zero_grad()";
+  } else if (has_gradient && has_value) {
     begin(scene, FaultKind::kOptimizer, scene.call);
   } else {
     if (!has_gradient && hints_.has_gradients_off()) {

@@ -310,13 +310,23 @@ void put_into_words(const Record& record, Form form, FaultVerdict& verdict, bool
   const auto plural = [](std::uint64_t count, std::string_view what) {
     return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
   };
-  verdict.sentence = "Nothing wrong" + std::string(is_without_notes ? ": neither NaN nor Inf" : "") + " in " +
-                     plural(record.rows().size(), "tensor") +
-                     (iterations > 1 ? " of " + plural(iterations, "iteration") : "");  // files have none
+  const std::string where = plural(record.rows().size(), "tensor") +
+                            (iterations > 1 ? " of " + plural(iterations, "iteration") : "");  // files have none
+  if (verdict.unseen.empty()) {
+    verdict.sentence = "Nothing wrong" + std::string(is_without_notes ? ": neither NaN nor Inf" : "") + " in " + where;
+  } else {
+    verdict.sentence = "Not known: nothing of the model was read, " + verdict.unseen +
+                       ". There is neither NaN nor Inf in what was read, " + where;
+  }
   if (form == Form::kWatch && !has_loss)
     verdict.details = {"The loss is not in the rows: step(loss) of the watch tells it, too"};
+  constexpr std::size_t kMostNamed = 5;
+  for (std::size_t i = 0; i < verdict.not_seen.size() && i < kMostNamed; ++i)
+    verdict.details.push_back("Not seen: " + printable_name(verdict.not_seen[i]));
+  if (verdict.not_seen.size() > kMostNamed)
+    verdict.details.push_back("Not seen: " + std::to_string(verdict.not_seen.size() - kMostNamed) + " more");
   for (const std::string& what : verdict.not_watched) {
-    if (what != "loss")
+    if (what != "loss" && what != "model")
       verdict.details.push_back("Not looked at: " + what + " were not watched; watch(..., " + what +
                                 "=True) would tell");
   }

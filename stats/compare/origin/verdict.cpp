@@ -74,6 +74,11 @@ class FaultSearch::State {
     if (hints_.has_parameters_off()) verdict_.not_watched.emplace_back("parameters");
     if (hints_.has_gradients_off()) verdict_.not_watched.emplace_back("gradients");
     if (facts_.form == Form::kWatch && !facts_.has_loss) verdict_.not_watched.emplace_back("loss");
+    verdict_.not_seen = hints_.all_not_seen();
+    if (const std::string* why = hints_.model_not_seen()) {
+      verdict_.not_watched.emplace_back("model");
+      verdict_.unseen = *why;
+    }
     if (verdict_.row != kNoRow) {
       const Seen& row = record_->rows()[verdict_.row];
       verdict_.row_of = {std::string(record_->texts()[row.op_type]), std::string(record_->texts()[row.name])};

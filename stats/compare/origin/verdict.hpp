@@ -52,10 +52,12 @@ struct FaultVerdict {
   NamedCall wrote_inf;                   // wrote the Inf, which is no fault in itself
   NamedCall cut_off_at;                  // ended the same fault in forward, before backward brought it back
   bool has_no_parameters = false;        // in the rows
-  std::vector<std::string> not_watched;  // of a watch: "parameters", "gradients", "loss"
   bool is_evaluation = false;            // of a watch: no step of the training, and before that of its iteration
   std::uint32_t nth_call = 0;            // of the outermost call that it lies in, from 1 on
   std::uint32_t call_count = 0;          // calls of that name in the iteration: micro-batches, for example
+  std::vector<std::string> not_watched;  // of a watch: "parameters", "gradients", "loss", "model"
+  std::string unseen;                    // why no step has rows of the model; "": there are some
+  std::vector<std::string> not_seen;     // calls with tensors that are not in the rows, and why
   bool came_again = false;               // had ended, and was used another way
   bool may_be_received = false;          // of kGradient and kUnknown: from another rank
   std::string reason;                    // of kUnknown: what is missing

@@ -105,6 +105,24 @@ bool take_torch_stream(PyObject* x, tensorstat_tensor& tensor) {
   return PyErr_Occurred() == nullptr;
 }
 
+std::string class_of(PyObject* x) { return text_of(attribute(reinterpret_cast<PyObject*>(Py_TYPE(x)), "__name__").get()); }
+
+// A tensor whose class keeps its elements elsewhere.
+bool refuse_without_address(PyObject* x) {
+  const std::string name = class_of(x), layout = text_of(attribute(x, "layout").get());
+  PyErr_Clear();
+  if (name == "FakeTensor" || name == "FunctionalTensor") return refuse("a " + name + " has no values");
+  if (layout != "torch.strided") {
+    return refuse("a torch.Tensor of layout " + layout + " cannot be read; .to_dense() makes it readable");
+  }
+  if (name == "Tensor" || name == "Parameter") {
+    return refuse("a torch.Tensor inside of a transform, such as torch.func.vmap, has no elements of its own; "
+                  "measure it outside");
+  }
+  if (name == "NestedTensor") return refuse("a NestedTensor cannot be read; pass its tensors, x.unbind()");
+  return refuse("a " + name + " has no elements of its own; pass x.dequantize(), or the tensors that it holds");
+}
+
 bool numbers_of(PyObject* tuple, std::vector<std::int64_t>& numbers) {
   const Py_ssize_t count = PyTuple_Size(tuple);
   for (Py_ssize_t i = 0; i < count; ++i) numbers.push_back(PyLong_AsLongLong(PyTuple_GetItem(tuple, i)));
@@ -240,8 +258,7 @@ bool Views::add_torch(PyObject* x) {
   const Ref address = in_order ? result_of(owner.get(), names().data_ptr) : Ref();
   if (!address || !in_order) {
     PyErr_Clear();
-    return refuse("a torch.Tensor of layout " + text_of(attribute(x, "layout").get()) +
-                  " cannot be read; .to_dense() makes it readable");
+    return refuse_without_address(x);
   }
   tensorstat_tensor tensor = tensor_of(number, PyLong_AsVoidPtr(address.get()));
   tensor.where = where;
@@ -251,7 +268,12 @@ bool Views::add_torch(PyObject* x) {
     const Ref pair(Py_BuildValue("(i)", 2));
     shape = Ref(pair ? PySequence_Concat(shape.get(), pair.get()) : nullptr);
   }
-  if (!shape || !add_shape(shape.get(), &tensor.element_count)) return false;
+  if (!shape || !add_shape(shape.get(), &tensor.element_count)) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_AttributeError)) return false;
+    PyErr_Clear();
+    return refuse("a " + class_of(x) + " has no fixed shape; pass its tensor x.values()");
+  }
+  if (tensor.address == nullptr && tensor.element_count != 0) return refuse_without_address(x);
   if (in_order.get() != Py_True && tensor.element_count != 0) {
     const Ref steps = result_of(owner.get(), "stride");
     std::vector<std::int64_t> strides;

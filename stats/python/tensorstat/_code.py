@@ -32,7 +32,8 @@ class Code:
         self.refusal = self._look(code)
 
     def _look(self, code: CodeType) -> str:
-        if forbidden := sorted(self.names & _FORBIDDEN):
+        is_generated = code.co_filename == "<string>" and code.co_name == "__init__"  # a frozen dataclass's
+        if forbidden := sorted(self.names & (_FORBIDDEN - {"__setattr__"} if is_generated else _FORBIDDEN)):
             return f"uses {forbidden[0]}"
         if code.co_flags & 0x2A0 & ~0x20:  # a coroutine
             return "is asynchronous"

@@ -44,6 +44,11 @@ class Gradients:
             each.remove()
         self._accumulations.clear()
 
+    def forget_parameters(self, names: list[str]) -> None:
+        for name in names:
+            if (known := self._accumulations.pop(name, None)) is not None:
+                known.remove()
+
     def wait_for_parameters(self, named: list[tuple[str, Any]]) -> None:
         for name, parameter in named:
             if parameter.requires_grad and name not in self._accumulations and not is_lazy(parameter):

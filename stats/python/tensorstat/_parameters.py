@@ -12,6 +12,7 @@ class Parameters:
     """The parameters of a watch's model. Those that were written since they were last looked at get a row."""
 
     _has_checked_zero = _is_version_proved = False
+    _is_taken_in_backward = _is_zeroed = False  # by an optimizer inside of backward; before the step ended
 
     def __init__(self, watch: Any, named: list[tuple[str, Any]], has_rows: bool, optimizers: list[Any]) -> None:
         self._watch, self.named, self._has_rows, self._optimizers = watch, named, has_rows, optimizers
@@ -19,6 +20,17 @@ class Parameters:
         self._seen_gradients: dict[str, tuple[int, int]] = {}
         self._by_data: list[tuple[str, Any, Any]] | None = []  # see _is_written_by_data; None: it is
         self._by_size: list[tuple[str, Any]] = []
+
+    def replace(self, named: list[tuple[str, Any]]) -> list[str]:
+        """The model has other parameters now. Returns the names of those that are new or gone."""
+        before, now = dict(self.named), dict(named)
+        changed = [name for name in {**before, **now} if before.get(name) is not now.get(name)]
+        self.named[:] = named
+        self._by_size.clear()
+        for name in changed:
+            self._known.pop(name, None)
+            self._seen_gradients.pop(name, None)
+        return changed
 
     def clear(self) -> None:
         self.named.clear()
@@ -31,6 +43,7 @@ class Parameters:
 
     def saw_gradient(self, name: str, gradient: Any) -> None:
         """Backward added this one up, and it has a row."""
+        self._is_taken_in_backward |= gradient is None
         self._seen_gradients[name] = id(gradient), gradient._version if gradient is not None else -1
 
     def look_before(self, graph: int = 0) -> None:
@@ -85,7 +98,10 @@ class Parameters:
                     differences = [watch.difference("OptimizerState", name_of_state(name, key, slot)) for slot in range(len(found))]
                     if faults := watch._collect("OptimizerState", f"{name}/{key}", (), found, differs_over=differences):
                         watch._note("optimizer", faults, "OptimizerState", f"{name}/{key}", "output")
-        if zeroed and zeroed == len(self._seen_gradients):
+        if zeroed and zeroed == len(self._seen_gradients) and not self._is_taken_in_backward:
+            if not self._is_zeroed:
+                self._is_zeroed = True
+                watch._journal.say("zeroed", iteration=watch.iteration)
             watch._say_once("the gradients were zeroed before step() of the watch: call it between optimizer.step() and "
                             "optimizer.zero_grad()")
         self._has_checked_zero = self._has_checked_zero or bool(self._seen_gradients)

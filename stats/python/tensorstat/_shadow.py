@@ -40,6 +40,7 @@ class Shadow:
 
     def __init__(self) -> None:
         self.parameters: dict[int, Any] = {}  # by the ids of their originals
+        self.originals: list[Any] = []  # of the parameters
         self.modules: list[tuple[Any, Any]] = []  # original and copy
         self.clones: list[Any] = []  # tensors with elements of their own
         self._copies: dict[int, Any] = {}
@@ -130,6 +131,7 @@ class Shadow:
         if is_dtensor(value) and isinstance(value, torch.nn.Parameter) and (whole := local_of(value)).shape == value.shape:
             copy = self.parameters[id(value)] = torch.nn.Parameter(whole.detach(), requires_grad=value.requires_grad)
         elif type(value) is torch.nn.Parameter:
+            self.originals.append(value)
             copy = self.parameters[id(value)] = torch.nn.Parameter(value.detach(), requires_grad=value.requires_grad)
         elif type(value) is not torch.Tensor:
             return value  # its own class says what can be done with it; _guard lets nothing write to it

@@ -120,10 +120,22 @@ def local_of(tensor: Any) -> Any:
     return local.trigger_wait() if hasattr(local, "trigger_wait") else local
 
 
+def is_wrapped(tensor: Any) -> bool:
+    """Whether a transform of torch.func, such as vmap or grad, has wrapped it. The tensor inside has all samples."""
+    functorch = getattr(sys.modules["torch"]._C, "_functorch", None)
+    is_of_functorch = getattr(functorch, "is_functorch_wrapped_tensor", None)
+    return is_of_functorch is not None and bool(is_of_functorch(tensor))
+
+
 def readable(tensor: Any) -> Any:
     """What the engine can read of it: this rank's shard of a DTensor, the parts of complex numbers, the values that a sparse
     tensor holds, the integers of a quantized one, and a copy on the host of what lies elsewhere."""
     torch = sys.modules["torch"]
+    if is_wrapped(tensor):
+        with torch._C._DisableFuncTorch():
+            while is_wrapped(tensor):
+                tensor = torch._C._functorch.get_unwrapped(tensor)
+            return readable(tensor)
     tensor = local_of(tensor)
     tensor = (tensor.trigger_wait() if hasattr(tensor, "trigger_wait") else tensor).detach()  # an AsyncCollectiveTensor
     if tensor.layout is torch.sparse_coo:

@@ -13,7 +13,7 @@ from ._library import Error, logger
 from ._parameters import optimizers_of
 from ._rerun import versions_of
 from ._session import DumpSession
-from ._tensors import is_dtensor, readable, tensors_in
+from ._tensors import is_dtensor, is_wrapped, readable, tensors_in
 from ._verdict import Fault
 from ._watch_config import config_of_path, has_scope, make_way, members_of, whole_number
 
@@ -183,6 +183,9 @@ class Watch:
             if name not in self._unreadable:
                 self._unreadable.add(name)
                 logger.warning("%s is not watched: %s", name, refused)
+                if self._journal is not None:
+                    io = "output" if any(each is not None for each in outputs) else "input"
+                    self._journal.say("not_seen", iteration=self.iteration, op_name=name, io=io, why=str(refused))
             return 0
 
     def _save_inputs(self, op_type: str, name: str, arguments: Any, versions: Sequence[int], graph: int = 0) -> None:
@@ -216,7 +219,7 @@ class Watch:
         if not given or mine is None:
             return None
         is_same = (mine.layout, mine.dtype, mine.device) == (given[0].layout, given[0].dtype, given[0].device)
-        if is_same and type(given[0]) in self._plain_types or mine.device.type == "meta":
+        if is_same and type(mine) is type(given[0]) and not is_wrapped(given[0]) or mine.device.type == "meta":
             return None
         if not given[0].is_cpu:
             self._say_once("tensors on %s are copied to the host to be measured", given[0].device.type)
@@ -231,7 +234,7 @@ def alone(tensor: Any, slot: int) -> list[Any]:
 def named_modules(models: Any) -> list[tuple[str, Any, bool]]:
     """(name, module, whether it is outermost) of a model, or of several: by their keys, or in a list by their classes."""
     found = []
-    for prefix, model in _models(models).items():
+    for prefix, model in models_of(models).items():
         outermost = prefix or type(model).__name__
         found += [(".".join(filter(None, (prefix, name))) or outermost, module, not name) for name, module in model.named_modules()]
     return found
@@ -247,7 +250,7 @@ def modules_of_msprobe(models: Any) -> list[tuple[str, Any]]:
 def named_parameters(models: Any) -> list[tuple[str, Any]]:
     seen: set[int] = set()
     found = []
-    for prefix, model in _models(models).items():
+    for prefix, model in models_of(models).items():
         for name, parameter in model.named_parameters():
             if id(parameter) not in seen:
                 seen.add(id(parameter))
@@ -255,7 +258,7 @@ def named_parameters(models: Any) -> list[tuple[str, Any]]:
     return found
 
 
-def _models(models: Any) -> dict[str, Any]:
+def models_of(models: Any) -> dict[str, Any]:
     if isinstance(models, Mapping):
         named = dict(models)
     elif isinstance(models, (list, tuple)):
@@ -424,5 +427,5 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         raise
     made.act_by(actions)
     made.iteration = first_iteration
-    made.close_with(next(iter(_models(model).values())))
+    made.close_with(next(iter(models_of(model).values())))
     return made

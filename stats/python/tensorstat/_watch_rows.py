@@ -14,6 +14,7 @@ from ._edges import edges_of
 from ._gradients import Gradients
 from ._hooks import ModuleHooks, keywords_of_call, say_fault
 from ._journal import Journal, caller_of
+from ._layout import Layout
 from ._library import logger
 from ._loss import look_at_loss
 from ._parameters import Parameters
@@ -23,15 +24,19 @@ from ._replicas import ReplicaFault
 from ._shards import Shards, folder_of_whole
 from ._tensors import is_lazy, local_of, look_into, tensors_in
 from ._verdict import Course, Fault
-from ._watch import Watch, named_modules, named_parameters
+from ._watch import Watch, models_of, named_modules, named_parameters
 from ._zooms import Zooms
 
 EVALUATION = 1  # the graph of its rows
-_NOTHING_RAN = "in a step that was watched no module of the model ran: is it the model that is trained?"
+_NOTHING_RAN = ("in a step that was watched no module of the model ran: is it the model that is trained? What torch.compile (before "
+                "torch 2.6), torch.jit or torch.export made of it is not seen")
+_UNSEEN = "because none of its modules ran: another model was trained, or one that was compiled, traced or exported"
 
 
 class RowWatch(Watch):
     """Each module's tensors as rows of its own name."""
+
+    _is_unseen_said = _is_transform_said = False
 
     def __init__(self, model: Any, session: DumpSession, *, folder: str, every: int, where: str | None, inputs: bool,
                  parameters: bool, gradients: bool, optimizers: list[Any], level: str, zoom: bool, code: bool, rank: int,
@@ -58,18 +63,15 @@ class RowWatch(Watch):
         self._not_seen: set[str] = set()
         self._gradients, self._zooms = Gradients(self), Zooms(self)
 
-        wanted = re.compile(where or "").search
+        wanted = self._wanted = re.compile(where or "").search
         self._parameters = Parameters(self, [(name, each) for name, each in named_parameters(model) if wanted(name)],
                                       has_rows=parameters, optimizers=optimizers)
         self._hooks = ModuleHooks(self._enter, self._leave)
-        self._outermost = []
+        self._models = {prefix: weakref.ref(each) for prefix, each in models_of(model).items()}
+        self._outermost: list[tuple[str, Any]] = []
         self._places: dict[str, Place] = {}
-        for name, module, is_outermost in named_modules(model):
-            place = self._places[name] = Place(name, module, is_outermost, bool(wanted(name)))
-            self._hooks.add(module, place)
-            if is_outermost:
-                self._outermost.append((name, weakref.ref(module)))
-        self._random = RandomModules(named_modules(model), self._places)
+        self._layout = Layout()
+        self._take_modules(model)
         matching = sum(bool(wanted(name)) for name, *_ in named_modules(model)) + len(self._parameters.named)
         if not matching:
             logger.warning("where=%r matches no module and no parameter: nothing is watched. There is, for example, %r", where,
@@ -80,6 +82,27 @@ class RowWatch(Watch):
         self._group, self._kind_of_shards = group, shards
         self._compared: dict[str, Shards] = {}  # by the names of groups
         self._switch()
+
+    def _take_modules(self, model: Any) -> None:
+        self._outermost.clear()
+        for name, module, is_outermost in named_modules(model):
+            if not self._hooks.has(module):
+                self._places[name] = Place(name, module, is_outermost, bool(self._wanted(name)))
+                self._hooks.add(module, self._places[name])
+            if is_outermost:
+                self._outermost.append((name, weakref.ref(module)))
+        self._random = RandomModules(named_modules(model), self._places)
+        self._layout.keep(module for _, module, _ in named_modules(model))
+
+    def _look_anew(self) -> None:
+        """Parameters or modules were replaced, as by load_state_dict(assign=True), to_empty() or a new head."""
+        models = {prefix: each for prefix, reference in self._models.items() if (each := reference()) is not None}
+        kind = sys.modules["torch"].nn.Parameter
+        if is_transformed() or not all(isinstance(each, kind) for _, each in named_parameters(models)):
+            return  # functional_call has put others there, for as long as it runs
+        self._take_modules(models)
+        self._gradients.forget_parameters(self._parameters.replace(
+            [(name, each) for name, each in named_parameters(models) if self._wanted(name)]))
 
     def compare_over(self, names: Sequence[str], groups: Mapping[str, Any] | None) -> None:
         """Compares replicas for rules "differs over NAME"."""
@@ -126,8 +149,11 @@ class RowWatch(Watch):
             if self._has_evaluated:
                 self._session.step_end(rank=self._rank, graph=EVALUATION, iteration=self.iteration)
             self._end_step()
-            if not self._is_begun and not self._has_evaluated:
+            if not self._is_begun and not self._has_evaluated and not self._is_transform_said:
                 self._say_once(_NOTHING_RAN)
+                if not self._has_seen and not self._is_unseen_said:
+                    self._is_unseen_said = True
+                    self._journal.say("not_seen", iteration=self.iteration, op_name="", io="output", why=_UNSEEN)
         found = self._found()
         self._forget_step()
         self.iteration += 1
@@ -153,6 +179,7 @@ class RowWatch(Watch):
         self._gradients.close()
         self._parameters.clear()
         self._outermost.clear()
+        self._layout.clear()
         self._forget_step()
         if (fault := self.first_fault) is not None:
             logger.warning("%s; tensorstat origin %s", fault, self._shown_path())
@@ -243,6 +270,7 @@ class RowWatch(Watch):
         else:
             is_quiet = parent.is_quiet
         call = Call(place, module, parent, is_quiet, local.is_evaluation)
+        call.is_transformed = is_transformed() if parent is None else parent.is_transformed
         calls.append(call)
         looks = parent is None or self._inputs or self._course.pending is not None
         if not is_quiet:
@@ -263,7 +291,8 @@ class RowWatch(Watch):
             given = tensors_in((arguments, keywords) if keywords else arguments)
             if given and not is_quiet:
                 self._look_at_inputs(call, given)
-            if given and self._with_gradients and (parent is None or self._inputs) and sys.modules["torch"].is_grad_enabled():
+            if given and self._with_gradients and (parent is None or self._inputs) and not call.is_transformed and (
+                    sys.modules["torch"].is_grad_enabled()):
                 call.edges = edges_of(given)
 
     def _look_at_inputs(self, call: Call, given: list[Any]) -> None:
@@ -303,6 +332,8 @@ class RowWatch(Watch):
         if not call.parent:
             calls.clear()
             self._is_behind_forward = not call.is_quiet and not local.is_evaluation
+        if call.is_transformed:  # its graph is not ours
+            return
         if self._with_gradients and place.is_wanted:
             if call.edges:
                 self._gradients.wait_for_arguments(call, tensors)
@@ -335,7 +366,7 @@ class RowWatch(Watch):
             new = self._note("forward", faults, place.op_type, name, "output")
             if new is not None:
                 self._at_line(new, call)
-            if (new is not None or call.is_to_be_zoomed) and self._with_zoom:
+            if (new is not None or call.is_to_be_zoomed) and self._with_zoom and not call.is_transformed:
                 self._zooms.forward(call, faults)
             if new is not None:
                 self._journal.flush()
@@ -364,8 +395,19 @@ class RowWatch(Watch):
 
     def _begin(self) -> None:
         """The first forward of a step that is watched."""
+        if is_transformed():
+            self._has_seen = True
+            if not self._is_transform_said:
+                self._is_transform_said = True
+                self._journal.say("not_seen", iteration=self.iteration, op_name="torch.func", io="output",
+                                  why="gradients and parameters inside of a transform, such as grad or vmap, have no rows")
+            return
+        if self._layout.has_changed():
+            self._look_anew()
         if not self._has_seen:
             self._look_at_buffers()
+            if self._is_unseen_said:
+                self._journal.say("not_seen", iteration=self.iteration, op_name="", io="output", why="")
         self._is_begun = self._has_seen = True
         self._parameters.look_before()
         if self._with_gradients and not sys.modules["torch"].is_inference_mode_enabled():

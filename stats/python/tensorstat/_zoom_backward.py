@@ -32,7 +32,9 @@ def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str]
             nodes.watch()
             wanted = [(outputs[slot], gradient) for slot, gradient in gradients.items()
                       if slot < len(outputs) and outputs[slot].requires_grad and outputs[slot].shape == gradient.shape]
-            leaves = [each for each in (*world.shadow.parameters.values(), *tensors_in((world.arguments, world.keywords)))
+            # A function of the caller's may hold the model itself. A hook of its parameter's would run twice.
+            own = [each for each in world.shadow.originals if not each._backward_hooks]
+            leaves = [each for each in (*world.shadow.parameters.values(), *own, *tensors_in((world.arguments, world.keywords)))
                       if each.requires_grad and each.is_leaf]
             if not wanted or not leaves:
                 return {"result": "refused", "why": "run again, it has no graph of its own"}
