@@ -130,6 +130,27 @@ if rank >= 2:
 dist.barrier()
 """)
 
+    def test_outputs_on_a_mesh_of_each_batch(self):
+        # Data parallel over dp: the tp meshes have outputs of other data, which are no replicas of each other.
+        self.run_ranks("""
+class Output(torch.nn.Module):
+    def forward(self, x):
+        return DTensor.from_local(x, plane["tp"], [Shard(1)], run_check=False), DTensor.from_local(x[:, :1], plane["tp"], [Replicate()], run_check=False)
+model = torch.nn.Sequential(Output())
+data = torch.arange(24.0).reshape(2, 3, 4)  # of dp rank, row, column
+own = data[rank // 2][:, rank % 2 * 2:rank % 2 * 2 + 2]
+with tensorstat.watch(model, path=folder, shards="dtensor") as w:
+    for step in range(2):
+        model(own)
+        w.step()
+found = {(each.op_name, each.ranks) for each in w.replica_faults}
+assert found == {("0/forward", (0, 1)), ("0/forward", (2, 3)), ("Sequential/forward", (0, 1)), ("Sequential/forward", (2, 3))}, found
+if rank == 0:
+    with open(f"{folder}-whole/rank_0/model/0/1/statistic.csv", newline="") as file:
+        (row,) = [row for row in csv.DictReader(file) if row["Op Name"] == "0/forward" and row["Slot"] == "0"]
+    assert float(row["L2Norm Value"]) == tensorstat.measure(data, "l2norm").l2norm and row["Data Size"] == "96", row
+""")
+
     def test_states_of_a_shard(self):
         # An optimizer that keeps plain tensors of its own shard.
         self.run_ranks("""

@@ -258,7 +258,12 @@ class Shards:
 
     def _part_of_output(self, name: str, tensor: Any) -> _Part | None:
         if is_dtensor(tensor):
-            return _part_of_dtensor(tensor, tensor)
+            part = _part_of_dtensor(tensor, tensor)
+            if part.shard is None:
+                return part
+            # Ranks outside of its mesh have outputs of their own, of other data: no replicas of this one, but more of its batch.
+            first = int(tensor.device_mesh.mesh.min())
+            return part._replace(shape=None, shard=part.shard + tensor.device_mesh.size() * first)
         kind = self._kind_of_outputs
         if kind is None:
             self._say_once("outputs of modules have no rows of the whole: this `shards` does not say how they lie on the ranks. "
