@@ -20,10 +20,12 @@ constexpr const char* kLoader = "libOpenCL.so.1";
 
 std::atomic<const Table*> chosen{nullptr};
 
-// The loader's functions. A function that an old loader lacks stays null. Never freed: other threads may use it.
+// The functions that the process has already, because its program links OpenCL or a tool such as Oclgrind is preloaded;
+// else those of the loader. A function that an old loader lacks stays null. Never freed: other threads may use it.
 const Table* load() {
-  void* const loader = ::dlopen(kLoader, RTLD_NOW | RTLD_LOCAL);
-  if (loader == nullptr) return nullptr;
+  const bool is_there = ::dlsym(RTLD_DEFAULT, "clGetPlatformIDs") != nullptr;
+  void* const loader = is_there ? RTLD_DEFAULT : ::dlopen(kLoader, RTLD_NOW | RTLD_LOCAL);
+  if (!is_there && loader == nullptr) return nullptr;
   auto* const table = new Table{};
 #define OPENCL_CALL(result, name, parameters, arguments) \
   table->name = reinterpret_cast<decltype(table->name)>(::dlsym(loader, #name));
