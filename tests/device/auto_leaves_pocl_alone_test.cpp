@@ -14,9 +14,9 @@ namespace tensorstat {
 namespace auto_leaves_pocl_alone_test {
 
 TEST(Auto, LeavesPoclAlone) {
-  // A trial would fail with an error that contains this name.
-  setenv("TENSORSTAT_PREFLIGHT", "/no-such-program", 1);
   ClLayer& layer = cl_layer();
+  // From here on a trial fails with an error that contains this name.
+  setenv("TENSORSTAT_PREFLIGHT", "/no-such-program", 1);
   std::vector<cl::Platform> platforms;
   ASSERT_EQ(cl::Platform::get(&platforms), CL_SUCCESS);
   for (const cl::Platform& each : platforms) {
