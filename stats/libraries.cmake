@@ -10,10 +10,11 @@ function(tensorstat_find_shared_libraries target folder)
 endfunction()
 
 # tensorstat_portable(TARGET): what is installed runs with any libstdc++ of the machine, and starts sooner: it has its own.
-# Nothing of C++ passes through its interface.
+# Nothing of C++ passes through its interface. libgcc is not inside: its unwinder would need glibc 2.35.
 function(tensorstat_portable target)
   if(NOT BUILD_SHARED_LIBS AND NOT TENSORSTAT_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL)
+    target_link_options(${target} PRIVATE -static-libstdc++ -Wl,--exclude-libs,ALL)
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/stats/base/arc4random.cpp)
   endif()
 endfunction()
 

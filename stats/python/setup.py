@@ -2,7 +2,7 @@
 
 CMake builds it. TENSORSTAT_BUILD names a build folder of the project that is there already, such as .build; without it
 the project is built in .build-wheel. The wheel fits every CPython from 3.11 on, and every Linux that has the glibc which
-its name says, or a newer one. libz.so.1 must be there; every other library is loaded when it is needed."""
+its name says, or a newer one. libz.so.1 and libgcc_s.so.1 must be there; every other library is loaded when it is needed."""
 import os
 import re
 import shutil
@@ -22,7 +22,7 @@ BUILD = Path(os.environ.get("TENSORSTAT_BUILD", PROJECT / ".build-wheel")).resol
 SCRATCH = BUILD / "wheel"  # what setuptools would write among the sources
 INSTALLED = SCRATCH / "installed"
 # What PEP 600 lets a wheel need, as far as this one does.
-SYSTEM = re.compile(r"(lib(c|m|dl|pthread|rt)|ld-linux.*)\.so\.\d+|libz\.so\.1")
+SYSTEM = re.compile(r"(lib(c|m|dl|pthread|rt)|ld-linux.*|libgcc_s)\.so\.\d+|libz\.so\.1")
 
 
 def output(*command):
@@ -92,7 +92,7 @@ def processor():
 
 
 def platform(files):
-    """manylinux_2_36_x86_64 if these programs and libraries need the symbols of glibc 2.36 and no library but the system's."""
+    """manylinux_2_34_x86_64 if these programs and libraries need the symbols of glibc 2.34 and no library but the system's."""
     newest = 17
     for file in files:
         text = output("readelf", "-dVW", file)

@@ -112,16 +112,14 @@ TEST_F(DyingDriver, MayBePoclWhereSysIsNotMounted) {
   if (geteuid() != 0 || std::system("unshare -m mount -t tmpfs tmpfs /sys 2>/dev/null") != 0) {
     GTEST_SKIP() << "wants root, to hide /sys";
   }
-  const auto hidden = [&](const std::string& more) {
-    return "-u HWLOC_SYNTHETIC " + more + " OCL_ICD_VENDORS=" + (folder_ / "vendors") +
-           " prlimit --core=0 unshare -m sh -c 'mount -t tmpfs tmpfs /sys && exec \"$@\"' sh";
-  };
-  const Ran bare = run(folder_, "devices", hidden("TENSORSTAT_PREFLIGHT=0"));
+  const std::string hidden = "OCL_ICD_VENDORS=" + (folder_ / "vendors") +
+                             " prlimit --core=0 unshare -m sh -c 'mount -t tmpfs tmpfs /sys && exec \"$@\"' sh";
+  const Ran bare = run(folder_, "devices", "-u HWLOC_SYNTHETIC TENSORSTAT_PREFLIGHT=0 " + hidden);
   if (bare.exit == 0) GTEST_SKIP() << "this pocl survives it";
   // A trial that is kept where /sys is mounted counts for nothing here.
   const std::string kept = "TENSORSTAT_PREFLIGHT=once HOME=" + folder_.path() + " XDG_CACHE_HOME= ";
   EXPECT_EQ(run(folder_, "devices", kept + dying("nowhere:abort")).exit, 0);
-  for (const std::string& environment : {hidden(""), hidden(kept)}) {
+  for (const std::string& environment : {"-u HWLOC_SYNTHETIC " + hidden, "-u HWLOC_SYNTHETIC " + kept + hidden}) {
     const Ran listed = run(folder_, "devices", environment);
     EXPECT_EQ(listed.exit, 0) << listed.err;
     EXPECT_TRUE(holds(listed.out, "pocl")) << listed.out;

@@ -51,8 +51,8 @@ class InstalledBackend : public testing::Test {
   void build_by_pkg_config(const std::string& prefix, const std::string& program) {
     const Ran ran =
         test::run(folder_,
-                  "-c \"'" + built::compiler() + "' -std=c++20 -o " + program + " '" + kConsumer +
-                      "/on_device.cpp' $(pkg-config --cflags --libs tensorstat-cpp OpenCL)\"",
+                  "-c '" + built::compiler() + " -std=c++20 -o " + program + " " + kConsumer +
+                      "/on_device.cpp $(pkg-config --cflags --libs tensorstat-cpp OpenCL)'",
                   "PKG_CONFIG_PATH='" + (folder_ / (prefix + "/" + built::libdir() + "/pkgconfig")) + "'", "/bin/sh");
     ASSERT_EQ(ran.exit, 0) << ran.out << ran.err;
   }
@@ -83,6 +83,7 @@ TEST_F(InstalledBackend, UsesTheDeviceByFindPackage) {
   EXPECT_TRUE(host.starts_with(kOnHost) && holds(host, "tensorstat-preflight, cannot be used")) << host;
   EXPECT_TRUE(holds(host, "can be written by everybody")) << host;
 
+  fs::permissions(helper("first").parent_path(), fs::perms(0755));
   fs::remove(helper("first"));
   host = said("elsewhere/on_device");
   EXPECT_TRUE(host.starts_with(kOnHost) && holds(host, "tensorstat-preflight, is not found")) << host;
