@@ -78,7 +78,7 @@ TEST_F(NothingCame, SaysRanksAndSteps) {
 TEST_F(NothingCame, SaysOperatorsAndDirections) {
   EXPECT_EQ(told({msprobe(R"("level": "L0")")}),
             Told{"none of the 2 operators that came is selected by level \"L0\" (modules), such as "
-                 "Functional.relu.0.backward"});
+                 "Functional.relu.0.forward"});
   EXPECT_EQ(
       told({.config = msprobe(R"("level": "L1")", R"("data_mode": ["backward"])"),
             .names = {"Functional.relu.0.forward"}}),
@@ -93,9 +93,8 @@ TEST_F(NothingCame, SaysOperatorsAndDirections) {
   EXPECT_EQ(told({.config = acl(R"("dump_data": "stats", "dump_mode": "output", "dump_list": [{"model_name": "net"}])"),
                   .with_outputs = false}),
             Told{"dump_mode wants outputs, and only inputs came"});
-  EXPECT_EQ(
-      told({acl(R"("dump_data": "stats", "dump_list": [{"model_name": "net", "layer": ["conv9"]}])")}),
-      Told{"none of the 2 operators that came is selected by dump.dump_list, such as Functional.relu.0.backward"});
+  EXPECT_EQ(told({acl(R"("dump_data": "stats", "dump_list": [{"model_name": "net", "layer": ["conv9"]}])")}),
+            Told{"none of the 2 operators that came is selected by dump.dump_list, such as Functional.relu.0.forward"});
   EXPECT_EQ(told({acl(R"("dump_data": "stats", "dump_level": "op", "dump_list": [{"model_name": "net", )"
                       R"("opname_range": [{"begin": "x", "end": "y"}]}])")}),
             Told{"the models, blacklists and ranges of dump.dump_list leave nothing of what came"});

@@ -127,10 +127,10 @@ TEST(Documents, LinksLeadSomewhere) {
 
 // Options of the command, of the project's scripts, or of other programs that a document calls.
 TEST(Documents, OptionsAreThere) {
-  // Of cmake, mypy, Oclgrind, pip and pkg-config.
-  std::set<std::string> known{"--build",   "--install",       "--strict",
-                              "--target",  "--uninitialized", "--no-build-isolation",
-                              "--no-deps", "--cflags",        "--libs"};
+  // Of apt-get, cmake, mypy, Oclgrind, pip and pkg-config.
+  std::set<std::string> known{
+      "--build",   "--install", "--strict", "--target",   "--uninitialized", "--no-build-isolation",
+      "--no-deps", "--cflags",  "--libs",   "--no-remove"};
   for (const auto& [name, options] : options_of_command()) known.insert(options.begin(), options.end());
   for (const fs::path folder :
        {built::source_dir() + "/tests", built::source_dir() + "/bench", built::source_dir() + "/stats"}) {

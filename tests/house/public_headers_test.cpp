@@ -14,6 +14,7 @@
 #include <tensorstat/dlpack.hpp>
 #include <tensorstat/dump.hpp>
 #include <tensorstat/findings.hpp>
+#include <tensorstat/installation.hpp>
 #include <tensorstat/meter.hpp>
 #include <tensorstat/opencl.hpp>
 #include <tensorstat/pair.hpp>

@@ -87,7 +87,10 @@ std::string DumpSession::State::why_nothing() {
   if (config.op_debug_mode == DebugMode::kException) return {};  // said by itself
   const std::lock_guard lock(operators_mutex_);
   if (operators_.empty()) return {};
-  const auto is_wanted = [](const auto& each) { return each.second->wanted && !each.second->is_only_seen; };
+  // An operator for which memory did not suffice is null.
+  const auto is_wanted = [](const auto& each) {
+    return each.second == nullptr || (each.second->wanted && !each.second->is_only_seen);
+  };
   if (std::ranges::none_of(operators_, is_wanted)) {
     if (config.operators == nullptr || !config.operators->unused().empty()) return {};  // each entry is said
     const std::size_t count = operators_.size();

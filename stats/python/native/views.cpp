@@ -105,7 +105,9 @@ bool take_torch_stream(PyObject* x, tensorstat_tensor& tensor) {
   return PyErr_Occurred() == nullptr;
 }
 
-std::string class_of(PyObject* x) { return text_of(attribute(reinterpret_cast<PyObject*>(Py_TYPE(x)), "__name__").get()); }
+std::string class_of(PyObject* x) {
+  return text_of(attribute(reinterpret_cast<PyObject*>(Py_TYPE(x)), "__name__").get());
+}
 
 // A tensor whose class keeps its elements elsewhere.
 bool refuse_without_address(PyObject* x) {
@@ -116,8 +118,9 @@ bool refuse_without_address(PyObject* x) {
     return refuse("a torch.Tensor of layout " + layout + " cannot be read; .to_dense() makes it readable");
   }
   if (name == "Tensor" || name == "Parameter") {
-    return refuse("a torch.Tensor inside of a transform, such as torch.func.vmap, has no elements of its own; "
-                  "measure it outside");
+    return refuse(
+        "a torch.Tensor inside of a transform, such as torch.func.vmap, has no elements of its own; "
+        "measure it outside");
   }
   if (name == "NestedTensor") return refuse("a NestedTensor cannot be read; pass its tensors, x.unbind()");
   return refuse("a " + name + " has no elements of its own; pass x.dequantize(), or the tensors that it holds");

@@ -242,9 +242,9 @@ def named_modules(models: Any) -> list[tuple[str, Any, bool]]:
 
 def modules_of_msprobe(models: Any) -> list[tuple[str, Any]]:
     """(name, module) of what is inside of a model, or of several: "fc", in a list "0.fc", in a dict by its keys."""
-    keys = map(str, range(len(models))) if isinstance(models, (list, tuple)) else _models(models)
+    keys = map(str, range(len(models))) if isinstance(models, (list, tuple)) else models_of(models)
     return [(".".join(filter(None, (key, name))), module)
-            for key, model in zip(keys, _models(models).values()) for name, module in model.named_modules() if name]
+            for key, model in zip(keys, models_of(models).values()) for name, module in model.named_modules() if name]
 
 
 def named_parameters(models: Any) -> list[tuple[str, Any]]:
@@ -404,7 +404,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
                              "parameters alone")
         of_modules = ModuleWatch(model, session, every=every, where=where, rank=rank,
                                  has_stacks=said.get("extra_info", True) or has_scope(said))
-        of_modules.close_with(next(iter(_models(model).values())))
+        of_modules.close_with(next(iter(models_of(model).values())))
         of_modules.act_by(actions)
         return of_modules
     from ._watch_rows import RowWatch
