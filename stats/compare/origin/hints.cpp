@@ -135,7 +135,7 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
     } else if (kind == "step") {
       watch.wrote_nothing[iteration] = line.number("written", 1) == 0;
     } else if (kind == "zeroed") {
-      watch.gradients_gone.insert(iteration);
+      watch.gradients_gone = std::min(watch.gradients_gone, iteration);
     } else if (kind == "zoom") {
       watch.zooms.insert_or_assign({iteration, op_name}, zoom_in(line));
     } else if (kind == "replica") {
@@ -254,7 +254,7 @@ std::vector<std::string> Hints::all_not_seen() const {
 
 bool Hints::are_gradients_gone(std::uint32_t rank, std::uint64_t iteration) const {
   const auto watch = watches_.find(rank);
-  return watch != watches_.end() && watch->second.gradients_gone.contains(iteration);
+  return watch != watches_.end() && iteration >= watch->second.gradients_gone;
 }
 
 std::string Hints::child_not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const {

@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -114,7 +115,7 @@ class Hints {
     std::map<std::pair<std::uint64_t, std::string>, Zoom> zooms;
     std::map<std::string, std::vector<Missing>, std::less<>> missing;
     std::map<std::uint64_t, bool> wrote_nothing;
-    std::set<std::uint64_t> gradients_gone;  // in these iterations
+    std::uint64_t gradients_gone = std::numeric_limits<std::uint64_t>::max();  // from this iteration on
   };
   // Of msprobe, a step of a rank.
   struct Companions {
