@@ -21,7 +21,8 @@ constexpr const char* kLoader = "libOpenCL.so.1";
 std::atomic<const Table*> chosen{nullptr};
 
 // The functions that the process has already, because its program links OpenCL or a tool such as Oclgrind is preloaded;
-// else those of the loader. A function that an old loader lacks stays null. Never freed: other threads may use it.
+// else those of the loader. A function stays null if an old loader lacks it. The table is never freed: other threads
+// may use it.
 const Table* load() {
   const bool is_there = ::dlsym(RTLD_DEFAULT, "clGetPlatformIDs") != nullptr;
   void* const loader = is_there ? RTLD_DEFAULT : ::dlopen(kLoader, RTLD_NOW | RTLD_LOCAL);
@@ -37,13 +38,13 @@ const Table* load() {
   return other;
 }
 
-// nullptr if there is no OpenCL. Then the next call looks again: the process may have been out of descriptors.
+// Returns nullptr without OpenCL. The next call then looks again: the process may have been out of descriptors.
 const Table* opencl() {
   const Table* const table = chosen.load(std::memory_order_acquire);
   return table != nullptr ? table : load();
 }
 
-// What a call answers that leads nowhere.
+// The error code of a call without OpenCL.
 constexpr cl_int kNowhere = CL_PLATFORM_NOT_FOUND_KHR;
 
 template <typename Argument>
@@ -62,7 +63,7 @@ Answer nowhere(Arguments... arguments) {
   }
 }
 
-// What a handle of any driver points to begins with the table of the driver's functions.
+// Each handle of a driver points to an object that begins with the table of the driver's functions.
 const Table& of(const void* handle) { return **static_cast<const Table* const*>(handle); }
 
 // A function of the driver that the first argument is a handle of.

@@ -312,7 +312,7 @@ Drivers DriversTrial::make(const KernelKind* soon) {
     goes_on_ = std::move(trial);
     return {};
   }
-  // One that has not found the devices has ended, or never will; what it left is read in no time.
+  // A helper that has found no devices has ended, or never will. Reading its output does not wait.
   const Status passed = trial->passed(has_kernel ? kMostTimeOfTheRest : kMostTimeOfDevices);
   return passed ? Drivers() : one_by_one(*program, passed.error().message);
 }
@@ -322,7 +322,7 @@ DriversTrial::DriversTrial(const KernelKind* soon) {
   drivers_ = *std::move(made);
 }
 
-// What a kernel does wrong is not said here: its own trial will say it.
+// Faults of kernels are not reported here: the trial of the kernel reports them.
 DriversTrial::~DriversTrial() {
   if (!goes_on_) return;
   try {

@@ -40,7 +40,7 @@ struct RefusedDriver {
   std::string why;
 };
 
-// What this process may load.
+// The drivers that this process may load.
 struct Drivers {
   bool all = true;                          // whatever OpenCL's loader finds, through the loader
   std::vector<RefusedDriver> refused = {};  // otherwise all but these, without the loader: it would load these, too
