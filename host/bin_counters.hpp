@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "stats/engine/quantile_bins.hpp"
+#include "stats/core/engine/quantile_bins.hpp"
 
 namespace tensorstat::host {
 

@@ -13,7 +13,7 @@
 #include "host/float_environment.hpp"
 #include "host/simd/folder.hpp"
 #include "host/work_unit.hpp"
-#include "stats/engine/accumulator_layout.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
 
 namespace tensorstat::host {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "host/thread_pool.hpp"
-#include "stats/engine/needs.hpp"
+#include "stats/core/engine/needs.hpp"
 
 namespace tensorstat::host {
 

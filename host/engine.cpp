@@ -1,4 +1,4 @@
-#include "stats/engine/engine.hpp"
+#include "stats/core/engine/engine.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 #include "host/strided.hpp"
 #include "host/thread_pool.hpp"
 #include "host/work_unit.hpp"
-#include "stats/engine/accumulator_layout.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
 
 namespace tensorstat {
 namespace {

@@ -7,7 +7,7 @@
 #endif
 
 #include "host/simd/cpu.hpp"
-#include "stats/base/float_environment.hpp"
+#include "stats/core/base/float_environment.hpp"
 
 namespace tensorstat::host {
 

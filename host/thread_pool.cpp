@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "stats/base/abandon.hpp"
-#include "stats/base/thread_signals.hpp"
+#include "stats/core/base/abandon.hpp"
+#include "stats/core/base/thread_signals.hpp"
 
 namespace tensorstat::host {
 namespace {

@@ -1,5 +1,5 @@
-// The codes of elements. Each code is a bin of quantiles (stats/engine/quantile_bins.hpp). One text for C++ and OpenCL
-// C.
+// The codes of elements. Each code is a bin of quantiles (stats/core/engine/quantile_bins.hpp). One text for C++ and
+// OpenCL C.
 //
 // The code of an element of 8 or 16 bits is its bits: the stored ones for e8m0, the unpacked ones for the packed
 // dtypes. The code of a float32 or float64 is its upper bits. The code of a wider integer is a code of |x| and a bit
@@ -7,7 +7,7 @@
 #ifndef TENSORSTAT_PRECISION_CODES_H
 #define TENSORSTAT_PRECISION_CODES_H
 
-// Their need, kQuantiles of stats/engine/needs.hpp. The counts are kept beside a partial's words.
+// Their need, kQuantiles of stats/core/engine/needs.hpp. The counts are kept beside a partial's words.
 #define NEED_QUANTILES (1 << 29)
 
 #define CODE_SHIFT_OF_FLOAT(bytes) ((bytes) == 4 ? 16 : (bytes) == 8 ? 45 : 0)
@@ -19,8 +19,8 @@
 #define SIGNS_OF(high) (IS_SIGNED ? (u32)((i32)(high) >> 31) : (u32)0)
 #define ALL_IF(condition) (0 - (u32)((condition) ? 1 : 0))
 
-// The code of |x|: the position of its highest bit and the bits after it, as in a binary32. A binary32 has 24 bits, and a
-// code needs the first 10. The code of 0 is 0. This uses only 32-bit operations, because vectors have them.
+// The code of |x|: the position of its highest bit and the bits after it, as in a binary32. A binary32 has 24 bits, and
+// a code needs the first 10. The code of 0 is 0. This uses only 32-bit operations, because vectors have them.
 INLINE u32 code_of_size32(const u32 size) {
   const u32 is_long = ALL_IF(size >> 24 != 0);
   const u32 bits = AS_U32((f32)(i32)((size >> 8 & is_long) | (size & ~is_long)));

@@ -6,7 +6,7 @@
 #ifndef TENSORSTAT_PRECISION_ELEMENTS_H
 #define TENSORSTAT_PRECISION_ELEMENTS_H
 
-// Their needs. ROW(id, its name in stats/engine/needs.hpp)
+// Their needs. ROW(id, its name in stats/core/engine/needs.hpp)
 #define ELEMENT_NEED_ROWS(ROW)    \
   ROW(LEAST_SIZE, kLeastSize)     \
   ROW(SUBNORMALS, kSubnormals)    \
@@ -18,42 +18,45 @@
   ROW(CAST_BFLOAT16, kCastBfloat16)
 
 // ROW(id, merge, need, of, fold, with), in the order of the needs
-//   merge  MAXIMUM: ELEMENT_<id> is the key: the bits of a signed number as wide as an element. The least such number is no
+//   merge  MAXIMUM: ELEMENT_<id> is the key: the bits of a signed number as wide as an element. The least such number
+//   is no
 //          key. ADDITION: ELEMENT_<id> is the condition for counting an element
 //   need   the need that keeps it
-//   of     whether a dtype has such elements; otherwise the word stays empty. 1: every dtype; IS_FLOAT: all but integers and
+//   of     whether a dtype has such elements; otherwise the word stays empty. 1: every dtype; IS_FLOAT: all but
+//   integers and
 //          bool
 //   fold   BESIDE: vectors are folded after the family's fold (fold_elements.h), in blocks with ELEMENT_MAY_<id>.
 //          WITHIN: the family's fold keeps it
 // `with` is passed to every row.
-#define ELEMENT_ROWS(ROW, with)                                                                \
-  ROW(LEAST_SIZE, MAXIMUM, LEAST_SIZE, 1, BESIDE, with)  /* the smallest |x| but 0          */ \
-  ROW(SUBNORMALS, ADDITION, SUBNORMALS, IS_FLOAT, BESIDE, with)                                \
-  ROW(MINUS_ZEROS, ADDITION, MINUS_ZEROS, IS_FLOAT, BESIDE, with)                              \
+#define ELEMENT_ROWS(ROW, with)                                                                  \
+  ROW(LEAST_SIZE, MAXIMUM, LEAST_SIZE, 1, BESIDE, with) /* the smallest |x| but 0          */    \
+  ROW(SUBNORMALS, ADDITION, SUBNORMALS, IS_FLOAT, BESIDE, with)                                  \
+  ROW(MINUS_ZEROS, ADDITION, MINUS_ZEROS, IS_FLOAT, BESIDE, with)                                \
   ROW(FINITE_HIGHEST, MAXIMUM, FINITE, IS_FLOAT, WITHIN, with) /* HIGHEST, of finite elements */ \
   ROW(FINITE_LOWEST, MAXIMUM, FINITE, IS_FLOAT, WITHIN, with)  /* LOWEST, of finite elements  */ \
-  CAST_ELEMENT_ROWS(E4M3FN, ROW, with)                                                         \
-  CAST_ELEMENT_ROWS(E5M2, ROW, with)                                                           \
-  CAST_ELEMENT_ROWS(FLOAT16, ROW, with)                                                        \
+  CAST_ELEMENT_ROWS(E4M3FN, ROW, with)                                                           \
+  CAST_ELEMENT_ROWS(E5M2, ROW, with)                                                             \
+  CAST_ELEMENT_ROWS(FLOAT16, ROW, with)                                                          \
   CAST_ELEMENT_ROWS(BFLOAT16, ROW, with)
 
 // For each narrower float of CASTS two counts: of the elements but 0 that a cast to it makes 0, and of the finite
 // elements that become larger than its range. A cast rounds to nearest, ties to even.
-#define CAST_ELEMENT_ROWS(id, ROW, with)                                     \
+#define CAST_ELEMENT_ROWS(id, ROW, with)                                      \
   ROW(id##_UNDERFLOW, ADDITION, CAST_##id, LOST_COUNT(id) != 0, BESIDE, with) \
   ROW(id##_OVERFLOW, ADDITION, CAST_##id, BEYOND_COUNT(id) != 0, BESIDE, with)
 
 // ROW(id, name as the catalog has it, zero, exponent, ones, bits, stays)
 //   zero   2^zero and smaller numbers become 0. 2^zero is the tie between 0 and the least positive value, and 0 is even
-//   exponent, ones, bits   2^exponent * (1 + ones / 2^bits) is the tie between the greatest value and the next one, if there
+//   exponent, ones, bits   2^exponent * (1 + ones / 2^bits) is the tie between the greatest value and the next one, if
+//   there
 //          were one
 //   stays  1: the greatest value is even, so the tie becomes the greatest value
-#define CASTS(ROW)                                       \
-  ROW(E4M3FN, E4m3fn, -10, 8, 13, 4, 1)      /* 464   */ \
-  ROW(E5M2, E5m2, -17, 15, 7, 3, 0)          /* 61440 */ \
+#define CASTS(ROW)                                        \
+  ROW(E4M3FN, E4m3fn, -10, 8, 13, 4, 1)       /* 464   */ \
+  ROW(E5M2, E5m2, -17, 15, 7, 3, 0)           /* 61440 */ \
   ROW(FLOAT16, Float16, -25, 15, 2047, 11, 0) /* 65520 */ \
   ROW(BFLOAT16, Bfloat16, -134, 127, 255, 8, 0)
-#define CAST_ENUM(id, name, zero, exponent, ones, bits, stays)                                      \
+#define CAST_ENUM(id, name, zero, exponent, ones, bits, stays)                                        \
   CAST_ZERO_##id = zero, CAST_EXPONENT_##id = exponent, CAST_ONES_##id = ones, CAST_BITS_##id = bits, \
   CAST_STAYS_##id = stays,
 enum { CASTS(CAST_ENUM) };
@@ -82,7 +85,7 @@ enum { CASTS(CAST_ENUM) };
 #define ELEMENT_BFLOAT16_OVERFLOW(U, bits, size) ELEMENT_BEYOND(U, size, BFLOAT16)
 // WITHIN: only for one element. The key is a whole word, because a format without Inf has no spare key.
 #define ELEMENT_IS_FINITE(size) ((size) < INF_SIZE || (!HAS_INF && (size) == INF_SIZE))
-#define ELEMENT_KEY(bits) ((i64)(SBITS)((bits) & ELEMENT_SIGN ? (UBITS)((bits) ^ MAGNITUDE_MASK) : (bits)))
+#define ELEMENT_KEY(bits) ((i64)(SBITS)((bits)&ELEMENT_SIGN ? (UBITS)((bits) ^ MAGNITUDE_MASK) : (bits)))
 #define ELEMENT_FINITE_HIGHEST(U, bits, size) (ELEMENT_IS_FINITE(size) ? ELEMENT_KEY(bits) : PARTIAL_NO_KEY)
 #define ELEMENT_FINITE_LOWEST(U, bits, size) (ELEMENT_IS_FINITE(size) ? ~ELEMENT_KEY(bits) : PARTIAL_NO_KEY)
 

@@ -7,7 +7,7 @@
 #ifndef TENSORSTAT_PRECISION_EXPONENTS_H
 #define TENSORSTAT_PRECISION_EXPONENTS_H
 
-// Their need. ROW(id, its name in stats/engine/needs.hpp)
+// Their need. ROW(id, its name in stats/core/engine/needs.hpp)
 #define EXPONENT_NEED_ROWS(ROW) ROW(EXPONENTS, kExponents)
 
 // EXPONENT_OF (formats.h) is the index of an element's word among these.

@@ -7,8 +7,8 @@
 #ifndef TENSORSTAT_PRECISION_FINGERPRINTS_H
 #define TENSORSTAT_PRECISION_FINGERPRINTS_H
 
-// Their needs and, in this order, their words. ROW(id, its name in stats/engine/needs.hpp)
-#define FINGERPRINT_ROWS(ROW)                                                               \
+// Their needs and, in this order, their words. ROW(id, its name in stats/core/engine/needs.hpp)
+#define FINGERPRINT_ROWS(ROW)                                                              \
   ROW(CRC32, kCrc32) /* b[0] x^-8 + b[1] x^-16 + ..., times x^32, modulo the polynomial */ \
   ROW(XOR64, kXor64) /* exclusive or of words of 8 bytes; the first begins at byte 0    */
 

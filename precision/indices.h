@@ -3,11 +3,11 @@
 // and its merge (partial.h) follow from it.
 //
 // An index counts from the first element that was folded. Whoever merges parts says where each begins
-// (stats/meter/partial.cpp).
+// (stats/core/meter/partial.cpp).
 #ifndef TENSORSTAT_PRECISION_INDICES_H
 #define TENSORSTAT_PRECISION_INDICES_H
 
-// One need for all. ROW(id, its name in stats/engine/needs.hpp)
+// One need for all. ROW(id, its name in stats/core/engine/needs.hpp)
 #define INDEX_NEED_ROWS(ROW) ROW(INDICES, kIndices)
 
 // ROW(id, of)

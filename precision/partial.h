@@ -1,6 +1,6 @@
 // The accumulators of a tensor, or of any part of it. One text for C++ and OpenCL C, and the only list. The layout of a
 // partial, its empty words, its merge, its written form and what the kernels keep follow from these rows
-// (stats/engine/accumulator_layout.hpp does this for C++).
+// (stats/core/engine/accumulator_layout.hpp does this for C++).
 //
 // A partial consists of 64-bit words: the fields, the exact sums (exact.h), the words of elements.h, the words of
 // fingerprints.h, two words for each row of indices.h, and the counts of exponents.h. Two partials merge word by word,
@@ -11,11 +11,11 @@
 
 #include "precision/elements.h"
 #include "precision/exponents.h"
-#include "precision/generated/families.h"
 #include "precision/fingerprints.h"
+#include "precision/generated/families.h"
 #include "precision/indices.h"
 
-// The needs: what can be requested. ROW(id, its name in stats/engine/needs.hpp)
+// The needs: what can be requested. ROW(id, its name in stats/core/engine/needs.hpp)
 #define NEED_ROWS(ROW)     \
   ROW(EXTREMA, kExtrema)   \
   ROW(SIGNS, kSigns)       \
@@ -33,16 +33,16 @@
 //
 // Extrema are integer keys that preserve the order. So neither the sign of zero nor a NaN depends on the instruction
 // that compared them: -0 is below +0, and NaN takes no part.
-#define FIELD_ROWS(ROW)                                                                       \
-  ROW(HIGHEST, MAXIMUM, EXTREMA)         /* the largest key of an element that is not NaN  */ \
-  ROW(LOWEST, MAXIMUM, EXTREMA)          /* the largest ~key                               */ \
-  ROW(COUNT, ADDITION, NOTHING)                                                               \
-  ROW(NANS, ADDITION, NOTHING)                                                                \
-  ROW(POSITIVE_INFS, ADDITION, NOTHING)                                                       \
-  ROW(NEGATIVE_INFS, ADDITION, NOTHING)                                                       \
-  ROW(ZEROS, ADDITION, SIGNS)            /* +0 and -0                                      */ \
-  ROW(NEGATIVES, ADDITION, SIGNS)        /* below zero, -Inf included                      */ \
-  ROW(OVERFLOWS, ADDITION, SQUARES)      /* `low` only: tiles with squares beyond the dtype */
+#define FIELD_ROWS(ROW)                                                                  \
+  ROW(HIGHEST, MAXIMUM, EXTREMA) /* the largest key of an element that is not NaN  */    \
+  ROW(LOWEST, MAXIMUM, EXTREMA)  /* the largest ~key                               */    \
+  ROW(COUNT, ADDITION, NOTHING)                                                          \
+  ROW(NANS, ADDITION, NOTHING)                                                           \
+  ROW(POSITIVE_INFS, ADDITION, NOTHING)                                                  \
+  ROW(NEGATIVE_INFS, ADDITION, NOTHING)                                                  \
+  ROW(ZEROS, ADDITION, SIGNS)       /* +0 and -0                                      */ \
+  ROW(NEGATIVES, ADDITION, SIGNS)   /* below zero, -Inf included                      */ \
+  ROW(OVERFLOWS, ADDITION, SQUARES) /* `low` only: tiles with squares beyond the dtype */
 
 // Exact sums over the finite elements, in the order of their needs. Those of power 1 are linear sums: a row is all
 // there is to one (sums.h). ROW(id, words, power, need, optional, above, below, with)
@@ -117,13 +117,13 @@ enum { INDEX_ROWS(PARTIAL_ENUM) INDEX_WORDS };
 #define PARTIAL_ENUM(id, words, power, need, optional, above, below, family) \
   OFFSET_##id##_##family, LAST_##id##_##family = OFFSET_##id##_##family + words##_##family - 1,
 #define PARTIAL_ELEMENT(id, merge, need, of, fold, family) OFFSET_##id##_##family,
-#define PARTIAL_OFFSETS(family, sum_words, square_words, sum_exponent, exponents)                                    \
-  enum {                                                                                              \
-    FIELDS_END_##family = PARTIAL_FIELDS - 1, EXACT_ROWS(PARTIAL_ENUM, family)                        \
-    ELEMENT_ROWS(PARTIAL_ELEMENT, family) OFFSET_FINGERPRINTS_##family,                                \
-    OFFSET_INDICES_##family = OFFSET_FINGERPRINTS_##family + FINGERPRINT_WORDS,                         \
-    OFFSET_EXPONENTS_##family = OFFSET_INDICES_##family + INDEX_WORDS,                                  \
-    MOST_WORDS_##family = OFFSET_EXPONENTS_##family + EXPONENTS_##family                               \
+#define PARTIAL_OFFSETS(family, sum_words, square_words, sum_exponent, exponents)                        \
+  enum {                                                                                                 \
+    FIELDS_END_##family = PARTIAL_FIELDS - 1,                                                            \
+    EXACT_ROWS(PARTIAL_ENUM, family) ELEMENT_ROWS(PARTIAL_ELEMENT, family) OFFSET_FINGERPRINTS_##family, \
+    OFFSET_INDICES_##family = OFFSET_FINGERPRINTS_##family + FINGERPRINT_WORDS,                          \
+    OFFSET_EXPONENTS_##family = OFFSET_INDICES_##family + INDEX_WORDS,                                   \
+    MOST_WORDS_##family = OFFSET_EXPONENTS_##family + EXPONENTS_##family                                 \
   };
 FAMILIES(PARTIAL_OFFSETS)
 #undef PARTIAL_OFFSETS
@@ -148,12 +148,12 @@ FAMILIES(PARTIAL_OFFSETS)
 
 // The number of words of a family's partial that keeps `needs`.
 #define PARTIAL_WORDS_OF(id, words, power, need, optional, above, below, with) \
-  +((optional) && ((BESIDE_FAMILY with) & NEED_ALL) < NEED_##need ? 0 : (int)CAT(words##_, FAMILY_OF with))
-#define PARTIAL_WORD_OF(id, merge, need, of, fold, needs) +(((needs) & NEED_ALL) < NEED_##need ? 0 : 1)
-#define PARTIAL_WORDS(family, needs) \
-  ((int)PARTIAL_FIELDS EXACT_ROWS(PARTIAL_WORDS_OF, (family, needs)) ELEMENT_ROWS(PARTIAL_WORD_OF, needs) \
-   +(((needs) & NEED_ALL) < NEED_CRC32 ? 0 : (int)FINGERPRINT_WORDS)                                           \
-   +(((needs) & NEED_ALL) < NEED_INDICES ? 0 : (int)INDEX_WORDS)                                               \
-   +(((needs) & NEED_EXPONENTS) == 0 ? 0 : (int)CAT(EXPONENTS_, family)))
+  +((optional) && ((BESIDE_FAMILY with)&NEED_ALL) < NEED_##need ? 0 : (int)CAT(words##_, FAMILY_OF with))
+#define PARTIAL_WORD_OF(id, merge, need, of, fold, needs) +(((needs)&NEED_ALL) < NEED_##need ? 0 : 1)
+#define PARTIAL_WORDS(family, needs)                                                                        \
+  ((int)PARTIAL_FIELDS EXACT_ROWS(PARTIAL_WORDS_OF, (family, needs)) ELEMENT_ROWS(PARTIAL_WORD_OF, needs) + \
+   (((needs)&NEED_ALL) < NEED_CRC32 ? 0 : (int)FINGERPRINT_WORDS) +                                         \
+   (((needs)&NEED_ALL) < NEED_INDICES ? 0 : (int)INDEX_WORDS) +                                             \
+   (((needs)&NEED_EXPONENTS) == 0 ? 0 : (int)CAT(EXPONENTS_, family)))
 
 #endif

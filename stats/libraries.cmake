@@ -14,7 +14,7 @@ endfunction()
 function(tensorstat_portable target)
   if(NOT BUILD_SHARED_LIBS AND NOT TENSORSTAT_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     target_link_options(${target} PRIVATE -static-libstdc++ -Wl,--exclude-libs,ALL)
-    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/stats/base/arc4random.cpp)
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/stats/core/base/arc4random.cpp)
   endif()
 endfunction()
 

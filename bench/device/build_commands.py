@@ -24,7 +24,7 @@ for entry in sorted(commands, key=lambda each: each["file"]):
     path = os.path.relpath(entry["file"], root)
     if path.endswith("kernels-cl/texts.cpp"):
         path = "texts.cpp"
-    if path.startswith(("stats/cli/", "tests/")) or path in objects.values():
+    if path.startswith(("stats/show/cli/", "tests/")) or path in objects.values():
         continue
     words = shlex.split(entry["command"])
     flags = [each for each in words if each.startswith(("-D", "-O", "-std", "-m", "-f", "-Wno")) and "BENCH_" not in each]

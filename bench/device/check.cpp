@@ -6,7 +6,7 @@
 #include "bench/data.hpp"
 #include "bench/device/fold.hpp"
 #include "bench/device/measure.hpp"
-#include "stats/engine/engine.hpp"
+#include "stats/core/engine/engine.hpp"
 
 namespace tensorstat::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "kernels-cl/program/program.hpp"
-#include "stats/engine/accumulator_layout.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
 
 namespace tensorstat::bench {
 namespace {

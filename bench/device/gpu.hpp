@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernels-cl/driver/device.hpp"
-#include "stats/engine/needs.hpp"
+#include "stats/core/engine/needs.hpp"
 
 namespace tensorstat::bench {
 

@@ -1,7 +1,7 @@
 // How fast a run is judged, and in how much memory.
 //   findings_bench [TENSORS [ITERATIONS [RANKS]]]    rows made in memory: a history of them, and the rules
 //   findings_bench DUMP                              a run on disk: read and judged
-#include "stats/findings/findings.hpp"
+#include "stats/answer/findings/findings.hpp"
 
 #include <sys/resource.h>
 

@@ -1,6 +1,6 @@
 // The store beside raw SQLite and beside reading alone: bytes a row, rows a second, a series of one tensor.
 //   store_bench FOLDER [TENSORS] [ITERATIONS]
-#include "stats/store/store.hpp"
+#include "stats/answer/store/store.hpp"
 
 #include <sqlite3.h>
 

@@ -8,7 +8,7 @@
 #include <exception>
 #include <utility>
 
-#include "stats/base/loaded_library.hpp"
+#include "stats/core/base/loaded_library.hpp"
 
 namespace tensorstat {
 namespace {

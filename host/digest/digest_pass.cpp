@@ -14,7 +14,7 @@
 #include "host/float_environment.hpp"
 #include "host/simd/folder.hpp"
 #include "host/strided.hpp"
-#include "stats/engine/accumulator_layout.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
 
 namespace tensorstat::host {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "host/bin_counters.hpp"
 #include "host/thread_pool.hpp"
-#include "stats/engine/engine.hpp"
+#include "stats/core/engine/engine.hpp"
 
 namespace tensorstat::host {
 

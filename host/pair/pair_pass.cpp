@@ -12,7 +12,7 @@
 #include "host/simd/cpu.hpp"
 #include "host/strided.hpp"
 #include "host/work_unit.hpp"
-#include "stats/engine/pair_layout.hpp"
+#include "stats/core/engine/pair_layout.hpp"
 
 namespace tensorstat::host {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "host/thread_pool.hpp"
-#include "stats/engine/engine.hpp"
+#include "stats/core/engine/engine.hpp"
 
 namespace tensorstat::host {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "precision/scalars.hpp"
-#include "stats/engine/pair_layout.hpp"
-#include "stats/engine/stored_float.hpp"
+#include "stats/core/engine/pair_layout.hpp"
+#include "stats/core/engine/stored_float.hpp"
 
 namespace {
 #include "precision/exact.h"

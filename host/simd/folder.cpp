@@ -7,8 +7,8 @@
 #include "host/simd/cpu.hpp"
 #include "precision/scalars.hpp"
 #include "precision/sizes.h"
-#include "stats/base/crc32.hpp"
-#include "stats/engine/accumulator_layout.hpp"
+#include "stats/core/base/crc32.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
 
 namespace {
 #include "precision/checksum.h"

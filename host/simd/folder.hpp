@@ -7,9 +7,9 @@
 
 #include "host/simd/folds.hpp"
 #include "host/simd/lane_folds.hpp"
-#include "stats/engine/accumulator_layout.hpp"
-#include "stats/engine/cast_bounds.hpp"
-#include "stats/engine/quantile_bins.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
+#include "stats/core/engine/cast_bounds.hpp"
+#include "stats/core/engine/quantile_bins.hpp"
 
 namespace tensorstat::host {
 

@@ -10,8 +10,8 @@
 
 #include "kernels-cl/cuda/on_gpu.hpp"
 #include "kernels-cl/launch/batch.hpp"
-#include "stats/base/abandon.hpp"
-#include "stats/engine/engine.hpp"
+#include "stats/core/base/abandon.hpp"
+#include "stats/core/engine/engine.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {

@@ -7,7 +7,7 @@
 #include "kernels-cl/cuda/ptx.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
 #include "kernels-cl/program/binary_cache.hpp"
-#include "stats/engine/ledger.hpp"
+#include "stats/core/engine/ledger.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {

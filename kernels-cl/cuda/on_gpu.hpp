@@ -12,8 +12,8 @@
 #include "kernels-cl/cuda/ptx.hpp"
 #include "kernels-cl/launch/batch_layout.hpp"
 #include "kernels-cl/program/made_once.hpp"
-#include "stats/engine/gpu/lane.hpp"
-#include "stats/engine/ledger.hpp"
+#include "stats/core/engine/gpu/lane.hpp"
+#include "stats/core/engine/ledger.hpp"
 
 namespace tensorstat::cl_engine {
 

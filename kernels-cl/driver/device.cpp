@@ -13,7 +13,7 @@
 #include "kernels-cl/driver/signal_guard.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
 #include "kernels-cl/trial/icd_files.hpp"
-#include "stats/engine/engine.hpp"
+#include "stats/core/engine/engine.hpp"
 
 namespace tensorstat {
 namespace cl_engine {

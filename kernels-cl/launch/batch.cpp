@@ -8,7 +8,7 @@
 
 #include "kernels-cl/driver/host_pointers.hpp"
 #include "precision/partial.h"
-#include "stats/engine/quantile_codes.hpp"
+#include "stats/core/engine/quantile_codes.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {

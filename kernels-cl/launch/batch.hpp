@@ -16,9 +16,9 @@
 #include "kernels-cl/launch/batch_layout.hpp"
 #include "kernels-cl/launch/buffer_cache.hpp"
 #include "kernels-cl/program/program.hpp"
-#include "stats/engine/accumulator_layout.hpp"
-#include "stats/engine/pair_layout.hpp"
-#include "stats/engine/quantile_bins.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
+#include "stats/core/engine/pair_layout.hpp"
+#include "stats/core/engine/quantile_bins.hpp"
 
 namespace tensorstat::cl_engine {
 

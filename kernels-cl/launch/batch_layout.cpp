@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "stats/engine/accumulator_layout.hpp"
-#include "stats/engine/quantile_codes.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
+#include "stats/core/engine/quantile_codes.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {

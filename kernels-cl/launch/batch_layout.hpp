@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels-cl/launch/piece.hpp"
-#include "stats/engine/cast_bounds.hpp"
+#include "stats/core/engine/cast_bounds.hpp"
 
 namespace tensorstat::cl_engine {
 

@@ -9,7 +9,7 @@
 
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/launch/at_rest.hpp"
-#include "stats/engine/ledger.hpp"
+#include "stats/core/engine/ledger.hpp"
 
 namespace tensorstat::cl_engine {
 

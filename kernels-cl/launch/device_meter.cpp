@@ -2,12 +2,12 @@
 #include <utility>
 
 #include "kernels-cl/launch/queue_context.hpp"
-#include "stats/base/abandon.hpp"
-#include "stats/base/caught.hpp"
-#include "stats/base/float_environment.hpp"
-#include "stats/engine/ledger.hpp"
-#include "stats/engine/measured.hpp"
-#include "stats/engine/request_check.hpp"
+#include "stats/core/base/abandon.hpp"
+#include "stats/core/base/caught.hpp"
+#include "stats/core/base/float_environment.hpp"
+#include "stats/core/engine/ledger.hpp"
+#include "stats/core/engine/measured.hpp"
+#include "stats/core/engine/request_check.hpp"
 
 namespace tensorstat {
 

@@ -4,8 +4,8 @@
 
 #include "kernels-cl/driver/device.hpp"
 #include "kernels-cl/program/program.hpp"
-#include "stats/base/caught.hpp"
-#include "stats/base/float_environment.hpp"
+#include "stats/core/base/caught.hpp"
+#include "stats/core/base/float_environment.hpp"
 
 namespace tensorstat {
 namespace {

@@ -1,4 +1,4 @@
-#include "stats/engine/engine.hpp"
+#include "stats/core/engine/engine.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 #include "kernels-cl/launch/context_set.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
 #include "kernels-cl/launch/upload_ring.hpp"
-#include "stats/base/abandon.hpp"
-#include "stats/engine/ledger.hpp"
+#include "stats/core/base/abandon.hpp"
+#include "stats/core/engine/ledger.hpp"
 
 namespace tensorstat {
 namespace cl_engine {

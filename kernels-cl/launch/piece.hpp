@@ -13,7 +13,7 @@
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/driver/device.hpp"
 #include "kernels-cl/program/program.hpp"
-#include "stats/engine/engine.hpp"
+#include "stats/core/engine/engine.hpp"
 
 namespace tensorstat::cl_engine {
 

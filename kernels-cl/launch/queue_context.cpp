@@ -6,7 +6,7 @@
 #include "kernels-cl/driver/host_pointers.hpp"
 #include "kernels-cl/launch/self_check.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
-#include "stats/engine/accumulator_layout.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
 
 namespace tensorstat::cl_engine {
 

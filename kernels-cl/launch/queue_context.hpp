@@ -15,7 +15,7 @@
 #include "kernels-cl/launch/buffer_cache.hpp"
 #include "kernels-cl/program/made_once.hpp"
 #include "kernels-cl/program/program.hpp"
-#include "stats/engine/engine.hpp"
+#include "stats/core/engine/engine.hpp"
 
 namespace tensorstat::cl_engine {
 

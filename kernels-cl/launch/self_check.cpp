@@ -5,8 +5,8 @@
 
 #include "kernels-cl/program/definition.hpp"
 #include "kernels-cl/program/program.hpp"
-#include "stats/engine/accumulator_layout.hpp"
-#include "stats/engine/cast_bounds.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
+#include "stats/core/engine/cast_bounds.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {

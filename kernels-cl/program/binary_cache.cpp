@@ -17,8 +17,8 @@
 #include <span>
 
 #include "kernels-cl/driver/descriptor.hpp"
-#include "stats/base/crc32.hpp"
-#include "stats/base/unfinished_files.hpp"
+#include "stats/core/base/crc32.hpp"
+#include "stats/core/base/unfinished_files.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {

@@ -9,8 +9,8 @@
 #include "precision/partial.h"
 #include "precision/scalars.hpp"
 #include "precision/sizes.h"
-#include "stats/engine/accumulator_layout.hpp"
-#include "stats/engine/pair_layout.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
+#include "stats/core/engine/pair_layout.hpp"
 
 namespace {
 

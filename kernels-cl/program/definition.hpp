@@ -7,7 +7,7 @@
 #include <span>
 #include <tensorstat/pair.hpp>
 
-#include "stats/engine/needs.hpp"
+#include "stats/core/engine/needs.hpp"
 
 namespace tensorstat::cl_engine {
 

@@ -9,9 +9,9 @@
 #include "kernels-cl/program/binary_cache.hpp"
 #include "kernels-cl/program/texts.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
-#include "stats/engine/accumulator_layout.hpp"
-#include "stats/engine/cast_bounds.hpp"
-#include "stats/engine/pair_layout.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
+#include "stats/core/engine/cast_bounds.hpp"
+#include "stats/core/engine/pair_layout.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {

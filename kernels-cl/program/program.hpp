@@ -11,7 +11,7 @@
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/driver/device.hpp"
 #include "precision/sizes.h"
-#include "stats/engine/needs.hpp"
+#include "stats/core/engine/needs.hpp"
 
 namespace tensorstat::cl_engine {
 

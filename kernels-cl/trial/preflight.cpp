@@ -31,7 +31,7 @@
 #include "kernels-cl/program/program.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
 #include "kernels-cl/trial/limits.hpp"
-#include "stats/engine/ledger.hpp"
+#include "stats/core/engine/ledger.hpp"
 
 namespace tensorstat::cl_engine {
 namespace {

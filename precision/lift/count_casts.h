@@ -1,5 +1,6 @@
 // Counts what a cast of scaled elements would make 0 or bring out of range. Each of these is a range of sizes, which
-// stats/engine/cast_bounds.hpp computes for the scale. One text for C++ and OpenCL C, included once for each dtype.
+// stats/core/engine/cast_bounds.hpp computes for the scale. One text for C++ and OpenCL C, included once for each
+// dtype.
 //
 // `bounds` has three words for each row of CASTS: the number of sizes from 1 on that become 0, the first size that is
 // out of range, and the number of sizes from there on. The elements are first, first + step, ... below `end`; fewer

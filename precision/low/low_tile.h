@@ -4,7 +4,7 @@
 // Rounded sums depend on their order, so `low` fixes one. The tensor is cut into tiles of 1,024
 // elements, from its first on. Within a tile, lane k of 16 adds the elements k, k + 16, k + 32, ...;
 // then the lanes are added in halves, lane k + 8 to lane k, and so on; each step is rounded. Tiles go
-// into the exact words, and their total is rounded to the type once (stats/meter/finish.cpp). So every engine
+// into the exact words, and their total is rounded to the type once (stats/core/meter/finish.cpp). So every engine
 // gives the same bits, and a tensor may be cut between tiles.
 //
 // The squares overflow where the type does. The linear sums are held at 2^-10 of their size, which

@@ -49,7 +49,7 @@ std::string to_json(const Alert& alert);
 
 struct AlertOptions {
   // Rules, separated by commas: "nan, l2norm > 8 * median(l2norm, 50), zero count == count for 3 steps". They are
-  // written as in --where, and may ask about the tensor's own past (stats/rules/rule.hpp). Empty: none.
+  // written as in --where, and may ask about the tensor's own past (stats/data/rules/rule.hpp). Empty: none.
   std::string rules = {};
   // 0: rows are written as the config says, and rules are asked beside that. Else no row is written to a file; the rows
   // of so many steps before the current one stand in {rank folder}/last_steps.ring, which outlives any death of the

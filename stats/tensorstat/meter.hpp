@@ -91,7 +91,7 @@ class Measurements {
   Iterator begin() const;
   Iterator end() const;
 
-  struct State;  // for engines: stats/engine/measured.hpp
+  struct State;  // for engines: stats/core/engine/measured.hpp
   explicit Measurements(std::unique_ptr<State> state);
 
  private:
@@ -242,7 +242,7 @@ class Meter {
 
   MemoryUse device_memory() const;
 
-  struct State;  // stats/meter/meter_state.hpp
+  struct State;  // stats/core/meter/meter_state.hpp
 
  private:
   std::shared_ptr<State> state_;

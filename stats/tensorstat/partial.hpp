@@ -22,7 +22,7 @@ Needs needs(const Categories& categories, Precision precision);
 
 // For quantiles: the number of elements in one bin. `place` is the bin's rank among the bins of the dtype, in ascending
 // order of value. For 8-bit and 16-bit dtypes a bin is one value. For wider dtypes it is all values that share their
-// upper bits (stats/engine/quantile_bins.hpp).
+// upper bits (stats/core/engine/quantile_bins.hpp).
 struct BinCount {
   std::uint32_t place;
   std::uint64_t count;

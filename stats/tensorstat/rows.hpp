@@ -58,7 +58,7 @@ struct Row {
   Statistics statistics;
 };
 
-// The dialects of csv files of rows. Each dialect is one value in stats/rows/dialects.cpp.
+// The dialects of csv files of rows. Each dialect is one value in stats/data/rows/dialects.cpp.
 //   kOurs          RFC 4180 with LF. Numbers have the shortest digits that read back as the same value. Cells are
 //                  quoted only if they need it. If a spreadsheet would run a text cell as a formula (it starts with = +
 //                  - @, plain or full-width, or with TAB, CR or LF), the writer puts a ' in front and the reader
@@ -147,7 +147,8 @@ using EachRow = std::function<Status(Row&& row)>;
 std::string file_name(Dialect dialect, const Identity& identity);
 
 // Reads the text of a whole file of rows. The heading and the first row tell the dialect. If the text begins with {, it
-// is read as msprobe's dump.json: each tensor is a row with its own categories (stats/rows/dump_json/dump_json.hpp).
+// is read as msprobe's dump.json: each tensor is a row with its own categories
+// (stats/data/rows/dump_json/dump_json.hpp).
 //
 // Strict: the heading must be known, and all rows must have the fields, quotes and line ends of one dialect. Lines may
 // end in CR LF. Otherwise the error is kUnreadable with the line number, counted from 1; the rows before that line have
@@ -156,8 +157,8 @@ std::string file_name(Dialect dialect, const Identity& identity);
 // The category decides how a value is read (ValueKind): an element is an integer if the dtype is an integer and the
 // cell is one, else binary64; a count is uint64; a digest is its hexadecimal digits. An empty cell, or the dialect's
 // word for it, is monostate. -nan is nan. An empty cell of a further column adds nothing to the row. Columns that CANN
-// omits are tolerated (stats/rows/csv/short_row.hpp). Rows of kCann get their identity from the file name, which a text
-// does not have: read_rows sets only io and slot, read_rows_of_file sets all.
+// omits are tolerated (stats/data/rows/csv/short_row.hpp). Rows of kCann get their identity from the file name, which a
+// text does not have: read_rows sets only io and slot, read_rows_of_file sets all.
 Result<RowsRead> read_rows(std::string_view text, const EachRow& each);
 
 // As read_rows(), for a regular file, read in pieces. Memory grows only with the longest row, which may have 64 MiB.

@@ -109,7 +109,7 @@ TEST(Manual, ManReadsThePagesWithoutAWarning) {
 }
 
 TEST(Manual, EveryPageIsInstalled) {
-  const std::string rules = content_of(built::build_dir() + "/stats/cli/manual/cmake_install.cmake");
+  const std::string rules = content_of(built::build_dir() + "/stats/show/cli/manual/cmake_install.cmake");
   if (rules.find("tensorstat.1") == rules.npos) GTEST_SKIP() << "this build installs nothing";
   EXPECT_GE(pages().size(), 10u);
   for (const auto& page : pages()) EXPECT_PRED2(holds, rules, "/" + page.filename().string() + "\"");

@@ -8,7 +8,7 @@
 #include <random>
 #include <tensorstat/meter.hpp>
 
-#include "stats/compare/element_comparison.hpp"
+#include "stats/answer/compare/element_comparison.hpp"
 
 namespace tensorstat {
 namespace elements_test {

@@ -1,7 +1,7 @@
 // Equal texts have one number and others another, however many there are and however long; what was kept stays in
 // place.
 
-#include "stats/compare/interned_texts.hpp"
+#include "stats/answer/compare/interned_texts.hpp"
 
 #include <gtest/gtest.h>
 

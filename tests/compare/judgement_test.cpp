@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "stats/compare/judge.hpp"
+#include "stats/answer/compare/judge.hpp"
 
 namespace tensorstat {
 namespace judgement_test {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "stats/compare/differences.hpp"
-#include "stats/compare/origin/origin.hpp"
-#include "stats/compare/origin/verdict.hpp"
+#include "stats/answer/compare/differences.hpp"
+#include "stats/answer/origin/origin.hpp"
+#include "stats/answer/origin/verdict.hpp"
 
 namespace tensorstat {
 namespace planted_differences_test {

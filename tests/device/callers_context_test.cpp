@@ -1,6 +1,6 @@
 // A tensor in a cl_mem of the caller's context, without a queue: the device measures it, or the library reads it back
-// if the host has to do some of the work. stats/dump/README.md describes such a backend. Also: the library exports no
-// function of OpenCL's C++ bindings, so the program's copy cannot replace ours.
+// if the host has to do some of the work. stats/job/dump/README.md describes such a backend. Also: the library exports
+// no function of OpenCL's C++ bindings, so the program's copy cannot replace ours.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/opencl.h>
 #include <gtest/gtest.h>

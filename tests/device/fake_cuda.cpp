@@ -18,7 +18,7 @@
 #include "bench/device/gpu.hpp"
 #include "kernels-cl/program/definition.hpp"
 #include "precision/partial.h"
-#include "stats/engine/accumulator_layout.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
 #include "tests/device/ptx_machine.hpp"
 
 using tensorstat::bench::KernelSpec;

@@ -25,8 +25,8 @@
 
 #include "kernels-cl/program/definition.hpp"
 #include "precision/partial.h"
-#include "stats/engine/accumulator_layout.hpp"
-#include "stats/engine/pair_layout.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
+#include "stats/core/engine/pair_layout.hpp"
 #endif
 
 #ifdef FAKE_ROCM

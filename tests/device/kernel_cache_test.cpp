@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "kernels-cl/program/binary_cache.hpp"
-#include "stats/base/unfinished_files.hpp"
+#include "stats/core/base/unfinished_files.hpp"
 #include "tests/support/file_calls.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/scratch_folder.hpp"

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "precision/partial.h"
-#include "stats/engine/engine.hpp"
-#include "stats/engine/ledger.hpp"
+#include "stats/core/engine/engine.hpp"
+#include "stats/core/engine/ledger.hpp"
 #include "tests/support/samples.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/scratch_folder.hpp"

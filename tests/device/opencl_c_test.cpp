@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels-cl/program/program.hpp"
-#include "stats/engine/accumulator_layout.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
 #include "tests/support/samples.hpp"
 #include "tests/support/scratch_folder.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "stats/dump/config/config_dialect.hpp"
+#include "stats/job/dump/config/config_dialect.hpp"
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "stats/json/json_text.hpp"
+#include "stats/data/json/json_text.hpp"
 #include "tests/support/config_text.hpp"
 
 namespace tensorstat {

@@ -1,7 +1,7 @@
 // With stat_calc_mode "device", or if a backend asks for it, rows equal those that MindSpore 2.7 gets from its device.
 // The expected texts come from its documents and sources: debug/data_dump/device_statistic and the printing of one
 // element.
-#include "stats/files/io/folders.hpp"
+#include "stats/data/files/io/folders.hpp"
 #include "tests/support/dump_session.hpp"
 
 namespace tensorstat {

@@ -1,5 +1,5 @@
 // Folders and file names are those of MindSpore.
-#include "stats/dump/mindspore/dump_folders.hpp"
+#include "stats/job/dump/mindspore/dump_folders.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The rank, device, graph and iteration of a file are read from its folders, for every framework that writes dumps.
-#include "stats/rows/names/dump_place.hpp"
+#include "stats/data/rows/names/dump_place.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "stats/rows/names/mindspore_file_name.hpp"
+#include "stats/data/rows/names/mindspore_file_name.hpp"
 
 namespace tensorstat {
 namespace file_name_test {

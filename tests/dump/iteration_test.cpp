@@ -4,7 +4,7 @@
 #include <random>
 #include <set>
 
-#include "stats/dump/mindspore/iterations.hpp"
+#include "stats/job/dump/mindspore/iterations.hpp"
 
 namespace tensorstat {
 namespace iteration_test {

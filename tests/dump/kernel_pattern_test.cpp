@@ -5,7 +5,7 @@
 #include <regex>
 #include <string>
 
-#include "stats/base/regex.hpp"
+#include "stats/data/text/regex.hpp"
 
 namespace tensorstat {
 namespace kernel_pattern_test {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "stats/rows/names/mindspore_file_name.hpp"
+#include "stats/data/rows/names/mindspore_file_name.hpp"
 
 namespace tensorstat {
 namespace malformed_name_test {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "stats/dump/replay/replay.hpp"
+#include "stats/job/dump/replay/replay.hpp"
 #include "tests/support/msprobe_session.hpp"
 #include "tests/support/npy_files.hpp"
 

@@ -1,6 +1,6 @@
 // The files of a step in msprobe's form: a complete one is never replaced by a part of it, one that grows keeps its
 // calls, and what the disk does not take is written later.
-#include "stats/dump/msprobe/closed_steps.hpp"
+#include "stats/job/dump/msprobe/closed_steps.hpp"
 #include "tests/support/file_calls.hpp"
 #include "tests/support/msprobe_session.hpp"
 

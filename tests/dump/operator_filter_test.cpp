@@ -1,5 +1,5 @@
 // The three forms of `kernels` match exactly the operators that MindSpore's rules give.
-#include "stats/dump/mindspore/operator_filter.hpp"
+#include "stats/job/dump/mindspore/operator_filter.hpp"
 
 #include <gtest/gtest.h>
 

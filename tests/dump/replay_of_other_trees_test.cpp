@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "stats/dump/replay/replay.hpp"
-#include "stats/files/io/folders.hpp"
+#include "stats/data/files/io/folders.hpp"
+#include "stats/job/dump/replay/replay.hpp"
 #include "tests/support/config_text.hpp"
 #include "tests/support/dump_data_files.hpp"
 

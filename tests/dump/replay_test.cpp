@@ -1,5 +1,5 @@
 // Replaying a tree of dumped tensors with a config writes the same files as a dump with that config.
-#include "stats/dump/replay/replay.hpp"
+#include "stats/job/dump/replay/replay.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "stats/dump/replay/dumped_runs.hpp"
+#include "stats/job/dump/replay/dumped_runs.hpp"
 #include "tests/support/dump_session.hpp"
 #include "tests/support/patterns.hpp"
 

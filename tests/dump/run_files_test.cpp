@@ -4,11 +4,11 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "stats/dump/replay/replay.hpp"
-#include "stats/files/ascend/dump_data.hpp"
-#include "stats/files/ascend/long_name.hpp"
-#include "stats/files/io/folders.hpp"
-#include "stats/files/tensor_source.hpp"
+#include "stats/data/files/ascend/dump_data.hpp"
+#include "stats/data/files/ascend/long_name.hpp"
+#include "stats/data/files/io/folders.hpp"
+#include "stats/data/files/tensor_source.hpp"
+#include "stats/job/dump/replay/replay.hpp"
 #include "tests/support/dump_data_files.hpp"
 #include "tests/support/dump_session.hpp"
 #include "tests/support/patterns.hpp"

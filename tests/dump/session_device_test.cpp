@@ -54,7 +54,7 @@ class SessionDevice : public SessionTest, public testing::WithParamInterface<boo
   cl_command_queue queue = nullptr;
 };
 
-// stats/dump/README.md's "A backend in twenty lines".
+// stats/job/dump/README.md's "A backend in twenty lines".
 TEST_P(SessionDevice, TheBackendOfTheReadme) {
   auto session = open(R"({"saved_data": "full", "statistic_category": ["max", "min", "md5"]})");
   std::vector<float> values(24);

@@ -1,6 +1,6 @@
 // The ring of the last steps harms nobody: whatever others do with its file is an error and no signal, no two processes
 // write one file, and no step is lost that nobody destroyed.
-#include "stats/alerts/step_ring.hpp"
+#include "stats/job/alerts/step_ring.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "stats/alerts/kept_row.hpp"
-#include "stats/alerts/kept_steps.hpp"
+#include "stats/job/alerts/kept_row.hpp"
+#include "stats/job/alerts/kept_steps.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {

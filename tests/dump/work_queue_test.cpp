@@ -1,5 +1,5 @@
 // A queue of work does every item once, in the order of posting, whoever does the work and whenever it is closed.
-#include "stats/dump/session/work_queue.hpp"
+#include "stats/job/dump/session/work_queue.hpp"
 
 #include <gtest/gtest.h>
 

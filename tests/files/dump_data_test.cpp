@@ -1,5 +1,5 @@
 // Ascend's dump files, encoded by protoc, are read to the last byte. protoc reads the files that the library writes.
-#include "stats/files/ascend/dump_data.hpp"
+#include "stats/data/files/ascend/dump_data.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <map>
 #include <random>
 
-#include "stats/files/io/folders.hpp"
-#include "stats/files/tensor_source.hpp"
+#include "stats/data/files/io/folders.hpp"
+#include "stats/data/files/tensor_source.hpp"
 #include "tests/support/dump_data_files.hpp"
 
 namespace tensorstat {

@@ -1,5 +1,5 @@
 // A folder that cannot be made or listed is reported with the reason. Nothing is skipped silently.
-#include "stats/files/io/folders.hpp"
+#include "stats/data/files/io/folders.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 
 #include <cerrno>
 
-#include "stats/base/natural_order.hpp"
-#include "stats/files/npy/npy_writer.hpp"
-#include "stats/rows/append_file.hpp"
+#include "stats/data/files/npy/npy_writer.hpp"
+#include "stats/data/rows/append_file.hpp"
+#include "stats/data/text/natural_order.hpp"
 #include "tests/support/plain_user.hpp"
 #include "tests/support/scratch_folder.hpp"
 

@@ -2,8 +2,8 @@
 // unreadable tensor does not affect the others.
 #include <gtest/gtest.h>
 
-#include "stats/files/ascend/dump_data.hpp"
-#include "stats/files/tensor_source.hpp"
+#include "stats/data/files/ascend/dump_data.hpp"
+#include "stats/data/files/tensor_source.hpp"
 #include "tests/support/dump_data_files.hpp"
 
 namespace tensorstat {

@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
-#include "stats/files/npy/npy_header.hpp"
-#include "stats/files/tensor_source.hpp"
+#include "stats/data/files/npy/npy_header.hpp"
+#include "stats/data/files/tensor_source.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {

@@ -4,8 +4,8 @@
 
 #include <random>
 
-#include "stats/base/crc32.hpp"
-#include "stats/files/tensor_source.hpp"
+#include "stats/core/base/crc32.hpp"
+#include "stats/data/files/tensor_source.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/zip_files.hpp"
 

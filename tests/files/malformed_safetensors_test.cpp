@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "stats/files/tensor_source.hpp"
+#include "stats/data/files/tensor_source.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/sanitized.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "stats/files/torch/strided_view.hpp"
-#include "stats/files/torch/torch_objects.hpp"
+#include "stats/data/files/torch/strided_view.hpp"
+#include "stats/data/files/torch/torch_objects.hpp"
 
 namespace tensorstat {
 namespace malformed_torch_test {

@@ -1,6 +1,6 @@
 // A file that is mapped may be cut or written by another process at any moment: the row is right, or the file is
 // reported as cut. No row is wrong, and no process dies.
-#include "stats/files/io/mapped_file.hpp"
+#include "stats/data/files/io/mapped_file.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "stats/survey/survey.hpp"
+#include "stats/data/survey/survey.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/samples.hpp"
 #include "tests/support/scratch_folder.hpp"

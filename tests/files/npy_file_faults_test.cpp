@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <set>
 
-#include "stats/files/npy/npy_writer.hpp"
-#include "stats/files/tensor_source.hpp"
+#include "stats/data/files/npy/npy_writer.hpp"
+#include "stats/data/files/tensor_source.hpp"
 #include "tests/support/file_faults.hpp"
 #include "tests/support/npy_files.hpp"
 

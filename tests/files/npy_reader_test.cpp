@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "stats/files/tensor_source.hpp"
+#include "stats/data/files/tensor_source.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {

@@ -1,5 +1,5 @@
 // Written files equal MindSpore's to the byte, and numpy can read them.
-#include "stats/files/npy/npy_writer.hpp"
+#include "stats/data/files/npy/npy_writer.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "stats/files/npy/npy_header.hpp"
+#include "stats/data/files/npy/npy_header.hpp"
 #include "tests/support/file_calls.hpp"
 #include "tests/support/scratch_folder.hpp"
 

@@ -1,5 +1,5 @@
 // The library's files never get the number of a standard stream, even if those are closed.
-#include "stats/files/io/open_file.hpp"
+#include "stats/data/files/io/open_file.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <memory>
 
-#include "stats/files/npy/npy_writer.hpp"
-#include "stats/rows/append_file.hpp"
+#include "stats/data/files/npy/npy_writer.hpp"
+#include "stats/data/rows/append_file.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {

@@ -1,6 +1,6 @@
 // A descriptor that the program closed and gave to another file is not used: nothing is written to, read from or closed
 // in the program's file.
-#include "stats/files/io/own_file.hpp"
+#include "stats/data/files/io/own_file.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <string>
 
-#include "stats/files/io/open_file.hpp"
+#include "stats/data/files/io/open_file.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {

@@ -10,9 +10,9 @@
 #include <tensorstat/rows.hpp>
 #include <vector>
 
-#include "stats/dump/replay/replay.hpp"
-#include "stats/files/io/folders.hpp"
-#include "stats/files/tensor_source.hpp"
+#include "stats/data/files/io/folders.hpp"
+#include "stats/data/files/tensor_source.hpp"
+#include "stats/job/dump/replay/replay.hpp"
 #include "tests/support/config_text.hpp"
 #include "tests/support/held_without_memory.hpp"
 #include "tests/support/scratch_folder.hpp"

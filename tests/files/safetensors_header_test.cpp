@@ -1,6 +1,6 @@
 // The fast recogniser of a safetensors header finds what the reader of JSON finds, and nothing that this refuses: the
 // two are held against each other on thousands of changed headers.
-#include "stats/files/safetensors/safetensors_header.hpp"
+#include "stats/data/files/safetensors/safetensors_header.hpp"
 
 #include <gtest/gtest.h>
 

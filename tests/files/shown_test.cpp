@@ -5,7 +5,7 @@
 #include <random>
 #include <utility>
 
-#include "stats/base/printable.hpp"
+#include "stats/core/base/printable.hpp"
 
 namespace tensorstat {
 namespace shown_test {

@@ -1,6 +1,6 @@
 // An element of a tensor with strides or tiles is the one that its indices name, whether all of it is held in memory or
 // it is read block by block.
-#include "stats/files/io/tiled_bytes.hpp"
+#include "stats/data/files/io/tiled_bytes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // The unfinished files of a killed process are removed by the next process. Those of a living process are not.
-#include "stats/base/unfinished_files.hpp"
+#include "stats/core/base/unfinished_files.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "stats/files/npy/npy_writer.hpp"
+#include "stats/data/files/npy/npy_writer.hpp"
 #include "tests/support/file_calls.hpp"
 #include "tests/support/scratch_folder.hpp"
 

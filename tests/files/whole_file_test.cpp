@@ -1,5 +1,5 @@
 // A small file is read whole. A file that is not regular or is too large is refused before a byte is read.
-#include "stats/files/io/whole_file.hpp"
+#include "stats/data/files/io/whole_file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

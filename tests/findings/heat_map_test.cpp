@@ -1,6 +1,6 @@
 // Each cell of a map shows the worst cell of the run that it covers, at any size: a key computed here from the
 // definition, cell by cell, is never above that of the map, and the map's is that of a cell it covers.
-#include "stats/findings/heat_map.hpp"
+#include "stats/answer/findings/heat_map.hpp"
 
 #include <gtest/gtest.h>
 

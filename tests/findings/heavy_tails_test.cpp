@@ -4,8 +4,8 @@
 #include <cmath>
 #include <random>
 
-#include "stats/findings/finding_rules.hpp"
-#include "stats/findings/series_rules.hpp"
+#include "stats/answer/findings/finding_rules.hpp"
+#include "stats/answer/findings/series_rules.hpp"
 
 namespace tensorstat {
 namespace heavy_tails_test {

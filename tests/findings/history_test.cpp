@@ -1,6 +1,6 @@
 // A history holds each tensor's values on each rank by iteration, whatever the order of the rows, and a layer that runs
 // twice in an iteration is two tensors.
-#include "stats/findings/history.hpp"
+#include "stats/answer/findings/history.hpp"
 
 #include <gtest/gtest.h>
 

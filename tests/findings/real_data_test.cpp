@@ -7,7 +7,7 @@
 #include <array>
 #include <tensorstat/meter.hpp>
 
-#include "stats/findings/findings.hpp"
+#include "stats/answer/findings/findings.hpp"
 
 namespace tensorstat {
 namespace real_data_test {

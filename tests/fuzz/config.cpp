@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "stats/dump/config/config_dialect.hpp"
+#include "stats/job/dump/config/config_dialect.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {

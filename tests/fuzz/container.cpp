@@ -1,8 +1,8 @@
 // A file of tensors in any format, or the index of a model.
 #include <cstring>
 
-#include "stats/files/safetensors/safetensors_header.hpp"
-#include "stats/files/safetensors/shard_index.hpp"
+#include "stats/data/files/safetensors/safetensors_header.hpp"
+#include "stats/data/files/safetensors/shard_index.hpp"
 #include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/read_tensors.hpp"
 

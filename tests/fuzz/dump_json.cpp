@@ -1,4 +1,4 @@
-#include "stats/rows/dump_json/dump_json.hpp"
+#include "stats/data/rows/dump_json/dump_json.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <tensorstat/rows.hpp>
 #include <vector>
 
-#include "stats/dump/msprobe/dump_json_carrier.hpp"
+#include "stats/job/dump/msprobe/dump_json_carrier.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {

@@ -1,10 +1,10 @@
-#include "stats/dump/mindspore/dump_folders.hpp"
-#include "stats/dump/msprobe/api_name.hpp"
-#include "stats/files/ascend/long_name.hpp"
-#include "stats/rows/names/dump_place.hpp"
-#include "stats/rows/names/mindspore_file_name.hpp"
-#include "stats/rows/names/msprobe_file_name.hpp"
-#include "stats/rows/names/run_name.hpp"
+#include "stats/data/files/ascend/long_name.hpp"
+#include "stats/data/rows/names/dump_place.hpp"
+#include "stats/data/rows/names/mindspore_file_name.hpp"
+#include "stats/data/rows/names/msprobe_file_name.hpp"
+#include "stats/data/rows/names/run_name.hpp"
+#include "stats/job/dump/mindspore/dump_folders.hpp"
+#include "stats/job/dump/msprobe/api_name.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {

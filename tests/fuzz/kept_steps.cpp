@@ -1,6 +1,6 @@
 // The ring of the last steps. The checksums of its rows are made right first, or else no changed byte would get past
 // them.
-#include "stats/alerts/kept_steps.hpp"
+#include "stats/job/alerts/kept_steps.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "stats/alerts/ring_layout.hpp"
-#include "stats/base/crc32.hpp"
+#include "stats/core/base/crc32.hpp"
+#include "stats/job/alerts/ring_layout.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {

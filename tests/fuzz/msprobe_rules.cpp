@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "stats/compare/msprobe/table.hpp"
+#include "stats/answer/msprobe/table.hpp"
 #include "tests/fuzz/written_files.hpp"
 
 namespace tensorstat::fuzz {

@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
-#include "stats/files/npy/npy_header.hpp"
-#include "stats/files/tensor_source.hpp"
+#include "stats/data/files/npy/npy_header.hpp"
+#include "stats/data/files/tensor_source.hpp"
 #include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/targets.hpp"
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <string>
 
-#include "stats/compare/origin/verdict.hpp"
+#include "stats/answer/origin/verdict.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {

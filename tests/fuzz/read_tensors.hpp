@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/files/tensor_source.hpp"
+#include "stats/data/files/tensor_source.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "stats/files/tensor_source.hpp"
+#include "stats/data/files/tensor_source.hpp"
 #include "tests/fuzz/written_files.hpp"
 
 namespace tensorstat::fuzz {

@@ -1,4 +1,4 @@
-#include "stats/rows/csv/statistic_csv.hpp"
+#include "stats/data/rows/csv/statistic_csv.hpp"
 
 #include <algorithm>
 #include <vector>

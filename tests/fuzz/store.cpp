@@ -1,7 +1,7 @@
 // A store whose bytes were changed. The first byte of the input chooses a question. Then comes a list of changes of
 // four bytes each, a place and what is exclusive-ored into the byte there; a change of 0 cuts the file off at its
 // place.
-#include "stats/store/store.hpp"
+#include "stats/answer/store/store.hpp"
 
 #include <fstream>
 #include <vector>

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stats/compare/differences.hpp"
-#include "stats/compare/execution_order.hpp"
-#include "stats/compare/judge.hpp"
-#include "stats/files/ascend/long_name.hpp"
+#include "stats/answer/compare/differences.hpp"
+#include "stats/answer/compare/execution_order.hpp"
+#include "stats/answer/compare/judge.hpp"
+#include "stats/data/files/ascend/long_name.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {

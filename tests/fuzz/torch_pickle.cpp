@@ -1,8 +1,8 @@
 #include <string>
 #include <string_view>
 
-#include "stats/files/torch/strided_view.hpp"
-#include "stats/files/torch/torch_objects.hpp"
+#include "stats/data/files/torch/strided_view.hpp"
+#include "stats/data/files/torch/torch_objects.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {

@@ -3,9 +3,9 @@
 #include <span>
 #include <string>
 
-#include "stats/base/crc32.hpp"
-#include "stats/parts/merged_states.hpp"
-#include "stats/parts/plan.hpp"
+#include "stats/answer/parts/merged_states.hpp"
+#include "stats/answer/parts/plan.hpp"
+#include "stats/core/base/crc32.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace tensorstat::fuzz {

@@ -1,5 +1,5 @@
-// Whether a row shows NaN or Inf is decided in stats/rules/specials alone, and which pass a name tells in
-// stats/rows/names/direction alone. A second place would answer otherwise one day.
+// Whether a row shows NaN or Inf is decided in stats/data/rules/specials alone, and which pass a name tells in
+// stats/data/rows/names/direction alone. A second place would answer otherwise one day.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,20 +34,20 @@ const std::vector<Knowledge>& all_knowledge() {
                   R"(|[=!]= (Category::)?k(Nan|PositiveInf|NegativeInf)Count)"
                   R"(|is(nan|inf)\([^()]*\.(max|min|avg|l2norm)\b)"
                   R"(|bool (counts_specials|has_nan|has_inf|shows_nan|shows_inf)\([^;{]*(Statistics|Category|Row\b))"),
-       {"stats/rules/specials.cpp", "stats/rules/specials.hpp",
-        "stats/rules/rule.cpp",        // which word a rule is
-        "stats/rules/subject.cpp",     // the counts that a word needs
-        "stats/findings/history.cpp",  // keeps the counts, to show them
-        "stats/exports/", "stats/meter/", "stats/rows/monitors/"}},
+       {"stats/data/rules/specials.cpp", "stats/data/rules/specials.hpp",
+        "stats/data/rules/rule.cpp",          // which word a rule is
+        "stats/data/rules/subject.cpp",       // the counts that a word needs
+        "stats/answer/findings/history.cpp",  // keeps the counts, to show them
+        "stats/show/exports/", "stats/core/meter/", "stats/data/rows/monitors/"}},
       {"the pass that a name tells",
        {"backward", "forward", "Gradients", "parameters_grad"},
        std::regex(R"re((with|find|substr|compare|endswith|startswith|removesuffix|removeprefix|take_end|rfind)\(\s*)re"
                   R"re(f?["'][^"']*([/._](backward|forward)["'./]|Gradients|parameters_grad))re"
                   R"re(|=\s*"[/._](backward|forward)")re"),
-       {"stats/rows/names/",
-        "stats/compare/msprobe/",             // msprobe's own rules, as it has them
-        "stats/python/tensorstat/_calls.py",  // the same for the names that the watch itself makes
-        "stats/rows/dump_json/"}},            // keys of dump.json, which are no names of rows
+       {"stats/data/rows/names/",
+        "stats/answer/msprobe/",                       // msprobe's own rules, as it has them
+        "stats/bindings/python/tensorstat/_calls.py",  // the same for the names that the watch itself makes
+        "stats/data/rows/dump_json/"}},                // keys of dump.json, which are no names of rows
   };
   return all;
 }

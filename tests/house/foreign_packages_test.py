@@ -135,7 +135,7 @@ class ForeignPackages(unittest.TestCase):
         self.assertEqual(self.measured(foreign, ROOT + "/usr/lib/python3/dist-packages"), here)
 
         output("/usr/bin/python3", "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index", "-w", WHEELS,
-               SOURCE + "/stats/python", TENSORSTAT_BUILD=BUILD)
+               SOURCE + "/stats/bindings/python", TENSORSTAT_BUILD=BUILD)
         (wheel,) = os.listdir(WHEELS)
         self.assertRegex(wheel, r"-cp311-abi3-manylinux_2_\d+_aarch64\.whl$")
         with zipfile.ZipFile(WHEELS + "/" + wheel) as opened:

@@ -32,10 +32,10 @@ TEST(Wheel, IsInstalledInABareEnvironmentAndNeedsNothingElse) {
   if (run(python + "-c 'import setuptools, wheel, pip'") != 0) GTEST_SKIP() << said;
   ASSERT_EQ(run("TENSORSTAT_BUILD='" + built::build_dir() + "' " + python +
                 "-m pip wheel --no-build-isolation --no-deps --no-index -w wheels '" + built::source_dir() +
-                "/stats/python'"),
+                "/stats/bindings/python'"),
             0)
       << said;
-  for (const auto& each : fs::directory_iterator(built::source_dir() + "/stats/python")) {
+  for (const auto& each : fs::directory_iterator(built::source_dir() + "/stats/bindings/python")) {
     const std::string name = each.path().filename();
     EXPECT_TRUE(name != "build" && !name.ends_with(".egg-info")) << each.path() << " is left among the sources";
   }

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <deque>
 
-#include "stats/engine/needs.hpp"
+#include "stats/core/engine/needs.hpp"
 #include "tests/support/engines.hpp"
 #include "tests/support/samples.hpp"
 

@@ -1,5 +1,5 @@
 // The ledger never holds more than the budget, and its figures equal the sum of its entries.
-#include "stats/engine/ledger.hpp"
+#include "stats/core/engine/ledger.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <tensorstat/meter.hpp>
 #include <vector>
 
-#include "stats/engine/needs.hpp"
+#include "stats/core/engine/needs.hpp"
 #include "tests/support/held_without_memory.hpp"
 
 namespace tensorstat {

@@ -7,7 +7,7 @@
 #include <string>
 #include <tensorstat/meter.hpp>
 
-#include "stats/engine/pair_layout.hpp"
+#include "stats/core/engine/pair_layout.hpp"
 #include "tests/support/record_of.hpp"
 
 namespace tensorstat {

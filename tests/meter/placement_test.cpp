@@ -1,6 +1,6 @@
 // The engine of a statistic depends on the request, on the tensor's memory and on the device. The placement gives the
 // reason.
-#include "stats/meter/placement.hpp"
+#include "stats/core/meter/placement.hpp"
 
 #include <gtest/gtest.h>
 

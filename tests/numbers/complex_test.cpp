@@ -13,7 +13,7 @@
 
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/driver/device.hpp"
-#include "stats/engine/needs.hpp"
+#include "stats/core/engine/needs.hpp"
 #include "tests/support/dl_tensor.hpp"
 #include "tests/support/engines.hpp"
 #include "tests/support/oracle.hpp"

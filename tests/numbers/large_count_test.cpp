@@ -9,7 +9,7 @@
 #include <tensorstat/partial.hpp>
 #include <vector>
 
-#include "stats/engine/needs.hpp"
+#include "stats/core/engine/needs.hpp"
 #include "tests/support/engines.hpp"
 #include "tests/support/oracle.hpp"
 #include "tests/support/samples.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "precision/partial.h"
-#include "stats/engine/needs.hpp"
+#include "stats/core/engine/needs.hpp"
 #include "tests/support/record_of.hpp"
 
 namespace tensorstat {

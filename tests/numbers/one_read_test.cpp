@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "host/digest/digest.hpp"
-#include "stats/engine/accumulator_layout.hpp"
-#include "stats/engine/engine.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
+#include "stats/core/engine/engine.hpp"
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "precision/partial.h"
-#include "stats/engine/needs.hpp"
+#include "stats/core/engine/needs.hpp"
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {

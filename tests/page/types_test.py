@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../stats/page")
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../stats/show/page")
 
 if not shutil.which("tsc"):
     print("tsc is not installed (node-typescript): the types of the page's scripts are not tested here", file=sys.stderr)

@@ -7,7 +7,7 @@
 #include <limits>
 #include <tensorstat/rows.hpp>
 
-#include "stats/rows/names/run_name.hpp"
+#include "stats/data/rows/names/run_name.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {

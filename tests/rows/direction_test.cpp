@@ -1,10 +1,10 @@
 // The pass of a training that a row's name tells, of every writer of names.
-#include "stats/rows/names/direction.hpp"
+#include "stats/data/rows/names/direction.hpp"
 
 #include <gtest/gtest.h>
 
-#include "stats/findings/series_rules.hpp"
-#include "stats/rows/names/op_name.hpp"
+#include "stats/answer/findings/series_rules.hpp"
+#include "stats/data/rows/names/op_name.hpp"
 
 namespace tensorstat {
 namespace direction_test {

@@ -1,5 +1,5 @@
 // A text of JSON is read alike whole and in pieces, and a fault is told at its place; what is written is read back.
-#include "stats/json/json_reader.hpp"
+#include "stats/data/json/json_reader.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "stats/json/json_writer.hpp"
+#include "stats/data/json/json_writer.hpp"
 #include "tests/support/samples.hpp"
 
 namespace tensorstat {

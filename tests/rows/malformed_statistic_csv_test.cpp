@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/rows/csv/statistic_csv.hpp"
+#include "stats/data/rows/csv/statistic_csv.hpp"
 
 namespace tensorstat {
 namespace malformed_statistic_csv_test {

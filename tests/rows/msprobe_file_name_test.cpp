@@ -1,5 +1,5 @@
 // File names in msprobe's dump_tensor_data give the call and the tensor. Any other name gives nothing.
-#include "stats/rows/names/msprobe_file_name.hpp"
+#include "stats/data/rows/names/msprobe_file_name.hpp"
 
 #include <gtest/gtest.h>
 

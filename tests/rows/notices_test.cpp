@@ -1,5 +1,5 @@
 // Each message is delivered once, in bounded memory, one at a time, and never during a hold.
-#include "stats/rows/notices.hpp"
+#include "stats/data/rows/notices.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,9 +10,9 @@
 #include <map>
 #include <vector>
 
-#include "stats/rows/append_file.hpp"
-#include "stats/rows/csv/statistic_csv.hpp"
-#include "stats/rows/names/run_name.hpp"
+#include "stats/data/rows/append_file.hpp"
+#include "stats/data/rows/csv/statistic_csv.hpp"
+#include "stats/data/rows/names/run_name.hpp"
 #include "tests/support/file_calls.hpp"
 #include "tests/support/scratch_folder.hpp"
 

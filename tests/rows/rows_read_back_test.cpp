@@ -8,7 +8,7 @@
 #include <random>
 #include <tensorstat/rows.hpp>
 
-#include "stats/rows/dialect.hpp"
+#include "stats/data/rows/dialect.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "stats/rows/append_file.hpp"
+#include "stats/data/rows/append_file.hpp"
 #include "tests/support/file_calls.hpp"
 #include "tests/support/scratch_folder.hpp"
 

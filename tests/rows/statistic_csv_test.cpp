@@ -1,5 +1,5 @@
 // statistic.csv in each dialect equals its definition, byte for byte, and reads back.
-#include "stats/rows/csv/statistic_csv.hpp"
+#include "stats/data/rows/csv/statistic_csv.hpp"
 
 #include <gtest/gtest.h>
 

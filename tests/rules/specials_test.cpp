@@ -1,6 +1,6 @@
 // Whether a row shows NaN or Inf has one answer, for every choice of statistics: the words nan and inf, origin, the
 // history behind report, and a dump session say the same, and what they say is true of the tensor.
-#include "stats/rules/specials.hpp"
+#include "stats/data/rules/specials.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include <tensorstat/dump.hpp>
 #include <tensorstat/meter.hpp>
 
-#include "stats/compare/origin/verdict.hpp"
-#include "stats/findings/history.hpp"
-#include "stats/rules/rule.hpp"
+#include "stats/answer/findings/history.hpp"
+#include "stats/answer/origin/verdict.hpp"
+#include "stats/data/rules/rule.hpp"
 
 namespace tensorstat {
 namespace specials_test {

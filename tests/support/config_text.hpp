@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/dump/config/config_dialect.hpp"
+#include "stats/job/dump/config/config_dialect.hpp"
 
 namespace tensorstat {
 

@@ -1,7 +1,7 @@
 // DLPack's struct, as in its specification.
 #pragma once
 
-#include "stats/meter/tensor/dlpack_structs.hpp"
+#include "stats/core/meter/tensor/dlpack_structs.hpp"
 
 namespace tensorstat::test {
 

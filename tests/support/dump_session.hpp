@@ -9,7 +9,7 @@
 #include <tensorstat/dump.hpp>
 #include <vector>
 
-#include "stats/rows/csv/statistic_csv.hpp"
+#include "stats/data/rows/csv/statistic_csv.hpp"
 #include "tests/support/config_text.hpp"
 #include "tests/support/scratch_folder.hpp"
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "host/simd/cpu.hpp"
-#include "stats/engine/engine.hpp"
-#include "stats/engine/ledger.hpp"
+#include "stats/core/engine/engine.hpp"
+#include "stats/core/engine/ledger.hpp"
 #include "tests/support/samples.hpp"
 
 struct EngineUnderTest {

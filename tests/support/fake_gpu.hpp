@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "stats/engine/gpu/lane.hpp"
+#include "stats/core/engine/gpu/lane.hpp"
 #include "tests/support/built.hpp"
 #include "tests/support/samples.hpp"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "precision/partial.h"
-#include "stats/engine/needs.hpp"
+#include "stats/core/engine/needs.hpp"
 #include "tests/support/engines.hpp"
 #include "tests/support/oracle.hpp"
 #include "tests/support/samples.hpp"

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "stats/compare/origin/verdict.hpp"
+#include "stats/answer/origin/verdict.hpp"
 
 namespace tensorstat::test {
 

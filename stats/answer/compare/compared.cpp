@@ -1,0 +1,153 @@
+#include "stats/answer/compare/compared.hpp"
+
+#include <algorithm>
+#include <future>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <tensorstat/pair.hpp>
+#include <unordered_set>
+
+#include "stats/answer/compare/comparison_json.hpp"
+#include "stats/answer/compare/name_prefixes.hpp"
+#include "stats/answer/origin/origin.hpp"
+#include "stats/answer/origin/verdict.hpp"
+#include "stats/core/base/fault_list.hpp"
+#include "stats/core/base/float_environment.hpp"
+
+namespace tensorstat {
+namespace {
+
+// What the listener is told, kept.
+class Faults {
+ public:
+  ReadListener listener() {
+    return {[this](std::string_view words) {
+              const std::lock_guard lock(mutex_);
+              faults_.add(std::string(words));
+            },
+            [](std::size_t, std::size_t, std::uint64_t) {}};
+  }
+  std::vector<std::string> taken() && { return std::move(faults_).taken(); }
+
+ private:
+  FaultList faults_;
+  std::mutex mutex_;
+};
+
+// Whether all rows are tensors of containers, and no two of them have one name there.
+bool have_names_of_their_own(const Record& record) {
+  std::unordered_set<std::uint32_t> known;
+  return std::ranges::all_of(record.rows(), [&](const Seen& row) {
+    return !record.texts()[row.tensor].empty() && known.insert(row.tensor).second;
+  });
+}
+
+// Whether all rows are tensors of files without the names of a dump.
+bool are_plain_tensors(const Record& record) {
+  return std::ranges::all_of(record.rows(), [&](const Seen& row) {
+    return !record.texts()[row.file].empty() && record.texts()[row.op_type] == "Tensor";
+  });
+}
+
+// The line of names by which these rows pair, by tensor or by whole names.
+std::string line_between(const Record& a, const std::vector<std::uint32_t>& rows_a, const Record& b,
+                         const std::vector<std::uint32_t>& rows_b, bool by_tensor) {
+  if (!are_plain_tensors(a) || !are_plain_tensors(b)) return "";
+  const auto names_of = [&](const Record& record, const std::vector<std::uint32_t>& rows) {
+    std::vector<std::string_view> names;
+    for (const std::uint32_t at : rows) {
+      const Seen& row = record.rows()[at];
+      names.push_back(record.texts()[by_tensor ? row.tensor : row.name]);
+    }
+    return names;
+  };
+  return prefix_line(names_of(a, rows_a), names_of(b, rows_b));
+}
+
+// Pairs rows by name. If no name is in both runs, by the names of tensors without the names of files. If none of these
+// is in both, by the same names without a prefix.
+void pair_up(Compared& compared, const Renames& renames, const Tolerances& tolerances) {
+  const Record &a = compared.a.record, &b = compared.b.record;
+  Differences& found = compared.differences;
+  found = compare(a, b, renames, tolerances);
+  bool by_tensor = false;
+  if (found.pairs.empty() && have_names_of_their_own(a) && have_names_of_their_own(b)) {
+    by_tensor = true;
+    found = compare(a, b, renames, tolerances, by_tensor);
+  }
+  if (!renames.is_empty() || found.only_a.empty() || found.only_b.empty()) return;
+  const std::string line = line_between(a, found.only_a, b, found.only_b, by_tensor);
+  const auto prefix = Renames::parse(line);
+  if (line.empty() || !prefix) return;
+  if (!found.pairs.empty()) {
+    compared.would_pair = line;
+    return;
+  }
+  compared.paired_by = line;
+  found = compare(a, b, *prefix, tolerances, by_tensor);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Compared>> compare_paths(const std::string& path_a, const std::string& path_b,
+                                                const DiffOptions& options, const ReadListener& listener) {
+  auto tolerances = Tolerances::parse(options.tolerances);
+  if (!tolerances) return Error{Code::kInvalid, "tolerances, " + tolerances.error().message};
+  const auto renames = Renames::parse(options.names);
+  if (!renames) return Error{Code::kInvalid, "names, " + renames.error().message};
+  if (options.rtol) {
+    if (!PairTolerance{*options.rtol, options.atol}.is_valid())
+      return Error{Code::kInvalid, "rtol and atol are numbers from 0"};
+    tolerances->set_default({*options.rtol, options.atol, options.any_dtype});
+  } else if (options.atol != 0 || options.any_dtype) {
+    return Error{Code::kInvalid, "atol and any_dtype want rtol, too: without it each dtype has its own"};
+  }
+  const bool are_containers = is_one_container(path_a) && is_one_container(path_b);
+  const Reading how{.names = are_containers ? Reading::Names::kOfTensors : Reading::Names::kWithFiles};
+  auto reading = std::async(std::launch::async, [&] { return read_recorded(path_b, options.meter, listener, how); });
+  auto a = read_recorded(path_a, options.meter, listener, how);
+  auto b = reading.get();
+  if (!a) return a.error();
+  if (!b) return b.error();
+  auto compared = std::make_unique<Compared>(Compared{*std::move(a), *std::move(b), {}, {}, {}});
+  const Record &in_a = compared->a.record, &in_b = compared->b.record;
+  pair_up(*compared, *renames, *tolerances);
+  compared->elements = compare_elements(in_a, in_b, *tolerances, options.meter, compared->differences, listener);
+  if (options.first) compared->first = beginnings(in_a, in_b, compared->differences, compared->a.hints);
+  return compared;
+}
+
+Result<DiffAnswer> diff(const std::string& a, const std::string& b, const DiffOptions& options) try {
+  const FloatEnvironment ieee;
+  DiffAnswer answer;
+  Faults faults;
+  const auto compared = compare_paths(a, b, options, faults.listener());
+  if (!compared) return compared.error();
+  answer.differs = !(*compared)->differences.is_clean();
+  answer.json = json_of(**compared);
+  answer.faults = std::move(faults).taken();
+  return answer;
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+} catch (const std::system_error& fault) {  // no thread
+  return Error{Code::kOutOfMemory, fault.what()};
+}
+
+Result<OriginAnswer> origin(const std::string& path, const OriginOptions& options) try {
+  const FloatEnvironment ieee;
+  OriginAnswer answer;
+  Faults faults;
+  auto read = read_recorded(path, options.meter, faults.listener(), {.is_alone = true});
+  if (!read) return read.error();
+  const Answer found = answer_of(read->record, read->hints,
+                                 {.nan_only = options.nan_only, .ended_inf = options.inf, .with_lists = true});
+  answer.is_clean = found.verdict.kind == FaultKind::kNone;
+  answer.json = json_of(read->record, found);
+  answer.faults = std::move(faults).taken();
+  return answer;
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+}  // namespace tensorstat

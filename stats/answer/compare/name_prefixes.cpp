@@ -1,0 +1,69 @@
+#include "stats/answer/compare/name_prefixes.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace tensorstat {
+namespace {
+
+constexpr std::size_t kMostNames = 3;      // of A, that are held against each name of B
+constexpr std::size_t kMostPrefixes = 16;  // that are tried, the shortest first
+
+struct Prefixes {
+  std::string_view a, b;
+  auto operator<=>(const Prefixes&) const = default;
+};
+
+bool begins_part(std::string_view name, std::size_t at) {
+  return at == 0 || name[at - 1] == '.' || name[at - 1] == '/' || name[at - 1] == ':';
+}
+
+// What stands before the parts that both names end with; whole names, if they end differently.
+Prefixes prefixes_of(std::string_view a, std::string_view b) {
+  const auto [in_a, in_b] = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend());
+  auto at_a = static_cast<std::size_t>(a.rend() - in_a), at_b = static_cast<std::size_t>(b.rend() - in_b);
+  while (at_a < a.size() && !(begins_part(a, at_a) && begins_part(b, at_b))) ++at_a, ++at_b;
+  return {a.substr(0, at_a), b.substr(0, at_b)};
+}
+
+std::size_t pairs_of(const Prefixes& prefixes, std::span<const std::string_view> a,
+                     const std::unordered_set<std::string_view>& b) {
+  return static_cast<std::size_t>(std::ranges::count_if(a, [&](std::string_view name) {
+    if (!name.starts_with(prefixes.a)) return false;
+    return b.contains(std::string(prefixes.b).append(name.substr(prefixes.a.size())));
+  }));
+}
+
+}  // namespace
+
+std::string prefix_line(std::span<const std::string_view> a, std::span<const std::string_view> b) {
+  if (a.empty() || b.empty()) return "";
+  std::vector<Prefixes> all;
+  for (std::size_t i = 0; i < kMostNames; ++i) {
+    const std::string_view name = a[i * (a.size() - 1) / (kMostNames - 1)];
+    for (const std::string_view other : b) {
+      const Prefixes found = prefixes_of(name, other);
+      if (found.a.size() < name.size()) all.push_back(found);
+    }
+  }
+  std::ranges::sort(all, [](const Prefixes& x, const Prefixes& y) {
+    return std::pair(x.a.size() + x.b.size(), x) < std::pair(y.a.size() + y.b.size(), y);
+  });
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (all.size() > kMostPrefixes) all.resize(kMostPrefixes);
+  const std::unordered_set<std::string_view> in_b(b.begin(), b.end());
+  Prefixes best;
+  std::size_t most = 0;
+  for (const Prefixes& each : all) {
+    const std::size_t count = pairs_of(each, a, in_b);
+    if (count > most) most = count, best = each;
+  }
+  const std::size_t least = !best.a.empty() && !best.b.empty() ? 2 : 1;
+  if (most < least || 2 * most < std::min(a.size(), b.size())) return "";
+  return std::string(best.a) + "*," + std::string(best.b) + "*";
+}
+
+}  // namespace tensorstat

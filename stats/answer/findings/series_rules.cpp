@@ -1,0 +1,239 @@
+#include "stats/answer/findings/series_rules.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <iterator>
+#include <limits>
+#include <set>
+
+#include "stats/data/rows/names/direction.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::size_t kWindow = 50;  // iterations that the running median looks at, and that drift leaves out
+constexpr std::size_t kLeastRecent = 20;
+constexpr std::size_t kLeastOld = 150;  // fewer, and the growth of a bias that begins at 0 would be a drift
+// Twice in 20 values of heavy tails is no rarity: of 300 norms that are Student's t with 2 degrees, 17 % of all series
+// would be accused of a jump, and with three times 0.3 %. Growth spreads the old values by itself.
+constexpr int kTimesOfRecent = 3, kTimesOfOld = 2;
+constexpr double kTimesOfGreatest = 50;   // this far beyond all old values is enough, however they scatter
+constexpr double kShareOfGreatest = 0.1;  // below it, it is the noise of a run that has converged
+
+// The median of a growing multiset, in O(log n) a value.
+class RunningMedian {
+ public:
+  void add(double value) {
+    if (low_.empty() || value <= *low_.rbegin()) {
+      low_.insert(value);
+    } else {
+      high_.insert(value);
+    }
+    balance();
+  }
+  void remove(double value) {
+    auto& half = value <= *low_.rbegin() ? low_ : high_;
+    half.erase(half.find(value));
+    balance();
+  }
+  std::size_t size() const { return low_.size() + high_.size(); }
+  double median() const { return *low_.rbegin(); }  // the lower of the two middle ones
+  double greatest() const { return high_.empty() ? *low_.rbegin() : *high_.rbegin(); }
+
+ private:
+  void balance() {
+    if (low_.size() > high_.size() + 1) {
+      high_.insert(low_.extract(std::prev(low_.end())));
+    } else if (high_.size() > low_.size()) {
+      low_.insert(high_.extract(high_.begin()));
+    }
+  }
+  std::multiset<double> low_, high_;
+};
+
+// What a jump is measured by, so that tensors of two shapes can be compared: the root of the mean of squares; the
+// greatest magnitude where there is no l2norm. nullopt: there is neither, it is not finite, or it is 0, which says
+// nothing of a size.
+std::optional<double> size_of(const History& history, const HistoryCell& cell) {
+  if (history.has_nan(cell) || history.has_inf(cell)) return std::nullopt;
+  const HistoryKind& kind = history.kinds()[cell.kind];
+  double size = history.size(cell);
+  if (kind.has(kHasL2norm | kHasCount) && kind.count != 0) size /= std::sqrt(static_cast<double>(kind.count));
+  if (!std::isfinite(size) || !(size > 0)) return std::nullopt;
+  return size;
+}
+
+std::size_t begin_of(const History& history, const HistorySeries& series, IterationRange range) {
+  if (range.begin == 0) return 0;
+  const auto begin = std::ranges::lower_bound(series.cells, range.begin, {},
+                                              [&](const HistoryCell& cell) { return history.iteration(cell); });
+  return static_cast<std::size_t>(begin - series.cells.begin());
+}
+
+// A series that is noisy by itself must go further: in logarithms, `times` as far from the median as it ever was, or
+// kTimesOfGreatest above the greatest.
+std::optional<Breach> breach_of(const RunningMedian& before, std::size_t cell, double value, double limit, int times) {
+  const double median = before.median(), greatest = before.greatest();
+  const double spread = greatest / median;
+  const double bound = median * std::max(limit, std::min(std::pow(spread, times), kTimesOfGreatest * spread));
+  if (!(value > bound)) return std::nullopt;
+  return Breach{.cell = cell, .value = value, .limit = bound, .usual = median};
+}
+
+// Calls each(place in the series, cell) of the iterations in `range` until it returns false.
+template <typename Each>
+void walk(const History& history, const HistorySeries& series, IterationRange range, Each each) {
+  for (std::size_t at = begin_of(history, series, range); at < series.cells.size(); ++at) {
+    if (history.iteration(series.cells[at]) >= range.end || !each(at, series.cells[at])) return;
+  }
+}
+
+}  // namespace
+
+TensorKind kind_of(const History& history, const HistorySeries& series) {
+  const std::string_view type = history.op_type(series.tensor), name = history.op_name(series.tensor);
+  if (type == "Parameter") return TensorKind::kParameter;
+  if (type == "Gradient") return TensorKind::kGradient;
+  if (type == "Loss") return TensorKind::kLoss;
+  return is_of_backward(name) ? TensorKind::kBackward : TensorKind::kForward;
+}
+
+std::string label_of(const History& history, const HistorySeries& series) {
+  const std::string name(history.op_name(series.tensor));
+  switch (kind_of(history, series)) {
+    case TensorKind::kLoss:
+      return "the loss";
+    case TensorKind::kParameter:
+      return "parameter " + name;
+    case TensorKind::kGradient:
+      return "gradient of " + name;
+    case TensorKind::kForward:
+    case TensorKind::kBackward:
+      break;
+  }
+  const HistoryTensor& tensor = history.tensors()[series.tensor];
+  return name + (tensor.is_input ? " input " : " output ") + std::to_string(tensor.slot);
+}
+
+SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit,
+                               IterationRange range) {
+  SeriesJudgement judgement;
+  // A scaled loss makes gradients as large as they may be, and a step that overflows is skipped: that is its design.
+  if (kind_of(history, series) != TensorKind::kForward) return judgement;
+  bool was_below = false;
+  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
+    const double greatest = greatest_finite(history.dtype(cell)), absmax = history.absmax(cell);
+    if (greatest == 0 || !std::isfinite(absmax)) return true;
+    judgement.was_judged = true;
+    if (was_below && absmax > limit * greatest && absmax < greatest) {
+      judgement.breach = Breach{.cell = at, .value = absmax, .limit = limit * greatest};
+    }
+    was_below |= absmax > 0 && absmax < limit * greatest / 4;
+    return !judgement.breach;
+  });
+  return judgement;
+}
+
+SeriesJudgement judge_jump(const History& history, const HistorySeries& series, double limit, IterationRange range) {
+  SeriesJudgement judgement;
+  RunningMedian recent;
+  std::deque<double> sizes;
+  double greatest_ever = 0, last_count = 0;
+  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
+    const auto size = size_of(history, cell);
+    if (!size) return true;
+    // The gradient of a mean is larger where the batch is smaller.
+    const auto count = static_cast<double>(history.kinds()[cell.kind].count);
+    const bool has_other_shape = count > 2 * last_count || count < last_count / 2;
+    last_count = count;
+    if (sizes.size() >= kLeastRecent && !has_other_shape) {
+      judgement.was_judged = true;
+      if (*size > kShareOfGreatest * greatest_ever)
+        judgement.breach = breach_of(recent, at, *size, limit, kTimesOfRecent);
+      if (judgement.breach) return false;
+    }
+    greatest_ever = std::max(greatest_ever, *size);
+    recent.add(*size);
+    sizes.push_back(*size);
+    if (sizes.size() > kWindow) {
+      recent.remove(sizes.front());
+      sizes.pop_front();
+    }
+    return true;
+  });
+  return judgement;
+}
+
+SeriesJudgement judge_drift(const History& history, const HistorySeries& series, double limit, IterationRange range) {
+  SeriesJudgement judgement;
+  RunningMedian old;
+  std::size_t next = begin_of(history, series, range);  // the first cell that is not among the old ones
+  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
+    for (; next + kWindow < at; ++next) {
+      if (const auto size = size_of(history, series.cells[next])) old.add(*size);
+    }
+    const auto size = size_of(history, cell);
+    if (old.size() < kLeastOld || !size) return true;
+    judgement.was_judged = true;
+    judgement.breach = breach_of(old, at, *size, limit, kTimesOfOld);
+    return !judgement.breach;
+  });
+  return judgement;
+}
+
+SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, IterationRange range) {
+  SeriesJudgement judgement;
+  if (kind_of(history, series) != TensorKind::kForward || history.tensors()[series.tensor].is_input) return judgement;
+  std::size_t first_zero = 0, zeros = 0;
+  bool has_lived = false;
+  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
+    const double absmax = history.absmax(cell);
+    if (!history.kinds()[cell.kind].has(kHasAbsmax)) return true;
+    judgement.was_judged = true;
+    if (absmax != 0) {
+      has_lived = true;
+      zeros = 0;
+    } else if (zeros++ == 0) {
+      first_zero = at;
+    }
+    return true;
+  });
+  if (has_lived && zeros > 0 && static_cast<double>(zeros) >= limit) {
+    judgement.breach = Breach{.cell = first_zero, .value = static_cast<double>(zeros), .limit = limit};
+  }
+  return judgement;
+}
+
+SeriesJudgement judge_frozen(const History& history, const HistorySeries& series, double limit, IterationRange range,
+                             std::uint64_t changes_until) {
+  SeriesJudgement judgement;
+  const auto& prints = series.fingerprints;
+  std::size_t last_change = 0, equal = 0;
+  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
+    if (at == 0 || at >= prints.size() || prints[at] == 0 || prints[at - 1] == 0) return true;
+    judgement.was_judged = true;
+    // NaN has the same bits in each iteration, and is no value that stays.
+    if (prints[at] != prints[at - 1] || history.has_nan(cell) || history.has_inf(cell)) {
+      last_change = at;
+      equal = 0;
+    } else if (history.iteration(cell) <= changes_until) {
+      ++equal;
+    }
+    return true;
+  });
+  if (last_change > 0 && equal > 0 && static_cast<double>(equal) >= limit) {
+    judgement.breach = Breach{.cell = last_change + 1, .value = static_cast<double>(equal), .limit = limit};
+  }
+  return judgement;
+}
+
+double greatest_finite(std::string_view dtype) {
+  if (dtype == "float16") return 65504;
+  if (dtype == "bfloat16") return 0x1.fep127;
+  if (dtype == "float32") return std::numeric_limits<float>::max();
+  if (dtype == "float64") return std::numeric_limits<double>::max();
+  return 0;
+}
+
+}  // namespace tensorstat

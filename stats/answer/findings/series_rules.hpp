@@ -1,0 +1,52 @@
+// The rules that look at one tensor on one rank, over its iterations.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "stats/answer/findings/history.hpp"
+
+namespace tensorstat {
+
+// What a tensor is in a training, as far as its names tell.
+enum class TensorKind : std::uint8_t { kForward, kBackward, kGradient, kParameter, kLoss };
+TensorKind kind_of(const History& history, const HistorySeries& series);
+
+// "layers.6/forward output 0", "parameter layers.6.weight", "gradient of layers.6.weight", "the loss"
+std::string label_of(const History& history, const HistorySeries& series);
+
+// Where a rule was broken first.
+struct Breach {
+  std::size_t cell = 0;  // of the series
+  double value = 0, limit = 0;
+  double usual = 0;  // of jump and drift: the median that the limit is a multiple of
+};
+
+// What a rule says of a series. `was_judged`: the series has what the rule needs.
+struct SeriesJudgement {
+  bool was_judged = false;
+  std::optional<Breach> breach;
+};
+
+// Iterations from `begin` to before `end`.
+struct IterationRange {
+  std::uint64_t begin = 0, end = UINT64_MAX;
+};
+
+// `limit` as in finding_rules.hpp. Only iterations of the range are looked at.
+SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit, IterationRange range);
+SeriesJudgement judge_jump(const History& history, const HistorySeries& series, double limit, IterationRange range);
+SeriesJudgement judge_drift(const History& history, const HistorySeries& series, double limit, IterationRange range);
+SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, IterationRange range);
+// `changes_until`: the last iteration in which at least three parameters of the rank have other values than before.
+SeriesJudgement judge_frozen(const History& history, const HistorySeries& series, double limit, IterationRange range,
+                             std::uint64_t changes_until);
+
+// The greatest finite value of a float dtype that holds values as they are: float16, bfloat16, float32 and float64. 0
+// for others: float8 and float4 are scaled so that they fill their range.
+double greatest_finite(std::string_view dtype);
+
+}  // namespace tensorstat

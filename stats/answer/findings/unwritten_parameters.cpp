@@ -1,0 +1,54 @@
+#include "stats/answer/findings/unwritten_parameters.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+
+namespace tensorstat {
+namespace {
+
+constexpr int kLeastWritten = 3;  // parameters, so that an optimizer is at work
+
+struct OfName {
+  const HistorySeries *before = nullptr, *written = nullptr, *gradient = nullptr;
+};
+
+bool is_gradient_of(const History& history, const HistorySeries& gradient, std::uint64_t end, double limit) {
+  const auto has_value = [&](const HistoryCell& cell) { return history.absmax(cell) != 0; };
+  return static_cast<double>(gradient.cells.size()) >= limit && history.iteration(gradient.cells.back()) >= end &&
+         std::ranges::count_if(gradient.cells, has_value) >= static_cast<std::ptrdiff_t>(limit);
+}
+
+}  // namespace
+
+std::vector<UnwrittenParameter> unwritten_parameters(const History& history, double limit, bool& is_judged) {
+  std::map<std::uint32_t, std::map<std::uint32_t, OfName>> ranks;  // by rank, by name
+  for (const HistorySeries& series : history.series()) {
+    const HistoryTensor& tensor = history.tensors()[series.tensor];
+    if (tensor.call != 0 || series.cells.empty()) continue;
+    OfName& of_name = ranks[series.rank][tensor.op_name];
+    const auto type = history.op_type(series.tensor);
+    if (type == "Parameter") (tensor.is_input ? of_name.before : of_name.written) = &series;
+    if (type == "Gradient" && tensor.is_input) of_name.gradient = &series;
+  }
+  std::vector<UnwrittenParameter> found;
+  for (const auto& [rank, names] : ranks) {
+    int written = 0;
+    std::uint64_t end = 0;
+    for (const auto& [name, of_name] : names) {
+      if (of_name.written == nullptr || static_cast<double>(of_name.written->cells.size()) < limit) continue;
+      ++written;
+      end = std::max(end, history.iteration(of_name.written->cells.back()));
+    }
+    if (written < kLeastWritten) continue;
+    is_judged = true;
+    for (const auto& [name, of_name] : names) {
+      const bool is_unwritten = of_name.before != nullptr && of_name.written == nullptr && of_name.gradient != nullptr;
+      if (is_unwritten && is_gradient_of(history, *of_name.gradient, end, limit))
+        found.push_back({of_name.before, of_name.gradient});
+    }
+  }
+  return found;
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,71 @@
+// A fault while the rules follow it: from the row where it is seen first to where it ends.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stats/answer/origin/hints.hpp"
+#include "stats/answer/origin/model.hpp"
+#include "stats/answer/origin/verdict.hpp"
+
+namespace tensorstat::origin_rules {
+
+// What of a row counts as a fault.
+inline Specials fault_in(const Record& record, const Seen& row, const FaultChoice& choice) {
+  Specials found = specials_of(record.statistics(row));
+  if (choice.nan_only) found.inf = 0;
+  return found;
+}
+
+// What is known of a call's inputs.
+enum class Given : std::uint8_t { kUnseen, kClean, kFaulty };
+
+// A fault of one rank and iteration, from where it is seen first to where it ends.
+struct Fault {
+  const char* rule = "";
+  FaultKind kind = FaultKind::kProduced;
+  Phase phase = Phase::kForward;
+  std::uint32_t call = kNoCall;  // that made it
+  std::uint32_t row = kNoRow;    // where it is seen first
+  std::uint32_t seen_in = kNoCall;
+  bool is_own_code = false, is_of_backward = false, has_no_loss = false, is_received = false, may_be_received = false,
+       came_again = false;
+  std::uint32_t after = kNoCall, before = kNoCall;
+  std::string reason;
+  std::string next;  // of kUnknown, what would tell; "": the words for all
+
+  bool has_nan = false, has_inf = false;
+  std::vector<std::uint32_t> carriers;  // calls with rows that hold it
+  std::uint32_t turned_by = kNoCall, turned_row = kNoRow;
+  bool is_turned_by_own_code = false;
+  bool is_open = true;
+  bool is_meant = false;      // a mask wrote the Inf, and no NaN came of it
+  bool is_confirmed = false;  // the loss, a gradient or a parameter has it
+  std::uint32_t ended_by = kNoCall;
+  const Fault* back_of = nullptr;  // the fault of the forward that backward brought back
+  const Zoom* zoom = nullptr;      // that found the operation
+};
+
+// An iteration of all ranks.
+struct Around {
+  std::set<std::uint32_t> ranks;  // with rows
+  bool has_written =
+      false;  // of any iteration, rows of parameters behind the step: there are none where it was skipped
+  // Runs of operators of communication that some rank gave a fault, by name and how often it was before.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> faulty_meetings;
+};
+
+struct Walked {
+  Model model;
+  std::vector<Fault> faults;
+  const Fault* verdict = nullptr;
+  bool is_skipped = false;  // the step was, and that is all
+};
+
+// Whether the Inf that began this fault was written, as a mask is, and not computed.
+bool is_inf_written(const Record& record, const Hints& hints, const Model& model, const Fault& fault);
+
+}  // namespace tensorstat::origin_rules

@@ -1,0 +1,15 @@
+#include "stats/answer/origin/origin.hpp"
+
+namespace tensorstat {
+
+std::vector<std::uint32_t> runs_before(const Record& record, std::uint32_t run) {
+  constexpr std::size_t kMostBefore = 20;
+  std::vector<std::uint32_t> runs;
+  const std::uint32_t rank = record.run(run).front().rank;
+  for (std::uint32_t at = run; at-- > 0 && runs.size() < kMostBefore;) {
+    if (record.run(at).front().rank == rank) runs.push_back(at);
+  }
+  return {runs.rbegin(), runs.rend()};
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,365 @@
+#include "stats/answer/origin/sentence.hpp"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "stats/answer/origin/reasons.hpp"
+#include "stats/core/base/printable.hpp"
+
+namespace tensorstat {
+namespace {
+
+std::string short_text(const Value& value) {
+  if (const auto* real = std::get_if<double>(&value)) return short_number(*real);
+  return std::holds_alternative<std::monostate>(value) ? "none" : to_string(value);
+}
+
+std::string base_of(std::string_view file) {
+  return printable_name(file.substr(file.rfind('/') + 1));  // npos + 1 is 0
+}
+
+std::string shown_line(const CodeLine& code) {
+  return code.line == 0 ? base_of(code.file) : base_of(code.file) + ":" + std::to_string(code.line);
+}
+
+class Words {
+ public:
+  Words(const Record& record, Form form, FaultVerdict& verdict) : record_(record), form_(form), verdict_(verdict) {}
+
+  void put() {
+    verdict_.sentence = sentence();
+    add_line_of_code();
+    add_reasons();
+    add_inputs();
+    add_inside();
+    add_next();
+    constexpr std::size_t kMost = 8;
+    if (verdict_.details.size() > kMost) verdict_.details.resize(kMost);
+  }
+
+ private:
+  const Seen& seen() const { return record_.rows()[verdict_.row]; }
+  std::string call(const NamedCall& named) const { return shown_call(form_, named); }
+  void detail(std::string text) { verdict_.details.push_back(std::move(text)); }
+
+  // "NaN", "Inf", or both.
+  std::string fault() const {
+    const bool nan = verdict_.specials.nan != 0u, inf = verdict_.specials.inf != 0u;
+    return nan && inf ? "NaN and Inf" : nan ? "NaN" : "Inf";
+  }
+  // "1 NaN of 24 values"
+  std::string counted() const {
+    const std::string count = words_of(verdict_.specials);
+    return seen().element_count > 1 ? count + " of " + std::to_string(seen().element_count) + " values" : count;
+  }
+  // ", iteration 412 (411 was clean), rank 1"
+  std::string when() const {
+    const bool has_iterations = form_ != Form::kLaunches || verdict_.iteration != 0;
+    const char* const what = verdict_.is_evaluation ? ", evaluation before iteration " : ", iteration ";
+    std::string text = has_iterations ? what + std::to_string(verdict_.iteration) : "";
+    if (has_iterations && verdict_.last_clean_iteration) {
+      const std::uint64_t last = *verdict_.last_clean_iteration;
+      text += " (" + std::to_string(last) + " was clean" +
+              (last + 1 == verdict_.iteration ? ")" : ", those between are not in the rows)");
+    }
+    if (verdict_.nth_call != 0 && verdict_.call_count > 1)
+      text += ", call " + std::to_string(verdict_.nth_call) + " of " + std::to_string(verdict_.call_count);
+    bool has_ranks = verdict_.rank != 0;
+    for (const Seen& row : record_.rows()) {
+      if (has_ranks) break;
+      has_ranks = row.rank != verdict_.rank;
+    }
+    if (has_ranks) text += ", rank " + std::to_string(verdict_.rank);
+    return text;
+  }
+  std::string in_phase() const {
+    return form_ == Form::kLaunches ? std::string() : ", " + std::string(name(verdict_.phase));
+  }
+  // Of several, which.
+  std::string the_loss() const {
+    const std::string_view name = verdict_.guilty.op_name;
+    return "The loss" + (name.starts_with("loss/") ? " " + printable_name(name.substr(5)) : std::string());
+  }
+  bool is_zoomed() const { return verdict_.zoom != nullptr && verdict_.zoom->found == Zoom::Found::kOperation; }
+  std::string between() const {
+    std::string text;
+    if (verdict_.after.is_named()) text += " after " + call(verdict_.after);
+    if (verdict_.before.is_named()) text += (text.empty() ? " before " : ", before ") + call(verdict_.before);
+    return text;
+  }
+  std::string io_slot() const { return (seen().is_input ? "input " : "output ") + std::to_string(seen().slot); }
+
+  std::string sentence() const {
+    const std::string who = call(verdict_.guilty), phase(name(verdict_.phase));
+    switch (verdict_.kind) {
+      case FaultKind::kNone:
+        return "Nothing wrong";
+      case FaultKind::kEntered: {
+        if (form_ == Form::kLaunches) {
+          return fault() + " came from the host: " + who + " " + io_slot() + " holds " + counted() + when() +
+                 ". No launch before it made it";
+        }
+        const std::string what = form_ == Form::kGraph ? "No operator before it made it" : "No call made it";
+        return fault() + " came in with the data: " + who + " " + io_slot() + " holds " + counted() + when() + ". " +
+               what;
+      }
+      case FaultKind::kParameter: {
+        if (verdict_.seen_in.is_named()) {
+          return "The parameter " + printable_name(verdict_.guilty.op_name) + " holds " + fault() + ": " +
+                 call(verdict_.seen_in) + " gave it with " + counted() + when();
+        }
+        const std::string what =
+            seen().is_parameter ? "A parameter of " + who : "The parameter " + printable_name(verdict_.guilty.op_name);
+        return what + " holds " + counted() + " before anything ran" + when();
+      }
+      case FaultKind::kLoss:
+        if (verdict_.guilty.op_type != "Loss") {
+          return "The loss: " + fault() + " in " + who + ", " + phase + when() + ", and the model is clean: " +
+                 (seen().is_input ? "what it was given holds it, such as the targets" : "made of finite values");
+        }
+        if (verdict_.has_no_loss) {
+          return "The gradient that " + call(verdict_.seen_in) + " is given holds " + counted() +
+                 ": what follows it made it, the loss or its backward" + when() + "; step(loss) would tell";
+        }
+        if (verdict_.is_of_backward) {
+          return "The gradient that the loss hands to " +
+                 call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) + " holds " + counted() +
+                 ", and the loss is finite: the backward of the loss made it" + when();
+        }
+        return the_loss() + " is " + fault() +
+               ", and the model is not: what follows the model made it, or the targets hold it" + when();
+      case FaultKind::kGradient:
+        return "The gradient of " + printable_name(verdict_.guilty.op_name) +
+               " was finite when backward made it, and holds " + counted() + " before the optimizer's step" + when() +
+               ": something between them changed it";
+      case FaultKind::kOptimizer:
+        return "The optimizer wrote " + fault() + " into " + printable_name(verdict_.guilty.op_name) +
+               ", whose value and gradient were finite before" + when();
+      case FaultKind::kUnknown:
+        if (verdict_.phase == Phase::kBackward && verdict_.after.is_named() && verdict_.before.is_named()) {
+          return fault() + " began in backward between " + call(verdict_.after) + ", whose gradient is clean, and " +
+                 call(verdict_.before) + when() + ": " + printable_name(verdict_.reason);
+        }
+        return "Not known: " + fault() + " is first in " + io_slot() + " of " +
+               call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) + in_phase() + when() + ", and " +
+               printable_name(verdict_.reason) + (verdict_.next.empty() ? "" : "; " + verdict_.next);
+      case FaultKind::kProduced:
+        break;
+    }
+    std::string text = fault() + " in " + who + in_phase() + when() + ": ";
+    if (verdict_.is_own_code) return text + "made by its own code" + between();
+    if (verdict_.wrote_inf.is_named()) return text + "made of the Inf that " + call(verdict_.wrote_inf) + " wrote";
+    const bool is_backward = verdict_.phase == Phase::kBackward;
+    if (is_backward) return text + "made of finite gradients";
+    return text + (!verdict_.inputs.empty() ? "made of finite inputs"
+                   : is_zoomed()            ? "made of finite values"
+                                            : "made there");
+  }
+
+  void add_line_of_code() {
+    const Zoom* zoom = verdict_.zoom;
+    if (!verdict_.operation.empty()) {
+      std::string text =
+          printable_name(verdict_.operation) + (verdict_.code ? " at " + shown_line(*verdict_.code) : "");
+      if (!is_zoomed()) {
+        if (verdict_.code) detail(std::move(text));
+        return;
+      }
+      if (!zoom->given.empty()) text += " was given " + printable_name(zoom->given);
+      if (!zoom->gave.empty()) text += (zoom->given.empty() ? " gave " : " and gave ") + printable_name(zoom->gave);
+      const std::string why =
+          zoom->why.empty() ? reason_of_operation(verdict_.operation, zoom->given) : printable_name(zoom->why);
+      return detail(text + (why.empty() ? "" : ": " + why));
+    }
+    if (verdict_.code && verdict_.kind != FaultKind::kEntered) {
+      detail("called at " + printable_name(verdict_.code->file) +
+             (verdict_.code->line == 0 ? "" : ":" + std::to_string(verdict_.code->line)));
+    }
+    if (zoom == nullptr) return;
+    if (verdict_.guilty.op_type == "Loss" && !zoom->why.empty()) return detail(printable_name(zoom->why));
+    if (zoom->found == Zoom::Found::kClean) {
+      detail("run again, it gave finite values: hidden state, or the hardware");
+    } else if (zoom->found == Zoom::Found::kRefused && !zoom->why.empty()) {
+      detail("the operation is not known: " + printable_name(zoom->why));
+    }
+  }
+
+  std::vector<const Seen*> inputs() const {
+    std::vector<const Seen*> rows;
+    if (verdict_.kind != FaultKind::kProduced && verdict_.kind != FaultKind::kUnknown &&
+        verdict_.kind != FaultKind::kOptimizer)
+      return rows;
+    for (const std::uint32_t at : verdict_.inputs) rows.push_back(&record_.rows()[at]);
+    return rows;
+  }
+
+  void add_reasons() {
+    if (verdict_.came_again) detail("it ended at a call, and was used another way, too: likely, and not sure");
+    if (verdict_.turned_by.is_named()) detail(call(verdict_.turned_by) + " made NaN of that Inf");
+    if (verdict_.cut_off_at.is_named()) {
+      detail("the forward had it, too: it was cut off at " + call(verdict_.cut_off_at) +
+             ", and came back in backward (0 * NaN)");
+    }
+    if (verdict_.kind == FaultKind::kUnknown && (verdict_.after.is_named() || verdict_.before.is_named())) {
+      detail("it began" + between() + (verdict_.after.is_named() ? ", which is clean" : ""));
+    }
+    const bool is_of_gradients = verdict_.phase == Phase::kBackward || verdict_.phase == Phase::kGradient;
+    const bool is_blind = form_ == Form::kModules || (form_ == Form::kWatch && verdict_.has_no_parameters);
+    if (is_blind && is_of_gradients && verdict_.kind != FaultKind::kNone)
+      detail("where a gradient scaler skipped the step, this is no fault: the rows do not say");
+    if (verdict_.kind == FaultKind::kGradient && verdict_.may_be_received)
+      detail("or it was received from another rank");
+    if (!verdict_.other_ranks.empty()) {
+      std::string text = verdict_.other_ranks.size() == 1 ? "rank " : "ranks ";
+      constexpr std::size_t kMost = 8;
+      for (std::size_t i = 0; i < verdict_.other_ranks.size() && i < kMost; ++i) {
+        text += (i == 0 ? "" : ", ") + std::to_string(verdict_.other_ranks[i]);
+      }
+      if (verdict_.other_ranks.size() > kMost)
+        text += " and " + std::to_string(verdict_.other_ranks.size() - kMost) + " more";
+      detail(text + (verdict_.other_ranks.size() == 1 ? " has" : " have") +
+             " it, too, received or made in the same iteration");
+    }
+    if (verdict_.kind == FaultKind::kLoss && !verdict_.is_of_backward) {
+      if (std::string why = reason_of_growth(record_, verdict_); !why.empty()) detail(std::move(why));
+    }
+    if (verdict_.kind != FaultKind::kProduced) return;
+    if (form_ == Form::kWatch && verdict_.has_no_parameters && !is_zoomed() && !verdict_.is_own_code &&
+        verdict_.guilty.op_name.find('/') == verdict_.guilty.op_name.rfind('/')) {
+      detail("or a parameter of its own holds it: parameters are not in the rows");
+    }
+    if (std::string why = reason_of_growth(record_, verdict_); !why.empty()) return detail(std::move(why));
+    if (verdict_.is_own_code || is_zoomed()) return;
+    if (std::string why = reason_of_inputs(record_, verdict_.guilty.op_type, inputs(), seen()); !why.empty())
+      detail(std::move(why));
+  }
+
+  void add_inputs() {
+    constexpr std::size_t kMost = 2;
+    const auto given = inputs();
+    for (std::size_t i = 0; i < given.size() && i < kMost; ++i) {
+      detail("input " + std::to_string(given[i]->slot) + ": " + words_of_row(record_, *given[i]));
+    }
+    if (verdict_.kind == FaultKind::kNone || verdict_.kind == FaultKind::kUnknown) return;
+    detail((verdict_.seen_in.is_named() && verdict_.seen_in.op_name != verdict_.guilty.op_name
+                ? call(verdict_.seen_in) + " "
+                : std::string()) +
+           io_slot() + ": " + words_of_row(record_, seen()));
+  }
+
+  void add_inside() {
+    if (verdict_.inside.empty()) return;
+    std::string text = "inside ";
+    for (std::size_t i = 0; i < verdict_.inside.size(); ++i) {
+      text += (i == 0 ? "" : ", ") + printable_name(path_of(form_, verdict_.inside[i].op_name));
+    }
+    detail(std::move(text));
+  }
+
+  void add_next() {
+    const bool has_operation = !verdict_.operation.empty();
+    switch (verdict_.kind) {
+      case FaultKind::kNone:
+        break;
+      case FaultKind::kEntered:
+        return detail(form_ == Form::kLaunches ? "next: look at what the host writes into it"
+                                               : "next: look at the batch, and at what loads it");
+      case FaultKind::kParameter: {
+        if (!verdict_.last_clean_iteration) return detail("next: look at the checkpoint, and at what initialises it");
+        const std::uint64_t last = *verdict_.last_clean_iteration;
+        if (last + 1 == verdict_.iteration) return detail("next: look at what writes parameters between the steps");
+        return detail("next: watch each step from iteration " + std::to_string(last) + " on");
+      }
+      case FaultKind::kLoss:
+        return detail(verdict_.is_of_backward ? "next: look for sqrt, norm, division or where in the loss"
+                                              : "next: look at the loss and at the targets");
+      case FaultKind::kGradient:
+        return detail("next: look at the clipping, and at all that changes gradients");
+      case FaultKind::kOptimizer:
+        return detail("next: look at the step size, and at the optimizer's eps and state");
+      case FaultKind::kUnknown:
+        if (verdict_.may_be_received) return detail("next: give the folder that holds the rows of all ranks");
+        if (!verdict_.next.empty()) return;
+        if (form_ == Form::kLaunches) return;
+        if (verdict_.guilty.op_type == "Tensor") return detail("next: tensorstat DUMP --where 'nan or inf' lists them");
+        if (form_ == Form::kWatch) return detail("next: watch(model, inputs=True) has the rows that are missing");
+        return detail(form_ == Form::kModules ? "next: level mix of msprobe has rows of functions, too"
+                                              : "next: dump inputs, too, of all operators");
+      case FaultKind::kProduced:
+        if (form_ == Form::kWatch && !has_operation) detail("next: watch(model, level=\"op\") names the operation");
+    }
+  }
+
+  const Record& record_;
+  const Form form_;
+  FaultVerdict& verdict_;
+};
+
+}  // namespace
+
+void put_into_words(const Record& record, Form form, FaultVerdict& verdict, bool is_without_notes) {
+  if (verdict.kind != FaultKind::kNone) return Words(record, form, verdict).put();
+  std::uint64_t iterations = 0, last = 0;
+  bool has_loss = false;
+  for (const Seen& row : record.rows()) {
+    if (iterations == 0 || row.iteration != last) ++iterations;
+    last = row.iteration;
+    has_loss |= record.texts()[row.op_type] == "Loss";
+  }
+  const auto plural = [](std::uint64_t count, std::string_view what) {
+    return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
+  };
+  const std::string where = plural(record.rows().size(), "tensor") +
+                            (iterations > 1 ? " of " + plural(iterations, "iteration") : "");  // files have none
+  if (verdict.unseen.empty()) {
+    verdict.sentence = "Nothing wrong" + std::string(is_without_notes ? ": neither NaN nor Inf" : "") + " in " + where;
+  } else {
+    verdict.sentence = "Not known: nothing of the model was read, " + verdict.unseen +
+                       ". There is neither NaN nor Inf in what was read, " + where;
+  }
+  if (form == Form::kWatch && !has_loss)
+    verdict.details = {"The loss is not in the rows: step(loss) of the watch tells it, too"};
+  constexpr std::size_t kMostNamed = 5;
+  for (std::size_t i = 0; i < verdict.not_seen.size() && i < kMostNamed; ++i)
+    verdict.details.push_back("Not seen: " + printable_name(verdict.not_seen[i]));
+  if (verdict.not_seen.size() > kMostNamed)
+    verdict.details.push_back("Not seen: " + std::to_string(verdict.not_seen.size() - kMostNamed) + " more");
+  for (const std::string& what : verdict.not_watched) {
+    if (what != "loss" && what != "model")
+      verdict.details.push_back("Not looked at: " + what + " were not watched; watch(..., " + what +
+                                "=True) would tell");
+  }
+}
+
+std::string shown_call(Form form, const NamedCall& call) {
+  const std::string path(path_of(form, call.op_name));
+  if (form == Form::kModules || path.empty()) return printable_name(call.op_name);
+  return path == call.op_type ? printable_name(path) : printable_name(path) + " (" + printable_name(call.op_type) + ")";
+}
+
+std::string words_of(const Specials& specials) {
+  std::string text;
+  const auto add = [&](const std::optional<std::uint64_t>& count, const char* what) {
+    if (count == 0u) return;
+    text += (text.empty() ? "" : ", ") + (count ? std::to_string(*count) + " " : std::string()) + what;
+  };
+  add(specials.nan, "NaN");
+  add(specials.inf, "Inf");
+  return text;
+}
+
+std::string words_of_row(const Record& record, const Seen& row) {
+  std::string text = printable_name(record.texts()[row.dtype]) + " " + printable_name(record.texts()[row.shape]);
+  const auto statistics = record.statistics(row);
+  for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
+    const Value& value = statistics.values[i];
+    const bool is_count = kind(statistics.categories[i]) == ValueKind::kCount;
+    if (is_count && value == Value(std::uint64_t{0})) continue;  // says nothing
+    if (std::holds_alternative<Exponents>(value)) continue;      // a list is no part of a sentence
+    text += ", " + std::string(name(statistics.categories[i])) + " " + short_text(value);
+  }
+  return text;
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,168 @@
+#include "stats/answer/origin/telling.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "stats/answer/origin/sentence.hpp"
+#include "stats/data/rows/names/direction.hpp"
+#include "stats/data/rows/names/op_name.hpp"
+
+namespace tensorstat::origin_rules {
+
+FaultVerdict Telling::verdict(const Fault& fault) {
+  const Call& seen = call(fault.seen_in);
+  FaultVerdict verdict;
+  verdict.kind = fault.kind;
+  verdict.rule = fault.rule;
+  verdict.phase = fault.phase;
+  verdict.rank = seen.rank;
+  verdict.iteration = seen.iteration;
+  verdict.is_evaluation = walked_.model.is_evaluation;
+  count_calls(fault, verdict);
+  verdict.row = fault.row;
+  verdict.is_own_code = fault.is_own_code;
+  verdict.is_of_backward = fault.is_of_backward;
+  verdict.has_no_loss = fault.has_no_loss;
+  verdict.after = named(fault.after);
+  verdict.before = named(fault.before);
+  verdict.came_again = fault.came_again;
+  verdict.may_be_received = fault.may_be_received;
+  verdict.reason = fault.reason;
+  std::uint32_t guilty = fault.call;
+  if (fault.turned_by != kNoCall && fault.kind == FaultKind::kProduced) {
+    if (is_written(fault)) {  // a mask is no fault: who made NaN of it is
+      verdict.rule = "R7w";
+      verdict.wrote_inf = named(fault.call);
+      guilty = fault.turned_by;
+      verdict.row = fault.turned_row;
+      verdict.is_own_code = fault.is_turned_by_own_code;
+      verdict.after = verdict.before = {};
+    } else {
+      verdict.turned_by = named(fault.turned_by);
+    }
+  }
+  const Zoom* zoom = fault.zoom;
+  if (zoom == nullptr && guilty != kNoCall) zoom = zoom_of(guilty);
+  if (!verdict.wrote_inf.op_name.empty() && (zoom == nullptr || zoom->found != Zoom::Found::kOperation))
+    zoom = zoom_that_turned(guilty);
+  if (guilty == kNoCall) zoom = hints_.zoom_of(verdict.rank, verdict.iteration, "loss");
+  verdict.zoom = zoom;
+  verdict.guilty = guilty == kNoCall ? NamedCall{"Loss", "loss"} : named(guilty);
+  if (guilty != kNoCall && zoom != nullptr && zoom->found == Zoom::Found::kOperation) {
+    verdict.operation = zoom->operation;
+    guilty = module_of(*zoom, guilty, verdict);
+  }
+  if (zoom != nullptr && zoom->found == Zoom::Found::kHeld && !zoom->held_by.empty()) {
+    const std::string path(path_of(walked_.model.form, verdict.guilty.op_name));
+    const bool is_of_model = path == verdict.guilty.op_type;  // which is named by its class
+    verdict.guilty = {"Parameter", !zoom->parameter.empty() ? zoom->parameter
+                                   : is_of_model            ? zoom->held_by
+                                                            : path + "." + zoom->held_by};
+    verdict.seen_in = named(fault.seen_in);
+    guilty = kNoCall;
+  }
+  verdict.specials = specials_of(record_.statistics(record_.rows()[verdict.row]));
+  if (choice_.nan_only) verdict.specials.inf = 0;
+  if (fault.seen_in != guilty) verdict.seen_in = named(fault.seen_in);
+  verdict.has_no_parameters = !has_parameters_;
+  verdict.next = fault.next;
+  if (fault.back_of != nullptr) {
+    verdict.cut_off_at =
+        fault.back_of->ended_by == kNoCall ? NamedCall{"Loss", "loss"} : named(fault.back_of->ended_by);
+  }
+  if (guilty != kNoCall) {
+    verdict.inputs = call(guilty).inputs;
+    for (std::uint32_t at = call(guilty).parent, steps = 0; at != kNoCall && steps < 64;
+         at = call(at).parent, ++steps) {
+      verdict.inside.push_back(named(at));
+    }
+  }
+  if (!verdict.operation.empty()) {
+    verdict.code = zoom->at;
+  } else if (guilty != kNoCall && walked_.model.form == Form::kWatch &&
+             path_of(walked_.model.form, verdict.guilty.op_name).find('/') != std::string_view::npos) {
+    verdict.operation = verdict.guilty.op_type;  // the rows are of operations
+    verdict.code = line_of(guilty);
+  } else if (guilty != kNoCall) {
+    verdict.code = line_of(guilty);
+  }
+  return verdict;
+}
+
+void Telling::count_calls(const Fault& fault, FaultVerdict& verdict) const {
+  const auto& calls = walked_.model.calls;
+  std::uint32_t outermost = fault.call == kNoCall ? fault.seen_in : fault.call;
+  for (int steps = 0; call(outermost).parent != kNoCall && steps < 64; ++steps) outermost = call(outermost).parent;
+  const Call& of = call(outermost);
+  const bool is_call = of.phase == Phase::kForward || of.phase == Phase::kLoss || of.phase == Phase::kBackward;
+  if (walked_.model.form != Form::kWatch || !is_call || of.is_of_loss) return;
+  for (std::uint32_t i = 0; i < calls.size(); ++i) {
+    if (calls[i].name != of.name || calls[i].phase != of.phase || calls[i].is_again) continue;
+    ++verdict.call_count;
+    if (i == outermost) verdict.nth_call = verdict.call_count;
+  }
+}
+
+std::string Telling::note(const Fault& fault) const {
+  const Form form = walked_.model.form;
+  std::string text = fault.has_nan ? "NaN" : "Inf";
+  const NamedCall maker = named(fault.call);
+  text += fault.kind == FaultKind::kEntered ? " that came in with " : fault.is_own_code ? " of the code of " : " of ";
+  text += shown_call(form, maker);
+  if (fault.is_meant) return text + " was written, as a mask is, and no NaN came of it";
+  if (fault.ended_by == kNoCall) return text + " ended before the loss and the gradients";
+  const NamedCall ender = named(fault.ended_by);
+  return text + (ender.op_name == maker.op_name ? " ended there" : " ended at " + shown_call(form, ender));
+}
+
+NamedCall Telling::named(std::uint32_t at) const {
+  if (at == kNoCall) return {};
+  return {std::string(record_.texts()[call(at).op_type]), std::string(record_.texts()[call(at).name])};
+}
+
+std::optional<CodeLine> Telling::line_of(std::uint32_t at) {
+  const Call& of = call(at);
+  const std::string_view op_name = record_.texts()[of.name];
+  auto line = hints_.line_of(of.rank, of.iteration, op_name, of.nth);
+  if (line || of.phase != Phase::kBackward || walked_.model.form != Form::kWatch) return line;
+  return hints_.line_of(of.rank, of.iteration, forward_name_of(op_name), of.nth);
+}
+
+const Zoom* Telling::zoom_of(std::uint32_t at) const {
+  return hints_.zoom_of(call(at).rank, call(at).iteration, record_.texts()[call(at).name]);
+}
+
+const Zoom* Telling::zoom_that_turned(std::uint32_t at) const {
+  for (int steps = 0; at != kNoCall && steps < 64; at = call(at).parent, ++steps) {
+    const Zoom* zoom = zoom_of(at);
+    if (zoom != nullptr && zoom->found == Zoom::Found::kOperation && zoom->inf_written) return zoom;
+  }
+  return nullptr;
+}
+
+std::uint32_t Telling::module_of(const Zoom& zoom, std::uint32_t guilty, FaultVerdict& verdict) const {
+  const Form form = walked_.model.form;
+  const std::string_view guilty_name = record_.texts()[call(guilty).name], path = path_of(form, guilty_name);
+  const auto is_same = [](std::string_view a, std::string_view b) { return escaped_op_name(a) == escaped_op_name(b); };
+  if (zoom.inside.empty() || is_same(zoom.inside, path) || form != Form::kWatch) return guilty;
+  const std::string name = zoom.inside + std::string(guilty_name.substr(path.size()));
+  std::uint32_t found = kNoCall;
+  verdict.guilty = {"", name};
+  for (std::uint32_t i = 0; i < walked_.model.calls.size(); ++i) {
+    const Call& each = call(i);
+    const std::string_view other = record_.texts()[each.name];
+    if (is_same(other, name)) found = i;
+    if (is_same(path_of(form, other), zoom.inside)) verdict.guilty.op_type = record_.texts()[each.op_type];
+  }
+  verdict.is_own_code = false;
+  verdict.after = verdict.before = {};
+  return found;
+}
+
+bool Telling::is_written(const Fault& fault) const {
+  if (const Zoom* zoom = zoom_that_turned(fault.turned_by)) return *zoom->inf_written;
+  return is_inf_written(record_, hints_, walked_.model, fault);
+}
+
+}  // namespace tensorstat::origin_rules

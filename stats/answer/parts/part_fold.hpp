@@ -1,0 +1,26 @@
+// Measures the tensors of one part of a plan.
+#pragma once
+
+#include <string>
+#include <tensorstat/meter.hpp>
+
+#include "stats/answer/parts/plan.hpp"
+#include "stats/data/survey/survey.hpp"
+
+namespace tensorstat {
+
+struct FoldedPart {
+  std::string state;              // to be written to a file
+  std::vector<std::string> said;  // what could not be read or measured
+  bool is_for_device = false;     // some of it because no device can compute it
+};
+
+struct FoldOptions {
+  On on = On::kAuto;
+  unsigned threads = 0;  // as Survey::Options::threads
+  std::function<void(const Survey::Progress&)> progressed = {};
+};
+
+FoldedPart fold_part(Meter& meter, const PartList& list, const FoldOptions& options);
+
+}  // namespace tensorstat

@@ -1,0 +1,38 @@
+// What is asked of every tensor of a plan. Lists and states hold it as lines of text, so that all parts agree.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tensorstat/meter.hpp>
+
+#include "stats/data/files/tensor_source.hpp"
+
+namespace tensorstat {
+
+struct PlanRequest {
+  Categories asked;         // what the user asked for
+  bool is_default = false;  // he did not say; `asked` is the default
+  Categories measured;      // `asked`, and what the same accumulators give
+  Precision precision = Precision::kHigh;
+  double cast_scale = 1;
+  std::optional<By> by = {};  // its shape is not used
+  bool void_is_bfloat16 = false;
+  std::optional<RawTensor> raw = {};
+
+  Request request(On on) const { return {measured, precision, on, cast_scale}; }
+};
+
+// Adds to `measured` what `asked` needs, and every statistic that needs no further accumulator. So a later question,
+// such as --fail-on 'absmax > 1', can be answered without reading the tensors again.
+void add_what_is_free(PlanRequest& request);
+
+// Lines of "name value". parse_line returns false for a line that is none of them, or makes no sense.
+std::string text_of(const PlanRequest& request);
+bool parse_line(std::string_view line, PlanRequest& request);
+
+// The next number of `text`, which is removed from it with the space behind it; false if there is none.
+bool take_number(std::string_view& text, std::uint64_t& number);
+
+}  // namespace tensorstat

@@ -1,0 +1,328 @@
+#include "stats/answer/store/store.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "stats/answer/store/row_cells.hpp"
+#include "stats/answer/store/schema.hpp"
+#include "stats/core/base/printable.hpp"
+
+namespace tensorstat {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The names of columns, separated by commas.
+std::vector<std::string> columns_of_names(std::string_view names) {
+  std::vector<std::string> columns;
+  while (!names.empty()) {
+    const std::size_t end = std::min(names.find(','), names.size());
+    columns.emplace_back(names.substr(0, end));
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  return columns;
+}
+
+struct KindFact {
+  Row row;  // its dtype, size, shape and statistics
+  Held element = Held::kReal;
+  std::vector<int> columns;  // of the statement, for each statistic; -1: none
+};
+
+struct Source {
+  std::uint64_t source = 0, least_tensor = 0, most_tensor = 0;
+  RowsRead read;
+};
+
+Result<Source> find_source(Database& database, const std::string& run, const std::string& file) {
+  auto find = database.prepare(
+      "SELECT s.source, s.least_tensor, s.most_tensor, s.dialect, s.statistics, s.columns, s.row_count, s.framework "
+      "FROM "
+      "sources s JOIN runs u ON u.run = s.run WHERE u.name=? AND s.path=?");
+  if (!find) return find.error();
+  find->bind(1, run).bind(2, file);
+  const auto row = database.step(*find);
+  if (!row) return row.error();
+  if (!*row) {
+    return Error{Code::kUnreadable, printable(database.path()) + ": holds no rows of " + printable(file) +
+                                        " in the run " + printable(run)};
+  }
+  Source source{find->number(0), find->number(1), find->number(2), {}};
+  source.read.dialect = dialect_from(find->text(3));
+  source.read.categories = categories_of_names(find->text(4));
+  source.read.columns = columns_of_names(find->text(5));
+  source.read.row_count = find->number(6);
+  source.read.framework = find->text(7);
+  return source;
+}
+
+// What the statistics of a kind are, and in which columns they stand.
+Result<const KindFact*> fact_of(Database& database, std::map<std::uint64_t, KindFact>& kinds, Statement& find,
+                                std::uint64_t kind, const std::map<Category, int>& columns) {
+  const auto [at, is_new] = kinds.try_emplace(kind);
+  if (!is_new) return &at->second;
+  find.reset();
+  find.bind(1, kind);
+  const auto row = database.step(find);
+  if (!row) return row.error();
+  KindFact& fact = at->second;
+  if (!*row)
+    return Error{Code::kUnreadable, printable(database.path()) + ": the store is damaged: a row without a kind"};
+  fact.row.data_type = find.text(0);
+  fact.row.shape = shape_of_text(find.text(1));
+  fact.row.data_size_bytes = find.number(2);
+  fact.row.statistics.categories = categories_of_names(find.text(3));
+  fact.row.statistics.values.resize(fact.row.statistics.categories.size());
+  fact.element = held_as(fact.row.data_type);
+  for (const Category category : fact.row.statistics.categories) {
+    const auto column = columns.find(category);
+    fact.columns.push_back(column == columns.end() ? -1 : column->second);
+  }
+  return &fact;
+}
+
+// Whether a folder that a store names stays below the folder into which its files are written again.
+bool stays_below(const std::string& folder) {
+  if (folder.starts_with('/') || folder.find('\0') != folder.npos) return false;
+  return std::ranges::none_of(fs::path(folder), [](const fs::path& part) { return part == ".."; });
+}
+
+// Opens the store of a path through the door.
+Result<Store> opened(const StoredPath& path) { return Store::open(path.store, Access::kRead); }
+
+}  // namespace
+
+bool is_name_of_run(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find_first_of(std::string_view("/\0", 2)) == name.npos;
+}
+
+std::string run_of_path(const std::string& path) {
+  std::error_code ignored;
+  const fs::path whole = fs::absolute(path, ignored).lexically_normal();
+  const fs::path folder = fs::is_directory(whole, ignored) ? whole : whole.parent_path();
+  std::string name = folder.has_filename() ? folder.filename().string() : folder.parent_path().filename().string();
+  return name.empty() ? "run" : name;
+}
+
+Result<Store> Store::open(const std::string& path, Access access) {
+  auto database = Database::open(path, access, true);
+  if (!database) return database.error();
+  Status known = access == Access::kWrite ? make_or_check_schema(*database) : check_schema(*database);
+  if (!known) return known.error();
+  return Store(*std::move(database));
+}
+
+Result<std::vector<StoredRun>> Store::runs() {
+  auto find = database_.prepare(
+      "SELECT u.name, (SELECT count(*) FROM sources s WHERE s.run = u.run), (SELECT total(row_count) FROM sources s "
+      "WHERE s.run = u.run), count(DISTINCT p.rank), min(p.iteration), max(p.iteration) FROM runs u LEFT JOIN places p "
+      "ON p.run = u.run GROUP BY u.run ORDER BY u.run");
+  if (!find) return find.error();
+  std::vector<StoredRun> runs;
+  while (true) {
+    const auto row = database_.step(*find);
+    if (!row) return row.error();
+    if (!*row) return runs;
+    runs.push_back({std::string(find->text(0)), find->number(1), find->number(2), find->number(3), find->number(4),
+                    find->number(5)});
+  }
+}
+
+Result<std::vector<StoredRows>> Store::files(const std::string& run) {
+  auto find = database_.prepare(
+      "SELECT u.name, s.path, s.folder, s.row_count FROM sources s JOIN runs u ON u.run = s.run WHERE ?1 = '' OR "
+      "u.name = ?1 ORDER BY u.run, s.source");
+  if (!find) return find.error();
+  find->bind(1, run);
+  std::vector<StoredRows> files;
+  while (true) {
+    const auto row = database_.step(*find);
+    if (!row) return row.error();
+    if (!*row) break;
+    const std::string name(find->text(0)), folder(find->text(2));
+    if (!is_name_of_run(name) || !stays_below(folder)) {
+      return Error{Code::kUnreadable, printable(database_.path()) + ": the store is damaged: it names the run " +
+                                          shown(name) + " and the folder " + shown(folder)};
+    }
+    const std::string below = run.empty() ? name + (folder.empty() ? "" : "/" + folder) : folder;
+    files.push_back({database_.path() + "//" + name + std::string(find->text(1)), below, find->number(3)});
+  }
+  const bool is_one_run = run.empty() && !files.empty();
+  if (is_one_run) {
+    const auto known = runs();
+    if (!known) return known.error();
+    if (known->size() == 1) return this->files(known->front().name);
+  }
+  if (!files.empty()) return files;
+  std::string names;
+  const auto known = runs();
+  if (!known) return known.error();
+  for (const StoredRun& each : *known) names.append(names.empty() ? "" : ", ").append(each.name);
+  return Error{Code::kUnreadable, printable(database_.path()) + ": holds no rows" +
+                                      (run.empty() ? ""
+                                                   : " of the run " + printable(run) +
+                                                         (names.empty() ? "" : "; its runs are ") + printable(names))};
+}
+
+Result<RowsRead> Store::columns(const std::string& run, const std::string& file) {
+  auto source = find_source(database_, run, file);
+  if (!source) return source.error();
+  return source->read;
+}
+
+Result<RowsRead> Store::read(const std::string& run, const std::string& file, const EachRow& each) {
+  const auto source = find_source(database_, run, file);
+  if (!source) return source.error();
+  const auto statistics = statistics_columns(database_);
+  if (!statistics) return statistics.error();
+  std::string sql =
+      "SELECT t.op_type, t.op_name, t.io, t.slot, r.line, r.kind, r.extra, r.task_id, r.stream_id, "
+      "r.time_us, r.nan, r.tensor, r.place";
+  std::map<Category, int> columns;
+  for (const Category category : *statistics) {
+    columns.emplace(category, 13 + static_cast<int>(columns.size()));
+    sql += ", r.\"" + sql_name(category) + "\"";
+  }
+  // The key of `rows` begins with the tensor: each tensor that the file may have is looked up in each of its places.
+  sql +=
+      " FROM source_places sp CROSS JOIN tensors t CROSS JOIN rows r ON r.tensor = t.tensor AND r.place = sp.place "
+      "AND r.source = sp.source WHERE sp.source = ?1 AND t.tensor BETWEEN ?2 AND ?3 ORDER BY r.line";
+  auto rows = database_.prepare(sql);
+  auto kind_of = database_.prepare("SELECT dtype, shape, bytes, statistics FROM kinds WHERE kind=?");
+  auto extra_of = database_.prepare("SELECT cells FROM extras WHERE extra=?");
+  auto exact_of =
+      database_.prepare("SELECT nth, type, value FROM exact WHERE tensor=? AND place=? AND source=? AND line=?");
+  if (!rows) return rows.error();
+  if (!kind_of) return kind_of.error();
+  if (!extra_of) return extra_of.error();
+  if (!exact_of) return exact_of.error();
+  rows->bind(1, source->source).bind(2, source->least_tensor).bind(3, source->most_tensor);
+  std::map<std::uint64_t, KindFact> kinds;
+  RowsRead read = source->read;
+  read.row_count = 0;
+  Row row;
+  while (true) {
+    const auto found = database_.step(*rows);
+    if (!found) return found.error();
+    if (!*found) break;
+    const auto fact = fact_of(database_, kinds, *kind_of, rows->number(5), columns);
+    if (!fact) return fact.error();
+    row = (*fact)->row;
+    Identity& who = row.identity;
+    who.op_type = rows->text(0);
+    who.op_name = rows->text(1);
+    who.io = rows->text(2);
+    who.slot = rows->number(3);
+    who.task_id = rows->number(7);
+    who.stream_id = rows->number(8);
+    who.timestamp_us = rows->number(9);
+    if (rows->type(6) != Statement::Type::kNull) {
+      extra_of->reset();
+      extra_of->bind(1, rows->number(6));
+      const auto extra = database_.step(*extra_of);
+      if (!extra) return extra.error();
+      if (*extra) who.more = cells_of_text(extra_of->text(0));
+    }
+    const std::uint64_t nan = rows->number(10);
+    for (std::size_t i = 0; i < row.statistics.values.size(); ++i) {
+      const Category category = row.statistics.categories[i];
+      const int column = (*fact)->columns[i];
+      const auto bit = static_cast<std::uint32_t>(category);
+      Value& value = row.statistics.values[i];
+      if (column >= 0) value = value_of_column(*rows, column, category, (*fact)->element);
+      if (bit < kNanBits && (nan >> bit & 1) != 0) value = std::numeric_limits<double>::quiet_NaN();
+    }
+    if ((nan & kHasExact) != 0) {
+      exact_of->reset();
+      exact_of->bind(1, rows->number(11)).bind(2, rows->number(12)).bind(3, source->source).bind(4, rows->number(4));
+      while (true) {
+        const auto exact = database_.step(*exact_of);
+        if (!exact) return exact.error();
+        if (!*exact) break;
+        const std::uint64_t nth = exact_of->number(0);
+        if (nth < row.statistics.values.size()) {
+          row.statistics.values[nth] = value_of_exact(exact_of->text(1), exact_of->text(2));
+        }
+      }
+    }
+    ++read.row_count;
+    if (Status taken = each(std::move(row)); !taken) return taken.error();
+  }
+  if (read.row_count != source->read.row_count) {
+    return Error{Code::kUnreadable, printable(database_.path()) + ": the store is damaged: it holds " +
+                                        std::to_string(read.row_count) + " of the " +
+                                        std::to_string(source->read.row_count) + " rows of " + printable(file)};
+  }
+  return read;
+}
+
+Status Store::ask(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& each) {
+  const auto whole = with_every_statistic(database_, sql);
+  if (!whole) return whole.error();
+  auto question = database_.prepare(*whole);
+  if (!question) return question.error();
+  std::vector<std::string> line;
+  for (int i = 0; i < question->column_count(); ++i) line.emplace_back(question->column_name(i));
+  each(line);
+  while (true) {
+    const auto row = database_.step(*question);
+    if (!row) return row.error();
+    if (!*row) return {};
+    for (int i = 0; i < question->column_count(); ++i) {
+      const bool is_real = question->type(i) == Statement::Type::kReal;
+      line[static_cast<std::size_t>(i)] =
+          is_real ? to_string(Value(question->real(i))) : std::string(question->text(i));
+    }
+    each(line);
+  }
+}
+
+StoreDoor door_of_stores() {
+  return {.files = [](const StoredPath& path) -> Result<std::vector<StoredRows>> {
+            auto store = opened(path);
+            if (!store) return store.error();
+            if (path.file.empty()) return store->files(path.run);
+            return std::vector<StoredRows>{{.path = path.store + "//" + path.run + path.file, .folder = ""}};
+          },
+          .read = [](const StoredPath& path, const EachRow& each) -> Result<RowsRead> {
+            auto store = opened(path);
+            return store ? store->read(path.run, path.file, each) : store.error();
+          },
+          .columns = [](const StoredPath& path) -> Result<RowsRead> {
+            auto store = opened(path);
+            return store ? store->columns(path.run, path.file) : store.error();
+          }};
+}
+
+std::vector<StoreQuestion> store_questions() {
+  return {
+      {"faults", "tensors with NaN or Inf, and their first iteration",
+       "SELECT run, rank, op_name, io, slot, min(iteration) AS first_iteration, count(*) AS rows FROM tensorstat WHERE "
+       // Rows without counts: bits 0, 1, 2 and 11 of is_nan are those of max, min, avg and l2norm
+       // (stats/data/rules/specials).
+       "coalesce(nan_count, is_nan & 2055) > 0 OR coalesce(positive_inf_count, max = 9e999) > 0 OR "
+       "coalesce(negative_inf_count, min = -9e999) > 0 OR (coalesce(positive_inf_count, max, min) IS NULL AND "
+       "(abs(avg) = "
+       "9e999 OR l2norm = 9e999)) GROUP BY run, rank, op_name, io, slot ORDER BY first_iteration, rank, op_name"},
+      {"half-of-float16", "tensors past half of float16's greatest number",
+       "SELECT run, rank, op_name, io, slot, min(iteration) AS first_iteration, max(max(max, -min)) AS absmax FROM "
+       "tensorstat WHERE max > 32752 OR min < -32752 GROUP BY run, rank, op_name, io, slot ORDER BY first_iteration"},
+      {"ranks", "parameters that differ between ranks",
+       "SELECT run, iteration, op_name, io, slot, count(DISTINCT max) AS max_values, count(DISTINCT min) AS "
+       "min_values, "
+       "count(DISTINCT l2norm) AS l2norm_values FROM tensorstat WHERE op_type = 'Parameter' GROUP BY run, iteration, "
+       "op_name, io, slot HAVING max_values > 1 OR min_values > 1 OR l2norm_values > 1 ORDER BY run, iteration, "
+       "op_name"},
+      {"largest", "the 20 tensors with the largest l2norm",
+       "SELECT op_name, io, slot, run, rank, iteration, max(l2norm) AS l2norm FROM tensorstat GROUP BY op_name, io, "
+       "slot "
+       "ORDER BY l2norm DESC LIMIT 20"},
+      {"last", "the last iteration of each rank",
+       "SELECT run, rank, max(iteration) AS last_iteration, count(DISTINCT iteration) AS iterations, count(*) AS rows "
+       "FROM tensorstat GROUP BY run, rank ORDER BY run, rank"},
+  };
+}
+
+}  // namespace tensorstat

@@ -1,7 +1,0 @@
-#include "stats/attach/below.hpp"
-
-namespace tensorstat::attach {
-
-cl_icd_dispatch below{};
-
-}  // namespace tensorstat::attach

@@ -1,0 +1,52 @@
+#include "stats/bindings/python/native/holder.hpp"
+
+#include <utility>
+
+namespace tensorstat::python {
+namespace {
+
+PyObject* type_of(PyObject* x) { return reinterpret_cast<PyObject*>(Py_TYPE(x)); }
+
+bool has(PyObject* type, const char* attribute) { return PyObject_HasAttrString(type, attribute) == 1; }
+
+bool is_numpys(PyObject* type) {
+  const Ref modules = Ref::to(PyImport_GetModuleDict()), name(PyUnicode_FromString("numpy"));
+  PyObject* const numpy = name ? PyDict_GetItemWithError(modules.get(), name.get()) : nullptr;
+  const Ref array(numpy == nullptr ? nullptr : PyObject_GetAttrString(numpy, "ndarray"));
+  PyErr_Clear();
+  return array && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), reinterpret_cast<PyTypeObject*>(array.get()));
+}
+
+Holder holder_of_type(PyObject* type) {
+  if (is_numpys(type)) return has(type, "mask") && has(type, "compressed") ? Holder::kMasked : Holder::kNumpy;
+  if (has(type, "data_ptr") && has(type, "is_contiguous")) return Holder::kTorch;
+  if (has(type, "map_to_host") && has(type, "add_event")) return Holder::kOpenCl;
+  return has(type, "__dlpack__") ? Holder::kDlpack : Holder::kBuffer;
+}
+
+}  // namespace
+
+// Most tensors are of the same type as the one before; the GIL guards what is remembered. To give the old type back may
+// run Python, which may come here again: both are set before, and not looked at behind.
+Holder holder_of(PyObject* x) {
+  static PyObject* last = nullptr;
+  static Holder holder = Holder::kBuffer;
+  PyObject* const type = type_of(x);
+  if (type == last) return holder;
+  const Holder found = holder_of_type(type);
+  holder = found;
+  Py_INCREF(type);
+  const Ref before(std::exchange(last, type));
+  return found;
+}
+
+std::string text_of(PyObject* object) {
+  const Ref text(object == nullptr ? nullptr : PyObject_Str(object));
+  const char* const utf8 = text ? PyUnicode_AsUTF8AndSize(text.get(), nullptr) : nullptr;
+  if (utf8 == nullptr) PyErr_Clear();
+  return utf8 == nullptr ? "" : utf8;
+}
+
+std::string name_of_type(PyObject* x) { return text_of(attribute(type_of(x), "__name__").get()); }
+
+}  // namespace tensorstat::python

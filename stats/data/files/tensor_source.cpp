@@ -1,0 +1,160 @@
+#include "stats/data/files/tensor_source.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "stats/core/base/printable.hpp"
+#include "stats/data/files/file_kind.hpp"
+#include "stats/data/files/io/byte_source.hpp"
+#include "stats/data/files/io/random_file.hpp"
+#include "stats/data/files/stream_source.hpp"
+#include "stats/data/files/unfolding.hpp"
+
+namespace tensorstat {
+
+#define FORMAT(name) extern const TensorFormat name##_format;
+#include "stats/data/files/formats.inc"
+#undef FORMAT
+
+namespace {
+
+#define FORMAT(name) &name##_format,
+constexpr const TensorFormat* kFormats[] = {
+#include "stats/data/files/formats.inc"
+};
+#undef FORMAT
+
+class ListSource : public TensorSource {
+ public:
+  ListSource(std::shared_ptr<const RandomFile> file, std::vector<Result<SourcedTensor>> tensors,
+             std::size_t window_bytes)
+      : file_(std::move(file)), tensors_(std::move(tensors)), window_bytes_(window_bytes) {}
+
+  std::optional<std::uint64_t> count() const override { return tensors_.size() - next_; }
+
+  std::optional<Result<TensorReader>> next() override try {
+    if (next_ == tensors_.size()) return std::nullopt;
+    Result<SourcedTensor>& tensor = tensors_[next_++];
+    if (!tensor) return tensor.error();
+    auto bytes = tensor->bytes ? std::move(tensor->bytes) : bytes_of(file_);
+    return TensorReader(std::move(bytes), std::move(tensor->stored), window_bytes_);
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+
+ private:
+  const std::shared_ptr<const RandomFile> file_;
+  std::vector<Result<SourcedTensor>> tensors_;
+  std::size_t next_ = 0;
+  const std::size_t window_bytes_;
+};
+
+std::string known_formats() {
+  std::string known;
+  for (const TensorFormat* format : kFormats) known.append(known.empty() ? "" : ", ").append(format->label);
+  return known;
+}
+
+Error not_supported(const std::string& path, const FileKind& kind) {
+  return {Code::kUnsupported, printable(path) + ": " + std::string(kind.what) + "; not supported" +
+                                  (kind.instead.empty() ? "" : ": " + std::string(kind.instead)) +
+                                  ". Supported: " + known_formats()};
+}
+
+}  // namespace
+
+std::span<const TensorFormat* const> tensor_formats() { return kFormats; }
+
+std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
+                                        std::vector<Result<StoredTensor>> tensors, const ReadOptions& options) {
+  std::vector<Result<SourcedTensor>> of_file;
+  of_file.reserve(tensors.size());
+  for (auto& tensor : tensors) {
+    if (tensor) {
+      of_file.emplace_back(SourcedTensor{*std::move(tensor)});
+    } else {
+      of_file.emplace_back(tensor.error());
+    }
+  }
+  return source_of(std::move(file), std::move(of_file), options);
+}
+
+std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
+                                        std::vector<Result<SourcedTensor>> tensors, const ReadOptions& options,
+                                        std::uint64_t bytes_beside) {
+  Unfolding unfolding(file->size_bytes() + bytes_beside);
+  for (Result<SourcedTensor>& tensor : tensors) {
+    if (!tensor) continue;
+    const std::uint64_t bytes = std::max(bytes_to_read(tensor->stored), tensor->unpacked_bytes);
+    if (Status taken = unfolding.take(bytes); !taken) {
+      tensor = error_of_tensor(file->path(), tensor->stored.name, taken.error());
+    }
+  }
+  return std::make_unique<ListSource>(std::move(file), std::move(tensors), options.window_bytes);
+}
+
+Error error_of_tensor(const std::string& path, const std::optional<std::string>& name, const Error& error) {
+  return {error.code, printable_name(tensor_label(path, name)) + ": " + error.message};
+}
+
+Error pickle_refused(const std::string& path) {
+  return {Code::kUnsupported, printable(path) +
+                                  ": holds pickled Python objects, and not as torch.save writes them. To save tensors "
+                                  "in a way that is read here: "
+                                  "torch.save, safetensors.torch.save_file or numpy.save"};
+}
+
+bool TensorFormat::fits(std::string_view path) const {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return is_named != nullptr ? is_named(name) : name.size() > extension.size() && name.ends_with(extension);
+}
+
+bool is_named_as_tensors(std::string_view path) {
+  return std::ranges::any_of(kFormats, [&](const TensorFormat* format) { return format->fits(path); });
+}
+
+std::vector<std::string> parts_of(const std::string& path) {
+  for (const TensorFormat* format : kFormats) {
+    if (format->parts != nullptr && format->fits(path)) return format->parts(path);
+  }
+  return {};
+}
+
+OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
+  if (options.takes_stream && is_stream(path)) return open_stream(path, options);
+  if (options.raw) return open_raw(path, options);
+  auto opened = RandomFile::open(path);
+  if (!opened) return opened.error();
+  const auto file = std::make_shared<const RandomFile>(*std::move(opened));
+  char head[16];
+  const std::size_t bytes = std::min<std::uint64_t>(sizeof head, file->size_bytes());
+  if (Status read = file->read_at(0, std::as_writable_bytes(std::span(head, bytes))); !read) return read.error();
+  // Archives of torch.save one behind another, or one: without the .metadata beside it, its tensors have no names.
+  if (path.ends_with(".distcp")) return not_supported(path, kind_of_file({}, path));
+  for (const TensorFormat* format : kFormats) {
+    if (format->begins({head, bytes})) return format->open(file, options);
+  }
+  // Pickles of protocols 2 to 5 begin like this.
+  if (bytes > 1 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return pickle_refused(path);
+  if (const FileKind kind = kind_of_file({head, bytes}, path); !kind.what.empty()) return not_supported(path, kind);
+  for (const TensorFormat* format : kFormats) {
+    if (format->fits(path)) return format->open(file, options);
+  }
+  return Error{Code::kUnreadable,
+               printable(path) + ": begins like none of the formats that are read (" + known_formats() + ")"};
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+Result<TensorReader> open_tensor(std::string path, const ReadOptions& options) try {
+  auto source = open_tensors(path, options);
+  if (!source) return source.error();
+  auto first = (*source)->next();
+  if (first && !(*source)->next()) return *std::move(first);
+  return Error{Code::kUnreadable, printable(path) + (first ? ": holds more than one tensor" : ": holds no tensor")};
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,281 @@
+// .pt, .pth, .bin and .ckpt: what torch.save wrote, a zip archive since torch 1.6 and a chain of pickles before. The
+// pickle is read as data (pickle.hpp): nothing in it runs. Elements are read in place and not checked: torch need not
+// write a checksum of them.
+// Formats: https://github.com/pytorch/pytorch torch/serialization.py, torch/_utils.py
+#include "stats/data/files/torch/torch_file.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <deque>
+#include <map>
+#include <new>
+#include <utility>
+
+#include "stats/core/base/printable.hpp"
+#include "stats/data/files/io/random_file.hpp"
+#include "stats/data/files/torch/pickle.hpp"
+#include "stats/data/files/torch/strided_view.hpp"
+#include "stats/data/files/torch/torch_objects.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::uint64_t kMostPickleBytes = std::uint64_t{64} << 20;
+constexpr std::string_view kPickleName = "data.pkl";
+
+// Where the elements of a storage are.
+struct Storage {
+  std::uint64_t offset_bytes = 0, bytes = 0;
+};
+
+// What a file has of each storage; an error says why it has not.
+class Storages {
+ public:
+  virtual ~Storages() = default;
+  virtual Result<Storage> find(std::string_view key) = 0;
+};
+
+Result<StoredTensor> stored_of(const TorchTensor& tensor, Storages& storages, bool is_big_endian,
+                               std::uint64_t window_bytes) {
+  const auto storage = storages.find(tensor.storage);
+  if (!storage) return storage.error();
+  const std::uint32_t size = size_bytes(tensor.dtype);
+  StridedView view{0, size, tensor.shape, tensor.stride};
+  const auto span = span_of(view);
+  if (!span) return span.error();
+  const auto count = element_count(tensor.shape, size);
+  if (!count) return count.error();
+  const std::uint64_t there = storage->bytes / size;
+  if (*span != 0 && (tensor.offset > there || *span > there - tensor.offset)) {
+    return Error{Code::kUnreadable, "has elements up to " + std::to_string(tensor.offset) + " + " +
+                                        std::to_string(*span) + " of a storage of " + std::to_string(there)};
+  }
+  StoredTensor stored{.name = tensor.name.empty() ? std::nullopt : std::optional(tensor.name),
+                      .dtype = tensor.dtype,
+                      .swapped = is_big_endian != (std::endian::native == std::endian::big) && size > 1,
+                      .is_negated = tensor.is_negated,
+                      .is_conjugated = tensor.is_conjugated,
+                      .shape = tensor.shape,
+                      .element_count = *count};
+  view.offset_bytes = storage->offset_bytes + (*span == 0 ? 0 : tensor.offset * size);
+  const bool is_c = *span == 0 || is_c_order(view);
+  stored.fortran_order = !is_c && is_fortran_order(view);
+  if (is_c || stored.fortran_order) {
+    stored.offset_bytes = view.offset_bytes;
+  } else {
+    stored.tiles = tiles_of(view, *span, window_bytes);
+  }
+  return stored;
+}
+
+Error unreadable(const RandomFile& file, const std::string& what) {
+  return {Code::kUnreadable, printable(file.path()) + ": " + what};
+}
+
+OpenedSource source_of_pickle(std::shared_ptr<const RandomFile> file, const Pickle& pickle, Storages& storages,
+                              bool is_big_endian, const ReadOptions& options, std::uint64_t bytes_behind = 0) {
+  auto objects = torch_objects(pickle);
+  if (!objects) return unreadable(*file, objects.error().message);
+  std::vector<Result<StoredTensor>> tensors;
+  tensors.reserve(objects->tensors.size());
+  for (const Result<TorchTensor>& each : objects->tensors) {
+    tensors.push_back(each ? stored_of(*each, storages, is_big_endian, options.window_bytes)
+                           : Result<StoredTensor>(each.error()));
+    if (tensors.back()) continue;
+    const Error& error = tensors.back().error();
+    const std::string path = printable(file->path());
+    const std::string label = each && !each->name.empty() ? printable(tensor_label(file->path(), each->name)) : path;
+    // Errors of the archive name the file already.
+    const std::size_t named = error.message.starts_with(path + ": ") ? path.size() + 2 : 0;
+    tensors.back() = Error{error.code, label + ": " + error.message.substr(named)};
+  }
+  if (bytes_behind != 0) {
+    tensors.push_back(unreadable(*file, "has " + std::to_string(bytes_behind) +
+                                            " bytes behind its last storage, such as those of a second torch.save into "
+                                            "one file, which are not read"));
+  }
+  return source_of(std::move(file), std::move(tensors), options);
+}
+
+Result<std::string> piece_of(const RandomFile& file, std::uint64_t offset_bytes, std::uint64_t bytes) {
+  std::string text(bytes, '\0');
+  if (Status read = file.read_at(offset_bytes, std::as_writable_bytes(std::span(text))); !read) return read.error();
+  return text;
+}
+
+// The members below FOLDER/data, by name.
+class ArchiveStorages : public Storages {
+ public:
+  ArchiveStorages(const RandomFile& file, const std::vector<ZipMember>& members, const std::string& folder)
+      : file_(file) {
+    const std::string data = folder + "data/";
+    for (const ZipMember& member : members) {
+      if (!member.name.starts_with(data)) continue;
+      const auto [at, is_new] = members_.emplace(member.name.substr(data.size()), &member);
+      if (!is_new) at->second = nullptr;
+    }
+  }
+
+  Result<Storage> find(std::string_view key) override {
+    const auto found = members_.find(std::string(key));
+    if (found == members_.end()) return Error{Code::kUnreadable, "the archive has no storage '" + shown(key) + "'"};
+    if (found->second == nullptr) {
+      return Error{Code::kUnreadable, "the archive has the storage '" + shown(key) + "' more than once"};
+    }
+    const ZipMember& member = *found->second;
+    if (member.encrypted || member.method != kZipStored || member.bytes != member.packed_bytes) {
+      return Error{Code::kUnsupported, "its storage is packed or encrypted, which torch.save does not do"};
+    }
+    const auto offset = zip_data_offset(file_, member);
+    if (!offset) return offset.error();
+    return Storage{*offset, member.bytes};
+  }
+
+ private:
+  const RandomFile& file_;
+  std::map<std::string, const ZipMember*, std::less<>> members_;  // null: several have this name
+};
+
+// Behind the pickles, each after its length in elements.
+class LegacyStorages : public Storages {
+ public:
+  std::map<std::string, Storage, std::less<>> all;
+
+  Result<Storage> find(std::string_view key) override {
+    const auto found = all.find(key);
+    if (found == all.end()) return Error{Code::kUnreadable, "the file has no storage '" + shown(key) + "'"};
+    return found->second;
+  }
+};
+
+// torch.serialization.MAGIC_NUMBER as a pickle of protocol 2.
+constexpr std::string_view kLegacyMagic =
+    "\x80\x02\x8a\nl\xfc\x9c"
+    "F\xf9 j\xa8P\x19.";
+
+bool begins_as_legacy(std::string_view head) { return head.starts_with(kLegacyMagic); }
+
+// The pickle at `at`, which is moved behind it. Reads as much of the file as that takes: the last of `texts` is the
+// beginning of the file so far. Pickles are views of their text, so earlier texts stay.
+Result<Pickle> next_pickle(const RandomFile& file, std::deque<std::string>& texts, std::size_t& at) {
+  while (true) {
+    const std::string& text = texts.back();
+    auto pickle = Pickle::read(std::string_view(text).substr(at));
+    const bool is_more_there = text.size() < file.size_bytes() && text.size() < kMostPickleBytes;
+    if (!pickle && ends_early(pickle.error()) && is_more_there) {
+      auto longer = piece_of(file, 0, std::min({file.size_bytes(), kMostPickleBytes, std::uint64_t{text.size()} * 8}));
+      if (!longer) return longer.error();
+      texts.push_back(*std::move(longer));
+      continue;
+    }
+    if (!pickle) return unreadable(file, pickle.error().message);
+    at += pickle->size_bytes();
+    return pickle;
+  }
+}
+
+OpenedSource open_legacy(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
+  auto text = piece_of(*file, 0, std::min<std::uint64_t>(file->size_bytes(), std::uint64_t{1} << 16));
+  if (!text) return text.error();
+  std::deque<std::string> texts = {*std::move(text)};
+  std::size_t at = 0;
+  bool is_big_endian = false;
+  // The magic number, the protocol, facts of the system, the objects, and the keys of the storages in their order.
+  std::vector<Pickle> pickles;
+  for (int i = 0; i < 5; ++i) {
+    auto pickle = next_pickle(*file, texts, at);
+    if (!pickle) return pickle.error();
+    pickles.push_back(*std::move(pickle));
+  }
+  const Pickle &system = pickles[2], &objects = pickles[3], &keys = pickles[4];
+  const Pickle::Node& facts = system[system.root()];
+  for (std::size_t k = 0; facts.kind == Pickle::Kind::kDict && k + 1 < facts.items.size(); k += 2) {
+    is_big_endian |= system[facts.items[k]].text == "little_endian" && system[facts.items[k + 1]].number == 0;
+  }
+  const auto known = torch_storages(objects);
+  if (!known) return unreadable(*file, known.error().message);
+  std::map<std::string_view, std::uint64_t> element_bytes;
+  for (const TorchStorage& storage : *known) element_bytes.emplace(storage.key, storage.element_bytes);
+  LegacyStorages storages;
+  std::uint64_t offset = at;
+  for (const std::uint32_t item : keys[keys.root()].items) {
+    const std::string key(keys[item].text);
+    unsigned char digits[8];
+    const auto of = element_bytes.find(key);
+    if (of == element_bytes.end()) return unreadable(*file, "has a storage '" + shown(key) + "' of unknown type");
+    if (file->size_bytes() - offset < sizeof digits) return unreadable(*file, "ends within its storages");
+    if (Status read = file->read_at(offset, std::as_writable_bytes(std::span(digits))); !read) return read.error();
+    offset += sizeof digits;
+    std::uint64_t count = 0, bytes = 0;
+    for (int i = 0; i < 8; ++i) count |= std::uint64_t{digits[is_big_endian ? 7 - i : i]} << 8 * i;
+    if (__builtin_mul_overflow(count, of->second, &bytes) || bytes > file->size_bytes() - offset) {
+      return unreadable(*file, "ends within its storage '" + shown(key) + "'");
+    }
+    storages.all[key] = {offset, bytes};
+    offset += bytes;
+  }
+  const std::uint64_t behind = file->size_bytes() - offset;
+  return source_of_pickle(std::move(file), objects, storages, is_big_endian, options, behind);
+}
+
+// The member of this name, in whatever folder of the archive.
+std::vector<ZipMember>::const_iterator find_named(const std::vector<ZipMember>& members, std::string_view name,
+                                                  std::size_t first = 0) {
+  const std::string end = "/" + std::string(name);
+  return std::find_if(members.begin() + static_cast<std::ptrdiff_t>(first), members.end(),
+                      [&](const ZipMember& member) { return ("/" + member.name).ends_with(end); });
+}
+
+bool is_named_as_torch(std::string_view name) {
+  constexpr std::string_view kExtensions[] = {".pt", ".pth", ".ckpt"};
+  // Other files are called .bin, too: of these, the names that Transformers, PEFT and Diffusers give.
+  constexpr std::string_view kBinNames[] = {"pytorch_model", "adapter_model", "diffusion_pytorch_model", "optimizer"};
+  const auto begins = [&](std::string_view word) { return name.starts_with(word); };
+  const auto ends = [&](std::string_view word) { return name.size() > word.size() && name.ends_with(word); };
+  return std::ranges::any_of(kExtensions, ends) || (name.ends_with(".bin") && std::ranges::any_of(kBinNames, begins));
+}
+
+}  // namespace
+
+bool is_torch_archive(const std::vector<ZipMember>& members) {
+  return find_named(members, kPickleName) != members.end();
+}
+
+OpenedSource open_torch_archive(std::shared_ptr<const RandomFile> file, const std::vector<ZipMember>& members,
+                                const ReadOptions& options) {
+  const auto pickled = find_named(members, kPickleName);
+  const std::string folder = pickled->name.substr(0, pickled->name.size() - kPickleName.size());
+  if (find_named(members, kPickleName, static_cast<std::size_t>(pickled - members.begin()) + 1) != members.end()) {
+    return unreadable(*file,
+                      "holds more than one data.pkl: several files of torch.save in one archive, which are not read");
+  }
+  const auto content = [&](const ZipMember& member) -> Result<std::string> {
+    if (member.method != kZipStored || member.encrypted || member.bytes != member.packed_bytes) {
+      return unreadable(*file, "its member " + printable(member.name) + " is packed, which torch.save does not do");
+    }
+    if (member.bytes > kMostPickleBytes) {
+      return unreadable(*file, "its member " + printable(member.name) + " has more than 67108864 bytes");
+    }
+    const auto offset = zip_data_offset(*file, member);
+    if (!offset) return offset.error();
+    return piece_of(*file, *offset, member.bytes);
+  };
+  const auto text = content(*pickled);
+  if (!text) return text.error();
+  bool is_big_endian = false;
+  if (const auto order = std::ranges::find(members, folder + "byteorder", &ZipMember::name); order != members.end()) {
+    const auto word = content(*order);
+    if (!word) return word.error();
+    is_big_endian = *word == "big";
+  }
+  const auto pickle = Pickle::read(*text);
+  if (!pickle) return unreadable(*file, pickle.error().message);
+  ArchiveStorages storages(*file, members, folder);
+  return source_of_pickle(std::move(file), *pickle, storages, is_big_endian, options);
+}
+
+extern const TensorFormat torch_format;
+const TensorFormat torch_format = {
+    .extension = "", .begins = begins_as_legacy, .open = open_legacy, .label = ".pt", .is_named = is_named_as_torch};
+
+}  // namespace tensorstat

@@ -1,0 +1,225 @@
+#include "stats/job/dump/session/dump_meter.hpp"
+
+#include <algorithm>
+#include <tensorstat/partial.hpp>
+
+#include "stats/core/base/abandon.hpp"
+#include "stats/data/files/npy/npy_writer.hpp"
+#include "stats/data/rules/specials.hpp"
+
+namespace tensorstat {
+namespace {
+
+MeterOptions with_log(MeterOptions options, const std::shared_ptr<Notices>& notices) {
+  // Say it later: the meter's caller holds a lock of the session.
+  options.log = [notices](Severity severity, std::string_view text) { notices->say_once(severity, text, text); };
+  return options;
+}
+
+// Several tensors a request, but not more than one launch takes.
+constexpr std::size_t kBatch = 256;
+
+}  // namespace
+
+DumpMeter::DumpMeter(const DumpConfig& config, Categories columns, MeterOptions options,
+                     std::shared_ptr<Notices> notices)
+    : columns_(std::move(columns)),
+      column_count_(columns_.size()),
+      precision_(config.on_device ? config.device_stat_precision_mode : Precision::kHigh),
+      on_(config.on_device ? On::kAuto : On::kHost),
+      on_gpus_(config.names_host ? On::kHost : On::kAuto),
+      notices_(std::move(notices)),
+      meter_(with_log(std::move(options), notices_)) {
+  sort(columns_);
+}
+
+void DumpMeter::sort(const Categories& categories) {
+  for (const Category category : categories) {
+    Categories& kind = is_of_bytes(category) ? digests_ : plain_;
+    if (std::find(kind.begin(), kind.end(), category) == kind.end()) kind.push_back(category);
+  }
+}
+
+void DumpMeter::also_measure(const Categories& more) {
+  columns_.resize(column_count_, Category::kMax);
+  columns_.insert(columns_.end(), more.begin(), more.end());
+  sort(more);
+}
+
+bool DumpMeter::looks_at(const PendingTensor& held) {
+  const Dtype dtype = held.tensor.dtype;
+  return held.io == Io::kOutput && held.stored == Stored::kPlain &&
+         (dtype == Dtype::kFloat16 || dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16);
+}
+
+bool DumpMeter::overflows(const PendingRun& run) {
+  const Categories specials{Category::kNanCount, Category::kPositiveInfCount, Category::kNegativeInfCount};
+  std::vector<Tensor> outputs;
+  for (const PendingTensor& held : run.tensors) {
+    if (looks_at(held)) outputs.push_back(held.tensor);
+  }
+  for (const auto& found : ask(outputs, specials, On::kHost)) {
+    if (!found) return true;
+    const Specials here = specials_of(*found);
+    if (!here.is_nan_known || !here.is_inf_known || here.any()) return true;
+  }
+  return false;
+}
+
+void DumpMeter::measure(std::span<PendingTensor* const> tensors) {
+  Categories all = plain_;
+  all.insert(all.end(), digests_.begin(), digests_.end());
+  for (std::size_t first = 0; first < tensors.size(); first += kBatch) {
+    struct Batch {
+      std::vector<Tensor> tensors{};
+      std::vector<PendingTensor*> whose{};
+    };
+    Batch anywhere, on_gpus, on_the_host;
+    for (std::size_t i = first; i < std::min(tensors.size(), first + kBatch); ++i) {
+      PendingTensor& held = *tensors[i];
+      if (held.stored == Stored::kPlain) {
+        Batch& batch = is_in_gpu_memory(held.tensor.where) ? on_gpus : held.is_borrowed ? on_the_host : anywhere;
+        batch.tensors.push_back(held.tensor);
+        batch.whose.push_back(&held);
+      } else if (held.stored == Stored::kInt4 || held.stored == Stored::kUint1) {
+        held.found = measure_packed(held);
+        if (held.found && !all.empty()) ++on_host_count_;
+      } else {
+        notices_->warn_once("complex", "complex tensors have no statistics, and no rows");
+      }
+    }
+    for (const Batch* batch : {&anywhere, &on_gpus, &on_the_host}) {
+      const auto found = ask(batch->tensors, all,
+                             batch == &anywhere  ? on_
+                             : batch == &on_gpus ? on_gpus_
+                                                 : On::kHost,
+                             Counted::kByPlace);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        if (found[i]) batch->whose[i]->found = in_columns(*found[i]);
+      }
+    }
+  }
+}
+
+// If a batch fails, its tensors are measured one by one, at last on the host alone. One bad tensor or a failing device
+// must not cost the others their rows.
+std::vector<std::optional<Statistics>> DumpMeter::ask(std::span<const Tensor> tensors, const Categories& categories,
+                                                      On on, Counted counted) {
+  std::vector<std::optional<Statistics>> results(tensors.size());
+  if (categories.empty()) std::ranges::fill(results, Statistics{});
+  if (tensors.empty() || categories.empty()) return results;
+  const Request request{categories, precision_, on};
+  const auto found = meter_.measure(tensors, request);
+  if (found) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      results[i] = Statistics((*found)[i].statistics);
+      count((*found)[i], tensors[i], on, counted);
+    }
+    return results;
+  }
+  note(found.error());
+  const auto on_host = [&](Counted now) { return now == Counted::kNot ? now : Counted::kAsFallenBack; };
+  // The device only reads, so the tensor is unchanged and the host can measure it.
+  if (found.error().code == Code::kInUse && on != On::kHost) {
+    return ask(tensors, categories, On::kHost, on_host(counted));
+  }
+  if (tensors.size() == 1 && on == On::kHost) {
+    notices_->warn_once("unmeasured",
+                        [&] { return "a tensor could not be measured; its row is missing: " + found.error().message; });
+    return results;
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const bool is_last_try = tensors.size() == 1;
+    results[i] = ask(tensors.subspan(i, 1), categories, is_last_try ? On::kHost : on,
+                     is_last_try ? on_host(counted) : counted)[0];
+  }
+  return results;
+}
+
+void DumpMeter::count(const Measurement& measured, const Tensor& tensor, On on, Counted counted) {
+  if (counted == Counted::kNot) return;
+  // Digests are the host's wherever the statistics are made.
+  const bool is_on_device =
+      std::ranges::any_of(measured.placement, [](const Decision& each) { return each.engine != "host"; });
+  ++(is_on_device ? on_device_count_ : on_host_count_);
+  const bool is_read_back = on != On::kHost && !is_readable_by_cpu(tensor.where) && !plain_.empty();
+  if (!is_on_device && (is_read_back || counted == Counted::kAsFallenBack)) ++fallen_back_count_;
+}
+
+DumpMeter::Places DumpMeter::places() const {
+  return {on_device_count_, on_host_count_, fallen_back_count_, meter_.device_memory()};
+}
+
+void DumpMeter::note(const Error& error) {
+  if (error.code != Code::kInUse) return;
+  left_in_use_ = true;
+  notices_->warn_once(
+      "in use",
+      "the device may still read tensors of this dump: their memory is kept until the process ends, and "
+      "from now on the host measures");
+}
+
+// Digests cover the packed bytes, because these are the tensor's own bytes. Other statistics are of the unpacked
+// values.
+std::optional<Statistics> DumpMeter::measure_packed(const PendingTensor& held) {
+  Room room;
+  const auto packed = bits(held, room);
+  if (!packed) {
+    notices_->warn_once("unread packed", [&] {
+      return "a tensor of " + std::string(data_type(held)) +
+             " could not be read; its row is missing: " + packed.error().message;
+    });
+    return std::nullopt;
+  }
+  const bool is_signed = held.stored == Stored::kInt4;
+  std::string values;
+  widen(is_signed ? Widening::kInt4 : Widening::kUint1, *packed, 0, held.value_count, values);
+  const Tensor unpacked{
+      .dtype = is_signed ? Dtype::kInt8 : Dtype::kUint8, .element_count = held.value_count, .address = values.data()};
+  Tensor bytes = held.tensor;
+  bytes.address = packed->data();
+  bytes.offset_bytes = 0;
+  bytes.where = Where::kHost;
+  auto found = ask({&unpacked, 1}, plain_, On::kHost)[0];
+  const auto digests = ask({&bytes, 1}, digests_, On::kHost)[0];
+  if (!found || !digests) return std::nullopt;
+  found->categories.insert(found->categories.end(), digests_.begin(), digests_.end());
+  found->values.insert(found->values.end(), digests->values.begin(), digests->values.end());
+  return in_columns(*found);
+}
+
+Statistics DumpMeter::in_columns(const Statistics& found) const {
+  Statistics row{columns_, {}};
+  for (const Category category : columns_) row.values.push_back(*found.find(category));
+  return row;
+}
+
+Status DumpMeter::copy(Tensor& tensor, std::span<std::byte> to) {
+  Tensor whole = tensor;
+  if (tensor.strides != nullptr) {
+    whole.element_count = 1;
+    for (const std::uint64_t dimension : tensor.strides->shape) whole.element_count *= dimension;
+  }
+  if (Status read = meter_.read(whole, 0, to); !read) return read;
+  tensor.address = to.data();
+  tensor.offset_bytes = 0;
+  tensor.strides = nullptr;
+  tensor.where = Where::kHost;
+  return {};
+}
+
+Result<std::span<const std::byte>> DumpMeter::bits(const PendingTensor& held, Room& room) {
+  const std::size_t size = held.tensor.bytes();
+  if (is_readable_by_cpu(held.tensor.where)) {
+    return std::span(held.tensor.data(), size);
+  }
+  room = std::make_unique<std::vector<std::byte>>(size);
+  if (Status read = meter_.read(held.tensor, 0, *room); !read) {
+    note(read.error());
+    if (read.error().code == Code::kInUse) abandon(std::move(room));  // the device may still write into `room`
+    return read.error();
+  }
+  return std::span<const std::byte>(*room);
+}
+
+}  // namespace tensorstat

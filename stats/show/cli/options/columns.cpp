@@ -1,0 +1,39 @@
+#include "stats/show/cli/options/columns.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+
+#include "stats/core/base/joined_key.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+std::string_view folder_of(std::string_view path) { return path.substr(0, path.rfind('/') + 1); }  // npos + 1 is 0
+
+void append_cell(std::string& key, const Cell* cell) {
+  append_key(key, std::uint64_t{cell == nullptr ? 0 : cell->index() + 1});
+  if (cell != nullptr) std::visit([&](const auto& held) { append_key(key, held); }, *cell);
+}
+
+}  // namespace
+
+AlikeRows::AlikeRows(std::vector<std::string> columns, const std::vector<std::string>& files)
+    : columns_(std::move(columns)) {
+  const auto is_beside = [&](const std::string& file) { return folder_of(file) == folder_of(files.front()); };
+  is_over_ = std::ranges::all_of(files, is_beside);
+}
+
+bool AlikeRows::are_met(const std::string& path, const Identity& who) {
+  if (is_over_) return false;
+  key_.clear();
+  for (const std::string* text : {&who.op_type, &who.op_name, &who.io}) append_key(key_, *text);
+  for (const std::uint64_t number : {who.slot, who.task_id, who.stream_id}) append_key(key_, number);
+  for (const std::string& column : columns_) append_cell(key_, who.find(column));
+  const std::hash<std::string_view> hash;
+  const std::size_t folder = hash(folder_of(path));
+  is_over_ = folders_.try_emplace(hash(key_), folder).first->second != folder;
+  return is_over_;
+}
+
+}  // namespace tensorstat::cli

@@ -1,0 +1,190 @@
+#include "stats/show/cli/report/report_diff.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "stats/answer/compare/comparison_json.hpp"
+#include "stats/answer/origin/sentence.hpp"
+#include "stats/core/base/printable.hpp"
+#include "stats/show/cli/report/report.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+constexpr std::size_t kMostUnmatched = 5;
+
+// The tensor's label, with rank and iteration.
+std::string place_of(const Record& record, const Seen& row) {
+  if (!record.texts()[row.file].empty()) return printable_name(label_of(record, row));
+  return printable_name(record.texts()[row.op_type]) + " " + printable_name(record.texts()[row.name]) + " " +
+         (row.is_input ? "input" : "output") + " " + std::to_string(row.slot) + " (" +
+         (row.execution == Execution::kUnknown ? "" : std::string(name(row.execution)) + ", ") + "rank " +
+         std::to_string(row.rank) + ", iteration " + std::to_string(row.iteration) + ")";
+}
+
+std::string value_or_none(const Value& value) {
+  return std::holds_alternative<std::monostate>(value) ? "none" : to_string(value);
+}
+
+std::string digits_of(const Value& value) {
+  const auto* real = std::get_if<double>(&value);
+  if (real == nullptr) return short_text(value);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", *real);
+  return std::isnan(*real) ? "nan" : text;
+}
+
+// The statistics of two rows that differ most: "max 3 and 6, l2norm 5 and 9".
+std::string numbers_that_differ(const Compared& compared, const Pair& pair) {
+  constexpr int kMost = 4;
+  const auto a = compared.a.record.statistics(compared.a.record.rows()[pair.in_a]),
+             b = compared.b.record.statistics(compared.b.record.rows()[pair.in_b]);
+  std::string text;
+  int count = 0;
+  for (std::size_t i = 0; i < a.categories.size() && count < kMost; ++i) {
+    const Value* other = b.find(a.categories[i]);
+    if (other == nullptr || digits_of(a.values[i]) == digits_of(*other) || kind(a.categories[i]) == ValueKind::kDigest)
+      continue;
+    text += (count++ == 0 ? "" : ", ") + std::string(name(a.categories[i])) + " " + digits_of(a.values[i]) + " and " +
+            digits_of(*other);
+  }
+  return text;
+}
+
+std::string unmatched(const Record& record, const std::vector<std::uint32_t>& rows, const char* where, bool with_all) {
+  const std::size_t most = with_all ? rows.size() : kMostUnmatched;
+  std::string text;
+  for (std::size_t i = 0; i < rows.size() && i < most; ++i) {
+    text += "only in " + std::string(where) + "  " + place_of(record, record.rows()[rows[i]]) + "\n";
+  }
+  if (rows.size() > most) {
+    text += "only in " + std::string(where) + "  " + std::to_string(rows.size() - most) + " more: --all\n";
+  }
+  return text;
+}
+
+std::string statistics_text(const StatisticsView& statistics) {
+  std::string text;
+  for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
+    text += (text.empty() ? "" : ", ") + std::string(name(statistics.categories[i])) + " " +
+            value_or_none(statistics.values[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string beginnings_of(const Compared& compared) {
+  const Record& a = compared.a.record;
+  const Differences& differences = compared.differences;
+  std::string text;
+  for (const Beginning& beginning : *compared.first) {
+    text += (beginning.enters ? "enters here  " : "begins here  ") + place_of(a, a.rows()[beginning.in_a]) + ", " +
+            std::string(name(beginning.phase)) + "  adds " + digits_of(Value(beginning.added)) + "\n";
+    const auto pair = std::ranges::find(differences.pairs, beginning.in_a, &Pair::in_a);
+    if (pair != differences.pairs.end()) {
+      const std::string numbers = numbers_that_differ(compared, *pair);
+      if (!numbers.empty()) text += "    " + numbers + "\n";
+    }
+    if (beginning.code) {
+      text += "    called at " + printable_name(beginning.code->file) +
+              (beginning.code->line == 0 ? "" : ":" + std::to_string(beginning.code->line)) + "\n";
+    }
+    if (beginning.since) {
+      text += "    the dump has no inputs of it: the difference may begin in code " +
+              (beginning.since->empty() ? "before this call"
+                                        : "between " + printable_name(*beginning.since) + " and this call") +
+              ". Dump inputs, too\n";
+    }
+    std::string inside;
+    for (const std::string& call : beginning.inside)
+      inside += (inside.empty() ? "    inside " : ", ") + printable_name(call);
+    if (!inside.empty()) text += inside + "\n";
+  }
+  return text;
+}
+
+std::string unmatched_of(const Compared& compared, bool with_all) {
+  const Differences& differences = compared.differences;
+  return unmatched(compared.a.record, differences.only_a, "A", with_all) +
+         unmatched(compared.b.record, differences.only_b, "B", with_all);
+}
+
+std::string summary_of(const Compared& compared) {
+  const Record& a = compared.a.record;
+  const Differences& differences = compared.differences;
+  std::string text;
+  text += std::to_string(differences.pairs.size()) +
+          (differences.pairs.size() == 1 ? " tensor compared, " : " tensors compared, ") +
+          std::to_string(differences.different_count) + " differ, " + std::to_string(differences.only_a.size()) +
+          " only in A, " + std::to_string(differences.only_b.size()) + " only in B";
+  const auto differs = [](const Pair& pair) { return pair.judgement.verdict == Verdict::kDifferent; };
+  if (compared.first && !compared.first->empty()) {
+    text += "; the first operator to differ: " + place_of(a, a.rows()[compared.first->front().in_a]);
+  } else if (const auto at = std::ranges::find_if(differences.pairs, differs); at != differences.pairs.end()) {
+    text += "; the first that differs: " + place_of(a, a.rows()[at->in_a]);
+  }
+  return text + "\n";
+}
+
+std::string text_of(const Answer& answer, bool with_all) {
+  constexpr std::size_t kMostLines = 10;
+  std::string text = answer.verdict.sentence + "\n";
+  std::size_t lines = 1;
+  for (const std::string& detail : answer.verdict.details) {
+    text += "  " + detail + "\n";
+    ++lines;
+  }
+  for (std::size_t i = 0; i < answer.notes.size(); ++i) {
+    const bool is_last_line = lines + 1 == kMostLines && i + 1 < answer.notes.size();
+    if (!with_all && (is_last_line || lines == kMostLines)) {
+      return lines == kMostLines
+                 ? text
+                 : text + "note: and " + std::to_string(answer.notes.size() - i) + " more notes: --all\n";
+    }
+    text += "note: " + answer.notes[i] + "\n";
+    ++lines;
+  }
+  return text;
+}
+
+std::string lists_of(const Record& record, const Answer& answer) {
+  const Origin& lists = answer.lists;
+  std::string text;
+  const auto add = [&](const std::vector<Source>& sources, const char* what, bool with_past) {
+    for (const Source& from : sources) {
+      const Seen& row = record.rows()[from.row];
+      text += what + ("  " + place_of(record, row)) + "  " + words_of(from.specials);
+      if (from.who.op_name != record.texts()[row.name]) text += ", made by " + printable(from.who.op_name);
+      text += "\n";
+      if (!with_past) continue;
+      for (const std::uint32_t at : from.inputs) {
+        const Seen& input = record.rows()[at];
+        text += "    input " + std::to_string(input.slot) + ": " + statistics_text(record.statistics(input)) + "\n";
+      }
+      std::string before;
+      for (const std::uint32_t run : runs_before(record, from.run)) {
+        before += (before.empty() ? "" : ", ") + printable_name(record.texts()[record.run(run).front().name]);
+      }
+      if (!before.empty()) text += "    after " + before + "\n";
+    }
+  };
+  std::vector<std::pair<const std::vector<Source>*, const char*>> beginnings = {
+      {&lists.entered, "came in"}, {&lists.producers, "produced"}, {&lists.unknown, "not known"}};
+  const auto has_verdict = [&](const auto& of) {
+    return !of.first->empty() && of.first->front().row == answer.verdict.row;
+  };
+  std::stable_partition(beginnings.begin(), beginnings.end(), has_verdict);
+  for (const auto& [sources, what] : beginnings) add(*sources, what, true);
+  add(lists.turned, "turned Inf into NaN", true);
+  add(lists.propagators, "passed on", false);
+  const std::uint32_t runs = record.run_count();
+  text += std::to_string(runs) + (runs == 1 ? " run of an operator, " : " runs of operators, ") +
+          std::to_string(lists.producers.size()) + " produced NaN or Inf, " + std::to_string(lists.propagators.size()) +
+          " passed it on";
+  return text + "\n";
+}
+
+}  // namespace tensorstat::cli

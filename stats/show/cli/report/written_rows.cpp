@@ -1,0 +1,140 @@
+#include "stats/show/cli/report/written_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <type_traits>
+
+#include "stats/data/rows/names/dump_place.hpp"
+#include "stats/data/rows/row_carrier.hpp"
+#include "stats/data/rows/rows_of_file.hpp"
+#include "stats/data/rules/specials.hpp"
+#include "stats/data/survey/row_files.hpp"
+#include "stats/show/cli/report/fault_count.hpp"
+
+namespace tensorstat::cli {
+namespace {
+
+// The statistics in any of the files, each once. Files that cannot be read are reported later.
+Categories categories_of(const std::vector<std::string>& files) {
+  Categories all;
+  for (const std::string& file : files) {
+    if (const auto columns = read_columns(file)) add_once(all, columns->categories);
+  }
+  return all;
+}
+
+// The greater absolute value; NaN if either is NaN.
+Value greater_size(const Value& a, const Value& b) {
+  const auto size = []<typename T>(const T& x) -> Value {
+    if constexpr (std::is_same_v<T, double>) return std::fabs(x);
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      return x < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x);
+    }
+    if constexpr (std::is_same_v<T, std::uint64_t>) return x;
+    return {};
+  };
+  const Value of_a = std::visit(size, a), of_b = std::visit(size, b);
+  if (const auto* real = std::get_if<double>(&of_a); real != nullptr && std::isnan(*real)) return of_a;
+  const auto order = order_of(of_a, of_b);
+  if (!order) return {};
+  return *order > 0 ? of_a : of_b;  // b, if b is NaN
+}
+
+// A statistic that the row lacks gets an empty cell. absmax is computed from max and min.
+Statistics shown_of(const Statistics& found, const Categories& categories) {
+  Statistics shown(categories, {});
+  for (const Category category : categories) {
+    const Value* value = found.find(category);
+    shown.values.push_back(value ? *value : Value{});
+    const Value *max = found.find(Category::kMax), *min = found.find(Category::kMin);
+    if (category == Category::kAbsmax && value == nullptr && max != nullptr && min != nullptr) {
+      shown.values.back() = greater_size(*max, *min);
+    }
+  }
+  return shown;
+}
+
+// The statistics that every row must have, shown or not. The words nan and inf can use several statistics and need none
+// in particular.
+Categories asked_of(const Arguments& arguments) {
+  Categories asked = FaultCount(arguments.fail_on).needed(false, false);
+  if (arguments.where) add_once(asked, arguments.where->needed(false));
+  if (arguments.sort) {
+    if (!is_word(arguments.sort->subject)) add_once(asked, needed_by(arguments.sort->subject));
+  }
+  return asked;
+}
+
+}  // namespace
+
+Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& look, Console& console,
+                  const Results::Write& write) {
+  Outcome outcome;
+  const auto fail = [&](const Error& error) {
+    console.complain(error.message);
+    outcome.exit = std::max<int>(outcome.exit, kNotRead);
+  };
+  if (arguments.by) {
+    console.say("--by needs elements, and a file of rows has none");
+    return {kUsage, false};
+  }
+  const Categories had = categories_of(inputs.files);
+  const auto has_itself = [&](Category category) { return std::ranges::count(had, category) != 0; };
+  const bool have_extremes = has_itself(Category::kMax) && has_itself(Category::kMin);
+  const auto has = [&](Category category) {
+    return has_itself(category) || (category == Category::kAbsmax && have_extremes);
+  };
+  const auto tells = [&](Category category) { return counts_specials(category) && can_tell(category, had); };
+  for (const Category category : asked_of(arguments)) {
+    if (has(category) || had.empty()) continue;
+    console.say("the rows do not have " + std::string(name(category)) + ", which --fail-on, --where or --sort needs" +
+                (tells(category) ? "; the words nan and inf go by max and min, avg or l2norm" : ""));
+    return {kUsage, false};
+  }
+  Categories words = FaultCount(arguments.fail_on).needed(false);
+  if (arguments.where) add_once(words, arguments.where->needed());
+  for (const Category category : words) {
+    if (has(category) || had.empty() || tells(category)) continue;
+    console.say("the rows have neither " + std::string(name(category)) +
+                " nor max and min, avg or l2norm: --fail-on or --where needs one of them to find NaN and Inf");
+    return {kUsage, false};
+  }
+  Arguments shown = arguments;
+  if (arguments.stats_are_default && !arguments.head_only) shown.request.categories = had;
+
+  std::string lacking;
+  for (const Category category : shown.request.categories) {
+    if (!has(category) && !had.empty()) lacking.append(lacking.empty() ? "" : ", ").append(name(category));
+  }
+  if (!lacking.empty() && !arguments.is_quiet)
+    console.say("the rows do not have " + lacking + ": nothing is shown there");
+
+  Categories kept;  // tell about NaN and Inf in files without their counts
+  std::ranges::copy_if(kTelling, std::back_inserter(kept), has);
+  Results results(shown, inputs.files, look, console, write, kept);
+  results.begin();
+  std::ranges::for_each(inputs.faults, fail);
+  for (const std::string& file : inputs.files) {
+    const auto place = place_of_rows(file);
+    const auto read = read_rows_of_file(file, [&](Row&& row) {
+      SurveyedTensor entry;
+      entry.path = file;
+      entry.tensor = row_label(row.identity);
+      entry.row = std::move(row);
+      add_place(file, place, entry.row.identity);
+      entry.row.statistics = shown_of(entry.row.statistics, results.request().categories);
+      results.add(std::move(entry));
+      return Status();
+    });
+    if (!read) fail(read.error());
+  }
+  results.end();
+  outcome.has_results = results.any();
+  if (results.any_found()) outcome.exit = std::max<int>(outcome.exit, kFound);
+  const Categories specials = FaultCount({}).needed(true);
+  results.say_findings(std::ranges::all_of(specials, [&](Category each) { return has(each) || tells(each); }));
+  return outcome;
+}
+
+}  // namespace tensorstat::cli
