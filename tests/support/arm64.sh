@@ -1,7 +1,7 @@
 # Sourced by tests/run: builds for arm64 with Debian's cross compiler and libraries, and runs the tests under QEMU.
 
 arm64_folder=.build-arm64
-arm64_rooms='numbers|host|meter|files|rows|dump|cli|compare|findings|c|store|fuzz|python|packages'
+arm64_rooms='numbers|host|meter|files|rows|dump|cli|compare|origin|findings|c|store|fuzz|python|packages'
 arm64_packages=(g++-aarch64-linux-gnu qemu-user-static binfmt-support dpkg-dev file python3-pip python3-setuptools python3-wheel)
 arm64_libraries=(libgtest-dev libgmp-dev libpython3-dev python3 python3-numpy) # and those that every build needs
 

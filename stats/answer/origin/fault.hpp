@@ -24,29 +24,22 @@ inline Specials fault_in(const Record& record, const Seen& row, const FaultChoic
 enum class Given : std::uint8_t { kUnseen, kClean, kFaulty };
 
 // A fault of one rank and iteration, from where it is seen first to where it ends.
-struct Fault {
-  const char* rule = "";
-  FaultKind kind = FaultKind::kProduced;
-  Phase phase = Phase::kForward;
-  std::uint32_t call = kNoCall;  // that made it
-  std::uint32_t row = kNoRow;    // where it is seen first
-  std::uint32_t seen_in = kNoCall;
-  bool is_own_code = false, is_of_backward = false, has_no_loss = false, is_received = false, may_be_received = false,
-       came_again = false;
+struct Fault : FaultFacts {
+  std::uint32_t call = kNoCall;     // that made it
+  std::uint32_t seen_in = kNoCall;  // the call of the row where it is seen first
   std::uint32_t after = kNoCall, before = kNoCall;
-  std::string reason;
-  std::string next;  // of kUnknown, what would tell; "": the words for all
 
   bool has_nan = false, has_inf = false;
   std::vector<std::uint32_t> carriers;  // calls with rows that hold it
   std::uint32_t turned_by = kNoCall, turned_row = kNoRow;
   bool is_turned_by_own_code = false;
   bool is_open = true;
+  bool is_received = false;   // from another rank
   bool is_meant = false;      // a mask wrote the Inf, and no NaN came of it
   bool is_confirmed = false;  // the loss, a gradient or a parameter has it
   std::uint32_t ended_by = kNoCall;
-  const Fault* back_of = nullptr;  // the fault of the forward that backward brought back
-  const Zoom* zoom = nullptr;      // that found the operation
+  const Fault* back_of = nullptr;   // the fault of the forward that backward brought back
+  const Fault* again_of = nullptr;  // this fault, which had ended and is open again
 };
 
 // An iteration of all ranks.
@@ -64,8 +57,5 @@ struct Walked {
   const Fault* verdict = nullptr;
   bool is_skipped = false;  // the step was, and that is all
 };
-
-// Whether the Inf that began this fault was written, as a mask is, and not computed.
-bool is_inf_written(const Record& record, const Hints& hints, const Model& model, const Fault& fault);
 
 }  // namespace tensorstat::origin_rules

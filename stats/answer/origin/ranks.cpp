@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "stats/answer/origin/walk.hpp"
+#include "stats/answer/origin/rules.hpp"
 
 namespace tensorstat::origin_rules {
 
@@ -37,16 +37,18 @@ FaultVerdict pick_of_ranks(std::vector<FaultVerdict>& verdicts) {
   return verdict;
 }
 
-bool Walk::is_received(const Scene& scene) {
-  const Call& of = call(scene.call);
-  if (!communicates(text(of.op_type)) || scene.given == Given::kFaulty) return false;
-  if (around_.faulty_meetings.contains({of.name, of.nth})) {
-    begin(scene, FaultKind::kUnknown, scene.call).is_received = true;
-    return true;
+std::optional<Fault> is_received(const Scene& scene, const StepRows& rows) {
+  const Call& of = rows.call(scene.call);
+  if (!communicates(rows.text(of.op_type)) || scene.given == Given::kFaulty) return std::nullopt;
+  if (rows.around.faulty_meetings.contains({of.name, of.nth})) {
+    Fault fault = fault_at(scene, rows, FaultKind::kUnknown, scene.call);
+    fault.is_received = true;
+    return fault;
   }
-  if (around_.ranks.size() > 1) return false;
-  unknown(scene, scene.call, "it exchanges data with ranks whose rows are not here").may_be_received = true;
-  return true;
+  if (rows.around.ranks.size() > 1) return std::nullopt;
+  Fault fault = unknown(scene, rows, scene.call, "it exchanges data with ranks whose rows are not here");
+  fault.may_be_received = true;
+  return fault;
 }
 
 }  // namespace tensorstat::origin_rules

@@ -1,11 +1,19 @@
 // R2 to R4: what comes in, and what the calls of the forward make.
-#include "stats/answer/origin/walk.hpp"
+#include <algorithm>
+
+#include "stats/answer/compare/fault_roles.hpp"
+#include "stats/answer/origin/rules.hpp"
 
 namespace tensorstat::origin_rules {
 
 namespace {
 
-bool has_gap_in(std::vector<std::uint32_t> slots) {
+constexpr const char* kNoInputs = "its inputs are not in the rows";
+
+// Whether slots of its inputs are missing among those that have rows.
+bool has_gap(const StepRows& rows, const Call& of) {
+  std::vector<std::uint32_t> slots;
+  for (const std::uint32_t input : of.inputs) slots.push_back(rows.row(input).slot);
   std::ranges::sort(slots);
   for (std::uint32_t i = 0; i < slots.size(); ++i) {
     if (slots[i] != i) return true;
@@ -13,170 +21,186 @@ bool has_gap_in(std::vector<std::uint32_t> slots) {
   return false;
 }
 
-}  // namespace
-
-bool Walk::came_in(const Scene& scene) {
-  const Call& of = call(scene.call);
-  if (of.parent != kNoCall) return false;
-  const std::uint32_t before = last_before(kNoCall, Phase::kForward, scene.call);
-  if (of.has_unseen_parent) {
-    unknown(scene, scene.call, "what contains it is not in the rows").after = before;
-    return true;
-  }
-  const bool is_other =
-      before != kNoCall && path_of(model_.form, name_of(before)) != path_of(model_.form, name_of(scene.call));
-  if (!is_other && !sees_code_) {
-    unknown(scene, scene.call, "it came in with the data, or code of the model before its first module made it").phase =
-        Phase::kInput;
-    return true;
-  }
-  if (is_flat(model_.form) || !is_other) {
-    begin(scene, FaultKind::kEntered, scene.call).phase = Phase::kInput;
-    return true;
-  }
-  unknown(scene, scene.call, "it came in with the data, or code that is no call of the rows made it").after = before;
-  return true;
+// Where digests or finite statistics are the same, and not NaN alone.
+bool is_surely_overwritten(const StepRows& rows, const Call& of) {
+  return std::ranges::any_of(of.inputs, [&](std::uint32_t input) {
+    return rows.is_overwritten(of, input) && proves_content(rows.record.statistics(rows.row(input)));
+  });
 }
 
-bool Walk::made_by_parent(const Scene& scene) {
-  const std::uint32_t parent = call(scene.call).parent;
-  if (parent == kNoCall) return false;
-  const std::uint32_t after = last_before(parent, Phase::kForward, scene.call);
-  const std::uint32_t zoomed = zoomed_above(parent);
-  Fault* fault = nullptr;
-  if (const std::string why = unseen_between(parent, after); !why.empty()) {
-    fault = &unknown(scene, parent, why);
-  } else if (is_given_clean(parent) || zoomed != kNoCall) {
-    fault = &begin(scene, FaultKind::kProduced, parent);
-  } else {
-    fault = &unknown(scene, parent, "its inputs are not in the rows");
-  }
-  fault->zoom = zoom_of(zoomed);
-  fault->is_own_code = true;
-  fault->after = after;
-  fault->before = scene.call;
-  return true;
-}
-
-bool Walk::made_by_call(const Scene& scene) {
-  const Call& of = call(scene.call);
-  const std::uint32_t last_child =
-      has_children_[scene.call] ? last_before(scene.call, Phase::kForward, kNoCall) : kNoCall;
-  if (const std::string why = unseen_between(scene.call, last_child); !why.empty()) {
-    unknown(scene, scene.call, why).after = last_child;
-    return true;
-  }
-  const auto by_call = [&] {
-    if (may_hold_parameters(scene.call)) {
-      unwatched(scene, scene.call, "a parameter of its own may hold it", "parameters").after = last_child;
-      return;
-    }
-    Fault& fault = begin(scene, FaultKind::kProduced, scene.call);
-    fault.is_own_code = last_child != kNoCall;
-    fault.after = last_child;
-  };
-  if (is_flat(model_.form)) {
-    // A launch has rows of all that it was given. Arguments that are no buffers have none.
-    if (model_.form == Form::kLaunches ? scene.given != Given::kFaulty : scene.given == Given::kClean && !has_gap(of)) {
-      return by_call(), true;
-    }
-    const std::uint32_t before = last_before(kNoCall, Phase::kForward, scene.call);
-    if (text(of.op_type) == "Tensor") {
-      unknown(scene, scene.call, "these are tensors, without the operators that made them");
-    } else if (scene.given == Given::kClean) {
-      unknown(scene, scene.call, "some of its inputs are not in the rows").after = before;
-    } else if (of.inputs.empty()) {
-      unknown(scene, scene.call, "its inputs are not in the rows").after = before;
-    } else if (is_surely_overwritten(of)) {
-      by_call();
-    } else {
-      unknown(scene, scene.call, "it wrote over its input, and what that was before is not in the rows").after = before;
-    }
-    return true;
-  }
-  const Zoom* zoom = zoom_of(scene.call);
-  const bool is_held = zoom != nullptr && zoom->found == Zoom::Found::kHeld;
-  if (scene.given == Given::kClean && !is_held) return by_call(), true;
-  // Its inputs are not there, or a tensor that is none of them holds it.
-  const bool was_given = zoom != nullptr && zoom->found == Zoom::Found::kGiven;
-  if (found(zoom) || (!was_given && !is_held && is_given_clean(scene.call))) return by_call(), true;
-  const std::uint32_t after = last_before(of.parent, Phase::kForward, scene.call);
-  if (is_held) {
-    if (zoom->held_by.empty()) {
-      unknown(scene, scene.call, zoom->why).after = after;
-    } else if (hints_.has_parameters_off() && record_.rows().front().iteration < of.iteration) {
-      const std::string& name = zoom->parameter.empty() ? zoom->held_by : zoom->parameter;
-      unwatched(scene, scene.call, "the parameter " + name + " holds it, written by something", "parameters").zoom =
-          zoom;
-    } else {
-      Fault& fault = begin(scene, "R1", FaultKind::kParameter, scene.call);
-      fault.phase = Phase::kParameter;
-      fault.zoom = zoom;
-    }
-    return true;
-  }
-  if (was_given && of.parent != kNoCall) {
-    const std::uint32_t zoomed = zoomed_above(of.parent);
-    const bool is_sure = zoomed != kNoCall || is_given_clean(of.parent);
-    rule_ = "R4";
-    Fault& fault = is_sure ? begin(scene, FaultKind::kProduced, of.parent)
-                           : unknown(scene, of.parent, "its inputs are not in the rows");
-    fault.zoom = zoom_of(zoomed);
-    fault.is_own_code = true;
-    fault.after = after;
-    fault.before = scene.call;
-    return true;
-  }
-  unknown(scene, scene.call, "its inputs are not in the rows").after = last_child != kNoCall ? last_child : after;
-  return true;
-}
-
-bool Walk::may_hold_parameters(std::uint32_t at) const {
-  const Zoom* zoom = zoom_of(at);
+// Whether a call may use parameters, and nobody looked at them.
+bool may_hold_parameters(const StepRows& rows, std::uint32_t at) {
+  const Zoom* zoom = rows.zoom_of(at);
   const bool is_looked_at = zoom != nullptr && zoom->found != Zoom::Found::kRefused;
-  if (!hints_.has_parameters_off() || is_looked_at) return false;
-  return hints_.is_holder(path_of(model_.form, name_of(at)));
+  return rows.hints.has_parameters_off() && !is_looked_at && rows.hints.is_holder(rows.path_of(at));
 }
 
-std::uint32_t Walk::zoomed_above(std::uint32_t at) const {
-  for (int steps = 0; at != kNoCall && steps < 64; at = call(at).parent, ++steps) {
-    const Zoom* zoom = zoom_of(at);
+// Goes from a call outwards while zooms say that the call was given the fault. Returns the first call where a zoom
+// found the operation, or kNoCall.
+std::uint32_t zoomed_above(const StepRows& rows, std::uint32_t at) {
+  for (int steps = 0; at != kNoCall && steps < 64; at = rows.call(at).parent, ++steps) {
+    const Zoom* zoom = rows.zoom_of(at);
     if (found(zoom)) return at;
     if (zoom == nullptr || zoom->found != Zoom::Found::kGiven) return kNoCall;
   }
   return kNoCall;
 }
 
-bool Walk::is_given_clean(std::uint32_t at) const {
-  const Call& of = call(at);
-  const Given given = given_to(of);
-  const Zoom* zoom = zoom_of(at);
+// In a Sequential, a call is given what the call before it gave, and nothing is between them.
+bool is_given_clean(const StepRows& rows, std::uint32_t at) {
+  const Call& of = rows.call(at);
+  const Given given = rows.given_to(of);
+  const Zoom* zoom = rows.zoom_of(at);
   if (given == Given::kUnseen && zoom != nullptr && zoom->given_finite) return true;
   if (given != Given::kUnseen || of.parent == kNoCall) return given == Given::kClean;
-  if (!hands_on(text(call(of.parent).op_type))) return false;
-  const std::uint32_t before = last_before(of.parent, Phase::kForward, at);
-  return before == kNoCall ? is_given_clean(of.parent) : is_clean(call(before).outputs);
+  if (!hands_on(rows.text(rows.call(of.parent).op_type))) return false;
+  const std::uint32_t before = rows.last_before(of.parent, Phase::kForward, at);
+  if (before == kNoCall) return is_given_clean(rows, of.parent);
+  const std::vector<std::uint32_t>& outputs = rows.call(before).outputs;
+  return !outputs.empty() && std::ranges::none_of(outputs, [&](std::uint32_t each) { return rows.is_faulty(each); });
 }
 
-std::string Walk::unseen_between(std::uint32_t parent, std::uint32_t after) const {
+// Why it cannot be told that the code of a call made something behind a call that it contains; "" if it can.
+std::string unseen_between(const StepRows& rows, std::uint32_t parent, std::uint32_t after) {
   const auto why = [&](std::uint32_t at, bool is_input) -> std::string {
-    const std::string* said = hints_.not_seen(call(at).rank, call(at).iteration, name_of(at), is_input);
+    const Call& of = rows.call(at);
+    const std::string* said = rows.hints.not_seen(of.rank, of.iteration, rows.name_of(at), is_input);
     if (said == nullptr) return {};
-    return (is_input ? "inputs of " : "results of ") + std::string(path_of(model_.form, name_of(at))) +
-           " are not understood (" + *said + ")";
+    return (is_input ? "inputs of " : "results of ") + std::string(rows.path_of(at)) + " are not understood (" + *said +
+           ")";
   };
   if (std::string said = why(parent, true); !said.empty()) return said;
   if (after != kNoCall) {
     if (std::string said = why(after, false); !said.empty()) return said;
   }
   // A call without rows of its results is no call of the model, but watch.ndjson names it.
-  return hints_.child_not_seen(call(parent).rank, call(parent).iteration, name_of(parent));
+  return rows.hints.child_not_seen(rows.call(parent).rank, rows.call(parent).iteration, rows.name_of(parent));
 }
 
-bool Walk::has_gap(const Call& of) const {
-  std::vector<std::uint32_t> slots;
-  for (const std::uint32_t input : of.inputs) slots.push_back(row(input).slot);
-  return has_gap_in(std::move(slots));
+Fault made_by(const Scene& scene, const StepRows& rows, std::uint32_t last_child) {
+  const bool may_hold = may_hold_parameters(rows, scene.call);
+  Fault fault = may_hold ? unwatched(scene, rows, scene.call, "a parameter of its own may hold it", "parameters")
+                         : fault_at(scene, rows, FaultKind::kProduced, scene.call);
+  fault.is_own_code = !may_hold && last_child != kNoCall;
+  fault.after = last_child;
+  return fault;
+}
+
+// An operator of a graph, or a launch.
+Fault made_by_operator(const Scene& scene, const StepRows& rows) {
+  const Call& of = rows.call(scene.call);
+  // A launch has rows of all that it was given. Arguments that are no buffers have none.
+  const bool is_given_clean = rows.model.form == Form::kLaunches ? scene.given != Given::kFaulty
+                                                                 : scene.given == Given::kClean && !has_gap(rows, of);
+  if (is_given_clean) return made_by(scene, rows, kNoCall);
+  if (rows.text(of.op_type) == "Tensor")
+    return unknown(scene, rows, scene.call, "these are tensors, without the operators that made them");
+  const bool is_unclear = scene.given != Given::kClean && !of.inputs.empty();
+  if (is_unclear && is_surely_overwritten(rows, of)) return made_by(scene, rows, kNoCall);
+  const char* const why = scene.given == Given::kClean ? "some of its inputs are not in the rows"
+                          : of.inputs.empty()          ? kNoInputs
+                                              : "it wrote over its input, and what that was before is not in the rows";
+  Fault fault = unknown(scene, rows, scene.call, why);
+  fault.after = rows.last_before(kNoCall, Phase::kForward, scene.call);
+  return fault;
+}
+
+// A tensor that is no input holds it.
+Fault held_by_tensor(const Scene& scene, const StepRows& rows, const Zoom& zoom, std::uint32_t after) {
+  Fault fault;
+  if (zoom.held_by.empty()) {
+    fault = unknown(scene, rows, scene.call, zoom.why);
+    fault.after = after;
+  } else if (rows.hints.has_parameters_off() &&
+             rows.record.rows().front().iteration < rows.call(scene.call).iteration) {
+    const std::string& name = zoom.parameter.empty() ? zoom.held_by : zoom.parameter;
+    fault =
+        unwatched(scene, rows, scene.call, "the parameter " + name + " holds it, written by something", "parameters");
+    fault.zoom = &zoom;
+  } else {
+    fault = fault_at(scene, rows, FaultKind::kParameter, scene.call);
+    fault.rule = "R1";
+    fault.phase = Phase::kParameter;
+    fault.zoom = &zoom;
+  }
+  return fault;
+}
+
+}  // namespace
+
+std::optional<Fault> came_in(const Scene& scene, const StepRows& rows) {
+  const Call& of = rows.call(scene.call);
+  if (of.parent != kNoCall) return std::nullopt;
+  const std::uint32_t before = rows.last_before(kNoCall, Phase::kForward, scene.call);
+  const bool is_other = before != kNoCall && rows.path_of(before) != rows.path_of(scene.call);
+  Fault fault;
+  if (of.has_unseen_parent) {
+    fault = unknown(scene, rows, scene.call, "what contains it is not in the rows");
+    fault.after = before;
+  } else if (!is_other && !rows.sees_code) {
+    fault = unknown(scene, rows, scene.call,
+                    "it came in with the data, or code of the model before its first module made it");
+    fault.phase = Phase::kInput;
+  } else if (is_flat(rows.model.form) || !is_other) {
+    fault = fault_at(scene, rows, FaultKind::kEntered, scene.call);
+    fault.phase = Phase::kInput;
+  } else {
+    fault = unknown(scene, rows, scene.call, "it came in with the data, or code that is no call of the rows made it");
+    fault.after = before;
+  }
+  return fault;
+}
+
+std::optional<Fault> made_by_parent(const Scene& scene, const StepRows& rows) {
+  const std::uint32_t parent = rows.call(scene.call).parent;
+  if (parent == kNoCall) return std::nullopt;
+  const std::uint32_t after = rows.last_before(parent, Phase::kForward, scene.call);
+  const std::uint32_t zoomed = zoomed_above(rows, parent);
+  const std::string why = unseen_between(rows, parent, after);
+  const bool is_sure = why.empty() && (zoomed != kNoCall || is_given_clean(rows, parent));
+  Fault fault = is_sure ? fault_at(scene, rows, FaultKind::kProduced, parent)
+                        : unknown(scene, rows, parent, why.empty() ? kNoInputs : why);
+  fault.zoom = rows.zoom_of(zoomed);
+  fault.is_own_code = true;
+  fault.after = after;
+  fault.before = scene.call;
+  return fault;
+}
+
+std::optional<Fault> made_by_call(const Scene& scene, const StepRows& rows) {
+  const Call& of = rows.call(scene.call);
+  const std::uint32_t last_child =
+      rows.has_children[scene.call] ? rows.last_before(scene.call, Phase::kForward, kNoCall) : kNoCall;
+  if (std::string why = unseen_between(rows, scene.call, last_child); !why.empty()) {
+    Fault fault = unknown(scene, rows, scene.call, std::move(why));
+    fault.after = last_child;
+    return fault;
+  }
+  if (is_flat(rows.model.form)) return made_by_operator(scene, rows);
+  const Zoom* zoom = rows.zoom_of(scene.call);
+  const bool is_held = zoom != nullptr && zoom->found == Zoom::Found::kHeld;
+  const bool was_given = zoom != nullptr && zoom->found == Zoom::Found::kGiven;
+  const bool is_clean = scene.given == Given::kClean || (!was_given && is_given_clean(rows, scene.call));
+  if (found(zoom) || (is_clean && !is_held)) return made_by(scene, rows, last_child);
+  // Its inputs are not there, or a tensor that is none of them holds it.
+  const std::uint32_t after = rows.last_before(of.parent, Phase::kForward, scene.call);
+  if (is_held) return held_by_tensor(scene, rows, *zoom, after);
+  Fault fault;
+  if (was_given && of.parent != kNoCall) {
+    const std::uint32_t zoomed = zoomed_above(rows, of.parent);
+    const bool is_sure = zoomed != kNoCall || is_given_clean(rows, of.parent);
+    fault =
+        is_sure ? fault_at(scene, rows, FaultKind::kProduced, of.parent) : unknown(scene, rows, of.parent, kNoInputs);
+    fault.rule = "R4";
+    fault.zoom = rows.zoom_of(zoomed);
+    fault.is_own_code = true;
+    fault.after = after;
+    fault.before = scene.call;
+    return fault;
+  }
+  fault = unknown(scene, rows, scene.call, kNoInputs);
+  fault.after = last_child != kNoCall ? last_child : after;
+  return fault;
 }
 
 }  // namespace tensorstat::origin_rules

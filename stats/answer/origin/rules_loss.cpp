@@ -1,67 +1,54 @@
 // R5 and R6: the loss, and the gradient that it hands to the model.
-#include "stats/answer/origin/walk.hpp"
+#include "stats/answer/origin/ended.hpp"
+#include "stats/answer/origin/rules.hpp"
 
 namespace tensorstat::origin_rules {
 
-bool Walk::made_in_loss(const Scene& scene) {
-  if (!call(scene.call).is_of_loss) return false;
-  Fault& fault = begin(scene, FaultKind::kLoss, scene.call);
+std::optional<Fault> made_in_loss(const Scene& scene, const StepRows& rows) {
+  if (!rows.call(scene.call).is_of_loss) return std::nullopt;
+  Fault fault = fault_at(scene, rows, FaultKind::kLoss, scene.call);
   fault.is_of_backward = fault.phase == Phase::kBackward;
   if (!fault.is_of_backward) fault.phase = Phase::kLoss;
-  return true;
+  return fault;
 }
 
-bool Walk::made_by_loss(const Scene& scene) {
+std::optional<Fault> made_by_loss(const Scene& scene, const StepRows& rows) {
   bool has_results = false;
-  for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
-    const Call& each = call(i);
-    if (each.phase != Phase::kForward || !is_outermost(each) || each.is_again) continue;
-    if (const std::string* why = hints_.not_seen(each.rank, each.iteration, text(each.name), false)) {
-      unknown(
-          scene, scene.call,
-          "results of " + std::string(path_of(model_.form, text(each.name))) + " are not understood (" + *why + ")");
-      return true;
+  for (std::uint32_t i = 0; i < rows.model.calls.size(); ++i) {
+    const Call& each = rows.call(i);
+    if (each.phase != Phase::kForward || !rows.is_outermost(each) || each.is_again) continue;
+    if (const std::string* why = rows.hints.not_seen(each.rank, each.iteration, rows.text(each.name), false)) {
+      return unknown(scene, rows, scene.call,
+                     "results of " + std::string(rows.path_of(i)) + " are not understood (" + *why + ")");
     }
     has_results |= !each.outputs.empty();
   }
-  if (has_results) {
-    begin(scene, FaultKind::kLoss, scene.call);
-  } else {
-    unknown(scene, scene.call, "the results of the model are not in the rows");
-  }
-  return true;
+  if (has_results) return fault_at(scene, rows, FaultKind::kLoss, scene.call);
+  return unknown(scene, rows, scene.call, "the results of the model are not in the rows");
 }
 
-bool Walk::handed_by_loss(const Scene& scene) {
-  const Call& of = call(scene.call);
-  if (of.parent != kNoCall) return false;
-  const std::uint32_t before = last_before(kNoCall, Phase::kBackward, scene.call);
-  const bool is_other =
-      before != kNoCall && path_of(model_.form, name_of(before)) != path_of(model_.form, name_of(scene.call));
-  Fault* fault = nullptr;
+std::optional<Fault> handed_by_loss(const Scene& scene, const StepRows& rows) {
+  const Call& of = rows.call(scene.call);
+  if (of.parent != kNoCall) return std::nullopt;
+  const std::uint32_t before = rows.last_before(kNoCall, Phase::kBackward, scene.call);
+  const bool is_other = before != kNoCall && rows.path_of(before) != rows.path_of(scene.call);
+  Fault fault;
   if (of.has_unseen_parent || is_other) {
-    fault = &unknown(scene, scene.call,
-                     of.has_unseen_parent ? "what contains it is not in the rows"
-                                          : "code that is no call of the rows, or a sum of gradients, made it");
-    fault->after = before;
-  } else if (!sees_code_) {
-    fault = &unknown(scene, scene.call,
-                     "what follows made it: the loss, its backward, or code of the model behind its last module");
+    fault = unknown(scene, rows, scene.call,
+                    of.has_unseen_parent ? "what contains it is not in the rows"
+                                         : "code that is no call of the rows, or a sum of gradients, made it");
+    fault.after = before;
+  } else if (!rows.sees_code) {
+    fault = unknown(scene, rows, scene.call,
+                    "what follows made it: the loss, its backward, or code of the model behind its last module");
   } else {
-    fault = &begin(scene, FaultKind::kLoss, loss_call());
-    fault->is_of_backward = true;
-    fault->has_no_loss = fault->call == kNoCall;
+    fault = fault_at(scene, rows, FaultKind::kLoss, rows.loss_call());
+    fault.is_of_backward = true;
+    fault.has_no_loss = fault.call == kNoCall;
   }
-  fault->back_of =
-      last_ended([&](const Fault& ended) { return ended.ended_by == kNoCall || is_same_module(ended, scene.call); });
-  return true;
-}
-
-std::uint32_t Walk::loss_call() const {
-  for (std::uint32_t i = 0; i < model_.calls.size(); ++i) {
-    if (call(i).phase == Phase::kLoss) return i;
-  }
-  return kNoCall;
+  fault.back_of = last_ended(
+      rows, [&](const Fault& ended) { return ended.ended_by == kNoCall || is_same_module(rows, ended, scene.call); });
+  return fault;
 }
 
 }  // namespace tensorstat::origin_rules

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "stats/answer/origin/ended.hpp"
 #include "stats/answer/origin/sentence.hpp"
 #include "stats/data/rows/names/direction.hpp"
 #include "stats/data/rows/names/op_name.hpp"
@@ -13,22 +14,13 @@ namespace tensorstat::origin_rules {
 FaultVerdict Telling::verdict(const Fault& fault) {
   const Call& seen = call(fault.seen_in);
   FaultVerdict verdict;
-  verdict.kind = fault.kind;
-  verdict.rule = fault.rule;
-  verdict.phase = fault.phase;
+  static_cast<FaultFacts&>(verdict) = fault;
   verdict.rank = seen.rank;
   verdict.iteration = seen.iteration;
   verdict.is_evaluation = walked_.model.is_evaluation;
   count_calls(fault, verdict);
-  verdict.row = fault.row;
-  verdict.is_own_code = fault.is_own_code;
-  verdict.is_of_backward = fault.is_of_backward;
-  verdict.has_no_loss = fault.has_no_loss;
   verdict.after = named(fault.after);
   verdict.before = named(fault.before);
-  verdict.came_again = fault.came_again;
-  verdict.may_be_received = fault.may_be_received;
-  verdict.reason = fault.reason;
   std::uint32_t guilty = fault.call;
   if (fault.turned_by != kNoCall && fault.kind == FaultKind::kProduced) {
     if (is_written(fault)) {  // a mask is no fault: who made NaN of it is
@@ -66,7 +58,6 @@ FaultVerdict Telling::verdict(const Fault& fault) {
   if (choice_.nan_only) verdict.specials.inf = 0;
   if (fault.seen_in != guilty) verdict.seen_in = named(fault.seen_in);
   verdict.has_no_parameters = !has_parameters_;
-  verdict.next = fault.next;
   if (fault.back_of != nullptr) {
     verdict.cut_off_at =
         fault.back_of->ended_by == kNoCall ? NamedCall{"Loss", "loss"} : named(fault.back_of->ended_by);

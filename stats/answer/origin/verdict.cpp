@@ -161,7 +161,7 @@ class FaultSearch::State {
   origin_rules::Walked walk(const origin_rules::Around& all, std::uint32_t rank, std::uint32_t first,
                             std::uint32_t last, Part part) {
     Model model = model_of(*record_, facts_.form, hints_, rank, first, last, part);
-    return origin_rules::Walk(*record_, hints_, choice_, all, std::move(model)).run();
+    return origin_rules::walk(*record_, hints_, choice_, all, std::move(model));
   }
 
   std::vector<std::string> notes() const {

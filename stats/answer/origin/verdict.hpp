@@ -28,23 +28,32 @@ std::string_view name(FaultKind kind);  // "produced"
 
 inline constexpr std::uint32_t kNoRow = UINT32_MAX;
 
-struct FaultVerdict {
+// What a rule decides of a fault, and its verdict says.
+struct FaultFacts {
   FaultKind kind = FaultKind::kNone;
   const char* rule = "";  // the rule that decided: "R3"
   Phase phase = Phase::kForward;
+  std::uint32_t row = kNoRow;    // the first row of the record with the fault
+  bool is_own_code = false;      // of the guilty call, between calls that it contains
+  bool is_of_backward = false;   // of kLoss: its gradient is not finite
+  bool has_no_loss = false;      // and the loss itself is not in the rows
+  bool came_again = false;       // had ended, and was used another way
+  bool may_be_received = false;  // of kGradient and kUnknown: from another rank
+  std::string reason;            // of kUnknown: what is missing
+  std::string next;              // of kUnknown: what would tell; "": the words for all
+  const Zoom* zoom = nullptr;    // that found the operation
+};
+
+struct FaultVerdict : FaultFacts {
   NamedCall guilty;
   std::uint32_t rank = 0;
   std::uint64_t iteration = 0;
   std::optional<std::uint64_t> last_clean_iteration;  // among the iterations in the rows
-  std::uint32_t row = kNoRow;                         // the first row of the record with the fault
-  NamedCall row_of;                                   // of that row: its call, and which of its tensors it is
+  NamedCall row_of;                                   // of `row`: its call, and which of its tensors it is
   bool row_is_input = false;
   std::uint32_t row_slot = 0;
   Specials specials;                     // of that row
   std::vector<std::uint32_t> inputs;     // rows of what the guilty call was given
-  bool is_own_code = false;              // of the guilty call, between calls that it contains
-  bool is_of_backward = false;           // of kLoss: its gradient is not finite
-  bool has_no_loss = false;              // and the loss itself is not in the rows
   NamedCall after, before;               // calls that it lies between
   NamedCall seen_in;                     // the call of `row`, where that is another one
   std::vector<NamedCall> inside;         // the calls that contain it, the innermost first
@@ -58,13 +67,8 @@ struct FaultVerdict {
   std::vector<std::string> not_watched;  // of a watch: "parameters", "gradients", "loss", "model"
   std::string unseen;                    // why no step has rows of the model; "": there are some
   std::vector<std::string> not_seen;     // calls with tensors that are not in the rows, and why
-  bool came_again = false;               // had ended, and was used another way
-  bool may_be_received = false;          // of kGradient and kUnknown: from another rank
-  std::string reason;                    // of kUnknown: what is missing
-  std::string next;                      // of kUnknown: what would tell
   std::optional<CodeLine> code;
-  std::string operation;  // of zoom
-  const Zoom* zoom = nullptr;
+  std::string operation;                   // of zoom
   std::vector<std::uint32_t> other_ranks;  // where the fault was, too
   std::string sentence;                    // see sentence.hpp
   std::vector<std::string> details;

@@ -1,0 +1,32 @@
+// R7: a fault that a later call takes in and does not hand on has ended.
+#pragma once
+
+#include <cstdint>
+
+#include "stats/answer/origin/step_rows.hpp"
+
+namespace tensorstat::origin_rules {
+
+// Ends faults by the clean inputs, or the clean outputs, of this call.
+void end_by_inputs(StepRows& rows, std::uint32_t at);
+void end_by_outputs(StepRows& rows, std::uint32_t at);
+
+// Which of the faults that did not end is the verdict; nullptr: none. `is_skipped`: a gradient scaler skipped the step.
+const Fault* select(StepRows& rows, bool& is_skipped);
+
+// Whether the Inf that began this fault was written, as a mask is, and not computed.
+bool is_inf_written(const Record& record, const Hints& hints, const Model& model, const Fault& fault);
+
+// Whether the backward belongs to a module that made the fault, took it in, or contains the maker.
+bool is_same_module(const StepRows& rows, const Fault& ended, std::uint32_t backward);
+
+// The last fault of the forward that has ended and for which `is` is true; nullptr: there is none.
+template <typename Is>
+const Fault* last_ended(const StepRows& rows, const Is& is) {
+  for (auto at = rows.faults.rbegin(); at != rows.faults.rend(); ++at) {
+    if (!at->is_open && at->phase <= Phase::kForward && is(*at)) return &*at;
+  }
+  return nullptr;
+}
+
+}  // namespace tensorstat::origin_rules

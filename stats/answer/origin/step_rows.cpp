@@ -1,0 +1,77 @@
+#include "stats/answer/origin/step_rows.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "stats/answer/compare/fault_roles.hpp"
+
+namespace tensorstat::origin_rules {
+
+StepRows::StepRows(const Record& all, const Hints& said, const FaultChoice& chosen, const Around& others, Model calls)
+    : record(all), hints(said), choice(chosen), around(others), model(std::move(calls)) {
+  faults.reserve(2 * model.calls.size() + 1);
+  sees_code = model.form != Form::kModules || std::ranges::any_of(model.calls, [&](const Call& each) {
+                return !text(each.name).starts_with("Module.");
+              });
+  has_children.resize(model.calls.size());
+  for (const Call& each : model.calls) {
+    if (each.parent != kNoCall) has_children[each.parent] = true;
+  }
+}
+
+bool StepRows::is_overwritten(const Call& of, std::uint32_t input) const {
+  if (model.form == Form::kWatch || model.form == Form::kLaunches || !writes_its_input(text(of.op_type))) return false;
+  return std::ranges::any_of(of.outputs, [&](std::uint32_t output) {
+    return row(output).shape == row(input).shape && row(output).dtype == row(input).dtype &&
+           (content_of(record.statistics(row(output))) == content_of(record.statistics(row(input))));
+  });
+}
+
+Given StepRows::given_to(const Call& of) const {
+  Given given = Given::kUnseen;
+  bool is_lost = false;  // what it was given is
+  for (const std::uint32_t input : of.inputs) {
+    if (row(input).is_parameter) continue;
+    if (!is_faulty(input)) {
+      given = Given::kClean;
+    } else if (is_overwritten(of, input)) {
+      is_lost = true;
+    } else {
+      return Given::kFaulty;
+    }
+  }
+  return is_lost ? Given::kUnseen : given;
+}
+
+std::uint32_t StepRows::last_before(std::uint32_t parent, Phase phase, std::uint32_t of) const {
+  for (std::size_t at = now; at-- > 0;) {
+    const std::uint32_t each = events[at].call;
+    const Call& seen = call(each);
+    if (each == of || seen.parent != parent || rules_of(seen) != phase || seen.is_again || seen.is_of_loss) continue;
+    if (events[at].is_end || seen.outputs.empty()) return each;
+  }
+  return kNoCall;
+}
+
+std::uint32_t StepRows::loss_call() const {
+  const auto at = std::ranges::find(model.calls, Phase::kLoss, &Call::phase);
+  return at == model.calls.end() ? kNoCall : static_cast<std::uint32_t>(at - model.calls.begin());
+}
+
+std::string_view StepRows::owner_of(std::string_view parameter) const {
+  if (model.form == Form::kModules) return tensorstat::path_of(model.form, parameter);
+  const auto dot = parameter.rfind('.');
+  return dot == parameter.npos ? std::string_view() : parameter.substr(0, dot);
+}
+
+bool StepRows::has_inside(const Fault& fault, std::uint32_t outer) const {
+  if (fault.kind == FaultKind::kParameter) {
+    const std::string_view owner = owner_of(name_of(fault.call)), path = path_of(outer);
+    return owner.empty() || owner == path || owner.starts_with(std::string(path) + ".") ||
+           call(outer).parent == kNoCall;
+  }
+  return std::ranges::any_of(fault.carriers,
+                             [&](std::uint32_t each) { return each == outer || model.is_inside(each, outer); });
+}
+
+}  // namespace tensorstat::origin_rules
