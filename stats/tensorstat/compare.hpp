@@ -56,7 +56,7 @@ struct OriginOptions {
 
 struct OriginAnswer {
   bool is_clean = true;  // no fault found: verdict.kind is "none"
-  // {schema_version, verdict: {kind, op_type, op_name, phase, rank, iteration, io, slot, last_clean_iteration, file,
+  // {schema_version, verdict: {kind, certainty, op_type, op_name, phase, rank, iteration, io, slot, last_clean_iteration, file,
   // line, operation, inside: [...], not_watched: [...], sentence, details: [...]}, notes: [...], and the lists below}.
   // kind     "none": no fault. "entered": it came with the input data. "produced": a call of the forward or backward
   //          pass made it. "loss": the code after the model, or its backward pass, made it. "parameter": a parameter

@@ -80,6 +80,119 @@ TEST(OriginEndsAndSteps, R7cCutOffAndBackAgain) {
   EXPECT_TRUE(says(answer, "it was cut off at b (Cut), and came back in backward"));
 }
 
+// 0 * NaN: what the forward cut off is in the backward of all that was given it.
+TEST(OriginEndsAndSteps, R7cCutOffAtTheLossAndBackInAnother) {
+  const std::string forward = R"(
+    Net Net/forward i0 ok
+    Unit a/forward i0 ok
+    Unit a/forward o0 nan
+    Linear b/forward i0 nan
+    Linear b/forward o0 nan
+    Net Net/forward o0 nan
+    Loss loss o0 ok
+)";
+  const std::string of_linear = "Net Net/backward i0 ok\n Linear b/backward i0 ok\n";
+  const Answer answer = ask(forward + of_linear + "Gradient b.weight i0 nan\n");
+  EXPECT_EQ(told(answer.verdict), "produced, forward, a/forward, 0, 0");
+  EXPECT_EQ(answer.verdict.rule, std::string("R7c"));
+  EXPECT_TRUE(says(answer, "cut off at loss (Loss), and came back in the backward of b (Linear) (0 * NaN)"));
+  EXPECT_EQ(ask_who(forward + of_linear + "Linear b/backward o0 nan\n"), "produced, forward, a/forward, 0, 0");
+  EXPECT_EQ(ask_who(forward + "Net Net/backward i0 nan\n"), "produced, forward, a/forward, 0, 0");
+  // A scaler's skipped step does not excuse a fault of the forward.
+  EXPECT_EQ(ask_who(R"({"kind": "step", "iteration": 0, "written": 0, "parameter_count": 2})"
+                    "\n" +
+                    forward + of_linear + "Gradient b.weight i0 nan\n"),
+            "produced, forward, a/forward, 0, 0");
+  // A gradient that is Inf is not 0 * NaN, a module that was not given the NaN made its own, and the same NaN did no
+  // harm in the iteration before.
+  EXPECT_EQ(ask_who(forward + of_linear + "Gradient b.weight i0 inf\n"), "produced, backward, b/backward, 0, 0");
+  EXPECT_EQ(ask_who(forward + "Net Net/backward i0 ok\n Linear c/backward i0 ok\n Linear c/backward o0 nan\n"),
+            "produced, backward, c/backward, 0, 0");
+  EXPECT_EQ(ask_who(forward + of_linear + "Linear b/backward o0 ok\n@1\n" + forward + of_linear +
+                    "Linear b/backward o0 nan\n"),
+            "produced, backward, b/backward, 1, 0");
+}
+
+TEST(OriginEndsAndSteps, R7cTheLossMadeItWhereNoResultHeldIt) {
+  EXPECT_EQ(ask_who(R"(
+    Net Net/forward i0 ok
+    Unit a/forward i0 ok
+    Unit a/forward o0 nan
+    Cut b/forward i0 nan
+    Cut b/forward o0 ok
+    Net Net/forward o0 ok
+    Loss loss o0 ok
+    Net Net/backward i0 nan
+)"),
+            "loss, backward, loss, 0, 0");
+}
+
+// A written Inf in the results is clean until the loss makes NaN or Inf of it.
+TEST(OriginEndsAndSteps, R7wTheLossMadeItOfAWrittenInf) {
+  const std::string forward = R"(
+    {"kind": "zoom", "iteration": 0, "op_name": "Net/forward", "result": "found", "operation": "masked_fill", "file": "m.py", "line": 3}
+    Net Net/forward i0 ok
+    Linear a/forward o0 ok
+    Net Net/forward o0 -inf
+)";
+  const Answer inf = ask(forward + "Loss loss o0 inf");
+  EXPECT_EQ(told(inf.verdict), "loss, loss, loss, 0, 0");
+  EXPECT_TRUE(says(inf, "The loss is Inf: what follows the model made it of the Inf that Net wrote"));
+  EXPECT_TRUE(says(inf, "masked_fill at m.py:3 wrote the Inf, which is no fault"));
+  EXPECT_TRUE(inf.notes.empty());
+  EXPECT_EQ(ask_who(forward + "Loss loss o0 nan"), "loss, loss, loss, 0, 0");
+  EXPECT_EQ(ask_who(forward + "Loss loss o0 ok\n Net Net/backward i0 nan"), "loss, backward, loss, 0, 0");
+  EXPECT_EQ(ask_who(forward + "Loss loss o0 ok\n Net Net/backward i0 ok"), "none");
+  // Operations of the loss: log_softmax passes -Inf on, and mul makes NaN of it.
+  EXPECT_EQ(ask_who(forward + R"(
+    log_softmax loss/log_softmax.0/forward i0 -inf
+    log_softmax loss/log_softmax.0/forward o0 -inf
+    mul loss/mul.0/forward i0 -inf
+    mul loss/mul.0/forward o0 nan
+    Loss loss o0 nan)"),
+            "loss, loss, loss/mul.0/forward, 0, 0");
+  // One that was computed is the model's.
+  EXPECT_EQ(ask_who("Net Net/forward i0 ok\n Linear a/forward i0 ok\n Linear a/forward o0 -inf\n Net Net/forward o0 "
+                    "-inf\n Loss loss o0 nan"),
+            "produced, forward, a/forward, 0, 0");
+}
+
+// With rows of operations, a second fault in the loss does not hide the first, which the loss was given, too.
+TEST(OriginEndsAndSteps, AFaultOfTheLossDoesNotHideTheModels) {
+  const std::string model = R"(
+    Net Net/forward i0 ok
+    exp Net/exp.0/forward i0 ok
+    exp Net/exp.0/forward o0 inf
+    Net Net/forward o0 inf
+    Net Net/forward o1 ok
+)";
+  const std::string pow = "pow loss/pow.0/forward i0 inf\n pow loss/pow.0/forward o0 inf\n";
+  const std::string exp = "exp loss/exp.0/forward i0 ok\n exp loss/exp.0/forward o0 inf\n";
+  EXPECT_EQ(ask_who(model + pow + exp + "Loss loss o0 inf"), "produced, forward, Net/exp.0/forward, 0, 0");
+  EXPECT_EQ(ask_who(model + exp + pow + "Loss loss o0 inf"), "produced, forward, Net/exp.0/forward, 0, 0");
+  EXPECT_EQ(
+      ask_who(model + pow + exp + "exp loss/exp.0/backward i0 ok\n exp loss/exp.0/backward o0 nan\n Loss loss o0 inf"),
+      "produced, forward, Net/exp.0/forward, 0, 0");
+  EXPECT_EQ(ask_who(model + exp + "Loss loss o0 inf"), "loss, loss, loss/exp.0/forward, 0, 0");
+}
+
+// A loss of an iteration that only evaluates is the evaluation's.
+TEST(OriginEndsAndSteps, TheLossOfAnEvaluation) {
+  EXPECT_EQ(ask_who(R"(
+    {"kind": "zoom", "iteration": 4, "op_name": "norm/eval", "result": "given", "why": "the buffer running_var holds the fault", "parameter": "norm.running_var"}
+    @3
+    Net Net/forward i0 ok
+    Net Net/forward o0 ok
+    Net Net/backward i0 ok
+    Loss loss o0 ok
+    @4
+    Net Net/eval i0 ok
+    Norm norm/eval o0 nan
+    Net Net/eval o0 nan
+    Loss loss o0 nan)"),
+            "parameter, parameter, norm.running_var, 4, 0");
+}
+
 TEST(OriginEndsAndSteps, R7wWrittenOrComputed) {
   const auto rows = [](const std::string& maker, const std::string& holds) {
     return "Net Net/forward i0 ok\n " + maker + " a/forward i0 ok\n " + maker + " a/forward o0 " + holds +
@@ -182,11 +295,13 @@ TEST(OriginEndsAndSteps, WhatACheckpointRunsAgainSaysNothingNew) {
             "none");
 }
 
-TEST(OriginEndsAndSteps, GrowthIsTheReasonOfAnOverflow) {
+// A float16 output that grew by 1.2 a step from 10,000 on, and is Inf in iteration 11.
+Rows growing(bool has_inputs) {
   Rows run("");
   std::uint64_t time = 0;
   for (std::uint64_t iteration = 0; iteration < 12; ++iteration) {
     for (const bool is_input : {true, false}) {
+      if (is_input && !has_inputs) continue;
       Row row = Rows::row_of("Linear", "a/forward", is_input, 0, ++time, iteration == 11 && !is_input ? "inf" : "ok");
       row.data_type = "float16";
       if (iteration < 11 && !is_input)
@@ -195,11 +310,29 @@ TEST(OriginEndsAndSteps, GrowthIsTheReasonOfAnOverflow) {
     }
   }
   run.record.sort();
+  return run;
+}
+
+TEST(OriginEndsAndSteps, GrowthIsTheReasonOfAnOverflow) {
+  Rows run = growing(true);
   const Answer answer = answer_of(run.record, run.hints, {});
   EXPECT_EQ(told(answer.verdict), "produced, forward, a/forward, 11, 0");
-  EXPECT_TRUE(says(answer,
-                   "absmax grew 1.2 x a step from iteration 0 on, was 61917.4 in iteration 10, and passed 65504, the "
-                   "most of float16"));
+  EXPECT_EQ(certainty_of(answer.verdict), "sure");
+  EXPECT_TRUE(
+      says(answer,
+           "absmax grew 1.2 times a step from iteration 0 on, was 61917.4 in iteration 10, and passed 65504, the "
+           "most of float16"));
+}
+
+// "Not known" is the last word: without its inputs, the growth says what it likely is.
+TEST(OriginEndsAndSteps, GrowthWithoutInputsIsLikelyAnOverflow) {
+  Rows run = growing(false);
+  const Answer answer = answer_of(run.record, run.hints, {});
+  EXPECT_EQ(told(answer.verdict), "produced, forward, a/forward, 11, 0");
+  EXPECT_EQ(certainty_of(answer.verdict), "likely");
+  EXPECT_TRUE(says(answer, "Likely: overflow of float16 in a (Linear), forward, iteration 11 (10 was clean)"));
+  EXPECT_TRUE(says(answer, "absmax grew 1.2 times a step from iteration 0 on"));
+  EXPECT_TRUE(says(answer, "watch(model, inputs=True) would tell"));
 }
 
 }  // namespace origin_ends_and_steps_test

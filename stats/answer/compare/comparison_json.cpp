@@ -81,6 +81,7 @@ void append_code(JsonWriter& json, const std::optional<CodeLine>& code) {
 
 void append_verdict(JsonWriter& json, const Record& record, const FaultVerdict& verdict) {
   json.begin_object().key("kind").text(name(verdict.kind));
+  json.key("certainty").text_or_null(certainty_of(verdict));
   if (verdict.kind == FaultKind::kNone) {
     for (const char* key : {"op_type", "op_name", "phase", "rank", "iteration", "io", "slot", "last_clean_iteration",
                             "file", "line", "operation"}) {

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "stats/answer/origin/reasons.hpp"
 #include "stats/answer/origin/rules.hpp"
 #include "stats/data/rows/names/op_name.hpp"
 
@@ -60,6 +61,13 @@ bool is_skipped_step(const StepRows& rows, const Call& of) {
   return std::ranges::none_of(rows.model.calls, [](const Call& each) { return each.phase == Phase::kOptimizer; });
 }
 
+// An Inf in the output of a call whose inputs have no rows, and which grew beyond its dtype step by step.
+bool is_overflow(const StepRows& rows, const Fault& fault) {
+  if (fault.phase != Phase::kForward || fault.has_nan || rows.row(fault.row).is_input || !fault.next.empty())
+    return false;
+  return !reason_of_growth(rows.record, rows.row(fault.row)).empty();
+}
+
 }  // namespace
 
 void end_by_inputs(StepRows& rows, std::uint32_t at) {
@@ -109,6 +117,10 @@ const Fault* select(StepRows& rows, bool& is_skipped) {
     const bool is_mine = fault.kind == FaultKind::kParameter;
     const bool has_later = has_loss || ((has_gradients || has_step) && !fault.has_nan);
     const bool is_of_forward = fault.kind == FaultKind::kProduced && fault.phase == Phase::kForward;
+    if (fault.is_spent && fault.is_open) {
+      end(fault, kNoCall);
+      counts = false;
+    }
     if (counts && !fault.is_confirmed && is_of_forward && !fault.has_nan &&
         is_inf_written(rows.record, rows.hints, rows.model, fault)) {
       end(fault, kNoCall);
@@ -129,6 +141,11 @@ const Fault* select(StepRows& rows, bool& is_skipped) {
     return nullptr;
   }
   Fault& verdict = rows.faults[static_cast<std::size_t>(best - rows.faults.data())];
+  if (verdict.kind == FaultKind::kUnknown && is_overflow(rows, verdict)) {
+    verdict.kind = FaultKind::kProduced;
+    verdict.is_likely = true;
+    verdict.before = kNoCall;
+  }
   const bool may_be_meant =
       verdict.kind == FaultKind::kProduced && verdict.phase == Phase::kForward && !verdict.is_confirmed && !has_loss;
   if (may_be_meant && !verdict.has_nan && !has_step && rows.hints.has_gradients_off()) {
@@ -147,12 +164,43 @@ const Fault* select(StepRows& rows, bool& is_skipped) {
 bool is_inf_written(const Record& record, const Hints& hints, const Model& model, const Fault& fault) {
   const Call& maker = model.calls[fault.call];
   const std::string_view type = record.texts()[maker.op_type], name = record.texts()[maker.name];
-  const Zoom* of_maker = hints.zoom_of(maker.rank, maker.iteration, name);
-  if (specials_of(record.statistics(record.rows()[fault.row])).has_plus_inf || fault.is_own_code) return false;
+  const Zoom* of_maker = fault.zoom != nullptr ? fault.zoom : hints.zoom_of(maker.rank, maker.iteration, name);
+  if (specials_of(record.statistics(record.rows()[fault.row])).has_plus_inf) return false;
+  if (fault.is_own_code && !found(of_maker)) return false;
   std::string words = lower_case(std::string(type) + " " + std::string(name));
-  if (of_maker != nullptr && of_maker->found == Zoom::Found::kOperation) words = of_maker->operation;
+  if (found(of_maker)) words = of_maker->operation;
   constexpr std::string_view kWriters[] = {"mask", "fill", "where", "triu", "tril", "full"};
   return std::ranges::any_of(kWriters, [&](std::string_view word) { return words.find(word) != words.npos; });
+}
+
+std::optional<Fault> brought_back(const Scene& scene, const StepRows& rows, const Fault* ended,
+                                  std::uint32_t backward) {
+  if (ended == nullptr || rows.fault_of(scene.row).nan == 0u) return std::nullopt;
+  if (!ended->has_nan) {
+    // A call that was given a computed Inf makes NaN of it. Its maker may have made the NaN by itself, and a mask's Inf
+    // is meant.
+    const bool is_maker =
+        ended->call == kNoCall || backward == kNoCall || rows.path_of(ended->call) == rows.path_of(backward);
+    if (is_maker || ended->kind != FaultKind::kProduced || is_inf_written(rows.record, rows.hints, rows.model, *ended))
+      return std::nullopt;
+  }
+  const auto* harmless = rows.around.harmless;
+  if (harmless != nullptr && ended->call != kNoCall && harmless->contains(rows.name_of(ended->call)))
+    return std::nullopt;
+  Fault again = *ended;
+  again.rule = "R7c";
+  again.is_open = true;
+  again.back_in = backward == kNoCall ? scene.call : backward;
+  again.again_of = ended;
+  return again;
+}
+
+bool is_in_results(const StepRows& rows, const Fault& fault) {
+  return std::ranges::any_of(fault.carriers, [&](std::uint32_t each) {
+    const Call& of = rows.call(each);
+    return of.phase == Phase::kForward && rows.is_outermost(of) &&
+           std::ranges::any_of(of.outputs, [&](std::uint32_t output) { return rows.is_faulty(output); });
+  });
 }
 
 bool is_same_module(const StepRows& rows, const Fault& ended, std::uint32_t backward) {

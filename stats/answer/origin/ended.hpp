@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "stats/answer/origin/step_rows.hpp"
 
@@ -16,6 +17,13 @@ const Fault* select(StepRows& rows, bool& is_skipped);
 
 // Whether the Inf that began this fault was written, as a mask is, and not computed.
 bool is_inf_written(const Record& record, const Hints& hints, const Model& model, const Fault& fault);
+
+// Whether a result of the model holds it.
+bool is_in_results(const StepRows& rows, const Fault& fault);
+
+// R7c: `ended`, open again, where this NaN of `backward` (kNoCall: of the loss's) is that of the forward: 0 * NaN.
+// nullopt: the backward made it itself, or nobody knows.
+std::optional<Fault> brought_back(const Scene& scene, const StepRows& rows, const Fault* ended, std::uint32_t backward);
 
 // Whether the backward belongs to a module that made the fault, took it in, or contains the maker.
 bool is_same_module(const StepRows& rows, const Fault& ended, std::uint32_t backward);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -37,8 +38,11 @@ struct Fault : FaultFacts {
   bool is_received = false;   // from another rank
   bool is_meant = false;      // a mask wrote the Inf, and no NaN came of it
   bool is_confirmed = false;  // the loss, a gradient or a parameter has it
+  bool is_spent = false;      // a mask wrote the Inf, and the loss made NaN or Inf of it
   std::uint32_t ended_by = kNoCall;
-  const Fault* back_of = nullptr;   // the fault of the forward that backward brought back
+  const Fault* back_of = nullptr;   // an Inf of the forward that had ended, where backward made NaN
+  std::uint32_t back_in = kNoCall;  // the backward that brought this fault back, after it had ended
+  const Fault* made_of = nullptr;   // of kLoss: the fault whose Inf a mask wrote
   const Fault* again_of = nullptr;  // this fault, which had ended and is open again
 };
 
@@ -47,6 +51,8 @@ struct Around {
   std::set<std::uint32_t> ranks;  // with rows
   bool has_written =
       false;  // of any iteration, rows of parameters behind the step: there are none where it was skipped
+  // Calls that made a NaN in an earlier iteration, which ended and did no harm.
+  const std::set<std::string, std::less<>>* harmless = nullptr;
   // Runs of operators of communication that some rank gave a fault, by name and how often it was before.
   std::set<std::pair<std::uint32_t, std::uint32_t>> faulty_meetings;
 };

@@ -341,7 +341,7 @@ std::vector<Part> parts_of(const Record& record, Form form, std::uint32_t rank, 
     const Direction direction = directed_name_of(record.texts()[seen.name]).direction;
     has_evaluation |= is_of_evaluation(record, seen);
     has_forward |= direction == Direction::kForward;
-    has_backward |= direction == Direction::kBackward;
+    has_backward |= direction == Direction::kBackward || record.texts()[seen.op_type] == "Loss";
   }
   if (!has_evaluation) return {Part::kAll};
   if (has_backward && !has_forward) return {Part::kAll};

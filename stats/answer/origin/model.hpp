@@ -66,7 +66,7 @@ Model model_of(const Record& record, Form form, Hints& hints, std::uint32_t rank
                std::uint32_t last, Part part = Part::kAll);
 
 // The parts that these runs have: training and evaluation where both are there. A training in eval mode has no calls of
-// another name, so it is one part.
+// another name, so it is one part; so is an evaluation with a loss, and without a training.
 std::vector<Part> parts_of(const Record& record, Form form, std::uint32_t rank, std::uint32_t first,
                            std::uint32_t last);
 

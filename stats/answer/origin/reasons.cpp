@@ -74,14 +74,13 @@ std::string reason_of_inputs(const Record& record, std::string_view operation, s
   return "a division by 0: input " + std::to_string(inputs[1]->slot) + " holds " + short_number(*zeros, 15) + " zeros";
 }
 
-std::string reason_of_growth(const Record& record, const FaultVerdict& verdict) {
-  const Seen& seen = record.rows()[verdict.row];
+std::string reason_of_growth(const Record& record, const Seen& seen) {
   const std::string_view dtype = record.texts()[seen.dtype];
   const auto greatest = greatest_of(dtype);
-  if (!greatest || verdict.specials.inf == 0u) return {};
+  if (!greatest || specials_of(record.statistics(seen)).inf == 0u) return {};
   std::map<std::uint64_t, double> sizes;  // by iteration
   for (const Seen& row : record.rows()) {
-    if (row.iteration >= verdict.iteration) break;
+    if (row.iteration >= seen.iteration) break;
     if (row.name != seen.name || row.rank != seen.rank || row.is_input != seen.is_input || row.slot != seen.slot)
       continue;
     const auto size = absmax_of(record.statistics(row));
@@ -96,9 +95,9 @@ std::string reason_of_growth(const Record& record, const FaultVerdict& verdict) 
   const auto last = std::prev(sizes.end());
   if (std::distance(first, last) < 2) return {};
   const double factor = std::pow(last->second / first->second, 1.0 / static_cast<double>(last->first - first->first));
-  const double next = last->second * std::pow(factor, static_cast<double>(verdict.iteration - last->first));
+  const double next = last->second * std::pow(factor, static_cast<double>(seen.iteration - last->first));
   if (!(next * factor >= *greatest)) return {};
-  return "absmax grew " + short_number(factor, 3) + " x a step from iteration " + std::to_string(first->first) +
+  return "absmax grew " + short_number(factor, 3) + " times a step from iteration " + std::to_string(first->first) +
          " on, was " + short_number(last->second) + " in iteration " + std::to_string(last->first) + ", and passed " +
          short_number(*greatest) + ", the most of " + std::string(dtype);
 }

@@ -16,8 +16,8 @@ std::string reason_of_operation(std::string_view operation, std::string_view giv
 std::string reason_of_inputs(const Record& record, std::string_view operation, std::span<const Seen* const> inputs,
                              const Seen& output);
 
-// "absmax grew 1.2 x a step from iteration 880 on, ...": the faulty tensor grew steadily beyond its dtype.
-std::string reason_of_growth(const Record& record, const FaultVerdict& verdict);
+// "absmax grew 1.2 times a step from iteration 880 on, ...": the faulty tensor grew steadily beyond its dtype.
+std::string reason_of_growth(const Record& record, const Seen& row);
 
 // A number as sentences have it, with so many digits.
 std::string short_number(double value, int digits = 6);

@@ -47,6 +47,7 @@ std::optional<Fault> made_by_parents_backward(const Scene& scene, const StepRows
   fault.back_of = last_ended(rows, [&](const Fault& ended) {
     return is_same_module(rows, ended, fault.call) || is_same_module(rows, ended, scene.call);
   });
+  if (auto again = brought_back(scene, rows, fault.back_of, fault.call)) return again;
   return fault;
 }
 
@@ -65,6 +66,7 @@ std::optional<Fault> made_in_backward(const Scene& scene, const StepRows& rows) 
     fault.after = rows.last_before(rows.call(scene.call).parent, Phase::kBackward, scene.call);
   }
   fault.back_of = last_ended(rows, [&](const Fault& ended) { return is_same_module(rows, ended, scene.call); });
+  if (auto again = brought_back(scene, rows, fault.back_of, scene.call)) return again;
   return fault;
 }
 
@@ -82,6 +84,9 @@ std::optional<Fault> made_for_parameter(const Scene& scene, const StepRows& rows
     fault.back_of = last_ended(rows, [](const Fault&) { return true; });
   }
   fault.phase = Phase::kBackward;
+  if (fault.back_of != nullptr && is_same_module(rows, *fault.back_of, backward)) {
+    if (auto again = brought_back(scene, rows, fault.back_of, backward)) return again;
+  }
   return fault;
 }
 

@@ -8,7 +8,12 @@ std::optional<Fault> made_in_loss(const Scene& scene, const StepRows& rows) {
   if (!rows.call(scene.call).is_of_loss) return std::nullopt;
   Fault fault = fault_at(scene, rows, FaultKind::kLoss, scene.call);
   fault.is_of_backward = fault.phase == Phase::kBackward;
-  if (!fault.is_of_backward) fault.phase = Phase::kLoss;
+  if (!fault.is_of_backward) {
+    fault.phase = Phase::kLoss;
+    return fault;
+  }
+  fault.back_of = last_ended(rows, [&](const Fault& ended) { return is_same_module(rows, ended, scene.call); });
+  if (auto again = brought_back(scene, rows, fault.back_of, scene.call)) return again;
   return fault;
 }
 
@@ -48,6 +53,9 @@ std::optional<Fault> handed_by_loss(const Scene& scene, const StepRows& rows) {
   }
   fault.back_of = last_ended(
       rows, [&](const Fault& ended) { return ended.ended_by == kNoCall || is_same_module(rows, ended, scene.call); });
+  if (fault.back_of != nullptr && is_in_results(rows, *fault.back_of)) {
+    if (auto again = brought_back(scene, rows, fault.back_of, kNoCall)) return again;
+  }
   return fault;
 }
 

@@ -90,6 +90,11 @@ class Words {
   }
   std::string io_slot() const { return (seen().is_input ? "input " : "output ") + std::to_string(seen().slot); }
 
+  // "made it of the Inf that mask (Mask) wrote"; "" if no mask wrote one.
+  std::string made_of() const {
+    return verdict_.wrote_inf.is_named() ? "made it of the Inf that " + call(verdict_.wrote_inf) + " wrote" : "";
+  }
+
   std::string sentence() const {
     const std::string who = call(verdict_.guilty), phase(name(verdict_.phase));
     switch (verdict_.kind) {
@@ -106,8 +111,9 @@ class Words {
       }
       case FaultKind::kParameter: {
         if (verdict_.seen_in.is_named()) {
-          return "The parameter " + printable_name(verdict_.guilty.op_name) + " holds " + fault() + ": " +
-                 call(verdict_.seen_in) + " gave it with " + counted() + when();
+          const bool is_buffer = verdict_.zoom != nullptr && verdict_.zoom->why.starts_with("the buffer");
+          return (is_buffer ? "The buffer " : "The parameter ") + printable_name(verdict_.guilty.op_name) + " holds " +
+                 fault() + ": " + call(verdict_.seen_in) + " gave it with " + counted() + when();
         }
         const std::string what =
             seen().is_parameter ? "A parameter of " + who : "The parameter " + printable_name(verdict_.guilty.op_name);
@@ -115,8 +121,10 @@ class Words {
       }
       case FaultKind::kLoss:
         if (verdict_.guilty.op_type != "Loss") {
-          return "The loss: " + fault() + " in " + who + ", " + phase + when() + ", and the model is clean: " +
-                 (seen().is_input ? "what it was given holds it, such as the targets" : "made of finite values");
+          return "The loss: " + fault() + " in " + who + ", " + phase + when() + ": " +
+                 (made_of().empty()
+                      ? seen().is_input ? "what it was given holds it, such as the targets" : "made of finite values"
+                      : made_of());
         }
         if (verdict_.has_no_loss) {
           return "The gradient that " + call(verdict_.seen_in) + " is given holds " + counted() +
@@ -128,7 +136,9 @@ class Words {
                  ", and the loss is finite: the backward of the loss made it" + when();
         }
         return the_loss() + " is " + fault() +
-               ", and the model is not: what follows the model made it, or the targets hold it" + when();
+               (made_of().empty() ? ", and the model is not: what follows the model made it, or the targets hold it"
+                                  : ": what follows the model " + made_of()) +
+               when();
       case FaultKind::kGradient:
         return "The gradient of " + printable_name(verdict_.guilty.op_name) +
                " was finite when backward made it, and holds " + counted() + " before the optimizer's step" + when() +
@@ -146,6 +156,9 @@ class Words {
                printable_name(verdict_.reason) + (verdict_.next.empty() ? "" : "; " + verdict_.next);
       case FaultKind::kProduced:
         break;
+    }
+    if (verdict_.is_likely) {
+      return "Likely: overflow of " + std::string(record_.texts()[seen().dtype]) + " in " + who + in_phase() + when();
     }
     std::string text = fault() + " in " + who + in_phase() + when() + ": ";
     if (verdict_.is_own_code) return text + "made by its own code" + between();
@@ -195,9 +208,18 @@ class Words {
   }
 
   void add_reasons() {
+    if (verdict_.is_likely) {
+      detail("likely, and not sure: what it was given is not in the rows; " +
+             std::string(form_ == Form::kWatch ? "watch(model, inputs=True) would tell" : "rows of inputs would tell"));
+    }
     if (verdict_.came_again) detail("it ended at a call, and was used another way, too: likely, and not sure");
+    if (const Zoom* wrote = verdict_.wrote_zoom; wrote != nullptr && wrote->at)
+      detail(printable_name(wrote->operation) + " at " + shown_line(*wrote->at) + " wrote the Inf, which is no fault");
     if (verdict_.turned_by.is_named()) detail(call(verdict_.turned_by) + " made NaN of that Inf");
-    if (verdict_.cut_off_at.is_named()) {
+    if (verdict_.back_in.is_named()) {
+      detail("it was cut off at " + call(verdict_.cut_off_at) + ", and came back in the backward of " +
+             call(verdict_.back_in) + " (0 * " + fault() + ")");
+    } else if (verdict_.cut_off_at.is_named()) {
       detail("the forward had it, too: it was cut off at " + call(verdict_.cut_off_at) +
              ", and came back in backward (0 * NaN)");
     }
@@ -222,14 +244,14 @@ class Words {
              " it, too, received or made in the same iteration");
     }
     if (verdict_.kind == FaultKind::kLoss && !verdict_.is_of_backward) {
-      if (std::string why = reason_of_growth(record_, verdict_); !why.empty()) detail(std::move(why));
+      if (std::string why = reason_of_growth(record_, seen()); !why.empty()) detail(std::move(why));
     }
     if (verdict_.kind != FaultKind::kProduced) return;
     if (form_ == Form::kWatch && verdict_.has_no_parameters && !is_zoomed() && !verdict_.is_own_code &&
         verdict_.guilty.op_name.find('/') == verdict_.guilty.op_name.rfind('/')) {
       detail("or a parameter of its own holds it: parameters are not in the rows");
     }
-    if (std::string why = reason_of_growth(record_, verdict_); !why.empty()) return detail(std::move(why));
+    if (std::string why = reason_of_growth(record_, seen()); !why.empty()) return detail(std::move(why));
     if (verdict_.is_own_code || is_zoomed()) return;
     if (std::string why = reason_of_inputs(record_, verdict_.guilty.op_type, inputs(), seen()); !why.empty())
       detail(std::move(why));
@@ -268,6 +290,10 @@ class Words {
       case FaultKind::kParameter: {
         if (!verdict_.last_clean_iteration) return detail("next: look at the checkpoint, and at what initialises it");
         const std::uint64_t last = *verdict_.last_clean_iteration;
+        if (verdict_.zoom != nullptr && verdict_.zoom->why.starts_with("the buffer")) {
+          return detail("next: a forward of training writes buffers: look at the batches of iteration " +
+                        std::to_string(last) + " and before, such as one of a single sample");
+        }
         if (last + 1 == verdict_.iteration) return detail("next: look at what writes parameters between the steps");
         return detail("next: watch each step from iteration " + std::to_string(last) + " on");
       }

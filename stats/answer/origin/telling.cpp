@@ -40,6 +40,10 @@ FaultVerdict Telling::verdict(const Fault& fault) {
     zoom = zoom_that_turned(guilty);
   if (guilty == kNoCall) zoom = hints_.zoom_of(verdict.rank, verdict.iteration, "loss");
   verdict.zoom = zoom;
+  if (fault.made_of != nullptr) {
+    verdict.wrote_inf = named(fault.made_of->call);
+    verdict.wrote_zoom = fault.made_of->zoom != nullptr ? fault.made_of->zoom : zoom_of(fault.made_of->call);
+  }
   verdict.guilty = guilty == kNoCall ? NamedCall{"Loss", "loss"} : named(guilty);
   if (guilty != kNoCall && zoom != nullptr && zoom->found == Zoom::Found::kOperation) {
     verdict.operation = zoom->operation;
@@ -58,10 +62,11 @@ FaultVerdict Telling::verdict(const Fault& fault) {
   if (choice_.nan_only) verdict.specials.inf = 0;
   if (fault.seen_in != guilty) verdict.seen_in = named(fault.seen_in);
   verdict.has_no_parameters = !has_parameters_;
-  if (fault.back_of != nullptr) {
-    verdict.cut_off_at =
-        fault.back_of->ended_by == kNoCall ? NamedCall{"Loss", "loss"} : named(fault.back_of->ended_by);
+  const Fault* ended = fault.back_in != kNoCall ? &fault : fault.back_of;
+  if (ended != nullptr) {
+    verdict.cut_off_at = ended->ended_by == kNoCall ? NamedCall{"Loss", "loss"} : named(ended->ended_by);
   }
+  verdict.back_in = named(fault.back_in);
   if (guilty != kNoCall) {
     verdict.inputs = call(guilty).inputs;
     for (std::uint32_t at = call(guilty).parent, steps = 0; at != kNoCall && steps < 64;

@@ -1,7 +1,9 @@
 #include "stats/answer/origin/verdict.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <set>
 
 #include "stats/answer/origin/lists.hpp"
 #include "stats/answer/origin/ranks.hpp"
@@ -97,15 +99,19 @@ class FaultSearch::State {
   std::optional<FaultVerdict> verdict_of(std::uint32_t first, std::uint32_t last) {
     origin_rules::Around all = origin_rules::around_of(*record_, choice_, first, last);
     all.has_written = facts_.has_written;
+    all.harmless = &harmless_;
     std::vector<FaultVerdict> candidates, of_evaluation;
     bool is_skipped = false;
     const std::uint64_t iteration = iteration_of(first);
     std::map<std::pair<std::uint32_t, Part>, origin_rules::Walked> by_rank;
+    std::vector<std::string> ended_makers;
     for (const auto& [rank, part] : parts(all, first, last)) {
       const origin_rules::Walked& walked = by_rank[{rank, part}] = walk(all, rank, first, last, part);
       origin_rules::Telling telling(*record_, hints_, choice_, walked, facts_.has_parameters);
       for (const origin_rules::Fault& fault : walked.faults) {
-        if (fault.is_open || &fault == walked.verdict || fault.is_received) continue;
+        if (fault.is_open || &fault == walked.verdict || fault.is_received || fault.is_spent) continue;
+        if (fault.has_nan && fault.call != kNoCall)
+          ended_makers.emplace_back(record_->texts()[walked.model.calls[fault.call].name]);
         Ended& ended = ended_[telling.note(fault)];
         if (ended.count++ == 0) ended.first = iteration;
         ended.last = iteration;
@@ -114,6 +120,7 @@ class FaultSearch::State {
       if (walked.verdict == nullptr) continue;
       (part == Part::kEvaluation ? of_evaluation : candidates).push_back(telling.verdict(*walked.verdict));
     }
+    harmless_.insert(ended_makers.begin(), ended_makers.end());
     if (candidates.empty()) candidates = std::move(of_evaluation);
     if (!candidates.empty()) {
       FaultVerdict verdict = origin_rules::pick_of_ranks(candidates);
@@ -146,6 +153,7 @@ class FaultSearch::State {
   void list_later(std::uint32_t first, std::uint32_t last) {
     origin_rules::Around all = origin_rules::around_of(*record_, choice_, first, last);
     all.has_written = facts_.has_written;
+    all.harmless = &harmless_;
     for (const auto& [rank, part] : parts(all, first, last)) list(walk(all, rank, first, last, part), true);
   }
 
@@ -203,6 +211,7 @@ class FaultSearch::State {
   std::vector<std::uint64_t> skipped_;
   std::uint64_t skipped_in_a_row_ = 0, most_in_a_row_ = 0;
   std::map<std::string, Ended> ended_;
+  std::set<std::string, std::less<>> harmless_;  // calls that made a NaN that ended
   Origin lists_;
 };
 
@@ -227,6 +236,12 @@ RunFacts facts_of(const Record& record, const Hints& hints) {
     facts.has_written |= !row.is_input;
   }
   return facts;
+}
+
+std::string_view certainty_of(const FaultVerdict& verdict) {
+  if (verdict.kind == FaultKind::kNone) return "";
+  if (verdict.kind == FaultKind::kUnknown) return "unknown";
+  return verdict.is_likely || verdict.came_again ? "likely" : "sure";
 }
 
 std::string_view name(FaultKind kind) {

@@ -37,6 +37,7 @@ struct FaultFacts {
   bool is_own_code = false;      // of the guilty call, between calls that it contains
   bool is_of_backward = false;   // of kLoss: its gradient is not finite
   bool has_no_loss = false;      // and the loss itself is not in the rows
+  bool is_likely = false;        // and not sure
   bool came_again = false;       // had ended, and was used another way
   bool may_be_received = false;  // of kGradient and kUnknown: from another rank
   std::string reason;            // of kUnknown: what is missing
@@ -59,7 +60,9 @@ struct FaultVerdict : FaultFacts {
   std::vector<NamedCall> inside;         // the calls that contain it, the innermost first
   NamedCall turned_by;                   // made NaN of the Inf
   NamedCall wrote_inf;                   // wrote the Inf, which is no fault in itself
+  const Zoom* wrote_zoom = nullptr;      // the operation that did
   NamedCall cut_off_at;                  // ended the same fault in forward, before backward brought it back
+  NamedCall back_in;                     // the call whose backward brought it back; of the loss: its gradient
   bool has_no_parameters = false;        // in the rows
   bool is_evaluation = false;            // of a watch: no step of the training, and before that of its iteration
   std::uint32_t nth_call = 0;            // of the outermost call that it lies in, from 1 on
@@ -73,6 +76,9 @@ struct FaultVerdict : FaultFacts {
   std::string sentence;                    // see sentence.hpp
   std::vector<std::string> details;
 };
+
+// "sure", "likely" or "unknown"; "" where there is no fault.
+std::string_view certainty_of(const FaultVerdict& verdict);
 
 struct Answer {
   FaultVerdict verdict;

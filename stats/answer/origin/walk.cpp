@@ -75,11 +75,38 @@ void carry(const StepRows& rows, Fault& fault, const Scene& scene) {
   if (scene.phase >= Phase::kLoss) fault.is_confirmed = true;
 }
 
+// A written Inf in the results is clean until somebody makes NaN or Inf of it. -Inf that an operation of the loss
+// passes on, as log_softmax does, is none.
+bool is_spent_here(const StepRows& rows, const Fault& fault, const Scene& scene) {
+  const Call& of = rows.call(scene.call);
+  const bool is_loss = scene.phase == Phase::kLoss || (of.is_of_loss && scene.is_end);
+  const bool is_handed = scene.phase == Phase::kBackward && !scene.is_end && rows.is_outermost(of);
+  const bool is_inf_of_forward = fault.kind == FaultKind::kProduced && fault.phase == Phase::kForward && !fault.has_nan;
+  if ((!is_loss && !is_handed) || !is_inf_of_forward) return false;
+  const Specials specials = rows.fault_of(scene.row);
+  if (of.is_of_loss && !specials.has_nan() && !specials.has_plus_inf) return false;
+  return is_inf_written(rows.record, rows.hints, rows.model, fault);
+}
+
+// Of several faults that are open, the loss may have been given more than one: each goes on.
+bool goes_on_in_loss(const StepRows& rows, const Fault& fault, const Scene& scene) {
+  if (!fault.is_open || fault.is_spent || fault.phase > Phase::kLoss) return false;
+  const auto is_of_loss = [&](std::uint32_t each) { return rows.call(each).is_of_loss; };
+  const bool was_given_to_loss = std::ranges::any_of(fault.carriers, is_of_loss);
+  if (scene.phase == Phase::kLoss) return was_given_to_loss;
+  if (scene.phase >= Phase::kBackward) return was_given_to_loss && fault.is_confirmed;
+  return is_of_loss(scene.call) && !scene.is_end && is_in_results(rows, fault);
+}
+
 // Whether a fault that is open came here.
 bool is_carried(StepRows& rows, const Scene& scene) {
   Fault* carried = nullptr;
   for (Fault& fault : rows.faults) {
-    if (!fault.is_open) continue;
+    if (!fault.is_open || fault.is_spent) continue;
+    if (is_spent_here(rows, fault, scene)) {
+      fault.is_spent = true;
+      continue;
+    }
     const bool is_forward = scene.phase == Phase::kForward;
     // What is given to a model does not come from its parameters.
     if (is_forward && !scene.is_end && rows.model.form == Form::kWatch && rows.is_outermost(rows.call(scene.call)) &&
@@ -99,6 +126,9 @@ bool is_carried(StepRows& rows, const Scene& scene) {
   }
   if (carried == nullptr) return false;
   carry(rows, *carried, scene);
+  for (Fault& fault : rows.faults) {
+    if (&fault != carried && goes_on_in_loss(rows, fault, scene)) carry(rows, fault, scene);
+  }
   return true;
 }
 
@@ -110,6 +140,11 @@ void add(StepRows& rows, const Scene& scene, Fault fault, const char* rule) {
     return carry(rows, again, scene);
   }
   if (*fault.rule == '\0') fault.rule = rule;
+  if (fault.kind == FaultKind::kLoss) {
+    const auto spent = std::ranges::find_if(
+        rows.faults, [&](const Fault& each) { return each.is_spent && is_in_results(rows, each); });
+    if (spent != rows.faults.end()) fault.made_of = &*spent;
+  }
   rows.faults.push_back(std::move(fault));
 }
 
