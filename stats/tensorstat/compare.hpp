@@ -57,9 +57,10 @@ struct OriginOptions {
 struct OriginAnswer {
   bool is_clean = true;  // no fault found: verdict.kind is "none"
   // {schema_version, verdict: {kind, certainty, op_type, op_name, phase, rank, iteration, io, slot,
-  // last_clean_iteration, file, line, operation, inside: [...], not_watched: [...], sentence, details: [...]}, notes:
-  // [...], and the lists below}. kind     "none": no fault. "entered": it came with the input data. "produced": a call
-  // of the forward or backward
+  // last_clean_iteration, file, line, operation, inside: [...], not_watched: [...], sentence, details: [...]},
+  // notes: [...], and the lists below}.
+  //
+  // kind     "none": no fault. "entered": it came with the input data. "produced": a call of the forward or backward
   //          pass made it. "loss": the code after the model, or its backward pass, made it. "parameter": a parameter
   //          held it before anything ran. "gradient": it appeared between the backward pass and the step. "optimizer":
   //          the optimizer made it. "unknown": the rows cannot tell; `sentence` says what is missing

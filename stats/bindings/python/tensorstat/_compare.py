@@ -122,8 +122,8 @@ def origin(path: str | os.PathLike[str], *, nan_only: bool = False, inf: bool = 
         print(tensorstat.origin("/tmp/dump"))            # the answer in words
         tensorstat.origin("/tmp/dump")["verdict"]["op_name"]
 
-    Gives {"verdict": {"kind", "certainty", "op_type", "op_name", "phase", "rank", "iteration", "io", "slot", "last_clean_iteration",
-    "file", "line", "operation", "inside", "not_watched", "sentence", "details"}, "notes": [...], "producers": [...],
+    Gives {"verdict": {"kind", "certainty", "op_type", "op_name", "phase", "rank", "iteration", "io", "slot",
+    "last_clean_iteration", "file", "line", "operation", "inside", "not_watched", "sentence", "details"}, "notes": [...], "producers": [...],
     "entered": [...], "unknown": [...], "turned": [...], "propagators": [...]}; None is what is not known.
 
     kind      "none"; "entered", with the data; "produced", by a call of the forward or the backward; "loss", by what
