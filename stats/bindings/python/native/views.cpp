@@ -109,6 +109,23 @@ std::string class_of(PyObject* x) {
   return text_of(attribute(reinterpret_cast<PyObject*>(Py_TYPE(x)), "__name__").get());
 }
 
+// One of the strided layout is a plain torch.Tensor that raises when its shape is asked. Clears the error if it is one.
+bool is_nested(PyObject* x) {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  const Ref answer = attribute(x, "is_nested");
+  PyErr_Clear();
+  if (answer.get() == Py_True && text_of(attribute(x, "layout").get()) == "torch.strided") {
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    PyErr_Clear();
+    return true;
+  }
+  PyErr_Restore(type, value, trace);
+  return false;
+}
+
 // A tensor whose class keeps its elements elsewhere.
 bool refuse_without_address(PyObject* x) {
   const std::string name = class_of(x), layout = text_of(attribute(x, "layout").get());
@@ -272,6 +289,7 @@ bool Views::add_torch(PyObject* x) {
     shape = Ref(pair ? PySequence_Concat(shape.get(), pair.get()) : nullptr);
   }
   if (!shape || !add_shape(shape.get(), &tensor.element_count)) {
+    if (is_nested(x)) return refuse("a nested tensor cannot be read; pass its tensors, x.unbind()");
     if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_AttributeError)) return false;
     PyErr_Clear();
     return refuse("a " + class_of(x) + " has no fixed shape; pass its tensor x.values()");

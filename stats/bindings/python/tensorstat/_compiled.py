@@ -5,15 +5,10 @@ from typing import Any
 _TRACERS = {"FakeTensorMode", "ProxyTorchDispatchMode", "FunctionalTensorMode", "PreDispatchTorchFunctionMode"}
 
 
-def is_compiling() -> bool:
-    """Before torch 2.1."""
-    return False
-
-
 def compiling_of_torch() -> Any:
     """torch.compiler.is_compiling, which dynamo knows: behind it no instruction of ours is compiled."""
     torch = sys.modules["torch"]
-    return getattr(getattr(torch, "compiler", None), "is_compiling", is_compiling)
+    return getattr(getattr(torch, "compiler", None), "is_compiling", bool)  # before torch 2.1 bool(), which is False
 
 
 def is_tracing(arguments: Any = ()) -> bool:

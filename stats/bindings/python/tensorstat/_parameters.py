@@ -160,6 +160,8 @@ def name_of_state(parameter: str, key: str, slot: int) -> str:
 
 
 def _state_of(parameter: Any) -> tuple[int, int]:
+    if type(parameter) is sys.modules["torch"].nn.Parameter:  # most are
+        return parameter.data_ptr(), version_of(parameter)
     local = local_of(parameter)  # may be written without the parameter
     return local.data_ptr(), version_of(parameter) + (version_of(local) if local is not parameter else 0)
 

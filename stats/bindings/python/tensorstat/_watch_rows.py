@@ -272,7 +272,7 @@ class RowWatch(Watch):
         call = Call(place, module, parent, is_quiet, local.is_evaluation)
         call.is_transformed = is_transformed() if parent is None else parent.is_transformed
         calls.append(call)
-        looks = parent is None or self._inputs or self._course.pending is not None
+        looks = parent is None or self._inputs or self._courses[local.is_evaluation].pending is not None
         if not is_quiet:
             frame = sys._getframe(3)  # torch's frame that calls the module
             if self._with_code:
@@ -372,7 +372,7 @@ class RowWatch(Watch):
                 self._journal.flush()
         elif call.is_to_be_zoomed and self._with_zoom:
             self._zooms.forward(call, 0)
-        elif self._course.pending is not None and outputs and place.is_wanted and (call.took or call.parent is None):
+        elif self._courses[is_evaluation].pending is not None and outputs and place.is_wanted and (call.took or call.parent is None):
             self._course.end()
 
     def _say_line(self, call: Call, frame: Any) -> None:
@@ -399,8 +399,8 @@ class RowWatch(Watch):
             self._has_seen = True
             if not self._is_transform_said:
                 self._is_transform_said = True
-                self._journal.say("not_seen", iteration=self.iteration, op_name="torch.func", io="output",
-                                  why="gradients and parameters inside of a transform, such as grad or vmap, have no rows")
+                self._journal.say("not_seen", iteration=self.iteration, op_name="transforms", io="output",
+                                  why="gradients and parameters inside of a transform of torch.func, such as grad or vmap, have no rows")
             return
         if self._layout.has_changed():
             self._look_anew()
