@@ -4,7 +4,7 @@ build_packages=(g++ cmake ninja-build ocl-icd-opencl-dev opencl-clhpp-headers nl
   libssl-dev zlib1g-dev libcli11-dev libxlsxwriter-dev libyaml-dev libsqlite3-dev libhdf5-dev pocl-opencl-icd)
 test_packages=(libgtest-dev libgmp-dev python3-numpy python3-torch clang-format-14 oclgrind libpython3-dev man-db zsh fish protobuf-compiler
   python3-onnx python3-h5py chromium-driver python3-selenium python3-protobuf python3-pyopencl
-  libopenmpi-dev openmpi-bin python3-mpi4py parallel)
+  libopenmpi-dev openmpi-bin python3-mpi4py parallel mold)
 full_packages=(mypy libopencv-dnn-dev dpkg-dev file abigail-tools doxygen lintian pkg-config python3-venv python3-pip
   python3-setuptools python3-wheel libmpich-dev mpich python3-distributed python3-fsspec slurm-wlm)
 fuzz_packages=(clang libclang-rt-dev)
@@ -34,6 +34,7 @@ declare -A lost_without=(
   [openmpi-bin]='mpi_ranks is left out'
   [python3-mpi4py]='the tests of mpi4py skip'
   [parallel]='the test of its script skips'
+  [mold]='programs are linked by a slower linker'
   [mypy]='python_types_test skips'
   [libopencv-dnn-dev]='opencv_test and opencv_backend are left out'
   [dpkg-dev]='debian_packages_test skips'

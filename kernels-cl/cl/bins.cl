@@ -35,9 +35,12 @@ INLINE void take_bins(const Slice slice, global u8* workspace, global const u8* 
 #define HAS_LOCAL_BINS (HAS_BINS && sizeof(UBITS) == 1)
 #define BIN_LOCAL_WORDS (HAS_LOCAL_BINS ? BIN_COPIES * 256 : 1)
 
-// A barrier must follow.
+// A barrier must follow. The first word is written in any case, as in open_fingerprints().
 INLINE void open_bins(local u32* counts, const u32 lane) {
-  if (!HAS_LOCAL_BINS) return;
+  if (!HAS_LOCAL_BINS) {
+    if (lane == 0) counts[0] = 0;
+    return;
+  }
   for (u32 i = lane; i < BIN_LOCAL_WORDS; i += LANES_A_GROUP) counts[i] = 0;
 }
 

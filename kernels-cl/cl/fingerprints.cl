@@ -49,9 +49,13 @@ INLINE void take_fingerprints(i64* partial, global const u8* bytes, const u64 co
 #define XOR_SUMS (CRC_SUMS + 2)
 #define FINGERPRINT_LOCAL_WORDS (NEEDS & NEED_FINGERPRINTS ? XOR_SUMS + 2 : 1)
 
-// A barrier must follow.
+// A barrier must follow. The first word is written in any case: pocl 6 ends the process that compiles a kernel with a local
+// variable that nothing uses.
 INLINE void open_fingerprints(local u32* words, const u32 lane) {
-  if ((NEEDS & NEED_FINGERPRINTS) == 0) return;
+  if ((NEEDS & NEED_FINGERPRINTS) == 0) {
+    if (lane == 0) words[0] = 0;
+    return;
+  }
   for (u32 i = lane; i < 4; i += LANES_A_GROUP) words[CRC_SUMS + i] = 0;
   if ((NEEDS & NEED_CRC32) == 0) return;
 #pragma unroll 1

@@ -53,7 +53,9 @@ kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
 void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
   local i64 partial[PLAIN_WORDS];
   local u32 exponents[EXPONENT_COUNTS];
+#ifdef FOLDS
   local i64 desk[TALLY_WORDS][LANE_PAIRS];
+#endif
   local u32 highest, fingerprint_words[FINGERPRINT_LOCAL_WORDS], bin_counts[BIN_LOCAL_WORDS];
   const Slice slice = ((global const Slice*)(workspace + slices_at))[get_group_id(0)];
   const u32 lane = (u32)get_local_id(0), count = (u32)slice.count * PARTS;

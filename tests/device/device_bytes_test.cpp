@@ -9,6 +9,7 @@
 
 #include "kernels-cl/driver/cl.hpp"
 #include "kernels-cl/driver/device.hpp"
+#include "tests/support/cl_layer/loaded.hpp"
 
 namespace tensorstat {
 namespace device_bytes_test {
@@ -19,8 +20,10 @@ class DeviceBytes : public testing::Test {
  protected:
   void SetUp() override {
     if (std::getenv("TENSORSTAT_NO_DEVICE") != nullptr) GTEST_SKIP() << "this machine has no OpenCL device";
+    cl_layer().svm_capabilities = 0;  // else a device that follows pointers would need no upload
   }
   ~DeviceBytes() override {
+    cl_layer().svm_capabilities = -1;
     unsetenv("TENSORSTAT_CL_ZERO_COPY");
     unsetenv("TENSORSTAT_CL_POINTERS");
   }

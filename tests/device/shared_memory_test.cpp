@@ -150,7 +150,7 @@ TEST_F(SharedMemory, IsNotListedForALaterBuffer) {
 }
 
 TEST_F(SharedMemory, GoesToACallersQueue) {
-  claim(kReal);
+  claim(kFine);
   std::erase_if(tensors_, [](const Tensor& tensor) { return tensor.where != Where::kSharedMemory; });
   auto device = cl_engine::choose_device({});
   ASSERT_TRUE(device) << device.error().message;

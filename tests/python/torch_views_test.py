@@ -115,7 +115,10 @@ class Memory(unittest.TestCase):
                 with open(folder + "/x.pt", "wb") as file:
                     file.write(saved.getvalue())
                 found = tensorstat.read(folder + "/x.pt", STATS)["x"]
-            self.assertEqual(found.md5, hashlib.md5(view.resolve_conj().resolve_neg().contiguous().numpy().tobytes()).hexdigest(), name)
+            # On some processors torch negates a complex number as 0 - x, which keeps the signs of 0 and NaN. NumPy changes them.
+            values = torch._neg_view(view) if view.is_neg() else view
+            values = values.resolve_conj().contiguous().numpy()
+            self.assertEqual(found.md5, hashlib.md5((-values if view.is_neg() else values).tobytes()).hexdigest(), name)
 
     def test_dtypes_of_few_bits(self):
         checked = 0

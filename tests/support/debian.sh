@@ -3,7 +3,7 @@
 # below the user's cache, made by debootstrap once. All that is mounted is mounted in a namespace of its own, and all that
 # runs there ends with tests/run.
 #
-# debian.sh inside SUITE FOLDER TREE [ctest arguments]: what runs in that namespace.
+# debian.sh inside SUITE FOLDER TREE [--fetch | ctest arguments]: what runs in that namespace.
 set -euo pipefail
 
 not_checked=75 # the exit status where nothing of the project was tried: the mirror does not answer, or mounts are forbidden
@@ -84,7 +84,7 @@ copy_tree() { # TREE TO
   fi | (cd "$1" && tar -c -f - --no-recursion --ignore-failed-read --null --files-from=-) | tar -x -f - --no-same-owner -C "$2"
 }
 
-run_inside() { # SUITE FOLDER TREE [ctest arguments]
+run_inside() { # SUITE FOLDER TREE [--fetch | ctest arguments]
   suite=$1 folder=$2
   local tree=$3 seconds=$SECONDS
   shift 3
@@ -100,6 +100,7 @@ run_inside() { # SUITE FOLDER TREE [ctest arguments]
   in_debian dpkg --configure -a >&2 # if an installation was ended before
   few_tries fetch_packages >&2 || give_up "its packages cannot be fetched"
   say "$suite: packages fetched in $((SECONDS - seconds)) s"
+  [[ ${1-} != --fetch ]] || return 0
   local failed=
   in_debian bash -c 'cd /root/tensorstat && ./stats/run' </dev/null || failed='./stats/run'
   in_debian apt-get clean
@@ -111,7 +112,7 @@ run_inside() { # SUITE FOLDER TREE [ctest arguments]
   say "$suite: ./stats/run and ./tests/run passed"
 }
 
-run_debian() { # ROOT SUITE [ctest arguments]
+run_debian() { # ROOT SUITE [--fetch | ctest arguments]
   local root=$1 suite=$2 cache=${XDG_CACHE_HOME:-$HOME/.cache}/tensorstat/debian
   shift 2
   ((EUID == 0)) || give_up 'debootstrap and chroot need root'
