@@ -9,6 +9,7 @@ import sys
 import tensorstat
 import torch
 from accelerate import Accelerator
+from accelerate.utils import InitProcessGroupKwargs
 
 
 class Root(torch.nn.Module):
@@ -19,7 +20,8 @@ class Root(torch.nn.Module):
 
 
 def main(path):
-    accelerator = Accelerator(cpu=True)
+    # Where PyTorch was built with MPI, as Debian's is, accelerate takes MPI: without mpirun each process is then rank 0 of 1.
+    accelerator = Accelerator(cpu=True, kwargs_handlers=[InitProcessGroupKwargs(backend="gloo")])
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), Root(), torch.nn.Linear(16, 1))
     root = model[1]
