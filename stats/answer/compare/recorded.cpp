@@ -7,6 +7,7 @@
 #include "stats/answer/compare/row_place.hpp"
 #include "stats/core/base/printable.hpp"
 #include "stats/data/files/io/folders.hpp"
+#include "stats/data/files/without_numbers.hpp"
 #include "stats/data/rows/names/dump_place.hpp"
 #include "stats/data/rows/store_door.hpp"
 #include "stats/data/survey/row_files.hpp"
@@ -175,7 +176,11 @@ void RunRows::measure(const Each& each, const std::set<std::uint64_t>* only) {
                      .is_parameter = is_parameter(argument_of(who)),
                      .execution = is_dumped ? execution_of_file(entry.path) : Execution::kUnknown});
   };
-  listener.unreadable = [&](const Error& error) { complain(error.message); };
+  listener.unreadable = [&](const Error& error) {
+    const bool was_whole = is_whole_;
+    complain(error.message);
+    if (is_without_numbers(error)) is_whole_ = was_whole;  // there was nothing to measure, so nothing is missing
+  };
   listener.unmeasured = [&](const std::string& label, const Error& error) { complain(label + ": " + error.message); };
   listener.progressed = [&](const Survey::Progress& progress) {
     listener_.progressed(progress.tensors, progress.known + files_.size() - progress.files, progress.bytes);

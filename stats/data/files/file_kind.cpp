@@ -34,10 +34,10 @@ constexpr Beginning kBeginnings[] = {
      "ELF",
      {"a program or a library"}},
     // Protocols 2 to 5 of Python's pickle.
-    {"\x80\2", {"a pickle"}},
-    {"\x80\3", {"a pickle"}},
-    {"\x80\4", {"a pickle"}},
-    {"\x80\5", {"a pickle"}},
+    {"\x80\2", {"a pickle", {}, true}},
+    {"\x80\3", {"a pickle", {}, true}},
+    {"\x80\4", {"a pickle", {}, true}},
+    {"\x80\5", {"a pickle", {}, true}},
 };
 
 struct Ending {
@@ -45,9 +45,10 @@ struct Ending {
   FileKind kind;
 };
 
-constexpr FileKind kZarr = {"a part of a Zarr store", "numpy.savez of its arrays"};
-constexpr FileKind kOrbax = {"a part of an Orbax checkpoint", "restore it and save its arrays with numpy.savez"};
-constexpr FileKind kTensorFlow = {"a part of a TensorFlow checkpoint", "tf.train.load_checkpoint and numpy.savez"};
+constexpr FileKind kZarr = {"a part of a Zarr store", "numpy.savez of its arrays", true};
+constexpr FileKind kOrbax = {"a part of an Orbax checkpoint", "restore it and save its arrays with numpy.savez", true};
+constexpr FileKind kTensorFlow = {"a part of a TensorFlow checkpoint", "tf.train.load_checkpoint and numpy.savez",
+                                  true};
 
 constexpr Ending kEndings[] = {
     {".parquet", {"a Parquet file"}},
@@ -67,20 +68,21 @@ constexpr Ending kEndings[] = {
     {".tfrecords", {"a TFRecord file"}},
     {".ckpt.index", kTensorFlow},
     {".ckpt.meta", kTensorFlow},
-    {"/saved_model.pb", {"a TensorFlow SavedModel"}},
-    {".tflite", {"a TensorFlow Lite model"}},
-    {".pb", {"a TensorFlow graph"}},
-    {".keras", {"a Keras archive", "unpack it, and read its model.weights.h5"}},
-    {".msgpack", {"a Flax checkpoint"}},
+    {"/saved_model.pb", {"a TensorFlow SavedModel", {}, true}},
+    {".tflite", {"a TensorFlow Lite model", {}, true}},
+    {".pb", {"a protobuf file, such as a graph of TensorFlow or a tensor of ONNX", "as .onnx a model is read", true}},
+    {".keras", {"a Keras archive", "unpack it, and read its model.weights.h5", true}},
+    {".msgpack", {"a Flax checkpoint", {}, true}},
     {".distcp",
-     {"a part of a distributed checkpoint of torch", "torch.distributed.checkpoint.format_utils.dcp_to_torch_save"}},
-    {".pdparams", {"a PaddlePaddle checkpoint"}},
-    {".mindir", {"a MindIR model"}},
-    {".om", {"an offline model of Ascend's"}},
-    {".mat", {"a MATLAB file"}},
-    {".pkl", {"a pickle"}},
-    {".pickle", {"a pickle"}},
-    {".joblib", {"a pickle of joblib's"}},
+     {"a part of a distributed checkpoint of torch", "torch.distributed.checkpoint.format_utils.dcp_to_torch_save",
+      true}},
+    {".pdparams", {"a PaddlePaddle checkpoint", {}, true}},
+    {".mindir", {"a MindIR model", {}, true}},
+    {".om", {"an offline model of Ascend's", {}, true}},
+    {".mat", {"a MATLAB file", {}, true}},
+    {".pkl", {"a pickle", {}, true}},
+    {".pickle", {"a pickle", {}, true}},
+    {".joblib", {"a pickle of joblib's", {}, true}},
     {".tar", {"a tar archive", "unpack it first"}},
     {".tgz", {"a packed tar archive", "unpack it first"}},
     {".gz", {"a file packed by gzip", "unpack it first"}},
@@ -90,7 +92,29 @@ constexpr Ending kEndings[] = {
 
 }  // namespace
 
+FileKind kind_of_text(std::string_view head) {
+  constexpr std::size_t kLeastText = 16;  // shorter files say too little
+  if (head.starts_with("version https://git-lfs")) {
+    return {"a Git LFS pointer, and not the file itself", "`git lfs pull` brings it", true};
+  }
+  const auto is_of_text = [](char each) {
+    const auto byte = static_cast<unsigned char>(each);
+    return (byte >= ' ' && byte != 0x7f) || each == '\n' || each == '\r' || each == '\t';
+  };
+  // A message of protobuf may begin with a line break.
+  if (head.size() < kLeastText || head.front() == '\n' || !std::ranges::all_of(head, is_of_text)) return {};
+  const std::size_t first = head.find_first_not_of(" \r\n\t");
+  const std::string_view words = head.substr(std::min(first, head.size()));
+  if (words.starts_with("<!") || words.starts_with("<html") || words.starts_with("<HTML")) {
+    return {"an HTML page, and not the file itself", "download the file, perhaps with a login"};
+  }
+  if (words.starts_with('{') || words.starts_with('['))
+    return {"JSON, and no file of tensors", "download the file itself"};
+  return {"a text, and no file of tensors", "download the file itself"};
+}
+
 FileKind kind_of_file(std::string_view head, std::string_view path) {
+  if (head.starts_with("version https://git-lfs")) return kind_of_text(head);
   for (const auto& [begins, kind] : kBeginnings) {
     if (head.starts_with(begins)) return kind;
   }
@@ -101,7 +125,7 @@ FileKind kind_of_file(std::string_view head, std::string_view path) {
 }
 
 FileKind kind_of_file(const std::string& path) {
-  char head[16];
+  char head[kKindBytes];
   std::size_t bytes = 0;
   if (const auto file = RandomFile::open(path)) {
     const std::size_t there = std::min<std::uint64_t>(sizeof head, file->size_bytes());

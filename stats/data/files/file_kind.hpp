@@ -1,6 +1,7 @@
 // What a file is that is not read, so that a message can say it.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -9,12 +10,22 @@ namespace tensorstat {
 struct FileKind {
   std::string_view what;          // "a Parquet file"; empty if it is not known
   std::string_view instead = {};  // what to do; empty if there is nothing but to save it in another format
+  bool holds_tensors = false;     // of a folder, such a file is missed
 };
+
+// The bytes of a file that tell what it is.
+inline constexpr std::size_t kKindBytes = 512;
+
+// What a file is that holds no tensors, by its first kKindBytes bytes: a pointer of Git LFS, a page, JSON, a text.
+FileKind kind_of_text(std::string_view head);
 
 // By the first bytes of a file, at least 16 of them or all, or else by its name.
 FileKind kind_of_file(std::string_view head, std::string_view path);
 
 // The same of a file that is there. One that cannot be read is told by its name.
 FileKind kind_of_file(const std::string& path);
+
+// Whether the first bytes of a file are those of a format that is read. Of zip archives: those of torch.save and .npz.
+bool begins_as_tensors(const std::string& path);
 
 }  // namespace tensorstat

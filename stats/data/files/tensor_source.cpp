@@ -50,6 +50,23 @@ class ListSource : public TensorSource {
   const std::size_t window_bytes_;
 };
 
+constexpr std::size_t kBeginsBytes = 16;  // as TensorFormat::begins wants them
+
+// The format that the bytes of a file tell, `head` being the first of them; null where they tell none.
+const TensorFormat* format_by_content(const RandomFile& file, std::string_view head) {
+  for (const TensorFormat* format : kFormats) {
+    if (format->begins(head.substr(0, kBeginsBytes))) return format;
+  }
+  // HDF5 behind a user block, as MATLAB 7.3 writes: at 512 bytes, or a power of 2 times that.
+  constexpr std::uint64_t kFirstBlock = 512, kLastBlock = std::uint64_t{1} << 16;
+  for (std::uint64_t at = kFirstBlock; at <= kLastBlock && at + kBeginsBytes <= file.size_bytes(); at *= 2) {
+    char behind[kBeginsBytes];
+    if (!file.read_at(at, std::as_writable_bytes(std::span(behind)))) return nullptr;
+    if (hdf5_format.begins({behind, sizeof behind})) return &hdf5_format;
+  }
+  return nullptr;
+}
+
 std::string known_formats() {
   std::string known;
   for (const TensorFormat* format : kFormats) known.append(known.empty() ? "" : ", ").append(format->label);
@@ -114,6 +131,23 @@ bool is_named_as_tensors(std::string_view path) {
   return std::ranges::any_of(kFormats, [&](const TensorFormat* format) { return format->fits(path); });
 }
 
+bool begins_as_tensors(const std::string& path) {
+  const auto file = RandomFile::open(path);
+  char head[kKindBytes];
+  const std::size_t bytes = file ? std::min<std::uint64_t>(sizeof head, file->size_bytes()) : 0;
+  if (bytes == 0 || !file->read_at(0, std::as_writable_bytes(std::span(head, bytes)))) return false;
+  const std::string_view begin(head, bytes);
+  const TensorFormat* format = format_by_content(*file, begin);
+  if (format != &npz_format) return format != nullptr;
+  // Other files are zip archives, too: the first member's name tells.
+  constexpr std::size_t kNameLengthAt = 26, kNameAt = 30;
+  if (bytes < kNameAt) return false;
+  const std::size_t length = static_cast<unsigned char>(head[kNameLengthAt]) |
+                             static_cast<std::size_t>(static_cast<unsigned char>(head[kNameLengthAt + 1])) << 8;
+  const std::string_view name = begin.substr(kNameAt, length);
+  return name.ends_with("data.pkl") || name.ends_with(".npy");
+}
+
 std::vector<std::string> parts_of(const std::string& path) {
   for (const TensorFormat* format : kFormats) {
     if (format->parts != nullptr && format->fits(path)) return format->parts(path);
@@ -127,17 +161,24 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
   auto opened = RandomFile::open(path);
   if (!opened) return opened.error();
   const auto file = std::make_shared<const RandomFile>(*std::move(opened));
-  char head[16];
+  char head[kKindBytes];
   const std::size_t bytes = std::min<std::uint64_t>(sizeof head, file->size_bytes());
   if (Status read = file->read_at(0, std::as_writable_bytes(std::span(head, bytes))); !read) return read.error();
   // Archives of torch.save one behind another, or one: without the .metadata beside it, its tensors have no names.
   if (path.ends_with(".distcp")) return not_supported(path, kind_of_file({}, path));
-  for (const TensorFormat* format : kFormats) {
-    if (format->begins({head, bytes})) return format->open(file, options);
-  }
+  if (const TensorFormat* format = format_by_content(*file, {head, bytes})) return format->open(file, options);
   // Pickles of protocols 2 to 5 begin like this.
   if (bytes > 1 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return pickle_refused(path);
-  if (const FileKind kind = kind_of_file({head, bytes}, path); !kind.what.empty()) return not_supported(path, kind);
+  const std::string_view begin(head, bytes);
+  // Only a name tells an index of shards from other JSON.
+  if (const FileKind text = kind_of_text(begin); !text.what.empty() && !path.ends_with(".json")) {
+    const FileKind told = kind_of_file(begin, {});
+    if (told.what.empty() || told.what == text.what) {
+      return Error{Code::kUnreadable,
+                   printable(path) + ": is " + std::string(text.what) + ": " + std::string(text.instead)};
+    }
+  }
+  if (const FileKind kind = kind_of_file(begin, path); !kind.what.empty()) return not_supported(path, kind);
   for (const TensorFormat* format : kFormats) {
     if (format->fits(path)) return format->open(file, options);
   }

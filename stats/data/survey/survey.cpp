@@ -10,6 +10,7 @@
 
 #include "stats/core/base/abandon.hpp"
 #include "stats/core/base/printable.hpp"
+#include "stats/data/files/without_numbers.hpp"
 #include "stats/data/rows/names/mindspore_file_name.hpp"
 #include "stats/data/survey/rows_by.hpp"
 
@@ -107,7 +108,7 @@ void Survey::add(const std::string& path, bool takes_stream, const std::vector<s
         {Code::kUnreadable, printable(tensor_label(path, wanted[i])) + ": the file has no such tensor"});
   }
   if (progress_.tensors == before && wanted.empty()) {
-    listener_.unreadable({Code::kUnreadable, printable(path) + ": holds no tensor"});
+    listener_.unreadable({Code::kUnreadable, printable(path) + ": " + std::string(kHoldsNoTensor)});
   }
 }
 

@@ -25,11 +25,11 @@ struct Inputs {
 };
 
 // "@list" stands for the paths and globs in the file list, one per line, unless a file named @list exists. A file is
-// taken whatever its name is. A directory stands for all files below it with the extension of a supported format, each
-// level in natural order (layer.2 before layer.10). Symbolic links to directories below it are not followed. If a
-// directory has no tensor files, its files of rows are taken, unless another argument gives tensors or `rows` is kLeft.
-// A path that does not exist and contains one of * ? [ is a glob. In a glob, ** stands for any number of directories,
-// except hidden ones.
+// taken whatever its name is. A directory stands for all files below it that have the name or the first bytes of a
+// supported format, each level in natural order (layer.2 before layer.10). Symbolic links to directories below it are
+// not followed. If a directory has no tensor files, its files of rows are taken, unless another argument gives tensors
+// or `rows` is kLeft. A path that does not exist and contains one of * ? [ is a glob. In a glob, ** stands for any
+// number of directories, except hidden ones.
 enum class Rows { kTaken, kLeft };
 Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order = FileOrder::kGiven,
                    Rows rows = Rows::kTaken);

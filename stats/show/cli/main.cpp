@@ -27,6 +27,7 @@
 #include "stats/show/cli/devices_command.hpp"
 #include "stats/show/cli/inputs.hpp"
 #include "stats/show/cli/options/command_line.hpp"
+#include "stats/show/cli/read_status.hpp"
 #include "stats/show/cli/report/outcome.hpp"
 #include "stats/show/cli/report/output.hpp"
 #include "stats/show/cli/report/report.hpp"
@@ -42,9 +43,15 @@ struct NotWritten : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The files of folders that no format reads by their names: some of them, or with --verbose all.
-void say_what_was_left(const std::vector<std::string>& left, bool is_verbose, Console& console) {
-  if (left.empty()) return;
+// The files of folders that no format reads: some of them, or with --verbose all. Those that hold tensors come first.
+// Returns whether there are such, which are said under --quiet, too.
+bool say_what_was_left(std::vector<std::string> left, const Arguments& arguments, Console& console) {
+  const bool is_verbose = arguments.is_verbose;
+  const auto others =
+      std::ranges::stable_partition(left, [](const std::string& path) { return kind_of_file(path).holds_tensors; });
+  const bool is_missed = others.begin() != left.begin();
+  if (arguments.is_quiet) left.erase(others.begin(), others.end());
+  if (left.empty()) return false;
   const std::size_t shown = is_verbose ? left.size() : std::min<std::size_t>(left.size(), 3);
   std::string names;
   for (std::size_t i = 0; i < shown; ++i) {
@@ -55,6 +62,7 @@ void say_what_was_left(const std::vector<std::string>& left, bool is_verbose, Co
   if (shown < left.size()) names += " and " + std::to_string(left.size() - shown) + " more";
   console.say(std::to_string(left.size()) + (left.size() == 1 ? " file" : " files") + " not read: " + names +
               (is_verbose ? "" : " (--verbose)"));
+  return is_missed;
 }
 
 constexpr std::chrono::milliseconds kMostHeld{50};  // a row of a file waits this long to be written with others
@@ -76,7 +84,10 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   Survey::Listener listener;
   listener.measured = [&](SurveyedTensor&& entry) { results.add(std::move(entry)); };
   listener.line = results.line();
-  listener.unreadable = fail(kNotRead);
+  listener.unreadable = [&](const Error& error) {
+    if (status_of(error) != kDone || !arguments.is_quiet) console.complain(error.message);
+    outcome.exit = std::max<int>(outcome.exit, status_of(error));
+  };
   Unmeasured unmeasured(console);
   listener.unmeasured = [&](const std::string& label, const Error& error) {
     outcome.exit = std::max<int>(outcome.exit, arguments.request.on == On::kDevice ? kNoDevice : kNotRead);
@@ -112,10 +123,10 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   survey.finish();
   unmeasured.end();
   results.end();
-  if (!arguments.is_quiet) say_what_was_left(inputs.left, arguments.is_verbose, console);
   outcome.has_results = results.any();
   if (results.any_found()) outcome.exit = std::max<int>(outcome.exit, kFound);
   results.say_findings();
+  if (say_what_was_left(inputs.left, arguments, console)) outcome.exit = std::max<int>(outcome.exit, kNotRead);
   return outcome;
 }
 

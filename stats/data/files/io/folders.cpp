@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "stats/core/base/printable.hpp"
+#include "stats/data/files/file_kind.hpp"
 #include "stats/data/files/tensor_source.hpp"
 #include "stats/data/text/natural_order.hpp"
 
@@ -100,7 +101,8 @@ void find_tensor_files(const std::string& folder, std::vector<std::string>& file
     std::error_code ignored;
     if (is_folder) {
       find_tensor_files(path, files, faults, other);
-    } else if (is_named_as_tensors(path) && !parts.contains(path) && !(is_link && fs::is_directory(path, ignored))) {
+    } else if (!parts.contains(path) && !(is_link && fs::is_directory(path, ignored)) &&
+               (is_named_as_tensors(path) || begins_as_tensors(path))) {
       files.push_back(path);
     } else if (other && !parts.contains(path)) {
       other(path);

@@ -30,9 +30,9 @@ std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error
 // Removes a folder and its content as far as possible. Symbolic links are removed, not followed.
 void remove_folder(const std::string& folder) noexcept;
 
-// Appends to `files` every file of tensors below `folder`, by its extension or name, each level in the natural order of
-// names. Files that are parts of another one are omitted: a model's index stands for its shards. Symbolic links to
-// folders are not followed. Appends to `faults` as entries_of does. Calls `other` for each other file.
+// Appends to `files` every file of tensors below `folder`, by its name or its first bytes, each level in the natural
+// order of names. Files that are parts of another one are omitted: a model's index stands for its shards. Symbolic
+// links to folders are not followed. Appends to `faults` as entries_of does. Calls `other` for each other file.
 void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults,
                        const std::function<void(const std::string& path)>& other = {});
 

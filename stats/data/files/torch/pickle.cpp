@@ -83,11 +83,11 @@ class Pickle::Reader {
     if (integers_.empty()) integers_.resize(kSharedIntegers, kUnmade);
     return push_shared(integers_[static_cast<std::size_t>(number)], Kind::kInteger, number);
   }
-  bool push_counted_text(std::size_t length_bytes, Kind kind = Kind::kText) {
+  bool push_counted_text(std::size_t length_bytes) {
     std::uint64_t length = 0;
     std::string_view text;
     if (!take_number(length_bytes, length) || !take(length, text)) return false;
-    return kind == Kind::kOther ? push_other() : push({.kind = kind, .text = text});
+    return push({.kind = Kind::kText, .text = text});
   }
   // A number in two's complement; of more than 8 bytes it is kOther.
   bool push_long(std::size_t length_bytes) {
@@ -279,12 +279,12 @@ class Pickle::Reader {
       case '\x8d':
         return push_counted_text(8);
       case 'B':
-        return push_counted_text(4, Kind::kOther);
+        return push_counted_text(4);
       case 'C':
-        return push_counted_text(1, Kind::kOther);
+        return push_counted_text(1);
       case '\x8e':
       case '\x96':
-        return push_counted_text(8, Kind::kOther);
+        return push_counted_text(8);
       case ']':
         return push({.kind = Kind::kList});
       case 'a':

@@ -18,7 +18,7 @@ class Pickle {
   enum class Kind : std::uint8_t {
     kOther,    // None, a real number, a set, an integer that does not fit: nothing that is asked for
     kInteger,  // number; also True and False
-    kText,     // text
+    kText,     // text; also bytes
     kTuple,    // items
     kList,     // items
     kDict,     // items: key, value, key, value, ...

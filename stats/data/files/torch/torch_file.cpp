@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <new>
@@ -68,6 +69,45 @@ Result<StoredTensor> stored_of(const TorchTensor& tensor, Storages& storages, bo
   return stored;
 }
 
+// The elements of an array, in memory.
+class ArrayBytes : public ByteSource {
+ public:
+  ArrayBytes(std::shared_ptr<const RandomFile> file, std::shared_ptr<const std::string> elements)
+      : file_(std::move(file)), elements_(std::move(elements)) {}
+  const std::string& path() const override { return file_->path(); }
+  std::uint64_t modified_us() const override { return file_->modified_us(); }
+  bool seeks() const override { return true; }
+  bool is_shareable() const override { return true; }
+  Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override {
+    if (offset_bytes > elements_->size() || out.size() > elements_->size() - offset_bytes) {
+      return Error{Code::kUnreadable, printable(path()) + ": a NumPy array in its pickle ends early"};
+    }
+    std::memcpy(out.data(), elements_->data() + offset_bytes, out.size());
+    return {};
+  }
+
+ private:
+  const std::shared_ptr<const RandomFile> file_;
+  const std::shared_ptr<const std::string> elements_;
+};
+
+Result<SourcedTensor> sourced_of(const TorchTensor& tensor, Storages& storages, bool is_big_endian,
+                                 std::uint64_t window_bytes, const std::shared_ptr<const RandomFile>& file) {
+  if (tensor.elements == nullptr) {
+    auto stored = stored_of(tensor, storages, is_big_endian, window_bytes);
+    return stored ? Result<SourcedTensor>(SourcedTensor{*std::move(stored)}) : stored.error();
+  }
+  const auto count = element_count(tensor.shape, size_bytes(tensor.dtype));
+  if (!count) return count.error();
+  StoredTensor stored{.name = tensor.name.empty() ? std::nullopt : std::optional(tensor.name),
+                      .dtype = tensor.dtype,
+                      .swapped = tensor.is_swapped,
+                      .fortran_order = tensor.is_fortran,
+                      .shape = tensor.shape,
+                      .element_count = *count};
+  return SourcedTensor{std::move(stored), std::make_unique<ArrayBytes>(file, tensor.elements)};
+}
+
 Error unreadable(const RandomFile& file, const std::string& what) {
   return {Code::kUnreadable, printable(file.path()) + ": " + what};
 }
@@ -76,11 +116,11 @@ OpenedSource source_of_pickle(std::shared_ptr<const RandomFile> file, const Pick
                               bool is_big_endian, const ReadOptions& options, std::uint64_t bytes_behind = 0) {
   auto objects = torch_objects(pickle);
   if (!objects) return unreadable(*file, objects.error().message);
-  std::vector<Result<StoredTensor>> tensors;
+  std::vector<Result<SourcedTensor>> tensors;
   tensors.reserve(objects->tensors.size());
   for (const Result<TorchTensor>& each : objects->tensors) {
-    tensors.push_back(each ? stored_of(*each, storages, is_big_endian, options.window_bytes)
-                           : Result<StoredTensor>(each.error()));
+    tensors.push_back(each ? sourced_of(*each, storages, is_big_endian, options.window_bytes, file)
+                           : Result<SourcedTensor>(each.error()));
     if (tensors.back()) continue;
     const Error& error = tensors.back().error();
     const std::string path = printable(file->path());

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "stats/core/base/printable.hpp"
+#include "stats/data/files/torch/torch_arrays.hpp"
+#include "stats/data/files/torch/torch_rebuilds.hpp"
 
 namespace tensorstat {
 namespace {
@@ -18,37 +21,6 @@ constexpr std::size_t kMostNesting = 1000, kMostTorchDimensions = 64;
 constexpr std::size_t kFreeTensors = 65'536, kBytesATensor = 16;
 constexpr std::uint64_t kMostNameBytes = std::uint64_t{256} << 20;
 
-// The classes of storages, and the dtypes: "torch FloatStorage", "torch float32".
-struct TorchDtype {
-  std::string_view storage, name;
-};
-constexpr TorchDtype kTorchDtypes[] = {
-    {"DoubleStorage", "float64"},
-    {"FloatStorage", "float32"},
-    {"HalfStorage", "float16"},
-    {"BFloat16Storage", "bfloat16"},
-    {"LongStorage", "int64"},
-    {"IntStorage", "int32"},
-    {"ShortStorage", "int16"},
-    {"CharStorage", "int8"},
-    {"ByteStorage", "uint8"},
-    {"BoolStorage", "bool"},
-    {"ComplexFloatStorage", "complex64"},
-    {"ComplexDoubleStorage", "complex128"},
-};
-// Of elements that the storage does not say (_rebuild_tensor_v3 does), and of quantized ones.
-constexpr std::string_view kBytes[] = {"UntypedStorage", "_UntypedStorage", "QInt8Storage",
-                                       "QUInt8Storage",  "QUInt4x2Storage", "QUInt2x4Storage"};
-
-// Functions that make a tensor of a storage, by name in torch._utils: where they have what they are made of.
-struct Rebuilt {
-  std::string_view name;
-  std::size_t dtype_at = 0;     // 0: the storage says it
-  std::size_t metadata_at = 0;  // a dict of the view's flags, "neg" and "conj"; 0: none. May be left out
-};
-constexpr Rebuilt kRebuilt[] = {{"_rebuild_tensor"}, {"_rebuild_tensor_v2", 0, 6}, {"_rebuild_tensor_v3", 6, 7}};
-// Functions that return the elements of their first argument.
-constexpr std::string_view kPassing[] = {"_rebuild_parameter", "_rebuild_parameter_with_state"};
 // Attributes of a torch.nn.Module that stand for no name.
 constexpr std::string_view kUnnamed[] = {"_modules", "_parameters", "_buffers"};
 
@@ -67,6 +39,7 @@ class Walk {
       if (name_bytes_ > kMostNameBytes) return Error{Code::kUnreadable, "has names of more than 268435456 bytes"};
       advance();
     }
+    tell_apart();
     return std::move(found_);
   }
 
@@ -78,7 +51,24 @@ class Walk {
     std::size_t name_length;  // of name_, before this frame's own
     bool is_state;            // attributes of an object
     bool is_refused;          // below a call that is not known
+    bool is_pairs = false;    // a list of pairs of a key and a value
   };
+
+  // A key may have dots, so that two tensors have one name: the second is "name#2".
+  void tell_apart() {
+    std::unordered_map<std::string_view, std::size_t> counts;  // views of names that stay as they are
+    for (const auto& tensor : found_.tensors) {
+      if (tensor) counts.emplace(tensor->name, 0);
+    }
+    for (auto& tensor : found_.tensors) {
+      if (!tensor) continue;
+      std::size_t& count = counts[tensor->name];
+      if (++count == 1) continue;
+      std::string name = tensor->name + "#" + std::to_string(count);
+      while (counts.contains(name)) name = tensor->name + "#" + std::to_string(++count);
+      tensor->name = std::move(name);
+    }
+  }
 
   // Whether a container is met for the first time.
   bool meet(Id id) {
@@ -116,7 +106,7 @@ class Walk {
     const Node& callee = at(call.items[0]);
     if (const auto tensor = tensor_call(id)) {
       if (is_refused) return refuse();
-      auto made = tensor_of(*tensor);
+      auto made = made_by(*tensor);
       name_bytes_ += name_.size();
       if (made)
         made->name = name_;
@@ -126,36 +116,64 @@ class Walk {
       return;
     }
     if (!meet(id)) return;
+    if (const Unread* unread = unread_of(callee); unread != nullptr && !is_refused) {
+      refused_call_ = unread->what;
+      refused_name_ = name_;
+      return refuse();
+    }
+    if (const auto state = state_of_subclass(call)) {
+      enter(*state, is_refused);
+      if (!frames_.empty() && frames_.back().node == *state) frames_.back().is_state = true;
+      return;
+    }
+    if (const auto pairs = pairs_of(call)) {
+      if (meet(*pairs)) frames_.push_back({*pairs, 0, name_.size(), false, is_refused, true});
+      // What was put into the result by other opcodes.
+      if (call.items.size() == 2) return;
+      return frames_.push_back({id, 2, name_.size(), false, is_refused});
+    }
     if (!is_refused) {
-      refused_call_ = callee.kind == Kind::kName ? called(callee) : "a function";
+      refused_call_ = "is made by " + (callee.kind == Kind::kName ? called(callee) : std::string("a function")) +
+                      ", which is not read";
       refused_name_ = name_;
     }
     // Its arguments are of an unknown meaning; what was put into the result is not.
     frames_.push_back({id, 1, name_.size(), false, is_refused});
   }
 
-  // A call that makes a tensor of a storage.
+  // A call that makes a tensor of a storage, or an array of NumPy's.
   struct TensorCall {
-    const Rebuilt* function;
+    const Rebuilt* function;  // null: an array
     const std::vector<Id>* arguments;
+    Id id;
   };
+
+  Result<TorchTensor> made_by(const TensorCall& call) {
+    if (call.function != nullptr) return tensor_of(call);
+    if (const auto known = arrays_.find(call.id); known != arrays_.end()) return known->second;
+    auto array = array_of(pickle_, call.id, pickle_.size_bytes() - array_bytes_);
+    if (!array) return array;
+    array_bytes_ += array->elements->size();
+    return arrays_.emplace(call.id, *array), array;
+  }
 
   // The call that makes the tensor, behind those that pass it on; nothing where this makes none.
   std::optional<TensorCall> tensor_call(Id id) const {
     for (std::size_t depth = 0; depth < kMostNesting; ++depth) {
       const Node& call = at(id);
       if (call.kind != Kind::kCall) return std::nullopt;
+      if (is_array(pickle_, id)) return TensorCall{nullptr, nullptr, id};
       const Node *callee = &at(call.items[0]), *arguments = &at(call.items[1]);
-      if (is_named(*callee, "torch._tensor", "_rebuild_from_type_v2") && arguments->kind == Kind::kTuple &&
-          arguments->items.size() == 4) {  // of a subclass of Tensor: the function, the class, its arguments, a state
+      if (is_of_subclass(*callee, *arguments)) {
         callee = &at(arguments->items[0]);
         arguments = &at(arguments->items[2]);
       }
-      if (callee->kind != Kind::kName || callee->text != "torch._utils") return std::nullopt;
-      if (arguments->kind != Kind::kTuple || arguments->items.empty()) return std::nullopt;
-      const auto function = std::ranges::find(kRebuilt, callee->more, &Rebuilt::name);
-      if (function != std::end(kRebuilt)) return TensorCall{function, &arguments->items};
-      if (std::ranges::count(kPassing, callee->more) == 0) return std::nullopt;
+      if (callee->kind != Kind::kName || arguments->kind != Kind::kTuple || arguments->items.empty())
+        return std::nullopt;
+      const auto function = std::ranges::find_if(
+          kRebuilt, [&](const Rebuilt& each) { return each.name == callee->more && each.module == callee->text; });
+      if (function != std::end(kRebuilt)) return TensorCall{function, &arguments->items, id};
+      if (callee->text != kTorchUtils || std::ranges::count(kPassing, callee->more) == 0) return std::nullopt;
       id = arguments->items[0];
     }
     return std::nullopt;
@@ -164,12 +182,47 @@ class Walk {
     return node.kind == Kind::kName && node.text == module && node.more == name;
   }
 
+  // A tensor of a subclass of Tensor: the function, the class, its arguments, a state.
+  static bool is_of_subclass(const Node& callee, const Node& arguments) {
+    return arguments.kind == Kind::kTuple && arguments.items.size() == 4 &&
+           (is_named(callee, "torch._tensor", "_rebuild_from_type_v2") ||
+            is_named(callee, "torch._tensor", "_rebuild_from_type"));
+  }
+
+  static const Unread* unread_of(const Node& callee) {
+    if (callee.kind != Kind::kName || callee.text != kTorchUtils) return nullptr;
+    const auto* found = std::ranges::find(kUnread, callee.more, &Unread::name);
+    return found == std::end(kUnread) ? nullptr : found;
+  }
+
+  // The state of a subclass that has no storage: its tensors are attributes, such as the _local_tensor of a DTensor.
+  std::optional<Id> state_of_subclass(const Node& call) const {
+    const Node &callee = at(call.items[0]), &arguments = at(call.items[1]);
+    if (!is_of_subclass(callee, arguments)) return std::nullopt;
+    if (!is_named(at(arguments.items[0]), kTorchUtils, "_rebuild_wrapper_subclass")) return std::nullopt;
+    return arguments.items[3];
+  }
+
+  // Python 2 makes an OrderedDict of one list of pairs.
+  std::optional<Id> pairs_of(const Node& call) const {
+    const Node& arguments = at(call.items[1]);
+    if (!is_named(at(call.items[0]), "collections", "OrderedDict") || arguments.kind != Kind::kTuple ||
+        arguments.items.size() != 1) {
+      return std::nullopt;
+    }
+    const Node& pairs = at(arguments.items[0]);
+    const auto is_pair = [&](Id item) {
+      return (at(item).kind == Kind::kList || at(item).kind == Kind::kTuple) && at(item).items.size() == 2;
+    };
+    return pairs.kind == Kind::kList && std::ranges::all_of(pairs.items, is_pair) ? std::optional(arguments.items[0])
+                                                                                  : std::nullopt;
+  }
+
   void refuse() {
     if (refused_call_.empty()) return;
     name_bytes_ += refused_name_.size();
-    found_.tensors.push_back(
-        Error{Code::kUnsupported, (refused_name_.empty() ? "" : "'" + shown(refused_name_, 200) + "' ") +
-                                      "is made by " + refused_call_ + ", which is not read"});
+    found_.tensors.push_back(Error{
+        Code::kUnsupported, (refused_name_.empty() ? "" : "'" + shown(refused_name_, 200) + "' ") + refused_call_});
     refused_call_.clear();  // once
   }
 
@@ -187,6 +240,11 @@ class Walk {
       // The state of an object is a dict of its attributes, or that beside one of its slots.
       if (frames_.back().node == node.items[i]) frames_.back().is_state = true;
       return;
+    }
+    if (frame.is_pairs) {
+      const Node& pair = at(node.items[frame.next++]);
+      append_name(at(pair.items[0]));
+      return enter(pair.items[1], is_refused);
     }
     if (node.kind == Kind::kDict) {
       const Id key = node.items[frame.next], value = node.items[frame.next + 1];
@@ -289,6 +347,8 @@ class Walk {
   std::string name_;
   std::string refused_call_, refused_name_;  // while the arguments of an unknown call are walked, until it is refused
   std::uint64_t name_bytes_ = 0;
+  std::unordered_map<Id, TorchTensor> arrays_;  // without names
+  std::size_t array_bytes_ = 0;                 // of arrays, in memory
   TorchObjects found_;
 };
 
@@ -304,7 +364,7 @@ Result<std::vector<TorchStorage>> torch_storages(const Pickle& pickle) {
     if (identity.size() < 3 || pickle[identity[1]].kind != Kind::kName || pickle[identity[2]].kind != Kind::kText)
       continue;
     const std::string_view type = pickle[identity[1]].more;
-    if (std::ranges::count(kBytes, type) != 0) {
+    if (std::ranges::count(kByteStorages, type) != 0) {
       storages.push_back({pickle[identity[2]].text, 1});
       continue;
     }

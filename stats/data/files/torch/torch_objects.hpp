@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,16 +22,21 @@ struct TorchTensor {
   std::uint64_t offset = 0;
   Shape shape, stride;
   bool is_negated = false, is_conjugated = false;  // as in StoredTensor
+  // Of a NumPy array instead of storage, offset and stride: its elements, in an order of their own.
+  std::shared_ptr<const std::string> elements = nullptr;
+  bool is_swapped = false, is_fortran = false;
 };
 
 struct TorchObjects {
   std::vector<Result<TorchTensor>> tensors;  // an error names the tensor or object, and says why it is not read
 };
 
-// In the order of the pickle. An object of a class of its own is not made: the tensors of its attributes are read,
-// under their names, of a torch.nn.Module without _modules, _parameters and _buffers between them. What a function that
-// is not known would make of tensors is an error. A container that is met twice is read once. Fails where it is nested
-// deeper than 1,000, or names take more than 256 MiB.
+// In the order of the pickle. Where two tensors have one name, because a key has dots, the second is "name#2". A
+// DTensor is its _local_tensor, and other subclasses without a storage are the tensors of their state. An object of a
+// class of its own is not made: the tensors of its attributes are read, under their names, of a torch.nn.Module without
+// _modules, _parameters and _buffers between them. What a function that is not known would make of tensors is an error.
+// A container that is met twice is read once. Fails where it is nested deeper than 1,000, or names take more than 256
+// MiB.
 Result<TorchObjects> torch_objects(const Pickle& pickle);
 
 // The size of an element of each storage that is named, by the identity that torch gives it ('storage', type, key,
