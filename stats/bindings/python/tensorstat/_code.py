@@ -5,7 +5,7 @@ import functools
 import sys
 from types import CodeType
 
-_FORBIDDEN = {"__dict__", "__globals__", "__closure__", "__setattr__", "__delattr__", "__code__", "__defaults__", "__kwdefaults__",
+_FORBIDDEN = {"__dict__", "__globals__", "__closure__", "__setattr__", "__delattr__", "__defaults__", "__kwdefaults__",
               "__subclasses__", "cell_contents", "gi_frame", "f_locals", "f_back", "f_globals"}
 _MODULES = {"torch", "math", "cmath", "operator", "typing", "typing_extensions", "functools", "collections", "enum", "dataclasses",
             "numbers", "abc", "contextlib", "itertools", "types", "__future__", "logging", "warnings"}
@@ -18,13 +18,15 @@ def is_trusted_module(name: str) -> bool:
 
 class Code:
     """What can be told of a function before it runs."""
-    __slots__ = ("refusal", "global_names", "names", "written_globals", "written_classes", "writes_items", "writes_self", "first", "keywords")
+    __slots__ = ("refusal", "global_names", "names", "written_globals", "written_classes", "imports", "writes_items", "writes_self",
+                 "first", "keywords")
 
     def __init__(self, code: CodeType) -> None:
         self.names = set(code.co_names)
         self.global_names: set[str] = set()
         self.written_globals: set[str] = set()
         self.written_classes: set[tuple[str, str]] = set()  # a name that ought to be a class's, and its attribute
+        self.imports: set[str] = set()  # modules that are not trusted
         self.writes_items = self.writes_self = False
         self.first = code.co_varnames[0] if code.co_argcount else ""
         number = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4)
@@ -48,8 +50,10 @@ class Code:
                 return f"writes the global {each.argval}"
             elif name in ("STORE_DEREF", "DELETE_DEREF") and each.argval in code.co_freevars:
                 return f"writes {each.argval}, which the function around it holds"
-            elif name == "IMPORT_NAME" and not (each.argval in sys.modules and is_trusted_module(each.argval)):
-                return f"imports {each.argval}"
+            elif name == "IMPORT_NAME" and not is_trusted_module(each.argval):
+                if number < 2 or all_of_it[number - 2].argval != 0:
+                    return f"imports {each.argval} of its own package"
+                self.imports.add(each.argval)  # one that is loaded already: the guard sees the others when they are
             elif name in ("LOAD_BUILD_CLASS", "DELETE_ATTR"):
                 return "makes a class" if name == "LOAD_BUILD_CLASS" else f"deletes {each.argval}"
             elif name == "STORE_ATTR":

@@ -1,11 +1,13 @@
 """While a call is run again on copies (_shadow), nothing else of the caller's may be written. Every function in Python is looked
 at before it begins, and every function in C before it is called; one that may write to what was there before, or that does
 something nobody can take back, ends the run first."""
+import abc
 import gc
 import logging
 import os
 import re
 import signal
+import struct
 import sys
 import sysconfig
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
@@ -25,7 +27,7 @@ _READERS = {"get", "keys", "values", "items", "copy", "index", "count", "union",
             "issuperset", "isdisjoint", "symmetric_difference", "most_common", "__getitem__", "__contains__", "__len__", "__iter__",
             "__eq__", "__ne__", "__or__", "__and__", "__sub__", "__reversed__", "__class_getitem__"}
 _TRUSTED_FILES = {"abc.py", "_collections_abc.py", "typing.py", "enum.py", "operator.py", "functools.py", "contextlib.py",
-                  "types.py", "numbers.py", "dataclasses.py", "weakref.py", "_weakrefset.py", "collections/__init__.py"}
+                  "types.py", "numbers.py", "dataclasses.py", "inspect.py", "weakref.py", "_weakrefset.py", "collections/__init__.py"}
 # Of torch: what outlives the call that does it.
 _STATE_IN_C = re.compile(r"_?set_(?!grad_enabled|fwd_grad|autocast|multithreading_enabled|torch_function|dispatch|conj|neg|to)|_?share_|"
                          r"_?save|_?unpickle|register_|_?cuda_(set|empty)|retain_grad")
@@ -49,7 +51,7 @@ class Guard:
         self._held: set[int] = set()  # modules that were there before
         self.stop = ""
         self._handlers = _signal_handlers()
-        self._handler: FrameType | None = None  # that runs now
+        self._handler: FrameType | None = None  # that runs now, or an import of torch's own
         self._collects = gc.isenabled()
 
     def of(self, shadow: Shadow) -> "Guard":
@@ -88,6 +90,8 @@ class Guard:
                 self._handler = frame
             elif not _is_trusted(code) and not (code.co_filename == "<string>" and _is_of_torch(frame)):
                 self._enter(frame, code)
+            elif code.co_name == "_find_and_load" and code.co_filename.startswith("<frozen importlib"):
+                self._look_at_import(frame)
             elif _is_denied(code) and not _is_of_ours(frame):
                 self._refuse(f"{code.co_name} of torch changes more than its results")
         elif event == "c_call":
@@ -96,6 +100,16 @@ class Guard:
     def _refuse(self, words: str) -> None:
         self.stop = self.stop or words
         raise Stop(self.stop)
+
+    def _look_at_import(self, frame: FrameType) -> None:
+        """A module that is not loaded yet. Torch loads its own when they are first used; nothing of the call's runs there."""
+        importer = frame.f_back
+        while importer is not None and importer.f_code.co_filename.startswith("<frozen importlib"):
+            importer = importer.f_back
+        if importer is None or _is_trusted(importer.f_code):
+            self._handler = frame
+        else:
+            self._refuse(f"{importer.f_code.co_name} imports {frame.f_locals.get('name')}, which cannot be put back")
 
     # --- functions in Python ---
 
@@ -117,6 +131,9 @@ class Guard:
         for key in said.global_names | said.written_globals:
             if key in frame.f_globals:
                 self._look(frame.f_globals[key], key, said)
+        for key in said.imports:
+            if (module := sys.modules.get(key)) is not None:
+                self._look_at_module(module, said, 0)
         for key in said.names & self._shared.keys():
             for each in self._shared[key]:
                 self._look(each, key, said)
@@ -166,6 +183,8 @@ class Guard:
                 self._look(each, name, said, depth + 1)
         elif isinstance(value, torch.nn.Module) and not isinstance(value, torch.jit.ScriptModule):
             self._look_at_held(value, name, said, depth)
+        elif _is_plain(value):
+            self._look_at_plain(value, name, said, depth)
         elif kind.__module__ not in ("typing", "types") and not type(value).__module__.startswith("torch._ops"):
             self._refuse(f"it uses {name}, {_kind(value)}, whose state is not known")
 
@@ -191,6 +210,16 @@ class Guard:
                     self._look(each, name, said, depth + 1)
             else:
                 self._look(value, f"{name}.{key}", said, depth + 1)
+
+    def _look_at_plain(self, value: Any, name: str, said: Code, depth: int) -> None:
+        """An object of the caller's whose whole state is its attributes, such as a registry. Its containers are put back."""
+        if id(value) in self._held:
+            return
+        self._held.add(id(value))
+        if depth > 20:
+            self._refuse(f"{name} holds too much to be looked at")
+        self._look_at_class(type(value))
+        self._look(vars(value), name, said, depth + 1)
 
     def _look_at_class(self, kind: type) -> None:
         if hasattr(kind, "__del__"):
@@ -218,7 +247,7 @@ class Guard:
         else:
             home = owner.__module__ if isinstance(owner, type) else getattr(function, "__module__", None) or type(owner).__module__
         if home.partition(".")[0] == "torch" or isinstance(owner, sys.modules["torch"].Tensor):
-            if _STATE_IN_C.match(name) and not _is_of_ours(frame):
+            if _STATE_IN_C.match(name) and not _is_of_ours(frame) and not (name == "set_eval_frame" and _is_trusted(frame.f_code)):
                 self._refuse(f"{name} of torch changes more than its results")
             return
         if _is_trusted(frame.f_code):
@@ -243,6 +272,16 @@ def _signal_handlers() -> set[CodeType]:
     handlers = [signal.getsignal(each) for each in signal.valid_signals()]
     codes = [getattr(getattr(each, "__func__", each), "__code__", None) for each in handlers]
     return {each for each in codes if each is not None}
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether all of an object's state is in its __dict__: its class and those below it are written in Python, without slots."""
+    kind, torch = type(value), sys.modules["torch"]
+    size = object.__basicsize__ + 2 * struct.calcsize("P")  # the places of __dict__ and of weak references; newer Pythons have none
+    return (type(kind) in (type, abc.ABCMeta) and bool(kind.__flags__ & 1 << 9) and kind.__basicsize__ <= size and not kind.__itemsize__
+            and isinstance(getattr(value, "__dict__", None), dict) and not isinstance(value, torch.nn.Module)
+            and not any(vars(each).get("__slots__") for each in kind.__mro__)
+            and not any("__del__" in vars(each) or "__getattribute__" in vars(each) for each in kind.__mro__[:-1]))
 
 
 def _kind(value: Any) -> str:
