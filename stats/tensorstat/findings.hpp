@@ -36,7 +36,11 @@ enum class FindingRule : std::uint8_t {
   kUnwritten,
   kRanks,
   kStopped,
-  kReplica
+  kReplica,
+  kStuck,
+  kUnreached,
+  kShrunk,
+  kMode
 };
 std::string_view name(FindingRule rule);                // "jump"
 FindingSeverity severity(FindingRule rule);             // the same for all findings of a rule

@@ -40,10 +40,12 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
     {FindingRule::kDrift, "drift", FindingSeverity::kWarning, 10,
      "size is above this many times the median of its values that are more than 50 iterations old, of which there are "
      "at least 150, and more than twice as far from that median, in logarithms, as any of them, or 50 times the "
-     "greatest of them",
-     "the learning rate, weight decay and clipping", "l2norm, or max and min, of 201 iterations"},
+     "greatest of them; of an input of the model, five times in a row above that of its first 20 values",
+     "of an input: what loads it; else the learning rate, weight decay and clipping",
+     "l2norm, or max and min, of 201 iterations"},
     {FindingRule::kDead, "dead", FindingSeverity::kWarning, 10,
-     "an output of the forward pass that held other values is all 0 for this many iterations, to the end",
+     "an output of the forward pass, or the gradient of a parameter, that held other values is all 0 for this many "
+     "iterations, to the end; the output of a ReLU also if it is all 0 in all of at least 20 iterations",
      "the activation before it, and its bias", "max and min"},
     {FindingRule::kFrozen, "frozen", FindingSeverity::kNotice, 50,
      "a parameter that changed has equal max, min and l2norm for this many iterations, to the end, while three others "
@@ -67,6 +69,23 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
     {FindingRule::kReplica, "replica", FindingSeverity::kError, 0,
      "replicas of a tensor, which the watch compared by xor64, differ in a bit",
      "the memory of that rank, and what keeps the replicas equal", "watch(shards=...)"},
+    {FindingRule::kStuck, "stuck", FindingSeverity::kNotice, 20,
+     "a parameter is written and keeps all its statistics for this many steps, to the end, while its gradient is above "
+     "a tenth of its greatest and above 2^-20 of the largest gradient of the step",
+     "are updates below half a step of its dtype? keep it in float32, or round stochastically",
+     "rows of parameters and gradients, by watch()"},
+    {FindingRule::kUnreached, "unreached", FindingSeverity::kNotice, 20,
+     "a parameter asks for a gradient, its module runs, and in this many steps, all there are, backward made none, "
+     "while three others have one",
+     "detach(), no_grad, reentrant checkpointing of an input without a gradient; is its result used?",
+     "rows of gradients, and what watch() says of parameters"},
+    {FindingRule::kShrunk, "shrunk", FindingSeverity::kWarning, 1000,
+     "in all of at least 20 steps the median gradient is divided by this and more between backward and the step, by a "
+     "varying number, and the norm of all is below 0.002 then",
+     "are gradients clipped before the scaler has unscaled them?", "rows of gradients, by watch(), that are changed"},
+    {FindingRule::kMode, "mode", FindingSeverity::kWarning, 10,
+     "a dropout or batch norm that trained is in eval mode for this many steps with gradients, to the end",
+     "call train() behind the evaluation", "what watch() says of modules"},
 };
 
 inline constexpr const FindingRuleFacts& facts(FindingRule rule) { return kFindingRules[static_cast<int>(rule)]; }

@@ -1,5 +1,6 @@
 #include "stats/answer/findings/finding_words.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -8,16 +9,10 @@
 namespace tensorstat {
 namespace {
 
-std::string shown_number(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", number);
-  return text;
-}
-
 // A text that begins with a word of ours begins with a capital. The name of a tensor stays as it is.
 std::string as_sentence(std::string text) {
   for (const std::string_view word :
-       {"parameter ", "gradient ", "the loss", "rank ", "optimizer state ", "output of "}) {
+       {"parameter ", "gradient ", "gradients ", "the loss", "rank ", "optimizer state ", "output of "}) {
     if (text.starts_with(word)) text[0] = static_cast<char>(text[0] - 'a' + 'A');
   }
   return text;
@@ -61,6 +56,12 @@ std::string nearest_limit(const History& history) {
 
 }  // namespace
 
+std::string shown_number(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", number);
+  return text;
+}
+
 std::string shown_count(std::uint64_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
@@ -79,7 +80,8 @@ std::string sentence_of(const Finding& finding, const History& history, const Hi
     case FindingRule::kJump:
       return who + " jumped to " + times + " its median at iteration " + first;
     case FindingRule::kDrift:
-      return who + " has grown to " + times + " what it was by iteration " + first;
+      return who + " has grown to " + times + " what it was by iteration " + first + ", and began at iteration " +
+             std::to_string(history.iteration(series.cells[std::min(breach.began, breach.cell)]));
     case FindingRule::kDead:
       return who + " is all 0 since iteration " + first;
     case FindingRule::kFrozen:
@@ -94,6 +96,10 @@ std::string sentence_of(const Finding& finding, const History& history, const Hi
     case FindingRule::kRanks:
     case FindingRule::kStopped:
     case FindingRule::kReplica:
+    case FindingRule::kStuck:
+    case FindingRule::kUnreached:
+    case FindingRule::kShrunk:
+    case FindingRule::kMode:
       break;
   }
   return who;

@@ -18,5 +18,6 @@ std::string sentence_of(const UnequalReplicas& found);
 std::vector<std::string> verdict_of(const Findings& findings, const History& history, const FaultVerdict& verdict);
 
 std::string shown_count(std::uint64_t count, const char* noun);  // "1 tensor", "2 tensors"
+std::string shown_number(double number);                         // of four digits
 
 }  // namespace tensorstat

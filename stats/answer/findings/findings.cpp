@@ -7,7 +7,9 @@
 
 #include "stats/answer/findings/finding_words.hpp"
 #include "stats/answer/findings/gone_tensors.hpp"
+#include "stats/answer/findings/parted_ranks.hpp"
 #include "stats/answer/findings/series_rules.hpp"
+#include "stats/answer/findings/silent_rules.hpp"
 #include "stats/answer/findings/unwritten_parameters.hpp"
 
 namespace tensorstat {
@@ -36,7 +38,9 @@ class Search {
       findings_.last_iteration = history_.iterations().back();
     }
     find_fault();
+    find_silent();
     find_in_series();
+    for (Finding& each : silent_) add(std::move(each));  // an activation that dies stands before its gradients
     find_gone();
     find_unwritten();
     find_unequal_replicas();
@@ -145,12 +149,26 @@ class Search {
     return first;
   }
 
+  void find_silent() {
+    std::vector<double> limits;
+    for (const FindingRuleFacts& rule : kFindingRules) limits.push_back(limit_of(rule.rule));
+    std::set<FindingRule> judged;
+    for (SilentFault& each : silent_faults(history_, hints_, limits, noise_, judged)) {
+      if (each.rule == FindingRule::kStuck) stuck_.insert(each.series);
+      Finding finding = finding_of(each.rule, *each.series, {.value = each.value, .limit = limit_of(each.rule)});
+      finding.first_iteration = each.first_iteration;
+      finding.text = std::move(each.text);
+      silent_.push_back(std::move(finding));
+    }
+    for (const FindingRule rule : judged) judged_[static_cast<int>(rule)] = true;
+  }
+
   void find_in_series() {
     const std::map<std::uint32_t, std::uint64_t> changes_until = last_changes();
     for (const HistorySeries& series : history_.series()) {
       const auto judged_by = [&](FindingRule rule, auto judge) {
         return [this, &series, limit = limit_of(rule), judge](IterationRange range) {
-          return judge(history_, series, limit, range);
+          return judge(history_, series, limit, range, noise_);
         };
       };
       ask(FindingRule::kOverflow, series, {}, judged_by(FindingRule::kOverflow, judge_overflow));
@@ -159,9 +177,10 @@ class Search {
       const auto drift = judged_by(FindingRule::kDrift, judge_drift);
       ask(FindingRule::kDrift, series, {.end = jump.value_or(UINT64_MAX)}, drift);
       ask(FindingRule::kDead, series, {}, judged_by(FindingRule::kDead, judge_dead));
-      ask(FindingRule::kFrozen, series, {}, [&](IterationRange range) {
-        return judge_frozen(history_, series, limit_of(FindingRule::kFrozen), range, changes_until.at(series.rank));
-      });
+      if (!stuck_.contains(&series) && !noisy_.contains({series.rank, history_.tensors()[series.tensor].op_name}))
+        ask(FindingRule::kFrozen, series, {}, [&](IterationRange range) {
+          return judge_frozen(history_, series, limit_of(FindingRule::kFrozen), range, changes_until.at(series.rank));
+        });
     }
   }
 
@@ -239,7 +258,7 @@ class Search {
         if ((first = history_.series(series.tensor, rank)) != nullptr) break;
       }
       if (first == nullptr || first == &series) continue;
-      const auto breach = parted(*first, series);
+      const auto breach = parted(history_, *first, series, judged_[static_cast<int>(FindingRule::kRanks)]);
       const bool is_known = replicas_.contains(
           {std::string(history_.op_type(series.tensor)), std::string(history_.op_name(series.tensor))});
       if (!breach || is_known) continue;
@@ -257,31 +276,6 @@ class Search {
   bool is_of_batch_norm(const HistorySeries& series) const {
     const std::string_view name = history_.op_name(series.tensor);
     return name.ends_with("running_mean") || name.ends_with("running_var") || name.ends_with("num_batches_tracked");
-  }
-
-  // The cell of `b` from which on it differs from `a` to the end, where it was equal and not constant before.
-  std::optional<std::size_t> parted(const HistorySeries& a, const HistorySeries& b) {
-    std::size_t in_a = 0;
-    std::optional<std::size_t> since;
-    bool was_equal_after_a_change = false;
-    std::uint64_t last = 0;  // a fingerprint
-    for (std::size_t at = 0; at < b.cells.size(); ++at) {
-      if (history_.has_nan(b.cells[at]) || history_.has_inf(b.cells[at])) continue;
-      const std::uint64_t iteration = history_.iteration(b.cells[at]);
-      while (in_a < a.cells.size() && history_.iteration(a.cells[in_a]) < iteration) ++in_a;
-      if (in_a == a.cells.size() || history_.iteration(a.cells[in_a]) != iteration) continue;
-      const std::uint64_t print = b.fingerprints[at];
-      if (print == 0 || a.fingerprints[in_a] == 0) continue;
-      judged_[static_cast<int>(FindingRule::kRanks)] = true;
-      if (print == a.fingerprints[in_a]) {
-        was_equal_after_a_change |= last != 0 && last != print;
-        since.reset();
-      } else if (!since) {
-        since = at;
-      }
-      last = print;
-    }
-    return was_equal_after_a_change ? since : std::nullopt;
   }
 
   void find_stopped_ranks() {
@@ -377,6 +371,10 @@ class Search {
   std::uint64_t consequences_ = 0;
   std::set<std::pair<std::string, std::string>> replicas_;  // that differ: op type and name
   std::array<bool, kRuleCount> judged_{};
+  const std::vector<double> noise_ = noise_of_steps(history_);
+  const std::set<std::pair<std::uint32_t, std::uint32_t>> noisy_ = noisy_parameters(history_, noise_);
+  std::set<const HistorySeries*> stuck_;
+  std::vector<Finding> silent_;
   Findings findings_;
 };
 

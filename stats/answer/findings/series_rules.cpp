@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kWindow = 50;  // iterations that the running median looks at, and that drift leaves out
 constexpr std::size_t kLeastRecent = 20;
+constexpr std::size_t kLeastAbove = 5;  // values of an input that drifts, one after another
 constexpr std::size_t kLeastOld = 150;  // fewer, and the growth of a bias that begins at 0 would be a drift
 // Twice in 20 values of heavy tails is no rarity: of 300 norms that are Student's t with 2 degrees, 17 % of all series
 // would be accused of a jump, and with three times 0.3 %. Growth spreads the old values by itself.
@@ -71,6 +72,20 @@ std::size_t begin_of(const History& history, const HistorySeries& series, Iterat
   return static_cast<std::size_t>(begin - series.cells.begin());
 }
 
+// Rounding noise, as the gradient of a bias in front of a batch norm is.
+bool is_noise(const History& history, const HistorySeries& series, const HistoryCell& cell,
+              const std::vector<double>& noise) {
+  return kind_of(history, series) == TensorKind::kGradient && cell.place < noise.size() &&
+         history.absmax(cell) < noise[cell.place];
+}
+
+// A float argument of the outermost module, which is named by its class.
+bool is_input_of_model(const History& history, const HistorySeries& series) {
+  const std::string_view dtype = history.dtype(series.cells.front());
+  return history.tensors()[series.tensor].is_input && dtype.find("float") != dtype.npos &&
+         history.op_name(series.tensor) == std::string(history.op_type(series.tensor)) + "/forward";
+}
+
 // A series that is noisy by itself must go further: in logarithms, `times` as far from the median as it ever was, or
 // kTimesOfGreatest above the greatest.
 std::optional<Breach> breach_of(const RunningMedian& before, std::size_t cell, double value, double limit, int times) {
@@ -116,8 +131,8 @@ std::string label_of(const History& history, const HistorySeries& series) {
   return name + (tensor.is_input ? " input " : " output ") + std::to_string(tensor.slot);
 }
 
-SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit,
-                               IterationRange range) {
+SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit, IterationRange range,
+                               const std::vector<double>&) {
   SeriesJudgement judgement;
   // A scaled loss makes gradients as large as they may be, and a step that overflows is skipped: that is its design.
   if (kind_of(history, series) != TensorKind::kForward) return judgement;
@@ -135,14 +150,15 @@ SeriesJudgement judge_overflow(const History& history, const HistorySeries& seri
   return judgement;
 }
 
-SeriesJudgement judge_jump(const History& history, const HistorySeries& series, double limit, IterationRange range) {
+SeriesJudgement judge_jump(const History& history, const HistorySeries& series, double limit, IterationRange range,
+                           const std::vector<double>& noise) {
   SeriesJudgement judgement;
   RunningMedian recent;
   std::deque<double> sizes;
   double greatest_ever = 0, last_count = 0;
   walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
     const auto size = size_of(history, cell);
-    if (!size) return true;
+    if (!size || is_noise(history, series, cell, noise)) return true;
     // The gradient of a mean is larger where the batch is smaller.
     const auto count = static_cast<double>(history.kinds()[cell.kind].count);
     const bool has_other_shape = count > 2 * last_count || count < last_count / 2;
@@ -165,24 +181,37 @@ SeriesJudgement judge_jump(const History& history, const HistorySeries& series, 
   return judgement;
 }
 
-SeriesJudgement judge_drift(const History& history, const HistorySeries& series, double limit, IterationRange range) {
+SeriesJudgement judge_drift(const History& history, const HistorySeries& series, double limit, IterationRange range,
+                            const std::vector<double>& noise) {
   SeriesJudgement judgement;
   RunningMedian old;
+  // What is given to the model does not depend on what it has learned: no warm-up excuses it.
+  const bool is_input = is_input_of_model(history, series);
+  const std::size_t window = is_input ? 0 : kWindow, least = is_input ? kLeastRecent : kLeastOld;
   std::size_t next = begin_of(history, series, range);  // the first cell that is not among the old ones
+  std::size_t last_usual = next, above = 0;
   walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
-    for (; next + kWindow < at; ++next) {
+    for (; next + window < at && (!is_input || old.size() < least); ++next) {
+      if (is_noise(history, series, series.cells[next], noise)) continue;
       if (const auto size = size_of(history, series.cells[next])) old.add(*size);
     }
     const auto size = size_of(history, cell);
-    if (old.size() < kLeastOld || !size) return true;
+    if (old.size() < least || !size || is_noise(history, series, cell, noise)) return true;
     judgement.was_judged = true;
-    judgement.breach = breach_of(old, at, *size, limit, kTimesOfOld);
+    if (*size <= old.greatest()) last_usual = at;
+    const auto breach = breach_of(old, at, *size, limit, kTimesOfOld);
+    above = breach ? above + 1 : 0;
+    if (breach && (!is_input || above == kLeastAbove)) {
+      judgement.breach = breach;
+      judgement.breach->began = last_usual + 1;
+    }
     return !judgement.breach;
   });
   return judgement;
 }
 
-SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, IterationRange range) {
+SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, IterationRange range,
+                           const std::vector<double>&) {
   SeriesJudgement judgement;
   if (kind_of(history, series) != TensorKind::kForward || history.tensors()[series.tensor].is_input) return judgement;
   std::size_t first_zero = 0, zeros = 0;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "stats/answer/findings/history.hpp"
 
@@ -22,7 +23,8 @@ std::string label_of(const History& history, const HistorySeries& series);
 struct Breach {
   std::size_t cell = 0;  // of the series
   double value = 0, limit = 0;
-  double usual = 0;  // of jump and drift: the median that the limit is a multiple of
+  std::size_t began = 0;  // of drift: the cell behind the last one of a usual size
+  double usual = 0;       // of jump and drift: the median that the limit is a multiple of
 };
 
 // What a rule says of a series. `was_judged`: the series has what the rule needs.
@@ -36,11 +38,15 @@ struct IterationRange {
   std::uint64_t begin = 0, end = UINT64_MAX;
 };
 
-// `limit` as in finding_rules.hpp. Only iterations of the range are looked at.
-SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit, IterationRange range);
-SeriesJudgement judge_jump(const History& history, const HistorySeries& series, double limit, IterationRange range);
-SeriesJudgement judge_drift(const History& history, const HistorySeries& series, double limit, IterationRange range);
-SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, IterationRange range);
+// `limit` as in finding_rules.hpp. Only iterations of the range are looked at. `noise`: noise_of_steps().
+SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit, IterationRange range,
+                               const std::vector<double>& noise);
+SeriesJudgement judge_jump(const History& history, const HistorySeries& series, double limit, IterationRange range,
+                           const std::vector<double>& noise);
+SeriesJudgement judge_drift(const History& history, const HistorySeries& series, double limit, IterationRange range,
+                            const std::vector<double>& noise);
+SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, IterationRange range,
+                           const std::vector<double>& noise);
 // `changes_until`: the last iteration in which at least three parameters of the rank have other values than before.
 SeriesJudgement judge_frozen(const History& history, const HistorySeries& series, double limit, IterationRange range,
                              std::uint64_t changes_until);

@@ -134,6 +134,10 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
       watch.code[op_name].push_back({iteration, line.number("call"), line.code(), line.text("parent")});
     } else if (kind == "step") {
       watch.wrote_nothing[iteration] = line.number("written", 1) == 0;
+    } else if (kind == "trained") {
+      for (std::string& name : line.texts("names")) watch.trained.insert(std::move(name));
+    } else if (kind == "mode") {
+      watch.modes[op_name] = {iteration, line.truth("training").value_or(true)};
     } else if (kind == "zeroed") {
       watch.gradients_gone = std::min(watch.gradients_gone, iteration);
     } else if (kind == "zoom") {
@@ -160,6 +164,18 @@ void Hints::add_folder(std::uint32_t rank, std::uint64_t iteration, std::uint32_
     if (const auto text = read_whole_file(file, kMostBytes)) add_watch(rank, *text);
   }
   folders_[{rank, iteration}].push_back({std::move(folder), graph});
+}
+
+const std::set<std::string>& Hints::trained_parameters(std::uint32_t rank) const {
+  static const std::set<std::string> kNone;
+  const auto watch = watches_.find(rank);
+  return watch == watches_.end() ? kNone : watch->second.trained;
+}
+
+const std::map<std::string, Hints::Mode, std::less<>>& Hints::modes(std::uint32_t rank) const {
+  static const std::map<std::string, Mode, std::less<>> kNone;
+  const auto watch = watches_.find(rank);
+  return watch == watches_.end() ? kNone : watch->second.modes;
 }
 
 bool Hints::wrote_nothing(std::uint32_t rank, std::uint64_t iteration) const {

@@ -75,6 +75,15 @@ class Hints {
   // Whether the optimizer wrote no parameter in this iteration.
   bool wrote_nothing(std::uint32_t rank, std::uint64_t iteration) const;
 
+  // Parameters that asked for a gradient when the watch began.
+  const std::set<std::string>& trained_parameters(std::uint32_t rank) const;
+  // Modules that changed between training and eval mode while gradients were on, and what the last change was.
+  struct Mode {
+    std::uint64_t iteration = 0;
+    bool is_training = true;
+  };
+  const std::map<std::string, Mode, std::less<>>& modes(std::uint32_t rank) const;  // by path
+
   // Whether the watch compared replicas, and what it found. All ranks say the same.
   bool compares_replicas() const { return compares_replicas_; }
   const std::set<UnequalReplicas>& unequal_replicas() const { return unequal_replicas_; }
@@ -115,6 +124,8 @@ class Hints {
     std::map<std::pair<std::uint64_t, std::string>, Zoom> zooms;
     std::map<std::string, std::vector<Missing>, std::less<>> missing;
     std::map<std::uint64_t, bool> wrote_nothing;
+    std::set<std::string> trained;
+    std::map<std::string, Mode, std::less<>> modes;
     std::uint64_t gradients_gone = std::numeric_limits<std::uint64_t>::max();  // from this iteration on
   };
   // Of msprobe, a step of a rank.

@@ -86,6 +86,27 @@ def what_where_cut_off_comes_back(path):
     train(model, path, batches())
 
 
+class Unit(nn.Module):
+    def forward(self, x):
+        return x / x.norm(dim=-1, keepdim=True)  # the length of padding
+
+
+def padded(path, loss):
+    batch = torch.randn(6, 8)
+    batch[5] = 0
+    train(nn.Sequential(Unit(), nn.Linear(8, 3)), path, [batch], loss=loss)
+
+
+@planted("produced", "0", phase="forward", operation="div", at="the length of padding")
+def rows_of_nan_that_are_cut_off_and_come_back(path):
+    padded(path, lambda y: y[:5].square().mean())
+
+
+@planted("produced", "0", phase="forward", operation="div", at="the length of padding")
+def rows_of_nan_that_the_loss_ignores_and_that_come_back(path):
+    padded(path, lambda y: nn.functional.cross_entropy(y, torch.tensor([0, 1, 2, 0, 1, -100])))
+
+
 @planted("produced", "Net", phase="backward", operation="Sqrt", at="functional root")
 def functional_code_whose_backward_is_bad(path):
     class Net(nn.Module):

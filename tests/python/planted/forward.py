@@ -8,6 +8,30 @@ from torch.utils.checkpoint import checkpoint
 
 from .kit import INF, Between, Chain, Log, Where, batches, block, causal, planted, train, watch
 
+# --- a mask's Inf in the results, of which the loss makes NaN or Inf ---
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 6)
+
+    def forward(self, x):
+        return self.body(x).masked_fill(torch.arange(6) == 5, -INF)
+
+
+@planted("loss", iteration=0)
+def the_entropy_of_a_forbidden_action(path):
+    def entropy(y):
+        p = y.log_softmax(-1)
+        return (p.exp() * p).sum(-1).mean()
+    train(Policy(), path, batches(), loss=entropy)
+
+
+@planted("loss", iteration=0)
+def a_forbidden_class_with_label_smoothing(path):
+    train(Policy(), path, batches(), loss=lambda y: F.cross_entropy(y, torch.tensor([0, 1, 2, 3]), label_smoothing=0.1))
+
+
 # --- modules' forward ---
 
 @planted("produced", "1", phase="forward", operation="log", at="# log of a negative")

@@ -12,12 +12,13 @@ def module_of(op_name: str) -> str:
 
 class Place:
     """A module of the model."""
-    __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random_now", "has_trained", "forward", "backward", "eval")
+    __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random_now", "has_trained", "mode", "forward", "backward", "eval")
 
     def __init__(self, name: str, module: Any, is_outermost: bool, is_wanted: bool) -> None:
         self.name, self.op_type, self.is_outermost, self.is_wanted = name, class_of(module), is_outermost, is_wanted
         self.forward, self.backward, self.eval = f"{name}/forward", f"{name}/backward", f"{name}/eval"
         self.is_random_now = self.has_trained = False
+        self.mode: bool | None = None  # module.training of its last call with gradients
 
     def evaluates(self, module: Any) -> bool:
         """Whether a call of this outermost module is an evaluation, and no part of a training step. A module that never

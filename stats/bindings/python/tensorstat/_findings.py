@@ -16,7 +16,8 @@ _NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 @dataclasses.dataclass(frozen=True)
 class Finding:
     """What broke a rule. `str()` is its sentence."""
-    rule: str  # "nan", "inf", "turned", "overflow", "jump", "drift", "dead", "frozen", "gone", "unwritten", "ranks", "stopped", "replica"
+    rule: str  # "nan", "inf", "turned", "overflow", "jump", "drift", "dead", "frozen", "gone", "unwritten", "ranks", "stopped", "replica",
+    # "stuck", "unreached", "shrunk", "mode"
     severity: str  # "error", "warning" or "notice"
     op_type: str | None  # of the operator or parameter; None of a rank
     op_name: str | None

@@ -8,7 +8,9 @@ from ._hooks import say_fault
 from ._journal import OURS, caller_of
 from ._modes import around
 from ._tensors import tensors_in
-from ._verdict import NAN
+from ._verdict import INF, NAN
+
+_WRITERS = "mask", "fill", "where", "triu", "tril", "full"  # in names of operations: they write -Inf, and compute none
 
 # What gives no value that was computed, or whatever memory held.
 _LEFT_OUT = {"__get__", "__set__", "__delete__", "requires_grad_", "detach", "detach_", "register_hook", "retain_grad", "backward",
@@ -131,6 +133,8 @@ def _gave(watch: Any, call: _Operation, results: list[Any]) -> None:
             watch._course.pending.kind = "NaN"
             return
         new.operation = call.op_type
+        if not call.in_loss and faults & 3 == INF and any(word in call.op_type for word in _WRITERS):
+            watch._course.is_written = True
         if call.where is not None:
             new.file, new.line = call.where[:2]
 

@@ -125,7 +125,8 @@ class Course:
         pending = self.pending
         is_mere_inf = not self.pending_kinds & NAN
         is_ended = self._has_clean_loss or (is_mere_inf and (self._has_clean_gradients or self.is_written))
-        if pending is not None and not later and is_ended:
+        is_spent = is_mere_inf and self.is_written and ("loss" in later or "backward" in later)  # the loss made NaN or Inf of it
+        if pending is not None and (is_spent or not later and is_ended):
             pending = None  # it was meant
         for each in (self._parameter, pending, *(later.get(phase) for phase in ("loss", "backward", "gradient", "optimizer"))):
             if each is not None:

@@ -285,6 +285,8 @@ class RowWatch(Watch):
                 call.random_state = random_state()
             if looks:
                 call.keywords = keywords_of_call(sys._getframe(2))
+            if module.training is not place.mode:
+                self._say_mode(module, place)
         call.arguments = arguments
         if looks and place.is_wanted:
             keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(2))
@@ -389,6 +391,13 @@ class RowWatch(Watch):
             self._journal.say("code", op_name=name, iteration=self.iteration, file=where[0], line=where[1],
                               function=where[2], parent=parent, call=number)
 
+    def _say_mode(self, module: Any, place: Place) -> None:
+        if not sys.modules["torch"].is_grad_enabled():
+            return
+        if place.mode is not None:
+            self._journal.say("mode", op_name=place.name, iteration=self.iteration, training=bool(module.training))
+        place.mode = module.training
+
     def _at_line(self, fault: Fault, call: Call) -> None:
         if call.where is not None:
             fault.file, fault.line = call.where[:2]
@@ -406,6 +415,8 @@ class RowWatch(Watch):
             self._look_anew()
         if not self._has_seen:
             self._look_at_buffers()
+            self._journal.say("trained", iteration=self.iteration,
+                              names=[name for name, each in self._parameters.named if each.requires_grad])
             if self._is_unseen_said:
                 self._journal.say("not_seen", iteration=self.iteration, op_name="", io="output", why="")
         self._is_begun = self._has_seen = True
