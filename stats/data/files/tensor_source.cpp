@@ -138,7 +138,8 @@ bool begins_as_tensors(const std::string& path) {
   if (bytes == 0 || !file->read_at(0, std::as_writable_bytes(std::span(head, bytes)))) return false;
   const std::string_view begin(head, bytes);
   const TensorFormat* format = format_by_content(*file, begin);
-  if (format != &npz_format) return format != nullptr;
+  // A dump of Ascend's begins like many other files; its name tells it.
+  if (format != &npz_format) return format != nullptr && format != &dump_data_format;
   // Other files are zip archives, too: the first member's name tells.
   constexpr std::size_t kNameLengthAt = 26, kNameAt = 30;
   if (bytes < kNameAt) return false;
