@@ -19,7 +19,7 @@ class Layout:
         self.clear()
         for module in modules:
             children, parameters = module.__dict__.get("_modules") or {}, module.__dict__.get("_parameters") or {}
-            if not isinstance(children, dict):  # a scripted module's cannot be exchanged
+            if not (isinstance(children, dict) and isinstance(parameters, dict)):  # a scripted module's cannot be exchanged
                 continue
             self._modules += [(children, key, weakref.ref(each)) for key, each in children.items() if each is not None]
             self._parameters += [(parameters, key, id(each)) for key, each in parameters.items()]
