@@ -31,7 +31,7 @@ History history_of(const std::vector<double>& norms) {
 
 std::optional<Breach> jump_in(const std::vector<double>& norms) {
   const History history = history_of(norms);
-  return judge_jump(history, history.series().front(), facts(FindingRule::kJump).limit, {}).breach;
+  return judge_jump(history, history.series().front(), facts(FindingRule::kJump).limit, {}, {}).breach;
 }
 
 template <typename Next>
