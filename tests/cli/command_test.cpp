@@ -145,7 +145,7 @@ TEST(Command, UnreadableInputsAreNamedAndTheOthersDone) {
   EXPECT_PRED2(holds, ran.err, "tensorstat: bad.npy: ");
   EXPECT_PRED2(holds, ran.err, "tensorstat: absent.npy: cannot be opened: No such file or directory");
   EXPECT_PRED2(holds, ran.err, "tensorstat: no*.npy: matches nothing");
-  EXPECT_PRED2(holds, ran.err, "tensorstat: text.npy: holds texts (dtype str '<U2'), which have no statistics");
+  EXPECT_PRED2(holds, ran.err, "tensorstat: text.npy: holds texts (dtype '<U2'), which have no statistics");
   EXPECT_EQ(line_count(content_of(folder / "x.csv")), 2u);
 }
 
