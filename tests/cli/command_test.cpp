@@ -155,9 +155,10 @@ TEST(Command, PathsAreFilesDirectoriesAndGlobs) {
     std::filesystem::create_directory(folder / name);
   }
   for (const char* name :
-       {"d/a.npy", "d/c.npy", "d/b/x.npy", "d/b/deep/y.npy", "d/notes.txt", "e1.npy", "e2.npy", "[e].npy", "plain"}) {
+       {"d/a.npy", "d/c.npy", "d/b/x.npy", "d/b/deep/y.npy", "d/nameless", "e1.npy", "e2.npy", "[e].npy", "plain"}) {
     write_file(folder / name, kOne);
   }
+  write_file(folder / "d/notes.txt", "no tensor");
   const auto paths = [&](const std::string& arguments) {
     const Ran ran = run(folder, arguments + " --format json --stats max --on host");
     EXPECT_EQ(ran.exit, 0) << ran.err;
@@ -168,7 +169,7 @@ TEST(Command, PathsAreFilesDirectoriesAndGlobs) {
     }
     return joined;
   };
-  EXPECT_EQ(paths("d"), "d/a.npy d/b/deep/y.npy d/b/x.npy d/c.npy ");
+  EXPECT_EQ(paths("d"), "d/a.npy d/b/deep/y.npy d/b/x.npy d/c.npy d/nameless ");  // by their first bytes
   EXPECT_EQ(paths("'e?.npy'"), "e1.npy e2.npy ");
   EXPECT_EQ(paths("e2.npy 'e*.npy'"), "e2.npy e1.npy e2.npy ");
   EXPECT_EQ(paths("'[e].npy'"), "[e].npy ");  // an existing file of that name is not a glob
