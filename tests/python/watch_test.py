@@ -507,10 +507,10 @@ class Watched(unittest.TestCase):
         for before, after in zip(forward + backward[:2], (forward + backward[:2])[1:]):
             self.assertLess(order[before], order[after])
         self.assertLess(order["Linear", "2/backward", "output", 0], order["ReLU", "1/backward", "input", 0])
-        self.assertEqual([line["kind"] for line in lines], ["run"] + ["code"] * 4)
+        self.assertEqual([line["kind"] for line in lines], ["run", "trained"] + ["code"] * 4)
         self.assertEqual(lines[0], {"kind": "run", "world_size": 1, "every": 1, "inputs": "all", "level": "module",
                                     "parameters": True, "gradients": True})
-        self.assertEqual({(line["op_name"], line["parent"], os.path.basename(line["file"])) for line in lines[1:]},
+        self.assertEqual({(line["op_name"], line["parent"], os.path.basename(line["file"])) for line in lines[2:]},
                          {("Sequential/forward", "", "watch_test.py"), *((f"{name}/forward", "Sequential/forward", "watch_test.py") for name in "012")})
 
     def test_rows_of_operations(self):
@@ -596,7 +596,7 @@ class Watched(unittest.TestCase):
                 watch.step()
                 self.assertEqual((watch.first_fault.phase, watch.first_fault.op_name), ("input", "Sequential/forward"))
             with open(f"{folder}/rank_0/model/watch.ndjson", encoding="utf-8") as file:
-                self.assertEqual([json.loads(line)["kind"] for line in file], ["run"])
+                self.assertEqual([json.loads(line)["kind"] for line in file], ["run", "trained"])
         self.assertRegex(said.output[-1], r"first Inf: iteration 0, came in with the data, Sequential input 0; tensorstat origin .*")
 
     def test_a_zoom_leaves_everything_as_it_was(self):
