@@ -124,8 +124,8 @@ class TorchFiles(unittest.TestCase):
             with self.assertLogs("tensorstat", "WARNING") as said:
                 found = tensorstat.read(self.path("x.pt"), STATS, skip_faults=True)
             self.assertEqual(list(found), ["a", "b", "c"])
-            self.assertIn("'sparse' is made by torch._utils._rebuild_sparse_tensor", said.output[0])
-            self.assertIn("'quantized' is made by torch._utils._rebuild_qtensor", said.output[1])
+            self.assertIn("'sparse' is sparse (_rebuild_sparse_tensor), which is not read", said.output[0])
+            self.assertIn("'quantized' is quantized (_rebuild_qtensor), which is not read", said.output[1])
 
     def test_an_index_of_shards(self):
         torch.save({"a": torch.ones(3)}, self.path("pytorch_model-00001-of-00002.bin"))
