@@ -113,7 +113,7 @@ class Checkpoint(unittest.TestCase):
                 (encoded(a + value("a", (2,), "Int8", b"\1")), "the chunks of 'a' differ in shape or type"),
                 (b"\x12\1a", "a field that no checkpoint has"),
                 (b"\x0a\3\x0a\1a", "a parameter without a tag or content"),
-                (b"not a checkpoint", "is damaged at its byte"),
+                (b"not a checkpoint", "is a text, and no file of tensors"),
                 (b"\x0a\x7f\x0a", "is damaged at its byte")):
             with self.assertRaisesRegex(tensorstat.Error, re.escape(words)):
                 tensorstat.read(self.write("x.ckpt", content), STATS)
