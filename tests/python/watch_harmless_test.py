@@ -639,7 +639,7 @@ for _name in CASES:
 
 
 @unittest.skipIf(torch is None, "torch is not installed")
-class WorkingDirectory(unittest.TestCase):
+class Process(unittest.TestCase):
     def test_a_working_directory_that_is_gone(self):
         before = os.getcwd()
         with tempfile.TemporaryDirectory() as folder:
@@ -653,6 +653,22 @@ class WorkingDirectory(unittest.TestCase):
                 self.assertIsNotNone(watch.first_fault)
             finally:
                 os.chdir(before)
+
+    def test_a_handler_that_raises(self):
+        class Raises(logging.Handler):
+            def emit(self, record):
+                heard.append(record.getMessage())
+                raise RuntimeError("the handler's own")
+
+        heard, handler = [], Raises()
+        logging.getLogger("tensorstat").addHandler(handler)
+        try:
+            model = torch.nn.Linear(2, 1)
+            with tempfile.TemporaryDirectory() as folder, tensorstat.watch(model, path=folder) as watch:
+                watch.step(model(torch.full((1, 2), float("nan"))).sum())
+        finally:
+            logging.getLogger("tensorstat").removeHandler(handler)
+        self.assertTrue(heard)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,21 @@ DTYPES: list[str] = _native.DTYPES
 STATISTICS: list[str] = _native.STATISTICS
 NO_LIMIT = 2**64 - 1
 
-logger = logging.getLogger("tensorstat")
+
+class _Logger:
+    """logging.getLogger("tensorstat"). What a handler or a filter of the process raises is dropped: a training goes on."""
+
+    def log(self, level: int, words: str, *arguments: object, exc_info: BaseException | None = None) -> None:
+        try:
+            logging.getLogger("tensorstat").log(level, words, *arguments, exc_info=exc_info, stacklevel=3)
+        except Exception:
+            pass
+
+    def warning(self, words: str, *arguments: object, exc_info: BaseException | None = None) -> None:
+        self.log(logging.WARNING, words, *arguments, exc_info=exc_info)
+
+
+logger = _Logger()
 
 
 class Error(Exception):
