@@ -12,8 +12,8 @@ dist.init_process_group("gloo")
 said = []
 handler = logging.Handler()
 handler.emit = lambda record: said.append(record.getMessage())
-tensorstat._library.logger.addHandler(handler)
-tensorstat._library.logger.propagate = False
+logging.getLogger("tensorstat").addHandler(handler)
+logging.getLogger("tensorstat").propagate = False
 """
 
 
