@@ -21,8 +21,8 @@ constexpr const char* kLoader = "libOpenCL.so.1";
 std::atomic<const Table*> chosen{nullptr};
 
 // The functions that the process has already, because its program links OpenCL or a tool such as Oclgrind is preloaded;
-// else those of the loader. A function stays null if an old loader lacks it. The table is never freed: other threads
-// may use it.
+// else those of the loader. An old loader may lack a function, which stays null. The table is never freed: other
+// threads may use it.
 const Table* load() {
   const bool is_there = ::dlsym(RTLD_DEFAULT, "clGetPlatformIDs") != nullptr;
   void* const loader = is_there ? RTLD_DEFAULT : ::dlopen(kLoader, RTLD_NOW | RTLD_LOCAL);

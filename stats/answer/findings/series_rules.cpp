@@ -72,13 +72,6 @@ std::size_t begin_of(const History& history, const HistorySeries& series, Iterat
   return static_cast<std::size_t>(begin - series.cells.begin());
 }
 
-// Rounding noise, as the gradient of a bias in front of a batch norm is.
-bool is_noise(const History& history, const HistorySeries& series, const HistoryCell& cell,
-              const std::vector<double>& noise) {
-  return kind_of(history, series) == TensorKind::kGradient && cell.place < noise.size() &&
-         history.absmax(cell) < noise[cell.place];
-}
-
 // A float argument of the outermost module, which is named by its class.
 bool is_input_of_model(const History& history, const HistorySeries& series) {
   const std::string_view dtype = history.dtype(series.cells.front());
@@ -129,6 +122,12 @@ std::string label_of(const History& history, const HistorySeries& series) {
   }
   const HistoryTensor& tensor = history.tensors()[series.tensor];
   return name + (tensor.is_input ? " input " : " output ") + std::to_string(tensor.slot);
+}
+
+bool is_noise(const History& history, const HistorySeries& series, const HistoryCell& cell,
+              const std::vector<double>& noise) {
+  return kind_of(history, series) == TensorKind::kGradient && cell.place < noise.size() &&
+         history.absmax(cell) < noise[cell.place];
 }
 
 SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit, IterationRange range,
@@ -185,7 +184,7 @@ SeriesJudgement judge_drift(const History& history, const HistorySeries& series,
                             const std::vector<double>& noise) {
   SeriesJudgement judgement;
   RunningMedian old;
-  // What is given to the model does not depend on what it has learned: no warm-up excuses it.
+  // Training does not change the inputs of the model, so no warm-up excuses their growth.
   const bool is_input = is_input_of_model(history, series);
   const std::size_t window = is_input ? 0 : kWindow, least = is_input ? kLeastRecent : kLeastOld;
   std::size_t next = begin_of(history, series, range);  // the first cell that is not among the old ones

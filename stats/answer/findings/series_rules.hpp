@@ -38,6 +38,10 @@ struct IterationRange {
   std::uint64_t begin = 0, end = UINT64_MAX;
 };
 
+// Whether a gradient is rounding noise, as that of a bias in front of a batch norm is. `noise`: noise_of_steps().
+bool is_noise(const History& history, const HistorySeries& series, const HistoryCell& cell,
+              const std::vector<double>& noise);
+
 // `limit` as in finding_rules.hpp. Only iterations of the range are looked at. `noise`: noise_of_steps().
 SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit, IterationRange range,
                                const std::vector<double>& noise);

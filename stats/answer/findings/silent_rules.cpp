@@ -64,7 +64,7 @@ class Silent {
   double limit(FindingRule rule) const { return limits_[static_cast<std::size_t>(rule)]; }
   std::string steps(double count) const { return shown_count(static_cast<std::uint64_t>(count), "step"); }
 
-  // Cells from `iteration` on with a gradient that is neither noise nor what is left of one.
+  // Counts the cells from `iteration` on with a gradient above the noise and above kConverged of its greatest.
   std::size_t strong_cells(const HistorySeries& gradient, std::uint64_t iteration) const {
     double greatest = 0;
     for (const HistoryCell& cell : gradient.cells) {
@@ -169,7 +169,7 @@ class Silent {
     }
   }
 
-  // What gradients lose between backward and the step, in one iteration.
+  // The gradients of one iteration before they are divided, over those that the step gets.
   struct Shrinkage {
     std::vector<double> ratios;
     double squares_at_step = 0;
@@ -218,7 +218,7 @@ class Silent {
       if (series.rank != rank || tensor.is_input || tensor.slot != 0 || tensor.call != 0) continue;
       const DirectedName call = directed_name_of(history_.op_name(series.tensor));
       if (call.direction != Direction::kForward || call.writer != DirectedName::Writer::kWatch) continue;
-      const std::string_view name = call.stem;  // the forward is what it had before
+      const std::string_view name = call.stem;
       const auto mode = modes.find(escaped_op_name(name));
       if (mode == modes.end() || mode->second.is_training) continue;
       const std::string type = lower_case(std::string(history_.op_type(series.tensor)));
@@ -270,8 +270,8 @@ std::set<std::pair<std::uint32_t, std::uint32_t>> noisy_parameters(const History
   std::set<std::pair<std::uint32_t, std::uint32_t>> noisy;
   for (const HistorySeries& series : history.series()) {
     if (kind_of(history, series) != TensorKind::kGradient) continue;
-    const auto is_noise = [&](const HistoryCell& cell) { return history.absmax(cell) < noise[cell.place]; };
-    const auto count = static_cast<std::size_t>(std::ranges::count_if(series.cells, is_noise));
+    const auto is_small = [&](const HistoryCell& cell) { return is_noise(history, series, cell, noise); };
+    const auto count = static_cast<std::size_t>(std::ranges::count_if(series.cells, is_small));
     if (2 * count > series.cells.size()) noisy.insert({series.rank, history.tensors()[series.tensor].op_name});
   }
   return noisy;

@@ -25,7 +25,7 @@ struct SilentFault {
 // By place of the history: a gradient of smaller absmax is rounding noise, 2^-20 of the largest of its step.
 std::vector<double> noise_of_steps(const History& history);
 
-// Parameters whose gradient is noise in most steps: rank and HistoryTensor::op_name.
+// The parameters that have noise as gradient in most steps: rank and HistoryTensor::op_name.
 std::set<std::pair<std::uint32_t, std::uint32_t>> noisy_parameters(const History& history,
                                                                    const std::vector<double>& noise);
 

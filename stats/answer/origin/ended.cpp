@@ -61,7 +61,7 @@ bool is_skipped_step(const StepRows& rows, const Call& of) {
   return std::ranges::none_of(rows.model.calls, [](const Call& each) { return each.phase == Phase::kOptimizer; });
 }
 
-// An Inf in the output of a call whose inputs have no rows, and which grew beyond its dtype step by step.
+// An output grew step by step and became Inf beyond its dtype. The inputs of its call have no rows.
 bool is_overflow(const StepRows& rows, const Fault& fault) {
   if (fault.phase != Phase::kForward || fault.has_nan || rows.row(fault.row).is_input || !fault.next.empty())
     return false;

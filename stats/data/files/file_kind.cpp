@@ -16,7 +16,11 @@ struct Beginning {
 };
 
 // Of the formats' own definitions.
+constexpr Beginning kLfsPointer = {"version https://git-lfs",
+                                   {"a Git LFS pointer, and not the file itself", "`git lfs pull` brings it", true}};
+
 constexpr Beginning kBeginnings[] = {
+    kLfsPointer,
     {"PAR1", {"a Parquet file"}},
     {"ARROW1", {"an Arrow file"}},
     {"FEA1", {"a Feather file"}},
@@ -94,9 +98,7 @@ constexpr Ending kEndings[] = {
 
 FileKind kind_of_text(std::string_view head) {
   constexpr std::size_t kLeastText = 16;  // shorter files say too little
-  if (head.starts_with("version https://git-lfs")) {
-    return {"a Git LFS pointer, and not the file itself", "`git lfs pull` brings it", true};
-  }
+  if (head.starts_with(kLfsPointer.begins)) return kLfsPointer.kind;
   const auto is_of_text = [](char each) {
     const auto byte = static_cast<unsigned char>(each);
     return (byte >= ' ' && byte != 0x7f) || each == '\n' || each == '\r' || each == '\t';
@@ -114,7 +116,6 @@ FileKind kind_of_text(std::string_view head) {
 }
 
 FileKind kind_of_file(std::string_view head, std::string_view path) {
-  if (head.starts_with("version https://git-lfs")) return kind_of_text(head);
   for (const auto& [begins, kind] : kBeginnings) {
     if (head.starts_with(begins)) return kind;
   }
