@@ -12,7 +12,8 @@ import torch.multiprocessing as processes
 
 
 def train(rank, ranks, path, port):
-    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks)
+    meeting = f"tcp://127.0.0.1:{port}?use_libuv=0"  # Debian builds torch without libuv, which torch asks for since 2.4
+    dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=ranks)
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
