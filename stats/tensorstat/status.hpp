@@ -24,6 +24,7 @@ enum class Code {
   kInUse,        // as kDevice, but the device may still use the memory that the call was given. Keep that memory
                  // unchanged until the process ends. This happens only if a driver no longer answers.
   kOutOfMemory,  // host memory is exhausted; the call may have done part of its work
+  kNoNumbers,    // a file, or a tensor in it, is fine and has nothing to measure: a text, an empty state dict
 };
 
 struct Error {

@@ -56,7 +56,8 @@ typedef int32_t tensorstat_code; /* 0 or the kind of error */
 enum {
   TENSORSTAT_OK = 0,
   TENSORSTAT_INVALID = 1,       /* the request is invalid; nothing was done */
-  TENSORSTAT_UNSUPPORTED = 2,   /* the request is valid, but the dtype, the format or the device does not support it */
+  TENSORSTAT_UNSUPPORTED = 2,   /* the request is valid, but the dtype, the format or the device does not support it,
+                                 * or the file holds nothing to measure, such as a text */
   TENSORSTAT_UNREADABLE = 3,    /* a file could not be read, or is malformed */
   TENSORSTAT_UNWRITABLE = 4,    /* a file could not be written; its earlier content is unchanged */
   TENSORSTAT_OVER_BUDGET = 5,   /* the call needs more device memory than the budget allows */

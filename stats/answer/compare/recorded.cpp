@@ -7,7 +7,6 @@
 #include "stats/answer/compare/row_place.hpp"
 #include "stats/core/base/printable.hpp"
 #include "stats/data/files/io/folders.hpp"
-#include "stats/data/files/without_numbers.hpp"
 #include "stats/data/rows/names/dump_place.hpp"
 #include "stats/data/rows/store_door.hpp"
 #include "stats/data/survey/row_files.hpp"
@@ -179,7 +178,7 @@ void RunRows::measure(const Each& each, const std::set<std::uint64_t>* only) {
   listener.unreadable = [&](const Error& error) {
     const bool was_whole = is_whole_;
     complain(error.message);
-    if (is_without_numbers(error)) is_whole_ = was_whole;  // there was nothing to measure, so nothing is missing
+    if (error.code == Code::kNoNumbers) is_whole_ = was_whole;  // there was nothing to measure, so nothing is missing
   };
   listener.unmeasured = [&](const std::string& label, const Error& error) { complain(label + ": " + error.message); };
   listener.progressed = [&](const Survey::Progress& progress) {

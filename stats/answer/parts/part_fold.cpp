@@ -20,7 +20,7 @@ class PartFold {
                  .by = list.request.by,
                  .threads = options.threads},
                 {.measured = [this](SurveyedTensor&& entry) { add(std::move(entry)); },
-                 .unreadable = [this](const Error& error) { add_fault("", error.message, false); },
+                 .unreadable = [this](const Error& error) { add_unreadable(error); },
                  .unmeasured = [this](const std::string& label,
                                       const Error& error) { add_fault(label, error.message, on_ == On::kDevice); },
                  .progressed =
@@ -83,6 +83,12 @@ class PartFold {
   }
 
   void add(SurveyedTensor&& entry) { append(record_of(StateRecord::Kind::kRow, std::move(entry))); }
+
+  // A note, such as of a text, is said here and not kept: nothing is missing.
+  void add_unreadable(const Error& error) {
+    if (error.code != Code::kNoNumbers) return add_fault("", error.message, false);
+    folded_.notes.push_back(error.message);
+  }
 
   void add_fault(const std::string& label, const std::string& fault, bool is_for_device) {
     StateRecord record{.kind = StateRecord::Kind::kFault, .file = list_.part, .tensor = head_.faults};

@@ -10,9 +10,10 @@
 namespace tensorstat {
 
 struct FoldedPart {
-  std::string state;              // to be written to a file
-  std::vector<std::string> said;  // what could not be read or measured
-  bool is_for_device = false;     // some of it because no device can compute it
+  std::string state;               // to be written to a file
+  std::vector<std::string> said;   // what could not be read or measured
+  std::vector<std::string> notes;  // what is fine and has no numbers, such as a text
+  bool is_for_device = false;      // some of it because no device can compute it
 };
 
 struct FoldOptions {

@@ -86,7 +86,7 @@ void add_units(const PlanRequest& request, const std::string& path, const std::s
   Original original = original_from(named_tensor(file_name, 0).original_dtype);
   if (original == Original::kAsStored && request.void_is_bfloat16) original = Original::kVoidIsBfloat16;
   const auto source = open_tensors(path, {.original = original, .raw = request.raw});
-  if (!source) plan.unreadable.push_back(source.error().message);
+  if (!source) plan.unreadable.push_back(source.error());
   const std::size_t before = units.size();
   const Request asked = request.request(On::kAuto);
   for (std::uint64_t number = 0; source; ++number) {
@@ -94,7 +94,7 @@ void add_units(const PlanRequest& request, const std::string& path, const std::s
     if (!reader) break;
     Unit unit{.file = file, .tensor = number, .fixed = kTensorCost};
     if (!*reader) {
-      plan.unreadable.push_back(reader->error().message);
+      plan.unreadable.push_back(reader->error());
     } else {
       unit.elements = (*reader)->element_count();
       unit.element_bytes = size_bytes((*reader)->dtype());

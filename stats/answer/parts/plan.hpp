@@ -54,10 +54,10 @@ inline constexpr std::uint32_t kMostParts = 1'000'000;
 struct Plan {
   std::vector<PartList> lists;  // as many as were asked for; some may be empty
   std::uint64_t tensors = 0, bytes = 0;
-  std::uint64_t most_bytes = 0;         // of a part
-  std::uint64_t uncut_tensors = 0;      // that are larger than an equal part, and cannot be cut
-  std::string first_uncut;              // the label of one
-  std::vector<std::string> unreadable;  // of files and tensors; folding reports them, too
+  std::uint64_t most_bytes = 0;     // of a part
+  std::uint64_t uncut_tensors = 0;  // that are larger than an equal part, and cannot be cut
+  std::string first_uncut;          // the label of one
+  std::vector<Error> unreadable;    // of files and tensors; folding reports them, too
 };
 
 // `faults`: of finding the files. What cannot be read is planned, too, so that the merge reports it. `progressed` gets

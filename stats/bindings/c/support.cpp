@@ -14,6 +14,7 @@ tensorstat_code number_of(Code code) {
     case Code::kInvalid:
       return TENSORSTAT_INVALID;
     case Code::kUnsupported:
+    case Code::kNoNumbers:
       return TENSORSTAT_UNSUPPORTED;
     case Code::kUnreadable:
       return TENSORSTAT_UNREADABLE;

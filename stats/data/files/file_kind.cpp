@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "stats/data/files/io/random_file.hpp"
 
@@ -96,6 +97,15 @@ constexpr Ending kEndings[] = {
 
 }  // namespace
 
+Result<FileHead> head_of(const RandomFile& file) {
+  FileHead head;
+  head.size_ = std::min<std::uint64_t>(kKindBytes, file.size_bytes());
+  if (Status read = file.read_at(0, std::as_writable_bytes(std::span(head.bytes_, head.size_))); !read) {
+    return std::move(read).error();
+  }
+  return head;
+}
+
 FileKind kind_of_text(std::string_view head) {
   constexpr std::size_t kLeastText = 16;  // shorter files say too little
   if (head.starts_with(kLfsPointer.begins)) return kLfsPointer.kind;
@@ -126,13 +136,9 @@ FileKind kind_of_file(std::string_view head, std::string_view path) {
 }
 
 FileKind kind_of_file(const std::string& path) {
-  char head[kKindBytes];
-  std::size_t bytes = 0;
-  if (const auto file = RandomFile::open(path)) {
-    const std::size_t there = std::min<std::uint64_t>(sizeof head, file->size_bytes());
-    if (file->read_at(0, std::as_writable_bytes(std::span(head, there)))) bytes = there;
-  }
-  return kind_of_file({head, bytes}, path);
+  const auto file = RandomFile::open(path);
+  const auto head = file ? head_of(*file) : Result<FileHead>(file.error());
+  return kind_of_file(head ? head->text() : std::string_view(), path);
 }
 
 }  // namespace tensorstat

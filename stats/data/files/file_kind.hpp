@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <tensorstat/status.hpp>
 
 namespace tensorstat {
+
+class RandomFile;
 
 struct FileKind {
   std::string_view what;          // "a Parquet file"; empty if it is not known
@@ -15,6 +18,18 @@ struct FileKind {
 
 // The bytes of a file that tell what it is.
 inline constexpr std::size_t kKindBytes = 512;
+
+// The first kKindBytes bytes of a file, or all.
+class FileHead {
+ public:
+  std::string_view text() const { return {bytes_, size_}; }
+
+ private:
+  friend Result<FileHead> head_of(const RandomFile& file);
+  char bytes_[kKindBytes];
+  std::size_t size_ = 0;
+};
+Result<FileHead> head_of(const RandomFile& file);
 
 // What a file is that holds no tensors, by its first kKindBytes bytes: a pointer of Git LFS, a page, JSON, a text.
 FileKind kind_of_text(std::string_view head);

@@ -115,6 +115,8 @@ Error error_of_tensor(const std::string& path, const std::optional<std::string>&
   return {error.code, printable_name(tensor_label(path, name)) + ": " + error.message};
 }
 
+Error holds_no_tensor(const std::string& path) { return {Code::kNoNumbers, printable(path) + ": holds no tensor"}; }
+
 Error pickle_refused(const std::string& path) {
   return {Code::kUnsupported, printable(path) +
                                   ": holds pickled Python objects, and not as torch.save writes them. To save tensors "
@@ -133,18 +135,17 @@ bool is_named_as_tensors(std::string_view path) {
 
 bool begins_as_tensors(const std::string& path) {
   const auto file = RandomFile::open(path);
-  char head[kKindBytes];
-  const std::size_t bytes = file ? std::min<std::uint64_t>(sizeof head, file->size_bytes()) : 0;
-  if (bytes == 0 || !file->read_at(0, std::as_writable_bytes(std::span(head, bytes)))) return false;
-  const std::string_view begin(head, bytes);
+  const auto head = file ? head_of(*file) : Result<FileHead>(file.error());
+  if (!head || head->text().empty()) return false;
+  const std::string_view begin = head->text();
   const TensorFormat* format = format_by_content(*file, begin);
   // A dump of Ascend's begins like many other files; its name tells it.
   if (format != &npz_format) return format != nullptr && format != &dump_data_format;
   // Other files are zip archives, too: the first member's name tells.
   constexpr std::size_t kNameLengthAt = 26, kNameAt = 30;
-  if (bytes < kNameAt) return false;
-  const std::size_t length = static_cast<unsigned char>(head[kNameLengthAt]) |
-                             static_cast<std::size_t>(static_cast<unsigned char>(head[kNameLengthAt + 1])) << 8;
+  if (begin.size() < kNameAt) return false;
+  const std::size_t length = static_cast<unsigned char>(begin[kNameLengthAt]) |
+                             static_cast<std::size_t>(static_cast<unsigned char>(begin[kNameLengthAt + 1])) << 8;
   const std::string_view name = begin.substr(kNameAt, length);
   return name.ends_with("data.pkl") || name.ends_with(".npy");
 }
@@ -162,15 +163,14 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
   auto opened = RandomFile::open(path);
   if (!opened) return opened.error();
   const auto file = std::make_shared<const RandomFile>(*std::move(opened));
-  char head[kKindBytes];
-  const std::size_t bytes = std::min<std::uint64_t>(sizeof head, file->size_bytes());
-  if (Status read = file->read_at(0, std::as_writable_bytes(std::span(head, bytes))); !read) return read.error();
+  const auto head = head_of(*file);
+  if (!head) return head.error();
+  const std::string_view begin = head->text();
   // Archives of torch.save one behind another, or one: without the .metadata beside it, its tensors have no names.
   if (path.ends_with(".distcp")) return not_supported(path, kind_of_file({}, path));
-  if (const TensorFormat* format = format_by_content(*file, {head, bytes})) return format->open(file, options);
+  if (const TensorFormat* format = format_by_content(*file, begin)) return format->open(file, options);
   // Pickles of protocols 2 to 5 begin like this.
-  if (bytes > 1 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return pickle_refused(path);
-  const std::string_view begin(head, bytes);
+  if (begin.size() > 1 && begin[0] == '\x80' && begin[1] >= 2 && begin[1] <= 5) return pickle_refused(path);
   // Only a name tells an index of shards from other JSON.
   if (const FileKind text = kind_of_text(begin); !text.what.empty() && !path.ends_with(".json")) {
     const FileKind told = kind_of_file(begin, {});
@@ -194,7 +194,7 @@ Result<TensorReader> open_tensor(std::string path, const ReadOptions& options) t
   if (!source) return source.error();
   auto first = (*source)->next();
   if (first && !(*source)->next()) return *std::move(first);
-  return Error{Code::kUnreadable, printable(path) + (first ? ": holds more than one tensor" : ": holds no tensor")};
+  return first ? Error{Code::kUnreadable, printable(path) + ": holds more than one tensor"} : holds_no_tensor(path);
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }

@@ -76,6 +76,9 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options);
 // Opens the tensor of a file that holds exactly one; else an error.
 Result<TensorReader> open_tensor(std::string path, const ReadOptions& options);
 
+// The error for a file that is fine and has no tensors; Code::kNoNumbers.
+Error holds_no_tensor(const std::string& path);
+
 // The error for a pickle that torch.save did not write: why it is not read, and what to do instead.
 Error pickle_refused(const std::string& path);
 

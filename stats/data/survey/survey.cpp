@@ -1,7 +1,5 @@
 #include "stats/data/survey/survey.hpp"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <future>
 #include <tensorstat/partial.hpp>
@@ -10,9 +8,9 @@
 
 #include "stats/core/base/abandon.hpp"
 #include "stats/core/base/printable.hpp"
-#include "stats/data/files/without_numbers.hpp"
 #include "stats/data/rows/names/mindspore_file_name.hpp"
 #include "stats/data/survey/rows_by.hpp"
+#include "stats/data/survey/wanted_tensors.hpp"
 
 namespace tensorstat {
 namespace {
@@ -71,17 +69,7 @@ void Survey::add(const std::string& path, bool takes_stream, const std::vector<s
   if (!source) return;
   std::shared_ptr<const SurveyedFile> file;
   const std::uint64_t before = progress_.tensors;
-  std::vector<bool> is_there(wanted.size());
-  const auto is_wanted = [&](const TensorReader& reader) {
-    bool is_any = wanted.empty();
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      const bool is_this = reader.name() && (*reader.name() == wanted[i] ||
-                                             ::fnmatch(wanted[i].c_str(), reader.name()->c_str(), 0) == 0);
-      is_there[i] = is_there[i] || is_this;
-      is_any |= is_this;
-    }
-    return is_any;
-  };
+  WantedTensors names(wanted);
   for (std::uint64_t number = 0; number < only.end; ++number) {
     auto reader = (*source)->next();
     if (!reader) break;
@@ -91,7 +79,7 @@ void Survey::add(const std::string& path, bool takes_stream, const std::vector<s
       if (wanted.empty()) listener_.unreadable(reader->error());
       continue;
     }
-    if (!is_wanted(**reader)) continue;
+    if (!names.take((*reader)->name())) continue;
     if (file == nullptr) file = file_of(path, file_name, **reader);
     if (options_.head_only) {
       listener_.measured(surveyed(*file, number, **reader, request_));
@@ -102,13 +90,11 @@ void Survey::add(const std::string& path, bool takes_stream, const std::vector<s
       add_tensor(surveyed(*file, number, **reader, request_), **std::move(reader));
     }
   }
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (is_there[i]) continue;
-    listener_.unreadable(
-        {Code::kUnreadable, printable(tensor_label(path, wanted[i])) + ": the file has no such tensor"});
+  for (const std::string& name : names.missing()) {
+    listener_.unreadable({Code::kUnreadable, printable(tensor_label(path, name)) + ": the file has no such tensor"});
   }
   if (progress_.tensors == before && wanted.empty()) {
-    listener_.unreadable({Code::kUnreadable, printable(path) + ": " + std::string(kHoldsNoTensor)});
+    listener_.unreadable(holds_no_tensor(path));
   }
 }
 

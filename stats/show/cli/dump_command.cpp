@@ -1,5 +1,6 @@
 // `tensorstat dump`: replays dumped tensors with a config.
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -10,6 +11,7 @@
 #include "stats/show/cli/exit_status.hpp"
 #include "stats/show/cli/inputs.hpp"
 #include "stats/show/cli/options/options.hpp"
+#include "stats/show/cli/read_status.hpp"
 #include "stats/show/cli/subcommand.hpp"
 
 namespace tensorstat::cli {
@@ -44,7 +46,7 @@ int run_dump(const DumpArguments& arguments, Console& console) {
   int exit = kDone;
   const auto complain = [&](const Error& error) {
     console.complain(error.message);
-    exit = kNotRead;
+    exit = std::max<int>(exit, status_of(error));
   };
   for (const Error& fault : inputs.faults) complain(fault);
   for (const std::string& note : inputs.notes) console.say(note);

@@ -94,6 +94,7 @@ int run_fold(const FoldArguments& arguments, Console& console) {
          if (!plain.is_quiet) console.progress(now.tensors, tensors, now.bytes);
        }});
   console.hide_progress();
+  for (const std::string& note : plain.is_quiet ? std::vector<std::string>() : folded.notes) console.complain(note);
   for (const std::string& fault : folded.said) console.complain(fault);
   const int exit = folded.is_for_device ? kNoDevice : folded.said.empty() ? kDone : kNotRead;
   // Not synced: a state that a power failure damages is noticed by its checksums, named by merge and folded again.

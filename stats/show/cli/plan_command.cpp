@@ -2,6 +2,7 @@
 // them.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "stats/show/cli/inputs.hpp"
 #include "stats/show/cli/options/options.hpp"
 #include "stats/show/cli/options/plain_options.hpp"
+#include "stats/show/cli/read_status.hpp"
 #include "stats/show/cli/staged_folder.hpp"
 #include "stats/show/cli/subcommand.hpp"
 #include "stats/show/cli/terminal/console.hpp"
@@ -76,7 +78,11 @@ int run_plan(const PlanArguments& arguments, Console& console) {
         if (!is_quiet) console.progress(files, inputs.files.size(), 0);
       });
   console.hide_progress();
-  for (const std::string& each : plan.unreadable) console.complain(each);
+  int exit = inputs.faults.empty() ? kDone : kNotRead;
+  for (const Error& each : plan.unreadable) {
+    if (status_of(each) != kDone || !is_quiet) console.complain(each.message);
+    exit = std::max<int>(exit, status_of(each));
+  }
   if (plan.tensors == 0) return kNotRead;
   for (const PartList& list : plan.lists) {
     if (Status written = write_list(list, staged->path()); !written) {
@@ -93,7 +99,7 @@ int run_plan(const PlanArguments& arguments, Console& console) {
                   " cannot be cut into equal parts, the first: " + printable_name(plan.first_uncut));
     }
   }
-  return inputs.faults.empty() && plan.unreadable.empty() ? kDone : kNotRead;
+  return exit;
 }
 
 }  // namespace

@@ -270,7 +270,8 @@ Result<SourcedTensor> hdf5_dataset(const std::shared_ptr<const Hdf5File>& file, 
   if (!type || !space) return hdf5_unreadable("is damaged");
   const auto dtype = hdf5_dtype(hdf5, type.get());
   if (!dtype) return dtype.error();
-  if (hdf5.H5Sget_simple_extent_type_(space.get()) == H5S_NULL) return hdf5_unsupported("has no elements and no shape");
+  if (hdf5.H5Sget_simple_extent_type_(space.get()) == H5S_NULL)
+    return Error{Code::kNoNumbers, "has no elements and no shape"};
   const int dimensions = hdf5.H5Sget_simple_extent_ndims_(space.get());
   if (dimensions < 0 || dimensions > H5S_MAX_RANK) return hdf5_unreadable("is damaged");
   std::vector<hsize_t> lengths(static_cast<std::size_t>(dimensions));

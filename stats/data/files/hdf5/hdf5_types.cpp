@@ -21,13 +21,13 @@ class Hdf5Types {
       case H5T_COMPOUND:
         return complex(type);
       case H5T_STRING:
-        return hdf5_unsupported("holds texts, which have no statistics");
+        return Error{Code::kNoNumbers, "holds texts, which have no statistics"};
       case H5T_VLEN:
         return hdf5_unsupported("holds lists of any length, which are not read");
       case H5T_ARRAY:
         return hdf5_unsupported("holds arrays as elements, which are not read");
       case H5T_REFERENCE:
-        return hdf5_unsupported("holds references, which have no statistics");
+        return Error{Code::kNoNumbers, "holds references, which have no statistics"};
       default:
         return hdf5_unsupported("has a type that is not read");
     }

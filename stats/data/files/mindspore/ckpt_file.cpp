@@ -103,7 +103,7 @@ class CkptParser {
 Result<SourcedTensor> sourced_ckpt(const std::shared_ptr<const RandomFile>& file, CkptParameter& from) {
   const auto* type = std::ranges::find(kCkptDtypes, from.type, &CkptDtype::tensor_type);
   if (from.type == kCkptMapType) return Error{Code::kUnsupported, "is a map parameter, which is not read"};
-  if (from.type == "str") return Error{Code::kUnsupported, "is a text, which has no statistics"};
+  if (from.type == "str") return Error{Code::kNoNumbers, "is a text, which has no statistics"};
   if (type == std::end(kCkptDtypes)) {
     return Error{Code::kUnsupported, "has the type " + in_quotes(from.type) + ", which is not read"};
   }

@@ -47,7 +47,7 @@ Error refused_dtype(std::string_view descr, std::string_view kind) {
   }
   const std::string called = refused_name(kind);
   if (called == "str" || called == "bytes") {
-    return {Code::kUnsupported, "holds texts (dtype " + in_quotes(descr) + "), which have no statistics"};
+    return {Code::kNoNumbers, "holds texts (dtype " + in_quotes(descr) + "), which have no statistics"};
   }
   return {Code::kUnsupported, "dtype " + (called.empty() ? "" : called + " ") + in_quotes(descr) + " is not supported"};
 }

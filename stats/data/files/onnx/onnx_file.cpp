@@ -30,7 +30,6 @@ constexpr OnnxType kOnnxTypes[] = {
     {5, "INT16", Dtype::kInt16},
     {6, "INT32", Dtype::kInt32},
     {7, "INT64", Dtype::kInt64, OnnxData::kInt64},
-    {8, "STRING", std::nullopt},
     {9, "BOOL", Dtype::kBool},
     {10, "FLOAT16", Dtype::kFloat16},
     {11, "DOUBLE", Dtype::kFloat64, OnnxData::kDouble},
@@ -141,6 +140,8 @@ Result<SourcedTensor> sourced_onnx(const std::shared_ptr<const RandomFile>& file
                                    ExternalFiles& files) {
   if (from.is_sparse) return onnx_unsupported("is a sparse tensor, which is not read");
   if (from.is_segment) return onnx_unsupported("is a segment of a tensor, which is not read");
+  constexpr std::uint64_t kText = 8;
+  if (from.data_type == kText) return Error{Code::kNoNumbers, "holds texts, which have no statistics"};
   const auto* type = std::ranges::find(kOnnxTypes, from.data_type, &OnnxType::number);
   if (type == std::end(kOnnxTypes)) return onnx_unsupported("has the unknown type " + std::to_string(from.data_type));
   if (!type->dtype) return onnx_unsupported("has the type " + std::string(type->name) + ", which is not read");

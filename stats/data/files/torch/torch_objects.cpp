@@ -118,6 +118,7 @@ class Walk {
     if (!meet(id)) return;
     if (const Unread* unread = unread_of(callee); unread != nullptr && !is_refused) {
       refused_call_ = unread->what;
+      refused_code_ = unread->has_numbers ? Code::kUnsupported : Code::kNoNumbers;
       refused_name_ = name_;
       return refuse();
     }
@@ -133,6 +134,7 @@ class Walk {
       return frames_.push_back({id, 2, name_.size(), false, is_refused});
     }
     if (!is_refused) {
+      refused_code_ = Code::kUnsupported;
       refused_call_ = "is made by " + (callee.kind == Kind::kName ? called(callee) : std::string("a function")) +
                       ", which is not read";
       refused_name_ = name_;
@@ -221,8 +223,8 @@ class Walk {
   void refuse() {
     if (refused_call_.empty()) return;
     name_bytes_ += refused_name_.size();
-    found_.tensors.push_back(Error{
-        Code::kUnsupported, (refused_name_.empty() ? "" : "'" + shown(refused_name_, 200) + "' ") + refused_call_});
+    found_.tensors.push_back(
+        Error{refused_code_, (refused_name_.empty() ? "" : "'" + shown(refused_name_, 200) + "' ") + refused_call_});
     refused_call_.clear();  // once
   }
 
@@ -345,6 +347,7 @@ class Walk {
   std::vector<bool> is_met_;
   std::vector<Frame> frames_;
   std::string name_;
+  Code refused_code_ = Code::kUnsupported;
   std::string refused_call_, refused_name_;  // while the arguments of an unknown call are walked, until it is refused
   std::uint64_t name_bytes_ = 0;
   std::unordered_map<Id, TorchTensor> arrays_;  // without names

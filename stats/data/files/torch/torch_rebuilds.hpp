@@ -54,12 +54,13 @@ inline constexpr std::string_view kPassing[] = {"_rebuild_parameter", "_rebuild_
 // What has elements in another form, or none.
 struct Unread {
   std::string_view name, what;
+  bool has_numbers = true;
 };
 inline constexpr Unread kUnread[] = {
     {"_rebuild_qtensor", "is quantized (_rebuild_qtensor), which is not read"},
     {"_rebuild_sparse_tensor", "is sparse (_rebuild_sparse_tensor), which is not read"},
     {"_rebuild_nested_tensor", "is nested (_rebuild_nested_tensor), which is not read"},
-    {"_rebuild_meta_tensor_no_storage", "is on the meta device and has no elements"},
+    {"_rebuild_meta_tensor_no_storage", "is on the meta device and has no elements", false},
 };
 
 }  // namespace tensorstat
