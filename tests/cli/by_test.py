@@ -62,11 +62,36 @@ class By(unittest.TestCase):
     def test_blocks(self):
         numpy.save("c.npy", self.x)
         rows = self.rows("c.npy", "--by", "block=64")
-        flat = self.x.reshape(-1)
-        parts = [flat[at:at + 64] for at in range(0, flat.size, 64)]
-        self.assertEqual([row["index"] for row in rows], [[k] for k in range(len(parts))])
-        self.assertEqual([row["stats"]["max"] for row in rows], [part.max() for part in parts])
-        self.assertEqual([row["shape"] for row in rows], [[part.size] for part in parts])
+        self.assert_blocks(rows, self.x.reshape(30, 70), 64, [[i, k] for i in range(6) for k in range(5)])
+        # Without a remainder, rows shorter than a block, a Fortran order, one axis, one element, none.
+        for file, x in (("c", self.x), ("f", numpy.asfortranarray(self.x)), ("flat", self.x.reshape(-1)), ("one", self.x[0, 0, 0]),
+                        ("none", self.x[:, :, :0]), ("nothing", self.x[:0])):
+            numpy.save(file, x)
+            for each in (1, 7, 64, 70, 100, 10_000):
+                with self.subTest(file=file, each=each):
+                    across = x.shape[:-1]
+                    kept = [list(index) for index in numpy.ndindex(across)]
+                    self.assert_blocks(self.rows(f"{file}.npy", "--by", f"block={each}"), x.reshape(len(kept), -1 if x.size else 0), each, kept)
+        for axes in (1, 2, 3):
+            shape = self.x.shape[:axes]
+            rows = self.rows("c.npy", "--by", ",".join(map(str, range(axes))) + ",block=9")
+            self.assert_blocks(rows, self.x.reshape(int(numpy.prod(shape)), -1), 9, [list(index) for index in numpy.ndindex(shape)])
+
+    def assert_blocks(self, rows, x, each, kept):
+        """x: (rows, elements of a row); kept: the index of each row."""
+        blocks = [(index + [first], row[first:first + each]) for index, row in zip(kept, x) for first in range(0, x.shape[1], each)]
+        self.assertEqual([row["index"] for row in rows], [index for index, _ in blocks])
+        self.assertEqual([row["stats"]["max"] for row in rows], [block.max() for _, block in blocks])
+        self.assertEqual([row["shape"] for row in rows], [[block.size] for _, block in blocks])
+
+    def test_a_block_is_named_by_its_place(self):
+        numpy.save("c.npy", self.x)
+        self.assertIn(b"c.npy[59] (5,4,64:70)", run("c.npy", "--by", "block=64").stdout)
+        lines = list(csv.DictReader(run("c.npy", "--by", "0,block=300", "--format", "csv").stdout.decode().splitlines()))
+        self.assertEqual([line["Index"] for line in lines], [place for i in range(6) for place in (f"{2 * i} ({i},0:300)", f"{2 * i + 1} ({i},300:350)")])
+        ran = run("c.npy", "--by", "1,block=3")
+        self.assertEqual((ran.returncode, ran.stdout.count(b"[")), (3, 0))
+        self.assertIn(b"the axes before a block are the first ones", ran.stderr)
 
     # More than the 64 MiB that are held at a time: rows within one slab, and rows across several slabs.
     def test_large_files_are_read_in_slabs(self):
@@ -90,7 +115,8 @@ class By(unittest.TestCase):
     def test_what_makes_no_sense_is_refused(self):
         numpy.save("c.npy", self.x)
         for by, status, words in (("3", 3, b"has no axis 3"), ("0,0", 3, b"twice"), ("x", 2, b"no list of axes"),
-                                  ("block=0", 2, b"at least one element"), ("block=x", 2, b"no list of axes")):
+                                  ("block=0", 2, b"at least one element"), ("block=x", 2, b"no list of axes"),
+                                  ("block=4,0", 2, b"no list of axes"), ("0,block=0", 2, b"at least one element")):
             with self.subTest(by=by):
                 ran = run("c.npy", "--by", by)
                 self.assertEqual((ran.returncode, ran.stdout.count(b"[")), (status, 0))

@@ -194,6 +194,7 @@ TEST_F(Asking, WhatIsNotShownIsCountedAllTheSame) {
   EXPECT_EQ(ran.exit, 1);
   EXPECT_EQ(ran.err,
             "tensorstat: 2 tensors meet --fail-on, the first in time: ./half_nan.npy (nan: nan count is 1)\n"
+            "tensorstat:   ./nan.npy (nan: nan count is 1)\n"
             "tensorstat: 7 tensors, 34 bytes, 2 with NaN, 1 with Inf, the first in time: ./half_nan.npy\n");
   ran = run(folder, ". --on host --fail-on nan --where 'dtype != float16' --stats count");
   EXPECT_EQ(ran.exit, 1);

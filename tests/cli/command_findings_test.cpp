@@ -159,6 +159,7 @@ TEST_F(Findings, ATableOfSeveralEndsInASummary) {
   EXPECT_EQ(ran.exit, 1);
   EXPECT_EQ(ran.err,
             "tensorstat: 2 tensors meet --fail-on, the first in time: nan.npy (nan: nan count is 1)\n"
+            "tensorstat:   both.npy (nan: nan count is 1)\n"
             "tensorstat: 4 tensors, 28 bytes, 2 with NaN, 2 with Inf, the first in time: inf.npy\n");
   std::filesystem::last_write_time(folder / "nan.npy", now_ - std::chrono::seconds(2));
   ran = fail_on("nan", ". --sort=-bytes");

@@ -81,7 +81,7 @@ TEST_F(NamedTensors, AFileThatIsNotReadIsToldByWhatItIs) {
       {"m.tfrecord", "m.tfrecord: a TFRecord file; not supported"},
       {".zarray", ".zarray: a part of a Zarr store; not supported"},
       {"_CHECKPOINT_METADATA", "_CHECKPOINT_METADATA: a part of an Orbax checkpoint; not supported"},
-      {"m.pb", "m.pb: a protobuf file, such as a graph"},
+      {"m.pb", "m.pb: a protobuf file that is no tensor and no model of ONNX"},
       {"m.tar", "m.tar: a tar archive; not supported: unpack it first"},
   };
   for (const auto& [name, words] : names) {

@@ -164,7 +164,8 @@ TEST(CommandRows, ExtremesTellOfNanAndInfWhereNothingCountsThem) {
   EXPECT_EQ(found.exit, 1);
   EXPECT_EQ(found.err, "tensorstat: 1 tensor meets --fail-on, the first: " + label + "1 (nan: max is nan)\n");
   EXPECT_EQ(run(folder, "dump.json --fail-on inf --format csv").err,
-            "tensorstat: 2 tensors meet --fail-on, the first: " + label + "2 (inf: max is inf)\n");
+            "tensorstat: 2 tensors meet --fail-on, the first: " + label + "2 (inf: max is inf)\n" +
+                "tensorstat:   " + label + "3 (inf: min is -inf)\n");
   const auto rows_where = [&](const std::string& condition) {
     std::set<char> slots;
     const auto ran = run(folder, "dump.json --where '" + condition + "'");

@@ -147,6 +147,37 @@ class SavedTensors(unittest.TestCase):
         ran = self.run_command(".", "--fail-on", "inf")
         self.assertEqual(ran.returncode, 0, ran.stderr)
 
+    def test_pairs_of_float4_in_a_byte(self):
+        """float4_e2m1fn_x2 as torch saves it, by _rebuild_tensor_v3: (2,3) bytes are (2,3,2) values, the low half first."""
+        stored = b"(" + text("storage") + b"ctorch\nUntypedStorage\n" + text("0") + text("cpu") + b"K\x06tQ"
+        def pairs(shape, stride):
+            return (b"ctorch._utils\n_rebuild_tensor_v3\n(" + stored + b"K\x00" + integers(*shape) + integers(*stride) +
+                    b"\x89ccollections\nOrderedDict\n)Rctorch\nfloat4_e2m1fn_x2\n}tR")
+        with zipfile.ZipFile(self.path("x.pt"), "w") as made:
+            made.writestr("archive/data.pkl", b"\x80\x02}" + text("w") + pairs((2, 3), (3, 1)) + b"s.")
+            made.writestr("archive/data/0", bytes([0x10, 0x32, 0x54, 0x76, 0x98, 0xba]))  # 0 0.5 1 1.5 2 3 4 6 -0 -0.5 -1 -1.5
+        row = json.loads(self.run_command("x.pt", "--format", "ndjson", "--stats", "max,argmax,min,argmin,count,zero-count").stdout)
+        self.assertEqual((row["dtype"], row["shape"], row["bytes"]), ("float4_e2m1fn", [2, 3, 2], 6))
+        self.assertEqual([row["stats"][each] for each in ("max", "argmax", "min", "argmin", "count", "zero count")],
+                         [6, 7, -1.5, 11, 12, 2])
+        with zipfile.ZipFile(self.path("y.pt"), "w") as made:
+            made.writestr("archive/data.pkl", b"\x80\x02}" + text("w") + pairs((3, 2), (1, 3)) + b"s.")
+            made.writestr("archive/data/0", bytes(6))
+        ran = self.run_command("y.pt")
+        self.assertEqual((ran.returncode, ran.stderr), (3, "tensorstat: y.pt::w: holds pairs of float4_e2m1fn that lie apart, which are not read\n"))
+
+    def test_states_of_an_optimizer_have_the_names_of_its_parameters(self):
+        def names(*words):
+            return b"](" + b"".join(map(text, words)) + b"e"
+        def numbers(*numbers):
+            return b"](" + b"".join(b"K" + bytes([each]) for each in numbers) + b"e"
+        def group(keys, words):
+            return b"}(" + text("params") + numbers(*keys) + text("param_names") + names(*words) + b"u"
+        state = b"}(" + b"".join(b"K" + bytes([key]) + b"}" + text("exp_avg") + TENSOR + b"s" for key in (0, 1, 2, 3)) + b"u"
+        groups = b"](" + group((0, 1), ("a.weight", "a.bias")) + group((2,), ("b.weight", "c")) + group((3,), ("b.bias",)) + b"e"
+        self.save("x.pt", b"}" + text("optimizer") + b"}(" + text("state") + state + text("param_groups") + groups + b"us")
+        self.assertEqual(list(self.rows("x.pt")), ["optimizer.state." + each + ".exp_avg" for each in ("a.weight", "a.bias", "2", "b.bias")])
+
     def test_what_is_missed_in_a_folder_is_said(self):
         self.save("model.pt", b"}" + text("w") + TENSOR + b"s")
         self.write("notes.txt", b"a text of some length")

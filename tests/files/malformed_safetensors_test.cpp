@@ -33,14 +33,15 @@ const std::string kFour = "1234";
 
 class MalformedSafetensors : public testing::Test {
  protected:
-  // The error of the file or of its first refused tensor; empty if all are read.
+  // The error of the file or of its last refused tensor; empty if all are read.
   std::string complaint_of(const std::string& bytes) {
     auto source = open_tensors(write_file(folder / "x.safetensors", bytes), {});
     if (!source) return source.error().message;
+    std::string complaint;
     while (const auto tensor = (*source)->next()) {
-      if (!*tensor) return tensor->error().message;
+      if (!*tensor) complaint = tensor->error().message;
     }
-    return "";
+    return complaint;
   }
 
   ScratchFolder folder;
@@ -93,8 +94,8 @@ TEST_F(MalformedSafetensors, IsRefusedWithTheReason) {
       {file_of(one("\"F32\"", "[1" + std::string(200, ' ') + "]", "[0]"), kFour), "are not two numbers"},
       {file_of(one("\"F32\"", "[1]", "[0,4,4]"), kFour), "more than two numbers"},
       {file_of(one("\"F32\"", "[1]", "[4,0]"), kFour), "ends before it begins: 4 to 0"},
-      {file_of(one("\"F32\"", "[1]", "[0,8]"), kFour), "has the bytes 0 to 8, but 4 follow the header"},
-      {file_of(one("\"F32\"", "[1]", "[0,18446744073709551615]"), kFour), "but 4 follow the header"},
+      {file_of(one("\"F32\"", "[1]", "[0,8]"), kFour), "::x: shape (1) of float32 needs 4 bytes, and it has 8"},
+      {file_of(one("\"F32\"", "[1]", "[0,18446744073709551615]"), kFour), "and it has 18446744073709551615"},
       {file_of(one("\"U8\"", "[3]", "[1,4]"), kFour), "begins behind a hole of 1 bytes"},
       {file_of(one("\"U8\"", "[3]", "[0,3]"), kFour), "1 bytes at its end belong to no tensor"},
       {file_of("{}", kFour), "4 bytes at its end belong to no tensor"},
@@ -189,6 +190,43 @@ TEST_F(MalformedSafetensors, OneTensorThatIsRefusedLeavesTheOthers) {
   const auto got = (*c)->read({&value, 1});
   ASSERT_TRUE(got && *got == 1);
   EXPECT_EQ(value, std::byte{'4'});
+}
+
+// Every byte is cut off in turn: what lies before the cut is read, the file's end is said once.
+TEST_F(MalformedSafetensors, TensorsBeforeACutAreRead) {
+  const std::string header = R"({"b":{"dtype":"U8","shape":[3],"data_offsets":[2,5]},)"
+                             R"("none":{"dtype":"F32","shape":[0],"data_offsets":[2,2]},)"
+                             R"("a":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}})";
+  const std::string whole = file_of(header, "12345");
+  for (std::size_t there = 0; there <= 7; ++there) {
+    const auto path = write_file(folder / "x.safetensors", whole.substr(0, whole.size() - 5) + std::string(there, 'x'));
+    for (const bool head_only : {false, true}) {
+      auto source = open_tensors(path, {.head_only = head_only});
+      ASSERT_TRUE(source) << source.error().message;
+      std::string read;
+      std::vector<Error> errors;
+      for (std::uint64_t left = *(*source)->count(); auto tensor = (*source)->next(); --left) {
+        EXPECT_EQ(*(*source)->count(), left - 1);
+        *tensor ? read += *(*tensor)->name() + " " : (errors.push_back(tensor->error()), read);
+        std::byte bytes[8];
+        if (*tensor && !head_only) {
+          const auto got = (*tensor)->read(bytes);
+          EXPECT_TRUE(got && *got == (*tensor)->data_size_bytes());
+        }
+      }
+      EXPECT_EQ(read, head_only || there >= 5 ? "a none b " : there >= 2 ? "a none " : "") << there;
+      ASSERT_EQ(errors.empty(), there == 5);
+      if (there == 5) continue;
+      EXPECT_EQ(errors.front().message,
+                path + (there > 5 ? ": " + std::to_string(there - 5) + " bytes at its end belong to no tensor"
+                                  : ": is cut short: " + std::to_string(there) +
+                                        " of the 5 bytes behind its header are there"));
+      EXPECT_EQ(errors.front().code, head_only && there < 5 ? Code::kNoNumbers : Code::kUnreadable);
+      if (!head_only && there == 3) {
+        EXPECT_EQ(errors.back().message, path + "::b: is not whole: the file has 1 of its 3 bytes");
+      }
+    }
+  }
 }
 
 TEST_F(MalformedSafetensors, WhatIsNoFormatAtAllIsSaid) {

@@ -1,5 +1,5 @@
-"""GGUF files are read as ggml defines them: the writer here and the values of the blocks are of this file alone, bit by
-bit after https://github.com/ggml-org/ggml (docs/gguf.md, src/ggml-common.h)."""
+"""GGUF files are read as ggml defines them: the writer here and the values of the blocks (ggml_blocks.py) are ours alone, by
+https://github.com/ggml-org/ggml (docs/gguf.md)."""
 import hashlib
 import importlib.util
 import os
@@ -13,88 +13,14 @@ import unittest
 import numpy
 import tensorstat
 
+from ggml_blocks import BLOCKS, BOOKS, grid
+
 STATS = "count,max,min,avg,l2norm,nan-count,argmax,argmin"
 PLAIN = {"F32": (0, "float32"), "F16": (1, "float16"), "I8": (24, "int8"), "I16": (25, "int16"), "I32": (26, "int32"),
          "I64": (27, "int64"), "F64": (28, "float64"), "BF16": (30, "bfloat16")}
 
-
-def half(blocks, at):
-    return blocks[:, at:at + 2].copy().view("<f2").astype(numpy.float32)
-
-
-def bits(blocks, at, width):
-    """The number of `width` bits at each bit of `at`, bit 0 being the lowest of a block's first byte."""
-    of_byte = numpy.unpackbits(blocks, axis=1, bitorder="little").astype(numpy.int32)
-    at = numpy.asarray(at)
-    return sum(of_byte[:, at + i] << i for i in range(width))
-
-
-def thirty_two(high_at, low_at, middle, has_offset):
-    def values(blocks):
-        scale = half(blocks, 0)
-        i = numpy.arange(32)
-        number = bits(blocks, (low_at + i % 16) * 8 + i // 16 * 4, 4)
-        if high_at:
-            number += bits(blocks, high_at * 8 + i, 1) * 16
-        product = scale * (number - middle).astype(numpy.float32)
-        return product + half(blocks, 2) if has_offset else product
-    return values
-
-
-def q8_0(blocks):
-    return half(blocks, 0) * blocks[:, 2:].view(numpy.int8).astype(numpy.float32)
-
-
-# A block of 256 is two halves, each four rows of 32. Rows share bytes.
-I = numpy.arange(256)
-HALF, ROW, COLUMN = I // 128, I % 128 // 32, I % 32
-
-
-def q2_k(blocks):
-    number = bits(blocks, (16 + HALF * 32 + COLUMN) * 8 + ROW * 2, 2).astype(numpy.float32)
-    scale = half(blocks, 80) * bits(blocks, I // 16 * 8, 4).astype(numpy.float32)
-    return scale * number - half(blocks, 82) * bits(blocks, I // 16 * 8 + 4, 4).astype(numpy.float32)
-
-
-def q3_k(blocks):
-    number = bits(blocks, (32 + HALF * 32 + COLUMN) * 8 + ROW * 2, 2) + 4 * bits(blocks, COLUMN * 8 + HALF * 4 + ROW, 1) - 4
-    k = I // 16
-    scale = bits(blocks, (96 + k % 8) * 8 + k // 8 * 4, 4) + 16 * bits(blocks, (104 + k % 4) * 8 + k // 4 * 2, 2) - 32
-    return half(blocks, 108) * scale.astype(numpy.float32) * number.astype(numpy.float32)
-
-
-def six_bits(blocks, k, is_minimum):
-    """Byte 4 on: AAAAAA with EE above for scale A and the top of E, the same for minimums, then the low halves of E."""
-    low = bits(blocks, (4 + 4 * is_minimum + k % 4) * 8, 6)
-    late = bits(blocks, (12 + k % 4) * 8 + 4 * is_minimum, 4) + 16 * bits(blocks, (4 + 4 * is_minimum + k % 4) * 8 + 6, 2)
-    return numpy.where(k < 4, low, late).astype(numpy.float32)
-
-
-def q4_or_5_k(low_at):
-    def values(blocks):
-        k = I // 32
-        number = bits(blocks, (low_at + k // 2 * 32 + COLUMN) * 8 + k % 2 * 4, 4)
-        if low_at == 48:
-            number += 16 * bits(blocks, (16 + COLUMN) * 8 + k, 1)
-        scale, minimum = half(blocks, 0) * six_bits(blocks, k, 0), half(blocks, 2) * six_bits(blocks, k, 1)
-        return scale * number.astype(numpy.float32) - minimum
-    return values
-
-
-def q6_k(blocks):
-    number = bits(blocks, (HALF * 64 + ROW % 2 * 32 + COLUMN) * 8 + ROW // 2 * 4, 4)
-    number += 16 * bits(blocks, (128 + HALF * 32 + COLUMN) * 8 + ROW * 2, 2) - 32
-    scales = blocks[:, 192:208].view(numpy.int8)[:, I // 16].astype(numpy.float32)
-    return half(blocks, 208) * scales * number.astype(numpy.float32)
-
-
-# The number of the type, values and bytes of a block, where its float16 are, and the values.
-BLOCKS = {"Q4_0": (2, 32, 18, (0,), thirty_two(0, 2, 8, False)), "Q4_1": (3, 32, 20, (0, 2), thirty_two(0, 4, 0, True)),
-          "Q5_0": (6, 32, 22, (0,), thirty_two(2, 6, 16, False)), "Q5_1": (7, 32, 24, (0, 2), thirty_two(4, 8, 0, True)),
-          "Q8_0": (8, 32, 34, (0,), q8_0), "Q2_K": (10, 256, 84, (80, 82), q2_k), "Q3_K": (11, 256, 110, (108,), q3_k),
-          "Q4_K": (12, 256, 144, (0, 2), q4_or_5_k(16)), "Q5_K": (13, 256, 176, (0, 2), q4_or_5_k(48)),
-          "Q6_K": (14, 256, 210, (208,), q6_k)}
-UNREAD = {"Q8_1": 9, "Q8_K": 15, "IQ2_XXS": 16, "IQ4_NL": 20, "IQ1_M": 29, "TQ1_0": 34, "TQ2_0": 35, "MXFP4": 39}
+NOT_IN_PACKAGE = "Q8_K", "Q1_0", "Q2_0"  # gguf-py does not decode them
+UNREAD = {"Q8_1": 9}
 
 
 def text(value):
@@ -168,6 +94,10 @@ class Gguf(unittest.TestCase):
             self.assertEqual(same.returncode, 0, same.stdout + same.stderr)
             self.assertGreater(len(same.stdout), 500)
 
+    def test_the_code_books_are_ggml_s(self):
+        for name, digest in BOOKS.items():
+            self.assertEqual(hashlib.md5(grid(name).astype("<u2").tobytes()).hexdigest(), digest, name)
+
     @unittest.skipUnless(os.environ.get("GGUF_JUDGE") or importlib.util.find_spec("gguf"),
                          "the package gguf is not installed, and GGUF_JUDGE names no folder gguf-py of llama.cpp's sources")
     def test_the_package_gguf_agrees(self):
@@ -178,7 +108,7 @@ class Gguf(unittest.TestCase):
         for is_wild in False, True:
             writer = package.GGUFWriter(self.path("x.gguf"), "llama")
             writer.add_array("tokenizer.ggml.tokens", ["a", "", "\u00f6" * 1000])
-            for name in BLOCKS:
+            for name in (each for each in BLOCKS if each not in NOT_IN_PACKAGE):
                 blocks, _ = self.blocks(name, 2000, is_wild)
                 writer.add_tensor(f"blk.0.{name}", blocks.reshape(20, -1), raw_dtype=package.GGMLQuantizationType[name])
             for name, (_, dtype) in PLAIN.items():

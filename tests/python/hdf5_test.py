@@ -1,9 +1,11 @@
 """HDF5 files that h5py writes (Debian's python3-h5py): every layout and dtype, and what is refused. Skipped where it is not
 installed, or where tensorstat was built without libhdf5-dev."""
 import hashlib
+import json
 import os
 import random
 import resource
+import struct
 import subprocess
 import tempfile
 import threading
@@ -44,8 +46,8 @@ class Hdf5(unittest.TestCase):
     def path(self, name="x.h5"):
         return os.path.join(self.folder, name)
 
-    def run_command(self, *arguments, **environment):
-        return subprocess.run([os.environ["COMMAND"], *arguments, "--format", "ndjson", "--on", "host", "--stats", "max"],
+    def run_command(self, *arguments, stats="max", **environment):
+        return subprocess.run([os.environ["COMMAND"], *arguments, "--format", "ndjson", "--on", "host", "--stats", stats],
                               cwd=self.folder, capture_output=True, text=True, env=os.environ | environment)
 
     def check(self, row, array, where):
@@ -181,9 +183,15 @@ class Hdf5(unittest.TestCase):
             self.assertIn(f"x.h5::{words}", ran.stderr)
 
     def test_plugins_are_not_loaded(self):
-        """lzf is h5py's own filter. A plugin of its number is offered, and would leave a mark when it is loaded."""
+        """A plugin is offered for a filter that libhdf5 has not, and would leave a mark when it is loaded."""
         with h5py.File(self.path(), "w") as file:
             file.create_dataset("a", data=numpy.ones(1000, "f4"), compression="lzf")
+        with open(self.path(), "rb") as file:
+            content = file.read()
+        number = struct.pack("<H", 32000) + struct.pack("<HHH", 8, 1, 3) + b"lzf"
+        self.assertEqual(content.count(number), 1)
+        with open(self.path(), "wb") as file:
+            file.write(content.replace(number, struct.pack("<H", 32017) + number[2:]))
         with open(self.path("plugin.c"), "w") as file:
             file.write('#include <stdio.h>\n__attribute__((constructor)) void f(void) { fclose(fopen("%s", "w")); }\n'
                        'int H5PLget_plugin_type(void) { return 0; }\nconst void* H5PLget_plugin_info(void) { return 0; }\n'
@@ -191,8 +199,43 @@ class Hdf5(unittest.TestCase):
         os.mkdir(self.path("plugins"))
         subprocess.run(["gcc", "-shared", "-fPIC", "-o", self.path("plugins/libp.so"), self.path("plugin.c")], check=True)
         ran = self.run_command("x.h5", HDF5_PLUGIN_PATH=self.path("plugins"))
-        self.assertIn("x.h5::a: is packed by the filter 32000 (lzf), and plugins are not loaded", ran.stderr)
+        self.assertIn("x.h5::a: is packed by the filter 32017 (lzf), and plugins are not loaded", ran.stderr)
         self.assertFalse(os.path.exists(self.path("mark")))
+
+    def test_lzf_is_unpacked_without_h5py(self):
+        """By the command, which has no filter of h5py's: noise, zeros, repetitions near and far, short runs."""
+        noise, arrays = self.random.integers(0, 256, 70_000, "u1"), {}
+        far = numpy.concatenate([noise[:8000], noise[:8000], noise[:300], noise[8:300]])
+        with h5py.File(self.path(), "w") as file:
+            for name, array in (("noise", noise), ("zeros", numpy.zeros(70_001, "u1")), ("far", far), ("few", self.random.integers(0, 3, 50_000, "u1")),
+                                ("steps", numpy.arange(20_000, dtype="<i4")), ("floats", numpy.round(self.random.standard_normal((30, 70, 9)), 1)),
+                                ("big", numpy.arange(3000, dtype=">u2").reshape(3, 1000))):
+                for options in {}, {"shuffle": True}, {"shuffle": True, "fletcher32": True}, {"chunks": tuple(max(1, each // 2 - 1) for each in array.shape)}:
+                    key = f"{name}{len(arrays)}"
+                    file.create_dataset(key, data=array, compression="lzf", **options)
+                    arrays[key] = array.astype(array.dtype.newbyteorder("="))
+        ran = self.run_command("x.h5", stats="md5")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        found = {each["tensor"]: each for each in map(json.loads, ran.stdout.splitlines())}
+        self.assertEqual({key: row["stats"]["md5"] for key, row in found.items()},
+                         {key: hashlib.md5(array.tobytes()).hexdigest() for key, array in arrays.items()})
+
+    def test_damaged_lzf_does_no_harm(self):
+        with h5py.File(self.path("good.h5"), "w") as file:
+            file.create_dataset("a", data=numpy.arange(4000) // 7, chunks=(4000,), compression="lzf")
+            dataset = file["a"].id
+            at, size = dataset.get_chunk_info(0).byte_offset, dataset.get_chunk_info(0).size
+        with open(self.path("good.h5"), "rb") as file:
+            good = file.read()
+        for seed in range(60):
+            content = bytearray(good)
+            for place in self.random.integers(at, at + size, 1 + seed % 5):
+                content[place] = self.random.integers(0, 256)
+            with open(self.path(f"bad{seed}.h5"), "wb") as file:
+                file.write(content)
+        ran = self.run_command(".")
+        self.assertIn(ran.returncode, (0, 3), ran.stderr)
+        self.assertIn("good.h5", ran.stdout)
 
     def test_what_is_not_read_is_named_and_the_rest_is_read(self):
         with h5py.File(self.path(), "w") as file:

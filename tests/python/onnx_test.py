@@ -116,7 +116,7 @@ class Onnx(unittest.TestCase):
                              (values.max(), values.min(), values.argmax(), tensorstat.measure(values, "avg").avg))
 
     def test_constant_nodes(self):
-        """The tensor of a Constant node has the name of its output. Other nodes and attributes have no tensor."""
+        """The tensor of a Constant node has the name of its output, that of another node NODE.ATTRIBUTE."""
         arrays = {"c0": self.random.standard_normal((3, 4)).astype("f4"), "c1": numpy.array([7, -2], "i8"), "c2": numpy.zeros((0, 2), "f2")}
         nodes = [helper.make_node("Constant", [], [name], name=f"node_{name}", value=numpy_helper.from_array(a, "inner"))
                  for name, a in arrays.items()]
@@ -129,13 +129,48 @@ class Onnx(unittest.TestCase):
         graph = helper.make_graph(nodes, "g", [x], [y], initializer=[numpy_helper.from_array(weights, "w")])
         onnx.save(helper.make_model(graph), self.path("x.onnx"))
         found = tensorstat.read(self.path("x.onnx"), STATS)
-        self.assertEqual(list(found), [*arrays, "w"])
-        for name, array in (arrays | {"w": weights}).items():
-            self.check(found[name], array)
+        self.assertEqual(list(found), [*arrays, "f", "s.value", "w"])
+        for name, array in (arrays | {"w": weights, "f": numpy.float32(1.5), "s.value": numpy.ones(1, "f4")}).items():
+            self.check(found[name], numpy.asarray(array))
         graph.node.append(helper.make_node("Constant", [], ["sparse"], sparse_value=sparse))
         onnx.save(helper.make_model(graph), self.path("x.onnx"))
         with self.assertRaisesRegex(tensorstat.Error, "sparse: is a sparse tensor, which is not read"):
             tensorstat.read(self.path("x.onnx"), STATS)
+
+    def test_numbers_in_attributes(self):
+        """Numbers and lists of them in Constant nodes, and lists of floats in others, as ai.onnx.ml has its weights."""
+        weights, tensors = self.random.standard_normal(40).astype("f4"), [self.random.standard_normal((2, k)).astype("f4") for k in (1, 2)]
+        ints = [0, 1, -1, 127, 128, 300, -2**63, 2**63 - 1]
+        nodes = [helper.make_node("Constant", [], ["i"], value_int=-7), helper.make_node("Constant", [], ["is"], value_ints=ints),
+                 helper.make_node("Constant", [], ["fs"], value_floats=[1.5, -2.5]), helper.make_node("Constant", [], ["w"], value_float=2.5),
+                 helper.make_node("Constant", [], ["text"], value_string="abc"), helper.make_node("Conv", ["x", "w"], ["c"], kernel_shape=[3, 3], alpha=0.5),
+                 helper.make_node("LinearClassifier", ["x"], ["y", "z"], name="lc", domain="ai.onnx.ml", coefficients=weights.tolist(), multi_class=1),
+                 helper.make_node("Custom", ["x"], ["q"], many=[numpy_helper.from_array(each) for each in tensors])]
+        x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+        onnx.save(helper.make_model(helper.make_graph(nodes, "g", [x], [y], initializer=[numpy_helper.from_array(weights, "w")])), self.path("x.onnx"))
+        wanted = {"i": numpy.int64(-7), "is": numpy.array(ints), "fs": numpy.float32([1.5, -2.5]), "w": numpy.float32(2.5), "lc.coefficients": weights,
+                  "q.many.0": tensors[0], "q.many.1": tensors[1], "w#2": weights}
+        found = tensorstat.read(self.path("x.onnx"), STATS)
+        self.assertEqual(list(found), list(wanted))
+        for name, array in wanted.items():
+            self.check(found[name], numpy.asarray(array))
+
+    def test_a_file_of_one_tensor(self):
+        """As ONNX keeps inputs and outputs of its tests. A model may be called .pb, too; other messages are refused."""
+        for array in *self.arrays().values(), numpy.float32(3), numpy.zeros((0, 2), "i4"):
+            for name in "x", "":
+                message = numpy_helper.from_array(numpy.asarray(array), name)
+                with open(self.path("x.pb"), "wb") as file:
+                    file.write(message.SerializeToString())
+                (found,) = tensorstat.read(self.path("x.pb"), STATS).values()
+                self.check(found, numpy.asarray(array))
+        os.replace(self.saved([numpy_helper.from_array(numpy.float32([1, 2]), "w")]), self.path("x.pb"))
+        self.assertEqual(list(tensorstat.read(self.path("x.pb"), "max")), ["w"])
+        for content in (b"", b"\x0a\x07\x0a\x01x\x12\x02Op", b"\x08\x01\x12\x03abc", b"\x10\x00", b"\x01" * 40):
+            with open(self.path("x.pb"), "wb") as file:
+                file.write(content)
+            with self.assertRaisesRegex(tensorstat.Error, "x.pb: a protobuf file that is no tensor and no model of ONNX"):
+                tensorstat.read(self.path("x.pb"), "max")
 
     def body(self, name, arrays, nodes=()):
         """A graph with an initializer "w" and a Constant "c", which are put into `arrays`."""
@@ -260,7 +295,7 @@ class Onnx(unittest.TestCase):
         self.saved(tensors, [sparse])
         ran = subprocess.run([os.environ["COMMAND"], "x.onnx", "--format", "ndjson", "--on", "host", "--stats", "max"],
                              cwd=self.folder, capture_output=True, text=True)
-        for name, words in (("s", "is a sparse tensor, which is not read"), ("t", "has the type STRING, which is not read"),
+        for name, words in (("s", "is a sparse tensor, which is not read"), ("t", "holds texts, which have no statistics"),
                             ("seg", "is a segment of a tensor"), ("i2", "has the type INT2, which is not read"),
                             ("new", "has the unknown type 99"), ("short", "needs 8 bytes, and it has 4"),
                             ("few", "has at most 2 numbers, and its shape needs 3"), ("fewer", "has 2 numbers, and its shape needs 3"), ("many", "has more numbers, and its shape needs 1"),

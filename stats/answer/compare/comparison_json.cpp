@@ -60,6 +60,9 @@ void append_elements(JsonWriter& json, const Compared& compared, const Pair& pai
                                                                              : name(statistic);
     json.key(key).value((*values)[static_cast<std::size_t>(i)]);
   }
+  if (const auto at = compared.elements.greatest.find(pair.in_a); at != compared.elements.greatest.end()) {
+    json.key("in a").value(at->second[0]).key("in b").value(at->second[1]);
+  }
   json.end();
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <tensorstat/meter.hpp>
+#include <utility>
 #include <vector>
 
 #include "stats/core/base/printable.hpp"
@@ -56,7 +57,17 @@ Dtype compared_dtype(const TensorReader& reader, bool by_parts) {
   return by_parts ? part_of(reader.dtype()) : reader.dtype();
 }
 
-Status compare_readers(TensorReader& a, TensorReader& b, const std::string& path, Meter& meter, PairPartial& elements) {
+// One element as a number.
+Result<Value> value_of(Meter& meter, Dtype dtype, const std::byte* element) {
+  const Tensor alone{.dtype = dtype, .element_count = 1, .address = element};
+  const auto measured = meter.measure({&alone, 1}, {.categories = {Category::kMax}, .on = On::kHost});
+  if (!measured) return measured.error();
+  return measured->front().statistics.values[0];
+}
+
+// `greatest`: both values where they differ most.
+Status compare_readers(TensorReader& a, TensorReader& b, const std::string& path, Meter& meter, PairPartial& elements,
+                       std::array<Value, 2>& greatest) {
   for (TensorReader* reader : {&a, &b}) reader->rewind(TensorReader::Order::kC, TensorReader::View::kElements);
   const std::size_t size_a = size_bytes(elements.dtype_a()), size_b = size_bytes(elements.dtype_b());
   const std::size_t step = kPieceBytes / std::max(size_a, size_b);
@@ -74,6 +85,17 @@ Status compare_readers(TensorReader& a, TensorReader& b, const std::string& path
     const auto found = meter.compare({&piece, 1}, {elements.tolerance(), done, On::kHost});
     if (!found) return found.error();
     if (Status merged = elements.merge(found->front()); !merged) return merged;
+    const Value index = elements.finish(PairStatistic::kMaxAbsDiffIndex);
+    const auto* at = std::get_if<std::uint64_t>(&index);
+    if (at != nullptr && *at >= done) {  // in this piece
+      const auto of_both = {value_of(meter, elements.dtype_a(), of_a.data() + (*at - done) * size_a),
+                            value_of(meter, elements.dtype_b(), of_b.data() + (*at - done) * size_b)};
+      std::size_t side = 0;
+      for (const Result<Value>& value : of_both) {
+        if (!value) return value.error();
+        greatest[side++] = *value;
+      }
+    }
     done += count;
   }
 }
@@ -175,7 +197,8 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
     const bool by_parts = goes_by_parts(**reader_a, **reader_b);
     PairPartial elements(compared_dtype(**reader_a, by_parts), compared_dtype(**reader_b, by_parts),
                          {tolerance.rtol, tolerance.atol, PairTolerance::Scale::kGreater});
-    if (Status compared = compare_readers(**reader_a, **reader_b, path_a, meter, elements); !compared) {
+    std::array<Value, 2> greatest;
+    if (Status compared = compare_readers(**reader_a, **reader_b, path_a, meter, elements, greatest); !compared) {
       fail(compared.error());
       continue;
     }
@@ -183,6 +206,7 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
     pair.judgement = judgement_of(elements, by_parts ? "parts" : "elements");
     differences.different_count += pair.judgement.verdict == Verdict::kDifferent;
     pass.found.emplace(pair.in_a, values_of(elements));
+    pass.greatest.emplace(pair.in_a, std::move(greatest));
   }
   return pass;
 }

@@ -18,6 +18,7 @@ using ElementFindings = std::unordered_map<std::uint32_t, ElementValues>;  // by
 
 struct ElementPass {
   ElementFindings found;
+  std::unordered_map<std::uint32_t, std::array<Value, 2>> greatest;  // of a and b where they differ most
   bool is_whole = true;  // else a tensor could not be read again, which the listener has been told
 };
 

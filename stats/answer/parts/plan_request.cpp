@@ -25,13 +25,16 @@ bool parse_categories(std::string_view text, Categories& categories) {
 
 bool parse_by(std::string_view text, std::optional<By>& by) {
   const auto [what, rest] = split_line(text);
+  std::string_view left = rest;
   by.emplace();
   if (what == "block") {
-    std::string_view number = rest;
-    return take_number(number, by->block_elements) && number.empty() && by->block_elements != 0;
+    if (!take_number(left, by->block_elements) || by->block_elements == 0) return false;
+    if (!left.empty() && left.front() != ' ') return false;
+    left.remove_prefix(left.empty() ? 0 : 1);
+  } else if (what != "axes") {
+    return false;
   }
-  if (what != "axes") return false;
-  for (std::string_view left = rest; !left.empty();) {
+  while (!left.empty()) {
     std::int64_t axis = 0;
     const auto [end, fault] = std::from_chars(left.data(), left.data() + left.size(), axis);
     if (fault != std::errc()) return false;

@@ -75,7 +75,6 @@ constexpr Ending kEndings[] = {
     {".ckpt.meta", kTensorFlow},
     {"/saved_model.pb", {"a TensorFlow SavedModel", {}, true}},
     {".tflite", {"a TensorFlow Lite model", {}, true}},
-    {".pb", {"a protobuf file, such as a graph of TensorFlow or a tensor of ONNX", "as .onnx a model is read", true}},
     {".keras", {"a Keras archive", "unpack it, and read its model.weights.h5", true}},
     {".msgpack", {"a Flax checkpoint", {}, true}},
     {".distcp",

@@ -18,6 +18,9 @@
 #include "stats/data/files/npy/npy_tensor.hpp"
 
 namespace tensorstat {
+
+extern const TensorFormat npy_format;
+
 namespace {
 
 constexpr std::size_t kPassedOverBytes = std::size_t{1} << 16;
@@ -105,6 +108,21 @@ class StreamBytes : public ByteSource {
   const std::vector<std::byte> seen_;
 };
 
+constexpr std::size_t kBeginBytes = 16;  // as TensorFormat::begins wants them
+
+// What is no array may be a file of another format, and a pipe is read once, from its first byte on.
+Error of_no_array(const Error& error, std::string_view begin) {
+  if (npy_format.begins(begin)) return error;
+  std::string_view label;
+  for (const TensorFormat* format : tensor_formats()) {
+    if (label.empty() && format->begins(begin)) label = format->label;
+  }
+  return {Code::kUnsupported,
+          error.message + (label.empty() ? "" : ", and begins as " + std::string(label) + " does") +
+              ". A pipe holds .npy arrays, or one tensor that --dtype and --shape tell; write other "
+              "formats to a file"};
+}
+
 class ArraysOfStream : public TensorSource {
  public:
   ArraysOfStream(std::shared_ptr<Stream> stream, const ReadOptions& options)
@@ -117,15 +135,16 @@ class ArraysOfStream : public TensorSource {
     is_over_ = true;  // assumed until this array is known to be complete: otherwise the begin of the next one is
                       // unknown
     if (!stream_->pass_over(at_)) return std::nullopt;  // the reader of the tensor has received the error
-    std::vector<std::byte> magic(6);
+    std::vector<std::byte> magic(kBeginBytes);
     const auto got = stream_->read(magic);
     if (!got) return got.error();
     if (*got == 0 && number_ > 0) return std::nullopt;
     magic.resize(*got);
+    const std::string begin(reinterpret_cast<const char*>(magic.data()), magic.size());
     const auto name = number_ == 0 ? std::nullopt : std::optional(std::to_string(number_));
     auto bytes = std::make_unique<StreamBytes>(stream_, at_, std::move(magic));
-    auto array = read_npy_array(*bytes, name, {at_, *got < 6 ? *got : kUnknownBytes}, options_.original);
-    if (!array) return array.error();
+    auto array = read_npy_array(*bytes, name, {at_, *got < kBeginBytes ? *got : kUnknownBytes}, options_.original);
+    if (!array) return number_ == 0 ? of_no_array(array.error(), begin) : array.error();
     at_ = array->end_bytes;
     ++number_;
     is_over_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <unordered_map>
 #include <utility>
 
 #include "stats/core/base/printable.hpp"
@@ -24,6 +25,23 @@ constexpr const TensorFormat* kFormats[] = {
 #include "stats/data/files/formats.inc"
 };
 #undef FORMAT
+
+// Names may collide, such as keys with dots, or a constant and an initializer: the second is "name#2".
+void tell_apart(std::vector<Result<SourcedTensor>>& tensors) {
+  std::unordered_map<std::string_view, std::size_t> counts;  // views of names that stay as they are
+  for (const auto& tensor : tensors) {
+    if (tensor && tensor->stored.name) counts.emplace(*tensor->stored.name, 0);
+  }
+  for (auto& tensor : tensors) {
+    if (!tensor || !tensor->stored.name) continue;
+    const std::string& name = *tensor->stored.name;
+    std::size_t& count = counts[name];
+    if (++count == 1) continue;
+    std::string other = name + "#" + std::to_string(count);
+    while (counts.contains(other)) other = name + "#" + std::to_string(++count);
+    tensor->stored.name = std::move(other);
+  }
+}
 
 class ListSource : public TensorSource {
  public:
@@ -84,7 +102,8 @@ Error not_supported(const std::string& path, const FileKind& kind) {
 std::span<const TensorFormat* const> tensor_formats() { return kFormats; }
 
 std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
-                                        std::vector<Result<StoredTensor>> tensors, const ReadOptions& options) {
+                                        std::vector<Result<StoredTensor>> tensors, const ReadOptions& options,
+                                        std::uint64_t bytes_beside) {
   std::vector<Result<SourcedTensor>> of_file;
   of_file.reserve(tensors.size());
   for (auto& tensor : tensors) {
@@ -94,7 +113,7 @@ std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
       of_file.emplace_back(tensor.error());
     }
   }
-  return source_of(std::move(file), std::move(of_file), options);
+  return source_of(std::move(file), std::move(of_file), options, bytes_beside);
 }
 
 std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
@@ -108,6 +127,7 @@ std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
       tensor = error_of_tensor(file->path(), tensor->stored.name, taken.error());
     }
   }
+  tell_apart(tensors);
   return std::make_unique<ListSource>(std::move(file), std::move(tensors), options.window_bytes);
 }
 

@@ -48,6 +48,7 @@ struct ReadOptions {
   std::size_t window_bytes = std::size_t{256} << 20;  // see TensorReader
   bool takes_stream = false;                          // "-" is the standard input, and pipes are allowed
   bool keeps_device_format = false;   // Ascend's dump files: a tensor in a device's format stays as it is stored
+  bool head_only = false;             // elements are not read: tensors that are cut off are given, too
   std::optional<RawTensor> raw = {};  // if set: read the file as this tensor, whatever it begins with
 };
 
@@ -96,12 +97,14 @@ struct SourcedTensor {
 };
 
 // For formats that know all tensors after opening: a source that gives them in this order. A tensor beyond what the
-// file may be read as (unfolding.hpp) is an error. `bytes_beside`: of other files that hold elements of it.
+// file may be read as (unfolding.hpp) is an error. Of two tensors with one name, the second is "name#2".
+// `bytes_beside`: of other files that hold elements of it.
 std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
                                         std::vector<Result<SourcedTensor>> tensors, const ReadOptions& options,
                                         std::uint64_t bytes_beside = 0);
 std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
-                                        std::vector<Result<StoredTensor>> tensors, const ReadOptions& options);
+                                        std::vector<Result<StoredTensor>> tensors, const ReadOptions& options,
+                                        std::uint64_t bytes_beside = 0);
 
 // The error of one tensor of a file: begins with FILE::NAME.
 Error error_of_tensor(const std::string& path, const std::optional<std::string>& name, const Error& error);

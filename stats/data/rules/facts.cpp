@@ -78,9 +78,10 @@ FactValue place_of_greatest(const TensorRow& row) {
   return at ? to_string(*at) : to_string(index);
 }
 
-// The value of one side of the statistic that decided.
+// The value of one side where elements differ most, or else of the statistic that decided.
 FactValue deciding_value(const TensorRow& row, bool is_b) {
   if (row.paired == nullptr) return Value();
+  if (!row.paired->elements.empty()) return is_b ? row.paired->greatest_b : row.paired->greatest_a;
   const auto category = category_from(row.paired->why);
   if (!category) return Value();
   const StatisticsView of = is_b ? row.paired->statistics : StatisticsView(row.row.statistics);

@@ -51,7 +51,8 @@ Survey::Survey(Meter& meter, Request request, Options options, Listener listener
 OpenedSource Survey::open(const std::string& path, const std::string& file_name, bool takes_stream) {
   Original original = original_from(named_tensor(file_name, 0).original_dtype);
   if (original == Original::kAsStored && options_.void_is_bfloat16) original = Original::kVoidIsBfloat16;
-  auto source = open_tensors(path, {.original = original, .takes_stream = takes_stream, .raw = options_.raw});
+  auto source = open_tensors(
+      path, {.original = original, .takes_stream = takes_stream, .head_only = options_.head_only, .raw = options_.raw});
   progress_.files += 1;
   if (source) {
     progress_.known += (*source)->count().value_or(1);
@@ -70,13 +71,14 @@ void Survey::add(const std::string& path, bool takes_stream, const std::vector<s
   std::shared_ptr<const SurveyedFile> file;
   const std::uint64_t before = progress_.tensors;
   WantedTensors names(wanted);
+  std::vector<Error> refused;  // among which a wanted one may be
   for (std::uint64_t number = 0; number < only.end; ++number) {
     auto reader = (*source)->next();
     if (!reader) break;
     progress_.tensors += 1;
     if (number < only.first) continue;
     if (!*reader) {
-      if (wanted.empty()) listener_.unreadable(reader->error());
+      wanted.empty() ? listener_.unreadable(reader->error()) : refused.push_back(reader->error());
       continue;
     }
     if (!names.take((*reader)->name())) continue;
@@ -91,7 +93,10 @@ void Survey::add(const std::string& path, bool takes_stream, const std::vector<s
     }
   }
   for (const std::string& name : names.missing()) {
-    listener_.unreadable({Code::kUnreadable, printable(tensor_label(path, name)) + ": the file has no such tensor"});
+    const std::string label = printable_name(tensor_label(path, name)) + ": ";
+    const auto told = std::ranges::find_if(refused, [&](const Error& each) { return each.message.starts_with(label); });
+    listener_.unreadable(told != refused.end() ? *told
+                                               : Error{Code::kUnreadable, label + "the file has no such tensor"});
   }
   if (progress_.tensors == before && wanted.empty()) {
     listener_.unreadable(holds_no_tensor(path));
@@ -323,13 +328,17 @@ Status Survey::measure_rows(TensorReader& reader, const SurveyedTensor& entry) {
     return Error{Code::kUnsupported, "a digest of the rows of " + std::string(reader.data_type()) +
                                          ", which is measured in a wider type: leave it out"};
   }
+  std::uint64_t block = 0;  // its number
   const RowListener listener{.read = [&](std::uint64_t more) { read(more); },
                              .row =
                                  [&](Shape&& index, Shape&& shape, const Measurement& measured) {
                                    SurveyedTensor row = entry;
-                                   row.row.data_size_bytes = reader.data_size_bytes(*element_count(shape));
+                                   const std::uint64_t elements = *element_count(shape);
+                                   row.row.data_size_bytes = reader.data_size_bytes(elements);
                                    row.row.shape = std::move(shape);
-                                   row.row.identity.set("index", index_text(index));
+                                   const bool is_block = options_.by->block_elements != 0;
+                                   row.row.identity.set(
+                                       "index", is_block ? block_text(block++, index, elements) : index_text(index));
                                    row.index = std::move(index);
                                    accept(std::move(row), measured);
                                  }};

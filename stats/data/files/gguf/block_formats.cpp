@@ -5,20 +5,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include "stats/data/files/gguf/block_decoding.hpp"
+
 namespace tensorstat {
+namespace blocks {
 namespace {
-
-using Bytes = const std::uint8_t*;
-using Floats = float* __restrict;  // else a byte might be one of a value, and loops would stay scalar
-
-// The float16 at `at`. Multiplication by 2^112 moves the exponent's bias, and makes subnormals right, too.
-float half(Bytes at) {
-  const std::uint32_t bits = at[0] | std::uint32_t{at[1]} << 8;
-  const std::uint32_t sign = (bits & 0x8000) << 16, size = (bits & 0x7fff) << 13;
-  constexpr std::uint32_t kInfinity = 0x7f800000, kHalfInfinity = 0x7c00u << 13;
-  const auto moved = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) * 0x1p112f);
-  return std::bit_cast<float>(sign | (size >= kHalfInfinity ? size | kInfinity : moved));
-}
 
 // Byte i is 16 where bit i of `bits` is set. A shift by a variable would keep the loop scalar.
 std::uint64_t fifth_bits(std::uint8_t bits) {
@@ -154,15 +145,6 @@ struct Q6K {
   }
 };
 
-template <typename Format>
-constexpr BlockFormat format_of(std::string_view name) {
-  return {name, Format::kValues, Format::kBytes, [](const std::byte* blocks, std::size_t count, float* values) {
-            for (std::size_t i = 0; i < count; ++i) {
-              Format::decode(reinterpret_cast<Bytes>(blocks) + i * Format::kBytes, values + i * Format::kValues);
-            }
-          }};
-}
-
 constexpr BlockFormat kBlockFormats[] = {
     format_of<Q4Or5<false, false>>("Q4_0"),
     format_of<Q4Or5<false, true>>("Q4_1"),
@@ -177,10 +159,15 @@ constexpr BlockFormat kBlockFormats[] = {
 };
 
 }  // namespace
+}  // namespace blocks
 
 const BlockFormat* block_format(std::string_view name) {
-  const auto* found = std::ranges::find(kBlockFormats, name, &BlockFormat::name);
-  return found == std::end(kBlockFormats) ? nullptr : found;
+  for (const std::span<const BlockFormat> formats :
+       {std::span<const BlockFormat>(blocks::kBlockFormats), iq_formats()}) {
+    const auto found = std::ranges::find(formats, name, &BlockFormat::name);
+    if (found != formats.end()) return &*found;
+  }
+  return nullptr;
 }
 
 }  // namespace tensorstat

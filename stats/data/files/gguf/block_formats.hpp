@@ -5,6 +5,7 @@
 // multiplication or without.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "stats/data/files/io/block_bytes.hpp"
@@ -13,5 +14,8 @@ namespace tensorstat {
 
 // "Q4_0", "Q6_K". nullptr for a name that is not read.
 const BlockFormat* block_format(std::string_view name);
+
+// Those with code books or tables of values.
+std::span<const BlockFormat> iq_formats();
 
 }  // namespace tensorstat

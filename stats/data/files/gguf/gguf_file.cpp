@@ -63,6 +63,7 @@ constexpr GgmlType kGgmlTypes[] = {
     {39, "MXFP4"},
     {40, "NVFP4"},
     {41, "Q1_0"},
+    {42, "Q2_0"},
 };
 
 // Types of the values of keys.
@@ -310,9 +311,11 @@ OpenedSource open_gguf(std::shared_ptr<const RandomFile> file, const ReadOptions
   }
   GgufHeader header(*file);
   if (Status read = header.read(); !read) return read.error();
-  const std::uint64_t size = file->size_bytes(), at = std::min(header.data_offset_bytes, size);
+  const std::uint64_t size = file->size_bytes();
+  const std::uint64_t at = options.head_only ? header.data_offset_bytes : std::min(header.data_offset_bytes, size);
+  const std::uint64_t there = (options.head_only ? std::uint64_t{INT64_MAX} : size) - at;
   auto tensors =
-      each_tensor(file->path(), header.tensors, [&](GgufTensor& each) { return stored_gguf(each, at, size - at); });
+      each_tensor(file->path(), header.tensors, [&](GgufTensor& each) { return stored_gguf(each, at, there); });
   const auto others = overlapping(tensors);
   for (Result<StoredTensor>& tensor : tensors) {
     const auto other = tensor ? others.find(*tensor->name) : others.end();
@@ -323,7 +326,8 @@ OpenedSource open_gguf(std::shared_ptr<const RandomFile> file, const ReadOptions
   }
   if (Status behind = nothing_behind(*file, tensors, at, header.alignment()); !behind)
     tensors.push_back(behind.error());
-  return source_of(std::move(file), std::move(tensors), options);
+  // Of a header alone, the elements that it tells are not read.
+  return source_of(std::move(file), std::move(tensors), options, options.head_only ? std::uint64_t{INT64_MAX} : 0);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "stats/core/base/printable.hpp"
+#include "stats/data/files/hdf5/hdf5_lzf.hpp"
 #include "stats/data/files/hdf5/hdf5_types.hpp"
 
 namespace tensorstat {
@@ -213,6 +214,7 @@ Result<Hdf5Chunk> hdf5_chunk(const Hdf5Library& hdf5, hid_t dataset, std::size_t
     return hdf5_unsupported("has chunks of shape " + to_string(chunk) + ", which exceed 268435456 bytes");
   }
   const int filters = hdf5.H5Pget_nfilters_(plist.get());
+  if (filters > 0) register_hdf5_lzf(hdf5);
   for (int i = 0; i < filters; ++i) {
     unsigned flags = 0, config = 0;
     std::size_t values = 0;

@@ -38,6 +38,7 @@ namespace tensorstat {
   F(H5Pget_filter2)                  \
   F(H5Pclose)                        \
   F(H5Zfilter_avail)                 \
+  F(H5Zregister)                     \
   F(H5Sget_simple_extent_type)       \
   F(H5Sget_simple_extent_ndims)      \
   F(H5Sget_simple_extent_dims)       \

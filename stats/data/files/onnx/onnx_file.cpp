@@ -188,12 +188,27 @@ Result<SourcedTensor> sourced_onnx(const std::shared_ptr<const RandomFile>& file
   return tensor;
 }
 
+OpenedSource open_onnx_tensors(std::shared_ptr<const RandomFile> file, std::vector<OnnxTensor> found,
+                               const ReadOptions& options) {
+  ExternalFiles files(file->path());
+  auto tensors = each_tensor(file->path(), found, [&](OnnxTensor& each) { return sourced_onnx(file, each, files); });
+  return source_of(std::move(file), std::move(tensors), options, files.bytes());
+}
+
 OpenedSource open_onnx(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
   auto model = read_onnx_model(*file);
   if (!model) return model.error();
-  ExternalFiles files(file->path());
-  auto tensors = each_tensor(file->path(), *model, [&](OnnxTensor& each) { return sourced_onnx(file, each, files); });
-  return source_of(std::move(file), std::move(tensors), options, files.bytes());
+  return open_onnx_tensors(std::move(file), *std::move(model), options);
+}
+
+// A tensor, or a model. TensorFlow writes files of this name, too.
+OpenedSource open_onnx_pb(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
+  auto found = read_onnx_tensor(*file);
+  if (!found) found = read_onnx_model(*file);
+  if (found) return open_onnx_tensors(std::move(file), *std::move(found), options);
+  return Error{Code::kUnsupported, printable(file->path()) +
+                                       ": a protobuf file that is no tensor and no model of ONNX, such as a graph of "
+                                       "TensorFlow; not supported"};
 }
 
 // Only the name tells it: a message has no magic number.
@@ -218,5 +233,9 @@ std::vector<std::string> onnx_parts(const std::string& path) {
 extern const TensorFormat onnx_format;
 const TensorFormat onnx_format = {
     .extension = ".onnx", .begins = begins_as_onnx, .open = open_onnx, .parts = onnx_parts};
+
+extern const TensorFormat onnx_pb_format;
+const TensorFormat onnx_pb_format = {
+    .extension = ".pb", .begins = begins_as_onnx, .open = open_onnx_pb, .label = ".pb of ONNX", .parts = onnx_parts};
 
 }  // namespace tensorstat

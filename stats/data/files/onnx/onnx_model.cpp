@@ -29,14 +29,36 @@ namespace node_proto {
 enum : std::uint32_t { kOutput = 2, kName = 3, kOpType = 4, kAttribute = 5 };
 }
 namespace attribute_proto {
-enum : std::uint32_t { kName = 1, kTensor = 5, kGraph = 6, kGraphs = 11, kSparseTensor = 22 };
+enum : std::uint32_t {
+  kName = 1,
+  kFloat = 2,
+  kInt = 3,
+  kTensor = 5,
+  kGraph = 6,
+  kFloats = 7,
+  kInts = 8,
+  kTensors = 10,
+  kGraphs = 11,
+  kSparseTensor = 22,
+  kSparseTensors = 23
+};
 }
 namespace sparse_proto {
 enum : std::uint32_t { kValues = 1 };
 }
 namespace tensor_proto {
-enum : std::uint32_t { kDims = 1, kDataType = 2, kSegment = 3, kName = 8, kExternalData = 13, kDataLocation = 14 };
+enum : std::uint32_t {
+  kDims = 1,
+  kDataType = 2,
+  kSegment = 3,
+  kName = 8,
+  kExternalData = 13,
+  kDataLocation = 14,
+  kMetadata = 16
+};
 }
+constexpr std::uint32_t kOfNoTensor = 15;
+constexpr std::uint64_t kFloatType = 1, kInt64Type = 7;  // TensorProto.DataType
 namespace entry_proto {
 enum : std::uint32_t { kKey = 1, kValue = 2 };
 }
@@ -47,6 +69,20 @@ class OnnxParser {
 
   std::vector<OnnxTensor> tensors;
   bool has_graph = false;
+
+  // A message with the fields of a TensorProto alone, and a type.
+  Status parse_tensor_file(ByteRange message) {
+    bool is_tensor = false;
+    Status known = for_each_field(window_, message, [&](const WireField& field) -> Status {
+      const bool is_type = field.number == tensor_proto::kDataType;
+      is_tensor |= is_type && field.is_number && field.value != 0;
+      const bool is_field =
+          field.number <= tensor_proto::kMetadata && (!is_type || field.is_number) && field.number != kOfNoTensor;
+      return is_field ? Status() : refused("holds no tensor of ONNX");
+    });
+    if (!known) return known;
+    return is_tensor ? add_tensor(message, false, {}, {}) : refused("holds no tensor of ONNX");
+  }
 
   Status parse_model(ByteRange message) {
     return for_each_field(window_, message, [&](const WireField& field) -> Status {
@@ -105,8 +141,10 @@ class OnnxParser {
     std::string type = {}, name = {}, output = {};  // the first output
   };
 
-  // A node of the type Constant makes the tensor of its attribute. The tensor is named as the node's output. The bodies
-  // of If, Loop and Scan are attributes, too. Twice over the fields, because their order is free.
+  // A node of the type Constant makes the tensor of its attribute, which may be a number or a list of numbers. It is
+  // named as the node's output. Tensors and lists of floats of other nodes, such as the weights of ai.onnx.ml, are
+  // named NODE.ATTRIBUTE. The bodies of If, Loop and Scan are attributes, too. Twice over the fields, because their
+  // order is free.
   Status parse_node(ByteRange message, const Scope& scope) {
     Node node;
     Status read = for_each_field(window_, message, [&](const WireField& field) -> Status {
@@ -131,23 +169,71 @@ class OnnxParser {
     const auto inner = [&](const std::string& graph) {
       return Scope{scope.prefix + (node.name.empty() ? node.output : node.name) + "." + graph + ".", scope.depth + 1};
     };
-    std::size_t of_list = 0;
-    return for_each_field(window_, message, [&](const WireField& field) -> Status {
-      if (!field.is_bytes) return {};
+    const bool is_constant = node.type == "Constant";
+    const std::string called = is_constant ? node.output : (node.name.empty() ? node.output : node.name) + "." + name;
+    OnnxTensor list;  // of numbers
+    list.name = called;
+    std::size_t of_list = 0, of_tensors = 0;
+    read = for_each_field(window_, message, [&](const WireField& field) -> Status {
+      const bool is_sparse =
+          field.number == attribute_proto::kSparseTensor || field.number == attribute_proto::kSparseTensors;
       switch (field.number) {
         case attribute_proto::kGraph:
-          return parse_graph(field.bytes, inner(name));
+          return field.is_bytes ? parse_graph(field.bytes, inner(name)) : Status();
         case attribute_proto::kGraphs:
-          return parse_graph(field.bytes, inner(name + "." + std::to_string(of_list++)));
+          return field.is_bytes ? parse_graph(field.bytes, inner(name + "." + std::to_string(of_list++))) : Status();
         case attribute_proto::kTensor:
         case attribute_proto::kSparseTensor:
-          return node.type != "Constant"
-                     ? Status()
-                     : add_tensor(field.bytes, field.number == attribute_proto::kSparseTensor, node.output, scope);
+          return field.is_bytes ? add_tensor(field.bytes, is_sparse, called, scope) : Status();
+        case attribute_proto::kTensors:
+        case attribute_proto::kSparseTensors:
+          return field.is_bytes ? add_tensor(field.bytes, is_sparse, called + "." + std::to_string(of_tensors++), scope)
+                                : Status();
+        case attribute_proto::kFloat:
+        case attribute_proto::kInt:
+        case attribute_proto::kInts:
+          return is_constant ? add_number(field, list) : Status();
+        case attribute_proto::kFloats:
+          return add_number(field, list);
         default:
           return {};
       }
     });
+    return !read || list.data.empty() ? read : add_list(std::move(list), scope);
+  }
+
+  // A number of an attribute, or its packed numbers. Of a field that is not repeated, the last one counts.
+  Status add_number(const WireField& field, OnnxTensor& list) {
+    const bool is_float = field.number == attribute_proto::kFloat || field.number == attribute_proto::kFloats;
+    const bool is_single = field.number == attribute_proto::kFloat || field.number == attribute_proto::kInt;
+    if (is_single) list.data.clear();
+    if (Status status = add_piece(field, list); !status) return status;
+    list.field = is_float ? OnnxData::kFloat : OnnxData::kInt64;
+    list.data_type = is_float ? kFloatType : kInt64Type;
+    is_single ? list.shape.clear() : list.shape.assign(1, 0);
+    return {};
+  }
+
+  // Counts the numbers, which the attribute does not say.
+  Status add_list(OnnxTensor&& list, const Scope& scope) {
+    std::uint64_t count = 0;
+    for (const ByteRange& piece : list.data) {
+      if (list.field == OnnxData::kFloat) {
+        count += piece.bytes / sizeof(float);
+        continue;
+      }
+      WireReader numbers(window_, piece);
+      for (;; ++count) {
+        const auto number = numbers.next_number();
+        if (!number) return number.error();
+        if (!*number) break;
+      }
+    }
+    if (!list.shape.empty()) list.shape.front() = count;
+    list.name.insert(0, scope.prefix);
+    const std::size_t named = list.name.size();
+    tensors.push_back(std::move(list));
+    return count_names(named);
   }
 
   // `name` instead of the tensor's own, unless it is empty.
@@ -211,6 +297,10 @@ class OnnxParser {
     if (!to.data.empty() && to.field != of) to.has_several_fields = true;
     if (of == OnnxData::kRaw) to.data.clear();  // of a field that is not repeated, the last counts
     to.field = of;
+    return add_piece(field, to);
+  }
+
+  Status add_piece(const WireField& field, OnnxTensor& to) {
     if (to.data.size() == kOnnxPieces) {
       return Error{Code::kUnreadable, printable(window_.path()) + ": a tensor is in more than 1000000 pieces"};
     }
@@ -239,6 +329,12 @@ class OnnxParser {
 };
 
 }  // namespace
+
+Result<std::vector<OnnxTensor>> read_onnx_tensor(const RandomFile& file) {
+  OnnxParser parser(file);
+  if (Status parsed = parser.parse_tensor_file({0, file.size_bytes()}); !parsed) return parsed.error();
+  return std::move(parser.tensors);
+}
 
 Result<std::vector<OnnxTensor>> read_onnx_model(const RandomFile& file) {
   OnnxParser parser(file);

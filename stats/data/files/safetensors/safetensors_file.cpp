@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "stats/core/base/printable.hpp"
@@ -51,8 +52,8 @@ constexpr FormatDtype kDtypes[] = {
     {"U64", "uint64"},
 };
 
-// Sorts by offset. An error if the tensors do not cover exactly the `data_bytes` of the file.
-Status put_in_order(std::vector<SafetensorsEntry>& entries, std::uint64_t data_bytes) {
+// Sorts by offset. Returns where the last tensor ends; an error if they do not follow one another without holes.
+Result<std::uint64_t> put_in_order(std::vector<SafetensorsEntry>& entries) {
   const auto fault = [](const SafetensorsEntry& entry, const std::string& what) {
     return Error{Code::kUnreadable, "tensor " + in_quotes(entry.name) + " " + what};
   };
@@ -62,21 +63,18 @@ Status put_in_order(std::vector<SafetensorsEntry>& entries, std::uint64_t data_b
   for (const SafetensorsEntry& entry : entries) {
     const auto range = [&] { return std::to_string(entry.begin) + " to " + std::to_string(entry.end); };
     if (entry.end < entry.begin) return fault(entry, "ends before it begins: " + range());
-    if (entry.end > data_bytes) {
-      return fault(entry, "has the bytes " + range() + ", but " + std::to_string(data_bytes) + " follow the header");
-    }
     if (entry.begin < end) return fault(entry, "overlaps the one before it: it has the bytes " + range());
     if (entry.begin > end) {
       return fault(entry, "begins behind a hole of " + std::to_string(entry.begin - end) + " bytes");
     }
     end = entry.end;
   }
-  if (end == data_bytes) return {};
-  return Error{Code::kUnreadable, std::to_string(data_bytes - end) + " bytes at its end belong to no tensor"};
+  return end;
 }
 
-// Converts a valid entry. If that succeeds, takes its name and shape.
-Result<StoredTensor> stored_tensor(SafetensorsEntry& entry, std::uint64_t data_offset_bytes) {
+// Converts a valid entry, of which the first `there` bytes behind the header exist. If that succeeds, takes its name
+// and shape.
+Result<StoredTensor> stored_tensor(SafetensorsEntry& entry, std::uint64_t data_offset_bytes, std::uint64_t there) {
   const auto type = std::ranges::find(kDtypes, entry.dtype, &FormatDtype::name);
   if (type == std::end(kDtypes)) {
     return Error{Code::kUnsupported, "its dtype " + in_quotes(entry.dtype) + " is none of the format"};
@@ -99,6 +97,11 @@ Result<StoredTensor> stored_tensor(SafetensorsEntry& entry, std::uint64_t data_o
                                         " needs " + std::to_string(needed) + " bytes, and it has " +
                                         std::to_string(entry.end - entry.begin)};
   }
+  if (entry.end > there) {
+    return Error{Code::kUnreadable, "is not whole: the file has " +
+                                        std::to_string(there - std::min(there, entry.begin)) + " of its " +
+                                        std::to_string(needed) + " bytes"};
+  }
   const std::uint64_t offset_bytes = data_offset_bytes + entry.begin;
   const bool is_packed = tensorstat::is_packed(*dtype);
   return StoredTensor{.name = std::move(entry.name),
@@ -112,22 +115,40 @@ Result<StoredTensor> stored_tensor(SafetensorsEntry& entry, std::uint64_t data_o
                       .packed_at_bytes = is_packed ? offset_bytes : 0};
 }
 
+// How far the file goes; nothing if that is where its last tensor ends. For a reader of headers it is a note.
+std::optional<Error> fault_of_length(const std::string& path, std::uint64_t end, std::uint64_t there, bool head_only) {
+  if (end == there) return std::nullopt;
+  const auto [code, what] =
+      end < there ? std::pair(Code::kUnreadable, std::to_string(there - end) + " bytes at its end belong to no tensor")
+                  : std::pair(head_only ? Code::kNoNumbers : Code::kUnreadable,
+                              "is cut short: " + std::to_string(there) + " of the " + std::to_string(end) +
+                                  " bytes behind its header are there");
+  return Error{code, printable(path) + ": " + what};
+}
+
 // Makes a tensor of an entry when its turn comes: a file may have a million.
 class SafetensorsSource : public TensorSource {
  public:
   SafetensorsSource(std::shared_ptr<const RandomFile> file, std::vector<SafetensorsEntry> entries,
-                    std::uint64_t data_offset_bytes, const ReadOptions& options)
+                    std::uint64_t data_offset_bytes, std::uint64_t end, const ReadOptions& options)
       : file_(std::move(file)),
         entries_(std::move(entries)),
         data_offset_bytes_(data_offset_bytes),
-        window_bytes_(options.window_bytes) {}
+        there_(options.head_only ? UINT64_MAX : file_->size_bytes() - data_offset_bytes),
+        window_bytes_(options.window_bytes),
+        fault_(fault_of_length(file_->path(), end, file_->size_bytes() - data_offset_bytes, options.head_only)) {}
 
-  std::optional<std::uint64_t> count() const override { return entries_.size() - next_; }
+  std::optional<std::uint64_t> count() const override { return entries_.size() - next_ + (fault_ ? 1 : 0); }
 
   std::optional<Result<TensorReader>> next() override try {
+    if (fault_) {
+      const Error fault = *std::move(fault_);
+      fault_.reset();
+      return fault;
+    }
     if (next_ == entries_.size()) return std::nullopt;
     SafetensorsEntry& entry = entries_[next_++];
-    auto tensor = stored_tensor(entry, data_offset_bytes_);
+    auto tensor = stored_tensor(entry, data_offset_bytes_, there_);
     if (!tensor) return error_of_tensor(file_->path(), entry.name, tensor.error());
     return TensorReader(bytes_of(file_), *std::move(tensor), window_bytes_);
   } catch (const std::bad_alloc&) {
@@ -137,9 +158,10 @@ class SafetensorsSource : public TensorSource {
  private:
   const std::shared_ptr<const RandomFile> file_;
   std::vector<SafetensorsEntry> entries_;
-  const std::uint64_t data_offset_bytes_;
+  const std::uint64_t data_offset_bytes_, there_;
   std::size_t next_ = 0;
   const std::size_t window_bytes_;
+  std::optional<Error> fault_;  // until it is told
 };
 
 // The length of the header; 0 if no such file begins with `head`.
@@ -175,12 +197,10 @@ OpenedSource open_safetensors(std::shared_ptr<const RandomFile> file, const Read
     return read.error();
   auto entries = safetensors_header(header);
   if (!entries) return fail("has a damaged header: " + entries.error().message);
-  const std::uint64_t data_offset_bytes = kHeaderLengthBytes + length;
-  if (Status ordered = put_in_order(*entries, file->size_bytes() - data_offset_bytes); !ordered) {
-    return fail(ordered.error().message);
-  }
-  return OpenedSource(
-      std::make_unique<SafetensorsSource>(std::move(file), *std::move(entries), data_offset_bytes, options));
+  const auto end = put_in_order(*entries);
+  if (!end) return fail(end.error().message);
+  return OpenedSource(std::make_unique<SafetensorsSource>(std::move(file), *std::move(entries),
+                                                          kHeaderLengthBytes + length, *end, options));
 }
 
 }  // namespace

@@ -36,6 +36,20 @@ class Storages {
   virtual Result<Storage> find(std::string_view key) = 0;
 };
 
+// Bytes of two values as those values, with a last dimension of 2, as such tensors are read in memory.
+Result<StoredTensor> pairs_of(StoredTensor stored, std::uint64_t offset_bytes) {
+  const auto [original, dtype] = widened(stored.dtype);
+  stored.shape.push_back(2);
+  const auto count = element_count(stored.shape);
+  if (!count) return count.error();
+  stored.dtype = dtype;
+  stored.original = original;
+  stored.element_count = *count;
+  stored.is_packed = true;
+  stored.packed_at_bytes = offset_bytes;
+  return stored;
+}
+
 Result<StoredTensor> stored_of(const TorchTensor& tensor, Storages& storages, bool is_big_endian,
                                std::uint64_t window_bytes) {
   const auto storage = storages.find(tensor.storage);
@@ -60,6 +74,9 @@ Result<StoredTensor> stored_of(const TorchTensor& tensor, Storages& storages, bo
                       .element_count = *count};
   view.offset_bytes = storage->offset_bytes + (*span == 0 ? 0 : tensor.offset * size);
   const bool is_c = *span == 0 || is_c_order(view);
+  if (is_packed(tensor.dtype))
+    return is_c ? pairs_of(std::move(stored), view.offset_bytes)
+                : Error{Code::kUnsupported, "holds pairs of float4_e2m1fn that lie apart, which are not read"};
   stored.fortran_order = !is_c && is_fortran_order(view);
   if (is_c || stored.fortran_order) {
     stored.offset_bytes = view.offset_bytes;

@@ -7,6 +7,7 @@
 
 #include "stats/core/base/printable.hpp"
 #include "stats/data/files/torch/torch_arrays.hpp"
+#include "stats/data/files/torch/torch_optimizer.hpp"
 #include "stats/data/files/torch/torch_rebuilds.hpp"
 
 namespace tensorstat {
@@ -26,7 +27,7 @@ constexpr std::string_view kUnnamed[] = {"_modules", "_parameters", "_buffers"};
 
 class Walk {
  public:
-  explicit Walk(const Pickle& pickle) : pickle_(pickle), is_met_(pickle.node_count()) {}
+  explicit Walk(const Pickle& pickle) : pickle_(pickle), is_met_(pickle.node_count()), names_(pickle) {}
 
   Result<TorchObjects> run() {
     enter(pickle_.root(), false);
@@ -39,7 +40,6 @@ class Walk {
       if (name_bytes_ > kMostNameBytes) return Error{Code::kUnreadable, "has names of more than 268435456 bytes"};
       advance();
     }
-    tell_apart();
     return std::move(found_);
   }
 
@@ -53,22 +53,6 @@ class Walk {
     bool is_refused;          // below a call that is not known
     bool is_pairs = false;    // a list of pairs of a key and a value
   };
-
-  // A key may have dots, so that two tensors have one name: the second is "name#2".
-  void tell_apart() {
-    std::unordered_map<std::string_view, std::size_t> counts;  // views of names that stay as they are
-    for (const auto& tensor : found_.tensors) {
-      if (tensor) counts.emplace(tensor->name, 0);
-    }
-    for (auto& tensor : found_.tensors) {
-      if (!tensor) continue;
-      std::size_t& count = counts[tensor->name];
-      if (++count == 1) continue;
-      std::string name = tensor->name + "#" + std::to_string(count);
-      while (counts.contains(name)) name = tensor->name + "#" + std::to_string(++count);
-      tensor->name = std::move(name);
-    }
-  }
 
   // Whether a container is met for the first time.
   bool meet(Id id) {
@@ -249,10 +233,15 @@ class Walk {
       return enter(pair.items[1], is_refused);
     }
     if (node.kind == Kind::kDict) {
+      if (frame.next == 0) names_.look(node);
       const Id key = node.items[frame.next], value = node.items[frame.next + 1];
       frame.next += 2;
       const bool is_unnamed = at(key).kind == Kind::kText && std::ranges::count(kUnnamed, at(key).text) != 0;
-      if (!(frame.is_state && is_unnamed)) append_name(at(key));
+      if (const std::string_view name = names_.name(frame.node, at(key)); !name.empty()) {
+        append(name);
+      } else if (!(frame.is_state && is_unnamed)) {
+        append_name(at(key));
+      }
       return enter(value, is_refused);
     }
     const std::size_t i = frame.next++;
@@ -331,8 +320,9 @@ class Walk {
       }
       name = known->name;
     }
-    const auto dtype = dtype_from(name);
-    if (!dtype || is_packed(*dtype))
+    const bool is_pairs = name == kTorchPairs;
+    const auto dtype = is_pairs ? Dtype::kFloat4E2m1fn : dtype_from(name);
+    if (!dtype || (is_packed(*dtype) && !is_pairs))
       return Error{Code::kUnsupported, "is of dtype " + shown(name) + ", which is not supported"};
     tensor.dtype = *dtype;
     const std::size_t flags = call.function->metadata_at;
@@ -345,6 +335,7 @@ class Walk {
 
   const Pickle& pickle_;
   std::vector<bool> is_met_;
+  ParameterNames names_;
   std::vector<Frame> frames_;
   std::string name_;
   Code refused_code_ = Code::kUnsupported;

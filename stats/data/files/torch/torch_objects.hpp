@@ -14,7 +14,7 @@
 
 namespace tensorstat {
 
-// A tensor as a view of a storage. `stride` and `offset` count elements of `dtype`.
+// A tensor as a view of a storage. `stride` and `offset` count elements of `dtype`; of float4_e2m1fn, bytes with two.
 struct TorchTensor {
   std::string name;  // its keys from the root, "optimizer.state.0.exp_avg"; empty where the root is the tensor
   std::string_view storage;
@@ -31,12 +31,12 @@ struct TorchObjects {
   std::vector<Result<TorchTensor>> tensors;  // an error names the tensor or object, and says why it is not read
 };
 
-// In the order of the pickle. Where two tensors have one name, because a key has dots, the second is "name#2". A
-// DTensor is its _local_tensor, and other subclasses without a storage are the tensors of their state. An object of a
-// class of its own is not made: the tensors of its attributes are read, under their names, of a torch.nn.Module without
-// _modules, _parameters and _buffers between them. What a function that is not known would make of tensors is an error.
-// A container that is met twice is read once. Fails where it is nested deeper than 1,000, or names take more than 256
-// MiB.
+// In the order of the pickle. Two tensors may have one name, because keys have dots. A DTensor is its _local_tensor,
+// and other subclasses without a storage are the tensors of their state. The states of an optimizer are named by its
+// parameters if the pickle tells them. An object of a class of its own is not made: the tensors of its attributes are
+// read, under their names, of a torch.nn.Module without _modules, _parameters and _buffers between them. What a
+// function that is not known would make of tensors is an error. A container that is met twice is read once. Fails where
+// it is nested deeper than 1,000, or names take more than 256 MiB.
 Result<TorchObjects> torch_objects(const Pickle& pickle);
 
 // The size of an element of each storage that is named, by the identity that torch gives it ('storage', type, key,

@@ -30,6 +30,10 @@ inline constexpr TorchDtype kTorchDtypes[] = {
 inline constexpr std::string_view kByteStorages[] = {"UntypedStorage", "_UntypedStorage", "QInt8Storage",
                                                      "QUInt8Storage",  "QUInt4x2Storage", "QUInt2x4Storage"};
 
+// Two float4_e2m1fn in a byte, the low half first.
+// Source: torch/headeronly/util/Float4_e2m1fn_x2.h
+inline constexpr std::string_view kTorchPairs = "float4_e2m1fn_x2";
+
 inline constexpr std::string_view kTorchUtils = "torch._utils";
 
 // Functions that make a tensor of a storage: where they have what they are made of.

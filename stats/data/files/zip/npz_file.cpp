@@ -23,6 +23,15 @@ constexpr std::string_view kNpyExtension = ".npy";
 // Deflate expands by a factor of at most 1,032.
 constexpr std::uint64_t kMostGrowth = 1032;
 
+std::string packer(std::uint16_t method) {
+  constexpr std::pair<std::uint16_t, const char*> kPackers[] = {
+      {9, "deflate64"}, {12, "bzip2"}, {14, "LZMA"}, {93, "zstd"}, {95, "xz"}};
+  for (const auto& [number, name] : kPackers) {
+    if (method == number) return name;
+  }
+  return "method " + std::to_string(method);
+}
+
 class NpzSource : public TensorSource {
  public:
   NpzSource(std::shared_ptr<const RandomFile> file, std::vector<ZipMember> members, const ReadOptions& options)
@@ -64,7 +73,7 @@ class NpzSource : public TensorSource {
     if (member.encrypted) return refused(Code::kUnsupported, "is encrypted");
     if (member.method != kZipStored && member.method != kZipDeflated) {
       return refused(Code::kUnsupported,
-                     "is packed by method " + std::to_string(member.method) +
+                     "is packed by " + packer(member.method) +
                          "; stored and deflated members are read, as numpy.savez_compressed writes them");
     }
     const bool is_stored = member.method == kZipStored;

@@ -106,7 +106,8 @@ void PlainOptions::declare(CLI::App& app, unsigned uses) {
     app.add_option("--top", top_, "Show no more than the first N")->check(is_whole_number)->type_name("N");
   }
   if (uses & kMeasures) {
-    app.add_option("--by", by_, "A row for each index of these axes, e.g. 0 or 0,-1, or for each block, e.g. block=128")
+    app.add_option("--by", by_,
+                   "A row for each index of these axes, e.g. 0 or 0,-1, or for each block of a row, e.g. block=128")
         ->type_name("AXES");
   }
   if (uses & kLooks) {
@@ -242,18 +243,21 @@ void PlainOptions::read_by() {
     std::int64_t value = 0;
     const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (fault == std::errc() && end == text.data() + text.size()) return value;
-    throw CLI::ValidationError("--by",
-                               "'" + by_ + "' is no list of axes, such as 0 or 0,-1, and no block, such as block=128");
+    throw CLI::ValidationError(
+        "--by", "'" + by_ + "' is no list of axes, such as 0 or 0,-1, and no block, such as block=128 or 0,block=128");
   };
   constexpr std::string_view kBlock = "block=";
   arguments_.by.emplace();
-  if (!by_.starts_with(kBlock)) {
-    for (const std::string& each : CLI::detail::split(by_, ',')) arguments_.by->axes.push_back(number(each));
-    return;
+  const std::vector<std::string> parts = CLI::detail::split(by_, ',');
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i + 1 < parts.size() || !parts[i].starts_with(kBlock)) {
+      arguments_.by->axes.push_back(number(parts[i]));
+      continue;
+    }
+    const std::int64_t elements = number(std::string_view(parts[i]).substr(kBlock.size()));
+    if (elements <= 0) throw CLI::ValidationError("--by", "a block needs at least one element");
+    arguments_.by->block_elements = static_cast<std::uint64_t>(elements);
   }
-  const std::int64_t elements = number(std::string_view(by_).substr(kBlock.size()));
-  if (elements <= 0) throw CLI::ValidationError("--by", "a block needs at least one element");
-  arguments_.by->block_elements = static_cast<std::uint64_t>(elements);
 }
 
 void PlainOptions::read_questions() {

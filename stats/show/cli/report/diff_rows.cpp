@@ -65,6 +65,10 @@ PairRow row_of(const Compared& compared, const Pair& pair) {
   if (auto elements = element_values(compared.elements, a, b, pair)) {
     made.elements = std::make_unique<ElementValues>(*std::move(elements));
     other.elements = *made.elements;
+    if (const auto at = compared.elements.greatest.find(pair.in_a); at != compared.elements.greatest.end()) {
+      other.greatest_a = at->second[0];
+      other.greatest_b = at->second[1];
+    }
   } else {
     other.why = pair.judgement.why;  // of elements the columns say it
   }

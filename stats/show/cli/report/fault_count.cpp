@@ -59,8 +59,10 @@ void FaultCount::add(const TensorRow& entry, const std::string& tensor, std::uin
   if (has_nan || has_inf) alarming_.add(entry, printable_name(entry.label()));
   const auto met = fail_on_.ask(entry, tensor, step);
   if (!met) return;
-  found_.add(entry, printable_name(entry.label()) + " (" + met->rule->text() +
-                        (met->evidence.empty() ? "" : ": " + met->evidence) + ")");
+  const std::string words = printable_name(entry.label()) + " (" + met->rule->text() +
+                            (met->evidence.empty() ? "" : ": " + met->evidence) + ")";
+  found_.add(entry, words);
+  if (named_.size() <= kMostNamed) named_.push_back(words);
 }
 
 std::string FaultCount::counted(std::uint64_t count) const {
@@ -69,6 +71,15 @@ std::string FaultCount::counted(std::uint64_t count) const {
 
 std::string FaultCount::words() const {
   return counted(found_.count) + (found_.count == 1 ? " meets" : " meet") + " --fail-on" + the_first() + found_.first;
+}
+
+std::vector<std::string> FaultCount::others() const {
+  std::vector<std::string> others = named_;
+  std::erase(others, found_.first);
+  others.resize(std::min(others.size(), kMostNamed));
+  const std::uint64_t unnamed = found_.count - 1 - std::min<std::uint64_t>(found_.count - 1, others.size());
+  if (unnamed != 0) others.push_back("and " + grouped(unnamed) + " more: --where lists them");
+  return others;
 }
 
 std::string FaultCount::the_first() const { return have_times_ ? ", the first in time: " : ", the first: "; }

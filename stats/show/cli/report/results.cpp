@@ -19,10 +19,20 @@ bool greatest_first(const Value& a, const Value& b) {
   return holds(order_of(a, b), Comparison::kAbove);
 }
 
+// A counter of steps, or the state of a generator of random numbers: its values are no weights.
+bool is_bookkeeping(const TensorRow& entry) {
+  const std::string name = entry.label();
+  if (entry.row.data_type == "uint8") return name.find("rng") != name.npos;
+  constexpr std::string_view kCounters[] = {"step", "num_batches_tracked"};
+  const std::string_view last = std::string_view(name).substr(name.find_last_of(".:/") + 1);
+  return (entry.row.shape.empty() || entry.row.shape == Shape{1}) && std::ranges::count(kCounters, last) != 0;
+}
+
 }  // namespace
 
 bool comes_before(const TensorRow& a, const TensorRow& b, const Sort& sort) {
   const TensorRow &first = sort.is_reversed ? b : a, &second = sort.is_reversed ? a : b;
+  if (!is_text(sort.subject) && is_bookkeeping(a) != is_bookkeeping(b)) return is_bookkeeping(b);
   if (is_text(sort.subject)) return natural_before(text_of(first, sort.subject), text_of(second, sort.subject));
   return greatest_first(number_of(first, sort.subject), number_of(second, sort.subject));
 }
@@ -123,7 +133,10 @@ void Results::say_findings(bool knows_specials) const {
     console_.say("none of " + std::to_string(judged_) + (judged_ == 1 ? " tensor" : " tensors") + " meets --where" +
                  (advice.empty() ? "" : "; ") + advice);
   }
-  if (faults_.any()) console_.say(faults_.words());
+  if (faults_.any()) {
+    console_.say(faults_.words());
+    for (const std::string& other : faults_.others()) console_.say("  " + other);
+  }
   if (has_summary && faults_.tensors() > 1) console_.say(faults_.summary(knows_specials && !arguments_.head_only));
 }
 
