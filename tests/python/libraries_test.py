@@ -317,7 +317,7 @@ class Files(WithLibrary):
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
         writer.close()
-        for kind in "Q8_0", "Q4_K_M", "Q6_K", "Q5_1", "Q2_K", "BF16":
+        for kind in "Q8_0", "Q4_K_M", "Q6_K", "Q5_1", "Q2_K", "BF16", "IQ4_XS", "IQ4_NL", "IQ3_S", "TQ1_0", "TQ2_0", "MXFP4_MOE":
             with self.subTest(kind):
                 made = subprocess.run(["llama-quantize", "f32.gguf", f"{kind}.gguf", kind, "1"], cwd=self.folder, capture_output=True, text=True, check=False)
                 self.assertEqual(made.returncode, 0, made.stderr[-600:])
