@@ -151,6 +151,37 @@ class Hdf5(unittest.TestCase):
         self.assertIn('"good"', ran.stdout)
         self.assertLess(len(ran.stdout.splitlines()), 120)
 
+    def test_members_of_structures(self):
+        """Each is a tensor: numbers of any order, bool, an enumeration, complex, behind padding, in chunks and packed. Others are named."""
+        kind = numpy.dtype({"names": ["a", "flag", "big", "c", "label", "text", "inner", "row"],
+                            "formats": ["<f4", "?", ">i2", "<c16", h5py.enum_dtype({"X": 3, "Y": 9}, basetype="u1"), "S5", [("x", "f4")], "(3,)f4"],
+                            "offsets": [4, 8, 10, 16, 33, 40, 48, 56], "itemsize": 72})
+        array = numpy.zeros((500, 3), kind)
+        for name in "a", "big", "c":
+            array[name] = self.random.standard_normal((500, 3)) * 50
+        array["flag"], array["label"] = array["a"] > 0, numpy.where(array["a"] > 9, 3, 9)
+        with h5py.File(self.path(), "w") as file:
+            for name, options in (("plain", {}), ("packed", {"chunks": (70, 2), "compression": "gzip", "shuffle": True}), ("lzf", {"chunks": (70, 2), "compression": "lzf"})):
+                file.create_dataset("g/" + name, data=array, **options)
+            file["empty"] = numpy.zeros(0, [("x", "f4")])
+            file["last"] = numpy.ones(2)
+        ran = self.run_command("x.h5", stats="md5")
+        rows = {each["tensor"]: each for each in map(json.loads, ran.stdout.splitlines())}
+        self.assertEqual(ran.returncode, 3)
+        self.assertEqual(sorted(rows), sorted([f"g/{name}::{each}" for name in ("plain", "packed", "lzf") for each in ("a", "flag", "big", "c", "label")] +
+                                              ["empty::x", "last"]))
+        for name in "plain", "packed", "lzf":
+            for each in "a", "flag", "big", "c", "label":
+                column = numpy.ascontiguousarray(array[each]).astype(array[each].dtype.newbyteorder("="))
+                row = rows[f"g/{name}::{each}"]
+                self.assertEqual((row["dtype"], row["shape"]), (column.dtype.name, [500, 3]))
+                self.assertEqual(row["stats"]["md5"], hashlib.md5(column.tobytes()).hexdigest(), (name, each))
+            self.assertIn(f"x.h5::g/{name}::text: holds texts", ran.stderr)
+            self.assertIn(f"x.h5::g/{name}::inner: holds structures", ran.stderr)
+            self.assertIn(f"x.h5::g/{name}::row: holds arrays as elements", ran.stderr)
+        one = self.run_command("x.h5::g/plain::a", stats="max")
+        self.assertEqual((one.returncode, json.loads(one.stdout)["stats"]["max"]), (0, array["a"].max()))
+
     def test_bfloat16(self):
         kind = h5py.h5t.IEEE_F32LE.copy()
         kind.set_fields(15, 7, 8, 0, 7)
@@ -241,7 +272,6 @@ class Hdf5(unittest.TestCase):
         with h5py.File(self.path(), "w") as file:
             file["text"] = "abc"
             file["fixed"] = numpy.array([b"abc", b"d"])
-            file["structure"] = numpy.zeros(2, [("a", "f4"), ("b", "i4")])
             file["null"] = h5py.Empty("f4")
             file["array"] = numpy.zeros(2, numpy.dtype("(3,)f4"))
             file.create_dataset("lists", (2,), h5py.vlen_dtype("f4"))
@@ -250,7 +280,7 @@ class Hdf5(unittest.TestCase):
             file.create_dataset("wide", (1 << 15, 1 << 15), "f8", chunks=(1 << 13, 1 << 13))
             file["a"], file["b"] = numpy.ones(2), numpy.zeros(2)
         ran = self.run_command("x.h5")
-        for words in ("text: holds texts", "fixed: holds texts", "structure: holds structures", "null: has no elements and no shape",
+        for words in ("text: holds texts", "fixed: holds texts", "null: has no elements and no shape",
                       "lists: holds lists of any length", "refs: holds references",
                       "huge: shape (1048576,1048576) needs 8796093022208 bytes, and 0 are stored",
                       "wide: has chunks of shape (8192,8192), which exceed 268435456 bytes"):

@@ -26,8 +26,13 @@ constexpr std::uint64_t kHdf5Growth = 1100;                        // no filter 
 // Elements in C order, read window by window: some indices fixed, a range of the next axis, all of the others.
 class Hdf5Bytes : public ByteSource {
  public:
-  Hdf5Bytes(std::shared_ptr<const Hdf5File> file, std::string name, Shape shape, Shape chunk, std::size_t element_bytes)
-      : file_(std::move(file)), name_(std::move(name)), shape_(std::move(shape)), element_bytes_(element_bytes) {
+  Hdf5Bytes(std::shared_ptr<const Hdf5File> file, std::string name, std::string member, Shape shape, Shape chunk,
+            std::size_t element_bytes)
+      : file_(std::move(file)),
+        name_(std::move(name)),
+        member_(std::move(member)),
+        shape_(std::move(shape)),
+        element_bytes_(element_bytes) {
     if (shape_.empty()) shape_ = {1};
     each_ = 1;
     for (std::uint64_t d : shape_) each_ *= d;
@@ -50,8 +55,8 @@ class Hdf5Bytes : public ByteSource {
   bool seeks() const override { return true; }
 
   // What is unpacked when all windows are read: each window unpacks the chunks that it touches whole.
-  std::uint64_t unpacked_bytes(const Shape& chunk) const {
-    std::uint64_t bytes = element_bytes_;
+  std::uint64_t unpacked_bytes(const Shape& chunk, std::size_t record_bytes) const {
+    std::uint64_t bytes = record_bytes;
     const auto times = [&](std::uint64_t count) {
       if (__builtin_mul_overflow(bytes, count, &bytes)) bytes = UINT64_MAX;
     };
@@ -88,7 +93,11 @@ class Hdf5Bytes : public ByteSource {
     if (dataset_) return {};
     const Hdf5Library& hdf5 = file_->library();
     dataset_.emplace(hdf5.H5Dopen2_(file_->id(), name_.c_str(), H5P_DEFAULT), hdf5.H5Dclose_);
-    const Hdf5Id stored(*dataset_ ? hdf5.H5Dget_type_(dataset_->get()) : -1, hdf5.H5Tclose_);
+    const Hdf5Id whole(*dataset_ ? hdf5.H5Dget_type_(dataset_->get()) : -1, hdf5.H5Tclose_);
+    const Hdf5Id stored(!whole            ? -1
+                        : member_.empty() ? hdf5.H5Tcopy_(whole.get())
+                                          : hdf5_member_type(hdf5, whole.get(), member_),
+                        hdf5.H5Tclose_);
     // The library turns an enumeration into the integers that it is made of.
     const bool is_enumeration = stored && hdf5.H5Tget_class_(stored.get()) == H5T_ENUM;
     const Hdf5Id numbers(is_enumeration ? hdf5.H5Tget_super_(stored.get()) : -1, hdf5.H5Tclose_);
@@ -98,6 +107,11 @@ class Hdf5Bytes : public ByteSource {
       type_.reset();
       dataset_.reset();
       return fault();
+    }
+    if (!member_.empty()) {  // a structure of this member alone
+      Hdf5Id alone(hdf5.H5Tcreate_(H5T_COMPOUND, element_bytes_), hdf5.H5Tclose_);
+      if (!alone || hdf5.H5Tinsert_(alone.get(), member_.c_str(), 0, type_->get()) < 0) return fault();
+      type_.emplace(std::move(alone));
     }
     return {};
   }
@@ -135,7 +149,7 @@ class Hdf5Bytes : public ByteSource {
   }
 
   const std::shared_ptr<const Hdf5File> file_;
-  const std::string name_;
+  const std::string name_, member_;  // member: of structures; else empty
   Shape shape_;
   const std::size_t element_bytes_;
   std::size_t axis_ = 0;                  // a window is a range of this axis
@@ -262,7 +276,16 @@ Result<std::vector<Result<std::string>>> hdf5_names(const Hdf5File& file) {
   return std::move(walk.found);
 }
 
-Result<SourcedTensor> hdf5_dataset(const std::shared_ptr<const Hdf5File>& file, const std::string& name) {
+std::vector<std::string> hdf5_members_of(const Hdf5File& file, const std::string& name) {
+  const Hdf5Library& hdf5 = file.library();
+  const Hdf5Access access(hdf5);
+  const Hdf5Id dataset(hdf5.H5Dopen2_(file.id(), name.c_str(), H5P_DEFAULT), hdf5.H5Dclose_);
+  const Hdf5Id type(dataset ? hdf5.H5Dget_type_(dataset.get()) : -1, hdf5.H5Tclose_);
+  return type ? hdf5_members(hdf5, type.get()) : std::vector<std::string>();
+}
+
+Result<SourcedTensor> hdf5_dataset(const std::shared_ptr<const Hdf5File>& file, const std::string& name,
+                                   const std::string& member) {
   const Hdf5Library& hdf5 = file->library();
   const Hdf5Access access(hdf5);
   const Hdf5Id dataset(hdf5.H5Dopen2_(file->id(), name.c_str(), H5P_DEFAULT), hdf5.H5Dclose_);
@@ -270,7 +293,9 @@ Result<SourcedTensor> hdf5_dataset(const std::shared_ptr<const Hdf5File>& file, 
   const Hdf5Id type(hdf5.H5Dget_type_(dataset.get()), hdf5.H5Tclose_),
       space(hdf5.H5Dget_space_(dataset.get()), hdf5.H5Sclose_);
   if (!type || !space) return hdf5_unreadable("is damaged");
-  const auto dtype = hdf5_dtype(hdf5, type.get());
+  const Hdf5Id of_member(member.empty() ? -1 : hdf5_member_type(hdf5, type.get(), member), hdf5.H5Tclose_);
+  if (!member.empty() && !of_member) return hdf5_unreadable("is damaged");
+  const auto dtype = hdf5_dtype(hdf5, member.empty() ? type.get() : of_member.get());
   if (!dtype) return dtype.error();
   if (hdf5.H5Sget_simple_extent_type_(space.get()) == H5S_NULL)
     return Error{Code::kNoNumbers, "has no elements and no shape"};
@@ -280,20 +305,24 @@ Result<SourcedTensor> hdf5_dataset(const std::shared_ptr<const Hdf5File>& file, 
   if (dimensions > 0 && hdf5.H5Sget_simple_extent_dims_(space.get(), lengths.data(), nullptr) < 0)
     return hdf5_unreadable("is damaged");
   const Shape shape(lengths.begin(), lengths.end());
-  const std::size_t size = size_bytes(*dtype);
-  const auto count = element_count(shape, size);
+  const std::size_t size = size_bytes(*dtype), record = member.empty() ? size : hdf5.H5Tget_size_(type.get());
+  const auto count = element_count(shape, std::max(size, record));
   if (!count) return count.error();
-  const auto chunk = hdf5_chunk(hdf5, dataset.get(), shape.size(), size);
+  const auto chunk = hdf5_chunk(hdf5, dataset.get(), shape.size(), record);
   if (!chunk) return chunk.error();
   const std::uint64_t stored = hdf5.H5Dget_storage_size_(dataset.get());
-  if (*count * size > kHdf5WindowBytes && *count * size / kHdf5Growth > stored) {
-    return hdf5_unsupported("shape " + to_string(shape) + " needs " + std::to_string(*count * size) + " bytes, and " +
+  if (*count * record > kHdf5WindowBytes && *count * record / kHdf5Growth > stored) {
+    return hdf5_unsupported("shape " + to_string(shape) + " needs " + std::to_string(*count * record) + " bytes, and " +
                             std::to_string(stored) + " are stored: most of it was never written");
   }
-  StoredTensor tensor{.name = name, .dtype = *dtype, .shape = shape, .element_count = *count};
+  StoredTensor tensor{
+      .name = name + (member.empty() ? "" : "::" + member), .dtype = *dtype, .shape = shape, .element_count = *count};
   if (*count == 0) return SourcedTensor{std::move(tensor)};
-  auto bytes = std::make_unique<Hdf5Bytes>(file, name, shape, chunk->shape, size);
-  const std::uint64_t unpacked = chunk->is_packed ? bytes->unpacked_bytes(chunk->shape) : 0;
+  auto bytes = std::make_unique<Hdf5Bytes>(file, name, member, shape, chunk->shape, size);
+  // Of structures, each member reads them all.
+  const std::uint64_t unpacked = chunk->is_packed ? bytes->unpacked_bytes(chunk->shape, record)
+                                 : member.empty() ? 0
+                                                  : *count * record;
   return SourcedTensor{std::move(tensor), std::move(bytes), unpacked};
 }
 

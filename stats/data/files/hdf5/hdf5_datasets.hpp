@@ -36,7 +36,12 @@ class Hdf5File {
 // with several names has the first. Soft links are other names, and left out.
 Result<std::vector<Result<std::string>>> hdf5_names(const Hdf5File& file);
 
-// The dataset of this name. Its bytes are read through the library in windows of 16 MiB, or of a chunk.
-Result<SourcedTensor> hdf5_dataset(const std::shared_ptr<const Hdf5File>& file, const std::string& name);
+// The dataset of this name, or a member of its structures, which is NAME::MEMBER. Its bytes are read through the
+// library in windows of 16 MiB, or of a chunk.
+Result<SourcedTensor> hdf5_dataset(const std::shared_ptr<const Hdf5File>& file, const std::string& name,
+                                   const std::string& member = {});
+
+// The members of a dataset of structures; empty for any other.
+std::vector<std::string> hdf5_members_of(const Hdf5File& file, const std::string& name);
 
 }  // namespace tensorstat

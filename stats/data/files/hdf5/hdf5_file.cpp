@@ -8,6 +8,8 @@
 namespace tensorstat {
 namespace {
 
+constexpr std::size_t kMostHdf5Tensors = 100'000;
+
 bool begins_as_hdf5(std::string_view head) { return head.starts_with("\x89HDF\r\n\x1a\n"); }
 
 bool is_named_as_hdf5(std::string_view name) { return name.ends_with(".h5") || name.ends_with(".hdf5"); }
@@ -20,8 +22,21 @@ OpenedSource open_hdf5(std::shared_ptr<const RandomFile> file, const ReadOptions
   std::vector<Result<SourcedTensor>> tensors;
   tensors.reserve(names->size());
   for (Result<std::string>& name : *names) {
-    tensors.push_back(name ? hdf5_dataset(*opened, *name) : Result<SourcedTensor>(name.error()));
-    if (!tensors.back() && name) tensors.back() = error_of_tensor(file->path(), *name, tensors.back().error());
+    if (!name) {
+      tensors.push_back(name.error());
+      continue;
+    }
+    std::vector<std::string> members = hdf5_members_of(**opened, *name);
+    if (members.empty()) members.emplace_back();
+    if (tensors.size() + members.size() > kMostHdf5Tensors) {
+      tensors.push_back(Error{Code::kUnreadable, printable(file->path()) + ": has more than 100000 tensors"});
+      break;
+    }
+    for (const std::string& member : members) {
+      tensors.push_back(hdf5_dataset(*opened, *name, member));
+      const std::string called = *name + (member.empty() ? "" : "::" + member);
+      if (!tensors.back()) tensors.back() = error_of_tensor(file->path(), called, tensors.back().error());
+    }
   }
   return source_of(std::move(file), std::move(tensors), options);
 }

@@ -60,6 +60,8 @@ namespace tensorstat {
   F(H5Tget_member_offset)            \
   F(H5Tget_member_type)              \
   F(H5Tcopy)                         \
+  F(H5Tcreate)                       \
+  F(H5Tinsert)                       \
   F(H5Tset_order)                    \
   F(H5Tclose)                        \
   F(H5free_memory)

@@ -127,6 +127,30 @@ class Hdf5Types {
 
 }  // namespace
 
+std::vector<std::string> hdf5_members(const Hdf5Library& hdf5, hid_t type) {
+  std::vector<std::string> members;
+  if (hdf5.H5Tget_class_(type) != H5T_COMPOUND || Hdf5Types(hdf5).dtype_of(type)) return members;
+  const int count = hdf5.H5Tget_nmembers_(type);
+  for (int i = 0; i < count; ++i) {
+    char* const name = hdf5.H5Tget_member_name_(type, static_cast<unsigned>(i));
+    if (name == nullptr) continue;
+    members.emplace_back(name);
+    hdf5.H5free_memory_(name);
+  }
+  return members;
+}
+
+hid_t hdf5_member_type(const Hdf5Library& hdf5, hid_t type, const std::string& member) {
+  const int count = hdf5.H5Tget_nmembers_(type);
+  for (int i = 0; i < count; ++i) {
+    char* const name = hdf5.H5Tget_member_name_(type, static_cast<unsigned>(i));
+    const bool is_this = name != nullptr && member == name;
+    if (name != nullptr) hdf5.H5free_memory_(name);
+    if (is_this) return hdf5.H5Tget_member_type_(type, static_cast<unsigned>(i));
+  }
+  return -1;
+}
+
 Result<Dtype> hdf5_dtype(const Hdf5Library& hdf5, hid_t type) { return Hdf5Types(hdf5).dtype_of(type); }
 
 }  // namespace tensorstat

@@ -4,6 +4,7 @@
 #include <string>
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/status.hpp>
+#include <vector>
 
 #include "stats/data/files/hdf5/hdf5_library.hpp"
 
@@ -11,6 +12,12 @@ namespace tensorstat {
 
 // The dtype of a type in a file; an error says what it is. Needs an access.
 Result<Dtype> hdf5_dtype(const Hdf5Library& hdf5, hid_t type);
+
+// The members of a structure; empty for any other type, and for complex numbers.
+std::vector<std::string> hdf5_members(const Hdf5Library& hdf5, hid_t type);
+
+// The type of the member of this name; of an enumeration, of its integers. Below 0 if there is none.
+hid_t hdf5_member_type(const Hdf5Library& hdf5, hid_t type, const std::string& member);
 
 inline Error hdf5_unsupported(const std::string& what) { return {Code::kUnsupported, what}; }
 inline Error hdf5_unreadable(const std::string& what) { return {Code::kUnreadable, what}; }

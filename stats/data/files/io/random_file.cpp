@@ -46,9 +46,9 @@ struct RandomFile::Window {
 
 Result<RandomFile> RandomFile::open(std::string path) {
   RandomFile file;
-  file.own_ = OwnFile(open_file(path.c_str(), kFlags));
+  file.own_ = std::make_shared<const OwnFile>(open_file(path.c_str(), kFlags));
   struct stat facts;
-  if (!file.own_.is_open() || ::fstat(file.own_.descriptor(), &facts) != 0) {
+  if (!file.own_->is_open() || ::fstat(file.own_->descriptor(), &facts) != 0) {
     return Error{Code::kUnreadable, printable(path) + ": cannot be opened: " + system_words(errno)};
   }
   if (!S_ISREG(facts.st_mode)) {
@@ -62,11 +62,23 @@ Result<RandomFile> RandomFile::open(std::string path) {
   return file;
 }
 
+RandomFile RandomFile::part(std::uint64_t offset_bytes, std::uint64_t bytes) const {
+  RandomFile part;
+  part.path_ = path_;
+  part.own_ = own_;
+  part.base_bytes_ = base_bytes_ + offset_bytes;
+  part.size_bytes_ = bytes;
+  part.modified_us_ = modified_us_;
+  part.window_ = std::make_unique<Window>();
+  return part;
+}
+
 RandomFile::RandomFile(RandomFile&& other) noexcept { *this = std::move(other); }
 
 RandomFile& RandomFile::operator=(RandomFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(own_, other.own_);
+  std::swap(base_bytes_, other.base_bytes_);
   std::swap(size_bytes_, other.size_bytes_);
   std::swap(modified_us_, other.modified_us_);
   std::swap(window_, other.window_);
@@ -113,10 +125,10 @@ Result<std::size_t> RandomFile::read_some(std::uint64_t offset_bytes, std::span<
                                           std::size_t wanted) const {
   constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // Linux reads no more than 2 GiB at once
   OwnFile again;
-  int descriptor = own_.descriptor();
+  int descriptor = own_->descriptor();
   if (descriptor < 0) {
     again = OwnFile(open_file(path_.c_str(), kFlags));
-    if (!again.is_same_as(own_)) {
+    if (!again.is_same_as(*own_)) {
       return Error{Code::kUnreadable,
                    printable(path_) + ": the program has closed its descriptor, and the file is not there any more"};
     }
@@ -124,7 +136,7 @@ Result<std::size_t> RandomFile::read_some(std::uint64_t offset_bytes, std::span<
   }
   std::size_t done = 0;
   while (done < wanted) {
-    const std::uint64_t at = offset_bytes + done;
+    const std::uint64_t at = base_bytes_ + offset_bytes + done;
     const ssize_t got = ::pread(descriptor, out.data() + done, std::min(out.size() - done, kMostBytes), at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {

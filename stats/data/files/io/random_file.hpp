@@ -17,6 +17,8 @@ class RandomFile {
  public:
   // An error for anything but a regular file. Does not block on a pipe.
   static Result<RandomFile> open(std::string path);
+  // These bytes as a file of their own, which shares the descriptor. They lie within this file.
+  RandomFile part(std::uint64_t offset_bytes, std::uint64_t bytes) const;
   RandomFile(RandomFile&& other) noexcept;
   RandomFile& operator=(RandomFile&& other) noexcept;
   ~RandomFile();
@@ -32,7 +34,7 @@ class RandomFile {
 
   // Maps these bytes, if this process may (mapped_file.hpp); else null. This file must outlive the mapping.
   std::unique_ptr<MappedFile> map(std::uint64_t offset_bytes, std::uint64_t bytes) const {
-    return MappedFile::map(own_.descriptor(), offset_bytes, bytes);
+    return MappedFile::map(own_->descriptor(), base_bytes_ + offset_bytes, bytes);
   }
 
  private:
@@ -43,8 +45,8 @@ class RandomFile {
   Status move_window(std::uint64_t offset_bytes, std::size_t wanted) const;
 
   std::string path_;
-  OwnFile own_;
-  std::uint64_t size_bytes_ = 0, modified_us_ = 0;
+  std::shared_ptr<const OwnFile> own_;
+  std::uint64_t base_bytes_ = 0, size_bytes_ = 0, modified_us_ = 0;  // base: where this part begins in the file
   std::unique_ptr<Window> window_;
 };
 
