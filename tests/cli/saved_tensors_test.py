@@ -178,6 +178,53 @@ class SavedTensors(unittest.TestCase):
         self.save("x.pt", b"}" + text("optimizer") + b"}(" + text("state") + state + text("param_groups") + groups + b"us")
         self.assertEqual(list(self.rows("x.pt")), ["optimizer.state." + each + ".exp_avg" for each in ("a.weight", "a.bias", "2", "b.bias")])
 
+    def test_constants_of_the_code_of_a_scripted_module(self):
+        with zipfile.ZipFile(self.path("x.pt"), "w") as made:
+            made.writestr("archive/data.pkl", b"\x80\x02}" + text("w") + TENSOR + b"s.")
+            made.writestr("archive/data/0", struct.pack("<6f", *VALUES))
+            made.writestr("archive/constants.pkl", b"\x80\x02(" + TENSOR + TENSOR.replace(text("0"), text("1")) + b"t.")
+            made.writestr("archive/constants/0", struct.pack("<6f", *[7] * 6))
+            made.writestr("archive/constants/1", struct.pack("<6f", *[8] * 6))
+        rows = self.rows("x.pt")
+        self.assertEqual([(name, row["stats"]["max"]) for name, row in rows.items()], [("w", "nan"), ("constants.0", 7), ("constants.1", 8)])
+
+    def test_exported_programs(self):
+        """.pt2 of torch.export: lists in JSON beside members of plain bytes (2.8 and later), and files of torch.save in it (before)."""
+        def entry(path, dtype, sizes, strides, offset=0, **more):
+            of = lambda numbers: [{"as_int": each} for each in numbers]
+            return {"path_name": path, "use_pickle": False, "tensor_meta": {"dtype": dtype, "sizes": of(sizes), "strides": of(strides),
+                                                                            "storage_offset": {"as_int": offset}}} | more
+        weights = {"l.weight": entry("weight_0", 7, (2, 3), (3, 1)), "l.t": entry("weight_0", 7, (3, 2), (1, 3)), "l.tail": entry("weight_0", 7, (2,), (1,), 4)}
+        constants = {"c": entry("tensor_0", 5, (1,), (1,))}
+        with zipfile.ZipFile(self.path("x.pt2"), "w") as made:
+            made.writestr("x/data/weights/weight_0", struct.pack("<6f", *VALUES))
+            made.writestr("x/data/weights/model_weights_config.json", json.dumps({"config": weights}))
+            made.writestr("x/data/constants/tensor_0", struct.pack("<q", -5))
+            made.writestr("x/data/constants/model_constants_config.json", json.dumps({"config": constants}))
+            made.writestr("x/data/sample_inputs/model.pt", b"not read")
+        rows = self.rows("x.pt2")
+        self.assertEqual([(name, row["dtype"], row["shape"]) for name, row in rows.items()],
+                         [("l.weight", "float32", [2, 3]), ("l.t", "float32", [3, 2]), ("l.tail", "float32", [2]), ("c", "int64", [1])])
+        self.assertEqual([rows[name]["stats"]["first nan index"] for name in ("l.weight", "l.t")], [2, 4])
+        self.assertEqual((rows["l.tail"]["stats"]["min"], rows["c"]["stats"]["max"]), (5, -5))
+        wrong = {"far": entry("weight_0", 7, (2, 3), (3, 1), 1), "lost": entry("weight_9", 7, (1,), (1,)), "new": entry("weight_0", 99, (1,), (1,)),
+                 "pickled": entry("weight_0", 7, (1,), (1,), use_pickle=True), "bare": {}, "w": entry("weight_0", 7, (6,), (1,))}
+        with zipfile.ZipFile(self.path("y.pt2"), "w") as made:
+            made.writestr("x/data/weights/weight_0", struct.pack("<6f", *VALUES))
+            made.writestr("x/data/weights/model_weights_config.json", json.dumps({"config": wrong}))
+        ran = self.run_command("y.pt2", "--format", "csv")
+        self.assertEqual((ran.returncode, len(ran.stdout.splitlines())), (3, 2))
+        for name, words in (("far", "has elements up to 1 + 6 of a storage of 6"), ("lost", "the archive has no member 'weight_9'"),
+                            ("new", "has the dtype 99"), ("pickled", "is pickled"), ("bare", "is not described")):
+            self.assertIn(f"y.pt2::{name}: {words}", ran.stderr)
+        named = self.run_command("y.pt2::lost")  # what is named and cannot be read says why
+        self.assertEqual((named.returncode, named.stderr), (3, "tensorstat: y.pt2::lost: the archive has no member 'weight_9'\n"))
+        self.save("state.pt", b"}" + text("w") + TENSOR + b"s")
+        with open(self.path("state.pt"), "rb") as file, zipfile.ZipFile(self.path("z.pt2"), "w") as made:
+            made.writestr("serialized_exported_program.json", "{}")
+            made.writestr("serialized_state_dict.pt", file.read())
+        self.assert_is_the_tensor(self.rows("z.pt2")["w"])
+
     def test_what_is_missed_in_a_folder_is_said(self):
         self.save("model.pt", b"}" + text("w") + TENSOR + b"s")
         self.write("notes.txt", b"a text of some length")

@@ -105,6 +105,18 @@ class Trees(unittest.TestCase):
         os.remove("tree/fortran.npy")
         self.assertEqual(lines("d", "elements "), 6)
 
+    def test_what_has_no_numbers_is_a_note(self):
+        """A text is said by plan and by fold, and nothing is missing in the end."""
+        write_tree("tree", 5)
+        numpy.save("tree/words.npy", numpy.array(["a", "b"]))
+        note = b"tree/words.npy: holds texts"
+        planned = run("plan", "tree", "--parts", "2", "-o", "plan")
+        self.assertEqual((planned.returncode, planned.stderr.count(note)), (0, 1), planned.stderr)
+        folded = [self.fold(part) for part in sorted(os.listdir("plan"))]
+        self.assertEqual(([each.returncode for each in folded], sum(each.stderr.count(note) for each in folded)), ([0, 0], 1))
+        self.assertEqual(run("plan", "tree", "--parts", "2", "-o", "quiet", "-q").stderr, b"")
+        self.assertEqual([run("merge", "states").returncode, run("tree").returncode], [0, 0])
+
     def test_questions_of_the_merge(self):
         write_tree("tree", 20)
         self.fold_all(self.plan(4))

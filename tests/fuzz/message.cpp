@@ -1,4 +1,4 @@
-// A file that only its name tells: the first byte chooses MindSpore's checkpoint or an ONNX model.
+// A file that only its name tells: the first byte chooses MindSpore's checkpoint, an ONNX model or its tensor.
 #include "tests/fuzz/read_tensors.hpp"
 #include "tests/fuzz/written_files.hpp"
 
@@ -7,9 +7,9 @@ namespace tensorstat::fuzz {
 void message(Input bytes) {
   if (bytes.empty()) return;
   static WrittenFiles files;
-  const bool is_ckpt = bytes.front() == 'c';
+  const char which = bytes.front();
   bytes.remove_prefix(1);
-  read_tensors(files.write(is_ckpt ? "x.ckpt" : "x.onnx", bytes), bytes.size());
+  read_tensors(files.write(which == 'c' ? "x.ckpt" : which == 'p' ? "x.pb" : "x.onnx", bytes), bytes.size());
 }
 
 }  // namespace tensorstat::fuzz

@@ -1,6 +1,7 @@
 #include <string>
 #include <string_view>
 
+#include "stats/data/files/torch/checkpoint_metadata.hpp"
 #include "stats/data/files/torch/strided_view.hpp"
 #include "stats/data/files/torch/torch_objects.hpp"
 #include "tests/fuzz/targets.hpp"
@@ -8,6 +9,18 @@
 namespace tensorstat::fuzz {
 
 void torch_pickle(Input bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (const auto checkpoint = parse_checkpoint_metadata(text); !checkpoint) {
+    demand_message(checkpoint.error().message, 1000);
+  } else {
+    for (const auto& tensor : *checkpoint) {
+      if (!tensor) demand_message(tensor.error().message, 2000);
+      for (const CheckpointShard& shard : tensor ? tensor->shards : std::vector<CheckpointShard>()) {
+        demand(shard.offsets.size() == tensor->shape.size(), "a shard has an offset for each axis");
+        demand(shard.file.find('/') == shard.file.npos, "a shard is in the folder");
+      }
+    }
+  }
   const auto pickle = Pickle::read({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!pickle) return demand_message(pickle.error().message, 1000);
   demand(pickle->size_bytes() <= bytes.size(), "a pickle ends within its bytes");

@@ -68,6 +68,32 @@ class ListSource : public TensorSource {
   const std::size_t window_bytes_;
 };
 
+class JoinedSources : public TensorSource {
+ public:
+  explicit JoinedSources(std::vector<std::unique_ptr<TensorSource>> sources) : sources_(std::move(sources)) {}
+
+  std::optional<std::uint64_t> count() const override {
+    std::uint64_t all = 0;
+    for (std::size_t i = now_; i < sources_.size(); ++i) {
+      const auto left = sources_[i]->count();
+      if (!left) return std::nullopt;
+      all += *left;
+    }
+    return all;
+  }
+
+  std::optional<Result<TensorReader>> next() override {
+    for (; now_ < sources_.size(); ++now_) {
+      if (auto tensor = sources_[now_]->next()) return tensor;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const std::vector<std::unique_ptr<TensorSource>> sources_;
+  std::size_t now_ = 0;
+};
+
 constexpr std::size_t kBeginsBytes = 16;  // as TensorFormat::begins wants them
 
 // The format that the bytes of a file tell, `head` being the first of them; null where they tell none.
@@ -129,6 +155,10 @@ std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
   }
   tell_apart(tensors);
   return std::make_unique<ListSource>(std::move(file), std::move(tensors), options.window_bytes);
+}
+
+std::unique_ptr<TensorSource> joined_sources(std::vector<std::unique_ptr<TensorSource>> sources) {
+  return std::make_unique<JoinedSources>(std::move(sources));
 }
 
 Error error_of_tensor(const std::string& path, const std::optional<std::string>& name, const Error& error) {

@@ -145,8 +145,7 @@ std::vector<std::string> metadata_parts(const std::string& path) {
     for (const CheckpointShard& shard : tensor->shards) found.push_back(beside_metadata(path, shard.file));
   }
   std::ranges::sort(found);
-  const auto same = std::ranges::unique(found);
-  found.erase(same.begin(), same.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());  // clang 14 has no std::ranges::unique
   return found;
 }
 

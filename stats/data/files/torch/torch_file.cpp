@@ -17,24 +17,13 @@
 #include "stats/data/files/torch/pickle.hpp"
 #include "stats/data/files/torch/strided_view.hpp"
 #include "stats/data/files/torch/torch_objects.hpp"
+#include "stats/data/files/torch/torch_storages.hpp"
 
 namespace tensorstat {
 namespace {
 
 constexpr std::uint64_t kMostPickleBytes = std::uint64_t{64} << 20;
 constexpr std::string_view kPickleName = "data.pkl";
-
-// Where the elements of a storage are.
-struct Storage {
-  std::uint64_t offset_bytes = 0, bytes = 0;
-};
-
-// What a file has of each storage; an error says why it has not.
-class Storages {
- public:
-  virtual ~Storages() = default;
-  virtual Result<Storage> find(std::string_view key) = 0;
-};
 
 // Bytes of two values as those values, with a last dimension of 2, as such tensors are read in memory.
 Result<StoredTensor> pairs_of(StoredTensor stored, std::uint64_t offset_bytes) {
@@ -49,6 +38,8 @@ Result<StoredTensor> pairs_of(StoredTensor stored, std::uint64_t offset_bytes) {
   stored.packed_at_bytes = offset_bytes;
   return stored;
 }
+
+}  // namespace
 
 Result<StoredTensor> stored_of(const TorchTensor& tensor, Storages& storages, bool is_big_endian,
                                std::uint64_t window_bytes) {
@@ -85,6 +76,8 @@ Result<StoredTensor> stored_of(const TorchTensor& tensor, Storages& storages, bo
   }
   return stored;
 }
+
+namespace {
 
 // The elements of an array, in memory.
 class ArrayBytes : public ByteSource {
@@ -130,12 +123,14 @@ Error unreadable(const RandomFile& file, const std::string& what) {
 }
 
 OpenedSource source_of_pickle(std::shared_ptr<const RandomFile> file, const Pickle& pickle, Storages& storages,
-                              bool is_big_endian, const ReadOptions& options, std::uint64_t bytes_behind = 0) {
+                              bool is_big_endian, const ReadOptions& options, std::uint64_t bytes_behind = 0,
+                              std::string_view prefix = {}) {
   auto objects = torch_objects(pickle);
   if (!objects) return unreadable(*file, objects.error().message);
   std::vector<Result<SourcedTensor>> tensors;
   tensors.reserve(objects->tensors.size());
-  for (const Result<TorchTensor>& each : objects->tensors) {
+  for (Result<TorchTensor>& each : objects->tensors) {
+    if (each) each->name.insert(0, prefix);
     tensors.push_back(each ? sourced_of(*each, storages, is_big_endian, options.window_bytes, file)
                            : Result<SourcedTensor>(each.error()));
     if (tensors.back()) continue;
@@ -163,9 +158,9 @@ Result<std::string> piece_of(const RandomFile& file, std::uint64_t offset_bytes,
 // The members below FOLDER/data, by name.
 class ArchiveStorages : public Storages {
  public:
-  ArchiveStorages(const RandomFile& file, const std::vector<ZipMember>& members, const std::string& folder)
+  // `data`: the folder of the storages.
+  ArchiveStorages(const RandomFile& file, const std::vector<ZipMember>& members, const std::string& data)
       : file_(file) {
-    const std::string data = folder + "data/";
     for (const ZipMember& member : members) {
       if (!member.name.starts_with(data)) continue;
       const auto [at, is_new] = members_.emplace(member.name.substr(data.size()), &member);
@@ -284,7 +279,7 @@ std::vector<ZipMember>::const_iterator find_named(const std::vector<ZipMember>& 
 }
 
 bool is_named_as_torch(std::string_view name) {
-  constexpr std::string_view kExtensions[] = {".pt", ".pth", ".ckpt"};
+  constexpr std::string_view kExtensions[] = {".pt", ".pth", ".ckpt", ".pt2"};
   // Other files are called .bin, too: of these, the names that Transformers, PEFT and Diffusers give.
   constexpr std::string_view kBinNames[] = {"pytorch_model", "adapter_model", "diffusion_pytorch_model", "optimizer"};
   const auto begins = [&](std::string_view word) { return name.starts_with(word); };
@@ -327,8 +322,23 @@ OpenedSource open_torch_archive(std::shared_ptr<const RandomFile> file, const st
   }
   const auto pickle = Pickle::read(*text);
   if (!pickle) return unreadable(*file, pickle.error().message);
-  ArchiveStorages storages(*file, members, folder);
-  return source_of_pickle(std::move(file), *pickle, storages, is_big_endian, options);
+  ArchiveStorages storages(*file, members, folder + "data/");
+  const auto constants = std::ranges::find(members, folder + "constants.pkl", &ZipMember::name);
+  if (constants == members.end()) return source_of_pickle(std::move(file), *pickle, storages, is_big_endian, options);
+  // Of torch.jit.save: tensors in the code.
+  const auto of_code = content(*constants);
+  if (!of_code) return of_code.error();
+  const auto listed = Pickle::read(*of_code);
+  if (!listed) return unreadable(*file, listed.error().message);
+  ArchiveStorages of_constants(*file, members, folder + "constants/");
+  auto objects = source_of_pickle(file, *pickle, storages, is_big_endian, options);
+  auto more = source_of_pickle(file, *listed, of_constants, is_big_endian, options, 0, "constants.");
+  if (!objects) return objects;
+  if (!more) return more;
+  std::vector<std::unique_ptr<TensorSource>> both;
+  both.push_back(*std::move(objects));
+  both.push_back(*std::move(more));
+  return joined_sources(std::move(both));
 }
 
 extern const TensorFormat torch_format;

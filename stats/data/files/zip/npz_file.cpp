@@ -11,6 +11,7 @@
 #include "stats/data/files/io/checked_bytes.hpp"
 #include "stats/data/files/npy/npy_tensor.hpp"
 #include "stats/data/files/tensor_source.hpp"
+#include "stats/data/files/torch/exported_program.hpp"
 #include "stats/data/files/torch/torch_file.hpp"
 #include "stats/data/files/unfolding.hpp"
 #include "stats/data/files/zip/inflated_bytes.hpp"
@@ -125,6 +126,7 @@ bool begins_as_zip(std::string_view head) { return head.starts_with("PK\3\4") ||
 OpenedSource open_npz(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
   auto members = zip_members(*file);
   if (!members) return members.error();
+  if (is_exported_program(*members)) return open_exported_program(std::move(file), *members, options);
   if (is_torch_archive(*members)) return open_torch_archive(std::move(file), *members, options);
   std::erase_if(*members, [](const ZipMember& member) { return member.name.ends_with('/'); });  // a folder
   return OpenedSource(std::make_unique<NpzSource>(std::move(file), *std::move(members), options));
