@@ -225,6 +225,29 @@ class Traced(Unseen):
         self.assertEqual(len(calls), before + 1)  # what a watch leaves behind compiles nothing
         self.assertEqual(dynamo.eval_frame._stance.stance, "default")
 
+    def test_names_of_compiled_models(self):
+        if release() < (2, 6):
+            self.skipTest("torch.compiler.set_stance is of torch 2.6")
+        import torch._dynamo as dynamo
+        names = []
+        for how in ("bare", "whole", "inside", "both"):
+            dynamo.reset()
+            model = torch.nn.Sequential(self.model(), torch.nn.Linear(1, 1))
+            if how in ("inside", "both"):
+                model[0] = torch.compile(model[0], backend="eager")
+            watched = torch.compile(model, backend="eager") if how in ("whole", "both") else model
+            optimizer = torch.optim.SGD(watched.parameters(), lr=0.1)
+            with tensorstat.watch(watched, path=f"{self.path}-{how}") as watch:
+                loss = watched(torch.randn(3, 4)).square().mean()
+                loss.backward()
+                optimizer.step()
+                watch.step(loss)
+            names.append(sorted(each[1:] for each in rows_of(f"{self.path}-{how}")))
+        self.assertIn(("Sequential", "Sequential/forward"), names[0])
+        self.assertIn(("Linear", "0.0/backward"), names[0])
+        for each in names[1:]:
+            self.assertEqual(each, names[0])
+
     def test_a_stance_of_the_caller_s(self):
         if release() < (2, 6):
             self.skipTest("torch.compiler.set_stance is of torch 2.6")

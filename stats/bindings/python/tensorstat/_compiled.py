@@ -43,6 +43,25 @@ def has_stance() -> bool:
     return hasattr(getattr(sys.modules["torch"], "compiler", None), "set_stance")
 
 
+def is_compiled(module: Any) -> bool:
+    """Whether it is what torch.compile put around a module, and steps that are measured see the module inside. Without a stance
+    (before torch 2.6) only the outer one is seen."""
+    kind = type(module)
+    return kind.__name__ == "OptimizedModule" and kind.__module__.startswith("torch._dynamo") and has_stance()
+
+
+def inner_of(module: Any) -> Any:
+    """The module that torch.compile was given."""
+    while is_compiled(module):
+        module = module._orig_mod
+    return module
+
+
+def name_in_model(name: str) -> str:
+    """A module's or parameter's name as it is without torch.compile, which puts `_orig_mod` into it."""
+    return ".".join(each for each in name.split(".") if each != "_orig_mod") if "_orig_mod" in name and has_stance() else name
+
+
 class Stance:
     """Nothing is compiled, and nothing compiled runs, while somebody holds this. Then what the caller had set holds again."""
 

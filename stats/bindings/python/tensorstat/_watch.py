@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._alerts import Actions, Alert, Asked, Step
+from ._compiled import inner_of, is_compiled, name_in_model
 from ._hooks import leave_in_fork
 from ._journal import Journal
 from ._library import Error, logger
@@ -236,15 +237,17 @@ def named_modules(models: Any) -> list[tuple[str, Any, bool]]:
     found = []
     for prefix, model in models_of(models).items():
         outermost = prefix or type(model).__name__
-        found += [(".".join(filter(None, (prefix, name))) or outermost, module, not name) for name, module in model.named_modules()]
+        found += [(".".join(filter(None, (prefix, name_in_model(name)))) or outermost, module, not name)
+                  for name, module in model.named_modules() if not is_compiled(module)]
     return found
 
 
 def modules_of_msprobe(models: Any) -> list[tuple[str, Any]]:
     """(name, module) of what is inside of a model, or of several: "fc", in a list "0.fc", in a dict by its keys."""
     keys = map(str, range(len(models))) if isinstance(models, (list, tuple)) else models_of(models)
-    return [(".".join(filter(None, (key, name))), module)
-            for key, model in zip(keys, models_of(models).values()) for name, module in model.named_modules() if name]
+    return [(".".join(filter(None, (key, name_in_model(name)))), module)
+            for key, model in zip(keys, models_of(models).values()) for name, module in model.named_modules()
+            if name and not is_compiled(module)]
 
 
 def named_parameters(models: Any) -> list[tuple[str, Any]]:
@@ -254,19 +257,20 @@ def named_parameters(models: Any) -> list[tuple[str, Any]]:
         for name, parameter in model.named_parameters():
             if id(parameter) not in seen:
                 seen.add(id(parameter))
-                found.append((".".join(filter(None, (prefix, name))), parameter))
+                found.append((".".join(filter(None, (prefix, name_in_model(name)))), parameter))
     return found
 
 
 def models_of(models: Any) -> dict[str, Any]:
     if isinstance(models, Mapping):
-        named = dict(models)
+        named = {name: inner_of(each) for name, each in models.items()}
     elif isinstance(models, (list, tuple)):
-        classes = [type(each).__name__ for each in models]
+        inner = [inner_of(each) for each in models]
+        classes = [type(each).__name__ for each in inner]
         named = {name if classes.count(name) == 1 else f"{name}{number}": each
-                 for number, (name, each) in enumerate(zip(classes, models))}
+                 for number, (name, each) in enumerate(zip(classes, inner))}
     else:
-        named = {"": models}
+        named = {"": inner_of(models)}
     for name, model in named.items():
         if not hasattr(model, "named_modules"):
             raise TypeError(f"watch() wants a torch.nn.Module, or a list or dict of them; {name or 'this'} is a {type(model).__name__}")
