@@ -1,6 +1,6 @@
-"""Two runs with the same bits do not differ in `diff` where one was stopped and resumed: a gradient is no pair of a parameter, and rows
-that only repeat what the other run wrote before are no difference. A run that is resumed from other values differs. Skipped where there
-is no torch."""
+"""Two runs with the same bits do not differ in `diff` where one was stopped and resumed, evaluated meanwhile, has more ranks, or was
+watched with other arguments: rows that a rule of the other watch leaves out are counted, and are no difference. A run that is resumed
+from other values differs, and so does one that ended early. Skipped where there is no torch."""
 import json
 import os
 import subprocess
@@ -19,7 +19,8 @@ COMMAND = os.environ["COMMAND"]
 
 @unittest.skipUnless(torch, "there is no torch")
 class ResumedDiff(unittest.TestCase):
-    def train(self, path, parts, *, changed_between=0.0, optimizer=torch and torch.optim.SGD, **options):
+    def train(self, path, parts, *, changed_between=0.0, evaluated=(), rate=None, state=False, optimizer=torch and torch.optim.SGD,
+              **options):
         torch.manual_seed(0)
         model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
         steps = optimizer(model.parameters(), 0.1)
@@ -27,8 +28,15 @@ class ResumedDiff(unittest.TestCase):
             if number and changed_between:
                 with torch.no_grad():
                     model[0].bias.add_(changed_between)
-            with tensorstat.watch(model, path=path, resume=number > 0, optimizer=steps, **options) as watch:
+            with tensorstat.watch(model, path=path, resume=number > 0, optimizer=None if state else steps, **options) as watch:
                 for step in part:
+                    if step in evaluated:
+                        model.eval()
+                        with torch.no_grad():
+                            model(torch.full((2, 2), 7.0))
+                        model.train()
+                    if rate is not None:
+                        steps.param_groups[0]["lr"] = rate(step)
                     loss = model(torch.ones(4, 2) * (step + 1)).pow(2).mean()
                     steps.zero_grad()
                     loss.backward()
@@ -62,6 +70,54 @@ class ResumedDiff(unittest.TestCase):
             code, found = self.compare()
             self.assertEqual(code, 1)
             self.assertTrue(any("0.bias" in json.dumps(each) for each in found["unmatched_b"]), found["unmatched_b"])
+
+    def compare_both_ways(self, a, b):
+        """(exit status, first beginning, left out) of A with B, and of B with A."""
+        found = []
+        with tempfile.TemporaryDirectory() as folder:
+            for name, job in (("a", a), ("b", b)):
+                self.train(f"{folder}/{name}", job.pop("parts", [range(4)]), **job)
+            for self.a, self.b in ((folder + "/a", folder + "/b"), (folder + "/b", folder + "/a")):
+                code, json_of = self.compare("--first")
+                found.append((code, next(iter(json_of["first"]), None), json_of["left_out"]))
+        return found
+
+    def test_what_one_watch_leaves_out(self):
+        for reason, one, other in (("evaluation", {}, {"evaluated": (1, 3)}), ("not_watched", {}, {"inputs": True}),
+                                   ("not_watched", {}, {"parameters": False}), ("not_watched", {}, {"gradients": False}),
+                                   ("not_watched", {}, {"level": "op"}), ("not_watched", {}, {"where": "^0"}),
+                                   ("not_watched", {"optimizer": torch.optim.Adam}, {"optimizer": torch.optim.Adam, "state": True}),
+                                   ("iteration", {}, {"every": 2})):
+            with self.subTest(reason=reason, other=other):
+                for code, first, left_out in self.compare_both_ways(one, dict(other)):
+                    self.assertEqual((code, first), (0, None))
+                    self.assertEqual([reason in left_out["a"], reason in left_out["b"]].count(True), 1, left_out)
+
+    def test_a_change_beside_what_is_left_out(self):
+        def late(step):
+            return 0.1 if step < 2 else 0.01
+        for other in ({"evaluated": (1,)}, {"inputs": True}, {"level": "op"}):
+            with self.subTest(other=other):
+                for code, first, _ in self.compare_both_ways({"rate": late}, dict(other)):
+                    self.assertEqual((code, first["iteration"], first["phase"], first["op_type"]), (1, 2, "optimizer", "Parameter"))
+
+    def test_other_values_after_a_resume_come_first(self):
+        for code, first, _ in self.compare_both_ways({}, {"parts": (range(2), range(2, 4)), "changed_between": 0.5}):
+            self.assertEqual((code, first["op_name"], first["iteration"], first["phase"]), (1, "0.bias", 2, "parameter"))
+
+    def test_a_run_that_ended_early_differs(self):
+        for code, first, _ in self.compare_both_ways({}, {"parts": [range(3)]}):
+            self.assertEqual((code, first), (1, None))
+
+    def test_another_number_of_ranks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.a, self.b = folder + "/a", folder + "/b"
+            self.train(self.a, [range(2)], rank=0)
+            for rank in (0, 1):
+                self.train(self.b, [range(2)], rank=rank)
+            code, found = self.compare("--first")
+            self.assertEqual((code, found["first"]), (0, []))
+            self.assertGreater(found["left_out"]["b"]["rank"], 0)
 
 
 if __name__ == "__main__":

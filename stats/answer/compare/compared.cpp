@@ -69,12 +69,13 @@ std::string line_between(const Record& a, const std::vector<std::uint32_t>& rows
 // is in both, by the same names without a prefix.
 void pair_up(Compared& compared, const Renames& renames, const Tolerances& tolerances) {
   const Record &a = compared.a.record, &b = compared.b.record;
+  const HintsOfBoth hints{&compared.a.hints, &compared.b.hints};
   Differences& found = compared.differences;
-  found = compare(a, b, renames, tolerances);
+  found = compare(a, b, renames, tolerances, false, hints);
   bool by_tensor = false;
   if (found.pairs.empty() && have_names_of_their_own(a) && have_names_of_their_own(b)) {
     by_tensor = true;
-    found = compare(a, b, renames, tolerances, by_tensor);
+    found = compare(a, b, renames, tolerances, by_tensor, hints);
   }
   if (!renames.is_empty() || found.only_a.empty() || found.only_b.empty()) return;
   const std::string line = line_between(a, found.only_a, b, found.only_b, by_tensor);
@@ -85,7 +86,7 @@ void pair_up(Compared& compared, const Renames& renames, const Tolerances& toler
     return;
   }
   compared.paired_by = line;
-  found = compare(a, b, *prefix, tolerances, by_tensor);
+  found = compare(a, b, *prefix, tolerances, by_tensor, hints);
 }
 
 }  // namespace

@@ -144,16 +144,28 @@ std::string json_of(const Compared& compared, std::optional<std::span<const Pair
   if (!compared.paired_by.empty()) json.key("paired_by").text(compared.paired_by);
   append_labels("unmatched_a", a, differences.only_a);
   append_labels("unmatched_b", b, differences.only_b);
+  json.key("left_out").begin_object();
+  for (const auto& [side, counts] : {std::pair{"a", &differences.left_out_a}, {"b", &differences.left_out_b}}) {
+    json.key(side).begin_object();
+    for (int i = 0; i < kLeftOutCount; ++i) {
+      if (const std::uint64_t count = (*counts)[static_cast<std::size_t>(i)]; count != 0)
+        json.key(name(static_cast<LeftOut>(i))).number(count);
+    }
+    json.end();
+  }
+  json.end();
   append_lines(json, "pairs", shown.value_or(differences.pairs),
                [&](const Pair& pair) { append_pair(json, compared, pair); });
   if (compared.first) {
     append_lines(json, "first", *compared.first, [&](const Beginning& beginning) {
-      append_identity(json.begin_object(), a, a.rows()[beginning.in_a]);
+      beginning.in_b ? append_identity(json.begin_object(), b, b.rows()[*beginning.in_b])
+                     : append_identity(json.begin_object(), a, a.rows()[beginning.in_a]);
       json.key("added").value(Value(beginning.added)).key("enters").truth(beginning.enters);
       json.key("phase").text(name(beginning.phase));
       append_texts(json, "inside", beginning.inside);
       append_code(json, beginning.code);
       if (beginning.since) json.key("since").text(*beginning.since);
+      if (beginning.in_b) json.key("only_in").text("b");
       json.end();
     });
   }

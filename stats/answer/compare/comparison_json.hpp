@@ -14,11 +14,12 @@ namespace tensorstat {
 // A tensor by its file ("x.npz::w"), or by its operator ("Default/Conv2D-op1.output.0").
 std::string label_of(const Record& record, const Seen& row);
 
-// {schema_version, compared, different, unmatched_a: [...], unmatched_b: [...], pairs: [{a, b, verdict, why, op_type,
-// op_name, rank, iteration, io, slot, stats: {name: {a, b}}, elements: {cosine, max abs diff, unequal, outside,
+// {schema_version, compared, different, unmatched_a: [...], unmatched_b: [...], left_out: {a: {reason: rows}, b:
+// {...}}, pairs: [{a, b, verdict, why, op_type, op_name, rank, iteration, io, slot, stats: {name: {a, b}}, elements:
+// {cosine, max abs diff, unequal, outside,
 // ...}}]}, elements where they were compared: every statistic of <tensorstat/pair.inc>, and with Compared::first first:
 // [{op_type, op_name, rank, iteration, io, slot, added, enters, phase, inside: [names], file, line}]; file and line are
-// null where they are not known.
+// null where they are not known. A beginning with only_in "b" is a row of B.
 // `shown`: these pairs instead of all.
 std::string json_of(const Compared& compared, std::optional<std::span<const Pair>> shown = {});
 // Each of these pairs on a line of its own.

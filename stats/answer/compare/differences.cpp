@@ -2,37 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <set>
-#include <span>
-#include <tuple>
 #include <unordered_map>
 
 #include "stats/answer/compare/fault_roles.hpp"
 #include "stats/core/base/printable.hpp"
 #include "stats/data/files/io/text_lines.hpp"
-#include "stats/data/rows/names/msprobe_file_name.hpp"
-#include "stats/data/rows/names/op_name.hpp"
 
 namespace tensorstat {
 namespace {
-
-// What a watch says of one name in several rows: a parameter's value, its gradient and the optimizer's state of it.
-enum class OfParameter : std::uint8_t { kOther, kGradient, kOptimizerState };
-
-struct Key {
-  std::uint32_t name;  // of texts that both records share
-  std::uint32_t rank;
-  std::uint64_t iteration;
-  bool is_output;
-  OfParameter kind;     // kOther where types do not tell tensors apart
-  std::uint32_t slot;   // or the name of the argument
-  Execution execution;  // kUnknown where rows of both may be one tensor
-  std::uint32_t row;
-
-  auto what() const { return std::tie(name, rank, iteration, is_output, kind, slot, execution); }
-};
 
 // Whether a record holds rows from graph/ and from pynative/, or from one of them.
 struct Executions {
@@ -48,11 +27,6 @@ struct Executions {
   bool any() const { return graph || pynative; }
 };
 
-// What makes two rows one tensor, beside rank, iteration and io.
-struct Pairing {
-  bool by_tensor, by_execution, by_argument, by_kind;
-};
-
 // Whether the rows are those of a watch, whose types say what a tensor is. Elsewhere a type is the word of a framework.
 bool is_of_watch(const Record& record) {
   std::vector<bool> is_known(record.texts().size());
@@ -61,11 +35,6 @@ bool is_of_watch(const Record& record) {
     is_known[row.name] = true;
     return form_shown_by(record.texts()[row.op_type], record.texts()[row.name], true) == Form::kWatch;
   });
-}
-
-OfParameter kind_of(std::string_view op_type) {
-  if (op_type == "Gradient") return OfParameter::kGradient;
-  return op_type == "OptimizerState" ? OfParameter::kOptimizerState : OfParameter::kOther;
 }
 
 // Whether graph/ and pynative/ are kept apart. A job with jit may have the same call in both folders: these are two
@@ -87,81 +56,6 @@ bool have_arguments(const Record& a, const Record& b) {
   };
   return has(a) && has(b) && (has_files(a) || has_files(b));
 }
-
-std::vector<Key> keys_of(const Record& record, const Renames* renames, const Pairing& pairing, InternedTexts& shared) {
-  std::vector<std::uint32_t> known(record.texts().size(), InternedTexts::kNone);
-  const std::uint32_t Seen::*const called = pairing.by_tensor ? &Seen::tensor : &Seen::name;
-  std::vector<Key> keys;
-  keys.reserve(record.rows().size());
-  for (std::uint32_t i = 0; i < record.rows().size(); ++i) {
-    const Seen& row = record.rows()[i];
-    std::uint32_t& name = known[row.*called];
-    if (name == InternedTexts::kNone) {
-      const std::string_view own = record.texts()[row.*called];
-      name = shared.id(escaped_op_name(without_gradient_count(renames ? renames->of(own) : std::string(own))));
-    }
-    const std::uint32_t slot = pairing.by_argument ? shared.id(record.texts()[row.argument]) : row.slot;
-    const OfParameter kind = pairing.by_kind ? kind_of(record.texts()[row.op_type]) : OfParameter::kOther;
-    keys.push_back({name, row.rank, row.iteration, !row.is_input, kind, slot,
-                    pairing.by_execution ? row.execution : Execution::kUnknown, i});
-  }
-  // Of a call in both, the row of pynative/ comes first: a job without jit executes all its calls so.
-  const auto is_before = [&](const Key& a, const Key& b) {
-    const auto order = [&](const Key& key) {
-      return std::tuple_cat(key.what(), std::tie(record.rows()[key.row].execution));
-    };
-    return order(a) < order(b);
-  };
-  if (!std::ranges::is_sorted(keys, is_before)) std::ranges::stable_sort(keys, is_before);
-  return keys;
-}
-
-// A watch writes a parameter where it may have changed, and a gradient once if nothing changes it. Where one of two
-// runs begins anew, or looks at replicas, it writes more. A row that the other run lacks is no difference if it repeats
-// what the other run wrote of this tensor before.
-class Repeats {
- public:
-  Repeats(const Record& own, std::span<const Key> own_keys, const Record& other, std::span<const Key> other_keys,
-          const Tolerances& tolerances)
-      : own_(own), other_(other), tolerances_(tolerances) {
-    for (const Key& key : own_keys) own_key_.emplace(key.row, &key);
-    for (const Key& key : other_keys) {
-      if (is_of_parameter(other, key)) earlier_[who(key)].emplace(when(key), key.row);
-    }
-  }
-
-  void leave_out(std::vector<std::uint32_t>& only) const {
-    std::erase_if(only, [&](std::uint32_t row) { return is_repeated(*own_key_.at(row)); });
-  }
-
- private:
-  using Who = std::tuple<std::uint32_t, std::uint32_t, OfParameter, std::uint32_t>;
-  using When = std::pair<std::uint64_t, bool>;
-
-  static Who who(const Key& key) { return {key.name, key.rank, key.kind, key.slot}; }
-  static When when(const Key& key) { return {key.iteration, key.is_output}; }
-  static bool is_of_parameter(const Record& record, const Key& key) {
-    const std::string_view type = record.texts()[record.rows()[key.row].op_type];
-    return type == "Parameter" || type == "Gradient";
-  }
-
-  bool is_repeated(const Key& key) const {
-    const auto rows = is_of_parameter(own_, key) ? earlier_.find(who(key)) : earlier_.end();
-    if (rows == earlier_.end()) return false;
-    const auto next = rows->second.lower_bound(when(key));
-    if (next == rows->second.begin()) return false;
-    const auto& [then, row] = *std::prev(next);
-    if (key.kind == OfParameter::kGradient && then.first != key.iteration) return false;
-    const Seen &mine = own_.rows()[key.row], &its = other_.rows()[row];
-    const Tolerance tolerance = tolerances_.of(own_.texts()[mine.name], own_.texts()[mine.dtype]);
-    return judge(own_, mine, other_, its, tolerance).verdict != Verdict::kDifferent;
-  }
-
-  const Record &own_, &other_;
-  const Tolerances& tolerances_;
-  std::unordered_map<std::uint32_t, const Key*> own_key_;
-  std::map<Who, std::map<When, std::uint32_t>> earlier_;
-};
 
 constexpr std::uint32_t kNoPair = UINT32_MAX;
 
@@ -223,6 +117,39 @@ void place_in_model(const Record& a, Hints& hints, std::vector<Beginning>& found
   found.resize(kept);
 }
 
+// What stands in B alone, and differs from what A wrote of the tensor last: a run that went on with other values. What
+// differs behind it, without inputs that agree, has the difference from it.
+void put_changed_first(const Record& a, const Record& b, const Differences& differences,
+                       std::vector<Beginning>& found) {
+  std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> first;  // by rank: in B, and before it in A
+  for (const auto& [in_b, in_a] : differences.changed_b) {
+    const Seen& row = b.rows()[in_b];
+    const auto [known, is_new] = first.try_emplace(row.rank, in_b, in_a);
+    if (!is_new && row.iteration < b.rows()[known->second.first].iteration) known->second = {in_b, in_a};
+  }
+  for (const auto& [rank, rows] : first) {
+    const Seen& row = b.rows()[rows.first];
+    const auto is_before = [&](const Beginning& each) {
+      const Seen& its = a.rows()[each.in_a];
+      return its.rank == rank && its.iteration < row.iteration;
+    };
+    if (std::ranges::any_of(found, is_before)) continue;
+    const auto has_no_inputs = [&](const Beginning& each) {
+      const auto rows_of_run = a.run(a.rows()[each.in_a].run);
+      return a.rows()[each.in_a].rank == rank && std::ranges::none_of(rows_of_run, &Seen::is_input);
+    };
+    std::erase_if(found, has_no_inputs);
+    const bool is_gradient = b.texts()[row.op_type] == "Gradient";
+    found.insert(found.begin(), {.in_a = rows.second,
+                                 .added = HUGE_VAL,
+                                 .enters = true,
+                                 .phase = is_gradient    ? Phase::kGradient
+                                          : row.is_input ? Phase::kParameter
+                                                         : Phase::kOptimizer,
+                                 .in_b = rows.first});
+  }
+}
+
 }  // namespace
 
 Result<Renames> Renames::parse(std::string_view text) {
@@ -253,7 +180,7 @@ std::string Renames::of(std::string_view name) const {
 }
 
 Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances,
-                    bool by_tensor) {
+                    bool by_tensor, const HintsOfBoth& hints) {
   InternedTexts shared;
   const bool are_of_watches = is_of_watch(a) && is_of_watch(b);
   const Pairing pairing{.by_tensor = by_tensor,
@@ -273,8 +200,11 @@ Differences compare(const Record& a, const Record& b, const Renames& renames, co
       found.pairs.push_back({(in_a++)->row, (in_b++)->row, {}});
     }
   }
-  if (are_of_watches && !found.only_a.empty()) Repeats(a, keys_a, b, keys_b, tolerances).leave_out(found.only_a);
-  if (are_of_watches && !found.only_b.empty()) Repeats(b, keys_b, a, keys_a, tolerances).leave_out(found.only_b);
+  if (are_of_watches) {
+    const Side side_a{a, keys_a, hints.a}, side_b{b, keys_b, hints.b};
+    found.changed_a = take_left_out(side_a, side_b, tolerances, found.only_a, found.left_out_a);
+    found.changed_b = take_left_out(side_b, side_a, tolerances, found.only_b, found.left_out_b);
+  }
   if (!std::ranges::is_sorted(found.pairs, {}, &Pair::in_a)) std::ranges::sort(found.pairs, {}, &Pair::in_a);
   std::ranges::sort(found.only_a);
   std::ranges::sort(found.only_b);
@@ -298,10 +228,16 @@ std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differ
     const std::uint32_t at = pair_of[static_cast<std::size_t>(&row - a.rows().data())];
     return at == kNoPair ? nullptr : &differences.pairs[at];
   };
+  std::vector<bool> is_missing(a.rows().size());  // from the other run, and not left out
+  for (const std::uint32_t row : differences.only_a) is_missing[row] = true;
+  for (const auto& [in_a, in_b] : differences.changed_a) is_known[a.rows()[in_a].run] = true;
+  const auto is_fault = [&](const Seen& row) {
+    return is_missing[static_cast<std::size_t>(&row - a.rows().data())] && is_known[row.run];
+  };
   const auto roles = roles_of(a, [&](const Seen& row) -> Marked {
     const Pair* of_row = pair(row);
     const StatisticsView in_a = a.statistics(row);
-    if (of_row == nullptr) return {is_known[row.run], content_of(in_a), proves_content(in_a)};
+    if (of_row == nullptr) return {is_fault(row), content_of(in_a), proves_content(in_a)};
     const StatisticsView in_b = b.statistics(b.rows()[of_row->in_b]);
     return {of_row->judgement.verdict == Verdict::kDifferent, content_of(in_b, content_of(in_a, 1)),
             proves_content(in_a) || proves_content(in_b)};
@@ -315,7 +251,7 @@ std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differ
     double of_inputs = 0, of_first = 0;
     for (const Seen& row : a.run(run)) {
       const Pair* of_row = pair(row);
-      const bool differs = of_row == nullptr || of_row->judgement.verdict == Verdict::kDifferent;
+      const bool differs = of_row == nullptr ? is_fault(row) : of_row->judgement.verdict == Verdict::kDifferent;
       const double difference = of_row == nullptr ? HUGE_VAL : of_row->judgement.difference;
       if (row.is_input && !differs) of_inputs = std::max(of_inputs, difference);
       if (row.is_input != enters || !differs) continue;
@@ -326,6 +262,7 @@ std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differ
     found.push_back({at, enters ? of_first : of_first - of_inputs, enters});
   }
   place_in_model(a, hints, found);
+  put_changed_first(a, b, differences, found);
   return found;
 }
 

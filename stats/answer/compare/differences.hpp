@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stats/answer/compare/judge.hpp"
+#include "stats/answer/compare/left_out_rows.hpp"
 #include "stats/answer/compare/record.hpp"
 #include "stats/answer/origin/model.hpp"
 
@@ -50,24 +51,36 @@ struct Beginning {
   // The name of the call before it, if the dump lacks the inputs of this forward call: the difference may also begin in
   // the code between the two. "" if there is no call before it.
   std::optional<std::string> since = {};
+  // A row that only B has. It differs from what A wrote of this tensor last, in_a, as where B was resumed from other
+  // values.
+  std::optional<std::uint32_t> in_b = {};
 };
 
 struct Differences {
   std::vector<Pair> pairs;                    // in the order of A
   std::vector<std::uint32_t> only_a, only_b;  // without a partner
   std::uint64_t different_count = 0;
+  // Of two watches: rows that one has and a rule of the other leaves out. They are no difference.
+  LeftOutCounts left_out_a = {}, left_out_b = {};
+  // Of only_a and only_b, rows that differ from what the other run wrote of the tensor last, and its row.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> changed_a, changed_b;
 
   bool is_clean() const { return different_count == 0 && only_a.empty() && only_b.empty(); }
 };
 
+// What lies beside the rows; null: nothing.
+struct HintsOfBoth {
+  const Hints *a = nullptr, *b = nullptr;
+};
+
 // Pairs rows of the same name, rank, iteration, io and slot; of several, the first with the first. Between two watches
-// a gradient, a state of the optimizer and a value of a parameter are no pair, and a row of a parameter or a gradient
-// that repeats what the other run wrote of it before is left out. If a record has rows
+// a gradient, a state of the optimizer and a value of a parameter are no pair, and rows that a rule of the other watch
+// leaves out (left_out_rows.hpp) are counted and are no difference. If a record has rows
 // of graph/ and of pynative/, a row pairs with a row of the same folder. If the other record has neither folder, a row
 // of pynative/ comes before a row of graph/. Names are compared as in file names, with _ for / \ . and space, because
 // some dialects keep no others. `by_tensor`: a tensor of a container is named by its name there, without the file's.
 Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances,
-                    bool by_tensor = false);
+                    bool by_tensor = false, const HintsOfBoth& hints = {});
 
 // The operators with inputs that agree and outputs that differ, in the order of execution of A. A must be sorted. All
 // other operators that differ got the difference from these, or contain one of them. An operator that the other run

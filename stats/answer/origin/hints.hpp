@@ -14,13 +14,9 @@
 #include <utility>
 #include <vector>
 
-namespace tensorstat {
+#include "stats/answer/origin/code_lines.hpp"
 
-// A line of code.
-struct CodeLine {
-  std::string file;
-  std::uint64_t line = 0;  // 0: not known
-};
+namespace tensorstat {
 
 // A call that was run again, to find the operation.
 struct Zoom {
@@ -40,6 +36,17 @@ struct Zoom {
   std::optional<CodeLine> at;
   std::optional<bool> inf_written;  // by a mask or an assignment
   bool given_finite = false;        // the arguments were looked at, and were finite
+};
+
+// What the watches of a run were told to leave out. Where a run was resumed with other arguments, what any of them left
+// out.
+struct Watched {
+  bool has_gradients = true, has_parameters = true;
+  bool has_operations = false;  // level="op"
+  bool has_all_inputs = false;  // else those of outermost modules
+  bool has_all_names = true;    // else those that `where` chose
+  bool is_of_whole = false;     // rows of whole tensors, which several ranks hold
+  std::uint64_t every = 1;
 };
 
 // Replicas of a tensor that began to differ in a bit.
@@ -65,6 +72,8 @@ class Hints {
   // The calls are launches of kernels, as `tensorstat attach` writes them: each has rows of all that it was given,
   // unless not_seen() says so.
   bool are_launches() const { return are_launches_; }
+  // nullopt: not said.
+  const std::optional<Watched>& watched() const { return watched_; }
   // How many ranks the job had; 0: not said.
   std::uint64_t world_size() const { return world_size_; }
   // What the watch was told to leave out.
@@ -150,16 +159,11 @@ class Hints {
   bool compares_replicas_ = false;
   bool are_launches_ = false;
   bool are_gradients_off_ = false, are_parameters_off_ = false;
+  std::optional<Watched> watched_;
   std::map<Place, std::vector<Folder>> folders_;
   std::map<std::string, std::string, std::less<>> read_;  // folders where watch.ndjson was looked for
   std::optional<Place> last_place_;
   Companions last_;
 };
-
-// The line of an operator in the text of a MindSpore .ir: of "# In file x.py(175)/" behind its full_name_with_scope.
-std::optional<CodeLine> line_in_graph(std::string_view text, std::string_view op_name);
-
-// The caller's own line in a stack of msprobe's, the innermost frame first: 'File x.py, line 3, in forward, ...'.
-std::optional<CodeLine> line_in_stack(const std::vector<std::string_view>& frames);
 
 }  // namespace tensorstat

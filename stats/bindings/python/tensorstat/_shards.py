@@ -104,7 +104,7 @@ class Shards:
         self._journals = [journal]
         if self._ranks.rank == 0 and folder is not None:
             self._journals.append(Journal(os.path.join(folder, "watch.ndjson")))
-            self._journals[1].say("run", **{**run, "world_size": 1, "parameters": True})
+            self._journals[1].say("run", **{**run, "world_size": 1, "parameters": True, "whole": True})
         self._said: set[str] = set()
         self._outputs: dict[_Whole, _Own] = {}  # of this step
         self._calls: dict[str, int] = {}

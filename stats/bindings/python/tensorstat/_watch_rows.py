@@ -48,6 +48,8 @@ class RowWatch(Watch):
         self._journal: Journal = Journal(os.path.join(folder, "watch.ndjson"))
         run = {"world_size": world_size, "every": every, "inputs": "all" if inputs else "outermost", "level": level,
                "parameters": parameters, "gradients": gradients}
+        if where:
+            run["where"] = where
         if not parameters:
             run["holders"] = [name for name, module, _ in named_modules(model) if module._parameters or module._buffers]
         if shards is not None:

@@ -24,6 +24,23 @@ std::string place_of(const Record& record, const Seen& row) {
          std::to_string(row.rank) + ", iteration " + std::to_string(row.iteration) + ")";
 }
 
+std::string place_of(const Compared& compared, const Beginning& beginning) {
+  const Record &a = compared.a.record, &b = compared.b.record;
+  return beginning.in_b ? place_of(b, b.rows()[*beginning.in_b]) : place_of(a, a.rows()[beginning.in_a]);
+}
+
+// The rows of which a beginning tells, side by side.
+std::optional<Pair> pair_of(const Compared& compared, const Beginning& beginning) {
+  if (beginning.in_b) return Pair{beginning.in_a, *beginning.in_b, {}};
+  const Differences& differences = compared.differences;
+  const auto pair = std::ranges::find(differences.pairs, beginning.in_a, &Pair::in_a);
+  if (pair != differences.pairs.end()) return *pair;
+  const auto changed =
+      std::ranges::find(differences.changed_a, beginning.in_a, &std::pair<std::uint32_t, std::uint32_t>::first);
+  return changed == differences.changed_a.end() ? std::nullopt
+                                                : std::optional(Pair{changed->first, changed->second, {}});
+}
+
 std::string value_or_none(const Value& value) {
   return std::holds_alternative<std::monostate>(value) ? "none" : to_string(value);
 }
@@ -77,14 +94,12 @@ std::string statistics_text(const StatisticsView& statistics) {
 }  // namespace
 
 std::string beginnings_of(const Compared& compared) {
-  const Record& a = compared.a.record;
-  const Differences& differences = compared.differences;
   std::string text;
   for (const Beginning& beginning : *compared.first) {
-    text += (beginning.enters ? "enters here  " : "begins here  ") + place_of(a, a.rows()[beginning.in_a]) + ", " +
+    text += (beginning.enters ? "enters here  " : "begins here  ") + place_of(compared, beginning) + ", " +
             std::string(name(beginning.phase)) + "  adds " + digits_of(Value(beginning.added)) + "\n";
-    const auto pair = std::ranges::find(differences.pairs, beginning.in_a, &Pair::in_a);
-    if (pair != differences.pairs.end()) {
+    if (beginning.in_b) text += "    B has another value here than A wrote last\n";
+    if (const auto pair = pair_of(compared, beginning)) {
       const std::string numbers = numbers_that_differ(compared, *pair);
       if (!numbers.empty()) text += "    " + numbers + "\n";
     }
@@ -122,11 +137,16 @@ std::string summary_of(const Compared& compared) {
           " only in A, " + std::to_string(differences.only_b.size()) + " only in B";
   const auto differs = [](const Pair& pair) { return pair.judgement.verdict == Verdict::kDifferent; };
   if (compared.first && !compared.first->empty()) {
-    text += "; the first operator to differ: " + place_of(a, a.rows()[compared.first->front().in_a]);
+    text += "; the first operator to differ: " + place_of(compared, compared.first->front());
   } else if (const auto at = std::ranges::find_if(differences.pairs, differs); at != differences.pairs.end()) {
     text += "; the first that differs: " + place_of(a, a.rows()[at->in_a]);
   }
-  return text + "\n";
+  text += "\n";
+  for (const auto& [side, counts] : {std::pair{"A", &differences.left_out_a}, {"B", &differences.left_out_b}}) {
+    if (const std::string words = words_of(*counts); !words.empty())
+      text += std::string("no difference, only in ") + side + ": " + words + "\n";
+  }
+  return text;
 }
 
 std::string text_of(const Answer& answer, bool with_all) {

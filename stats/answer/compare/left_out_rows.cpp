@@ -1,0 +1,171 @@
+#include "stats/answer/compare/left_out_rows.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "stats/answer/origin/model.hpp"
+
+namespace tensorstat {
+namespace {
+
+constexpr std::string_view kNames[kLeftOutCount] = {"evaluation", "rank", "iteration", "not_watched", "repeated"};
+constexpr std::string_view kWords[kLeftOutCount] = {"of evaluations", "of ranks that the other has not",
+                                                    "of iterations that the other did not watch",
+                                                    "that the other was told to leave out", "that repeat a value"};
+
+std::string_view without_phase(std::string_view op_name) { return op_name.substr(0, op_name.rfind('/')); }
+
+// What a run wrote, as far as its rows show.
+class Written {
+ public:
+  explicit Written(const Record& record) {
+    std::set<std::uint32_t> types;
+    for (const Seen& row : record.rows()) {
+      auto& [first, last] = span_of_.try_emplace(row.rank, row.iteration, row.iteration).first->second;
+      first = std::min(first, row.iteration);
+      last = std::max(last, row.iteration);
+      iterations_.emplace(row.rank, row.iteration);
+      types.insert(row.op_type);
+    }
+    for (const std::uint32_t type : types) {
+      has_loss_ |= record.texts()[type] == "Loss";
+      has_states_ |= record.texts()[type] == "OptimizerState";
+    }
+  }
+
+  bool has_rank(std::uint32_t rank) const { return span_of_.contains(rank); }
+  bool has(const Seen& row) const { return iterations_.contains({row.rank, row.iteration}); }
+  bool has_loss() const { return has_loss_; }
+  bool has_states() const { return has_states_; }
+  // Whether the run's watch was not on in this iteration: not yet, or it was between others that it has.
+  bool was_off(const Seen& row, std::uint64_t every) const {
+    const auto& [first, last] = span_of_.at(row.rank);
+    if (has(row)) return false;
+    return row.iteration < last || (row.iteration % every != 0 && row.iteration - last < every);
+  }
+
+ private:
+  std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> span_of_;  // first and last iteration, by rank
+  std::set<std::pair<std::uint32_t, std::uint64_t>> iterations_;              // with their ranks
+  bool has_loss_ = false, has_states_ = false;
+};
+
+class OtherWatch {
+ public:
+  OtherWatch(const Side& own, const Side& other, const Tolerances& tolerances)
+      : own_(own), other_(other), tolerances_(tolerances), written_(other.record) {
+    for (const Key& key : other.keys) {
+      if (is_of_parameter(other.record, key)) earlier_[who(key)].emplace(when(key), key.row);
+      names_.insert(key.name);
+    }
+  }
+
+  // Why the other run has no such row; nullopt: it should have one.
+  std::optional<LeftOut> reason(const Key& key) const {
+    const Seen& row = own_.record.rows()[key.row];
+    if (name_of(row).ends_with("/eval")) return LeftOut::kEvaluation;
+    if (!written_.has_rank(row.rank)) return LeftOut::kRank;
+    const Watched* watched = other_.hints != nullptr && other_.hints->watched() ? &*other_.hints->watched() : nullptr;
+    if (written_.was_off(row, watched != nullptr ? watched->every : 1)) return LeftOut::kIteration;
+    if (!written_.has(row)) return std::nullopt;  // the other run has ended before
+    if (watched != nullptr && !is_watched(row, key, *watched)) return LeftOut::kNotWatched;
+    return std::nullopt;
+  }
+
+  // What the other run wrote of this value or gradient last.
+  std::optional<std::uint32_t> before(const Key& key) const {
+    if (!is_of_parameter(own_.record, key) || !written_.has(own_.record.rows()[key.row])) return std::nullopt;
+    const auto rows = earlier_.find(who(key));
+    if (rows == earlier_.end()) return std::nullopt;
+    const auto next = rows->second.lower_bound(when(key));
+    if (next == rows->second.begin()) return std::nullopt;
+    const auto& [then, row] = *std::prev(next);
+    if (key.kind == OfParameter::kGradient && then.first != key.iteration) return std::nullopt;
+    return row;
+  }
+
+  bool differs(std::uint32_t own, std::uint32_t other) const {
+    const Seen &mine = own_.record.rows()[own], &its = other_.record.rows()[other];
+    const auto& texts = own_.record.texts();
+    const Tolerance tolerance = tolerances_.of(texts[mine.name], texts[mine.dtype]);
+    return judge(own_.record, mine, other_.record, its, tolerance).verdict == Verdict::kDifferent;
+  }
+
+ private:
+  using Who = std::tuple<std::uint32_t, std::uint32_t, OfParameter, std::uint32_t>;
+  using When = std::pair<std::uint64_t, bool>;
+
+  static Who who(const Key& key) { return {key.name, key.rank, key.kind, key.slot}; }
+  static When when(const Key& key) { return {key.iteration, key.is_output}; }
+  static bool is_of_parameter(const Record& record, const Key& key) {
+    const std::string_view type = record.texts()[record.rows()[key.row].op_type];
+    return type == "Parameter" || type == "Gradient";
+  }
+
+  std::string_view name_of(const Seen& row) const { return own_.record.texts()[row.name]; }
+
+  bool is_watched(const Seen& row, const Key& key, const Watched& watched) const {
+    const std::string_view type = own_.record.texts()[row.op_type], op_name = name_of(row);
+    if (!watched.has_all_names && !names_.contains(key.name)) return false;
+    if (type == "Gradient") return watched.has_gradients && (!watched.is_of_whole || !row.is_input);
+    if (type == "Parameter") return watched.has_parameters && (!watched.is_of_whole || !row.is_input);
+    if (type == "OptimizerState") return written_.has_states();
+    if (type == "Loss") return written_.has_loss();
+    const bool is_backward = op_name.ends_with("/backward");
+    if (is_backward && (!watched.has_gradients || watched.is_of_whole)) return false;
+    if (!watched.has_operations && without_phase(op_name).find('/') != std::string_view::npos) return false;
+    const bool is_of_argument = is_backward != row.is_input;  // outermost modules have these in every watch
+    if (watched.is_of_whole && is_of_argument) return false;
+    return watched.has_all_inputs || !is_of_argument || !names_.contains(key.name);
+  }
+
+  const Side &own_, &other_;
+  const Tolerances& tolerances_;
+  Written written_;
+  std::set<std::uint32_t> names_;  // that the other run has
+  std::map<Who, std::map<When, std::uint32_t>> earlier_;
+};
+
+}  // namespace
+
+std::string_view name(LeftOut why) { return kNames[static_cast<std::size_t>(why)]; }
+
+std::string words_of(const LeftOutCounts& counts) {
+  std::string words;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    words += (words.empty() ? "" : ", ") + std::to_string(counts[i]) + " " + std::string(kWords[i]);
+  }
+  return words;
+}
+
+std::vector<std::pair<std::uint32_t, std::uint32_t>> take_left_out(const Side& own, const Side& other,
+                                                                   const Tolerances& tolerances,
+                                                                   std::vector<std::uint32_t>& only,
+                                                                   LeftOutCounts& counts) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> changed;
+  if (only.empty()) return changed;
+  const OtherWatch watch(own, other, tolerances);
+  std::unordered_map<std::uint32_t, const Key*> key_of;
+  for (const Key& key : own.keys) key_of.emplace(key.row, &key);
+  std::erase_if(only, [&](std::uint32_t row) {
+    const Key& key = *key_of.at(row);
+    std::optional<LeftOut> why = watch.reason(key);
+    const auto before = why ? std::nullopt : watch.before(key);
+    if (before && watch.differs(row, *before)) {
+      changed.emplace_back(row, *before);
+    } else if (before) {
+      why = LeftOut::kRepeated;
+    }
+    if (why) ++counts[static_cast<std::size_t>(*why)];
+    return why.has_value();
+  });
+  return changed;
+}
+
+}  // namespace tensorstat

@@ -1,0 +1,41 @@
+// By what two records' rows are paired.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "stats/answer/compare/interned_texts.hpp"
+#include "stats/answer/compare/record.hpp"
+
+namespace tensorstat {
+
+class Renames;
+
+// What a watch says of one name in several rows: a parameter's value, its gradient and the optimizer's state of it.
+enum class OfParameter : std::uint8_t { kOther, kGradient, kOptimizerState };
+
+struct Key {
+  std::uint32_t name;  // of texts that both records share
+  std::uint32_t rank;
+  std::uint64_t iteration;
+  bool is_output;
+  OfParameter kind;     // kOther where types do not tell tensors apart
+  std::uint32_t slot;   // or the name of the argument
+  Execution execution;  // kUnknown where rows of both may be one tensor
+  std::uint32_t row;
+
+  auto what() const { return std::tie(name, rank, iteration, is_output, kind, slot, execution); }
+};
+
+// What makes two rows one tensor, beside rank, iteration and io.
+struct Pairing {
+  bool by_tensor, by_execution, by_argument, by_kind;
+};
+
+// The keys of a record's rows, sorted. Of a call in both folders, the row of pynative/ comes first: a job without jit
+// executes all its calls so. `renames` may be null. `shared` holds the texts of both records.
+std::vector<Key> keys_of(const Record& record, const Renames* renames, const Pairing& pairing, InternedTexts& shared);
+
+}  // namespace tensorstat
