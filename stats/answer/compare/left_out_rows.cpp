@@ -8,7 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "stats/answer/origin/model.hpp"
+#include "stats/data/rows/names/direction.hpp"
 
 namespace tensorstat {
 namespace {
@@ -17,8 +17,6 @@ constexpr std::string_view kNames[kLeftOutCount] = {"evaluation", "rank", "itera
 constexpr std::string_view kWords[kLeftOutCount] = {"of evaluations", "of ranks that the other has not",
                                                     "of iterations that the other did not watch",
                                                     "that the other was told to leave out", "that repeat a value"};
-
-std::string_view without_phase(std::string_view op_name) { return op_name.substr(0, op_name.rfind('/')); }
 
 // What a run wrote, as far as its rows show.
 class Written {
@@ -68,7 +66,7 @@ class OtherWatch {
   // Why the other run has no such row; nullopt: it should have one.
   std::optional<LeftOut> reason(const Key& key) const {
     const Seen& row = own_.record.rows()[key.row];
-    if (name_of(row).ends_with("/eval")) return LeftOut::kEvaluation;
+    if (directed_name_of(name_of(row)).direction == Direction::kEvaluation) return LeftOut::kEvaluation;
     if (!written_.has_rank(row.rank)) return LeftOut::kRank;
     const Watched* watched = other_.hints != nullptr && other_.hints->watched() ? &*other_.hints->watched() : nullptr;
     if (written_.was_off(row, watched != nullptr ? watched->every : 1)) return LeftOut::kIteration;
@@ -116,9 +114,10 @@ class OtherWatch {
     if (type == "Parameter") return watched.has_parameters && (!watched.is_of_whole || !row.is_input);
     if (type == "OptimizerState") return written_.has_states();
     if (type == "Loss") return written_.has_loss();
-    const bool is_backward = op_name.ends_with("/backward");
+    const DirectedName call = directed_name_of(op_name);
+    const bool is_backward = call.direction == Direction::kBackward;
     if (is_backward && (!watched.has_gradients || watched.is_of_whole)) return false;
-    if (!watched.has_operations && without_phase(op_name).find('/') != std::string_view::npos) return false;
+    if (!watched.has_operations && call.stem.find('/') != std::string_view::npos) return false;
     const bool is_of_argument = is_backward != row.is_input;  // outermost modules have these in every watch
     if (watched.is_of_whole && is_of_argument) return false;
     return watched.has_all_inputs || !is_of_argument || !names_.contains(key.name);
