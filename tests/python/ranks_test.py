@@ -76,7 +76,7 @@ for bad in range(ranks):
 class Ranks(unittest.TestCase):
     @unittest.skipUnless(shutil.which("mpirun") and importlib.util.find_spec("mpi4py"), "no mpirun or no mpi4py")
     def test_mpi4py(self):
-        for ranks in (1, 2, 3, 5, 7):
+        for ranks in (1, 2, 3, 7):
             with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
                 file.write("from mpi4py import MPI\ngroup = None\nrank, ranks = MPI.COMM_WORLD.Get_rank(), "
                            "MPI.COMM_WORLD.Get_size()\n" + RANK)
@@ -112,9 +112,10 @@ class Ranks(unittest.TestCase):
 
     @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed")
     def test_a_rank_may_end_behind_its_last_collective(self):
-        for _ in range(5):
+        for round in range(5):
             with tempfile.TemporaryDirectory() as folder:
-                gloo_ranks.run_ranks(self, 3, gloo_ranks.BEGIN + "tensorstat.all_reduce(tensorstat.fold(torch.ones(5), 'max'))\n", folder)
+                gloo_ranks.run_ranks(self, 3, gloo_ranks.BEGIN + "tensorstat.all_reduce(tensorstat.fold(torch.ones(5), 'max'))\n",
+                                     folder, fresh=round == 0)
 
     def test_functions(self):
         for ranks in (1, 2, 7):
