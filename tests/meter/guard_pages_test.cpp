@@ -1,6 +1,6 @@
 // No engine reads a byte before or after a tensor. The tensor is between two inaccessible pages, at offsets 0 to 15
 // from either, with 0 to 1,025 elements, in every dtype. If the device shares the host's memory, its kernels read it
-// there (CL_MEM_USE_HOST_PTR). On the host all sizes are tested. On the device TENSORSTAT_FULL=1 tests all sizes.
+// there (CL_MEM_USE_HOST_PTR). TENSORSTAT_FULL=1 tests all sizes.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -64,8 +64,8 @@ class GuardPages : public testing::TestWithParam<Dtype> {
   }
 
   static bool tried(std::size_t count, bool on_device) {
-    if (!on_device || samples::full()) return true;
-    return count < 35 || count % 64 < 2 || count % 64 == 63;
+    if (samples::full() || count < 35 || count % 64 < 2 || count % 64 == 63) return true;
+    return !on_device && (count + samples::seed()) % 4 == 0;
   }
 
   const Dtype dtype_ = GetParam();

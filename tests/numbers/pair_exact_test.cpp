@@ -64,8 +64,11 @@ INSTANTIATE_TEST_SUITE_P(Dtype, PairExact, testing::ValuesIn(samples::all_dtypes
 
 TEST_P(PairExact, OfOneDtype) {
   constexpr std::size_t kCounts[] = {0, 1, 2, 31, 127, 128, 129, 256, 300};
+  const auto distributions = samples::of(GetParam());
   for (int round = 0; round < (samples::full() ? 100 : 1); ++round) {
-    for (const samples::Distribution& distribution : samples::of(GetParam())) {
+    for (std::size_t i = 0; i < distributions.size(); ++i) {
+      if (!samples::full() && (i + static_cast<std::size_t>(GetParam()) + samples::seed()) % 2 != 0) continue;
+      const samples::Distribution& distribution = distributions[i];
       const std::string from(distribution.name);
       const auto draw = [&](std::size_t count) { return distribution.make(GetParam(), count, random_); };
       for (const samples::Partner& partner : samples::kPartners) {
@@ -84,7 +87,7 @@ TEST_P(PairExact, OfOneDtype) {
 
 TEST_P(PairExact, OfTwoDtypes) {
   for (const Dtype other : samples::all_dtypes()) {
-    for (int round = 0; round < (samples::full() ? 50 : 2); ++round) {
+    for (int round = 0; round < (samples::full() ? 50 : 1); ++round) {
       const std::size_t count = random_() % 400;
       const Bytes a = samples::any_of(GetParam(), count, random_), b = samples::any_of(other, count, random_);
       hold("any two", GetParam(), a, other, b);
