@@ -15,6 +15,7 @@ class Before:
         self._attributes: dict[tuple[int, str], tuple[type, Any]] = {}  # of classes
         self._written: set[int] = set()
         self._writes_items = False  # into some container that is in reach
+        self._was_alone = _is_alone()
 
     def has(self, container: Any) -> bool:
         return id(container) in self._kept
@@ -22,15 +23,17 @@ class Before:
     def keep(self, container: Any) -> None:
         self._kept[id(container)] = container, container.copy()
 
-    def keep_attribute(self, kind: type, name: str) -> None:
+    def keep_attribute(self, kind: type, name: str) -> bool:
+        """False: another thread may write to it meanwhile."""
         self._attributes.setdefault((id(kind), name), (kind, vars(kind).get(name, self)))
+        return _is_alone()
 
     def may_be_written(self, names: dict[str, Any], said: Code) -> bool:
         """Whether what a function writes can be put back: not beside a thread that may write to it meanwhile."""
         self._writes_items |= said.writes_items
         for key in said.written_globals:
             self._globals.setdefault((id(names), key), (names, names.get(key, self)))
-        return not (self._globals or self._attributes or self._writes_items and self._kept) or _is_alone()
+        return not (self._globals or self._writes_items and self._kept) or _is_alone()
 
     def is_to_be_written(self, container: Any) -> bool:
         if not self.has(container) or not _is_alone():
@@ -38,7 +41,9 @@ class Before:
         self._written.add(id(container))
         return True
 
-    def put_back(self) -> None:
+    def put_back(self, is_all: bool) -> None:
+        """`is_all`: whatever has changed, where no other thread can have done it; else what the run is known to have written."""
+        is_all &= self._was_alone and _is_alone()
         for (_, key), (names, value) in self._globals.items():
             if value is self:
                 names.pop(key, None)
@@ -50,7 +55,7 @@ class Before:
             elif key in vars(kind):
                 delattr(kind, key)
         for container, was in self._kept.values():
-            if self._writes_items or id(container) in self._written or type(container) is collections.defaultdict:
+            if is_all or self._writes_items or id(container) in self._written or type(container) is collections.defaultdict:
                 _put_back(container, was)
 
 

@@ -1,7 +1,10 @@
 """While a call is run again on copies (_shadow), nothing else of the caller's may be written. Every function in Python is looked
-at before it begins, and every function in C before it is called; one that may write to what was there before, or that does
-something nobody can take back, ends the run first."""
+at before it begins, every function in C before it is called, and the owner of an attribute before it is written; what may write
+to what was there before and cannot be put back (_before), or does something nobody can take back, ends the run first."""
 import abc
+import contextvars
+import dataclasses
+import functools
 import gc
 import logging
 import os
@@ -10,10 +13,11 @@ import signal
 import struct
 import sys
 import sysconfig
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+import weakref
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
-from ._code import Code, code_of, is_trusted_module
+from ._code import Code, Store, code_of, is_trusted_module
 from ._journal import OURS
 from ._rerun import Stop
 from ._before import Before
@@ -27,7 +31,16 @@ _READERS = {"get", "keys", "values", "items", "copy", "index", "count", "union",
             "issuperset", "isdisjoint", "symmetric_difference", "most_common", "__getitem__", "__contains__", "__len__", "__iter__",
             "__eq__", "__ne__", "__or__", "__and__", "__sub__", "__reversed__", "__class_getitem__"}
 _TRUSTED_FILES = {"abc.py", "_collections_abc.py", "typing.py", "enum.py", "operator.py", "functools.py", "contextlib.py",
-                  "types.py", "numbers.py", "dataclasses.py", "inspect.py", "weakref.py", "_weakrefset.py", "collections/__init__.py"}
+                  "types.py", "numbers.py", "dataclasses.py", "copy.py", "copyreg.py",
+                  "inspect.py", "annotationlib.py"}
+_DENIED = {"contextlib.py": {"callback", "push", "enter_context"}, "functools.py": {"register"}, "abc.py": {"register"},
+           "inspect.py": {"currentframe", "stack", "trace", "getouterframes", "getinnerframes", "getclosurevars", "getattr_static",
+                          "getmembers", "getmembers_static"},
+           "copyreg.py": {"pickle", "constructor", "add_extension", "remove_extension", "clear_extension_cache"}}
+_WRITERS_IN_C = {"setitem", "delitem", "iadd", "iand", "iconcat", "ifloordiv", "ilshift", "imatmul", "imod", "imul", "ior", "ipow", "irshift",
+                 "isub", "itruediv", "ixor"}  # of _operator
+# They write to what they are given, or hand out what somebody else holds: torch may use them, and nobody else unseen.
+_FILES_OF_TORCH = {"weakref.py", "_weakrefset.py", "collections/__init__.py"}
 # Of torch: what outlives the call that does it.
 _STATE_IN_C = re.compile(r"_?set_(?!grad_enabled|fwd_grad|autocast|multithreading_enabled|torch_function|dispatch|conj|neg|to)|_?share_|"
                          r"_?save|_?unpickle|register_|_?cuda_(set|empty)|retain_grad")
@@ -52,24 +65,31 @@ class Guard:
         self.stop = ""
         self._handlers = _signal_handlers()
         self._handler: FrameType | None = None  # that runs now, or an import of torch's own
+        self._has_handled = False  # a signal, meanwhile
         self._collects = gc.isenabled()
+        self._traces = sys.gettrace() is None and _sees_stores()  # not beside a debugger
 
     def of(self, shadow: Shadow) -> "Guard":
         self._shadow = shadow
+        self._old &= set(map(id, gc.get_objects()))  # what has gone since may have left its place to a copy
         for module, _ in shadow.modules:
             self._look_at_class(type(module))
         return self
 
     def __enter__(self) -> "Guard":
         gc.disable()  # the finalizers of others are called when they would have been
+        if self._traces:
+            sys.settrace(self._trace)
         sys.setprofile(self._event)
         return self
 
     def __exit__(self, *exception: object) -> None:
         sys.setprofile(None)
+        if self._traces:
+            sys.settrace(None)
         if self._collects:
             gc.enable()
-        self._before.put_back()
+        self._before.put_back(not self._has_handled)
 
     def check(self) -> None:
         """A Stop that the caller's code has caught is one nevertheless."""
@@ -81,6 +101,8 @@ class Guard:
         return all(self._is_new(each) for each in tensors)
 
     def _event(self, frame: FrameType, event: str, argument: Any) -> None:
+        if self.stop and self._traces:
+            sys.settrace(self._trace)  # a trace that raises ends
         if self._handler is not None:
             if event == "return" and frame is self._handler:
                 self._handler = None
@@ -88,14 +110,30 @@ class Guard:
             code = frame.f_code
             if code in self._handlers:
                 self._handler = frame
-            elif not _is_trusted(code) and not (code.co_filename == "<string>" and _is_of_torch(frame)):
+                self._has_handled = True
+            elif not _is_trusted_call(frame):
                 self._enter(frame, code)
             elif code.co_name == "_find_and_load" and code.co_filename.startswith("<frozen importlib"):
                 self._look_at_import(frame)
-            elif _is_denied(code) and not _is_of_ours(frame):
-                self._refuse(f"{code.co_name} of torch changes more than its results")
+            elif _is_denied(code) and not _is_of_ours(frame) and not _is_below_torch(frame):
+                self._refuse(f"{code.co_name} of {'torch' if code.co_filename.startswith(_torch_folder()) else 'Python'} changes more "
+                             "than its results")
         elif event == "c_call":
             self._call(frame, argument)
+
+    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Sees attributes that are written, and exceptions: the profile that raised one has ended, and a finally is to be seen."""
+        if event == "call":
+            if self._handler is not None or _is_trusted_call(frame):
+                return None
+            frame.f_trace_lines, frame.f_trace_opcodes = False, bool(code_of(frame.f_code).stores)
+            frame.f_trace = self._trace  # by which newer Pythons tell instructions
+        elif event == "opcode":
+            if self._handler is None and (store := code_of(frame.f_code).stores.get(frame.f_lasti)) is not None:
+                self._may_store(frame, store)
+        elif event == "exception" and self.stop:
+            sys.setprofile(self._event)
+        return self._trace
 
     def _refuse(self, words: str) -> None:
         self.stop = self.stop or words
@@ -106,7 +144,7 @@ class Guard:
         importer = frame.f_back
         while importer is not None and importer.f_code.co_filename.startswith("<frozen importlib"):
             importer = importer.f_back
-        if importer is None or _is_trusted(importer.f_code):
+        if importer is None or _is_trusted_call(importer):
             self._handler = frame
         else:
             self._refuse(f"{importer.f_code.co_name} imports {frame.f_locals.get('name')}, which cannot be put back")
@@ -121,28 +159,54 @@ class Guard:
         if name in ("__enter__", "__aenter__", "__del__"):
             self._refuse(f"it enters a context manager of the caller's own ({name})")
         values = frame.f_locals
+        if (said.stores or said.has_finally) and not self._traces:
+            self._refuse(f"{name} {'assigns attributes of others' if said.stores else 'has a finally'}, and a debugger is there")
         if said.writes_self:
-            first = values.get(said.first)
-            if not self._is_new(first):
-                self._refuse(f"{name} writes to an attribute of {_kind(first)}, which was there before")
+            self._may_write(values.get(said.first), name, said)
+        if said.has_finally:  # which runs when the run ends
+            for store in said.stores.values():
+                self._may_store(frame, store)
         for key, value in values.items():
             if key != said.keywords and not self._is_new(value):
                 self._look(value, f"{key} in {name}", said)
         for key in said.global_names | said.written_globals:
             if key in frame.f_globals:
                 self._look(frame.f_globals[key], key, said)
-        for key in said.imports:
-            if (module := sys.modules.get(key)) is not None:
+        for level, key in said.imports:
+            package = str(frame.f_globals.get("__package__") or "").split(".")
+            parts = [*package[:len(package) - level + 1], *filter(None, [key])] if level else [key]
+            if (module := sys.modules.get(".".join(parts))) is not None:
                 self._look_at_module(module, said, 0)
         for key in said.names & self._shared.keys():
             for each in self._shared[key]:
                 self._look(each, key, said)
-        for key, attribute in said.written_classes:
-            kind = values.get(key, frame.f_globals.get(key))
-            if type(kind) is not type or not kind.__flags__ & 1 << 9 or kind.__module__.partition(".")[0] in _CLASSES:
-                self._refuse(f"{name} assigns .{attribute} of {key}, which cannot be put back")
-            self._before.keep_attribute(kind, attribute)
         if not self._before.may_be_written(frame.f_globals, said):
+            self._refuse(f"{name} writes to what another thread may use")
+
+    def _may_store(self, frame: FrameType, store: Store) -> None:
+        name = frame.f_code.co_name
+        owner = (frame.f_globals if store.is_global else frame.f_locals).get(store.root, _NOTHING)
+        for each in store.path:
+            owner = _plain_attribute(owner, each)
+        if owner is _NOTHING:
+            self._refuse(f"{name} assigns .{store.attribute} of another object, which cannot be put back")
+        elif isinstance(owner, type):
+            if type(owner) is not type or not owner.__flags__ & 1 << 9 or owner.__module__.partition(".")[0] in _CLASSES:
+                self._refuse(f"{name} assigns .{store.attribute} of {owner.__name__}, which cannot be put back")
+            if not self._before.keep_attribute(owner, store.attribute):
+                self._refuse(f"{name} writes to what another thread may use")
+        else:
+            self._may_write(owner, name, code_of(frame.f_code))
+
+    def _may_write(self, owner: Any, name: str, said: Code) -> None:
+        """Ends the run, unless the attributes of an object are its own, or can be put back."""
+        if self._is_new(owner):
+            return
+        if not (_is_plain(owner) or isinstance(owner, FunctionType)):
+            self._refuse(f"{name} writes to an attribute of {_kind(owner)}, which was there before")
+        self._look(owner, name, said)
+        self._look_at_attributes(owner, name, said, 0)
+        if not self._before.is_to_be_written(vars(owner)):
             self._refuse(f"{name} writes to what another thread may use")
 
     def _is_new(self, value: Any) -> bool:
@@ -157,21 +221,30 @@ class Guard:
         """What was there before may be read, and be read alone."""
         kind = type(value)
         torch = sys.modules["torch"]
-        if is_atom(value) or isinstance(value, torch.Tensor) or isinstance(value, logging.Logger) or self._is_new(value):
+        if is_atom(value) or isinstance(value, torch.Tensor) or isinstance(value, (logging.Logger, dataclasses.Field)) or self._is_new(value):
             return  # a logger is one by its functions, and they are looked at
         if isinstance(value, ModuleType):
             self._look_at_module(value, said, depth)
         elif isinstance(value, FunctionType):
             for key, each in vars(value).items():
                 self._share(key, each)
+            for each in (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()):
+                if type(each) in CONTAINERS and depth <= 20:
+                    self._look(each, name, said, depth + 1)
         elif isinstance(value, type):
-            if not value.__flags__ & 1 << 9 and value.__module__.partition(".")[0] not in _CLASSES:
+            if not value.__flags__ & 1 << 9 and value.__module__.partition(".")[0] not in _CLASSES and value is not weakref.ref:
                 self._refuse(f"it uses {name}, a class in C")
             self._look_at_class(value)
         elif isinstance(value, MethodType):
             self._look(value.__self__, name, said, depth + 1)
         elif isinstance(value, BuiltinFunctionType) and is_of_module(value):
             return
+        elif kind is contextvars.ContextVar:  # the run has a context of its own
+            self._look(value.get(None), name, said, depth + 1)
+        elif kind is weakref.ref and depth <= 20:
+            self._look(value(), name, said, depth + 1)
+        elif kind is MappingProxyType and depth <= 20:
+            self._look(tuple(value.items()), name, said, depth + 1)
         elif kind in CONTAINERS or kind in (tuple, frozenset):
             if len(value) > _MOST_OF_CONTAINER or depth > 20:
                 self._refuse(f"{name} holds too much to be looked at")
@@ -219,7 +292,14 @@ class Guard:
         if depth > 20:
             self._refuse(f"{name} holds too much to be looked at")
         self._look_at_class(type(value))
-        self._look(vars(value), name, said, depth + 1)
+        self._look_at_attributes(value, name, said, depth + 1)
+
+    def _look_at_attributes(self, value: Any, name: str, said: Code, depth: int) -> None:
+        held = vars(value)  # Python may make this dict now: it is none of the run's
+        if not self._before.has(held):
+            self._before.keep(held)
+            for each in list(held.values()):
+                self._look(each, name, said, depth)
 
     def _look_at_class(self, kind: type) -> None:
         if hasattr(kind, "__del__"):
@@ -250,13 +330,17 @@ class Guard:
             if _STATE_IN_C.match(name) and not _is_of_ours(frame) and not (name == "set_eval_frame" and _is_trusted(frame.f_code)):
                 self._refuse(f"{name} of torch changes more than its results")
             return
-        if _is_trusted(frame.f_code):
+        if _is_trusted_call(frame) or isinstance(owner, contextvars.ContextVar):
             return
+        said = code_of(frame.f_code)
+        if name in ("setattr", "delattr") and home == "builtins" and said.calls_setters:
+            return  # _trace has seen whose
         if isinstance(owner, ModuleType):
-            if not (home in _C_MODULES or home == "builtins" and name in _CALLED):
+            if name in _WRITERS_IN_C or not (home in _C_MODULES or home == "builtins" and name in _CALLED or name == "_count_elements"):
                 self._refuse(f"{frame.f_code.co_name} calls {home}.{name}")
         elif isinstance(owner, CONTAINERS):
-            if name not in _READERS and not self._is_new(owner) and not self._before.is_to_be_written(owner) and id(owner) in self._old:
+            if (name not in _READERS and not self._is_new(owner) and not self._before.is_to_be_written(owner) and id(owner) in self._old
+                    and frame.f_locals.get(said.keywords) is not owner):
                 self._refuse(f"{frame.f_code.co_name} calls {name} of a container that was there before")
         elif isinstance(owner, type):
             if owner.__module__.partition(".")[0] not in _CLASSES and not owner.__flags__ & 1 << 9:
@@ -288,6 +372,45 @@ def _kind(value: Any) -> str:
     return f"an object of type {type(value).__name__}"
 
 
+def _plain_attribute(owner: Any, name: str) -> Any:
+    """An attribute that is read without any function of the caller's; _NOTHING of others."""
+    kind, torch = type(owner), sys.modules["torch"]
+    own: Any = kind.__getattribute__
+    if own is not object.__getattribute__ and own is not ModuleType.__getattribute__:
+        return _NOTHING
+    if any(hasattr(type(vars(each)[name]), "__set__") for each in kind.__mro__ if name in vars(each)):
+        return _NOTHING
+    held = getattr(owner, "__dict__", {})
+    if name in held or not isinstance(owner, torch.nn.Module) or kind.__getattr__ is not torch.nn.Module.__getattr__:
+        return held.get(name, _NOTHING)
+    return next((each[name] for key in ("_parameters", "_buffers", "_modules") if name in (each := held.get(key, {}))), _NOTHING)
+
+
+@functools.cache
+def _sees_stores() -> bool:
+    """Whether this Python tells a trace of instructions: tried once."""
+    seen = []
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "call":
+            frame.f_trace_lines, frame.f_trace_opcodes, frame.f_trace = False, True, trace
+        elif event == "opcode" and frame.f_lasti in code_of(frame.f_code).stores:
+            seen.append(frame.f_lasti)
+        return trace
+
+    def store(owner: Any, value: Any) -> None:
+        if value:
+            value.tried = owner
+    sys.settrace(trace)
+    try:
+        store(None, trace)
+    finally:
+        sys.settrace(None)
+    del trace.tried  # type: ignore[attr-defined]
+    return len(seen) == 1
+
+
+_NOTHING = object()
 _trusted: dict[CodeType, bool] = {}
 _denied: dict[CodeType, bool] = {}
 
@@ -296,15 +419,36 @@ def _is_trusted(code: CodeType) -> bool:
     known = _trusted.get(code)
     if known is None:
         file = code.co_filename
-        library = sysconfig.get_paths()["stdlib"] + os.sep
+        library = _library()
         known = _trusted[code] = (file.startswith((OURS, _torch_folder(), "<frozen")) and not file.startswith("<frozen runpy")
                                   or file.startswith(library) and file.removeprefix(library) in _TRUSTED_FILES)
     return known
 
 
-def _is_of_torch(frame: FrameType) -> bool:
-    """Whether a function without a file, as dataclasses make them, is one of torch's own modules."""
-    return str(frame.f_globals.get("__name__", "")).startswith("torch.")
+@functools.cache
+def _library() -> str:
+    return sysconfig.get_paths()["stdlib"] + os.sep
+
+
+def _is_trusted_call(frame: FrameType) -> bool:
+    code = frame.f_code
+    if _is_trusted(code):
+        return True
+    if code.co_filename == "<string>":  # of a dataclass of torch's own
+        return str(frame.f_globals.get("__name__", "")).startswith("torch.")
+    if not code.co_filename.startswith(_library()) or code.co_filename.removeprefix(_library()) not in _FILES_OF_TORCH:
+        return False
+    if "<locals>" in code.co_qualname:  # what weak containers do when an object goes
+        return True
+    return _is_below_torch(frame)
+
+
+def _is_below_torch(frame: FrameType) -> bool:
+    """Whether torch, or this package, called a function of Python's library."""
+    caller: FrameType | None = frame
+    while caller is not None and caller.f_code.co_filename.startswith(_library()):
+        caller = caller.f_back
+    return caller is not None and caller is not frame and caller.f_code.co_filename.startswith((OURS, _torch_folder()))
 
 
 def _is_denied(code: CodeType) -> bool:
@@ -313,7 +457,7 @@ def _is_denied(code: CodeType) -> bool:
         file, torchs = code.co_filename, _torch_folder()
         known = _denied[code] = (file.startswith(torchs) and _STATE_IN_FILES.search(file.removeprefix(torchs)) is not None
                                  and not _STATE_OF_HARMLESS.match(code.co_name)
-                                 or file.endswith("contextlib.py") and code.co_name in ("callback", "push", "enter_context"))
+                                 or file.startswith(_library()) and code.co_name in _DENIED.get(file.removeprefix(_library()), ()))
     return known
 
 

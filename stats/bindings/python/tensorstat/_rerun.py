@@ -3,6 +3,7 @@ elements and have no hooks, torch's own random state is put back. A function (_g
 what the run has not made itself ends it before it writes.
 """
 import contextlib
+import contextvars
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -108,9 +109,13 @@ class World:
         except Unknown as unknown:
             raise Stop(str(unknown)) from None
         self._own = {storage_of(each) for each in self.shadow.clones}  # storages that the run may write to
+        self._context = contextvars.copy_context()  # what it sets in it goes with it
 
     def call(self) -> Any:
-        return self.module(*self.arguments, **self.keywords)
+        return self.run(self.module, *self.arguments, **self.keywords)
+
+    def run(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        return self._context.run(function, *arguments, **keywords)
 
     def stop_write(self, schema: Any, args: Any, kwargs: Any) -> list[Any]:
         """What an operation writes to: storages of the run's own, else the run ends."""

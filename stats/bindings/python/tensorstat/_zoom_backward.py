@@ -38,7 +38,7 @@ def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str]
                       if each.requires_grad and each.is_leaf]
             if not wanted or not leaves:
                 return {"result": "refused", "why": "run again, it has no graph of its own"}
-            torch.autograd.grad([each for each, _ in wanted], leaves, [each for _, each in wanted], allow_unused=True)
+            world.run(torch.autograd.grad, [each for each, _ in wanted], leaves, [each for _, each in wanted], allow_unused=True)
     except Stop as stop:
         return {"result": "refused", "why": str(stop)}
     except Exception as fault:

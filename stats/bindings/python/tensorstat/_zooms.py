@@ -33,6 +33,8 @@ class Zooms:
         fault = watch._course.pending
         if said["result"] == "given" and call.parent is not None and fault is not None and said["why"].startswith("its arg"):
             call.parent.is_to_be_zoomed = True
+            if fault.operation is not None:  # an Inf that is known, and that was made NaN since
+                return
             fault.op_type, fault.op_name = call.parent.place.op_type, call.parent.name
             watch._at_line(fault, call)
         elif "parameter" in said and fault is not None:
