@@ -398,6 +398,17 @@ class Watched(unittest.TestCase):
                 watch.step()
             self.assertEqual(sum(name == "Linear/forward" and io == "output" for _, name, io, _ in rows_of(folder)), 4)
 
+    def test_a_rank_without_a_group_is_told(self):
+        for size, is_told in ("2", True), ("1", False), ("", False):
+            with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(os.environ, {"WORLD_SIZE": size}):
+                with (self.assertLogs if is_told else self.assertNoLogs)("tensorstat", "WARNING") as said:
+                    model = torch.nn.Linear(2, 2)
+                    with tensorstat.watch(model, path=folder) as w:
+                        model(torch.ones(1, 2)).sum().backward()
+                        w.step()
+                if is_told:
+                    self.assertIn("WORLD_SIZE is 2, and torch.distributed has no group", said.output[0])
+
     def test_who_keeps_no_watch_watches_until_the_model_is_gone(self):
         with tempfile.TemporaryDirectory() as folder:
             model = torch.nn.Linear(4, 4)

@@ -376,6 +376,9 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     if output_shards not in (None, "shard", "replica") and not callable(output_shards):
         raise ValueError(f"output_shards is {output_shards!r}; it is \"shard\", \"replica\", a function or None")
     this_rank, world_size = world_of_process()
+    if rank is None and world_size == 1 and os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
+        logger.warning("WORLD_SIZE is %s, and torch.distributed has no group: this process watches as rank 0. Call init_process_group "
+                       "before watch(), or give rank=", os.environ["WORLD_SIZE"])
     rank = this_rank if rank is None else whole_number(rank, "rank", 0, 2**32 - 1)
     actions = Actions(then, agree, rank, world_size)
     asked = Asked(alerts, keep, event_bytes, only_bad, actions.is_written, actions.saves_tensors)
