@@ -273,7 +273,7 @@ void destructors() {
     check(clFinish(p.queue), "finish");
     clReleaseMemObject(b);
   }
-  for (int i = 0; i < 1000 && gone < 20; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 6000 && gone < 20; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   std::printf("%d gone\n", gone.load());
 }
 
