@@ -7,21 +7,19 @@ import dataclasses
 import functools
 import gc
 import logging
-import os
 import re
 import signal
 import struct
 import sys
-import sysconfig
 import weakref
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 from ._code import Code, Store, code_of, is_trusted_module
-from ._journal import OURS
 from ._rerun import Stop
 from ._before import Before
 from ._shadow import CONTAINERS, Shadow, is_atom, is_of_module
+from ._trusted import is_below_torch, is_denied, is_of_ours, is_trusted, is_trusted_call, torch_folder
 
 _CALLED = {"len", "isinstance", "issubclass", "getattr", "hasattr", "abs", "min", "max", "sum", "all", "any", "round", "divmod", "pow",
            "sorted", "repr", "callable", "format", "chr", "ord", "hex", "bin", "id", "hash", "iter", "next", "__build_class__"}
@@ -30,23 +28,11 @@ _CLASSES = {"builtins", "collections", "itertools", "functools", "typing", "type
 _READERS = {"get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference", "issubset",
             "issuperset", "isdisjoint", "symmetric_difference", "most_common", "__getitem__", "__contains__", "__len__", "__iter__",
             "__eq__", "__ne__", "__or__", "__and__", "__sub__", "__reversed__", "__class_getitem__"}
-_TRUSTED_FILES = {"abc.py", "_collections_abc.py", "typing.py", "enum.py", "operator.py", "functools.py", "contextlib.py",
-                  "types.py", "numbers.py", "dataclasses.py", "copy.py", "copyreg.py",
-                  "inspect.py", "annotationlib.py"}
-_DENIED = {"contextlib.py": {"callback", "push", "enter_context"}, "functools.py": {"register"}, "abc.py": {"register"},
-           "inspect.py": {"currentframe", "stack", "trace", "getouterframes", "getinnerframes", "getclosurevars", "getattr_static",
-                          "getmembers", "getmembers_static"},
-           "copyreg.py": {"pickle", "constructor", "add_extension", "remove_extension", "clear_extension_cache"}}
 _WRITERS_IN_C = {"setitem", "delitem", "iadd", "iand", "iconcat", "ifloordiv", "ilshift", "imatmul", "imod", "imul", "ior", "ipow", "irshift",
                  "isub", "itruediv", "ixor"}  # of _operator
-# They write to what they are given, or hand out what somebody else holds: torch may use them, and nobody else unseen.
-_FILES_OF_TORCH = {"weakref.py", "_weakrefset.py", "collections/__init__.py"}
 # Of torch: what outlives the call that does it.
 _STATE_IN_C = re.compile(r"_?set_(?!grad_enabled|fwd_grad|autocast|multithreading_enabled|torch_function|dispatch|conj|neg|to)|_?share_|"
                          r"_?save|_?unpickle|register_|_?cuda_(set|empty)|retain_grad")
-_STATE_IN_FILES = re.compile(r"(serialization|hub|storage)\.py$|(multiprocessing|utils/data|utils/tensorboard|distributed|onnx|jit|export|"
-                             r"_export|profiler|fx)/|nn/parallel/distributed\.py$|utils/hooks\.py$|library\.py$")
-_STATE_OF_HARMLESS = re.compile(r"_?is_|_?get_|<")
 _MOST_OF_CONTAINER = 2000
 
 
@@ -111,12 +97,12 @@ class Guard:
             if code in self._handlers:
                 self._handler = frame
                 self._has_handled = True
-            elif not _is_trusted_call(frame):
+            elif not is_trusted_call(frame):
                 self._enter(frame, code)
             elif code.co_name == "_find_and_load" and code.co_filename.startswith("<frozen importlib"):
                 self._look_at_import(frame)
-            elif _is_denied(code) and not _is_of_ours(frame) and not _is_below_torch(frame):
-                self._refuse(f"{code.co_name} of {'torch' if code.co_filename.startswith(_torch_folder()) else 'Python'} changes more "
+            elif is_denied(code) and not is_of_ours(frame) and not is_below_torch(frame):
+                self._refuse(f"{code.co_name} of {'torch' if code.co_filename.startswith(torch_folder()) else 'Python'} changes more "
                              "than its results")
         elif event == "c_call":
             self._call(frame, argument)
@@ -124,7 +110,7 @@ class Guard:
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Sees attributes that are written, and exceptions: the profile that raised one has ended, and a finally is to be seen."""
         if event == "call":
-            if self._handler is not None or _is_trusted_call(frame):
+            if self._handler is not None or is_trusted_call(frame):
                 return None
             frame.f_trace_lines, frame.f_trace_opcodes = False, bool(code_of(frame.f_code).stores)
             frame.f_trace = self._trace  # by which newer Pythons tell instructions
@@ -144,7 +130,7 @@ class Guard:
         importer = frame.f_back
         while importer is not None and importer.f_code.co_filename.startswith("<frozen importlib"):
             importer = importer.f_back
-        if importer is None or _is_trusted_call(importer):
+        if importer is None or is_trusted_call(importer):
             self._handler = frame
         else:
             self._refuse(f"{importer.f_code.co_name} imports {frame.f_locals.get('name')}, which cannot be put back")
@@ -327,10 +313,10 @@ class Guard:
         else:
             home = owner.__module__ if isinstance(owner, type) else getattr(function, "__module__", None) or type(owner).__module__
         if home.partition(".")[0] == "torch" or isinstance(owner, sys.modules["torch"].Tensor):
-            if _STATE_IN_C.match(name) and not _is_of_ours(frame) and not (name == "set_eval_frame" and _is_trusted(frame.f_code)):
+            if _STATE_IN_C.match(name) and not is_of_ours(frame) and not (name == "set_eval_frame" and is_trusted(frame.f_code)):
                 self._refuse(f"{name} of torch changes more than its results")
             return
-        if _is_trusted_call(frame) or isinstance(owner, contextvars.ContextVar):
+        if is_trusted_call(frame) or isinstance(owner, contextvars.ContextVar):
             return
         said = code_of(frame.f_code)
         if name in ("setattr", "delattr") and home == "builtins" and said.calls_setters:
@@ -411,62 +397,3 @@ def _sees_stores() -> bool:
 
 
 _NOTHING = object()
-_trusted: dict[CodeType, bool] = {}
-_denied: dict[CodeType, bool] = {}
-
-
-def _is_trusted(code: CodeType) -> bool:
-    known = _trusted.get(code)
-    if known is None:
-        file = code.co_filename
-        library = _library()
-        known = _trusted[code] = (file.startswith((OURS, _torch_folder(), "<frozen")) and not file.startswith("<frozen runpy")
-                                  or file.startswith(library) and file.removeprefix(library) in _TRUSTED_FILES)
-    return known
-
-
-@functools.cache
-def _library() -> str:
-    return sysconfig.get_paths()["stdlib"] + os.sep
-
-
-def _is_trusted_call(frame: FrameType) -> bool:
-    code = frame.f_code
-    if _is_trusted(code):
-        return True
-    if code.co_filename == "<string>":  # of a dataclass of torch's own
-        return str(frame.f_globals.get("__name__", "")).startswith("torch.")
-    if not code.co_filename.startswith(_library()) or code.co_filename.removeprefix(_library()) not in _FILES_OF_TORCH:
-        return False
-    if "<locals>" in code.co_qualname:  # what weak containers do when an object goes
-        return True
-    return _is_below_torch(frame)
-
-
-def _is_below_torch(frame: FrameType) -> bool:
-    """Whether torch, or this package, called a function of Python's library."""
-    caller: FrameType | None = frame
-    while caller is not None and caller.f_code.co_filename.startswith(_library()):
-        caller = caller.f_back
-    return caller is not None and caller is not frame and caller.f_code.co_filename.startswith((OURS, _torch_folder()))
-
-
-def _is_denied(code: CodeType) -> bool:
-    known = _denied.get(code)
-    if known is None:
-        file, torchs = code.co_filename, _torch_folder()
-        known = _denied[code] = (file.startswith(torchs) and _STATE_IN_FILES.search(file.removeprefix(torchs)) is not None
-                                 and not _STATE_OF_HARMLESS.match(code.co_name)
-                                 or file.startswith(_library()) and code.co_name in _DENIED.get(file.removeprefix(_library()), ()))
-    return known
-
-
-def _torch_folder() -> str:
-    return os.path.dirname(str(sys.modules["torch"].__file__)) + os.sep
-
-
-def _is_of_ours(frame: FrameType | None) -> bool:
-    """Whether this package called torch here."""
-    while frame is not None and frame.f_code.co_filename.startswith(_torch_folder()):
-        frame = frame.f_back
-    return frame is not None and frame.f_code.co_filename.startswith(OURS)
