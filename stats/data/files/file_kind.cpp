@@ -94,12 +94,9 @@ constexpr Ending kEndings[] = {
 
 }  // namespace
 
-Result<FileHead> head_of(const RandomFile& file) {
-  FileHead head;
-  head.size_ = std::min<std::uint64_t>(kKindBytes, file.size_bytes());
-  if (Status read = file.read_at(0, std::as_writable_bytes(std::span(head.bytes_, head.size_))); !read) {
-    return std::move(read).error();
-  }
+Result<std::string> head_of(const RandomFile& file) {
+  std::string head(std::min<std::uint64_t>(kKindBytes, file.size_bytes()), '\0');
+  if (Status read = file.read_at(0, std::as_writable_bytes(std::span(head))); !read) return std::move(read).error();
   return head;
 }
 
@@ -134,8 +131,8 @@ FileKind kind_of_file(std::string_view head, std::string_view path) {
 
 FileKind kind_of_file(const std::string& path) {
   const auto file = RandomFile::open(path);
-  const auto head = file ? head_of(*file) : Result<FileHead>(file.error());
-  return kind_of_file(head ? head->text() : std::string_view(), path);
+  const auto head = file ? head_of(*file) : Result<std::string>(file.error());
+  return kind_of_file(head ? *head : std::string_view(), path);
 }
 
 }  // namespace tensorstat

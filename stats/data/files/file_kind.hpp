@@ -20,16 +20,7 @@ struct FileKind {
 inline constexpr std::size_t kKindBytes = 512;
 
 // The first kKindBytes bytes of a file, or all.
-class FileHead {
- public:
-  std::string_view text() const { return {bytes_, size_}; }
-
- private:
-  friend Result<FileHead> head_of(const RandomFile& file);
-  char bytes_[kKindBytes];
-  std::size_t size_ = 0;
-};
-Result<FileHead> head_of(const RandomFile& file);
+Result<std::string> head_of(const RandomFile& file);
 
 // What a file is that holds no tensors, by its first kKindBytes bytes: a pointer of Git LFS, a page, JSON, a text.
 FileKind kind_of_text(std::string_view head);

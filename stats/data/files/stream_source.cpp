@@ -108,8 +108,6 @@ class StreamBytes : public ByteSource {
   const std::vector<std::byte> seen_;
 };
 
-constexpr std::size_t kBeginBytes = 16;  // as TensorFormat::begins wants them
-
 // What is no array may be a file of another format, and a pipe is read once, from its first byte on.
 Error of_no_array(const Error& error, std::string_view begin) {
   if (npy_format.begins(begin)) return error;
@@ -135,7 +133,7 @@ class ArraysOfStream : public TensorSource {
     is_over_ = true;  // assumed until this array is known to be complete: otherwise the begin of the next one is
                       // unknown
     if (!stream_->pass_over(at_)) return std::nullopt;  // the reader of the tensor has received the error
-    std::vector<std::byte> magic(kBeginBytes);
+    std::vector<std::byte> magic(kBeginsBytes);
     const auto got = stream_->read(magic);
     if (!got) return got.error();
     if (*got == 0 && number_ > 0) return std::nullopt;
@@ -143,7 +141,7 @@ class ArraysOfStream : public TensorSource {
     const std::string begin(reinterpret_cast<const char*>(magic.data()), magic.size());
     const auto name = number_ == 0 ? std::nullopt : std::optional(std::to_string(number_));
     auto bytes = std::make_unique<StreamBytes>(stream_, at_, std::move(magic));
-    auto array = read_npy_array(*bytes, name, {at_, *got < kBeginBytes ? *got : kUnknownBytes}, options_.original);
+    auto array = read_npy_array(*bytes, name, {at_, *got < kBeginsBytes ? *got : kUnknownBytes}, options_.original);
     if (!array) return number_ == 0 ? of_no_array(array.error(), begin) : array.error();
     at_ = array->end_bytes;
     ++number_;

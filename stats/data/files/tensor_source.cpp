@@ -94,8 +94,6 @@ class JoinedSources : public TensorSource {
   std::size_t now_ = 0;
 };
 
-constexpr std::size_t kBeginsBytes = 16;  // as TensorFormat::begins wants them
-
 // The format that the bytes of a file tell, `head` being the first of them; null where they tell none.
 const TensorFormat* format_by_content(const RandomFile& file, std::string_view head) {
   for (const TensorFormat* format : kFormats) {
@@ -185,9 +183,9 @@ bool is_named_as_tensors(std::string_view path) {
 
 bool begins_as_tensors(const std::string& path) {
   const auto file = RandomFile::open(path);
-  const auto head = file ? head_of(*file) : Result<FileHead>(file.error());
-  if (!head || head->text().empty()) return false;
-  const std::string_view begin = head->text();
+  const auto head = file ? head_of(*file) : Result<std::string>(file.error());
+  if (!head || head->empty()) return false;
+  const std::string_view begin = *head;
   const TensorFormat* format = format_by_content(*file, begin);
   // A dump of Ascend's begins like many other files; its name tells it.
   if (format != &npz_format) return format != nullptr && format != &dump_data_format;
@@ -215,7 +213,7 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
   const auto file = std::make_shared<const RandomFile>(*std::move(opened));
   const auto head = head_of(*file);
   if (!head) return head.error();
-  const std::string_view begin = head->text();
+  const std::string_view begin = *head;
   // Archives of torch.save one behind another, or one: without the .metadata beside it, its tensors have no names.
   if (path.ends_with(".distcp")) return not_supported(path, kind_of_file({}, path));
   if (const TensorFormat* format = format_by_content(*file, begin)) return format->open(file, options);

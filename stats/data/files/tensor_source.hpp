@@ -52,9 +52,11 @@ struct ReadOptions {
   std::optional<RawTensor> raw = {};  // if set: read the file as this tensor, whatever it begins with
 };
 
+inline constexpr std::size_t kBeginsBytes = 16;
+
 struct TensorFormat {
   std::string_view extension;  // ".npy"; empty if is_named is used
-  // Whether a file that begins with `head` (16 bytes, or the whole file) has this format.
+  // Whether a file that begins with `head` (kBeginsBytes, or the whole file) has this format.
   bool (*begins)(std::string_view head);
   // Opens the file and checks its header. Errors name the file.
   OpenedSource (*open)(std::shared_ptr<const RandomFile> file, const ReadOptions& options);

@@ -54,11 +54,8 @@ class MetadataReader {
   }
 
   const Node* field(const Node& state, std::string_view name) const {
-    for (std::size_t k = 0; k + 1 < state.items.size(); k += 2) {
-      const Node& key = pickle_[state.items[k]];
-      if (key.kind == Kind::kText && key.text == name) return &pickle_[state.items[k + 1]];
-    }
-    return nullptr;
+    const auto value = pickle_.find(state, name);
+    return value ? &pickle_[*value] : nullptr;
   }
 
   std::optional<std::uint64_t> number(const Node* node) const {

@@ -37,7 +37,7 @@ bool ends_as(std::string_view name, const std::string_view (&words)[N]) {
 
 // Where the bytes of a member are that is not packed.
 Result<Storage> place_of(const RandomFile& file, const ZipMember& member) {
-  if (member.encrypted || member.method != kZipStored || member.bytes != member.packed_bytes) {
+  if (!member.is_plain()) {
     return Error{Code::kUnsupported, "the member " + shown(member.name, 200) + " is packed, which torch does not do"};
   }
   const auto offset = zip_data_offset(file, member);

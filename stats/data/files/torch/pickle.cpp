@@ -13,6 +13,14 @@ constexpr std::string_view kEndsEarly = "the pickle does not end";
 
 }  // namespace
 
+std::optional<std::uint32_t> Pickle::find(const Node& dict, std::string_view key) const {
+  for (std::size_t k = 0; dict.kind == Kind::kDict && k + 1 < dict.items.size(); k += 2) {
+    const Node& its_key = nodes_[dict.items[k]];
+    if (its_key.kind == Kind::kText && its_key.text == key) return dict.items[k + 1];
+  }
+  return std::nullopt;
+}
+
 bool ends_early(const Error& error) { return error.message == kEndsEarly; }
 
 // The machine that pickletools describes, with nodes for objects. Each step returns false after fail().

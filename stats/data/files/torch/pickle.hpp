@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <tensorstat/status.hpp>
@@ -42,6 +43,8 @@ class Pickle {
   static constexpr std::size_t kFreeNodes = std::size_t{1} << 16, kBytesANode = 4, kMostMarks = kFreeNodes;
 
   const Node& operator[](std::uint32_t node) const { return nodes_[node]; }
+  // The value of a text in a dict, as a node's number; nullopt if there is none, or `dict` is of another kind.
+  std::optional<std::uint32_t> find(const Node& dict, std::string_view key) const;
   std::uint32_t root() const { return root_; }
   std::size_t node_count() const { return nodes_.size(); }
   std::size_t size_bytes() const { return size_bytes_; }  // of the pickle, its end included

@@ -175,7 +175,7 @@ class ArchiveStorages : public Storages {
       return Error{Code::kUnreadable, "the archive has the storage '" + shown(key) + "' more than once"};
     }
     const ZipMember& member = *found->second;
-    if (member.encrypted || member.method != kZipStored || member.bytes != member.packed_bytes) {
+    if (!member.is_plain()) {
       return Error{Code::kUnsupported, "its storage is packed or encrypted, which torch.save does not do"};
     }
     const auto offset = zip_data_offset(file_, member);
@@ -302,7 +302,7 @@ OpenedSource open_torch_archive(std::shared_ptr<const RandomFile> file, const st
                       "holds more than one data.pkl: several files of torch.save in one archive, which are not read");
   }
   const auto content = [&](const ZipMember& member) -> Result<std::string> {
-    if (member.method != kZipStored || member.encrypted || member.bytes != member.packed_bytes) {
+    if (!member.is_plain()) {
       return unreadable(*file, "its member " + printable(member.name) + " is packed, which torch.save does not do");
     }
     if (member.bytes > kMostPickleBytes) {

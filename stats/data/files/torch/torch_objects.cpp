@@ -275,11 +275,8 @@ class Walk {
 
   // Whether a dict has this key with another value than False. torch writes the flags that are set.
   bool has_flag(const Node& dict, std::string_view key) const {
-    for (std::size_t k = 0; dict.kind == Kind::kDict && k + 1 < dict.items.size(); k += 2) {
-      const Node& value = at(dict.items[k + 1]);
-      if (at(dict.items[k]).text == key) return value.kind == Kind::kInteger && value.number != 0;
-    }
-    return false;
+    const auto value = pickle_.find(dict, key);
+    return value && at(*value).kind == Kind::kInteger && at(*value).number != 0;
   }
 
   Result<TorchTensor> tensor_of(const TensorCall& call) const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
@@ -26,8 +27,7 @@ class ParameterNames {
   static constexpr std::size_t kMostKeys = 200;  // an optimizer has a few; state dicts of models have many
   using Names = std::unordered_map<std::int64_t, std::string_view>;
 
-  const Pickle::Node* value(const Pickle::Node& dict, std::string_view key, Pickle::Kind kind,
-                            std::uint32_t* node = nullptr) const;
+  std::optional<std::uint32_t> value(const Pickle::Node& dict, std::string_view key, Pickle::Kind kind) const;
   Names names_of(const Pickle::Node& groups) const;
 
   const Pickle& pickle_;

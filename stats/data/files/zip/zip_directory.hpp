@@ -18,9 +18,12 @@ struct ZipMember {
   std::uint32_t crc = 0;
   std::uint64_t packed_bytes = 0, bytes = 0;  // size in the archive, and unpacked
   std::uint64_t header_offset_bytes = 0;
+
+  bool is_plain() const;  // its bytes lie in the archive as they are
 };
 
 inline constexpr std::uint16_t kZipStored = 0, kZipDeflated = 8;
+inline bool ZipMember::is_plain() const { return !encrypted && method == kZipStored && bytes == packed_bytes; }
 
 // The members in the order of the directory. The first member must begin the file, the directory must end it, and
 // members must not overlap: several archives one behind another are an error, and so is one that names the same packed
