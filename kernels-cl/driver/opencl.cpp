@@ -20,8 +20,8 @@ constexpr const char* kLoader = "libOpenCL.so.1";
 
 std::atomic<const Table*> chosen{nullptr};
 
-// The functions that the process has already, because its program links OpenCL or a tool such as Oclgrind is preloaded;
-// else those of the loader. An old loader may lack a function, which stays null. The table is never freed: other
+// Takes the functions from the process if its program links OpenCL or a tool such as Oclgrind is preloaded, and else
+// from the loader. An old loader lacks some functions, and these stay null. The table is never freed, because other
 // threads may use it.
 const Table* load() {
   const bool is_there = ::dlsym(RTLD_DEFAULT, "clGetPlatformIDs") != nullptr;

@@ -117,8 +117,8 @@ void place_in_model(const Record& a, Hints& hints, std::vector<Beginning>& found
   found.resize(kept);
 }
 
-// What stands in B alone, and differs from what A wrote of the tensor last: a run that went on with other values. What
-// differs behind it, without inputs that agree, has the difference from it.
+// A run may go on with other values: then B has a row that A lacks, and its value is another than A wrote last. This
+// row comes first. Later calls without inputs that agree have the difference from it, and are left out.
 void put_changed_first(const Record& a, const Record& b, const Differences& differences,
                        std::vector<Beginning>& found) {
   std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> first;  // by rank: in B, and before it in A

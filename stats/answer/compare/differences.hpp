@@ -60,25 +60,25 @@ struct Differences {
   std::vector<Pair> pairs;                    // in the order of A
   std::vector<std::uint32_t> only_a, only_b;  // without a partner
   std::uint64_t different_count = 0;
-  // Of two watches: rows that one has and a rule of the other leaves out. They are no difference.
+  // Rows that one watch wrote and a rule of the other left out. They are no difference.
   LeftOutCounts left_out_a = {}, left_out_b = {};
-  // Of only_a and only_b, rows that differ from what the other run wrote of the tensor last, and its row.
+  // Rows of only_a and of only_b with another value than the other run wrote last, each with that run's row.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> changed_a, changed_b;
 
   bool is_clean() const { return different_count == 0 && only_a.empty() && only_b.empty(); }
 };
 
-// What lies beside the rows; null: nothing.
+// The hints of both runs. Null: there are none.
 struct HintsOfBoth {
   const Hints *a = nullptr, *b = nullptr;
 };
 
 // Pairs rows of the same name, rank, iteration, io and slot; of several, the first with the first. Between two watches
-// a gradient, a state of the optimizer and a value of a parameter are no pair, and rows that a rule of the other watch
-// leaves out (left_out_rows.hpp) are counted and are no difference. If a record has rows
-// of graph/ and of pynative/, a row pairs with a row of the same folder. If the other record has neither folder, a row
-// of pynative/ comes before a row of graph/. Names are compared as in file names, with _ for / \ . and space, because
-// some dialects keep no others. `by_tensor`: a tensor of a container is named by its name there, without the file's.
+// a gradient, an optimizer's state and a parameter's value are never a pair. Rows that the other watch left out
+// (left_out_rows.hpp) are counted and are no difference. If a record has rows of graph/ and of pynative/, a row pairs
+// with a row of the same folder. If the other record has neither folder, a row of pynative/ comes before a row of
+// graph/. Names are compared as in file names, with _ for / \ . and space, because some dialects keep no others.
+// `by_tensor`: a tensor of a container is named by its name there, without the file's.
 Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances,
                     bool by_tensor = false, const HintsOfBoth& hints = {});
 

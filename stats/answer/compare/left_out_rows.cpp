@@ -18,14 +18,13 @@ constexpr std::string_view kWords[kLeftOutCount] = {"of evaluations", "of ranks 
                                                     "of iterations that the other did not watch",
                                                     "that the other was told to leave out", "that repeat a value"};
 
-// What a run wrote, as far as its rows show.
+// The ranks, iterations and kinds of rows that a run wrote.
 class Written {
  public:
   explicit Written(const Record& record) {
     std::set<std::uint32_t> types;
     for (const Seen& row : record.rows()) {
-      auto& [first, last] = span_of_.try_emplace(row.rank, row.iteration, row.iteration).first->second;
-      first = std::min(first, row.iteration);
+      auto& last = last_of_.try_emplace(row.rank, row.iteration).first->second;
       last = std::max(last, row.iteration);
       iterations_.emplace(row.rank, row.iteration);
       types.insert(row.op_type);
@@ -36,20 +35,20 @@ class Written {
     }
   }
 
-  bool has_rank(std::uint32_t rank) const { return span_of_.contains(rank); }
+  bool has_rank(std::uint32_t rank) const { return last_of_.contains(rank); }
   bool has(const Seen& row) const { return iterations_.contains({row.rank, row.iteration}); }
   bool has_loss() const { return has_loss_; }
   bool has_states() const { return has_states_; }
   // Whether the run's watch was not on in this iteration: not yet, or it was between others that it has.
   bool was_off(const Seen& row, std::uint64_t every) const {
-    const auto& [first, last] = span_of_.at(row.rank);
     if (has(row)) return false;
+    const std::uint64_t last = last_of_.at(row.rank);
     return row.iteration < last || (row.iteration % every != 0 && row.iteration - last < every);
   }
 
  private:
-  std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> span_of_;  // first and last iteration, by rank
-  std::set<std::pair<std::uint32_t, std::uint64_t>> iterations_;              // with their ranks
+  std::map<std::uint32_t, std::uint64_t> last_of_;                // the last iteration, by rank
+  std::set<std::pair<std::uint32_t, std::uint64_t>> iterations_;  // with their ranks
   bool has_loss_ = false, has_states_ = false;
 };
 
@@ -75,7 +74,7 @@ class OtherWatch {
     return std::nullopt;
   }
 
-  // What the other run wrote of this value or gradient last.
+  // The row that the other run wrote last of this value or gradient.
   std::optional<std::uint32_t> before(const Key& key) const {
     if (!is_of_parameter(own_.record, key) || !written_.has(own_.record.rows()[key.row])) return std::nullopt;
     const auto rows = earlier_.find(who(key));
