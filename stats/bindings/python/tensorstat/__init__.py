@@ -13,8 +13,9 @@ avg and l2norm are the exact value, rounded once: the same bits on every machine
 NaN and Inf propagate into max, min, avg and l2norm, and are counted beside. "negative zero count" counts elements below
 zero: MindSpore's name, and its meaning.
 """
-from . import _alerts, _compare, _findings, _follow, _library, _meter, _ranks, _read, _replicas, _results, _session, _watch, _native
+from . import _alerts, _check, _compare, _findings, _follow, _library, _meter, _ranks, _read, _replicas, _results, _session, _watch, _native
 from ._alerts import *
+from ._check import *
 from ._compare import *
 from ._findings import *
 from ._follow import *
@@ -30,6 +31,7 @@ from ._watch import *
 __version__ = _native.VERSION
 __all__: list[str] = []
 __all__ += _alerts.__all__
+__all__ += _check.__all__
 __all__ += _compare.__all__
 __all__ += _findings.__all__
 __all__ += _follow.__all__

@@ -158,7 +158,7 @@ class Actions:
                                        type(fault).__name__, fault, exc_info=fault)
         first = self._rank if alerts else None
         if self.agrees:
-            first = self._first_of_all(bool(alerts))
+            first = self.first_of_all(bool(alerts))
         return Step(step, alerts, first)
 
     @property
@@ -171,9 +171,10 @@ class Actions:
         if found.fired and "stop" in self._actions:
             raise Stopped(found)
 
-    def _first_of_all(self, has_fired: bool) -> int | None:
-        """The lowest rank with an alert. All ranks call this after each step, whether or not they have one: one MAX of an
-        int64."""
+    def first_of_all(self, weight: int) -> int | None:
+        """The lowest of the ranks with the greatest weight; None if that is 0. All ranks call this, whether or not they have
+        something to say: one MAX of an int64."""
         most = 1 << 32
-        agreed = (self._agree or max_of_ranks)(most - self._rank if has_fired else 0)
-        return most - int(agreed) if agreed else None
+        mine = most - self._rank + (weight - 1) * 2 * most if weight else 0
+        agreed = int((self._agree or max_of_ranks)(mine)) if self._agree is not None or self._world_size > 1 else mine
+        return most - agreed % (2 * most) if agreed else None

@@ -2,9 +2,10 @@
 import inspect
 import re
 import sys
-from collections.abc import Mapping
 from types import FrameType
 from typing import Any
+
+from ._check import losses_of
 
 OF_MODEL = "tensorstat: a result of the model"  # in the metadata of its node
 
@@ -31,12 +32,8 @@ def loss_of_backward() -> Any:
 
 def look_at_loss(watch: Any, loss: Any) -> None:
     """A row of the loss. What ran between the model and a faulty loss is said, too: no row tells which of it was to blame."""
-    if loss is None:
-        return
     torch = sys.modules["torch"]
-    for name, each in ((f"loss/{key}", each) for key, each in loss.items()) if isinstance(loss, Mapping) else (("loss", loss),):
-        if each is None:
-            continue
+    for name, each in losses_of(loss):
         tensor = each if isinstance(each, torch.Tensor) else torch.as_tensor(float(each), dtype=torch.float64)
         is_forward_clean = watch._course.is_forward_clean
         faults = watch._collect("Loss", name, (), (tensor,))

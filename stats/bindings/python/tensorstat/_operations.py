@@ -134,7 +134,7 @@ def _gave(watch: Any, call: _Operation, results: list[Any]) -> None:
             return
         new.operation = call.op_type
         if not call.in_loss and faults & 3 == INF and any(word in call.op_type for word in _WRITERS):
-            watch._course.is_written = True
+            watch._course.writes_inf(name)
         if call.where is not None:
             new.file, new.line = call.where[:2]
 

@@ -13,6 +13,7 @@ class Parameters:
 
     _has_checked_zero = _is_version_proved = False
     _is_taken_in_backward = _is_zeroed = False  # by an optimizer inside of backward; before the step ended
+    is_taken_by_check = False  # the gradients of this step
 
     def __init__(self, watch: Any, named: list[tuple[str, Any]], has_rows: bool, optimizers: list[Any]) -> None:
         self._watch, self.named, self._has_rows, self._optimizers = watch, named, has_rows, optimizers
@@ -40,6 +41,10 @@ class Parameters:
 
     def forget_step(self) -> None:
         self._seen_gradients.clear()
+        self.is_taken_by_check = False
+
+    def has_seen_gradient(self, name: str) -> bool:
+        return name in self._seen_gradients
 
     def saw_gradient(self, name: str, gradient: Any) -> None:
         """Backward added this one up, and it has a row."""
@@ -98,7 +103,7 @@ class Parameters:
                     differences = [watch.difference("OptimizerState", name_of_state(name, key, slot)) for slot in range(len(found))]
                     if faults := watch._collect("OptimizerState", f"{name}/{key}", (), found, differs_over=differences):
                         watch._note("optimizer", faults, "OptimizerState", f"{name}/{key}", "output")
-        if zeroed and zeroed == len(self._seen_gradients) and not self._is_taken_in_backward:
+        if zeroed and zeroed == len(self._seen_gradients) and not (self._is_taken_in_backward or self.is_taken_by_check):
             if not self._is_zeroed:
                 self._is_zeroed = True
                 watch._journal.say("zeroed", iteration=watch.iteration)
@@ -107,7 +112,7 @@ class Parameters:
         self._has_checked_zero = self._has_checked_zero or bool(self._seen_gradients)
         if watch._with_gradients and self._seen_gradients or self._has_rows and written:
             watch._course.is_clean("gradient")
-        is_skipped = not written and bool(self._seen_gradients or gradient_count)
+        is_skipped = not written and bool(self._seen_gradients or gradient_count or self.is_taken_by_check)
         if is_skipped:
             watch._journal.say("step", iteration=watch.iteration, written=0, parameter_count=len(self.named))
         return is_skipped

@@ -4,6 +4,7 @@ import dataclasses
 from ._calls import module_of
 
 NAN, INF = 1, 2
+_MOST_KEPT = 1000
 
 
 @dataclasses.dataclass
@@ -26,7 +27,7 @@ class Fault:
     def __str__(self) -> str:
         name = module_of(self.op_name)
         where = {"input": f"came in with the data, {name} input {self.slot}", "forward": name, "loss": f"the loss ({name})",
-                 "backward": f"backward of {name}", "parameter": f"parameter {name}",
+                 "backward": f"gradient of {name}" if self.op_type == "Gradient" else f"backward of {name}", "parameter": f"parameter {name}",
                  "gradient": f"gradient of {name}, changed after backward", "optimizer": f"{name} after the optimizer"}[self.phase]
         if self.not_read and self.phase == "loss":
             where += f", or {self.not_read}, whose results could not be read"
@@ -49,6 +50,8 @@ class Course:
     def __init__(self, rank: int, is_evaluation: bool = False) -> None:
         self._rank, self._is_evaluation = rank, is_evaluation
         self.first: Fault | None = None
+        self._writers: set[str] = set()  # operators that wrote Inf, as masks do: they are run again once
+        self._harmless: set[tuple[str, str, int]] = set()  # (operator, io, slot) whose faults came to nothing in a step that was checked
         self._begin()
 
     def _begin(self) -> None:
@@ -57,6 +60,7 @@ class Course:
         self._ended: tuple[Fault | None, int] = None, 0
         self._has_gone_on = False  # a loss or a gradient came to be faulty while a fault of the forward was pending
         self._parameter: Fault | None = None
+        self._forward: list[Fault] = []  # all of the forward, the first ones
         self._later: dict[str, Fault] = {}  # by phase, the first of each
         self._has_clean_loss = self._has_clean_gradients = False
         self.is_written = False  # a mask wrote the Inf that is pending
@@ -68,11 +72,14 @@ class Course:
 
     def note(self, found: Fault, kinds: int) -> bool:
         """Whether this is a new fault of the forward. A zoom may find out more about it."""
+        if found.phase in ("forward", "input") and len(self._forward) < _MOST_KEPT:
+            self._forward.append(found)
         if self.first is not None:
             return False
         if found.phase in ("forward", "input"):
             if self.pending is None:
                 self.pending, self.pending_kinds = found, kinds
+                self.is_written = kinds == INF and found.op_name in self._writers
                 return True
             if kinds & NAN and not self.pending_kinds & NAN:  # an Inf that became NaN
                 self.pending_kinds |= kinds
@@ -83,6 +90,11 @@ class Course:
             self._has_gone_on |= self.pending is not None
             self._later.setdefault(found.phase, found)
         return False
+
+    def writes_inf(self, op_name: str) -> None:
+        """A mask of this operator wrote the Inf that is pending."""
+        self._writers.add(op_name)
+        self.is_written = True
 
     def end(self) -> None:
         """A call has taken the fault of the forward in, and gave none; or the model ran anew, and gave none."""
@@ -132,6 +144,18 @@ class Course:
             if each is not None:
                 return each
         return None
+
+    def of_iteration(self) -> Fault | None:
+        """Where the fault of this iteration began. Behind the first that is the first call whose results are faulty, but for those
+        that are so in clean steps, too, as behind a mask."""
+        if self.first is None:
+            return self.now()
+        return next((each for each in self._forward if (each.op_name, each.io, each.slot) not in self._harmless), None)
+
+    def is_harmless(self) -> None:
+        """The loss and the gradients of this iteration are clean."""
+        self._harmless.update((each.op_name, each.io, each.slot) for each in self._forward)
+        self._forward.clear()
 
     def end_iteration(self, is_skipped: bool) -> None:
         self.first = self.now(is_skipped)

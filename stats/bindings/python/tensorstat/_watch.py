@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._alerts import Actions, Alert, Asked, Step
+from ._check import Checked, check
 from ._compiled import inner_of, is_compiled, name_in_model
 from ._hooks import leave_in_fork
 from ._journal import Journal
@@ -15,7 +16,7 @@ from ._parameters import optimizers_of
 from ._rerun import versions_of
 from ._session import DumpSession
 from ._tensors import is_dtensor, is_wrapped, readable, tensors_in
-from ._verdict import Fault
+from ._verdict import Course, Fault
 from ._watch_config import config_of_path, has_scope, make_way, members_of, whole_number
 
 if TYPE_CHECKING:
@@ -43,12 +44,15 @@ class Watch:
         self._saves_tensors = self._is_of_alert = False  # whether an alert names a tensor that was collected
         self._journal: Journal | None = None
         self._not_saved: dict[str, list[str]] = {}  # by operator, in this step
+        self._models: dict[str, Any] = {}  # weak references, by prefix
         session._on_alert = self._alerts.append
         leave_in_fork(self)
 
-    def close_with(self, model: Any) -> None:
-        """At the latest when the model goes, or the process ends: it lives so long, whoever keeps it."""
-        self._finalizer = weakref.finalize(model, self.close)
+    def close_with(self, models: Any) -> None:
+        """Closes the watch when the first model is garbage-collected or the process exits."""
+        named = models_of(models)
+        self._models = {prefix: weakref.ref(each) for prefix, each in named.items()}
+        self._finalizer = weakref.finalize(next(iter(named.values())), self.close)
 
     @property
     def active(self) -> bool:
@@ -68,6 +72,59 @@ class Watch:
     def step(self, loss: Any = None) -> Step:
         """A step is over, and the next begins."""
         raise NotImplementedError
+
+    def check(self, loss: Any = None, *, then: str | None = None) -> Checked:
+        """Whether this step is faulty: the loss, or a gradient of the models' parameters as it is now, has NaN or Inf. Call it
+        between backward() and optimizer.step(), and step() behind that, whatever it finds:
+
+            loss.backward()
+            if not w.check(loss):
+                optimizer.step()
+            w.step(loss); optimizer.zero_grad()
+
+        loss  as for step(); None: only the gradients are looked at
+        then  "skip": if the step is faulty, the gradients of all parameters are set to None, so that optimizer.step() leaves
+              parameters and states as they are. Not for LBFGS, nor where a GradScaler steps, which skips by itself
+
+        `fault` of the result says where it began. Behind the first faulty step of a run no operation is sought any more. In a
+        step that is not measured (`every`, stop(), a closed watch) the same is looked at, and `fault` is the loss or the
+        gradient. If there is no gradient yet, the results of the model are looked at, in a step that is measured.
+
+        With several ranks each of them calls it in each step: one all-reduce (MAX of an int64; `agree` of watch() takes its
+        place), after which all of them have the same `faulty`, `rank` and `skipped`. Reads each gradient once, copies none,
+        and waits once for each device. Raises ValueError for another `then`, and nothing of its own else: a tensor that
+        cannot be read is said once, and passes for clean.
+        """
+        found = check(self, loss, then, self._actions.first_of_all)
+        if found.faulty:
+            if found.skipped:
+                self._has_skipped()
+            if self._journal is not None and not self._is_closed:
+                self._journal.say("check", iteration=self.iteration, rank=found.rank, skipped=found.skipped)
+            if "checked" not in self._said:
+                self._said.add("checked")
+                logger.warning("%s; later ones are not logged", found)
+        return found
+
+    @property
+    def rank(self) -> int:
+        """Of this process."""
+        return self._rank
+
+    def parameters_now(self) -> list[tuple[str, Any]]:
+        """(name, parameter) of the models that are still there."""
+        return named_parameters({prefix: model for prefix, each in self._models.items() if (model := each()) is not None})
+
+    def course_of_step(self) -> Course | None:
+        """What is known of this step; None where it is not measured."""
+        return None
+
+    def has_seen_gradient(self, name: str) -> bool:
+        """Whether backward was clean in a step that is measured, and something has changed this gradient since."""
+        return False
+
+    def _has_skipped(self) -> None:
+        """check() has taken the gradients."""
 
     def go_to(self, iteration: int) -> None:
         """The next step is this iteration."""
@@ -411,7 +468,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
                              "parameters alone")
         of_modules = ModuleWatch(model, session, every=every, where=where, rank=rank,
                                  has_stacks=said.get("extra_info", True) or has_scope(said))
-        of_modules.close_with(next(iter(models_of(model).values())))
+        of_modules.close_with(model)
         of_modules.act_by(actions)
         return of_modules
     from ._watch_rows import RowWatch
@@ -434,5 +491,5 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         raise
     made.act_by(actions)
     made.iteration = first_iteration
-    made.close_with(next(iter(models_of(model).values())))
+    made.close_with(model)
     return made

@@ -24,7 +24,7 @@ from ._replicas import ReplicaFault
 from ._shards import Shards, folder_of_whole
 from ._tensors import is_lazy, local_of, look_into, tensors_in
 from ._verdict import Course, Fault
-from ._watch import Watch, models_of, named_modules, named_parameters
+from ._watch import Watch, named_modules, named_parameters
 from ._zooms import Zooms
 
 EVALUATION = 1  # the graph of its rows
@@ -69,7 +69,6 @@ class RowWatch(Watch):
         self._parameters = Parameters(self, [(name, each) for name, each in named_parameters(model) if wanted(name)],
                                       has_rows=parameters, optimizers=optimizers)
         self._hooks = ModuleHooks(self._enter, self._leave)
-        self._models = {prefix: weakref.ref(each) for prefix, each in models_of(model).items()}
         self._outermost: list[tuple[str, Any]] = []
         self._places: dict[str, Place] = {}
         self._layout = Layout()
@@ -205,6 +204,15 @@ class RowWatch(Watch):
         for course in self._courses:
             course.end_iteration(is_skipped)
 
+    def course_of_step(self) -> Course | None:
+        return self._courses[0] if self.active and self._is_begun else None
+
+    def has_seen_gradient(self, name: str) -> bool:
+        return self.active and self._world_size == 1 and self._parameters.has_seen_gradient(name)
+
+    def _has_skipped(self) -> None:
+        self._parameters.is_taken_by_check = True
+
     def trains(self) -> None:
         for place in self._places.values():
             place.has_trained = True
@@ -237,10 +245,13 @@ class RowWatch(Watch):
         self._parameters.forget_step()
         self._gradients.forget_step()
 
-    def _note(self, phase: str, faults: int, op_type: str, op_name: str, io: str, slot: int | None = None) -> Fault | None:
-        """Of a row that is faulty: the fault, where it is a new one of the forward."""
+    def _note(self, phase: str, faults: int, op_type: str, op_name: str, io: str, slot: int | None = None,
+              call: Call | None = None) -> Fault | None:
+        """Of a row that is faulty: the fault, where it is a new one of the forward. `call` has its line."""
         kinds = faults & 3
         fault = self._course.fault(phase, kinds, op_type, op_name, self.iteration, io, faults >> 2 if slot is None else slot)
+        if call is not None:
+            self._at_line(fault, call)
         return fault if self._course.note(fault, kinds) else None
 
     # --- forward ---
@@ -367,9 +378,7 @@ class RowWatch(Watch):
         if faults and call.took & faults & 3 and self._course.pending is None:
             self._course.pass_on()
         if faults:
-            new = self._note("forward", faults, place.op_type, name, "output")
-            if new is not None:
-                self._at_line(new, call)
+            new = self._note("forward", faults, place.op_type, name, "output", call=call)
             if (new is not None or call.is_to_be_zoomed) and self._with_zoom and not call.is_transformed:
                 self._zooms.forward(call, faults)
             if new is not None:

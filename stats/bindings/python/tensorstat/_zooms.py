@@ -40,7 +40,8 @@ class Zooms:
         elif "parameter" in said and fault is not None:
             fault.phase, fault.op_type, fault.op_name = "parameter", "Parameter", said["parameter"]
         elif said["result"] == "found" and fault is not None:
-            watch._course.is_written |= bool(said.get("inf_written"))
+            if said.get("inf_written"):
+                watch._course.writes_inf(name)
             inside = watch._places.get(said["inside"], call.place)
             fault.kind = "NaN" if "NaN" in said["gave"] else "Inf"
             fault.op_type, fault.op_name = inside.op_type, inside.eval if name == call.place.eval else inside.forward

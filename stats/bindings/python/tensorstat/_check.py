@@ -1,0 +1,124 @@
+"""Whether a step may be taken: its loss and its gradients, between backward and the optimizer."""
+import dataclasses
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ._hooks import say_fault
+from ._tensors import is_lazy, local_of
+from ._verdict import Fault
+
+__all__ = ["Checked"]
+
+OF_ONE_RANK = "parameter", "input", "forward", "loss"
+
+
+@dataclasses.dataclass
+class Checked:
+    """What check() found. It is true if the step is faulty: on this rank or, with several, on any."""
+    step: int
+    fault: Fault | None = None  # of this rank: where NaN or Inf began, as far as the watch knows
+    rank: int | None = None  # the lowest rank with a fault
+    skipped: bool = False  # the gradients were taken away: the optimizer finds none
+
+    @property
+    def faulty(self) -> bool:
+        return self.rank is not None
+
+    def __bool__(self) -> bool:
+        return self.faulty
+
+    def __str__(self) -> str:
+        if self.rank is None:
+            return f"step {self.step} is clean"
+        what = str(self.fault) if self.fault is not None else f"rank {self.rank} has a NaN or Inf"
+        return f"step {self.step} is {'skipped' if self.skipped else 'faulty'}: {what}"
+
+
+def first_faulty(named: Iterable[tuple[str, Any]]) -> tuple[str, str] | None:
+    """The first tensor with NaN or Inf: its name, and "NaN" or "Inf". None of them is copied. Each is read once, and again only
+    if its sum is not finite: a finite sum has no NaN and no Inf in it, while that of finite elements may overflow. A device is
+    waited for once."""
+    torch = sys.modules["torch"]
+    tensors: list[tuple[str, Any]] = []
+    sums: dict[Any, list[tuple[int, Any]]] = {}
+    mine = [(name, local_of(tensor)) for name, tensor in named]
+    with torch.no_grad(), torch._C.DisableTorchFunction():
+        for name, tensor in mine:
+            tensor = tensor.detach()
+            if tensor.layout is not torch.strided:
+                tensor = tensor._values() if tensor.layout is torch.sparse_coo else tensor.values()
+            if not (tensor.is_floating_point() or tensor.is_complex()) or not tensor.numel() or tensor.device.type == "meta":
+                continue
+            is_short = tensor.dtype in (torch.float16, torch.bfloat16)
+            total = tensor.sum(dtype=torch.float32) if is_short else tensor.sum()
+            sums.setdefault(tensor.device, []).append((len(tensors), total.isfinite()))
+            tensors.append((name, tensor))
+        doubtful: list[int] = []
+        for several in sums.values():
+            finite = torch.stack([each for _, each in several]).tolist()
+            doubtful += [number for (number, _), is_finite in zip(several, finite) if not is_finite]
+        for number in sorted(doubtful):
+            name, tensor = tensors[number]
+            if not bool(tensor.isfinite().all()):
+                return name, "NaN" if bool(tensor.isnan().any()) else "Inf"
+    return None
+
+
+def losses_of(loss: Any) -> list[tuple[str, Any]]:
+    """(the name of its row, its value) of one loss, a dict of them, or None."""
+    named = [(f"loss/{key}", each) for key, each in loss.items()] if isinstance(loss, Mapping) else [("loss", loss)]
+    return [(name, each) for name, each in named if each is not None]
+
+
+def fault_of(watch: Any, loss: Any) -> Fault | None:
+    """Of this step on this rank. Where it began is the watch's to say, if it has seen the step."""
+    losses = losses_of(loss)
+    of_loss = _first_of_losses(losses)
+    gradients = [(name, each.grad) for name, each in watch.parameters_now() if not is_lazy(each) and each.grad is not None]
+    of_gradients = first_faulty(gradients)
+    course = watch.course_of_step()
+    if course is not None and losses and of_loss is None:
+        course.is_clean("loss")
+    if of_loss is None and of_gradients is None:
+        if course is None or not (gradients or losses):
+            return None if course is None else course.of_iteration()  # before backward: what the model gave
+        course.is_harmless()
+        return None
+    began = course.of_iteration() if course is not None else None
+    if of_loss is not None and (began is None or began.phase not in OF_ONE_RANK):
+        return Fault(of_loss[1], "loss", "Loss", of_loss[0], watch.iteration, watch.rank)
+    if began is None and of_gradients is not None:
+        phase = "gradient" if watch.has_seen_gradient(of_gradients[0]) else "backward"
+        return Fault(of_gradients[1], phase, "Gradient", of_gradients[0], watch.iteration, watch.rank)
+    return began
+
+
+def _first_of_losses(losses: list[tuple[str, Any]]) -> tuple[str, str] | None:
+    for name, each in losses:
+        if isinstance(each, sys.modules["torch"].Tensor):
+            if (found := first_faulty([(name, each)])) is not None:
+                return found
+        elif not math.isfinite(each):
+            return name, "NaN" if math.isnan(each) else "Inf"
+    return None
+
+
+def check(watch: Any, loss: Any, then: str | None, first_of_all: Callable[[int], int | None]) -> Checked:
+    """See Watch.check(). All ranks come to first_of_all(weight), whatever this one finds."""
+    if then not in (None, "skip"):
+        raise ValueError(f"then is {then!r}; check() takes \"skip\" or None")
+    fault = None
+    try:
+        fault = fault_of(watch, loss)
+    except Exception as refused:
+        say_fault(refused)
+    # A gradient may have come from another rank, by an all-reduce: a rank with more than that goes before.
+    weight = 0 if fault is None else 2 if fault.phase in OF_ONE_RANK else 1
+    found = Checked(watch.iteration, fault, first_of_all(weight))
+    if found.faulty and then == "skip":
+        for _, parameter in watch.parameters_now():
+            parameter.grad = None
+        found.skipped = True
+    return found
