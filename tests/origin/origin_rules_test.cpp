@@ -340,7 +340,15 @@ TEST(OriginRules, R6cCodeOfTheParentInBackward) {
   // The gradient of b's arguments is not in the rows: b made it, or the code between b and a.
   const Answer unseen = ask(begins + ends);
   EXPECT_EQ(unseen.verdict.kind, FaultKind::kUnknown);
+  EXPECT_EQ(told(unseen.verdict), "unknown, backward, b/backward, 0, 0");
+  EXPECT_TRUE(says(unseen, "Not known: NaN began in the backward of b (Linear), or between it and a (Linear)"));
   EXPECT_TRUE(says(unseen, "the gradients between them are not in the rows"));
+  const Answer refused = ask(
+      R"({"kind": "zoom", "iteration": 0, "op_name": "a/backward", "of": "a/backward", "result": "refused", "why": "a lock"})"
+      "\n" +
+      begins + ends);
+  EXPECT_EQ(told(refused.verdict), "unknown, backward, b/backward, 0, 0");
+  EXPECT_TRUE(says(refused, "the operation is not known: a lock"));
 }
 
 }  // namespace origin_rules_test

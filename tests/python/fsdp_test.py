@@ -137,7 +137,8 @@ assert (w.first_fault.phase, w.first_fault.op_name) == ("forward", "1.log/forwar
         self.assertIn("Sqrt", ddp["operation"] or "", shown)
         # No operation: FSDP2's own code between the modules may need the other rank. The module is the right one.
         self.assertEqual((root["op_name"], root["phase"], root["iteration"]), ("0.root/backward", "backward", 1), shown)
-        self.assertIn("0.log (Log), backward", root["sentence"], shown)  # where it was seen first
+        self.assertIn("Not known: NaN began in the backward of 0.root (Root), or between it and 0.log (Log)", root["sentence"], shown)
+        self.assertTrue(any("ProcessGroup cannot be put back" in each for each in root["details"]), shown)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,13 @@
 namespace tensorstat::origin_rules {
 namespace {
 
-// The zoom that ran because this row of backward was faulty, else the zoom of its call.
+// The zoom that ran because this row of backward was faulty, else the zoom of its call: it found the operation, or was
+// refused.
 const Zoom* zoom_of_backward(const StepRows& rows, std::uint32_t at) {
   const Call& of = rows.call(at);
   const Zoom* zoom = rows.hints.zoom_because_of(of.rank, of.iteration, rows.text(of.name));
   if (zoom == nullptr) zoom = rows.zoom_of(at);
-  return found(zoom) ? zoom : nullptr;
+  return found(zoom) || (zoom != nullptr && zoom->found == Zoom::Found::kRefused) ? zoom : nullptr;
 }
 
 // The backward of the module that has the parameter; of the outermost call, where no module has it.
@@ -42,7 +43,7 @@ std::optional<Fault> made_by_parents_backward(const Scene& scene, const StepRows
     fault = unknown(scene, rows, is_after_seen ? parent : after, "the gradients between them are not in the rows");
   }
   fault.zoom = zoom;
-  if (fault.call != after) fault.after = after;
+  if (fault.call != after || fault.kind == FaultKind::kUnknown) fault.after = after;
   fault.before = scene.call;
   fault.back_of = last_ended(rows, [&](const Fault& ended) {
     return is_same_module(rows, ended, fault.call) || is_same_module(rows, ended, scene.call);

@@ -148,7 +148,11 @@ class Words {
                ", whose value and gradient were finite before" + when();
       case FaultKind::kUnknown:
         if (verdict_.phase == Phase::kBackward && verdict_.after.is_named() && verdict_.before.is_named()) {
-          return fault() + " began in backward between " + call(verdict_.after) + ", whose gradient is clean, and " +
+          const bool may_be_its_own = verdict_.guilty.op_name == verdict_.after.op_name;
+          const std::string after = call(verdict_.after);
+          return (may_be_its_own
+                      ? "Not known: " + fault() + " began in the backward of " + after + ", or between it and "
+                      : fault() + " began in backward between " + after + ", whose gradient is clean, and ") +
                  call(verdict_.before) + when() + ": " + printable_name(verdict_.reason);
         }
         return "Not known: " + fault() + " is first in " + io_slot() + " of " +
@@ -223,7 +227,10 @@ class Words {
       detail("the forward had it, too: it was cut off at " + call(verdict_.cut_off_at) +
              ", and came back in backward (0 * NaN)");
     }
-    if (verdict_.kind == FaultKind::kUnknown && (verdict_.after.is_named() || verdict_.before.is_named())) {
+    const bool is_span_said =
+        verdict_.phase == Phase::kBackward && verdict_.after.is_named() && verdict_.before.is_named();
+    if (verdict_.kind == FaultKind::kUnknown && !is_span_said &&
+        (verdict_.after.is_named() || verdict_.before.is_named())) {
       detail("it began" + between() + (verdict_.after.is_named() ? ", which is clean" : ""));
     }
     const bool is_of_gradients = verdict_.phase == Phase::kBackward || verdict_.phase == Phase::kGradient;
