@@ -215,6 +215,26 @@ TEST(OriginEndsAndSteps, R7wWrittenOrComputed) {
   EXPECT_EQ(ask_who(zoom + "false}\n" + rows("Mask", "-inf")), "produced, forward, a/forward, 0, 0");
 }
 
+TEST(OriginEndsAndSteps, R7oAnOverflowThatWasCutOffIsTheVerdictOfARunWithoutAnother) {
+  const std::string zoom =
+      R"({"kind": "zoom", "iteration": 0, "op_name": "a.wo/forward", "result": "found", "operation": "linear", )"
+      R"("inside": "a.wo", "file": "t5.py", "line": 89, "inf_written": false})"
+      "\n"
+      R"({"kind": "cut_off", "iteration": 0, "op_name": "a.wo/forward", "by": "a/forward", "operation": "clamp", )"
+      R"("file": "t5.py", "line": 479})"
+      "\n";
+  const std::string rows =
+      "@0\n Net Net/forward i0 ok\n Block a/forward i0 ok\n Linear a.wo/forward o0 inf\n Block a/forward o0 ok\n "
+      "Net Net/forward o0 ok\n Loss loss o0 ok\n";
+  EXPECT_EQ(ask_who(rows), "none");
+  const Answer told_off = ask(zoom + rows);
+  EXPECT_EQ(told(told_off.verdict), "produced, forward, a.wo/forward, 0, 0");
+  EXPECT_EQ(certainty_of(told_off.verdict), "likely");
+  EXPECT_TRUE(says(told_off, "clamp at t5.py:479 cut the Inf off, in a"));
+  EXPECT_EQ(ask_who(zoom + rows, {.nan_only = true}), "none");
+  EXPECT_EQ(ask_who(zoom + rows + "@1\n Net Net/forward i0 nan\n"), "entered, input, Net/forward, 1, 0");
+}
+
 TEST(OriginEndsAndSteps, R8TheGradientWasChangedBeforeTheStep) {
   const std::string rows = R"(
     Parameter a.weight i0 ok

@@ -216,6 +216,41 @@ TEST(OriginRules, R4WithoutRowsOfInputsIsNotKnown) {
   EXPECT_TRUE(says(given, "made by its own code after a (Linear), before b (Linear)"));
 }
 
+TEST(OriginRules, R3ACallThatWritesToItsCacheIsKnownByTheCallAroundIt) {
+  const std::string rows =
+      "Net Net/forward i0 ok\n Linear a/forward o0 ok\n Attention b/forward o0 nan\n Net Net/forward o0 nan\n";
+  const std::string zooms =
+      R"({"kind": "zoom", "iteration": 0, "op_name": "b/forward", "result": "refused", "why": "it raised"})"
+      "\n"
+      R"({"kind": "zoom", "iteration": 0, "op_name": "Net/forward", "result": "found", "operation": "div", "inside": ")";
+  const Answer found = ask(kCode + zooms + "b\"}\n" + rows);
+  EXPECT_EQ(told(found.verdict), "produced, forward, b/forward, 0, 0");
+  EXPECT_EQ(found.verdict.operation, "div");
+  // An operation of another module did not make it.
+  EXPECT_EQ(ask_who(kCode + zooms + "a\"}\n" + rows), "unknown, forward, b/forward, 0, 0");
+}
+
+TEST(OriginRules, R6AResultThatTheModelUsesHasAGradientFromInside) {
+  const std::string rows = R"(
+    Net Net/forward i0 ok
+    Net Net/forward o0 ok
+    Net Net/forward o1 ok
+    Loss loss o0 ok
+    Net Net/backward i0 ok
+    Linear a/backward i0 ok
+    Net Net/backward i1 nan
+)";
+  const Answer unclear = ask(kCode + rows);
+  EXPECT_EQ(unclear.verdict.kind, FaultKind::kUnknown);
+  const std::string zoom = R"({"kind": "zoom", "iteration": 0, "op_name": ")";
+  EXPECT_EQ(ask(kCode + zoom + R"(Net/backward", "of": "Net/backward", "result": "given"})" + rows).verdict.kind,
+            FaultKind::kLoss);
+  const Answer found = ask(kCode + zoom + R"(a/backward", "of": "Net/backward", "result": "found", "operation": )" +
+                           R"("SqrtBackward0", "inside": "a"})" + rows);
+  EXPECT_EQ(told(found.verdict), "produced, backward, a/backward, 0, 0");
+  EXPECT_EQ(found.verdict.operation, "SqrtBackward0");
+}
+
 TEST(OriginRules, R4InASequentialNothingIsBetween) {
   EXPECT_EQ(ask_who("Sequential Sequential/forward i0 ok\n Linear 0/forward o0 ok\n Log 1/forward o0 nan\n "
                     "Sequential Sequential/forward o0 nan"),

@@ -94,6 +94,13 @@ const Zoom* Hints::zoom_of(std::uint32_t rank, std::uint64_t iteration, std::str
   return found == watch->second.zooms.end() ? nullptr : &found->second;
 }
 
+const CutOff* Hints::cut_off_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const {
+  const auto watch = watches_.find(rank);
+  if (watch == watches_.end()) return nullptr;
+  const auto found = watch->second.cut_off.find({iteration, escaped_op_name(op_name)});
+  return found == watch->second.cut_off.end() ? nullptr : &found->second;
+}
+
 const Zoom* Hints::zoom_because_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;

@@ -38,6 +38,12 @@ struct Zoom {
   bool given_finite = false;        // the arguments were looked at, and were finite
 };
 
+// An overflow that went no further: an operation such as clamp put a finite number in its place.
+struct CutOff {
+  std::string by, operation;  // the call that ran the operation
+  std::optional<CodeLine> at;
+};
+
 // What the watches of a run were told to leave out. Where a run was resumed with other arguments, what any of them left
 // out.
 struct Watched {
@@ -105,6 +111,8 @@ class Hints {
   const Zoom* zoom_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
   // The zoom that ran because a row of this name was faulty.
   const Zoom* zoom_because_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
+  // Of the fault that was seen first in a row of this name.
+  const CutOff* cut_off_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
   // Why tensors of a call are not in the rows; nullptr: nothing is missing.
   const std::string* not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
                               bool is_input) const;
@@ -131,6 +139,7 @@ class Hints {
   struct Watch {
     std::map<std::string, std::vector<Said>, std::less<>> code;
     std::map<std::pair<std::uint64_t, std::string>, Zoom> zooms;
+    std::map<std::pair<std::uint64_t, std::string>, CutOff> cut_off;
     std::map<std::string, std::vector<Missing>, std::less<>> missing;
     std::map<std::uint64_t, bool> wrote_nothing;
     std::set<std::string> trained;

@@ -66,6 +66,11 @@ class Listing {
 
 }  // namespace
 
+void add_to_lists(const Record& record, const FaultChoice& choice, const Walked& walked, const Fault& fault,
+                  Telling& telling, Origin& lists) {
+  Listing(record, choice, walked, telling, lists).add(fault, false);
+}
+
 void add_to_lists(const Record& record, const FaultChoice& choice, const Walked& walked, Telling& telling, bool is_told,
                   Origin& lists) {
   Listing listing(record, choice, walked, telling, lists);

@@ -17,4 +17,8 @@ namespace tensorstat::origin_rules {
 void add_to_lists(const Record& record, const FaultChoice& choice, const Walked& walked, Telling& telling, bool is_told,
                   Origin& lists);
 
+// Adds a fault that ended, as the verdict.
+void add_to_lists(const Record& record, const FaultChoice& choice, const Walked& walked, const Fault& fault,
+                  Telling& telling, Origin& lists);
+
 }  // namespace tensorstat::origin_rules

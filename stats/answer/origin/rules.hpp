@@ -27,6 +27,10 @@ Fault unknown(const Scene& scene, const StepRows& rows, std::uint32_t suspect, s
 Fault unwatched(const Scene& scene, const StepRows& rows, std::uint32_t suspect, std::string_view what,
                 std::string_view option);
 
+// The zoom that ran because this row of backward was faulty, else the zoom of its call: it found the operation, or was
+// refused.
+const Zoom* zoom_of_backward(const StepRows& rows, std::uint32_t at);
+
 std::optional<Fault> is_of_parameter(const Scene& scene, const StepRows& rows);
 // An operator of communication received it.
 std::optional<Fault> is_received(const Scene& scene, const StepRows& rows);

@@ -5,15 +5,6 @@
 namespace tensorstat::origin_rules {
 namespace {
 
-// The zoom that ran because this row of backward was faulty, else the zoom of its call: it found the operation, or was
-// refused.
-const Zoom* zoom_of_backward(const StepRows& rows, std::uint32_t at) {
-  const Call& of = rows.call(at);
-  const Zoom* zoom = rows.hints.zoom_because_of(of.rank, of.iteration, rows.text(of.name));
-  if (zoom == nullptr) zoom = rows.zoom_of(at);
-  return found(zoom) || (zoom != nullptr && zoom->found == Zoom::Found::kRefused) ? zoom : nullptr;
-}
-
 // The backward of the module that has the parameter; of the outermost call, where no module has it.
 std::uint32_t backward_of(const StepRows& rows, std::string_view owner) {
   std::uint32_t backward = kNoCall;
@@ -26,6 +17,13 @@ std::uint32_t backward_of(const StepRows& rows, std::string_view owner) {
 }
 
 }  // namespace
+
+const Zoom* zoom_of_backward(const StepRows& rows, std::uint32_t at) {
+  const Call& of = rows.call(at);
+  const Zoom* zoom = rows.hints.zoom_because_of(of.rank, of.iteration, rows.text(of.name));
+  if (zoom == nullptr) zoom = rows.zoom_of(at);
+  return found(zoom) || (zoom != nullptr && zoom->found == Zoom::Found::kRefused) ? zoom : nullptr;
+}
 
 std::optional<Fault> made_by_parents_backward(const Scene& scene, const StepRows& rows) {
   const std::uint32_t parent = rows.call(scene.call).parent;

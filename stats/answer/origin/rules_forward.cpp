@@ -35,13 +35,23 @@ bool may_hold_parameters(const StepRows& rows, std::uint32_t at) {
   return rows.hints.has_parameters_off() && !is_looked_at && rows.hints.is_holder(rows.path_of(at));
 }
 
-// Goes from a call outwards while zooms say that the call was given the fault. Returns the first call where a zoom
-// found the operation, or kNoCall.
+bool is_in(std::string_view path, std::string_view outer) {
+  return path.starts_with(outer) && (path.size() == outer.size() || path[outer.size()] == '.');
+}
+
+// Goes from a call outwards while zooms say that the call was given the fault, or could not be run again as it was,
+// such as one that writes to a cache. Returns the first call where a zoom found the operation, or kNoCall.
 std::uint32_t zoomed_above(const StepRows& rows, std::uint32_t at) {
+  std::string_view blamed;
   for (int steps = 0; at != kNoCall && steps < 64; at = rows.call(at).parent, ++steps) {
     const Zoom* zoom = rows.zoom_of(at);
-    if (found(zoom)) return at;
-    if (zoom == nullptr || zoom->found != Zoom::Found::kGiven) return kNoCall;
+    if (zoom == nullptr || zoom->found == Zoom::Found::kHeld) return kNoCall;
+    if (found(zoom)) {
+      const bool is_around = blamed.empty() || zoom->inside == rows.path_of(at) || is_in(blamed, zoom->inside) ||
+                             is_in(zoom->inside, blamed);
+      return is_around ? at : kNoCall;
+    }
+    if (zoom->found != Zoom::Found::kGiven && blamed.empty()) blamed = rows.path_of(at);
   }
   return kNoCall;
 }
@@ -181,6 +191,14 @@ std::optional<Fault> made_by_call(const Scene& scene, const StepRows& rows) {
   const bool is_held = zoom != nullptr && zoom->found == Zoom::Found::kHeld;
   const bool was_given = zoom != nullptr && zoom->found == Zoom::Found::kGiven;
   const bool is_clean = scene.given == Given::kClean || (!was_given && is_given_clean(rows, scene.call));
+  const std::uint32_t above = is_held || was_given || found(zoom) ? kNoCall : zoomed_above(rows, scene.call);
+  if (above != kNoCall) {
+    Fault fault = fault_at(scene, rows, FaultKind::kProduced, scene.call);
+    fault.is_own_code = last_child != kNoCall;
+    fault.after = last_child;
+    fault.zoom = rows.zoom_of(above);
+    return fault;
+  }
   if (found(zoom) || (is_clean && !is_held)) return made_by(scene, rows, last_child);
   // Its inputs are not there, or a tensor that is none of them holds it.
   const std::uint32_t after = rows.last_before(of.parent, Phase::kForward, scene.call);

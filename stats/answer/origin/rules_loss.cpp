@@ -1,4 +1,7 @@
 // R5 and R6: the loss, and the gradient that it hands to the model.
+#include <algorithm>
+#include <span>
+
 #include "stats/answer/origin/ended.hpp"
 #include "stats/answer/origin/rules.hpp"
 
@@ -32,17 +35,38 @@ std::optional<Fault> made_by_loss(const Scene& scene, const StepRows& rows) {
   return unknown(scene, rows, scene.call, "the results of the model are not in the rows");
 }
 
+namespace {
+
+// Whether the model may have used this result itself, as it does the keys of a cache that it gives back: the gradient
+// then has a part from inside. It has one only if backward has been inside of the call already.
+bool may_come_from_inside(const Scene& scene, const StepRows& rows) {
+  const Call& of = rows.call(scene.call);
+  const Zoom* zoom = rows.hints.zoom_because_of(of.rank, of.iteration, rows.text(of.name));
+  if (zoom != nullptr && zoom->found == Zoom::Found::kGiven) return false;
+  return std::ranges::any_of(std::span(rows.events).first(rows.now), [&](const Event& each) {
+    return rows.call(each.call).phase == Phase::kBackward && rows.model.is_inside(each.call, scene.call);
+  });
+}
+
+}  // namespace
+
 std::optional<Fault> handed_by_loss(const Scene& scene, const StepRows& rows) {
   const Call& of = rows.call(scene.call);
   if (of.parent != kNoCall) return std::nullopt;
   const std::uint32_t before = rows.last_before(kNoCall, Phase::kBackward, scene.call);
   const bool is_other = before != kNoCall && rows.path_of(before) != rows.path_of(scene.call);
   Fault fault;
-  if (of.has_unseen_parent || is_other) {
+  if (const Zoom* zoom = zoom_of_backward(rows, scene.call); found(zoom)) {
+    fault = fault_at(scene, rows, FaultKind::kProduced, scene.call);
+    fault.zoom = zoom;
+  } else if (of.has_unseen_parent || is_other) {
     fault = unknown(scene, rows, scene.call,
                     of.has_unseen_parent ? "what contains it is not in the rows"
                                          : "code that is no call of the rows, or a sum of gradients, made it");
     fault.after = before;
+  } else if (may_come_from_inside(scene, rows)) {
+    fault = unknown(scene, rows, scene.call,
+                    "the gradient of a result that the model may use itself: code of the model made it, or the loss");
   } else if (!rows.sees_code) {
     fault = unknown(scene, rows, scene.call,
                     "what follows made it: the loss, its backward, or code of the model behind its last module");

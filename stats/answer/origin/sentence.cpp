@@ -95,6 +95,13 @@ class Words {
     return verdict_.wrote_inf.is_named() ? "made it of the Inf that " + call(verdict_.wrote_inf) + " wrote" : "";
   }
 
+  // "clamp at modeling_t5.py:593 in layers.1 (T5Block) cut the Inf off"
+  std::string cut_off() const {
+    const CutOff& cut = *verdict_.cut_off;
+    return printable_name(cut.operation) + (cut.at ? " at " + shown_line(*cut.at) : "") + " cut the Inf off, in " +
+           printable_name(path_of(form_, cut.by));
+  }
+
   std::string sentence() const {
     const std::string who = call(verdict_.guilty), phase(name(verdict_.phase));
     switch (verdict_.kind) {
@@ -162,7 +169,8 @@ class Words {
         break;
     }
     if (verdict_.is_likely) {
-      return "Likely: overflow of " + std::string(record_.texts()[seen().dtype]) + " in " + who + in_phase() + when();
+      return "Likely: overflow of " + std::string(record_.texts()[seen().dtype]) + " in " + who + in_phase() + when() +
+             (verdict_.cut_off ? "; " + cut_off() : "");
     }
     std::string text = fault() + " in " + who + in_phase() + when() + ": ";
     if (verdict_.is_own_code) return text + "made by its own code" + between();
@@ -212,7 +220,11 @@ class Words {
   }
 
   void add_reasons() {
-    if (verdict_.is_likely) {
+    if (verdict_.cut_off) {
+      detail(
+          "likely, and not sure: the training may mean to cut overflows off. It went on with numbers that nothing "
+          "computed");
+    } else if (verdict_.is_likely) {
       detail("likely, and not sure: what it was given is not in the rows; " +
              std::string(form_ == Form::kWatch ? "watch(model, inputs=True) would tell" : "rows of inputs would tell"));
     }

@@ -39,7 +39,7 @@ class FaultSearch::State {
       } else if (auto verdict = verdict_of(first, last)) {
         verdict_ = *std::move(verdict);
         verdict_.last_clean_iteration = last_clean_;
-        finish_verdict();
+        finish(verdict_);
       }
       first = last;
     }
@@ -48,9 +48,12 @@ class FaultSearch::State {
   }
 
   Answer answer(const Record& read) {
-    if (!has_verdict()) {
+    if (!has_verdict() && cut_off_.kind != FaultKind::kNone) {
+      verdict_ = std::move(cut_off_);
+      lists_ = std::move(lists_of_cut_off_);
+    } else if (!has_verdict()) {
       record_ = &read;
-      finish_verdict();
+      finish(verdict_);
     }
     Answer answer{.verdict = std::move(verdict_), .lists = std::move(lists_), .notes = notes()};
     return answer;
@@ -72,23 +75,41 @@ class FaultSearch::State {
   }
 
   // While its rows are at hand.
-  void finish_verdict() {
-    if (hints_.has_parameters_off()) verdict_.not_watched.emplace_back("parameters");
-    if (hints_.has_gradients_off()) verdict_.not_watched.emplace_back("gradients");
-    if (facts_.form == Form::kWatch && !facts_.has_loss) verdict_.not_watched.emplace_back("loss");
-    verdict_.not_seen = hints_.all_not_seen();
+  void finish(FaultVerdict& verdict) const {
+    if (hints_.has_parameters_off()) verdict.not_watched.emplace_back("parameters");
+    if (hints_.has_gradients_off()) verdict.not_watched.emplace_back("gradients");
+    if (facts_.form == Form::kWatch && !facts_.has_loss) verdict.not_watched.emplace_back("loss");
+    verdict.not_seen = hints_.all_not_seen();
     if (const std::string* why = hints_.model_not_seen()) {
-      verdict_.not_watched.emplace_back("model");
-      verdict_.unseen = *why;
+      verdict.not_watched.emplace_back("model");
+      verdict.unseen = *why;
     }
-    if (verdict_.row != kNoRow) {
-      const Seen& row = record_->rows()[verdict_.row];
-      verdict_.row_of = {std::string(record_->texts()[row.op_type]), std::string(record_->texts()[row.name])};
-      verdict_.row_is_input = row.is_input;
-      verdict_.row_slot = row.slot;
+    if (verdict.row != kNoRow) {
+      const Seen& row = record_->rows()[verdict.row];
+      verdict.row_of = {std::string(record_->texts()[row.op_type]), std::string(record_->texts()[row.name])};
+      verdict.row_is_input = row.is_input;
+      verdict.row_slot = row.slot;
     }
-    put_into_words(*record_, facts_.form, verdict_, notes().empty());
+    put_into_words(*record_, facts_.form, verdict, notes().empty());
   }
+
+  // An overflow that a clamp or the like cut off is the verdict where the whole run has no other.
+  void keep_cut_off(const origin_rules::Walked& walked, const origin_rules::Fault& fault,
+                    origin_rules::Telling& telling) {
+    if (cut_off_.kind != FaultKind::kNone || choice_.nan_only || fault.has_nan || fault.kind != FaultKind::kProduced)
+      return;
+    const Call& seen = walked.model.calls[fault.seen_in];
+    const CutOff* cut = hints_.cut_off_of(seen.rank, seen.iteration, record_->texts()[seen.name]);
+    if (cut == nullptr) return;
+    cut_off_ = telling.verdict(fault);
+    cut_off_.rule = "R7o";
+    cut_off_.is_likely = true;
+    cut_off_.cut_off = *cut;
+    cut_off_.last_clean_iteration = last_clean_;
+    finish(cut_off_);
+    if (choice_.with_lists) origin_rules::add_to_lists(*record_, choice_, walked, fault, telling, lists_of_cut_off_);
+  }
+
   bool has_fault(std::uint32_t first, std::uint32_t last) const {
     for (std::uint32_t run = first; run < last; ++run) {
       if (std::ranges::any_of(record_->run(run), [&](const Seen& row) { return is_faulty(row); })) return true;
@@ -115,6 +136,7 @@ class FaultSearch::State {
         Ended& ended = ended_[telling.note(fault)];
         if (ended.count++ == 0) ended.first = iteration;
         ended.last = iteration;
+        keep_cut_off(walked, fault, telling);
       }
       is_skipped |= walked.is_skipped;
       if (walked.verdict == nullptr) continue;
@@ -206,13 +228,13 @@ class FaultSearch::State {
   Hints& hints_;
   const FaultChoice choice_;
   const RunFacts facts_;
-  FaultVerdict verdict_;
+  FaultVerdict verdict_, cut_off_;
   std::optional<std::uint64_t> last_clean_;
   std::vector<std::uint64_t> skipped_;
   std::uint64_t skipped_in_a_row_ = 0, most_in_a_row_ = 0;
   std::map<std::string, Ended> ended_;
   std::set<std::string, std::less<>> harmless_;  // calls that made a NaN that ended
-  Origin lists_;
+  Origin lists_, lists_of_cut_off_;
 };
 
 FaultSearch::FaultSearch(const RunFacts& facts, Hints& hints, const FaultChoice& choice)

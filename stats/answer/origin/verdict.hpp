@@ -63,6 +63,7 @@ struct FaultVerdict : FaultFacts {
   const Zoom* wrote_zoom = nullptr;      // the operation that did
   NamedCall cut_off_at;                  // ended the same fault in forward, before backward brought it back
   NamedCall back_in;                     // the call whose backward brought it back; of the loss: its gradient
+  std::optional<CutOff> cut_off;         // an overflow that nothing passed on
   bool has_no_parameters = false;        // in the rows
   bool is_evaluation = false;            // of a watch: no step of the training, and before that of its iteration
   std::uint32_t nth_call = 0;            // of the outermost call that it lies in, from 1 on

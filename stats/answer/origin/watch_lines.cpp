@@ -130,6 +130,9 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
       watch.gradients_gone = std::min(watch.gradients_gone, iteration);
     } else if (kind == "zoom") {
       watch.zooms.insert_or_assign({iteration, op_name}, zoom_in(line));
+    } else if (kind == "cut_off") {
+      watch.cut_off.insert_or_assign({iteration, op_name},
+                                     CutOff{line.text("by"), line.text("operation"), line.code()});
     } else if (kind == "replica") {
       UnequalReplicas found{iteration, line.text("op_type"), line.text("op_name"), line.numbers("ranks"),
                             line.number("replicas")};

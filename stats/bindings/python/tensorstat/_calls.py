@@ -49,7 +49,9 @@ class Call:
     random_state: Any = None
     where: tuple[str, int, str] | None = None
     took = 0  # kinds of fault in its inputs, where they were looked at
+    is_looked_at = False
     is_to_be_zoomed = is_transformed = False  # of the latter: by torch.func
+    blamed = ""  # is_to_be_zoomed because of this module inside, which could not be run again itself
     edges: list[tuple[int, Any, int]] = []  # of its arguments: see _edges
 
     def __init__(self, place: Place, module: Any, parent: "Call | None", is_quiet: bool, is_evaluation: bool = False) -> None:

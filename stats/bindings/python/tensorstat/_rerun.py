@@ -23,7 +23,8 @@ class Stop(BaseException):
 
 class Run:
     """A call that is to be run again."""
-    __slots__ = ("_module", "arguments", "keywords", "versions", "buffers", "random_state", "kept_parameters", "parameters")
+    __slots__ = ("_module", "arguments", "keywords", "versions", "buffers", "random_state", "kept_parameters", "parameters",
+                 "was_given_finite", "may_write_arguments")
 
     def __init__(self, call: Call, keywords: dict[str, Any]) -> None:
         module, torch = call.module, sys.modules["torch"]
@@ -31,6 +32,8 @@ class Run:
             module = module.module
         self._module, self.arguments, self.keywords = weakref.ref(module), call.arguments, keywords
         self.versions, self.buffers, self.random_state = call.versions, call.buffers, call.random_state
+        self.was_given_finite = call.is_looked_at and not call.took
+        self.may_write_arguments = True  # into containers; False: run again, it did not
         self.kept_parameters: list[Any] = []
         self.parameters: list[int] | None = None  # their versions; None: nothing can have written them since
 
@@ -116,6 +119,10 @@ class World:
 
     def run(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         return self._context.run(function, *arguments, **keywords)
+
+    def storages_given(self) -> list[int]:
+        """Those of all tensors in the arguments, in their order."""
+        return [storage_of(each) for each in tensors_in((self.arguments, self.keywords))]
 
     def stop_write(self, schema: Any, args: Any, kwargs: Any) -> list[Any]:
         """What an operation writes to: storages of the run's own, else the run ends."""

@@ -1,7 +1,7 @@
 """What a watch itself knows of where NaN and Inf began, without reading its rows again."""
 import dataclasses
 
-from ._calls import module_of
+from ._calls import Call, module_of
 
 NAN, INF = 1, 2
 _MOST_KEPT = 1000
@@ -23,6 +23,7 @@ class Fault:
     operation: str | None = None
     is_evaluation: bool = False  # which ran before this iteration
     not_read: str = ""  # a module whose results could not be read: it may be to blame, too
+    cut_off: str = ""  # the operation, such as a clamp, that put a finite number in the place of an Inf
 
     def __str__(self) -> str:
         name = module_of(self.op_name)
@@ -35,6 +36,8 @@ class Fault:
             where += f", {self.operation}"
         if self.file:
             where += f" ({self.file.rpartition('/')[2]}:{self.line})"
+        if self.cut_off:
+            where += f", cut off by {self.cut_off}"
         rank = f"rank {self.rank}, " if self.rank else ""
         when = f"evaluation before iteration {self.iteration}" if self.is_evaluation else f"iteration {self.iteration}"
         return f"first {self.kind}: {rank}{when}, {where}"
@@ -52,6 +55,7 @@ class Course:
         self.first: Fault | None = None
         self._writers: set[str] = set()  # operators that wrote Inf, as masks do: they are run again once
         self._harmless: set[tuple[str, str, int]] = set()  # (operator, io, slot) whose faults came to nothing in a step that was checked
+        self.cut_off: Fault | None = None  # the first overflow that went no further: what is wrong where nothing else is
         self._begin()
 
     def _begin(self) -> None:
@@ -64,13 +68,15 @@ class Course:
         self._later: dict[str, Fault] = {}  # by phase, the first of each
         self._has_clean_loss = self._has_clean_gradients = False
         self.is_written = False  # a mask wrote the Inf that is pending
+        self.row = ""  # where the fault that is pending was seen first
+        self.around: list[Call] = []  # the calls that ran then
         self.not_read = ""  # a module whose results could not be read
 
     def fault(self, phase: str, kinds: int, op_type: str, op_name: str, iteration: int, io: str, slot: int) -> Fault:
         return Fault(kind_of(kinds), phase, op_type, op_name, iteration, self._rank, io, slot, is_evaluation=self._is_evaluation,
                      not_read=self.not_read)
 
-    def note(self, found: Fault, kinds: int) -> bool:
+    def note(self, found: Fault, kinds: int, around: list[Call]) -> bool:
         """Whether this is a new fault of the forward. A zoom may find out more about it."""
         if found.phase in ("forward", "input") and len(self._forward) < _MOST_KEPT:
             self._forward.append(found)
@@ -80,6 +86,7 @@ class Course:
             if self.pending is None:
                 self.pending, self.pending_kinds = found, kinds
                 self.is_written = kinds == INF and found.op_name in self._writers
+                self.row, self.around = found.op_name, list(around)
                 return True
             if kinds & NAN and not self.pending_kinds & NAN:  # an Inf that became NaN
                 self.pending_kinds |= kinds
@@ -95,6 +102,10 @@ class Course:
         """A mask of this operator wrote the Inf that is pending."""
         self._writers.add(op_name)
         self.is_written = True
+
+    def cut(self, fault: Fault, operation: str, file: str | None, line: int | None) -> None:
+        where = f" ({file.rpartition('/')[2]}:{line})" if file else ""
+        self.cut_off = dataclasses.replace(fault, cut_off=f"{operation}{where}")
 
     def end(self) -> None:
         """A call has taken the fault of the forward in, and gave none; or the model ran anew, and gave none."""

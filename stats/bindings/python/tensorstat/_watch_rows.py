@@ -192,6 +192,7 @@ class RowWatch(Watch):
     @property
     def first_fault(self) -> Fault | None:
         found = [fault for course in self._courses if (fault := course.now()) is not None]
+        found = found or [course.cut_off for course in self._courses if course.cut_off is not None]
         return min(found, key=lambda each: each.iteration) if found else None
 
     @property
@@ -252,7 +253,7 @@ class RowWatch(Watch):
         fault = self._course.fault(phase, kinds, op_type, op_name, self.iteration, io, faults >> 2 if slot is None else slot)
         if call is not None:
             self._at_line(fault, call)
-        return fault if self._course.note(fault, kinds) else None
+        return fault if self._course.note(fault, kinds, self._local.calls) else None
 
     # --- forward ---
 
@@ -313,6 +314,7 @@ class RowWatch(Watch):
     def _look_at_inputs(self, call: Call, given: list[Any]) -> None:
         place = call.place
         faults = self._collect(place.op_type, call.name, given, graph=self._local.is_evaluation)
+        call.is_looked_at = True
         if faults:
             call.took = faults & 3
             phase = "input" if call.parent is None else "forward"
@@ -385,8 +387,11 @@ class RowWatch(Watch):
                 self._journal.flush()
         elif call.is_to_be_zoomed and self._with_zoom:
             self._zooms.forward(call, 0)
-        elif self._courses[is_evaluation].pending is not None and outputs and place.is_wanted and (call.took or call.parent is None):
-            self._course.end()
+        elif self._courses[is_evaluation].pending is not None and outputs and place.is_wanted:
+            if self._with_zoom and not call.is_transformed:
+                self._zooms.cut_off(call)
+            if call.took or call.parent is None:
+                self._course.end()
 
     def _say_line(self, call: Call, frame: Any) -> None:
         name = call.name

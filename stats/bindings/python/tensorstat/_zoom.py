@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ._journal import caller_of
-from ._rerun import Run, Stop, World, as_it_was, counts_of, kinds_in, refusal_of, storage_of, values_of
+from ._rerun import Run, Stop, World, as_it_was, counts_of, kinds_in, refusal_of, storage_of, values_of, versions_of
+from ._shadow import is_atom
 from ._tensors import tensors_in
 from ._verdict import INF, NAN
 
@@ -15,6 +16,11 @@ from ._verdict import INF, NAN
 _WRITERS = {"full", "full_like", "new_full", "fill", "masked_fill", "where", "copy", "scalar_tensor", "index_put", "index_fill",
             "scatter", "masked_scatter", "lift_fresh", "constant_pad_nd", "triu", "tril", "index_copy", "slice_scatter",
             "select_scatter", "to_copy", "clone"}
+_GIVEN = "its arguments held the fault before the call"
+# Operations that give Inf of finite values only beyond the end of a dtype: others, such as log, have it as a value.
+OVERFLOWS = {"conv1d", "conv2d", "conv3d", "mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "linear", "matmul", "convolution", "mkldnn_convolution", "mul", "add",
+              "sub", "rsub", "sum", "mean", "cumsum", "square", "addcmul", "prod", "to_copy"}
+_CUTTERS = {"clamp", "clamp_min", "clamp_max", "clip", "hardtanh", "nan_to_num", "minimum", "maximum", "fmin", "fmax"}
 _UNWRITTEN = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "resize"}  # hold anything
 _PLAIN_NAMES = {"linear", "conv1d", "conv2d", "conv3d", "matmul", "bmm", "mm", "einsum", "batch_norm", "layer_norm", "group_norm",
                 "embedding", "softmax", "log_softmax", "gelu", "relu", "silu", "dropout", "baddbmm", "addmm", "pow", "mean"}
@@ -29,12 +35,13 @@ _REASONS = {"log": "log of a number below zero, or of zero", "log2": "log of a n
 
 class Made:
     """A tensor that holds NaN or Inf, by the operation that gave it; `operation` is "" of what came from outside."""
-    __slots__ = ("operation", "public", "kinds", "parents", "is_written", "where", "module", "given", "gave", "held_by")
+    __slots__ = ("operation", "public", "kinds", "parents", "is_written", "where", "module", "given", "gave", "held_by", "storage")
 
     def __init__(self, operation: str, kinds: int, parents: "list[Made]") -> None:
         self.operation, self.kinds, self.parents = operation, kinds, parents
         self.public = self.module = self.given = self.gave = ""
         self.is_written = False
+        self.storage = 0  # of what came from outside
         self.where: tuple[str, int, str] | None = None
         self.held_by: tuple[str, str] | None = None  # of what came from outside: "parameter" or "buffer", and its name
 
@@ -45,18 +52,55 @@ def forward(run: Run, kinds: int, is_outermost: bool, module_name: Callable[[], 
     if words := refusal_of(run):
         return {"result": "refused", "why": words}
     given = kinds_in(tensors_in((run.arguments, run.keywords)))
-    if given & NAN or (given and not (is_outermost and kinds & NAN)):
-        return {"result": "given", "why": "its arguments held the fault before the call"}
-    return {**_again(run, kinds, module_name, silence, hooks), "given_finite": not given}
+    said = _again(run, kinds, module_name, silence, hooks)
+    is_unclear, is_of_arguments = said["result"] in ("refused", "clean"), said.get("why") == _GIVEN
+    if given and run.was_given_finite and (is_unclear or is_of_arguments) or is_of_arguments and may_be_other(run):
+        return {"result": "refused", "why": "it writes to what it is given, such as a cache, and what that held before is gone"}
+    if is_unclear and (given & NAN or given and not (is_outermost and kinds & NAN)) and not may_be_other(run):
+        return {"result": "given", "why": _GIVEN}
+    return {**said, "given_finite": not given}
+
+
+def may_be_other(run: Run) -> bool:
+    """Whether the call may have written to what it was given, such as a cache: its arguments are then not those of the first run.
+    The call around it makes them anew when it is run again."""
+    return versions_of(run.arguments) != run.versions or (
+        run.may_write_arguments and any(map(_holds_container, (*run.arguments, *run.keywords.values()))))
+
+
+def _holds_container(value: Any) -> bool:
+    if type(value) is tuple or isinstance(value, tuple) and hasattr(value, "_fields"):
+        return any(map(_holds_container, value))
+    return not (is_atom(value) or isinstance(value, sys.modules["torch"].Tensor))
+
+
+def cut_off(run: Run, module_name: Callable[[], str], silence: Any, hooks: Any) -> dict[str, Any] | None:
+    """The first operation in this call, such as a clamp, that put a finite number in the place of an overflow."""
+    if refusal_of(run):
+        return None
+    try:
+        eye, _ = _look(run, module_name, silence, hooks)
+    except (Stop, Exception):
+        return None
+    if not eye.cuts:
+        return None
+    found = _line_of(eye.cuts[0])
+    return {key: found[key] for key in ("operation", "file", "line") if key in found}
+
+
+def _look(run: Run, module_name: Callable[[], str], silence: Any, hooks: Any) -> tuple[Any, list[Any]]:
+    with as_it_was(run, hooks) as world, silence(), sys.modules["torch"].no_grad():
+        eye = _eye_class()(module_name, world)
+        given = world.storages_given()
+        with _names(eye, world), eye:
+            outputs = tensors_in(world.call())
+        run.may_write_arguments = world.storages_given() != given
+    return eye, outputs
 
 
 def _again(run: Run, kinds: int, module_name: Callable[[], str], silence: Any, hooks: Any) -> dict[str, Any]:
-    torch = sys.modules["torch"]
     try:
-        with as_it_was(run, hooks) as world, silence(), torch.no_grad():
-            eye = _eye_class()(module_name, world)
-            with _names(eye, world), eye:
-                outputs = tensors_in(world.call())
+        eye, outputs = _look(run, module_name, silence, hooks)
         made = eye.maker(outputs, kinds)
     except Stop as stop:
         return {"result": "refused", "why": str(stop)}
@@ -74,6 +118,8 @@ def _again(run: Run, kinds: int, module_name: Callable[[], str], silence: Any, h
 
 
 def _held_outside(event: Made, run: Run) -> dict[str, Any]:
+    if event.held_by is None and event.storage in map(storage_of, tensors_in((run.arguments, run.keywords))):
+        return {"result": "given", "why": _GIVEN}
     if event.held_by is None:
         return {"result": "given", "why": "a tensor from outside of the call holds the fault"}
     kind, name = event.held_by
@@ -125,6 +171,7 @@ def _eye_class() -> Any:
             self._module_name, self._world = module_name, world
             self._faulty: dict[int, Made] = {}  # by their storage
             self._events: list[Made] = []
+            self.cuts: list[Made] = []
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
@@ -144,6 +191,8 @@ def _eye_class() -> Any:
                 return out
             bad = [each for each in results if kinds_in([each])]
             is_view = not written and schema is not None and any(storage_of(each) in sources for each in results)
+            if not bad and name in _CUTTERS:
+                self._note_cut(name, parents if written else self._made_of_all(given))
             if not bad or is_view:
                 if written and not bad:
                     for each in written:
@@ -168,6 +217,15 @@ def _eye_class() -> Any:
                 self._faulty[storage_of(each)] = made
             return out
 
+        def _note_cut(self, name: str, parents: list[Made]) -> None:
+            for each in parents:
+                root = _root_of(each, INF)[0] if each.kinds & INF else None
+                if root is not None and not root.is_written and (root.operation in OVERFLOWS or not root.operation):
+                    made = Made(name, INF, [])
+                    made.public, made.module, made.where = self.public, self._module_name(), caller_of(sys._getframe(2))
+                    self.cuts.append(made)
+                    return
+
         def _made_of_all(self, tensors: list[Any]) -> list[Made]:
             found: list[Made] = []
             for each in tensors:
@@ -185,7 +243,7 @@ def _eye_class() -> Any:
             if made is None:  # from outside
                 made = self._faulty[storage_of(tensor)] = Made("", kinds, [])
                 made.is_written = kinds == INF and (tensor.numel() == 1 or not bool(torch.isposinf(tensor).any()))
-                made.held_by = self._holder_of(tensor)
+                made.held_by, made.storage = self._holder_of(tensor), storage_of(tensor)
             return made
 
         def _holder_of(self, tensor: Any) -> tuple[str, str] | None:

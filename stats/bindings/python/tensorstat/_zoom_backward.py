@@ -17,8 +17,6 @@ def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str]
     torch = sys.modules["torch"]
     if words := refusal_of(run):
         return {"result": "refused", "why": words}
-    if kinds_in(gradients.values()):
-        return {"result": "given", "why": "the gradient that the loss handed over held the fault"}
     try:
         nodes = _Nodes(module_name)
         with as_it_was(run, hooks) as world, silence(nodes.take_of_module), torch.enable_grad(), _writes(world):
@@ -32,17 +30,22 @@ def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str]
             nodes.watch()
             wanted = [(outputs[slot], gradient) for slot, gradient in gradients.items()
                       if slot < len(outputs) and outputs[slot].requires_grad and outputs[slot].shape == gradient.shape]
+            for result, gradient in wanted:
+                nodes.hand_over(result, gradient)
             # A function of the caller's may hold the model itself. A hook of its parameter's would run twice.
             own = [each for each in world.shadow.originals if not each._backward_hooks]
             leaves = [each for each in (*world.shadow.parameters.values(), *own, *tensors_in((world.arguments, world.keywords)))
                       if each.requires_grad and each.is_leaf]
             if not wanted or not leaves:
                 return {"result": "refused", "why": "run again, it has no graph of its own"}
-            world.run(torch.autograd.grad, [each for each, _ in wanted], leaves, [each for _, each in wanted], allow_unused=True)
+            world.run(torch.autograd.grad, [each for each, _ in wanted], leaves, [torch.zeros_like(each) for _, each in wanted],
+                      allow_unused=True)
     except Stop as stop:
         return {"result": "refused", "why": str(stop)}
     except Exception as fault:
         return {"result": "refused", "why": f"run again, it raised {type(fault).__name__}: {str(fault)[:160]}"}
+    if nodes.is_given:
+        return {"result": "given", "why": "the gradient that the loss handed over held the fault"}
     if nodes.found is None:
         return {"result": "clean", "why": "run again, every gradient was finite, or a sum of finite gradients was not"}
     node_name, public, where, module, given, gave = nodes.found
@@ -90,6 +93,7 @@ class _Nodes:
         self._known: dict[int, tuple[Any, str, Any, str]] = {}
         self.found: tuple[str, str, Any, str, str, str] | None = None
         self.has_python = False  # a node is a function of the caller's
+        self.is_given = False  # the loss handed the fault over, before any node made one
 
     def run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         out = func(*args, **kwargs)
@@ -112,6 +116,18 @@ class _Nodes:
             self.has_python |= forward_class is not None and not forward_class.__module__.startswith("torch.")
             waiting += [each for each, _ in node.next_functions]
 
+    def hand_over(self, result: Any, whole: Any) -> None:
+        """`whole` is the gradient that a result had. A part of it comes from inside of the call, where the call used the result itself,
+        as it does the keys that it gives back in a cache. So it takes the place of that part when backward gets there."""
+        is_faulty = bool(kinds_in([whole]))
+
+        def hook(part: Any) -> Any:
+            if is_faulty and self.found is None and not kinds_in([part]):
+                self.is_given = True
+            return whole
+
+        result.register_hook(hook)
+
     def watch(self) -> None:
         for node, name, where, module in self._known.values():
             node.register_hook(self._hook(node, name, where, module))
@@ -124,7 +140,7 @@ class _Nodes:
             where, name = (code.co_filename, code.co_firstlineno, code.co_name), ""
 
         def hook(gave: Any, given: Any) -> None:
-            if self.found is None and kinds_in(gave) and not kinds_in(given):
+            if self.found is None and not self.is_given and kinds_in(gave) and not kinds_in(given):
                 bad = [each for each in gave if each is not None and kinds_in([each])]
                 self.found = node_name, name, where, module, values_of(each for each in given if each is not None), counts_of(bad)
         return hook

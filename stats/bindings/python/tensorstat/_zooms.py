@@ -7,6 +7,7 @@ from typing import Any
 from . import _rerun, _zoom
 from ._calls import Call
 from ._hooks import keywords_of_call
+from ._verdict import INF, NAN
 
 _MOST_ZOOMS = 16
 
@@ -39,13 +40,32 @@ class Zooms:
             watch._at_line(fault, call)
         elif "parameter" in said and fault is not None:
             fault.phase, fault.op_type, fault.op_name = "parameter", "Parameter", said["parameter"]
-        elif said["result"] == "found" and fault is not None:
+        elif said["result"] in ("refused", "clean") and call.parent is not None and _zoom.may_be_other(run):
+            call.parent.is_to_be_zoomed, call.parent.blamed = True, call.blamed or call.place.name
+        elif said["result"] == "found" and fault is not None and _is_around(said["inside"], call):
             if said.get("inf_written"):
                 watch._course.writes_inf(name)
             inside = watch._places.get(said["inside"], call.place)
             fault.kind = "NaN" if "NaN" in said["gave"] else "Inf"
             fault.op_type, fault.op_name = inside.op_type, inside.eval if name == call.place.eval else inside.forward
             fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
+
+    def cut_off(self, call: Call) -> None:
+        """Behind a call that was given an overflow, or that ran its maker, and gives finite results."""
+        watch, course = self._watch, self._watch._course
+        fault = course.pending
+        if fault is None or fault.operation is None or course.pending_kinds & NAN or course.is_written or course.cut_off is not None:
+            return
+        if fault.operation.partition(" ")[0] not in _zoom.OVERFLOWS:
+            return
+        if not call.took and all(each is not call for each in course.around) or not self.may(f"{call.name} cut off", INF):
+            return
+        keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
+        said = _zoom.cut_off(_rerun.Run(call, keywords), self.silent_name, self.silence, watch._hooks)
+        if said is not None:
+            watch._journal.say("cut_off", iteration=watch.iteration, op_name=course.row, by=call.name, **said)
+            watch._journal.flush()
+            course.cut(fault, said["operation"], said.get("file"), said.get("line"))
 
     def _name_of_parameter(self, call: Call, module: Any, local: str) -> str:
         """As the rows have it: a parameter that several modules share has the name of the first."""
@@ -74,3 +94,9 @@ class Zooms:
     def silent_name(self) -> str:
         names = self._watch._local.silent_names
         return names[-1] if names else ""
+
+
+def _is_around(inside: str, call: Call) -> bool:
+    """Whether an operation of the module `inside` can have made the fault of a module that could not be run again itself."""
+    blamed = call.blamed
+    return not blamed or inside == call.place.name or f"{blamed}.".startswith(f"{inside}.") or f"{inside}.".startswith(f"{blamed}.")
