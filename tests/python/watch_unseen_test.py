@@ -317,7 +317,21 @@ class WithoutElements(Unseen):
                 if func is torch.ops.aten.detach.default:
                     return cls(args[0].inner)
                 return func(*torch.utils._pytree.tree_map_only(cls, lambda each: each.inner, args), **(kwargs or {}))
-        self.assertIn("a Scaled has no elements of its own; pass x.dequantize()", self.refused(Scaled(torch.ones(2, 2))))
+
+        class Named(Scaled):
+            def __tensor_flatten__(self):
+                return ["inner"], None
+
+        class Quantized(Named):
+            def dequantize(self):
+                return self.inner
+
+        class Waiting(Scaled):
+            def trigger_wait(self):
+                return self.inner
+        for kind, way in ((Scaled, "the tensors that it holds"), (Named, "the tensors that it holds, x.inner"), (Waiting, "x.trigger_wait()"),
+                          (Quantized, "x.dequantize(), or the tensors that it holds, x.inner")):
+            self.assertTrue(self.refused(kind(torch.ones(2, 2))).endswith(f"a {kind.__name__} has no elements of its own; pass {way}"), way)
         model = self.model()
         model[0].weight = torch.nn.Parameter(Scaled(torch.ones(4, 4)), requires_grad=False)
         with tensorstat.watch(model, path=self.path) as watch:

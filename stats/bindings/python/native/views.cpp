@@ -8,6 +8,7 @@
 
 #include "stats/bindings/python/native/holder.hpp"
 #include "stats/bindings/python/native/numpy_layout.hpp"
+#include "stats/bindings/python/native/without_elements.hpp"
 #include "stats/core/meter/tensor/dlpack_structs.hpp"
 
 namespace tensorstat::python {
@@ -32,8 +33,6 @@ const Names& names() {
 constexpr const char* kTorchFloat4 = "float4_e2m1fn_x2";
 // DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED in dlpack.h, version 1.2.
 constexpr std::uint64_t kDlSubbyteIsPadded = 4;
-
-bool refuse(const std::string& words) { return raise(TENSORSTAT_UNSUPPORTED, words), false; }
 
 bool refuse_big_endian(const char* what) {
   return refuse(std::string(what) +
@@ -103,44 +102,6 @@ bool take_torch_stream(PyObject* x, tensorstat_tensor& tensor) {
   const Ref handle = stream ? attribute(stream.get(), "cuda_stream") : Ref();
   if (handle) tensor.stream = PyLong_AsVoidPtr(handle.get());
   return PyErr_Occurred() == nullptr;
-}
-
-std::string class_of(PyObject* x) {
-  return text_of(attribute(reinterpret_cast<PyObject*>(Py_TYPE(x)), "__name__").get());
-}
-
-// One of the strided layout is a plain torch.Tensor that raises when its shape is asked. Clears the error if it is one.
-bool is_nested(PyObject* x) {
-  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
-  PyErr_Fetch(&type, &value, &trace);
-  const Ref answer = attribute(x, "is_nested");
-  PyErr_Clear();
-  if (answer.get() == Py_True && text_of(attribute(x, "layout").get()) == "torch.strided") {
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
-    PyErr_Clear();
-    return true;
-  }
-  PyErr_Restore(type, value, trace);
-  return false;
-}
-
-// A tensor whose class keeps its elements elsewhere.
-bool refuse_without_address(PyObject* x) {
-  const std::string name = class_of(x), layout = text_of(attribute(x, "layout").get());
-  PyErr_Clear();
-  if (name == "FakeTensor" || name == "FunctionalTensor") return refuse("a " + name + " has no values");
-  if (layout != "torch.strided") {
-    return refuse("a torch.Tensor of layout " + layout + " cannot be read; .to_dense() makes it readable");
-  }
-  if (name == "Tensor" || name == "Parameter") {
-    return refuse(
-        "a torch.Tensor inside of a transform, such as torch.func.vmap, has no elements of its own; "
-        "measure it outside");
-  }
-  if (name == "NestedTensor") return refuse("a NestedTensor cannot be read; pass its tensors, x.unbind()");
-  return refuse("a " + name + " has no elements of its own; pass x.dequantize(), or the tensors that it holds");
 }
 
 bool numbers_of(PyObject* tuple, std::vector<std::int64_t>& numbers) {
