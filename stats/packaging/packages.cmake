@@ -58,7 +58,7 @@ if(XLSXWRITER_LIBRARY)
   string(REGEX MATCH "[0-9]+$" number "${xlsx}")  # of libxlsxwriter.so.4, which is in libxlsxwriter4
   string(PREPEND CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "libxlsxwriter${number}, ")
 endif()
-set(hdf5 "libhdf5-103-1 | libhdf5-103-1t64 | libhdf5-310")
+set(hdf5 "libhdf5-103-1 | libhdf5-103-1t64 | libhdf5-310 | libhdf5-320")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "${hdf5}")
 
 tensorstat_package(library libtensorstat${major}

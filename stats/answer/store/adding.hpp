@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <tensorstat/rows.hpp>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <tensorstat/tensorstat.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <new>

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <tuple>
 
 #include "stats/job/attach/program/waits.hpp"
 

@@ -1,5 +1,6 @@
 #include "stats/job/attach/program/probe.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 namespace tensorstat::attach {

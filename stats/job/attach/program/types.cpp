@@ -1,4 +1,5 @@
 // The element types of a kernel's arguments: from what the driver tells, the probe, and the user's rules.
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>

@@ -1,6 +1,7 @@
 #include "stats/show/cli/options/command_line.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 
 #include "stats/core/base/printable.hpp"
