@@ -79,7 +79,7 @@ TEST_F(NamedTensors, AFileThatIsNotReadIsToldByWhatItIs) {
   }
   const std::pair<const char*, const char*> names[] = {
       {"m.tfrecord", "m.tfrecord: a TFRecord file; not supported"},
-      {".zarray", ".zarray: a part of a Zarr store; not supported"},
+      {".zattrs", ".zattrs: metadata of a Zarr store; not supported: name the folder of the store"},
       {"_CHECKPOINT_METADATA", "_CHECKPOINT_METADATA: a part of an Orbax checkpoint; not supported"},
       {"m.pb", "m.pb: a protobuf file that is no tensor and no model of ONNX"},
       {"m.tar", "m.tar: a tar archive; not supported: unpack it first"},

@@ -1,6 +1,7 @@
 """The initializers of ONNX models that onnx itself and protoc write (Debian's python3-onnx). Skipped where they are not
 installed."""
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -134,8 +135,9 @@ class Onnx(unittest.TestCase):
             self.check(found[name], numpy.asarray(array))
         graph.node.append(helper.make_node("Constant", [], ["sparse"], sparse_value=sparse))
         onnx.save(helper.make_model(graph), self.path("x.onnx"))
-        with self.assertRaisesRegex(tensorstat.Error, "sparse: is a sparse tensor, which is not read"):
-            tensorstat.read(self.path("x.onnx"), STATS)
+        found = tensorstat.read(self.path("x.onnx"), STATS)
+        self.check(found["sparse.values"], numpy.float32([3]))
+        self.check(found["sparse.indices"], numpy.int64([2]))
 
     def test_numbers_in_attributes(self):
         """Numbers and lists of them in Constant nodes, and lists of floats in others, as ai.onnx.ml has its weights."""
@@ -295,14 +297,29 @@ class Onnx(unittest.TestCase):
         self.saved(tensors, [sparse])
         ran = subprocess.run([os.environ["COMMAND"], "x.onnx", "--format", "ndjson", "--on", "host", "--stats", "max"],
                              cwd=self.folder, capture_output=True, text=True)
-        for name, words in (("s", "is a sparse tensor, which is not read"), ("t", "holds texts, which have no statistics"),
+        for name, words in (("t", "holds texts, which have no statistics"),
                             ("seg", "is a segment of a tensor"), ("i2", "has the type INT2, which is not read"),
                             ("new", "has the unknown type 99"), ("short", "needs 8 bytes, and it has 4"),
                             ("few", "has at most 2 numbers, and its shape needs 3"), ("fewer", "has 2 numbers, and its shape needs 3"), ("many", "has more numbers, and its shape needs 1"),
                             ("other", "has its elements in a field that INT32 does not use"),
                             ("both", "has elements in more than one field"), ("huge", ""), ("minus", "")):
             self.assertRegex(ran.stderr, rf"x.onnx::{name}: .*{re.escape(words)}")
-        self.assertEqual([line.count('"max":2') + line.count('"max":4') for line in ran.stdout.splitlines()], [1, 1])
+        rows = [json.loads(line) for line in ran.stdout.splitlines()]
+        self.assertEqual([(row["tensor"], row["stats"]["max"]) for row in rows], [("a", 2), ("b", 4), ("s.values", 3), ("s.indices", 2)])
+
+    def test_graphs_of_a_training(self):
+        x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+        def graph(name, value):
+            return helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [x], [y], initializer=[numpy_helper.from_array(numpy.float32([value]), name)])
+        model = helper.make_model(graph("w", 1))
+        for value in 2, 4:
+            info = model.training_info.add()
+            info.initialization.CopyFrom(graph("w", value))
+            info.algorithm.CopyFrom(graph("lr", value + 1))
+        onnx.save(model, self.path("x.onnx"))
+        found = tensorstat.read(self.path("x.onnx"), STATS)
+        self.assertEqual({name: row.max for name, row in found.items()}, {
+            "w": 1, "training_info.0.initialization.w": 2, "training_info.0.algorithm.lr": 3, "training_info.1.initialization.w": 4, "training_info.1.algorithm.lr": 5})
 
     def test_damage_is_an_error(self):
         path = self.saved([helper.make_tensor("a", TensorProto.INT64, [3], [1, 2, 3]),

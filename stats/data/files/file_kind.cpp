@@ -50,7 +50,7 @@ struct Ending {
   FileKind kind;
 };
 
-constexpr FileKind kZarr = {"a part of a Zarr store", "numpy.savez of its arrays", true};
+constexpr FileKind kZarr = {"metadata of a Zarr store", "name the folder of the store"};
 constexpr FileKind kOrbax = {"a part of an Orbax checkpoint", "restore it and save its arrays with numpy.savez", true};
 constexpr FileKind kTensorFlow = {"a part of a TensorFlow checkpoint", "tf.train.load_checkpoint and numpy.savez",
                                   true};
@@ -59,12 +59,9 @@ constexpr Ending kEndings[] = {
     {".parquet", {"a Parquet file"}},
     {".arrow", {"an Arrow file"}},
     {".feather", {"a Feather file"}},
-    {"/.zarray", kZarr},
-    {"/.zgroup", kZarr},
     {"/.zattrs", kZarr},
     {"/.zmetadata", kZarr},
-    {"/zarr.json", kZarr},
-    {".zarr.zip", kZarr},
+    {".zarr.zip", {"a packed Zarr store", "unpack it first", true}},
     {"/_CHECKPOINT_METADATA", kOrbax},
     {"/_METADATA", kOrbax},
     {"/_sharding", kOrbax},

@@ -217,7 +217,10 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
   // Archives of torch.save one behind another, or one: without the .metadata beside it, its tensors have no names.
   if (path.ends_with(".distcp")) return not_supported(path, kind_of_file({}, path));
   if (const TensorFormat* format = format_by_content(*file, begin)) return format->open(file, options);
-  if (distributed_checkpoint_format.fits(path)) return distributed_checkpoint_format.open(file, options);  // a pickle
+  // Only the name tells them from other pickles and from other JSON.
+  for (const TensorFormat* format : {&distributed_checkpoint_format, &zarr_format}) {
+    if (format->fits(path)) return format->open(file, options);
+  }
   // Pickles of protocols 2 to 5 begin like this.
   if (begin.size() > 1 && begin[0] == '\x80' && begin[1] >= 2 && begin[1] <= 5) return pickle_refused(path);
   // Only a name tells an index of shards from other JSON.

@@ -63,7 +63,8 @@ struct TensorFormat {
   std::string_view label = extension;  // for messages
   // Whether a search through folders takes a file with this name, given without folders.
   bool (*is_named)(std::string_view name) = nullptr;
-  // The files that belong to this one, such as shards. A search through folders does not take them separately.
+  // The files and folders that belong to this file, such as shards. A search through folders does not take them
+  // separately.
   std::vector<std::string> (*parts)(const std::string& path) = nullptr;
 
   bool fits(std::string_view path) const;  // extension or is_named

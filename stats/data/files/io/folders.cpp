@@ -93,13 +93,14 @@ void remove_folder(const std::string& folder) noexcept {
 void find_tensor_files(const std::string& folder, std::vector<std::string>& files, std::vector<Error>& faults,
                        const std::function<void(const std::string& path)>& other) {
   const std::vector<FolderEntry> entries = entries_of(folder, faults);
-  std::set<std::string> parts;  // files that are parts of a file in this folder
+  std::set<std::string> parts;  // files and folders that are parts of a file in this folder
   for (const FolderEntry& entry : entries) {
     if (!entry.is_folder) std::ranges::move(parts_of(entry.path), std::inserter(parts, parts.end()));
   }
   for (const auto& [path, is_folder, is_link] : entries) {
     std::error_code ignored;
     if (is_folder) {
+      if (parts.contains(path)) continue;
       find_tensor_files(path, files, faults, other);
     } else if (!parts.contains(path) && !(is_link && fs::is_directory(path, ignored)) &&
                (is_named_as_tensors(path) || begins_as_tensors(path))) {

@@ -18,7 +18,42 @@ constexpr std::uint64_t kMostElementBytes = std::uint64_t{1} << 62;
 char order_of(std::string_view descr) {
   return !descr.empty() && std::string_view("<>|=").find(descr[0]) != descr.npos ? descr[0] : '\0';
 }
-std::string_view kind_of(std::string_view descr) { return descr.substr(order_of(descr) != '\0'); }
+
+// NumPy's other names of its kinds on a 64-bit Linux: characters of types, which may stand behind a byte order, and
+// names, which may not. Source: https://numpy.org/doc/stable/reference/arrays.dtypes.html and arrays.scalars.html
+struct OtherNames {
+  std::string_view kind, names;  // each name between two spaces
+};
+constexpr OtherNames kOtherNames[] = {
+    {"b1", " ? bool bool_ "},
+    {"i1", " b int8 byte "},
+    {"u1", " B uint8 ubyte "},
+    {"i2", " h int16 short "},
+    {"u2", " H uint16 ushort "},
+    {"i4", " i int32 intc "},
+    {"u4", " I uint32 uintc "},
+    {"i8", " l q p int64 int int_ intp long longlong "},
+    {"u8", " L Q P uint64 uint uintp ulong ulonglong "},
+    {"f2", " e float16 half "},
+    {"f4", " f float32 single "},
+    {"f8", " d float64 double float float_ "},
+    {"f16", " g longdouble "},
+    {"c8", " F complex64 csingle singlecomplex "},
+    {"c16", " D complex128 cdouble cfloat complex complex_ "},
+    {"c32", " G clongdouble "},
+};
+
+// "f4" of "<f4", "f" and "float32".
+std::string_view kind_of(std::string_view descr) {
+  const bool has_order = order_of(descr) != '\0';
+  const std::string_view kind = descr.substr(has_order);
+  if (kind.empty() || kind.find(' ') != kind.npos || (has_order && kind.size() > 1)) return kind;
+  const std::string word = " " + std::string(kind) + " ";
+  for (const OtherNames& other : kOtherNames) {
+    if (other.names.find(word) != other.names.npos) return other.kind;
+  }
+  return kind;
+}
 
 // The name of a known dtype that is not supported; empty for an unknown one.
 std::string refused_name(std::string_view kind) {
@@ -77,14 +112,11 @@ std::optional<Error> read_type(const std::string& descr, NpyField& field) {
   }
   for (const DescrRow& row : kDescrRows) {
     if (kind != row.kind || kind.empty()) continue;
-    const bool is_void = kind == "V2";
-    const bool any_order = size_bytes(row.dtype) == 1 || (is_void && order != '>');
-    if (!any_order && order != '<' && order != '>') {
-      return unreadable_npy("descr " + in_quotes(descr) + " does not say the byte order with '<' or '>'");
-    }
+    // Without '<' or '>' it is this machine's order. ml_dtypes writes its voids in that of the machine that wrote them.
+    const char native = std::endian::native == std::endian::big ? '>' : '<';
     field.dtype = row.dtype;
-    field.is_void = is_void;
-    field.swapped = size_bytes(row.dtype) > 1 && (order == '>') != (std::endian::native == std::endian::big);
+    field.is_void = kind == "V2";
+    field.swapped = size_bytes(row.dtype) > 1 && (order == '<' || order == '>') && order != native;
     return std::nullopt;
   }
   return refused_dtype(descr, kind);

@@ -48,7 +48,7 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_
                           std::to_string(file_bytes - start) + " are there");
   }
   if (length > text.size() - start) {
-    return unreadable_npy("has a header of " + std::to_string(length) + " bytes; no tensor needs more than 65536");
+    return unreadable_npy("has a header of " + std::to_string(length) + " bytes; at most 16777216 are read");
   }
 
   auto dictionary = parse_npy_literal(text.substr(start, length));

@@ -25,8 +25,8 @@ struct NpyHeader {
   std::uint64_t data_bytes() const { return element_count * element_bytes; }  // below 2^63
 };
 
-// The limit of a header's size. 64 dimensions of 20 digits need less than a fortieth of it.
-inline constexpr std::size_t kMostNpyHeaderBytes = 65'536 + 12;
+// The limit of a header's size. A structure of 100,000 fields needs a seventh of it.
+inline constexpr std::size_t kMostNpyHeaderBytes = (std::size_t{1} << 24) + 12;
 
 inline constexpr std::uint64_t kUnknownBytes = ~std::uint64_t{0};  // the length of a stream, known only at its end
 

@@ -35,6 +35,7 @@ class Literal {
 
   bool string(std::string& value) {
     skip_blanks();
+    if (rest_.starts_with("u'") || rest_.starts_with("u\"")) rest_.remove_prefix(1);  // of Python 2
     const char quote = rest_.empty() ? '\0' : rest_.front();
     const std::size_t end = quote == '\'' || quote == '"' ? rest_.find(quote, 1) : rest_.npos;
     if (end == rest_.npos) return fail("expected a quoted string");
@@ -54,6 +55,15 @@ class Literal {
       }
     }
     return fail("fortran_order is neither True nor False");
+  }
+
+  // A field's shape may be one number.
+  bool shape_of_field(Shape& value) {
+    if (peek() == '(') return shape(value);
+    std::uint64_t dimension = 0;
+    if (!integer(dimension)) return false;
+    value = {dimension};
+    return true;
   }
 
   bool shape(Shape& value) {
@@ -114,21 +124,30 @@ class Literal {
 
 bool parse_type(Literal& literal, NpyType& type, int depth);
 
-// ('name', type), ('name', type, shape) or (('title', 'name'), type).
+// ('name', type), ('name', type, shape) or (('title', 'name'), type). Lists do for tuples.
 bool parse_field(Literal& literal, NpyType& field, int depth) {
-  if (!literal.expect('(', "before a field")) return false;
+  const char end = literal.consume('[') ? ']' : ')';
+  if (end == ')' && !literal.expect('(', "before a field")) return false;
   const bool has_title = literal.consume('(');
   if (!literal.string(field.name)) return false;
   const bool is_named = !has_title || (literal.expect(',', "after a title") && literal.string(field.name) &&
                                        literal.expect(')', "after a name"));
   if (!is_named) return false;
   if (!literal.expect(',', "after a field's name") || !parse_type(literal, field, depth)) return false;
-  if (literal.consume(',') && literal.peek() != ')' && !literal.shape(field.shape)) return false;
+  if (literal.consume(',') && literal.peek() != end) {
+    if (!field.shape.empty()) return literal.fail("a field has two shapes");
+    if (!literal.shape_of_field(field.shape)) return false;
+  }
   literal.consume(',');
-  return literal.expect(')', "after a field");
+  return literal.expect(end, "after a field");
 }
 
+// 'text', [fields] or, of a field, ('text', shape).
 bool parse_type(Literal& literal, NpyType& type, int depth) {
+  if (depth > 0 && literal.consume('(')) {
+    return literal.string(type.text) && literal.expect(',', "after a type") && literal.shape_of_field(type.shape) &&
+           literal.expect(')', "after a shape");
+  }
   if (!literal.consume('[')) return literal.string(type.text);
   if (depth == kMostDepth) return literal.fail("structures lie deeper in each other than 16");
   type.is_structure = true;

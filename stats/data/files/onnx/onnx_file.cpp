@@ -138,7 +138,6 @@ Result<std::unique_ptr<ByteSource>> external_bytes(const OnnxTensor& tensor, std
 
 Result<SourcedTensor> sourced_onnx(const std::shared_ptr<const RandomFile>& file, OnnxTensor& from,
                                    ExternalFiles& files) {
-  if (from.is_sparse) return onnx_unsupported("is a sparse tensor, which is not read");
   if (from.is_segment) return onnx_unsupported("is a segment of a tensor, which is not read");
   constexpr std::uint64_t kText = 8;
   if (from.data_type == kText) return Error{Code::kNoNumbers, "holds texts, which have no statistics"};

@@ -17,7 +17,10 @@ constexpr std::size_t kOnnxNameBytes = std::size_t{64} << 20;
 
 // Field numbers of the messages that are read.
 namespace model_proto {
-enum : std::uint32_t { kGraph = 7, kFunctions = 25 };
+enum : std::uint32_t { kGraph = 7, kTrainingInfo = 20, kFunctions = 25 };
+}
+namespace training_proto {
+enum : std::uint32_t { kInitialization = 1, kAlgorithm = 2 };
 }
 namespace function_proto {
 enum : std::uint32_t { kName = 1, kNode = 7, kDomain = 10, kOverload = 13 };
@@ -44,7 +47,7 @@ enum : std::uint32_t {
 };
 }
 namespace sparse_proto {
-enum : std::uint32_t { kValues = 1 };
+enum : std::uint32_t { kValues = 1, kIndices = 2 };
 }
 namespace tensor_proto {
 enum : std::uint32_t {
@@ -81,13 +84,14 @@ class OnnxParser {
       return is_field ? Status() : refused("holds no tensor of ONNX");
     });
     if (!known) return known;
-    return is_tensor ? add_tensor(message, false, {}, {}) : refused("holds no tensor of ONNX");
+    return is_tensor ? add_tensor(message, {}, {}) : refused("holds no tensor of ONNX");
   }
 
   Status parse_model(ByteRange message) {
     return for_each_field(window_, message, [&](const WireField& field) -> Status {
       if (!field.is_bytes) return {};
       if (field.number == model_proto::kFunctions) return parse_function(field.bytes);
+      if (field.number == model_proto::kTrainingInfo) return parse_training(field.bytes);
       if (field.number != model_proto::kGraph) return {};
       has_graph = true;
       return parse_graph(field.bytes, {});
@@ -101,6 +105,17 @@ class OnnxParser {
     std::size_t depth = 0;
   };
 
+  Status parse_training(ByteRange message) {
+    const std::string prefix = "training_info." + std::to_string(of_training_++) + ".";
+    return for_each_field(window_, message, [&](const WireField& field) -> Status {
+      if (!field.is_bytes) return {};
+      if (field.number == training_proto::kInitialization) {
+        return parse_graph(field.bytes, {prefix + "initialization."});
+      }
+      return field.number == training_proto::kAlgorithm ? parse_graph(field.bytes, {prefix + "algorithm."}) : Status();
+    });
+  }
+
   Status parse_graph(ByteRange message, const Scope& scope) {
     if (scope.depth > kOnnxGraphDepth) return refused("has graphs more than 32 deep inside each other");
     if (Status counted = count_names(scope.prefix.size()); !counted) return counted;
@@ -110,9 +125,9 @@ class OnnxParser {
         case graph_proto::kNode:
           return parse_node(field.bytes, scope);
         case graph_proto::kInitializer:
-          return add_tensor(field.bytes, false, {}, scope);
+          return add_tensor(field.bytes, {}, scope);
         case graph_proto::kSparseInitializer:
-          return add_tensor(field.bytes, true, {}, scope);
+          return add_sparse(field.bytes, {}, scope);
         default:
           return {};
       }
@@ -175,19 +190,20 @@ class OnnxParser {
     list.name = called;
     std::size_t of_list = 0, of_tensors = 0;
     read = for_each_field(window_, message, [&](const WireField& field) -> Status {
-      const bool is_sparse =
-          field.number == attribute_proto::kSparseTensor || field.number == attribute_proto::kSparseTensors;
       switch (field.number) {
         case attribute_proto::kGraph:
           return field.is_bytes ? parse_graph(field.bytes, inner(name)) : Status();
         case attribute_proto::kGraphs:
           return field.is_bytes ? parse_graph(field.bytes, inner(name + "." + std::to_string(of_list++))) : Status();
         case attribute_proto::kTensor:
+          return field.is_bytes ? add_tensor(field.bytes, called, scope) : Status();
         case attribute_proto::kSparseTensor:
-          return field.is_bytes ? add_tensor(field.bytes, is_sparse, called, scope) : Status();
+          return field.is_bytes ? add_sparse(field.bytes, called, scope) : Status();
         case attribute_proto::kTensors:
+          return field.is_bytes ? add_tensor(field.bytes, called + "." + std::to_string(of_tensors++), scope)
+                                : Status();
         case attribute_proto::kSparseTensors:
-          return field.is_bytes ? add_tensor(field.bytes, is_sparse, called + "." + std::to_string(of_tensors++), scope)
+          return field.is_bytes ? add_sparse(field.bytes, called + "." + std::to_string(of_tensors++), scope)
                                 : Status();
         case attribute_proto::kFloat:
         case attribute_proto::kInt:
@@ -237,19 +253,36 @@ class OnnxParser {
   }
 
   // `name` instead of the tensor's own, unless it is empty.
-  Status add_tensor(ByteRange message, bool is_sparse, const std::string& name, const Scope& scope) {
+  Status add_tensor(ByteRange message, const std::string& name, const Scope& scope) {
     OnnxTensor& tensor = tensors.emplace_back();
-    tensor.is_sparse = is_sparse;
-    const Status read = !is_sparse ? parse_tensor(message, tensor)
-                                   : for_each_field(window_, message, [&](const WireField& part) -> Status {
-                                       return part.number == sparse_proto::kValues && part.is_bytes
-                                                  ? parse_tensor(part.bytes, tensor)
-                                                  : Status();
-                                     });
+    const Status read = parse_tensor(message, tensor);
     if (!name.empty()) tensor.name = name;
     if (tensor.name.empty()) tensor.name = "initializer." + std::to_string(tensors.size() - 1);
     tensor.name.insert(0, scope.prefix);
     return read ? count_names(scope.prefix.size() + name.size()) : read;
+  }
+
+  // The values that a sparse tensor stores, NAME.values, and where they are, NAME.indices. The name is that of the
+  // values, unless `name` is given.
+  Status add_sparse(ByteRange message, std::string name, const Scope& scope) {
+    const std::size_t first = tensors.size();
+    std::vector<std::string_view> parts;
+    Status read = for_each_field(window_, message, [&](const WireField& field) -> Status {
+      const bool is_values = field.number == sparse_proto::kValues;
+      if (!field.is_bytes || !(is_values || field.number == sparse_proto::kIndices)) return {};
+      parts.push_back(is_values ? ".values" : ".indices");
+      if (Status added = parse_tensor(field.bytes, tensors.emplace_back()); !added) return added;
+      if (is_values && name.empty()) name = tensors.back().name;
+      return {};
+    });
+    if (name.empty()) name = "initializer." + std::to_string(first);
+    name.insert(0, scope.prefix);
+    for (std::size_t i = 0; read && i < parts.size(); ++i) {
+      tensors[first + i].name = name;
+      tensors[first + i].name += parts[i];
+      read = count_names(tensors[first + i].name.size());
+    }
+    return read;
   }
 
   // Counts bytes of names that are not a tensor's own.
@@ -325,7 +358,7 @@ class OnnxParser {
   }
 
   WindowedFile window_;
-  std::size_t name_bytes_ = 0;
+  std::size_t name_bytes_ = 0, of_training_ = 0;
 };
 
 }  // namespace

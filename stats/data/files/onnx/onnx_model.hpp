@@ -32,15 +32,15 @@ struct OnnxTensor {
   Shape shape;
   OnnxData field = OnnxData::kRaw;  // where the elements are
   std::vector<ByteRange> data;      // the pieces of that field: bytes, packed numbers or a single number
-  bool has_several_fields = false, is_segment = false, is_sparse = false;
+  bool has_several_fields = false, is_segment = false;
   // Elements in another file:
   bool is_external = false;
   std::string location;                       // relative to the model's folder; not checked
   std::optional<std::string> offset, length;  // decimal numbers; not checked
 };
 
-// The initializers of the model's graphs and the tensors of its Constant nodes, in the order of the file, sparse ones
-// included. A tensor in the body of an If, a Loop or a Scan is named NODE.ATTRIBUTE.TENSOR, such as
+// The initializers of the model's graphs and the tensors of its Constant nodes, in the order of the file. A sparse one
+// is NAME.values and NAME.indices. A tensor in the body of an If, a Loop or a Scan is named NODE.ATTRIBUTE.TENSOR, such as
 // "if_0.then_branch.w"; a node without a name is called by its first output. Lists of floats and tensors in attributes
 // of other nodes than Constant are NODE.ATTRIBUTE. A tensor in a function is named
 // DOMAIN.FUNCTION.TENSOR. Every tensor has a name. Fails if the file is no model. A tensor's elements stay in the file.

@@ -1,6 +1,6 @@
 // .npz: a zip archive of .npy members, as numpy.savez and numpy.savez_compressed write it. Stored members are read in
-// place, deflated ones unpacked through a window. Deflated members are always checked against their CRC. Stored ones
-// are checked only if they are read in order, so not for structured dtypes, and not for Fortran order when C order is
+// place, packed ones unpacked through a window. Packed members are always checked against their CRC. Stored ones are
+// checked only if they are read in order, so not for structured dtypes, and not for Fortran order when C order is
 // wanted.
 #include <algorithm>
 #include <new>
@@ -14,7 +14,7 @@
 #include "stats/data/files/torch/exported_program.hpp"
 #include "stats/data/files/torch/torch_file.hpp"
 #include "stats/data/files/unfolding.hpp"
-#include "stats/data/files/zip/inflated_bytes.hpp"
+#include "stats/data/files/zip/unpacked_bytes.hpp"
 #include "stats/data/files/zip/zip_directory.hpp"
 
 namespace tensorstat {
@@ -24,13 +24,27 @@ constexpr std::string_view kNpyExtension = ".npy";
 // Deflate expands by a factor of at most 1,032.
 constexpr std::uint64_t kMostGrowth = 1032;
 
-std::string packer(std::uint16_t method) {
-  constexpr std::pair<std::uint16_t, const char*> kPackers[] = {
-      {9, "deflate64"}, {12, "bzip2"}, {14, "LZMA"}, {93, "zstd"}, {95, "xz"}};
-  for (const auto& [number, name] : kPackers) {
-    if (method == number) return name;
-  }
-  return "method " + std::to_string(method);
+struct Method {
+  std::uint16_t number;
+  std::string_view name;
+  std::optional<Packing> packing = {};  // nullopt: not read
+};
+// APPNOTE.TXT, 4.4.5.
+constexpr Method kMethods[] = {{kZipDeflated, "deflate", Packing::kDeflate},
+                               {9, "deflate64"},
+                               {12, "bzip2", Packing::kBzip2},
+                               {14, "LZMA", Packing::kLzmaOfZip},
+                               {93, "zstd", Packing::kZstd},
+                               {95, "xz", Packing::kXz}};
+
+std::optional<Packing> packing_of(std::uint16_t method) {
+  const auto* const row = std::ranges::find(kMethods, method, &Method::number);
+  return row == std::end(kMethods) ? std::nullopt : row->packing;
+}
+
+std::string name_of(std::uint16_t method) {
+  const auto* const row = std::ranges::find(kMethods, method, &Method::number);
+  return row == std::end(kMethods) ? "method " + std::to_string(method) : std::string(row->name);
 }
 
 class NpzSource : public TensorSource {
@@ -72,16 +86,16 @@ class NpzSource : public TensorSource {
     if (!is_npy) return refused(Code::kUnsupported, "is no .npy member of the archive");
     if (!names_.insert(name).second) return refused(Code::kUnreadable, "is in the archive more than once");
     if (member.encrypted) return refused(Code::kUnsupported, "is encrypted");
-    if (member.method != kZipStored && member.method != kZipDeflated) {
-      return refused(Code::kUnsupported,
-                     "is packed by " + packer(member.method) +
-                         "; stored and deflated members are read, as numpy.savez_compressed writes them");
-    }
     const bool is_stored = member.method == kZipStored;
+    if (!is_stored && !packing_of(member.method)) {
+      return refused(Code::kUnsupported,
+                     "is packed by " + name_of(member.method) +
+                         "; read are stored members, and those that deflate, bzip2, LZMA, xz or zstd packed");
+    }
     if (is_stored && member.bytes != member.packed_bytes) {
       return refused(Code::kUnreadable, "is stored, but its two sizes differ");
     }
-    if (member.bytes / kMostGrowth > member.packed_bytes) {
+    if (member.method == kZipDeflated && member.bytes / kMostGrowth > member.packed_bytes) {
       return refused(Code::kUnreadable, "would grow from " + std::to_string(member.packed_bytes) + " bytes to " +
                                             std::to_string(member.bytes) + ", which nothing deflated does");
     }
@@ -103,7 +117,8 @@ class NpzSource : public TensorSource {
   std::unique_ptr<ByteSource> bytes_of(const ZipMember& member) const {
     return member.method == kZipStored
                ? checked(file_, label_, {data_at_, member.bytes}, member.crc)
-               : inflated(file_, label_, {data_at_, member.packed_bytes, member.bytes, member.crc});
+               : unpacked(file_, label_,
+                          {*packing_of(member.method), data_at_, member.packed_bytes, member.bytes, member.crc});
   }
 
   const std::shared_ptr<const RandomFile> file_;
