@@ -214,11 +214,11 @@ class SavedTensors(unittest.TestCase):
             made.writestr("x/data/weights/model_weights_config.json", json.dumps({"config": wrong}))
         ran = self.run_command("y.pt2", "--format", "csv")
         self.assertEqual((ran.returncode, len(ran.stdout.splitlines())), (3, 2))
-        for name, words in (("far", "has elements up to 1 + 6 of a storage of 6"), ("lost", "the archive has no member 'weight_9'"),
+        for name, words in (("far", "has elements up to 1 + 6 of a storage of 6"), ("lost", "the archive has no storage 'weight_9'"),
                             ("new", "has the dtype 99"), ("pickled", "is pickled"), ("bare", "is not described")):
             self.assertIn(f"y.pt2::{name}: {words}", ran.stderr)
         named = self.run_command("y.pt2::lost")  # what is named and cannot be read says why
-        self.assertEqual((named.returncode, named.stderr), (3, "tensorstat: y.pt2::lost: the archive has no member 'weight_9'\n"))
+        self.assertEqual((named.returncode, named.stderr), (3, "tensorstat: y.pt2::lost: the archive has no storage 'weight_9'\n"))
         self.save("state.pt", b"}" + text("w") + TENSOR + b"s")
         with open(self.path("state.pt"), "rb") as file, zipfile.ZipFile(self.path("z.pt2"), "w") as made:
             made.writestr("serialized_exported_program.json", "{}")

@@ -149,6 +149,48 @@ class Zarr(unittest.TestCase):
         self.version_2("s.zarr/null", array, (2, 2), fill=None, skip={(0, 0)})
         self.assert_same("s.zarr", arrays)
 
+    def sharded(self, name, array, shard, chunk, packer, at_start, with_crc, skip=()):
+        """Shards of whole chunks, in any order, with holes between them."""
+        codecs, pack = VERSION_3[packer]
+        index_codecs = [{"name": "bytes", "configuration": {"endian": "little"}}, *([{"name": "crc32c"}] if with_crc else [])]
+        inner = {"chunk_shape": chunk, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, *codecs], "index_codecs": index_codecs,
+                 "index_location": "start" if at_start else "end"}
+        self.version_3(name, array, shard, fill=-1)
+        with open(self.path(name + "/zarr.json")) as file:
+            meta = json.load(file)
+        self.write(name + "/zarr.json", {**meta, "codecs": [{"name": "sharding_indexed", "configuration": inner}]})
+        for folder, _, files in os.walk(self.path(name + "/c")):
+            for each in files:
+                path = os.path.relpath(os.path.join(folder, each), self.folder)
+                with open(self.path(path), "rb") as file:
+                    whole = numpy.frombuffer(file.read(), array.dtype).reshape(shard)
+                grid = [outer // step for outer, step in zip(shard, chunk)]
+                boxes = list(itertools.product(*map(range, grid)))
+                places, body = {}, b"x" * 5
+                size = 16 * len(boxes) + 4 * with_crc
+                for box in self.random.permutation(len(boxes)):
+                    part = whole[tuple(slice(i * step, (i + 1) * step) for i, step in zip(boxes[box], chunk))]
+                    packed = pack(part.tobytes())
+                    places[box] = (2**64 - 1, 2**64 - 1) if boxes[box] in skip else (len(body) + size * at_start, len(packed))
+                    body += b"" if boxes[box] in skip else packed + b"hole"
+                index = b"".join(struct.pack("<QQ", *places[i]) for i in range(len(boxes)))
+                index = crc32c(index) if with_crc else index
+                self.write(path, index + body if at_start else body + index)
+
+    def test_shards(self):
+        arrays = {f"a{i}": self.array("int32", (7, 9, 4)) for i in range(4)}
+        arrays["hole"] = self.array("int32", (4, 4))
+        for i, name in enumerate(list(arrays)[:4]):
+            self.sharded(f"s.zarr/{name}", arrays[name], (4, 6, 4), [(2, 3, 4), (1, 6, 2)][i % 2], [None, "gzip", "crc", "gzip and crc"][i], i % 2, i // 2)
+        self.sharded("s.zarr/hole", arrays["hole"], (4, 4), (2, 2), None, False, True, skip={(0, 1)})
+        arrays["hole"][0:2, 2:4] = -1
+        self.assert_same("s.zarr", arrays)
+        with open(self.path("s.zarr/a0/c/0/0/0"), "r+b") as file:
+            file.truncate(20)
+        ran = self.run_command("s.zarr/a0")
+        self.assertEqual(ran.returncode, 3)
+        self.assertIn("its chunk c/0/0/0: its shard has 20 bytes, and no room for its index", ran.stderr)
+
     def test_what_is_wrong_is_told_and_the_others_are_read(self):
         array = self.array("float32", (6, 6))
         def meta(**changes):
@@ -168,7 +210,7 @@ class Zarr(unittest.TestCase):
         huge = {"name": "regular", "configuration": {"chunk_shape": [1 << 40, 3]}}
         for change, packer, words in (
                 (cut, None, "its chunk c/1/0: has 2 bytes, and 36 are due"), (cut, "crc", "its chunk c/1/0: has 2 bytes"), (spoil, "crc", "its chunk c/1/1: is damaged: it does not match"),
-                (spoil, "gzip", "its chunk c/1/1: is damaged"), (meta(data_type="r16"), None, "is not supported"), (meta(codecs=shard), None, "sharding_indexed"),
+                (spoil, "gzip", "its chunk c/1/1: is damaged"), (meta(data_type="r16"), None, "is not supported"), (meta(codecs=shard), None, "chunk_shape is no list"), (meta(codecs=["packbits"]), None, "packbits"),
                 (meta(chunk_grid=grid), None, "have no elements"), (meta(chunk_grid=huge), None, "s.zarr/b/zarr.json"), (meta(shape=[6]), None, "other axes"),
                 (meta(shape=[1 << 62, 6]), None, "s.zarr/b/zarr.json"), (meta(shape=[1 << 40, 6]), None, "times that"), (meta(fill_value="x"), None, "the fill value"),
                 (meta(zarr_format=2), None, "another zarr_format"), (lambda: self.write("s.zarr/b/zarr.json", b"{"), None, "zarr.json")):

@@ -171,7 +171,8 @@ TEST_F(MalformedNpz, IsRefusedWithTheReason) {
       {zip_archive({zip_entry("archive/data.pkl", "\x80\2"), zip_entry("archive/data/0", kNpy)}),
        "the pickle does not end"},
       // Deflated data.
-      {changed([](ZipEntry& e) { e.packed = std::string(e.packed.size(), '\xff'); }, true), "no bytes that deflate packed"},
+      {changed([](ZipEntry& e) { e.packed = std::string(e.packed.size(), '\xff'); }, true),
+       "no bytes that deflate packed"},
       {changed([](ZipEntry& e) { e.packed.pop_back(), e.packed_bytes -= 1; }, true), "is damaged: it"},
       {changed([](ZipEntry& e) { e.packed_bytes = 0, e.packed = "", e.bytes = 100; }, true),
        "x.npz::x: is damaged: it unpacks to 0"},

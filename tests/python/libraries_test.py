@@ -300,6 +300,9 @@ class Files(WithLibrary):
             for name, compressors in self.packers_of_zarr(version).items():
                 made = group.create_array(name, shape=(64, 33), chunks=(10, 20), dtype="float32", compressors=compressors)
                 made[:] = arrays[name] = random.standard_normal((64, 33)).astype("float32")
+            if version == 3:
+                made = group.create_array("shards", shape=(50, 40), chunks=(5, 8), shards=(20, 16), dtype="float64")
+                made[:] = arrays["shards"] = random.standard_normal((50, 40))
             hole = group.create_array("hole", shape=(9, 9), chunks=(4, 4), dtype="float32", fill_value=float("nan"))
             hole[:4, 4:] = 1
             arrays["hole"] = hole[:]

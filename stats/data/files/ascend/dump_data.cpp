@@ -4,6 +4,7 @@
 #include <array>
 
 #include "stats/core/base/printable.hpp"
+#include "stats/data/files/dimensions.hpp"
 #include "stats/data/files/protobuf/wire_format.hpp"
 
 namespace tensorstat {
@@ -195,7 +196,7 @@ class Parser {
 
   Status add_dimensions(ByteRange message, Shape& to) {
     return for_each_field(window_, message, [&](const WireField& field) -> Status {
-      return field.number == shape::kDim ? append_dimensions(window_, field, kMostDumpDimensions, to) : Status();
+      return field.number == shape::kDim ? append_dimensions(window_, field, kMostDimensions, to) : Status();
     });
   }
 

@@ -24,7 +24,7 @@
 namespace tensorstat {
 
 // Limits for reading and writing.
-inline constexpr std::size_t kMostDumpTensors = 100'000, kMostDumpDimensions = 64;
+inline constexpr std::size_t kMostDumpTensors = 100'000;
 
 // OpInput and OpOutput.
 struct DumpDataTensor {

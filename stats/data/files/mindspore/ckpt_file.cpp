@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "stats/core/base/printable.hpp"
+#include "stats/data/files/dimensions.hpp"
 #include "stats/data/files/io/joined_bytes.hpp"
 #include "stats/data/files/io/random_file.hpp"
 #include "stats/data/files/protobuf/wire_format.hpp"
@@ -16,7 +17,7 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::size_t kCkptDimensions = 64, kCkptChunks = 1'000'000;
+constexpr std::size_t kCkptChunks = 1'000'000;
 
 // With crc_check, the file ends in this word and ten bytes of a number.
 constexpr std::string_view kCrcWord = "crc_num";
@@ -88,7 +89,7 @@ class CkptParser {
       }
       if (field.number != kCkptTensor || !field.is_bytes) return {};
       return for_each_field(window_, field.bytes, [&](const WireField& part) -> Status {
-        if (part.number == kCkptDims) return append_dimensions(window_, part, kCkptDimensions, to.shape);
+        if (part.number == kCkptDims) return append_dimensions(window_, part, kMostDimensions, to.shape);
         if (part.number == kCkptType) return read_text(window_, part, to.type);
         if (part.number == kCkptContent && part.is_bytes) to.chunks = {part.bytes};
         return {};

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "stats/core/base/printable.hpp"
+#include "stats/data/files/dimensions.hpp"
 
 namespace tensorstat {
 namespace {
 
-constexpr std::size_t kMostNpyDimensions = 64;  // NumPy's own limit
-constexpr int kMostDepth = 16;                  // of nested structures
+constexpr int kMostDepth = 16;  // of nested structures
 
 // A recogniser for the one Python literal an .npy header may hold: a dict of str to str, bool,
 // tuple of non-negative int or list of fields. Each method consumes what it is named after. On failure it sets `fault`,
@@ -70,7 +70,7 @@ class Literal {
     value.clear();
     if (!consume('(')) return fail("shape is not a tuple");
     while (!consume(')')) {
-      if (value.size() == kMostNpyDimensions) return fail("shape has more than 64 dimensions");
+      if (value.size() == kMostDimensions) return fail("shape has more than 64 dimensions");
       std::uint64_t dimension = 0;
       if (!integer(dimension)) return false;
       value.push_back(dimension);

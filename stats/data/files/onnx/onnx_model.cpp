@@ -3,12 +3,13 @@
 #include <utility>
 
 #include "stats/core/base/printable.hpp"
+#include "stats/data/files/dimensions.hpp"
 #include "stats/data/files/protobuf/wire_format.hpp"
 
 namespace tensorstat {
 namespace {
 
-constexpr std::size_t kOnnxDimensions = 64, kOnnxPieces = 1'000'000;
+constexpr std::size_t kOnnxPieces = 1'000'000;
 // Protocol Buffers itself reads 100 messages inside each other, and a graph in a graph is three.
 constexpr std::size_t kOnnxGraphDepth = 32;
 // Of the names of nodes and functions before tensors' names: a damaged file could have 64 KiB of them for each tensor
@@ -297,7 +298,7 @@ class OnnxParser {
     return for_each_field(window_, message, [&](const WireField& field) -> Status {
       switch (field.number) {
         case tensor_proto::kDims:
-          return append_dimensions(window_, field, kOnnxDimensions, to.shape);
+          return append_dimensions(window_, field, kMostDimensions, to.shape);
         case tensor_proto::kDataType:
           to.data_type = field.value;
           return {};

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "stats/core/base/printable.hpp"
+#include "stats/data/files/dimensions.hpp"
 #include "stats/data/json/json_reader.hpp"
 
 namespace tensorstat {
 namespace {
 
-constexpr std::size_t kMostSafetensorsDimensions = 64;
 constexpr std::string_view kMetadata = "__metadata__";
 
 // A recogniser. Each method consumes what it is named after; false ends the reading.
@@ -113,7 +113,7 @@ class PlainHeader {
   }
 
   std::string_view rest_;
-  std::uint64_t numbers_[kMostSafetensorsDimensions];
+  std::uint64_t numbers_[kMostDimensions];
   std::size_t count_ = 0;  // of numbers_
 };
 
@@ -136,7 +136,7 @@ class JsonHeader : public JsonReader {
       return unexpected(kKinds[value.index()]);
     if (place_ == Place::kShape) {
       Shape& shape = entries.back().shape;
-      if (shape.size() == kMostSafetensorsDimensions) return refuse(this_tensor() + " has more than 64 dimensions");
+      if (shape.size() == kMostDimensions) return refuse(this_tensor() + " has more than 64 dimensions");
       shape.push_back(*number);
       return true;
     }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "stats/core/base/printable.hpp"
+#include "stats/data/files/dimensions.hpp"
 #include "stats/data/files/torch/pickle.hpp"
 
 namespace tensorstat {
@@ -12,8 +13,6 @@ namespace {
 
 using Kind = Pickle::Kind;
 using Node = Pickle::Node;
-
-constexpr std::size_t kMostCheckpointDimensions = 64;
 
 class MetadataReader {
  public:
@@ -70,7 +69,7 @@ class MetadataReader {
       node = arguments.kind == Kind::kTuple && arguments.items.size() == 1 ? &pickle_[arguments.items[0]] : nullptr;
     }
     if (node == nullptr || (node->kind != Kind::kTuple && node->kind != Kind::kList)) return std::nullopt;
-    if (node->items.size() > kMostCheckpointDimensions) return std::nullopt;
+    if (node->items.size() > kMostDimensions) return std::nullopt;
     Shape shape;
     for (const std::uint32_t item : node->items) {
       const auto length = number(&pickle_[item]);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "stats/core/base/printable.hpp"
+#include "stats/data/files/dimensions.hpp"
 #include "stats/data/files/io/random_file.hpp"
 #include "stats/data/files/torch/torch_file.hpp"
 #include "stats/data/files/torch/torch_storages.hpp"
@@ -20,7 +21,6 @@ namespace {
 
 constexpr std::string_view kLists[] = {"_weights_config.json", "_constants_config.json"};
 constexpr std::string_view kSaved[] = {"serialized_state_dict.pt", "serialized_constants.pt"};
-constexpr std::size_t kMostExportedDimensions = 64;
 
 // ScalarType of the schema.
 constexpr std::pair<std::uint64_t, Dtype> kScalarTypes[] = {
@@ -35,35 +35,6 @@ bool ends_as(std::string_view name, const std::string_view (&words)[N]) {
   return std::ranges::any_of(words, [&](std::string_view word) { return name.ends_with(word); });
 }
 
-// Where the bytes of a member are that is not packed.
-Result<Storage> place_of(const RandomFile& file, const ZipMember& member) {
-  if (!member.is_plain()) {
-    return Error{Code::kUnsupported, "the member " + shown(member.name, 200) + " is packed, which torch does not do"};
-  }
-  const auto offset = zip_data_offset(file, member);
-  if (!offset) return offset.error();
-  return Storage{*offset, member.bytes};
-}
-
-// The members of a folder, by name.
-class FolderStorages : public Storages {
- public:
-  FolderStorages(const RandomFile& file, const std::vector<ZipMember>& members, std::string_view folder) : file_(file) {
-    for (const ZipMember& member : members) {
-      if (member.name.starts_with(folder)) members_.emplace(member.name.substr(folder.size()), &member);
-    }
-  }
-  Result<Storage> find(std::string_view key) override {
-    const auto found = members_.find(key);
-    if (found != members_.end()) return place_of(file_, *found->second);
-    return Error{Code::kUnreadable, "the archive has no member '" + shown(key, 200) + "'"};
-  }
-
- private:
-  const RandomFile& file_;
-  std::map<std::string, const ZipMember*, std::less<>> members_;
-};
-
 // {"as_int": 3}
 std::optional<std::uint64_t> whole_number(const std::optional<JsonValue>& value) {
   const auto number = value && value->is(JsonValue::Kind::kObject) ? value->find("as_int") : std::optional<JsonValue>();
@@ -73,7 +44,7 @@ std::optional<std::uint64_t> whole_number(const std::optional<JsonValue>& value)
 
 std::optional<Shape> lengths(const JsonValue& tensor, std::string_view key) {
   const auto list = tensor.find(key);
-  if (!list || !list->is(JsonValue::Kind::kArray) || list->size() > kMostExportedDimensions) return std::nullopt;
+  if (!list || !list->is(JsonValue::Kind::kArray) || list->size() > kMostDimensions) return std::nullopt;
   Shape shape;
   for (const JsonValue each : *list) {
     const auto length = whole_number(each);
@@ -115,7 +86,7 @@ OpenedSource open_list(const std::shared_ptr<const RandomFile>& file, const std:
   const auto fail = [&](const Error& error) {
     return Error{error.code, printable(file->path()) + ": " + printable(list.name) + ": " + error.message};
   };
-  const auto place = place_of(*file, list);
+  const auto place = storage_in(*file, list);
   if (!place) return fail(place.error());
   if (place->bytes > kMostJsonBytes) return fail({Code::kUnreadable, "has more than 16 MiB"});
   std::string text(place->bytes, '\0');
@@ -127,7 +98,7 @@ OpenedSource open_list(const std::shared_ptr<const RandomFile>& file, const std:
   const JsonValue root = document->root();
   const auto config = root.is(JsonValue::Kind::kObject) ? root.find("config") : std::optional<JsonValue>();
   if (!config || !config->is(JsonValue::Kind::kObject)) return fail({Code::kUnreadable, "has no config"});
-  FolderStorages storages(*file, members, std::string_view(list.name).substr(0, list.name.rfind('/') + 1));
+  ArchiveStorages storages(*file, members, std::string_view(list.name).substr(0, list.name.rfind('/') + 1));
   std::vector<Result<StoredTensor>> tensors;
   for (auto at = config->begin(); at != config->end();) {
     const JsonValue name = *at, entry = *++at;
@@ -142,7 +113,7 @@ OpenedSource open_list(const std::shared_ptr<const RandomFile>& file, const std:
 
 OpenedSource open_saved(const std::shared_ptr<const RandomFile>& file, const ZipMember& saved,
                         const ReadOptions& options) {
-  const auto place = place_of(*file, saved);
+  const auto place = storage_in(*file, saved);
   if (!place) return Error{place.error().code, printable(file->path()) + ": " + place.error().message};
   auto part = std::make_shared<const RandomFile>(file->part(place->offset_bytes, place->bytes));
   const auto members = zip_members(*part);

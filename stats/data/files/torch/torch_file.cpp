@@ -155,39 +155,6 @@ Result<std::string> piece_of(const RandomFile& file, std::uint64_t offset_bytes,
   return text;
 }
 
-// The members below FOLDER/data, by name.
-class ArchiveStorages : public Storages {
- public:
-  // `data`: the folder of the storages.
-  ArchiveStorages(const RandomFile& file, const std::vector<ZipMember>& members, const std::string& data)
-      : file_(file) {
-    for (const ZipMember& member : members) {
-      if (!member.name.starts_with(data)) continue;
-      const auto [at, is_new] = members_.emplace(member.name.substr(data.size()), &member);
-      if (!is_new) at->second = nullptr;
-    }
-  }
-
-  Result<Storage> find(std::string_view key) override {
-    const auto found = members_.find(std::string(key));
-    if (found == members_.end()) return Error{Code::kUnreadable, "the archive has no storage '" + shown(key) + "'"};
-    if (found->second == nullptr) {
-      return Error{Code::kUnreadable, "the archive has the storage '" + shown(key) + "' more than once"};
-    }
-    const ZipMember& member = *found->second;
-    if (!member.is_plain()) {
-      return Error{Code::kUnsupported, "its storage is packed or encrypted, which torch.save does not do"};
-    }
-    const auto offset = zip_data_offset(file_, member);
-    if (!offset) return offset.error();
-    return Storage{*offset, member.bytes};
-  }
-
- private:
-  const RandomFile& file_;
-  std::map<std::string, const ZipMember*, std::less<>> members_;  // null: several have this name
-};
-
 // Behind the pickles, each after its length in elements.
 class LegacyStorages : public Storages {
  public:

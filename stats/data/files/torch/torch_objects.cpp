@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stats/core/base/printable.hpp"
+#include "stats/data/files/dimensions.hpp"
 #include "stats/data/files/torch/torch_arrays.hpp"
 #include "stats/data/files/torch/torch_optimizer.hpp"
 #include "stats/data/files/torch/torch_rebuilds.hpp"
@@ -17,7 +18,7 @@ using Id = std::uint32_t;
 using Kind = Pickle::Kind;
 using Node = Pickle::Node;
 
-constexpr std::size_t kMostNesting = 1000, kMostTorchDimensions = 64;
+constexpr std::size_t kMostNesting = 1000;
 // A tensor that is there under many names takes a few bytes for each of them.
 constexpr std::size_t kFreeTensors = 65'536, kBytesATensor = 16;
 constexpr std::uint64_t kMostNameBytes = std::uint64_t{256} << 20;
@@ -265,7 +266,7 @@ class Walk {
     }
     Shape shape;
     if (list->kind != Kind::kTuple && list->kind != Kind::kList) return unreadable("has a shape that is none");
-    if (list->items.size() > kMostTorchDimensions) return unreadable("has more than 64 dimensions");
+    if (list->items.size() > kMostDimensions) return unreadable("has more than 64 dimensions");
     for (const Id item : list->items) {
       if (at(item).kind != Kind::kInteger || at(item).number < 0) return unreadable("has a shape that is none");
       shape.push_back(static_cast<std::uint64_t>(at(item).number));

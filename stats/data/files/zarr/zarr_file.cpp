@@ -1,5 +1,6 @@
 // One array of a Zarr store, in a folder of its own: its metadata (.zarray or zarr.json) name the chunks beside it.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -137,7 +138,7 @@ class ZarrBytes : public ByteSource {
 
   Result<const Bytes*> bytes_of_chunk(const Shape& index) {
     if (index == last_index_) return &last_;
-    const std::string key = array_.key(index);
+    std::string key = array_.key(index);
     auto found = held_.find(key);
     if (found == held_.end()) {
       // Reading moved on along the first axes: what is behind is not needed again.
@@ -145,7 +146,7 @@ class ZarrBytes : public ByteSource {
         held_.clear();
         held_bytes_ = 0;
       }
-      auto read = read_chunk(key);
+      auto read = read_chunk(index);
       if (!read)
         return error_of_tensor(file_->path(), name_of_array(file_->path()),
                                {read.error().code, "its chunk " + key + ": " + read.error().message});
@@ -157,11 +158,50 @@ class ZarrBytes : public ByteSource {
     return &last_;
   }
 
-  Result<Bytes> read_chunk(const std::string& key) const {
-    const std::string path = folder_ + key;
-    const auto file = RandomFile::open(path);
-    if (!file) return is_missing(path) ? Result<Bytes>(nullptr) : Result<Bytes>(file.error());
-    const auto wrong = [](const std::string& what) { return Error{Code::kUnreadable, what}; };
+  static Error wrong(const std::string& what) { return {Code::kUnreadable, what}; }
+
+  // The file with a chunk's bytes alone, or the part of a shard; nullopt: there is none.
+  Result<std::optional<RandomFile>> file_of_chunk(Shape index) const {
+    using File = std::optional<RandomFile>;
+    std::uint64_t in_shard = 0, of_shard = 1;
+    for (std::size_t d = 0; array_.shard && d < index.size(); ++d) {
+      const std::uint64_t across = (*array_.shard)[d] / array_.chunk[d];
+      in_shard = in_shard * across + index[d] % across;
+      of_shard *= across;  // no more than elements
+      index[d] /= across;
+    }
+    const std::string path = folder_ + array_.key(index);
+    auto file = RandomFile::open(path);
+    if (!file) return is_missing(path) ? Result<File>(File()) : Result<File>(file.error());
+    if (!array_.shard) return File(*std::move(file));
+    // The index has the offset and the size of each chunk, and a checksum that is not looked at.
+    constexpr std::uint64_t kEntryBytes = 16, kNone = UINT64_MAX;
+    const std::uint64_t index_bytes = of_shard * kEntryBytes + (array_.has_index_crc32c ? sizeof(std::uint32_t) : 0);
+    if (of_shard > file->size_bytes() / kEntryBytes || index_bytes > file->size_bytes()) {
+      return wrong("its shard has " + std::to_string(file->size_bytes()) + " bytes, and no room for its index");
+    }
+    std::array<std::byte, kEntryBytes> entry;
+    const std::uint64_t index_at = array_.has_index_at_start ? 0 : file->size_bytes() - index_bytes;
+    if (Status read = file->read_at(index_at + in_shard * kEntryBytes, entry); !read) return read.error();
+    const auto number = [&](std::size_t at) {
+      std::uint64_t value = 0;
+      for (std::size_t i = 8; i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(entry[at + i]);
+      return value;
+    };
+    const std::uint64_t offset = number(0), bytes = number(8);
+    if (offset == kNone && bytes == kNone) return File();
+    if (offset > file->size_bytes() || bytes > file->size_bytes() - offset) {
+      return wrong("it begins at the byte " + std::to_string(offset) + " of its shard, which has " +
+                   std::to_string(file->size_bytes()));
+    }
+    return File(file->part(offset, bytes));
+  }
+
+  Result<Bytes> read_chunk(const Shape& index) const {
+    auto opened = file_of_chunk(index);
+    if (!opened) return opened.error();
+    const std::optional<RandomFile>& file = *opened;
+    if (!file) return Bytes();
     const std::uint64_t due = chunk_bytes_ + (array_.has_inner_crc32c ? sizeof(std::uint32_t) : 0);
     if (!array_.packing && file->size_bytes() != due + (array_.has_outer_crc32c ? sizeof(std::uint32_t) : 0)) {
       return wrong("has " + std::to_string(file->size_bytes()) + " bytes, and " + std::to_string(due) + " are due");

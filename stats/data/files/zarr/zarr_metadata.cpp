@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "stats/core/base/printable.hpp"
+#include "stats/data/files/dimensions.hpp"
 #include "stats/data/files/npy/npy_dtype.hpp"
 #include "stats/data/json/json_text.hpp"
 
@@ -18,8 +19,6 @@ namespace tensorstat {
 namespace {
 
 using JsonKind = JsonValue::Kind;
-
-constexpr std::size_t kMostZarrDimensions = 64;
 
 Error wrong(const std::string& what) { return {Code::kUnreadable, what}; }
 Error not_read(const std::string& what) { return {Code::kUnsupported, what}; }
@@ -49,7 +48,7 @@ Result<Shape> lengths(const std::optional<JsonValue>& value, std::string_view ke
   bool is_list = value && value->is(JsonKind::kArray);
   if (is_list) {
     for (const JsonValue each : *value) {
-      is_list = is_list && each.is(JsonKind::kNatural) && found.size() < kMostZarrDimensions;
+      is_list = is_list && each.is(JsonKind::kNatural) && found.size() < kMostDimensions;
       if (is_list) found.push_back(each.natural());
     }
   }
@@ -189,7 +188,7 @@ Status check_grid(const ZarrArray& array) {
   if (array.chunk.size() != array.shape.size()) return wrong("its chunks have other axes than its shape");
   if (std::ranges::count(array.chunk, 0u) != 0) return wrong("its chunks have no elements");
   const auto count = element_count(array.shape, size_bytes(array.dtype));
-  const auto in_chunk = element_count(array.chunk, size_bytes(array.dtype));
+  const auto in_chunk = element_count(array.shard ? *array.shard : array.chunk, size_bytes(array.dtype));
   return !count ? count.error() : !in_chunk ? in_chunk.error() : Status();
 }
 
@@ -256,12 +255,49 @@ Status read_order(const std::optional<JsonValue>& order, ZarrArray& array) {
   return {};
 }
 
+// The codecs of an index of shards: little-endian bytes, and perhaps a checksum.
+Status read_index_codecs(const std::optional<JsonValue>& codecs, ZarrArray& array) {
+  std::vector<std::string_view> names;
+  bool is_list = codecs && codecs->is(JsonKind::kArray), is_little = true;
+  if (is_list) {
+    for (const JsonValue each : *codecs) {
+      const auto codec = named(each);
+      names.push_back(codec ? codec->name : "");
+      const auto endian = codec && codec->configuration ? text_in(*codec->configuration, "endian") : std::nullopt;
+      is_little = is_little && (!endian || *endian == "little");
+    }
+  }
+  array.has_index_crc32c = names.size() == 2 && names[1] == "crc32c";
+  const bool is_known = !names.empty() && names[0] == "bytes" && (names.size() == 1 || array.has_index_crc32c);
+  return is_known && is_little ? Status() : not_read("has an index of shards in a form that is not known");
+}
+
+Status read_codecs(const std::optional<JsonValue>& codecs, ZarrArray& array);
+
+// A file of chunks: what was read as the shape of chunks is that of shards.
+Status read_sharding(const JsonValue& configuration, ZarrArray& array) {
+  auto chunk = lengths(configuration.find("chunk_shape"), "chunk_shape");
+  if (!chunk) return chunk.error();
+  if (array.shard || chunk->size() != array.chunk.size()) return wrong("its shards have other axes than their chunks");
+  for (std::size_t d = 0; d < chunk->size(); ++d) {
+    if ((*chunk)[d] == 0 || array.chunk[d] % (*chunk)[d] != 0) return wrong("its shards have no whole chunks");
+  }
+  array.shard = std::exchange(array.chunk, *std::move(chunk));
+  array.has_index_at_start = text_in(configuration, "index_location") == "start";
+  if (Status read = read_index_codecs(configuration.find("index_codecs"), array); !read) return read;
+  return read_codecs(configuration.find("codecs"), array);
+}
+
 // From the elements to the stored bytes.
 Status read_codecs(const std::optional<JsonValue>& codecs, ZarrArray& array) {
   constexpr std::pair<std::string_view, Packing> kPackers[] = {
       {"gzip", Packing::kZlib}, {"zstd", Packing::kZstd}, {"blosc", Packing::kBlosc}};
   if (!codecs || !codecs->is(JsonKind::kArray)) return wrong("codecs is no list");
   bool has_bytes = false, is_transposed = false;
+  if (const auto only = codecs->size() == 1 ? named(*codecs->begin()) : std::nullopt;
+      only && only->name == "sharding_indexed" && only->configuration && !array.shard) {
+    return read_sharding(*only->configuration, array);
+  }
   for (const JsonValue each : *codecs) {
     const auto codec = named(each);
     if (!codec) return wrong("a codec has no name");

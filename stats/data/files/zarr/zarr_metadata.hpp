@@ -25,10 +25,13 @@ struct ZarrArray {
   std::optional<Packing> packing;  // of a chunk; nullopt: none
   bool has_inner_crc32c = false;   // behind the elements, and packed with them
   bool has_outer_crc32c = false;   // behind the packed bytes
-  std::string key_prefix;          // "c" in version 3
+  // If set: the shape of shards, files that hold whole chunks and an index of them, in which a chunk has 16 bytes.
+  std::optional<Shape> shard;
+  bool has_index_at_start = false, has_index_crc32c = false;
+  std::string key_prefix;  // "c" in version 3
   char key_separator = '.';
 
-  // The path of a chunk below the array's folder; `index` counts chunks along each axis.
+  // The path of a chunk, or of a shard, below the array's folder; `index` counts them along each axis.
   std::string key(const Shape& index) const;
 };
 
