@@ -88,7 +88,9 @@ def fault_of(watch: Any, loss: Any) -> Fault | None:
         return None
     began = course.of_iteration() if course is not None else None
     if of_loss is not None and (began is None or began.phase not in OF_ONE_RANK):
-        return Fault(of_loss[1], "loss", "Loss", of_loss[0], watch.iteration, watch.rank)
+        found = watch.operation_of_loss(loss, of_loss[0]) or {}
+        return Fault(of_loss[1], "loss", "Loss", of_loss[0], watch.iteration, watch.rank, operation=found.get("operation"),
+                     file=found.get("file"), line=found.get("line"))
     if began is None and of_gradients is not None:
         phase = "gradient" if watch.has_seen_gradient(of_gradients[0]) else "backward"
         return Fault(of_gradients[1], phase, "Gradient", of_gradients[0], watch.iteration, watch.rank)

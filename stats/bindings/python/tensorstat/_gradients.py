@@ -3,7 +3,7 @@ import functools
 import sys
 from typing import Any
 
-from . import _rerun, _zoom_backward
+from . import _rerun, _user_hooks, _zoom_backward
 from ._calls import Call, module_of
 from ._edges import wait_for
 from ._hooks import Accumulation, say_fault
@@ -111,6 +111,7 @@ class Gradients:
 
     def begin(self) -> None:
         self.is_running, self._watch._is_behind_forward = True, False
+        self._watch._loss_operations.begins_backward()
         self._loss = loss_of_backward() if self.finds_loss and self._watch.active else None
         sys.modules["torch"].autograd.Variable._execution_engine.queue_callback(self._end)
 
@@ -134,6 +135,7 @@ class Gradients:
                 continue
             said = _zoom_backward.backward(outermost.run, outermost.gradients, watch._zooms.silent_name, watch._zooms.silence,
                                            watch._hooks)
+            said = _user_hooks.to_blame(said, self._user_hooks(op_name))
             name = f"{said['inside']}/backward" if said.get("inside") else op_name
             watch._journal.say("zoom", iteration=watch.iteration, op_name=name, of=op_name, **said)
             watch._journal.flush()
@@ -142,7 +144,17 @@ class Gradients:
                 if fault is not None:
                     fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
                     fault.op_name = name
+                    if (place := watch._places.get(module_of(name))) is not None:
+                        fault.op_type = place.op_type
                 return
+
+    def _user_hooks(self, op_name: str) -> list[dict[str, Any]]:
+        """Those that the gradient of this row may have come from."""
+        watch = self._watch
+        for name, parameter in watch._parameters.named:
+            if name == op_name and (found := _user_hooks.of_parameter(name, parameter, watch.holder_of(parameter))):
+                return found
+        return _user_hooks.of_backward(watch.modules_now())
 
     def _note(self, faults: int, op_type: str, op_name: str, io: str, slot: int) -> None:
         watch = self._watch

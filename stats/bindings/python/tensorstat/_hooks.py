@@ -9,6 +9,7 @@ from typing import Any
 
 from ._compiled import STANCE, compiling_of_torch, is_used
 from ._library import logger
+from ._modes import HERE, resume, suspend
 
 
 class ModuleHooks:
@@ -64,6 +65,8 @@ class ModuleHooks:
                     enter(module, at[1], arguments)
                 except Exception as fault:
                     say_fault(fault)
+            elif HERE.mode is not None:
+                suspend(module)
 
         def behind(module: Any, arguments: Any, outputs: Any) -> None:
             if is_compiling() or not is_on[0]:
@@ -74,6 +77,8 @@ class ModuleHooks:
                     leave(module, at[1], arguments, outputs)
                 except Exception as fault:
                     say_fault(fault)
+            elif HERE.suspended is not None:
+                resume(module)
 
         self._handles = [hooks.register_module_forward_pre_hook(before), hooks.register_module_forward_hook(behind)]
 

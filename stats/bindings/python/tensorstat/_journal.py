@@ -39,13 +39,17 @@ def caller_of(frame: FrameType | None) -> tuple[str, int, str] | None:
     """File, line and function of the innermost frame, from this one on, of the caller's own code: not torch's, not ours."""
     while frame is not None:
         code = frame.f_code
-        is_own = _own_code.get(code)
-        if is_own is None:
-            is_own = _own_code[code] = _is_own(code)
-        if is_own:
+        if is_callers(code):
             return code.co_filename, frame.f_lineno, code.co_name
         frame = frame.f_back
     return None
+
+
+def is_callers(code: CodeType) -> bool:
+    is_own = _own_code.get(code)
+    if is_own is None:
+        is_own = _own_code[code] = _is_own(code)
+    return is_own
 
 
 def _is_own(code: CodeType) -> bool:

@@ -31,9 +31,10 @@ def loss_of_backward() -> Any:
 
 
 def look_at_loss(watch: Any, loss: Any) -> None:
-    """A row of the loss. What ran between the model and a faulty loss is said, too: no row tells which of it was to blame."""
+    """A row of the loss, and the operation between the model and the loss that made it faulty, or its gradient."""
     torch = sys.modules["torch"]
-    for name, each in losses_of(loss):
+    losses = losses_of(loss)
+    for name, each in losses:
         tensor = each if isinstance(each, torch.Tensor) else torch.as_tensor(float(each), dtype=torch.float64)
         is_forward_clean = watch._course.is_forward_clean
         faults = watch._collect("Loss", name, (), (tensor,))
@@ -41,11 +42,28 @@ def look_at_loss(watch: Any, loss: Any) -> None:
             watch._note("loss", faults, "Loss", name, "output")
         else:
             watch._course.is_clean("loss")
-        if is_forward_clean and (faults or watch._gradients.is_loss_suspect) and (operations := _operations_behind(tensor)):
-            what = "the loss" if faults else "the loss's gradient"
-            watch._journal.say("zoom", iteration=watch.iteration, op_name=name, result="refused",
-                               why=f"between the model and {what} ran {', '.join(operations)}: which of them made it is not "
-                                   "known, or the targets held it")
+        if faults or watch._gradients.is_loss_suspect:
+            _say_operation(watch, name, tensor, faults & 3, is_forward_clean)
+    if not losses and watch._gradients.is_loss_suspect:
+        _say_operation(watch, "loss", None, 0, True)
+
+
+def _say_operation(watch: Any, name: str, loss: Any, kinds: int, is_forward_clean: bool) -> None:
+    operations = watch._loss_operations
+    found = None
+    if watch._course.first is None:
+        found = operations.maker(loss, kinds) if kinds else operations.maker_of_gradient()
+    if found is not None:
+        watch._journal.say("zoom", iteration=watch.iteration, op_name=name, **found)
+        fault = watch._course.later("loss" if kinds else "backward")
+        if fault is not None and fault.operation is None and (kinds == 0 or fault.op_name == name):
+            fault.operation, fault.file, fault.line = found["operation"], found.get("file"), found.get("line")
+            fault.op_type, fault.op_name, fault.io, fault.slot = "Loss", name, "output", 0
+    elif loss is not None and is_forward_clean and (behind := _operations_behind(loss)):
+        what = "the loss" if kinds else "the loss's gradient"
+        watch._journal.say("zoom", iteration=watch.iteration, op_name=name, result="refused",
+                           why=f"between the model and {what} ran {', '.join(behind)}: which of them made it is not "
+                               "known, or the targets held it")
 
 
 def _operations_behind(loss: Any) -> list[str]:

@@ -1,6 +1,7 @@
 """A function of ours around each of torch's functions that the caller calls, and around each operation below autograd."""
 import functools
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -45,10 +46,68 @@ def _class() -> Any:
     from torch.overrides import TorchFunctionMode
 
     class Around(TorchFunctionMode):  # type: ignore[misc]
+        is_on = True
+
         def __init__(self, run: Any) -> None:
             super().__init__()
             self._run = run
 
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return self._run(func, args, kwargs or {})
+            return self._run(func, args, {} if kwargs is None else kwargs)
     return Around
+
+
+class _Here(threading.local):
+    """A mode that lasts from the end of a model to backward, while the caller's code runs: see _loss_operations."""
+    mode: Any = None
+    suspended: tuple[Any, Any] | None = None  # (module, mode): another model runs, which a mode could change
+
+
+HERE = _Here()
+
+
+def leave() -> None:
+    """Ends what this thread looks at. Where another mode was entered since, ours stays for now, and does nothing."""
+    from torch.overrides import _get_current_function_mode
+    HERE.suspended = None
+    mode = HERE.mode
+    if mode is None:
+        return
+    mode.is_on = False
+    if _get_current_function_mode() is mode:
+        HERE.mode = None
+        mode.__exit__(None, None, None)
+
+
+def suspend(module: Any) -> None:
+    """Another model begins to run. Some of torch's modules take another way where there is a mode, with other roundings."""
+    from torch.overrides import _get_current_function_mode
+    mode = HERE.mode
+    if HERE.suspended is None and (module._modules or module._parameters) and _get_current_function_mode() is mode:
+        HERE.mode = None
+        mode.__exit__(None, None, None)
+        HERE.suspended = module, mode
+
+
+def resume(module: Any) -> None:
+    if HERE.suspended is not None and HERE.suspended[0] is module:
+        mode = HERE.suspended[1]
+        HERE.suspended = None
+        if mode.is_on and is_alone():
+            mode.__enter__()
+            HERE.mode = mode
+
+
+def is_alone() -> bool:
+    return not sys.modules["torch.overrides"]._get_current_function_mode_stack()
+
+
+class Leaver:
+    """Lies among the arguments of torch's function around a mode. They go when the mode is there again."""
+
+    def __init__(self, mode: Any) -> None:
+        self._mode = mode
+
+    def __del__(self) -> None:
+        if HERE.mode is self._mode:
+            leave()

@@ -12,6 +12,7 @@ from ._compiled import inner_of, is_compiled, name_in_model
 from ._hooks import leave_in_fork
 from ._journal import Journal
 from ._library import Error, logger
+from ._modes import leave
 from ._parameters import optimizers_of
 from ._rerun import versions_of
 from ._session import DumpSession
@@ -95,6 +96,7 @@ class Watch:
         and waits once for each device. Raises ValueError for another `then`, and nothing of its own else: a tensor that
         cannot be read is said once, and passes for clean.
         """
+        leave()
         found = check(self, loss, then, self._actions.first_of_all)
         if found.faulty:
             if found.skipped:
@@ -117,6 +119,10 @@ class Watch:
 
     def course_of_step(self) -> Course | None:
         """What is known of this step; None where it is not measured."""
+        return None
+
+    def operation_of_loss(self, loss: Any, name: str) -> dict[str, Any] | None:
+        """The operation that made this loss, with its line; None where it is not known."""
         return None
 
     def has_seen_gradient(self, name: str) -> bool:

@@ -17,6 +17,8 @@ from ._journal import Journal, caller_of
 from ._layout import Layout
 from ._library import logger
 from ._loss import look_at_loss
+from ._loss_operations import LossOperations
+from ._modes import leave as leave_loss
 from ._parameters import Parameters
 from ._random_modules import RandomModules, random_state
 from ._session import DumpSession
@@ -63,7 +65,7 @@ class RowWatch(Watch):
         self._numbers: dict[str, int] = {}  # calls of each module in this iteration
         self._lines: dict[tuple[str, int], tuple[Any, ...]] = {}  # what was said of the calls' lines
         self._not_seen: set[str] = set()
-        self._gradients, self._zooms = Gradients(self), Zooms(self)
+        self._gradients, self._zooms, self._loss_operations = Gradients(self), Zooms(self), LossOperations(self)
 
         wanted = self._wanted = re.compile(where or "").search
         self._parameters = Parameters(self, [(name, each) for name, each in named_parameters(model) if wanted(name)],
@@ -136,6 +138,7 @@ class RowWatch(Watch):
         loss  a tensor, or a dict of them: a NaN of the loss is then told from one of the model
         """
         self._has_stepped = True
+        self._loss_operations.end()
         if not self._is_closed and self.iteration % self._every == 0:
             for shards in self._all_shards():
                 shards.step(self.iteration, self._parameters.of_step, self._is_stopped)
@@ -165,6 +168,7 @@ class RowWatch(Watch):
     def close(self) -> None:
         if self._is_closed:
             return super().close()
+        leave_loss()
         if (self._is_begun or self._has_evaluated) and not self._is_stopped:
             self._end_course(False)
         if self._has_seen and not self._has_stepped:
@@ -205,11 +209,22 @@ class RowWatch(Watch):
         for course in self._courses:
             course.end_iteration(is_skipped)
 
+    def modules_now(self) -> list[tuple[str, Any]]:
+        models = {prefix: model for prefix, each in self._models.items() if (model := each()) is not None}
+        return [(name, module) for name, module, _ in named_modules(models)]
+
+    def holder_of(self, parameter: Any) -> str:
+        """The module that has this parameter."""
+        return next((name for name, module in self.modules_now() if any(each is parameter for each in module._parameters.values())), "")
+
     def course_of_step(self) -> Course | None:
         return self._courses[0] if self.active and self._is_begun else None
 
     def has_seen_gradient(self, name: str) -> bool:
         return self.active and self._world_size == 1 and self._parameters.has_seen_gradient(name)
+
+    def operation_of_loss(self, loss: Any, name: str) -> dict[str, Any] | None:
+        return self._loss_operations.maker_in(loss, name) if self.active else None
 
     def _has_skipped(self) -> None:
         self._parameters.is_taken_by_check = True
@@ -242,6 +257,7 @@ class RowWatch(Watch):
     def _forget_step(self) -> None:
         self._is_begun = self._is_behind_forward = self._has_evaluated = self._local.is_evaluation = False
         self._numbers.clear()
+        self._loss_operations.forget()
         self._local.calls.clear()
         self._parameters.forget_step()
         self._gradients.forget_step()
@@ -267,6 +283,7 @@ class RowWatch(Watch):
             calls.clear()  # what an exception has left
         parent = calls[-1] if calls else None
         if parent is None:
+            self._loss_operations.end()
             if is_tracing(arguments):
                 return
             if self._with_zoom:
@@ -349,6 +366,8 @@ class RowWatch(Watch):
         if not call.parent:
             calls.clear()
             self._is_behind_forward = not call.is_quiet and not local.is_evaluation
+            if self._is_behind_forward and self._with_zoom and not call.is_transformed:
+                self._loss_operations.begin(tensors)
         if call.is_transformed:  # its graph is not ours
             return
         if self._with_gradients and place.is_wanted:

@@ -9,6 +9,7 @@ from typing import Any
 from ._journal import caller_of
 from ._rerun import Run, Stop, World, as_it_was, counts_of, kinds_in, refusal_of, values_of
 from ._tensors import tensors_in
+from ._verdict import NAN
 
 
 def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str], silence: Any, hooks: Any) -> dict[str, Any]:
@@ -51,6 +52,8 @@ def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str]
     node_name, public, where, module, given, gave = nodes.found
     found: dict[str, Any] = {"result": "found", "operation": node_name, "inside": module, "given": given, "gave": gave,
                              "inf_written": False}
+    if node_name.startswith("hook "):
+        found["why"] = "no node gave the NaN that the next was given: a hook on a tensor did"
     if public:
         found["why"] = f"backward of {public}"
     if where is not None:
@@ -92,6 +95,7 @@ class _Nodes:
         self._module_name = module_name
         self._known: dict[int, tuple[Any, str, Any, str]] = {}
         self.found: tuple[str, str, Any, str, str, str] | None = None
+        self.has_gone = False  # a node has given a fault
         self.has_python = False  # a node is a function of the caller's
         self.is_given = False  # the loss handed the fault over, before any node made one
 
@@ -140,7 +144,12 @@ class _Nodes:
             where, name = (code.co_filename, code.co_firstlineno, code.co_name), ""
 
         def hook(gave: Any, given: Any) -> None:
-            if self.found is None and not self.is_given and kinds_in(gave) and not kinds_in(given):
+            if self.has_gone or self.is_given or not kinds_in(gave):
+                return
+            self.has_gone, kinds = True, kinds_in(given)
+            if not kinds:
                 bad = [each for each in gave if each is not None and kinds_in([each])]
                 self.found = node_name, name, where, module, values_of(each for each in given if each is not None), counts_of(bad)
+            elif kinds & NAN:  # no node gave it; a sum of finite gradients may be Inf, but it is no NaN
+                self.found = f"hook on what {name or node_name} gave", "", where, module, "", ""
         return hook

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _rerun, _zoom
+from . import _rerun, _user_hooks, _zoom
 from ._calls import Call
 from ._hooks import keywords_of_call
 from ._verdict import INF, NAN
@@ -28,6 +28,7 @@ class Zooms:
         keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
         run = _rerun.Run(call, keywords)
         said = _zoom.forward(run, kinds, call.parent is None, self.silent_name, self.silence, watch._hooks)
+        said = _user_hooks.to_blame(said, _user_hooks.of_forward(self._modules_in(call), call.module))
         if "parameter" in said:
             said["parameter"] = self._name_of_parameter(call, run.module, said["parameter"])
         watch._journal.say("zoom", iteration=watch.iteration, op_name=name, **said)
@@ -46,7 +47,8 @@ class Zooms:
             if said.get("inf_written"):
                 watch._course.writes_inf(name)
             inside = watch._places.get(said["inside"], call.place)
-            fault.kind = "NaN" if "NaN" in said["gave"] else "Inf"
+            if said["gave"]:
+                fault.kind = "NaN" if "NaN" in said["gave"] else "Inf"
             fault.op_type, fault.op_name = inside.op_type, inside.eval if name == call.place.eval else inside.forward
             fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
 
@@ -66,6 +68,11 @@ class Zooms:
             watch._journal.say("cut_off", iteration=watch.iteration, op_name=course.row, by=call.name, **said)
             watch._journal.flush()
             course.cut(fault, said["operation"], said.get("file"), said.get("line"))
+
+    def _modules_in(self, call: Call) -> list[tuple[str, Any]]:
+        """With the names of their places."""
+        prefix = "" if call.place.is_outermost else call.place.name
+        return [(".".join(filter(None, (prefix, name))) or call.place.name, module) for name, module in call.module.named_modules()]
 
     def _name_of_parameter(self, call: Call, module: Any, local: str) -> str:
         """As the rows have it: a parameter that several modules share has the name of the first."""

@@ -1,0 +1,283 @@
+"""The operations between the end of the model and backward, and the line of the one that made a faulty loss, or a faulty gradient
+of a finite one. They run once, so they are looked at while they run: by a mode of torch's functions that is there from the end of
+the outermost forward to backward, and only where nobody else has a mode."""
+import math
+import sys
+import weakref
+from typing import Any
+
+from ._check import losses_of
+from ._compiled import is_tracing, is_transformed, is_used
+from ._hooks import say_fault
+from ._journal import caller_of
+from ._modes import HERE, Leaver, around, is_alone, leave
+from ._rerun import counts_of, kinds_in, values_of
+from ._tensors import tensors_in
+from ._verdict import INF, NAN
+from ._zoom import REASONS
+
+_MOST = 400  # operations; a longer loss is given up: it is not looked at again
+_MOST_SHOWN = 1 << 22  # elements of a tensor whose range is told
+_LEFT_OUT = {"__get__", "__set__", "__delete__", "requires_grad_", "detach", "detach_", "register_hook", "retain_grad", "item",
+             "tolist", "numpy", "size", "stride", "numel", "dim", "empty", "empty_like", "new_empty", "empty_strided", "__repr__",
+             "__format__", "__deepcopy__", "__reduce_ex__", "__len__", "__hash__", "is_floating_point", "is_complex"}
+_WRITERS = "mask", "fill", "where", "triu", "tril", "full", "setitem", "pad", "scatter"  # they write an Inf that is meant
+_OF_LOSS = "tensorstat: an operation of the loss"  # in the metadata of its node
+
+
+class _Operation:
+    """What an operation gave: `kinds` of fault, where they are known at once; a device tells them later."""
+    __slots__ = ("name", "where", "kinds", "parents", "given", "gave", "why")
+
+    def __init__(self, name: str, where: Any, kinds: Any, parents: "list[tuple[Any, _Operation | None]]") -> None:
+        self.name, self.where, self.kinds, self.parents = name, where, kinds, parents
+        self.given = self.gave = self.why = ""
+
+    @property
+    def is_written(self) -> bool:
+        return _known(self.kinds) == INF and any(word in self.name for word in _WRITERS) and not any(
+            _known(kinds) for kinds, _ in self.parents)
+
+    def told(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"result": "found", "operation": self.name, "given": self.given, "gave": self.gave}
+        if self.where is not None:
+            found["file"], found["line"] = self.where[:2]
+        given = 0
+        for kinds, _ in self.parents:
+            given |= _known(kinds)
+        if self.why:
+            found["why"] = self.why
+        elif given & _known(self.kinds):
+            found["why"] = f"what it was given holds {'NaN' if given & NAN else 'Inf'}, such as the targets"
+        elif given:
+            found["why"] = "it made NaN of the Inf that it was given"
+        elif self.name in REASONS:
+            found["why"] = REASONS[self.name]
+        return found
+
+
+class LossOperations:
+    """Those of a watch, in one step."""
+
+    def __init__(self, watch: Any) -> None:
+        self._watch = watch
+        self._is_given_up = self._is_over = self._is_of_loss = False
+        self.forget()
+
+    def forget(self) -> None:
+        self._known: dict[int, tuple[Any, int, Any, _Operation | None]] = {}  # by id: the tensor (weak), version, kinds, maker
+        self._faulty: list[_Operation] = []  # or of a device all
+        self._backward: list[tuple[_Operation, Any]] = []  # nodes in the order in which they ran, with the kinds that they gave
+        self._count = 0
+
+    def begin(self, outputs: list[Any]) -> None:
+        """The outermost forward is over."""
+        if self._is_over:
+            self._is_over = False
+            self.forget()
+        torch = sys.modules["torch"]
+        if self._is_given_up or HERE.mode is not None or not torch.is_grad_enabled() or not any(each.requires_grad for each in outputs):
+            return
+        if is_used() and not self._watch._hooks.is_eager or not is_alone() or is_tracing(outputs):
+            return
+        mode = around(self._run)
+        mode.is_on = True
+        mode.__enter__()
+        HERE.mode = mode
+
+    def begins_backward(self) -> None:
+        if not self._is_of_loss:
+            self._is_over = True
+            if HERE.mode is not None:  # to pop it here is in vain: autograd restores what backward began with
+                HERE.mode.is_on = False
+
+    def end(self) -> None:
+        """Before the next forward, or at the end of a step."""
+        # Backward began without Tensor.backward(), so that the mode is still there: the optimizer's functions went through it.
+        self._is_given_up |= self._is_over and HERE.mode is not None
+        leave()
+
+    def _run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        mode, name = HERE.mode, getattr(func, "__name__", "")
+        if mode is None or not mode.is_on or name in _LEFT_OUT:
+            return func(*args, **kwargs)
+        if name == "grad" and kwargs.get("create_graph"):  # of a loss that uses gradients
+            self._is_of_loss = True
+            try:
+                return func(*args, **kwargs)
+            finally:
+                self._is_of_loss = False
+        if name in ("backward", "grad"):
+            mode.is_on = False
+            try:
+                return func(*args, **kwargs)
+            finally:
+                kwargs["tensorstat"] = Leaver(mode)
+        call = None
+        try:
+            call = self._before(name.strip("_"), args, kwargs)
+        except Exception as fault:
+            mode.is_on = False
+            say_fault(fault)
+        out = func(*args, **kwargs)
+        if call is not None:
+            try:
+                self._behind(call, (args, kwargs), out)
+            except Exception as fault:
+                mode.is_on = False
+                say_fault(fault)
+        return out
+
+    def _before(self, name: str, args: Any, kwargs: Any) -> _Operation | None:
+        self._count += 1
+        if self._count > _MOST:
+            self._is_given_up, HERE.mode.is_on = True, False
+            self.forget()
+            return None
+        if is_transformed() or is_tracing():
+            return None
+        parents = [(known[2], known[3]) for each in tensors_in((args, kwargs)) if _is_plain(each) and (known := self._look(each, None))]
+        return _Operation(name, caller_of(sys._getframe(2)), 0, parents)
+
+    def _look(self, tensor: Any, maker: _Operation | None) -> tuple[Any, int, Any, _Operation | None]:
+        known = self._known.get(id(tensor))
+        version = tensor._version if not tensor.is_inference() else -1
+        if maker is None and known is not None and known[0]() is tensor and known[1] == version:
+            return known
+        known = self._known[id(tensor)] = weakref.ref(tensor), version, _kinds_of(tensor), maker
+        return known
+
+    def _behind(self, call: _Operation, given: Any, out: Any) -> None:
+        results = [each for each in tensors_in(out) if _is_plain(each)]
+        faulty = []
+        for each in results:
+            kinds = self._look(each, call)[2]
+            if kinds:
+                faulty.append(each)
+                call.kinds = kinds if not isinstance(kinds, int) else call.kinds | kinds
+        if faulty:
+            self._faulty.append(call)
+            if isinstance(call.kinds, int):
+                self._describe(call, given, faulty)
+        if self._watch._with_gradients:
+            for each in results:
+                if each.grad_fn is not None:
+                    self._wait_for(each.grad_fn, call)
+
+    def _describe(self, call: _Operation, given: Any, faulty: list[Any]) -> None:
+        call.gave = counts_of(faulty)
+        args, kwargs = given
+        tensors = tensors_in(given)
+        if not any(each is one for each in tensors for one in faulty) and all(each.numel() <= _MOST_SHOWN for each in tensors):
+            call.given = values_of((*args, *kwargs.values()))
+        if any(isinstance(each, float) and not math.isfinite(each) for each in args) and not any(_known(kinds) for kinds, _ in call.parents):
+            call.why = "a number that it was given is no finite one"
+        if call.name in ("cross_entropy", "nll_loss") and len(tensors) > 1 and not tensors[1].is_floating_point():
+            ignored = kwargs.get("ignore_index", -100)
+            if bool((tensors[1] == ignored).all()):
+                call.why = f"all targets are {ignored}, which is ignored: the mean of nothing"
+
+    def _wait_for(self, node: Any, call: _Operation) -> None:
+        from ._loss import OF_MODEL
+        waiting = [node]
+        while waiting:
+            node = waiting.pop()
+            if node is None or _OF_LOSS in node.metadata or OF_MODEL in node.metadata or "AccumulateGrad" in node.name():
+                continue
+            node.metadata[_OF_LOSS] = True
+            node.register_hook(_GradientOfOperation(self, node.name(), call))
+            waiting += [each for each, _ in node.next_functions]
+
+    def took_gradient(self, node_name: str, call: _Operation, gave: Any, given: Any) -> None:
+        tensors = [each for each in gave if each is not None and _is_plain(each)]
+        for each in tensors:
+            kinds = _kinds_of(each)
+            if not kinds:
+                continue
+            found = _Operation(node_name, call.where, kinds, [])
+            found.why = f"backward of {call.name}"
+            if isinstance(kinds, int):
+                if self._backward or kinds_in(each for each in given if each is not None and _is_plain(each)):
+                    return
+                found.gave = counts_of([each])
+                found.given = values_of(each for each in given if each is not None and each.numel() <= _MOST_SHOWN)
+            self._backward.append((found, kinds))
+            return
+
+    def maker(self, loss: Any, kinds: int) -> dict[str, Any] | None:
+        """The members of a zoom's line; None where it is not known."""
+        known = self._known.get(id(loss))
+        made = known[3] if known is not None and known[0]() is loss else None
+        wanted = NAN if kinds & NAN else INF
+        if made is None or not _known(made.kinds) & wanted:
+            made = next((each for each in self._faulty if _known(each.kinds) & wanted and not each.is_written), None)
+        return _root_of(made, wanted).told() if made is not None else None
+
+    def maker_of_gradient(self) -> dict[str, Any] | None:
+        return next((made.told() for made, kinds in self._backward if _known(kinds)), None)
+
+    def maker_in(self, loss: Any, name: str) -> dict[str, Any] | None:
+        """Of the loss of this name, as check() tells it."""
+        each = dict(losses_of(loss)).get(name)
+        return self.maker(each, kinds_in([each])) if isinstance(each, sys.modules["torch"].Tensor) else None
+
+
+class _GradientOfOperation:
+    __slots__ = ("_operations", "_name", "_call")
+
+    def __init__(self, operations: LossOperations, name: str, call: _Operation) -> None:
+        self._operations, self._name, self._call = weakref.ref(operations), name, call
+
+    def __call__(self, gave: Any, given: Any) -> None:
+        operations = self._operations()
+        if operations is None:
+            return
+        try:
+            operations.took_gradient(self._name, self._call, gave, given)
+        except Exception as fault:
+            say_fault(fault)
+
+
+def _is_plain(tensor: Any) -> bool:
+    torch = sys.modules["torch"]
+    return (type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter) and tensor.layout is torch.strided and (
+        tensor.is_floating_point() or tensor.is_complex()) and tensor.numel() > 0 and tensor.device.type != "meta"
+
+
+def _kinds_of(tensor: Any) -> Any:
+    """Kinds of fault: a number of a tensor in host memory, else what tells it later without waiting for the device now."""
+    torch = sys.modules["torch"]
+    with torch.no_grad():
+        values = tensor.detach()
+        if values.is_cpu:
+            total = values.sum(dtype=torch.float32) if values.dtype in (torch.float16, torch.bfloat16) else values.sum()
+            return 0 if bool(total.isfinite()) else kinds_in([values])
+        if values.is_cuda and torch.cuda.is_current_stream_capturing():
+            return 0
+        return torch.aminmax(torch.view_as_real(values.resolve_conj()) if values.is_complex() else values)
+
+
+def _known(kinds: Any) -> int:
+    if isinstance(kinds, int):
+        return kinds
+    low, high = (float(each) for each in kinds)
+    return NAN if low != low or high != high else INF if low == -float("inf") or high == float("inf") else 0
+
+
+def _root_of(made: _Operation, wanted: int) -> _Operation:
+    """The first that gave such a fault and was given none. NaN may come of an Inf, and that is to blame, if it was not meant."""
+    for _ in range(_MOST):
+        same = [each for kinds, each in made.parents if each is not None and _known(kinds) & wanted]
+        if not same and wanted == NAN and not any(_known(kinds) & NAN for kinds, _ in made.parents):
+            same = [each for kinds, each in made.parents if each is not None and _known(kinds) & INF and not _is_of_written(each)]
+            wanted = INF if same else wanted
+        if not same:
+            break
+        made = same[0]
+    return made
+
+
+def _is_of_written(made: _Operation) -> bool:
+    """Whether its Inf goes back to a mask's, or to one that came from outside."""
+    root = _root_of(made, INF)
+    return root.is_written or any(_known(kinds) & INF for kinds, _ in root.parents)
