@@ -52,6 +52,8 @@ class Call:
     is_looked_at = False
     is_to_be_zoomed = is_transformed = False  # of the latter: by torch.func
     blamed = ""  # is_to_be_zoomed because of this module inside, which could not be run again itself
+    is_compiled = False  # it ran inside of a compiled graph: see _graph
+    compiled_inside: tuple[str, str] | None = None  # the row and the module of the first such call inside that gave a fault
     edges: list[tuple[int, Any, int]] = []  # of its arguments: see _edges
 
     def __init__(self, place: Place, module: Any, parent: "Call | None", is_quiet: bool, is_evaluation: bool = False) -> None:

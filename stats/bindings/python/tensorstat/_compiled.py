@@ -1,5 +1,8 @@
 """A watch beside torch.compile: what torch traces is not watched, and steps that are measured run without it."""
+import contextlib
 import sys
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 _TRACERS = {"FakeTensorMode", "ProxyTorchDispatchMode", "FunctionalTensorMode", "PreDispatchTorchFunctionMode"}
@@ -63,34 +66,80 @@ def name_in_model(name: str) -> str:
 
 
 class Stance:
-    """Nothing is compiled, and nothing compiled runs, while somebody holds this. Then what the caller had set holds again."""
+    """While somebody holds this, nothing is compiled, and nothing compiled runs; or, if all who hold it have a tracer, graphs
+    with their marks run. Then what the caller had set holds again."""
 
     def __init__(self) -> None:
-        self._holders: set[int] = set()
+        self._holders: dict[int, Any] = {}  # their tracers
         self._mine: Any = None
+        self._backend: Any = None  # None: nothing compiled runs
+        self._filter: Any = None  # torch 2.14 warns of global hooks; where warnings are errors this would end the training
 
-    def hold(self, holder: object) -> bool:
-        """Whether it holds."""
-        if id(holder) in self._holders:
-            return True
-        if not is_used() or not has_stance():
-            return False
-        if self._mine is None:
-            try:
-                self._mine = sys.modules["torch"].compiler.set_stance("force_eager")
-            except RuntimeError:  # inside of a compiled call
+    def hold(self, holder: object, tracer: Any = None) -> bool:
+        """Whether nothing compiled runs."""
+        if id(holder) not in self._holders or self._holders[id(holder)] is not tracer:
+            if tracer is None and not is_used() or not has_stance():
                 return False
-        self._holders.add(id(holder))
-        return True
+            self._holders[id(holder)] = tracer
+            if not self._set():
+                del self._holders[id(holder)]
+                return False
+        return self._mine is not None and self._backend is None
 
     def leave(self, holder: object) -> None:
-        self._holders.discard(id(holder))
-        if self._mine is None or self._holders:
+        self._holders.pop(id(holder), None)
+        if self._mine is not None and not (self._holders and self._set()):
+            self._put_back()
+
+    @contextlib.contextmanager
+    def eagerly(self) -> Iterator[bool]:
+        """Nothing compiled runs inside. False: it may."""
+        if self._backend is None:
+            yield True
             return
-        mine, self._mine = self._mine, None
+        try:
+            mine = sys.modules["torch"].compiler.set_stance("force_eager")
+        except RuntimeError:  # inside of a compiled call
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            mine.__exit__(None, None, None)
+
+    def _set(self) -> bool:
+        tracers = list(self._holders.values())
+        backend = None
+        if all(each is not None for each in tracers) and (self._backend is not None or _is_default()):
+            from ._graph import backend_of
+            backend = backend_of(frozenset(each.number for each in tracers))
+        if self._mine is not None and backend is self._backend:
+            return True
+        self._put_back()
+        set_stance = sys.modules["torch"].compiler.set_stance
+        try:
+            self._mine = set_stance("force_eager") if backend is None else set_stance("default", force_backend=backend)
+        except RuntimeError:  # inside of a compiled call
+            return False
+        self._backend = backend
+        warnings.filterwarnings("ignore", "Using `torch.compile\\(module\\)` when there are global hooks", UserWarning)
+        self._filter = warnings.filters[0]
+        return True
+
+    def _put_back(self) -> None:
+        if self._mine is None:
+            return
+        mine, self._mine, self._backend = self._mine, None, None
+        with contextlib.suppress(ValueError):  # the caller has put other filters there
+            warnings.filters.remove(self._filter)
         frames = sys.modules["torch._dynamo.eval_frame"]
         if getattr(frames, "_stance", mine.stance) is mine.stance:  # else the caller has set another since
             mine.__exit__(None, None, None)
+
+
+def _is_default() -> bool:
+    stance = getattr(sys.modules["torch._dynamo.eval_frame"], "_stance", None)
+    return getattr(stance, "stance", "") == "default" and getattr(stance, "backend", None) is None
 
 
 STANCE = Stance()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-from ._compiled import STANCE, compiling_of_torch, is_used
+from ._compiled import STANCE, compiling_of_torch
 from ._library import logger
 from ._modes import HERE, resume, suspend
 
@@ -19,10 +19,11 @@ class ModuleHooks:
     def __init__(self, before: Callable[..., Any], behind: Callable[..., Any]) -> None:
         self._before, self._behind = before, behind
         self._places: dict[int, tuple[Any, Any]] = {}  # by the id of the module, which is held weakly
-        self._handles: list[Any] = []
+        self._handles: list[tuple[Any, Any]] = []  # with their hooks
         self._is_on = [False]
         self._stand_ins: list[int] = []
         self.is_eager = False  # whether torch.compile is off while the hooks are on
+        self.tracer: Any = None  # a _graph.Tracer, where graphs that are compiled while the hooks are on have rows
 
     def add(self, module: Any, place: Any) -> None:
         """Under the first name, where several hold it."""
@@ -37,6 +38,10 @@ class ModuleHooks:
     def count(self) -> int:
         return len(self._places)
 
+    @property
+    def places(self) -> dict[int, tuple[Any, Any]]:
+        return self._places
+
     def stand_in(self, modules: Sequence[tuple[Any, Any]]) -> None:
         """Copies have the places of their originals until the next call; [] takes them away."""
         for each in self._stand_ins:
@@ -49,10 +54,16 @@ class ModuleHooks:
 
     def start(self) -> None:
         self._is_on[0] = True
-        self.is_eager = STANCE.hold(self)
-        if self._handles:
-            return
-        hooks = sys.modules["torch.nn.modules.module"]
+        self.is_eager = STANCE.hold(self, self.tracer)
+        if not self._handles:
+            hooks = sys.modules["torch.nn.modules.module"]
+            before, behind = self._functions() if self.tracer is None else self.tracer.hooks(*self._functions())
+            self._handles = [(hooks.register_module_forward_pre_hook(before), before),
+                             (hooks.register_module_forward_hook(behind), behind)]
+        for handle, hook in self._handles:  # under the same number: a graph that was compiled with them knows them by it
+            handle.hooks_dict_ref()[handle.id] = hook
+
+    def _functions(self) -> tuple[Callable[..., None], Callable[..., None]]:
         places, enter, leave, is_on, is_compiling = self._places, self._before, self._behind, self._is_on, compiling_of_torch()
 
         # Dynamo reads the first condition alone: nothing else of these is compiled, and their state makes it compile nothing again.
@@ -80,20 +91,18 @@ class ModuleHooks:
             elif HERE.suspended is not None:
                 resume(module)
 
-        self._handles = [hooks.register_module_forward_pre_hook(before), hooks.register_module_forward_hook(behind)]
+        return before, behind
 
     def stop(self) -> None:
-        """Until start(). Where torch.compile is used they stay: without them it would compile again."""
+        """Until start(). Torch.compile asks of each graph which global hooks there are: what it compiles meanwhile is the
+        caller's graph, which was there before the watch and is there after it."""
         self._is_on[0] = False
         STANCE.leave(self)
-        if not is_used():
-            self.close()
+        for handle, _ in self._handles:
+            handle.remove()
 
     def close(self) -> None:
-        self._is_on[0] = False
-        STANCE.leave(self)
-        for handle in self._handles:
-            handle.remove()
+        self.stop()
         self._handles = []
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._calls import Call
+from ._compiled import STANCE
 from ._modes import around, foreign_mode, sets_attribute, written_by
 from ._one_rank import refusal_of_operation
 from ._shadow import Shadow, Unknown
@@ -164,7 +165,9 @@ def as_it_was(run: Run, hooks: Any) -> Iterator[World]:
             torch.default_generator.set_state(run.random_state[0])
             if run.random_state[1] is not None:
                 torch.cuda.set_rng_state(run.random_state[1])
-        with world.guard.of(world.shadow):
+        with STANCE.eagerly() as is_eager, world.guard.of(world.shadow):
+            if not is_eager:
+                raise Stop("it would run compiled")
             yield world
         world.guard.check()
     finally:

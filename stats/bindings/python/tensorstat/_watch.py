@@ -365,7 +365,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
           keep: int | tuple[int, int] = 0, then: str | Callable[[Alert], Any] | Sequence[Any] = ("write", "warn"),
           agree: Callable[[int], int] | None = None, shards: str | Callable[[str, Any], str] | None = None,
           output_shards: str | Callable[[str, Any], str | None] | None = None, group: Any = None,
-          groups: Mapping[str, Any] | None = None, only_bad: bool = False, event_bytes: int = 1 << 30) -> Watch:
+          groups: Mapping[str, Any] | None = None, only_bad: bool = False, event_bytes: int = 1 << 30,
+          compiled: str = "eager") -> Watch:
     """Writes the statistics of a torch.nn.Module's tensors while it trains; a context manager.
 
         with tensorstat.watch(model, path="runs/nan", every=10) as w:
@@ -416,6 +417,10 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
                 tensorstat.Ranks takes. None: any name stands for `group`. All ranks of a group call step()
     only_bad    no row is written but those of a step with NaN or Inf, and of the step before: alerts "nan" and "inf", keep=1
     event_bytes  the limit of an event's files, for each rank
+    compiled    what torch.compile does in a step that is measured. "eager": nothing, the step runs eagerly. "graph": it compiles
+                the model once more, with the measurements inside; a module's operation and its line are then not looked for,
+                and what does not go into a graph makes later steps run eagerly, which is logged. The other steps run the graph
+                that they would run without a watch
 
     Rows lie in {path}/rank_{rank}/{net_name}/0/{step}/statistic.csv, in the order in which things happened, and what they do
     not say in watch.ndjson beside them: stats/doc/origin.md says what each means. `w.first_fault` is where the first NaN or
@@ -449,6 +454,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         raise ValueError(f"exist is {exist!r}; it is \"refuse\" or \"replace\"")
     if not isinstance(resume, bool):
         resume = whole_number(resume, "resume", 0, 2**63)
+    if compiled not in ("eager", "graph"):
+        raise ValueError(f"compiled is {compiled!r}; it is \"eager\" or \"graph\"")
     if level not in ("module", "op"):
         raise ValueError(f"level is {level!r}; it is \"module\" or \"op\"")
     optimizers = optimizers_of(optimizer)
@@ -490,7 +497,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
             make_way(folder_of_whole(folder), exist, resume)
         made = RowWatch(model, session, folder=folder, every=every, where=where, inputs=inputs, parameters=parameters,
                         gradients=gradients, optimizers=optimizers, level=level, zoom=zoom, code=code, rank=rank,
-                        world_size=world_size, path=path, shards=shards, output_shards=output_shards, group=group)
+                        world_size=world_size, path=path, shards=shards, output_shards=output_shards, group=group, compiled=compiled)
         made.compare_over(compared, groups)
     except BaseException:
         session.close()

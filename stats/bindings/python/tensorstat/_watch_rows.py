@@ -12,6 +12,7 @@ from ._calls import Call, PerThread, Place, is_inside_backward
 from ._compiled import is_tracing, is_transformed
 from ._edges import edges_of
 from ._gradients import Gradients
+from ._graph_rows import graph_rows
 from ._hooks import ModuleHooks, keywords_of_call, say_fault
 from ._journal import Journal, caller_of
 from ._layout import Layout
@@ -42,7 +43,8 @@ class RowWatch(Watch):
 
     def __init__(self, model: Any, session: DumpSession, *, folder: str, every: int, where: str | None, inputs: bool,
                  parameters: bool, gradients: bool, optimizers: list[Any], level: str, zoom: bool, code: bool, rank: int,
-                 world_size: int, path: str | None, shards: Any = None, output_shards: Any = None, group: Any = None) -> None:
+                 world_size: int, path: str | None, shards: Any = None, output_shards: Any = None, group: Any = None,
+                 compiled: str = "eager") -> None:
         super().__init__(session, every=every, rank=rank)
         self._inputs, self._with_gradients, self._with_code, self._world_size = inputs, gradients, code, world_size
         self._with_zoom = zoom and level == "module"  # rows of operations say it themselves
@@ -71,6 +73,7 @@ class RowWatch(Watch):
         self._parameters = Parameters(self, [(name, each) for name, each in named_parameters(model) if wanted(name)],
                                       has_rows=parameters, optimizers=optimizers)
         self._hooks = ModuleHooks(self._enter, self._leave)
+        self._graph = graph_rows(self, compiled, level)
         self._outermost: list[tuple[str, Any]] = []
         self._places: dict[str, Place] = {}
         self._layout = Layout()
@@ -154,6 +157,8 @@ class RowWatch(Watch):
                 self._session.step_end(rank=self._rank, graph=EVALUATION, iteration=self.iteration)
             self._end_step()
             if not self._is_begun and not self._has_evaluated and not self._is_transform_said:
+                if self._graph is not None:
+                    self._graph.is_incomplete("none of its modules was seen in a compiled step")
                 self._say_once(_NOTHING_RAN)
                 if not self._has_seen and not self._is_unseen_said:
                     self._is_unseen_said = True
@@ -246,11 +251,15 @@ class RowWatch(Watch):
 
     def _switch(self) -> None:
         if self.active:
+            if self._graph is not None and not self._graph.begin_step():
+                self._graph = None
             self._hooks.start()
             if self._hooks.is_eager:
                 self._say_once("steps that are measured run without torch.compile")
         elif self._is_closed:
             self._hooks.close()
+            if self._graph is not None:
+                self._graph.close()
         else:
             self._hooks.stop()
 
@@ -278,36 +287,15 @@ class RowWatch(Watch):
         if local.is_silent:
             local.silent_names.append(place.name)
             return
-        calls = local.calls
-        if calls and place.is_outermost and calls[0].place is place:
-            calls.clear()  # what an exception has left
-        parent = calls[-1] if calls else None
-        if parent is None:
-            self._loss_operations.end()
-            if is_tracing(arguments):
-                return
-            if self._with_zoom:
-                self._random.look()
-            is_quiet = self._gradients.is_running and is_inside_backward()
-            self._gradients.is_running = is_quiet
-            try:
-                local.is_evaluation = not is_quiet and self._evaluates(place, module)
-                if local.is_evaluation:
-                    self._begin_evaluation()
-                elif not is_quiet and not self._is_begun:
-                    self._begin()
-            except Exception as fault:  # the call is one nevertheless
-                say_fault(fault)
-        else:
-            is_quiet = parent.is_quiet
-        call = Call(place, module, parent, is_quiet, local.is_evaluation)
-        call.is_transformed = is_transformed() if parent is None else parent.is_transformed
-        calls.append(call)
+        call = self._open(place, module, arguments)
+        if call is None:
+            return
+        parent, is_quiet = call.parent, call.is_quiet
         looks = parent is None or self._inputs or self._courses[local.is_evaluation].pending is not None
         if not is_quiet:
             frame = sys._getframe(3)  # torch's frame that calls the module
             if self._with_code:
-                self._say_line(call, frame)
+                self._say_line_at(call, caller_of(frame))
             if self._with_zoom or self._saves_tensors:
                 call.versions = _rerun.versions_of(arguments)
                 if module.__dict__.get("_buffers"):
@@ -327,6 +315,36 @@ class RowWatch(Watch):
             if given and self._with_gradients and (parent is None or self._inputs) and not call.is_transformed and (
                     sys.modules["torch"].is_grad_enabled()):
                 call.edges = edges_of(given)
+
+    def _open(self, place: Place, module: Any, arguments: Any = ()) -> Call | None:
+        """A call begins; None of one that is traced."""
+        local = self._local
+        calls = local.calls
+        if calls and place.is_outermost and calls[0].place is place:
+            calls.clear()  # what an exception has left
+        parent = calls[-1] if calls else None
+        if parent is None:
+            self._loss_operations.end()
+            if is_tracing(arguments):
+                return None
+            if self._with_zoom:
+                self._random.look()
+            is_quiet = self._gradients.is_running and is_inside_backward()
+            self._gradients.is_running = is_quiet
+            try:
+                local.is_evaluation = not is_quiet and self._evaluates(place, module)
+                if local.is_evaluation:
+                    self._begin_evaluation()
+                elif not is_quiet and not self._is_begun:
+                    self._begin()
+            except Exception as fault:  # the call is one nevertheless
+                say_fault(fault)
+        else:
+            is_quiet = parent.is_quiet
+        call = Call(place, module, parent, is_quiet, local.is_evaluation)
+        call.is_transformed = is_transformed() if parent is None else parent.is_transformed
+        calls.append(call)
+        return call
 
     def _look_at_inputs(self, call: Call, given: list[Any]) -> None:
         place = call.place
@@ -364,9 +382,8 @@ class RowWatch(Watch):
         if not call.is_quiet:
             self._look_at_outputs(call, tensors, unknown)
         if not call.parent:
-            calls.clear()
-            self._is_behind_forward = not call.is_quiet and not local.is_evaluation
-            if self._is_behind_forward and self._with_zoom and not call.is_transformed:
+            self._close_outermost(call)
+            if self._graph is None and self._is_behind_forward and self._with_zoom and not call.is_transformed:
                 self._loss_operations.begin(tensors)
         if call.is_transformed:  # its graph is not ours
             return
@@ -378,6 +395,10 @@ class RowWatch(Watch):
             self._gradients.wait_for_any(tensors)
         if not call.parent:
             local.is_evaluation = False
+
+    def _close_outermost(self, call: Call) -> None:
+        self._local.calls.clear()
+        self._is_behind_forward = not call.is_quiet and not self._local.is_evaluation
 
     def _look_at_outputs(self, call: Call, outputs: list[Any], unknown: list[str]) -> None:
         place, name, is_evaluation = call.place, call.name, self._local.is_evaluation
@@ -412,14 +433,15 @@ class RowWatch(Watch):
             if call.took or call.parent is None:
                 self._course.end()
 
-    def _say_line(self, call: Call, frame: Any) -> None:
+    def _say_line_at(self, call: Call, where: Any, parent: str | None = None) -> None:
         name = call.name
         number = self._numbers.get(name, 0)
         self._numbers[name] = number + 1
-        call.where = where = caller_of(frame)
+        call.where = where
         if where is None or not call.place.is_wanted:
             return
-        parent = call.parent.name if call.parent else ""
+        if parent is None:
+            parent = call.parent.name if call.parent else ""
         said = (*where, parent)
         if self._lines.get((name, number)) != said:
             self._lines[name, number] = said

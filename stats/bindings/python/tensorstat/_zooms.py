@@ -23,6 +23,17 @@ class Zooms:
         """Runs a call again. It gave the first fault, or its code handed one to a module inside."""
         watch = self._watch
         kinds, name = faults & 3, call.name
+        if call.is_compiled:
+            outer = call.parent
+            while outer is not None and outer.is_compiled:
+                outer = outer.parent
+            if outer is not None:  # it was called by eager code, with its arguments
+                outer.is_to_be_zoomed, outer.blamed = True, outer.blamed or call.place.name
+                outer.compiled_inside = outer.compiled_inside or (name, call.place.name)
+            elif self.may(name, kinds):
+                watch._journal.say("zoom", iteration=watch.iteration, op_name=name, result="refused",
+                                   why="it ran in a compiled graph, and its arguments are gone")
+            return
         if not self.may(name, kinds):
             return
         keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
@@ -31,6 +42,8 @@ class Zooms:
         said = _user_hooks.to_blame(said, _user_hooks.of_forward(self._modules_in(call), call.module))
         if "parameter" in said:
             said["parameter"] = self._name_of_parameter(call, run.module, said["parameter"])
+        if call.compiled_inside is not None:
+            self._say_of_compiled(call, said)
         watch._journal.say("zoom", iteration=watch.iteration, op_name=name, **said)
         fault = watch._course.pending
         if said["result"] == "given" and call.parent is not None and fault is not None and said["why"].startswith("its arg"):
@@ -52,11 +65,22 @@ class Zooms:
             fault.op_type, fault.op_name = inside.op_type, inside.eval if name == call.place.eval else inside.forward
             fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
 
+    def _say_of_compiled(self, call: Call, said: dict[str, Any]) -> None:
+        """The call of a module around it tells what made the fault of one that ran in a compiled graph."""
+        row, module = call.compiled_inside or ("", "")
+        if said["result"] == "found" and f"{said['inside']}.".startswith(f"{module}."):
+            line = said
+        elif said["result"] == "found" and _is_around(said["inside"], call):
+            line = {"result": "given", "why": "its arguments held the fault before the call"}
+        else:
+            line = {"result": "refused", "why": "it ran in a compiled graph, and the module around it, run again, does not tell"}
+        self._watch._journal.say("zoom", iteration=self._watch.iteration, op_name=row, **line)
+
     def cut_off(self, call: Call) -> None:
         """Behind a call that was given an overflow, or that ran its maker, and gives finite results."""
         watch, course = self._watch, self._watch._course
         fault = course.pending
-        if fault is None or fault.operation is None or course.pending_kinds & NAN or course.is_written or course.cut_off is not None:
+        if call.is_compiled or fault is None or fault.operation is None or course.pending_kinds & NAN or course.is_written or course.cut_off is not None:
             return
         if fault.operation.partition(" ")[0] not in _zoom.OVERFLOWS:
             return
