@@ -45,6 +45,7 @@ def rows_of(folder):
 @unittest.skipIf(torch is None, "torch is not installed")
 class Watched(unittest.TestCase):
     def setUp(self):
+        gc.collect()  # a watch that another test dropped says its last words when it is collected
         torch.manual_seed(7)
         layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
         self.model = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.TransformerEncoder(layer, 1), torch.nn.Linear(16, 1))
