@@ -40,9 +40,12 @@ class Guard:
     """A context manager: what it refuses is a Stop. Make it before the copies."""
 
     def __init__(self) -> None:
-        # Nothing is held, because torch frees tensors that it owns itself, whoever refers to them from Python. An object of the
-        # run that gets the place of one of these is taken for an old one.
-        self._old = set(map(id, gc.get_objects()))
+        # An object of the run may get the place of one of these that went meanwhile: it is told by its type, and containers are
+        # held. Others are not, because torch frees tensors that it owns itself, whoever refers to them from Python.
+        objects = gc.get_objects()
+        self._old = dict(zip(map(id, objects), map(type, objects)))
+        self._old_containers = [each for each in objects if issubclass(type(each), CONTAINERS)]
+        del objects
         self._shadow: Shadow | None = None
         self._shared: dict[str, list[Any]] = {}  # attributes of classes and functions that can be written to
         self._before = Before()
@@ -57,7 +60,8 @@ class Guard:
 
     def of(self, shadow: Shadow) -> "Guard":
         self._shadow = shadow
-        self._old &= set(map(id, gc.get_objects()))  # what has gone since may have left its place to a copy
+        for each in self._old.keys() - set(map(id, gc.get_objects())):  # what has gone since may have left its place to a copy
+            del self._old[each]
         for module, _ in shadow.modules:
             self._look_at_class(type(module))
         return self
@@ -76,6 +80,7 @@ class Guard:
         if self._collects:
             gc.enable()
         self._before.put_back(not self._has_handled)
+        self._old_containers.clear()
 
     def check(self) -> None:
         """A Stop that the caller's code has caught is one nevertheless."""
@@ -201,7 +206,7 @@ class Guard:
             return True
         if type(value) in (tuple, frozenset):
             return all(is_atom(each) or self._is_new(each) for each in value)
-        return is_atom(value) or gc.is_tracked(value) and id(value) not in self._old
+        return is_atom(value) or gc.is_tracked(value) and self._old.get(id(value)) is not type(value)
 
     def _look(self, value: Any, name: str, said: Code, depth: int = 0) -> None:
         """What was there before may be read, and be read alone."""
