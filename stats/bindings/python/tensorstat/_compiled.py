@@ -131,7 +131,7 @@ class Stance:
             return
         mine, self._mine, self._backend = self._mine, None, None
         with contextlib.suppress(ValueError):  # the caller has put other filters there
-            warnings.filters.remove(self._filter)
+            warnings.filters.remove(self._filter)  # type: ignore[attr-defined]  # a list
         frames = sys.modules["torch._dynamo.eval_frame"]
         if getattr(frames, "_stance", mine.stance) is mine.stance:  # else the caller has set another since
             mine.__exit__(None, None, None)

@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import enum
 import functools
+import importlib
 import itertools
 import sys
 import weakref
@@ -45,21 +46,22 @@ class Tracer:
     def hooks(self, before: Callable[..., Any], behind: Callable[..., Any]) -> tuple[Any, Any]:
         """Global hooks: marks while dynamo traces, else `before` and `behind`, which it does not compile."""
         torch = sys.modules["torch"]
-        import torch._dynamo
+        importlib.import_module("torch._dynamo")
         _define()
+        constant: Callable[[Any], Any] = torch._dynamo.assume_constant_result
         is_compiling, board, look, tensor = torch.compiler.is_compiling, _board(), torch.ops.tensorstat.look, torch.Tensor
         eager_before, eager_behind = torch._dynamo.disable(before), torch._dynamo.disable(behind)
 
         # What dynamo calls while it traces, and takes for a constant.
-        @torch._dynamo.assume_constant_result
+        @constant
         def entered() -> str:
             return self._mark(True)
 
-        @torch._dynamo.assume_constant_result
+        @constant
         def left() -> str:
             return self._mark(False)
 
-        @torch._dynamo.assume_constant_result
+        @constant
         def members_of(kind: type) -> tuple[str, ...]:
             return self._members_of(kind)
 
