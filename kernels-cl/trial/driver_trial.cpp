@@ -169,9 +169,7 @@ What only(const std::vector<IcdFile>& files) {
 // A kernel of pocl is tried without the other drivers, which may end the helper.
 What pocl_only() {
   std::vector<IcdFile> files = icd_files();
-  const auto others = std::ranges::remove_if(files, [](const IcdFile& each) { return !is_pocl(each); });
-  if (others.empty()) return {};
-  files.erase(others.begin(), others.end());
+  if (std::erase_if(files, [](const IcdFile& each) { return !is_pocl(each); }) == 0) return {};
   return only(files);
 }
 

@@ -127,7 +127,8 @@ void put_changed_first(const Record& a, const Record& b, const Differences& diff
     const auto [known, is_new] = first.try_emplace(row.rank, in_b, in_a);
     if (!is_new && row.iteration < b.rows()[known->second.first].iteration) known->second = {in_b, in_a};
   }
-  for (const auto& [rank, rows] : first) {
+  for (const auto& [of_rank, rows] : first) {
+    const auto rank = of_rank;  // clang 15 captures no structured binding
     const Seen& row = b.rows()[rows.first];
     const auto is_before = [&](const Beginning& each) {
       const Seen& its = a.rows()[each.in_a];

@@ -47,10 +47,11 @@ struct NotWritten : std::runtime_error {
 // Returns whether there are such, which are said under --quiet, too.
 bool say_what_was_left(std::vector<std::string> left, const Arguments& arguments, Console& console) {
   const bool is_verbose = arguments.is_verbose;
+  const auto has_tensors = [](const std::string& path) { return kind_of_file(path).holds_tensors; };
   const auto others =
-      std::ranges::stable_partition(left, [](const std::string& path) { return kind_of_file(path).holds_tensors; });
-  const bool is_missed = others.begin() != left.begin();
-  if (arguments.is_quiet) left.erase(others.begin(), others.end());
+      std::stable_partition(left.begin(), left.end(), has_tensors);  // clang 15 cannot read that of std::ranges
+  const bool is_missed = others != left.begin();
+  if (arguments.is_quiet) left.erase(others, left.end());
   if (left.empty()) return false;
   const std::size_t shown = is_verbose ? left.size() : std::min<std::size_t>(left.size(), 3);
   std::string names;
