@@ -75,10 +75,11 @@ class Parameters:
         gradient_count = written = 0
         is_written_by_data = self._is_written_by_data()
         zeroed = 0
+        is_compared, with_gradients, known = bool(watch._compared), watch._with_gradients, self._known
         for name, parameter in self.named:
             if is_lazy(parameter):
                 continue
-            gradient = parameter.grad if watch._with_gradients else None
+            gradient = parameter.grad if with_gradients else None
             if gradient is not None:
                 gradient_count += 1
                 seen = self._seen_gradients.get(name)
@@ -89,16 +90,16 @@ class Parameters:
             else:
                 zeroed += name in self._seen_gradients
             state = _state_of(parameter)
-            is_written = is_written_by_data and parameter.requires_grad or self._known.get(name) != state
-            difference = watch.difference("Parameter", name)
+            is_written = is_written_by_data and parameter.requires_grad or known.get(name) != state
+            difference = watch.difference("Parameter", name) if is_compared else None
             if is_written:
                 written += 1
-                self._known[name] = state
+                known[name] = state
             if self._has_rows and is_written or difference:
                 if faults := watch._collect("Parameter", name, (), (parameter,),
                                             differs_over=None if difference is None else (difference,)):
                     watch._note("optimizer", faults, "Parameter", name, "output")
-            for key, value in self._state_of_optimizer(parameter):
+            for key, value in self._state_of_optimizer(parameter) if self._optimizers else ():
                 if found := tensors_in(value):
                     differences = [watch.difference("OptimizerState", name_of_state(name, key, slot)) for slot in range(len(found))]
                     if faults := watch._collect("OptimizerState", f"{name}/{key}", (), found, differs_over=differences):
@@ -166,7 +167,10 @@ def name_of_state(parameter: str, key: str, slot: int) -> str:
 
 def _state_of(parameter: Any) -> tuple[int, int]:
     if type(parameter) is sys.modules["torch"].nn.Parameter:  # most are
-        return parameter.data_ptr(), version_of(parameter)
+        try:
+            return parameter.data_ptr(), parameter._version
+        except RuntimeError:  # one of inference mode has none
+            return parameter.data_ptr(), -1
     local = local_of(parameter)  # may be written without the parameter
     return local.data_ptr(), version_of(parameter) + (version_of(local) if local is not parameter else 0)
 

@@ -40,7 +40,7 @@ class Run:
 
     def keep(self, parameters: list[Any]) -> None:
         """For a run that comes later: what may have been written by then."""
-        self.kept_parameters, self.parameters = parameters, [version_of(each) for each in parameters]
+        self.kept_parameters, self.parameters = parameters, _versions(parameters)
 
     @property
     def module(self) -> Any:
@@ -65,7 +65,14 @@ def kinds_in(tensors: Any) -> int:
 
 
 def versions_of(arguments: Any) -> list[int]:
-    return [version_of(each) for each in tensors_in(arguments)]
+    return _versions(tensors_in(arguments))
+
+
+def _versions(tensors: list[Any]) -> list[int]:
+    try:
+        return [each._version for each in tensors]
+    except RuntimeError:  # one of inference mode has none
+        return [version_of(each) for each in tensors]
 
 
 def versions_of_buffers(module: Any) -> dict[str, tuple[int, int]]:
@@ -85,7 +92,7 @@ def refusal_of(run: Run) -> str:
     torch = sys.modules["torch"]
     if versions_of(run.arguments) != run.versions:
         return "its arguments were written in place, and what they were is gone"
-    if run.parameters is not None and run.parameters != [version_of(each) for each in run.kept_parameters]:
+    if run.parameters is not None and run.parameters != _versions(run.kept_parameters):
         return "parameters were written since, and what they were is gone"
     if mode := foreign_mode():
         return f"{mode} would see its operations twice"

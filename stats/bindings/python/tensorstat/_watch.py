@@ -216,12 +216,12 @@ class Watch:
             operator = self._operators.get((op_type, name))
             if operator is None:
                 operator = self._operators[op_type, name] = self._session._operator(op_type, name)
-            for tensors in (inputs, outputs):
-                for tensor in tensors:
-                    if tensor is not None and tensor.is_complex():
-                        raise Error("complex numbers have no rows: their parts have", "unsupported")
-                    if type(tensor) not in self._plain_types and is_dtensor(tensor):
-                        raise Error("a DTensor has no address: this rank's shard has", "unsupported")
+            plain = self._plain_types
+            for tensor in inputs or outputs if not (inputs and outputs) else (*inputs, *outputs):
+                if tensor is not None and tensor.is_complex():
+                    raise Error("complex numbers have no rows: their parts have", "unsupported")
+                if type(tensor) not in plain and is_dtensor(tensor):
+                    raise Error("a DTensor has no address: this rank's shard has", "unsupported")
             faults: int = _native.collect(self._session._handle(), operator, self._rank, 0, graph, self.iteration, inputs, outputs,
                                           layout, False, False, False, differs_over)
             if faults < 0:

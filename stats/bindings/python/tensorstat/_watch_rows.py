@@ -383,8 +383,6 @@ class RowWatch(Watch):
             self._look_at_outputs(call, tensors, unknown)
         if not call.parent:
             self._close_outermost(call)
-            if self._graph is None and self._is_behind_forward and self._with_zoom and not call.is_transformed:
-                self._loss_operations.begin(tensors)
         if call.is_transformed:  # its graph is not ours
             return
         if self._with_gradients and place.is_wanted:
@@ -395,6 +393,8 @@ class RowWatch(Watch):
             self._gradients.wait_for_any(tensors)
         if not call.parent:
             local.is_evaluation = False
+            if self._graph is None and self._is_behind_forward and self._with_zoom:  # last: what we ask of tensors goes through its mode
+                self._loss_operations.begin(tensors)
 
     def _close_outermost(self, call: Call) -> None:
         self._local.calls.clear()
