@@ -51,7 +51,7 @@ class Gradients:
 
     def wait_for_parameters(self, named: list[tuple[str, Any]]) -> None:
         for name, parameter in named:
-            if parameter.requires_grad and name not in self._accumulations and not is_lazy(parameter):
+            if name not in self._accumulations and parameter.requires_grad and not is_lazy(parameter):
                 self._accumulations[name] = Accumulation(parameter, functools.partial(self._accumulated, name))
 
     def wait_for_arguments(self, call: Call, outputs: list[Any]) -> None:

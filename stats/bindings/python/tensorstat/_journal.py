@@ -37,9 +37,11 @@ class Journal:
 
 def caller_of(frame: FrameType | None) -> tuple[str, int, str] | None:
     """File, line and function of the innermost frame, from this one on, of the caller's own code: not torch's, not ours."""
+    known = _own_code
     while frame is not None:
         code = frame.f_code
-        if is_callers(code):
+        is_own = known.get(code)
+        if is_own or is_own is None and is_callers(code):
             return code.co_filename, frame.f_lineno, code.co_name
         frame = frame.f_back
     return None

@@ -1,6 +1,7 @@
 """The operations between the end of the model and backward, and the line of the one that made a faulty loss, or a faulty gradient
 of a finite one. They run once, so they are looked at while they run: by a mode of torch's functions that is there from the end of
 the outermost forward to backward, and only where nobody else has a mode."""
+import cmath
 import math
 import sys
 import weakref
@@ -10,6 +11,7 @@ from ._check import losses_of
 from ._compiled import is_tracing, is_transformed, is_used
 from ._hooks import say_fault
 from ._journal import caller_of
+from ._loss import OF_MODEL
 from ._modes import HERE, Leaver, around, is_alone, leave
 from ._rerun import counts_of, kinds_in, values_of
 from ._tensors import tensors_in
@@ -136,7 +138,8 @@ class LossOperations:
             return None
         if is_transformed() or is_tracing():
             return None
-        parents = [(known[2], known[3]) for each in tensors_in((args, kwargs)) if _is_plain(each) and (known := self._look(each, None))]
+        given = tensors_in((*args, *kwargs.values()) if kwargs else args)
+        parents = [(known[2], known[3]) for each in given if _is_plain(each) and (known := self._look(each, None))]
         return _Operation(name, caller_of(sys._getframe(2)), 0, parents)
 
     def _look(self, tensor: Any, maker: _Operation | None) -> tuple[Any, int, Any, _Operation | None]:
@@ -178,7 +181,6 @@ class LossOperations:
                 call.why = f"all targets are {ignored}, which is ignored: the mean of nothing"
 
     def _wait_for(self, node: Any, call: _Operation) -> None:
-        from ._loss import OF_MODEL
         waiting = [node]
         while waiting:
             node = waiting.pop()
@@ -247,13 +249,13 @@ def _is_plain(tensor: Any) -> bool:
 def _kinds_of(tensor: Any) -> Any:
     """Kinds of fault: a number of a tensor in host memory, else what tells it later without waiting for the device now."""
     torch = sys.modules["torch"]
+    values = tensor.detach()
+    if values.is_cpu:
+        total = values.sum(dtype=torch.float32) if values.dtype in (torch.float16, torch.bfloat16) else values.sum()
+        return 0 if cmath.isfinite(total.item()) else kinds_in([values])
+    if values.is_cuda and torch.cuda.is_current_stream_capturing():
+        return 0
     with torch.no_grad():
-        values = tensor.detach()
-        if values.is_cpu:
-            total = values.sum(dtype=torch.float32) if values.dtype in (torch.float16, torch.bfloat16) else values.sum()
-            return 0 if bool(total.isfinite()) else kinds_in([values])
-        if values.is_cuda and torch.cuda.is_current_stream_capturing():
-            return 0
         return torch.aminmax(torch.view_as_real(values.resolve_conj()) if values.is_complex() else values)
 
 

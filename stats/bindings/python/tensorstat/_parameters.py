@@ -53,12 +53,10 @@ class Parameters:
 
     def look_before(self, graph: int = 0) -> None:
         """Before the first forward of a step."""
-        for name, parameter in self.named:
-            if is_lazy(parameter):
-                continue
-            state = _state_of(parameter)
-            if self._known.get(name) != state:
-                self._known[name] = state
+        known = self._known
+        for (name, parameter), state in zip(self.named, self._states()):
+            if state is not None and known.get(name) != state:
+                known[name] = state
                 if self._has_rows and (faults := self._watch._collect("Parameter", name, (parameter,), graph=graph)):
                     self._watch._note("parameter", faults, "Parameter", name, "input")
         if self._by_data is not None and not self._is_version_proved:  # a few small ones, to see what their versions do not say
@@ -76,20 +74,20 @@ class Parameters:
         is_written_by_data = self._is_written_by_data()
         zeroed = 0
         is_compared, with_gradients, known = bool(watch._compared), watch._with_gradients, self._known
-        for name, parameter in self.named:
-            if is_lazy(parameter):
+        seen_gradients, is_alone = self._seen_gradients, watch._world_size == 1
+        for (name, parameter), state in zip(self.named, self._states()):
+            if state is None:
                 continue
             gradient = parameter.grad if with_gradients else None
             if gradient is not None:
                 gradient_count += 1
-                seen = self._seen_gradients.get(name)
-                if watch._world_size > 1 or seen != (id(gradient), gradient._version):
+                seen = seen_gradients.get(name)
+                if not is_alone or seen != (id(gradient), gradient._version):
                     zeroed += seen is not None and not self._has_checked_zero and _is_zero(gradient)
                     if faults := watch._collect("Gradient", name, (), (gradient,)):
                         watch._note("gradient", faults, "Gradient", name, "output")
             else:
-                zeroed += name in self._seen_gradients
-            state = _state_of(parameter)
+                zeroed += name in seen_gradients
             is_written = is_written_by_data and parameter.requires_grad or known.get(name) != state
             difference = watch.difference("Parameter", name) if is_compared else None
             if is_written:
@@ -133,6 +131,15 @@ class Parameters:
         for optimizer in self._optimizers:
             yield from optimizer.state.get(parameter, {}).items()
 
+    def _states(self) -> list[tuple[int, int] | None]:
+        """What _state_of() says of each parameter; None of a lazy one, which has no values yet."""
+        plain = sys.modules["torch"].nn.Parameter
+        try:
+            return [(each.data_ptr(), each._version) if type(each) is plain else None if is_lazy(each) else _state_of(each)
+                    for _, each in self.named]
+        except RuntimeError:  # one of inference mode has no version
+            return [None if is_lazy(each) else _state_of(each) for _, each in self.named]
+
     def _is_written_by_data(self) -> bool:
         """Whether the optimizer writes through `.data`, which leaves a parameter's version as it is: then no version tells
         what was written."""
@@ -166,11 +173,6 @@ def name_of_state(parameter: str, key: str, slot: int) -> str:
 
 
 def _state_of(parameter: Any) -> tuple[int, int]:
-    if type(parameter) is sys.modules["torch"].nn.Parameter:  # most are
-        try:
-            return parameter.data_ptr(), parameter._version
-        except RuntimeError:  # one of inference mode has none
-            return parameter.data_ptr(), -1
     local = local_of(parameter)  # may be written without the parameter
     return local.data_ptr(), version_of(parameter) + (version_of(local) if local is not parameter else 0)
 

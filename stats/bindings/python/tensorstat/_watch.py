@@ -222,7 +222,8 @@ class Watch:
                     raise Error("complex numbers have no rows: their parts have", "unsupported")
                 if type(tensor) not in plain and is_dtensor(tensor):
                     raise Error("a DTensor has no address: this rank's shard has", "unsupported")
-            faults: int = _native.collect(self._session._handle(), operator, self._rank, 0, graph, self.iteration, inputs, outputs,
+            handles = self._session._handles
+            faults: int = _native.collect(handles[0] if handles else self._session._handle(), operator, self._rank, 0, graph, self.iteration, inputs, outputs,
                                           layout, False, False, False, differs_over)
             if faults < 0:
                 self._is_of_alert = True
