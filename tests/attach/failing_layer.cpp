@@ -1,6 +1,6 @@
 // An OpenCL layer to be loaded below ours. It fails calls that ours makes for itself, and none that the program makes
 // through it: FAIL_OURS=K fails the K-th one, FAIL_OURS=-K the K-th and all behind it. FAIL_COUNT names a file for how
-// many there were.
+// many there were. With LATE_CALLBACKS each callback has been called before the function that sets it returns.
 //
 // Which call is ours is told by what it is about: programs with text of tensorstat's, their kernels, and commands that
 // programs.cpp never uses.
@@ -11,11 +11,13 @@
 #include <CL/cl_layer.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <set>
+#include <thread>
 
 namespace {
 
@@ -120,7 +122,11 @@ cl_int CL_API_CALL marker(cl_command_queue queue, cl_uint count, const cl_event*
 cl_int CL_API_CALL callback(cl_event event, cl_int status, void(CL_CALLBACK* function)(cl_event, cl_int, void*),
                             void* data) {
   if (fails()) return kCode;
-  return below.clSetEventCallback(event, status, function, data);
+  if (std::getenv("LATE_CALLBACKS") == nullptr) return below.clSetEventCallback(event, status, function, data);
+  below.clWaitForEvents(1, &event);
+  const cl_int code = below.clSetEventCallback(event, status, function, data);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  return code;
 }
 
 cl_int CL_API_CALL argument_info(cl_kernel kernel, cl_uint index, cl_kernel_arg_info what, size_t bytes, void* value,

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 COMMAND, PROGRAMS, REOPENING = os.environ["COMMAND"], os.environ["PROGRAMS"], os.environ["REOPENING_PROGRAM"]
+FAILING_LAYER = os.environ["FAILING_LAYER"]
 MOST_SECONDS = 120  # a program that hangs
 
 # Who is named: "" for nobody. Of what is written by others while the launch is held back nobody can say.
@@ -31,9 +32,9 @@ class Gates(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def compare(self, name, *program):
+    def compare(self, name, *program, **variables):
         dump = os.path.join(self.folder, name)
-        environment = {**os.environ, "CUT_FOLDER": dump}
+        environment = {**os.environ, "CUT_FOLDER": dump, **variables}
         alone = subprocess.run(program, capture_output=True, text=True, timeout=MOST_SECONDS, check=False)
         attached = subprocess.run([COMMAND, "attach", "-o", dump, "--", *program], capture_output=True, text=True, timeout=MOST_SECONDS,
                                   env=environment, check=False)
@@ -52,6 +53,9 @@ class Gates(unittest.TestCase):
                     self.assertRegex(said, r", [1-9]\d* left out \(another command wrote the memory")
                 if name in WHOLE:
                     self.assertNotIn("left out", said)
+
+    def test_readings_that_end_before_their_callbacks_are_set(self):
+        self.compare("late", PROGRAMS, "destructors", OPENCL_LAYERS=FAILING_LAYER, LATE_CALLBACKS="1")
 
     def test_a_program_that_opens_opencl_again_and_again(self):
         said = self.compare("reopened", REOPENING)

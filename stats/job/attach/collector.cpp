@@ -42,7 +42,8 @@ class CollectorThread final : public Collector {
     // compiled first. They are destroyed before a handler that is older than they are: so launches 1, 2, 4, 8 ... renew
     // ours.
     if (std::has_single_bit(++added_)) finish_at_exit();
-    if (event == nullptr) ended_.notify_one();
+    // The event may have called `wake` already, and without launches the thread waits for nothing else.
+    if (event == nullptr || launches_.size() == 1) ended_.notify_one();
   }
 
   void note() override {
