@@ -1,7 +1,10 @@
 """Whatever NumPy takes as the description of an array's dtype is read with NumPy's values, or refused because it holds no
-numbers. The members of archives that bzip2 and LZMA packed, too."""
+numbers. The members of archives that bzip2, LZMA, xz and zstd packed, too."""
+import ctypes
+import ctypes.util
 import io
 import json
+import lzma
 import os
 import shutil
 import struct
@@ -9,6 +12,7 @@ import subprocess
 import tempfile
 import unittest
 import zipfile
+import zlib
 
 import numpy
 
@@ -93,6 +97,35 @@ class Npy(unittest.TestCase):
             ran = subprocess.run([COMMAND, name + ".npz", "--on", "host"], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
             self.assertEqual(ran.returncode, 3, ran.stdout)
             self.assertIn(f"{name}.npz::a: is damaged", ran.stderr)
+
+    def test_members_that_zipfile_does_not_write(self):
+        """Methods 95 (xz) and 93 (zstd): the bytes of a stored archive with other members. Python's lzma and libzstd pack them."""
+        zstd = ctypes.util.find_library("zstd")
+        packers = {95: lambda data: lzma.compress(data, lzma.FORMAT_XZ)}
+        if zstd:
+            packers[93] = lambda data: zstd_compressed(ctypes.CDLL(zstd), data)
+        array = numpy.random.default_rng(4).integers(0, 9, (300, 400)).astype("f4")
+        numpy.save(self.path("x.npy"), array)
+        with open(self.path("x.npy"), "rb") as file:
+            plain = file.read()
+        for method, packed in ((method, pack(plain)) for method, pack in packers.items()):
+            with self.subTest(method):
+                facts = struct.pack("<HHHIIIHH", method, 0, 33, zlib.crc32(plain), len(packed), len(plain), 5, 0)
+                local = b"PK\x03\x04" + struct.pack("<HH", 63, 0) + facts + b"x.npy" + packed
+                central = b"PK\x01\x02" + struct.pack("<HHH", 63, 63, 0) + facts + struct.pack("<HHHII", 0, 0, 0, 0, 0) + b"x.npy"
+                end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(central), len(local), 0)
+                with open(self.path("packed.npz"), "wb") as file:
+                    file.write(local + central + end)
+                row, = self.rows("packed.npz")
+                expected, = self.rows("x.npy")
+                self.assertEqual((row["tensor"], row["shape"], row["stats"]), ("x", [300, 400], expected["stats"]))
+
+
+def zstd_compressed(library, data):
+    library.ZSTD_compressBound.restype = library.ZSTD_compress.restype = ctypes.c_size_t
+    room = ctypes.create_string_buffer(library.ZSTD_compressBound(ctypes.c_size_t(len(data))))
+    size = library.ZSTD_compress(room, ctypes.c_size_t(len(room)), data, ctypes.c_size_t(len(data)), 3)
+    return room.raw[:size]
 
 
 if __name__ == "__main__":

@@ -110,6 +110,26 @@ class SavedTensors(unittest.TestCase):
         found = self.rows(self.save("x.pt", b"}" + text("w") + shard + b"s"))
         self.assert_is_the_tensor(found["w._local_tensor"])
 
+    def test_where_a_shard_lies(self):
+        """A DTensorSpec as torch 2.6 and 2.14 pickle it: the names of the mesh's axes have another key in each."""
+        def instance(name, state):
+            return b"c" + name.encode() + b"\n)\x81}(" + state + b"ub"
+        placements = "torch.distributed.tensor.placement_types\n"
+        size = b"ctorch\nSize\n" + integers(6, 4) + b"\x85R"
+        for key in ("mesh_dim_names", "_mesh_dim_names"):
+            mesh = instance("torch.distributed.device_mesh\nDeviceMesh", text("mesh") + TENSOR + text(key) + text("dp") + text("tp") + b"\x86")
+            spec = instance("torch.distributed.tensor._dtensor_spec\nDTensorSpec",
+                            text("mesh") + mesh + text("placements") + instance(placements + "Shard", text("dim") + b"K\x00") +
+                            b"c" + placements.encode() + b"Replicate\n)\x81\x86" +
+                            text("tensor_meta") + b"ctorch.distributed.tensor._dtensor_spec\nTensorMeta\n" + size + integers(4, 1) + b"N\x87\x81")
+            shard = (b"ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_wrapper_subclass\nctorch.distributed.tensor\n"
+                     b"DTensor\n)N}(" + text("_local_tensor") + TENSOR + text("_spec") + spec + b"u\x86tR")
+            found = self.rows(self.save("x.pt", b"}(" + text("w") + shard + text("b") + TENSOR + b"u"))
+            self.assertEqual(sorted(found), ["b", "w._local_tensor"])  # the ranks of the mesh are no tensor of the model's
+            self.assert_is_the_tensor(found["w._local_tensor"])
+            self.assertEqual(found["w._local_tensor"]["shard"], "Shard(dim=0) over dp, Replicate() over tp, of shape (6,4)")
+            self.assertNotIn("shard", found["b"])
+
     def test_names_that_collide(self):
         found = self.rows(self.save("x.pt", b"}(" + text("a.b") + TENSOR + text("a") + b"}" + text("b") + NPU + b"su"))
         self.assertEqual(sorted(found), ["a.b", "a.b#2"])

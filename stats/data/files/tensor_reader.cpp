@@ -257,6 +257,7 @@ TensorReader::~TensorReader() = default;
 
 const std::optional<std::string>& TensorReader::name() const { return state_->stored.name; }
 std::string_view TensorReader::format() const { return state_->stored.format; }
+std::string_view TensorReader::shard() const { return state_->stored.shard; }
 const StoredTensor& TensorReader::stored() const { return state_->stored; }
 Dtype TensorReader::dtype() const { return state_->is_widened() ? Dtype::kBfloat16 : state_->stored.dtype; }
 std::string_view TensorReader::data_type() const {

@@ -65,6 +65,7 @@ struct StoredTensor {
   // torch's views that change no bytes (Tensor.is_neg, is_conj): read with the opposite sign; with the opposite sign of
   // the imaginary parts. Both may be set.
   bool is_negated = false, is_conjugated = false;
+  std::string shard = {};  // of a DTensor: where it lies in the whole, in words; empty for all others
   bool fortran_order = false;
   Shape shape = {};
   std::uint64_t element_count = 0;  // the product of `shape`
@@ -102,6 +103,7 @@ class TensorReader {
   Dtype dtype() const;                    // of the elements that read() gives; int8 for int4, uint8 for uint1, ...
   std::string_view data_type() const;     // "float32"; the original's name, such as "int4" or "Q4_K", if that differs
   std::string_view format() const;        // StoredTensor::format
+  std::string_view shard() const;         // StoredTensor::shard
   const StoredTensor& stored() const;     // how the file has it
   const Shape& shape() const;             // counts values, also for int4, as MindSpore writes it
   std::uint64_t element_count() const;    // counts values, also for int4

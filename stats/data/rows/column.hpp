@@ -49,6 +49,7 @@ inline constexpr Column kColumns[] = {
     {.name = "iteration", .heading = "Iteration", .kind = ColumnKind::kNumber, .is_further = true},
     {.name = "tensor", .heading = "Tensor", .kind = ColumnKind::kText, .is_further = true},
     {.name = "index", .heading = "Index", .kind = ColumnKind::kText, .is_further = true},
+    {.name = "shard", .heading = "Shard", .kind = ColumnKind::kText, .is_further = true},
     {.name = "cast_scale", .heading = "Cast Scale", .kind = ColumnKind::kText, .is_further = true},
     {.name = "format", .heading = "Format", .kind = ColumnKind::kText, .is_further = true},
     {.name = "crc32", .heading = "CRC32", .kind = ColumnKind::kText, .is_further = true},

@@ -19,6 +19,7 @@ SurveyedTensor surveyed(const SurveyedFile& file, std::uint64_t number, const Te
   entry.row = {std::move(identity), reader.data_size_bytes(), std::string(reader.data_type()), reader.shape(), {}};
   add_place(file.path, file.place, entry.row.identity);
   if (entry.tensor) entry.row.identity.set("tensor", *entry.tensor);
+  if (!reader.shard().empty()) entry.row.identity.set("shard", std::string(reader.shard()));
   if (counts_scaled_casts(request)) entry.row.identity.set("cast_scale", to_string(Value(request.cast_scale)));
   return entry;
 }

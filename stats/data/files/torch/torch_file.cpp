@@ -61,6 +61,7 @@ Result<StoredTensor> stored_of(const TorchTensor& tensor, Storages& storages, bo
                       .swapped = is_big_endian != (std::endian::native == std::endian::big) && size > 1,
                       .is_negated = tensor.is_negated,
                       .is_conjugated = tensor.is_conjugated,
+                      .shard = tensor.shard,
                       .shape = tensor.shape,
                       .element_count = *count};
   view.offset_bytes = storage->offset_bytes + (*span == 0 ? 0 : tensor.offset * size);

@@ -10,6 +10,7 @@
 #include "stats/data/files/torch/torch_arrays.hpp"
 #include "stats/data/files/torch/torch_optimizer.hpp"
 #include "stats/data/files/torch/torch_rebuilds.hpp"
+#include "stats/data/files/torch/torch_shards.hpp"
 
 namespace tensorstat {
 namespace {
@@ -92,9 +93,9 @@ class Walk {
     if (const auto tensor = tensor_call(id)) {
       if (is_refused) return refuse();
       auto made = made_by(*tensor);
-      name_bytes_ += name_.size();
+      name_bytes_ += name_.size() + shard_.size();
       if (made)
-        made->name = name_;
+        made->name = name_, made->shard = shard_;
       else
         made = Error{made.error().code, (name_.empty() ? "" : "'" + shown(name_, 200) + "' ") + made.error().message};
       found_.tensors.push_back(std::move(made));
@@ -108,6 +109,12 @@ class Walk {
       return refuse();
     }
     if (const auto state = state_of_subclass(call)) {
+      if (auto shard = shard_in(pickle_, at(*state))) {
+        append("_local_tensor");
+        shard_ = std::move(shard->placement);
+        enter(shard->local, is_refused);
+        return shard_.clear();
+      }
       enter(*state, is_refused);
       if (!frames_.empty() && frames_.back().node == *state) frames_.back().is_state = true;
       return;
@@ -335,7 +342,7 @@ class Walk {
   std::vector<bool> is_met_;
   ParameterNames names_;
   std::vector<Frame> frames_;
-  std::string name_;
+  std::string name_, shard_;  // of what is entered now
   Code refused_code_ = Code::kUnsupported;
   std::string refused_call_, refused_name_;  // while the arguments of an unknown call are walked, until it is refused
   std::uint64_t name_bytes_ = 0;

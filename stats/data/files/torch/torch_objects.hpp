@@ -25,16 +25,17 @@ struct TorchTensor {
   // Of a NumPy array instead of storage, offset and stride: its elements, in an order of their own.
   std::shared_ptr<const std::string> elements = nullptr;
   bool is_swapped = false, is_fortran = false;
+  std::string shard = {};  // as in StoredTensor
 };
 
 struct TorchObjects {
   std::vector<Result<TorchTensor>> tensors;  // an error names the tensor or object, and says why it is not read
 };
 
-// In the order of the pickle. Two tensors may have one name, because keys have dots. A DTensor is its _local_tensor,
-// and other subclasses without a storage are the tensors of their state. The states of an optimizer are named by its
-// parameters if the pickle tells them. An object of a class of its own is not made: the tensors of its attributes are
-// read, under their names, of a torch.nn.Module without _modules, _parameters and _buffers between them. What a
+// In the order of the pickle. Two tensors may have one name, because keys have dots. A DTensor is its _local_tensor
+// alone, and other subclasses without a storage are the tensors of their state. The states of an optimizer are named by
+// its parameters if the pickle tells them. An object of a class of its own is not made: the tensors of its attributes
+// are read, under their names, of a torch.nn.Module without _modules, _parameters and _buffers between them. What a
 // function that is not known would make of tensors is an error. A container that is met twice is read once. Fails where
 // it is nested deeper than 1,000, or names take more than 256 MiB.
 Result<TorchObjects> torch_objects(const Pickle& pickle);

@@ -53,6 +53,7 @@ void append(std::string& text, const SurveyedTensor& entry, bool with_placement)
   json.key("dtype").text(row.data_type);
   append(json.key("shape"), row.shape);
   json.key("bytes").number(row.data_size_bytes);
+  if (const Cell* shard = row.identity.find("shard")) json.key("shard").text(std::get<std::string>(*shard));
   if (const Cell* scale = row.identity.find("cast_scale")) json.key("cast_scale").raw(std::get<std::string>(*scale));
   append(json.key("placement"), entry.placement, &Decision::engine);
   if (with_placement) {
