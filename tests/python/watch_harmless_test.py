@@ -4,6 +4,7 @@ import collections
 import contextvars
 import dataclasses
 import functools
+import gc
 import io
 import itertools
 import logging
@@ -122,6 +123,22 @@ if torch is not None:
         with watch(model) as w:
             said = train(model, w)
         return said, torch.rand(1).item()
+
+    @case()
+    def frozen(watch):
+        """gc.get_objects() does not list what gc.freeze() froze."""
+        calls = []
+
+        def forward(self, x):
+            calls.append(1)
+            return spoilt(self.linear(x))
+        model = module(forward)
+        gc.freeze()
+        try:
+            with watch(model) as w:
+                return train(model, w), calls
+        finally:
+            gc.unfreeze()
 
     @case()
     def containers(watch):

@@ -19,6 +19,7 @@ from ._code import Code, Store, code_of, is_trusted_module
 from ._rerun import Stop
 from ._before import Before
 from ._shadow import CONTAINERS, Shadow, is_atom, is_of_module
+from ._torch_state import TorchState
 from ._trusted import is_below_torch, is_denied, is_of_ours, is_trusted, is_trusted_call, torch_folder
 
 _CALLED = {"len", "isinstance", "issubclass", "getattr", "hasattr", "abs", "min", "max", "sum", "all", "any", "round", "divmod", "pow",
@@ -33,6 +34,7 @@ _WRITERS_IN_C = {"setitem", "delitem", "iadd", "iand", "iconcat", "ifloordiv", "
 # Of torch: what outlives the call that does it.
 _STATE_IN_C = re.compile(r"_?set_(?!grad_enabled|fwd_grad|autocast|multithreading_enabled|torch_function|dispatch|conj|neg|to)|_?share_|"
                          r"_?save|_?unpickle|register_|_?cuda_(set|empty)|retain_grad")
+_OF_COMPILER = {"set_eval_frame", "set_skip_guard_eval_unsafe"}
 _MOST_OF_CONTAINER = 2000
 
 
@@ -49,6 +51,7 @@ class Guard:
         self._shadow: Shadow | None = None
         self._shared: dict[str, list[Any]] = {}  # attributes of classes and functions that can be written to
         self._before = Before()
+        self.torch_state = TorchState()
         self._seen_modules: set[tuple[int, int]] = set()
         self._held: set[int] = set()  # modules that were there before
         self.stop = ""
@@ -106,7 +109,7 @@ class Guard:
                 self._enter(frame, code)
             elif code.co_name == "_find_and_load" and code.co_filename.startswith("<frozen importlib"):
                 self._look_at_import(frame)
-            elif is_denied(code) and not is_of_ours(frame) and not is_below_torch(frame):
+            elif is_denied(code) and not (is_of_ours(frame) or is_below_torch(frame) or self.torch_state.may_set(code.co_name, None)):
                 self._refuse(f"{code.co_name} of {'torch' if code.co_filename.startswith(torch_folder()) else 'Python'} changes more "
                              "than its results")
         elif event == "c_call":
@@ -214,6 +217,8 @@ class Guard:
         torch = sys.modules["torch"]
         if is_atom(value) or isinstance(value, torch.Tensor) or isinstance(value, (logging.Logger, dataclasses.Field)) or self._is_new(value):
             return  # a logger is one by its functions, and they are looked at
+        if kind.__module__.startswith("torch._ops"):  # an operation
+            return
         if isinstance(value, ModuleType):
             self._look_at_module(value, said, depth)
         elif isinstance(value, FunctionType):
@@ -249,7 +254,7 @@ class Guard:
             self._look_at_held(value, name, said, depth)
         elif _is_plain(value):
             self._look_at_plain(value, name, said, depth)
-        elif kind.__module__ not in ("typing", "types") and not type(value).__module__.startswith("torch._ops"):
+        elif kind.__module__ not in ("typing", "types"):
             self._refuse(f"it uses {name}, {_kind(value)}, whose state is not known")
 
     def _look_at_module(self, module: ModuleType, said: Code, depth: int) -> None:
@@ -311,6 +316,12 @@ class Guard:
 
     # --- functions in C ---
 
+    def _may_set(self, frame: FrameType, name: str, owner: Any) -> bool:
+        """Whether the state of torch that a function sets is put back, or goes with the run: that of a copied generator. Torch's
+        compiler sets its own around a function that it does not compile, and puts it back itself."""
+        is_of_copy = name == "set_state" and self._shadow is not None and self._shadow.has(owner)
+        return is_of_copy or self.torch_state.may_set(name, owner) or name in _OF_COMPILER and is_trusted(frame.f_code)
+
     def _call(self, frame: FrameType, function: Any) -> None:
         owner, name = getattr(function, "__self__", None), function.__name__
         if isinstance(owner, ModuleType):
@@ -318,7 +329,7 @@ class Guard:
         else:
             home = owner.__module__ if isinstance(owner, type) else getattr(function, "__module__", None) or type(owner).__module__
         if home.partition(".")[0] == "torch" or isinstance(owner, sys.modules["torch"].Tensor):
-            if _STATE_IN_C.match(name) and not is_of_ours(frame) and not (name == "set_eval_frame" and is_trusted(frame.f_code)):
+            if _STATE_IN_C.match(name) and not (is_of_ours(frame) or self._may_set(frame, name, owner)):
                 self._refuse(f"{name} of torch changes more than its results")
             return
         if is_trusted_call(frame) or isinstance(owner, contextvars.ContextVar):

@@ -9,12 +9,25 @@ _PLAIN_MODES = {"DeviceContext"}  # `with torch.device(...)` changes no object
 _SETTERS = {"__set__", "__delete__", "retain_grad", "requires_grad_", "set_", "share_memory_", "register_hook", "backward"}
 
 
-def foreign_mode() -> str:
-    """The class of a mode that the caller has entered, which would see the operations of a second run; "" of none."""
+def modes() -> tuple[list[Any], list[Any]]:
+    """Those of functions and those of operations that this thread is in, the last one last."""
     function_modes = sys.modules["torch.overrides"]._get_current_function_mode_stack
     dispatch_modes = sys.modules["torch.utils._python_dispatch"]._get_current_dispatch_mode_stack
-    names = [type(each).__name__ for each in (*function_modes(), *dispatch_modes())]
+    return function_modes(), dispatch_modes()
+
+
+def foreign_mode() -> str:
+    """The class of a mode that the caller has entered, which would see the operations of a second run; "" of none."""
+    names = [type(each).__name__ for stack in modes() for each in stack]
     return next((each for each in names if each not in _PLAIN_MODES), "")
+
+
+def leave_modes(before: tuple[list[Any], list[Any]]) -> None:
+    """Takes off the modes that a run has entered by hand: it cannot leave them any more."""
+    now = modes()
+    for module, was, stack in zip(("torch.overrides", "torch.utils._python_dispatch"), before, now):
+        for _ in stack[len(was):]:
+            sys.modules[module]._pop_mode()
 
 
 def sets_attribute(func: Any) -> bool:

@@ -4,14 +4,16 @@ what the run has not made itself ends it before it writes.
 """
 import contextlib
 import contextvars
+import gc
 import sys
+import traceback
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._calls import Call
 from ._compiled import STANCE
-from ._modes import around, foreign_mode, sets_attribute, written_by
+from ._modes import around, foreign_mode, leave_modes, modes, sets_attribute, written_by
 from ._one_rank import refusal_of_operation
 from ._shadow import Shadow, Unknown
 from ._tensors import local_of, tensors_in
@@ -98,6 +100,8 @@ def refusal_of(run: Run) -> str:
         return f"{mode} would see its operations twice"
     if sys.getprofile() is not None:
         return "a profiler would see it twice"
+    if gc.get_freeze_count():
+        return "gc.freeze() hides objects that were there before, and what a call writes to could not be told from its own"
     if torch.cuda.is_initialized():
         if torch.cuda.is_current_stream_capturing():
             return "a CUDA graph is captured"
@@ -126,7 +130,19 @@ class World:
         return self.run(self.module, *self.arguments, **self.keywords)
 
     def run(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-        return self._context.run(function, *arguments, **keywords)
+        before = modes()
+        try:
+            return self._context.run(function, *arguments, **keywords)
+        except BaseException as fault:
+            held = modes()  # torch 2.6 crashes when it takes off one that nothing else holds
+            # Generators that wait in its frames, such as checkpoint()'s, leave the modes that they have entered now, the last one
+            # first: torch takes off the last mode, whosever it is.
+            for frame, _ in reversed(list(traceback.walk_tb(fault.__traceback__))):
+                with contextlib.suppress(RuntimeError):  # one that runs still
+                    frame.clear()
+            leave_modes(before)
+            del held
+            raise
 
     def storages_given(self) -> list[int]:
         """Those of all tensors in the arguments, in their order."""
@@ -160,12 +176,10 @@ class World:
 
 @contextlib.contextmanager
 def as_it_was(run: Run, hooks: Any) -> Iterator[World]:
-    """Copies, the random state of the call, and a guard. `hooks` are called for the copies of modules, too."""
+    """Copies, the random state of the call, and a guard. Torch's own state is put back behind it. `hooks` are called for the copies of modules, too."""
     torch = sys.modules["torch"]
     with torch.no_grad():
         world = World(run)
-    now = torch.default_generator.get_state()
-    on_devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
     try:
         hooks.stand_in(world.shadow.modules)
         if run.random_state is not None:
@@ -179,9 +193,7 @@ def as_it_was(run: Run, hooks: Any) -> Iterator[World]:
         world.guard.check()
     finally:
         hooks.stand_in([])
-        torch.default_generator.set_state(now)
-        if on_devices is not None:
-            torch.cuda.set_rng_state_all(on_devices)
+        world.guard.torch_state.put_back()
 
 
 def storage_of(tensor: Any) -> int:
