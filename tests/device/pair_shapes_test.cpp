@@ -3,6 +3,7 @@
 // without fp64, which must refuse.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -159,8 +160,8 @@ class PairsInDeviceMemory : public testing::Test {
   }
 
   Tensor in_buffer(const cl::Context& context, const Bytes& bytes) {
-    Bytes padded(12);
-    padded.insert(padded.end(), bytes.begin(), bytes.end());
+    Bytes padded(12 + bytes.size());
+    std::ranges::copy(bytes, padded.begin() + 12);
     buffers_.emplace_back(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, padded.size(), padded.data());
     Tensor tensor = tensor_of(Dtype::kFloat32, bytes);
     tensor.address = buffers_.back()();
