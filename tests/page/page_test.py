@@ -222,6 +222,7 @@ class Page(unittest.TestCase):
                 rows = csv.writer(file, lineterminator="\n")
                 rows.writerow(HEADING + ["Float16 Underflow", "Float16 Overflow", "E4m3fn Underflow", "E4m3fn Overflow", "Exponents"])
                 for name, counts, exponents in (("small", [0, 0, iteration, 0], f"zero:4 subnormal:0{f' -12:{iteration}' if iteration else ''} -3:{12 - iteration} inf:0 nan:0"),
+                                                ("twin", [0, 0, iteration, 0], "zero:4 subnormal:0 -3:12 inf:0 nan:0"),
                                                 ("large", [0, 0, 0, 8 if iteration == 5 else 0], "zero:0 subnormal:0 3:8 9:8 inf:0 nan:0"),
                                                 ("fits", [0, 0, 0, 0], "zero:16 subnormal:0 inf:0 nan:0")):
                     rows.writerow(["Op", name, 0, 0, 1000 * iteration, "output", 0, 64, "float16", "(4,4)", 1, -1, .5, 2, 0, 0, 0, 4] + counts + [exponents])
@@ -229,11 +230,11 @@ class Page(unittest.TestCase):
         self.open("casts")
         said = [line.split() for line in self.text("#casts").splitlines()]
         self.assertIn("float16 e4m3fn".split(), [line[-2:] for line in said])
-        self.assertIn("lose nothing 3 1".split(), said)
-        self.assertIn("lose more than 1 % to zero 0 1".split(), said)
+        self.assertIn("lose nothing 4 1".split(), said)
+        self.assertIn("lose more than 1 % to zero 0 2".split(), said)
         self.assertIn("overflow 0 1".split(), said)
         self.assertIn("large output.0 0 ▲ 50 %".split(), said)
-        self.assertIn("small output.0 0 ▼ 68.8 %".split(), said)
+        self.assertIn("small output.0 and 1 more, each the same 0 ▼ 68.8 %".split(), said)
         self.browser.find_element(By.XPATH, "//tr[th/span[contains(text(),'large')]]").click()
         self.assertIn("step=5", self.browser.current_url)
         # Each row of the exponents is a binade: code 255 is all elements, 6 less is half of them.

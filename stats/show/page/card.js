@@ -26,18 +26,19 @@ function show_card() {
     }
     body.append(key);
   }
+  const lines = element('div', {class: 'lines'}), add = (heading, canvas) => lines.append(element('div', {}, element('h3', {}, heading), canvas));
   run.statistics.forEach((statistic, index) => {
     if (!is_shown(index)) return;
     const canvas = element('canvas', {role: 'img', 'aria-label': `${statistic.name} by iteration; its values stand in the table below`});
     canvas.dataset.statistic = String(index);
-    body.append(element('h3', {}, statistic.name), canvas);
+    add(statistic.name, canvas);
   });
   const lane = exponents_lane();
   if (lane >= 0) {
     const canvas = element('canvas', {role: 'img', 'aria-label': 'Exponents by iteration', 'data-lane': lane});
-    body.append(element('h3', {}, `exponents${run.ranks.length > 1 ? ', ' + lane_name(lane) : ''}: the darker, the more elements`), canvas);
+    add(`exponents${run.ranks.length > 1 ? ', ' + lane_name(lane) : ''}: the darker, the more elements`, canvas);
   }
-  body.append(exact_table());
+  body.append(lines, exact_table());
   paint_card();
   show_ranks();
 }
@@ -111,6 +112,12 @@ function show_ranks() {
     element('p', {class: 'none'}, words));
 }
 
+// A change is a power of two.
+function told_change(change) {
+  const times = short(2 ** change);
+  return times === '1' ? 'none' : times + ' times';
+}
+
 // All tensors. Only the rows on the screen are in the document.
 const HEIGHT = 26;
 /** @type {[string, (tensor: any) => any][]} */
@@ -172,7 +179,7 @@ function scroll_table() {
     return element('tr', {'aria-current': index === view.tensor, onclick: () => choose(index, -1, view.met.has(index) ? view.met.get(index) : tensor.first >= 0 ? tensor.first : run.iterations.length - 1, true)},
       element('td', {}, name_of(tensor.label, 76)), element('td', {}, printable(tensor.type)), element('td', {}, printable(tensor.dtype)), element('td', {}, printable(tensor.shape)),
       element('td', {class: 'n'}, statistic.codes[tensor.end] ? short(tensor.last) : '–'),
-      element('td', {class: 'n'}, '×÷ ' + short(2 ** tensor.change)),
+      element('td', {class: 'n', title: 'against its own past, up or down'}, told_change(tensor.change)),
       element('td', {class: 'n nan'}, tensor.first < 0 ? '' : String(run.iterations[tensor.first])));
   });
   box.querySelector('tbody').replaceChildren(space(first * HEIGHT), ...rows, space((sorting.rows.length - last) * HEIGHT));

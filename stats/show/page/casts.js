@@ -26,7 +26,7 @@ function show_casts() {
   const share = loss => loss ? loss.share : 0;
   const weight = tensor => Math.max(...tensor.losses.map(loss => (share(loss.over) > 0 ? 1 : 0) + share(loss.over) + share(loss.under)));
   const losing = tensors.filter(tensor => weight(tensor) > 0).sort((a, b) => weight(b) - weight(a) || a.index - b.index);
-  const row = (head, cells, attributes = {}) => element('tr', attributes, element('th', {scope: 'row'}, head), ...cells.map(cell => element('td', {class: 'n'}, cell)));
+  const row = (head, cells, attributes = {}) => element('tr', attributes, element('th', {scope: 'row'}, ...[head].flat()), ...cells.map(cell => element('td', {class: 'n'}, cell)));
   const count = (name, holds) => row(name, formats.map((_, i) => String(tensors.filter(tensor => holds(tensor.losses[i])).length)));
   const told_loss = loss => {
     const parts = [];
@@ -34,12 +34,21 @@ function show_casts() {
     if (share(loss.under) > 0) parts.push(element('span', {title: 'elements other than 0 that become 0'}, (parts.length ? '  ' : '') + '▼ ' + percent(loss.under.share)));
     return parts.length ? element('span', {}, ...parts) : loss.under || loss.over ? '0' : '–';
   };
-  const shown = losing.slice(0, CAST_ROWS).map(tensor => {
+  // Tensors that lose the same have one row, the first's.
+  const alike = new Map();
+  for (const tensor of losing) {
+    const told = tensor.losses.map(loss => percent(share(loss.over)) + percent(share(loss.under))).join();
+    if (alike.has(told)) alike.get(told).push(tensor);
+    else alike.set(told, [tensor]);
+  }
+  const groups = [...alike.values()].slice(0, CAST_ROWS);
+  const shown = groups.map(([tensor, ...others]) => {
     const all = tensor.losses.flatMap(loss => [loss.over, loss.under]).filter(loss => share(loss) > 0);
-    const most = all.reduce((a, b) => b.share > a.share ? b : a);
-    return row(name_of(run.tensors[tensor.index].label, 60), tensor.losses.map(told_loss), {onclick: () => choose(tensor.index, most.lane, most.at, true)});
+    const most = all.reduce((a, b) => b.share > a.share ? b : a), label = each => printable(run.tensors[each.index].label);
+    const head = [name_of(run.tensors[tensor.index].label, 60), others.length ? ` and ${others.length} more, each the same` : ''];
+    return row(head, tensor.losses.map(told_loss), {title: others.slice(0, 50).map(label).join('\n'), onclick: () => choose(tensor.index, most.lane, most.at, true)});
   });
-  const rest = losing.length - shown.length;
+  const rest = losing.length - groups.reduce((sum, group) => sum + group.length, 0);
   by_id('casts-body').replaceChildren(element('div', {class: 'exact', tabindex: 0, role: 'region', 'aria-labelledby': 'casts-title'},
     element('table', {}, element('thead', {}, element('tr', {}, element('th', {}, `of ${many(tensors.length, 'tensor')}`), ...formats.map(format => element('th', {scope: 'col', class: 'n'}, format.name)))),
       element('tbody', {}, count('lose nothing', loss => !share(loss.under) && !share(loss.over)), count(`lose more than ${percent(MUCH_LOST)} to zero`, loss => share(loss.under) > MUCH_LOST),
