@@ -7,22 +7,11 @@
 #include <utility>
 
 #include "kernels-cl/driver/host_pointers.hpp"
+#include "kernels-cl/launch/arguments.hpp"
 #include "precision/partial.h"
 #include "stats/core/engine/quantile_codes.hpp"
 
 namespace tensorstat::cl_engine {
-namespace {
-
-void set_argument(cl_int& code, const cl::Kernel& kernel, cl_uint index, std::uint64_t value) {
-  if (code == CL_SUCCESS) code = clSetKernelArg(kernel(), index, sizeof value, &value);
-}
-// If memory is null, offsets are addresses.
-void set_argument(cl_int& code, const cl::Kernel& kernel, cl_uint index, cl_mem memory) {
-  if (code == CL_SUCCESS) code = clSetKernelArg(kernel(), index, sizeof memory, memory == nullptr ? nullptr : &memory);
-}
-
-}  // namespace
-
 Batch::Batch(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue, std::vector<Piece> pieces,
              std::vector<cl::Buffer> sources)
     : layout_(device, std::move(pieces)),

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels-cl/launch/board.hpp"
 #include "kernels-cl/launch/context_set.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
 #include "kernels-cl/launch/upload_ring.hpp"
@@ -109,6 +110,11 @@ class OpenClEngine final : public DeviceEngine {
     });
     if (!ring) return ring.error();
     return std::unique_ptr<DeviceStream>(std::make_unique<Upload>(home(), *std::move(ring), task));
+  }
+
+  Result<std::unique_ptr<DeviceBoard>> board(const Wanted& wanted) override {
+    if (home().forked()) return Error{Code::kDevice, "the process has forked since the device was opened"};
+    return Board::open(home(), wanted);
   }
 
   Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) override {

@@ -63,6 +63,7 @@ class QueueContext {
              std::vector<cl::Buffer>& sources) const;
 
   // Builds and checks a kernel, unless that is done already. Requests for other kernels do not wait for it.
+  Result<std::shared_ptr<Kernel>> kernel(const KernelKind& kind);
   Status prepare(const KernelKind& kind);
 
   // Errors as of Batch::enqueue.
@@ -92,7 +93,6 @@ class QueueContext {
                cl::CommandQueue upload_queue, Ledger& ledger);
   static Result<std::unique_ptr<QueueContext>> open_on(Device device, cl::Context context,
                                                        cl::CommandQueue callers_queue, Ledger& ledger);
-  Result<SharedKernel> kernel(const KernelKind& kind);
   Result<SharedKernel> checked_kernel(const Device& device, const KernelKind& kind);  // built or recalled
 
   const Device device_;

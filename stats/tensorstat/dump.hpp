@@ -74,6 +74,13 @@ struct DumpOptions {
   // True and False for max and min of bool, all digits of integers, and null, or no column, for statistics that
   // MindSpore cannot compute there. false: rows as MindSpore's host writes them, with all statistics.
   bool device_rows = false;
+  // The backend promises: a tensor in a cl_mem changes, or is released, only by commands of `meter.queue`, which is in
+  // order, or by what waits for such commands. Then collect() does not wait for tensors in a cl_mem without keep_alive.
+  // It enqueues their folds; step_end() enqueues one copy of the results, and their rows come after that. This holds if
+  // only statistics are wanted, without digests and quantiles, if stat_calc_mode is not given as "host", and without
+  // AlertOptions::save_tensors. The statistics have the same bits, and what cannot be done so is done as without this,
+  // which is said once.
+  bool ordered_by_queue = false;
   // See DumpSession::set_alerts(). If it wants nothing, the rules of the variable TENSORSTAT_ALERTS are taken.
   AlertOptions alerts = {};
 };
@@ -121,7 +128,8 @@ struct DumpTensor {
   // session, but not destroy it. The deleter may run after flush() returns. It has run when close() returns, unless the
   // caller holds copies.
   // If not set, the bits may change as soon as collect() returns: tensors of the host, CUDA and ROCm are measured or
-  // copied before, those in a cl_mem are measured before. Strided tensors are always read before collect() returns.
+  // copied before, those in a cl_mem are measured before (but see DumpOptions::ordered_by_queue). Strided tensors are
+  // always read before collect() returns.
   std::shared_ptr<const void> keep_alive = {};
   bool requires_grad = false;  // written to msprobe's dump.json of PyTorch
   // The bits are in `format` and cannot be converted to the host's format. Files are named by `format`, whatever
@@ -155,9 +163,11 @@ struct DumpCounters {
   // Tensors that lack a wanted row or file because of errors.
   std::uint64_t lost_tensor_count = 0;
   std::uint64_t complex_count = 0;  // complex tensors that were skipped because only statistics are wanted
-  std::uint64_t stall_count = 0;    // calls of collect() with tensors that did not fit into memory_bytes
-  std::uint64_t stalled_us = 0;     // the time that they took from the calling threads
-  std::uint64_t held_bytes = 0;     // the part of memory_bytes in use now
+  // Calls of collect() with tensors that did not fit into memory_bytes, or that ordered_by_queue was to enqueue and
+  // that were measured at once.
+  std::uint64_t stall_count = 0;
+  std::uint64_t stalled_us = 0;  // the time that they took from the calling threads
+  std::uint64_t held_bytes = 0;  // the part of memory_bytes in use now
   std::uint64_t most_held_bytes = 0;
   // Where the tensors that rows are made of were measured. Not counted: tensors without statistics, and those that are
   // only looked at for an overflow.

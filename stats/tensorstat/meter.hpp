@@ -245,6 +245,7 @@ class Meter {
   struct State;  // stats/core/meter/meter_state.hpp
 
  private:
+  friend class Board;  // <tensorstat/opencl.hpp>
   std::shared_ptr<State> state_;
 };
 

@@ -99,6 +99,65 @@ class DeviceMeter {
   friend class PairTicket;
 };
 
+// A fold that was enqueued by Board::fold().
+class BoardTicket {
+ public:
+  BoardTicket(BoardTicket&&) noexcept;
+  BoardTicket& operator=(BoardTicket&&) noexcept;
+  ~BoardTicket();
+
+  // Returns one Measurement. Waits for the copy of its step, and no longer. kInvalid before Board::end_step(). kDevice:
+  // the device failed; this fold has no values, or no fold of its step has. kInUse: as from Meter::measure(). May be
+  // called again, and from several threads.
+  Result<Measurements> collect() const;
+
+ private:
+  friend class Board;
+  struct State;
+  explicit BoardTicket(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// The statistics of the tensors of a training step, without a wait. fold() enqueues one launch, behind what the queue
+// holds. The partials stay on the device. end_step() enqueues one copy of all of them to the host. Tickets are
+// collected later, on any thread.
+//
+//   Meter meter({.queue = queue});
+//   auto board = Board::on(meter, {.categories = *categories_from("max,l2norm")});
+//   auto ticket = board->fold(tensor);   // each tensor of the step; the next command of the queue may overwrite it
+//   board->end_step();
+//   ...                                  // the next step
+//   auto rows = ticket->collect();
+//
+// A step takes the memory of an earlier one when all tickets of that are gone. A tensor of the same dtype, offset and
+// length as one of that step takes a launch and nothing else. A step holds at most 64 MiB, some hundred bytes a tensor;
+// they count against the Meter's budget, except where the device works in the host's address space.
+//
+// Thread-safe. May outlive the Meter, and tickets may outlive the Board.
+class Board {
+ public:
+  // `meter` has MeterOptions::queue, and that queue is in order. Opens the device. kUnsupported: there is no such
+  // queue; digests and quantiles, which a board does not hold. kInvalid: the request; On::kHost. kDevice: no device.
+  static Result<Board> on(Meter& meter, const Request& request);
+  Board(Board&&) noexcept;
+  Board& operator=(Board&&) noexcept;
+  ~Board();
+
+  // Enqueues the fold of a tensor in a cl_mem of the queue's context. Commands that come behind it in the queue may
+  // overwrite or release the cl_mem; what is not behind it must leave the tensor alone until the ticket is collected.
+  // The first fold of a dtype builds and probes a kernel, and waits for that. After an error nothing is enqueued that a
+  // ticket would show, and Meter::measure() can measure the tensor. kOverBudget: the budget, or the step is full.
+  Result<BoardTicket> fold(const Tensor& tensor);
+  // Enqueues the copy and flushes the queue. Later folds belong to the next step.
+  void end_step();
+
+ private:
+  struct State;
+  explicit Board(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+  friend class BoardTicket;
+};
+
 // The speed of a device on its own memory. It tells whether using the device is worthwhile.
 struct DeviceSpeed {
   double measured_gb_per_s = 0;  // statistics of one float32 tensor in device memory, from submit() to the values

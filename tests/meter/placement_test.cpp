@@ -34,6 +34,7 @@ class FakeDevice final : public DeviceEngine {
   std::string refusal(const TensorPair&) const override { return refusal_; }
   Result<std::uint64_t> compare(std::span<const PairJob>) override { return std::uint64_t{0}; }
   Result<std::unique_ptr<DeviceStream>> stream(Partial&) override { return Error{Code::kDevice, "never asked for"}; }
+  Result<std::unique_ptr<DeviceBoard>> board(const Wanted&) override { return Error{Code::kDevice, "never asked for"}; }
   Status read(const Tensor&, std::uint64_t, std::span<std::byte>) override { return {}; }
   void refuse(std::string why) { refusal_ = std::move(why); }
 

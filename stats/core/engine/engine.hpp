@@ -113,6 +113,33 @@ class DeviceStream {
   virtual std::uint64_t held_bytes() const = 0;
 };
 
+// The folds of one step on a board. The destructor waits until the device has ended them.
+class DeviceStep {
+ public:
+  virtual ~DeviceStep() = default;
+  // Waits until what the device folded is in host memory. Call it after DeviceBoard::end_step(), any number of times
+  // and from any thread. An error is of all folds of the step; after Code::kInUse the device is not called any more.
+  virtual Status wait() = 0;
+  // After wait(): merges a fold into an empty partial. An error if this fold has no result.
+  virtual Status merge_into(std::size_t fold, Partial& partial) = 0;
+  virtual std::uint64_t held_bytes() const = 0;
+};
+
+// Folds that are only enqueued. A step's partials stay on the device until it ends; then one copy brings them to the
+// host. Thread-safe. Outlives its steps.
+class DeviceBoard {
+ public:
+  virtual ~DeviceBoard() = default;
+  struct Fold {
+    std::shared_ptr<DeviceStep> step;
+    std::size_t number;  // within the step
+  };
+  // Enqueues the fold of a tensor in a cl_mem behind the caller's queue. Waits only when a kernel is used first.
+  virtual Result<Fold> fold(const Tensor& tensor) = 0;
+  // Enqueues the copy of what was folded since the last call. An error of it shows in DeviceStep::wait().
+  virtual void end_step() = 0;
+};
+
 class DeviceEngine : public Engine {
  public:
   using Engine::refusal;
@@ -143,6 +170,10 @@ class DeviceEngine : public Engine {
   // A stream that folds into `partial`, which must outlive it. The stream holds its device memory until it is
   // destroyed.
   virtual Result<std::unique_ptr<DeviceStream>> stream(Partial& partial) = 0;
+
+  // A board behind the caller's queue, for partials of `wanted`, which has no digests and no quantiles. kUnsupported if
+  // there is no such queue, or if its commands may overtake each other. The engine must outlive it.
+  virtual Result<std::unique_ptr<DeviceBoard>> board(const Wanted& wanted) = 0;
 
   // Copies the bytes [first, first + bytes.size()) of a tensor in a cl_mem of any context to the host. After
   // Code::kInUse the device may still write to `bytes`.

@@ -41,6 +41,7 @@ void DumpMeter::sort(const Categories& categories) {
 }
 
 void DumpMeter::also_measure(const Categories& more) {
+  board_.reset();
   columns_.resize(column_count_, Category::kMax);
   columns_.insert(columns_.end(), more.begin(), more.end());
   sort(more);
@@ -66,6 +67,56 @@ bool DumpMeter::overflows(const PendingRun& run) {
   return false;
 }
 
+std::string DumpMeter::waits_for_buffers(std::string_view why) {
+  return "collect() waits for tensors in a cl_mem, in spite of ordered_by_queue: " + std::string(why);
+}
+
+Board* DumpMeter::board() {
+  const std::lock_guard lock(board_mutex_);
+  if (!board_) {
+    board_ = Board::on(meter_, {.categories = plain_, .precision = precision_});
+    if (!*board_) {
+      notices_->inform_once("no board", [&] { return waits_for_buffers(board_->error().message); });
+    }
+  }
+  return *board_ ? &**board_ : nullptr;
+}
+
+bool DumpMeter::fold_on_board(std::span<PendingTensor* const> tensors) {
+  if (plain_.empty()) return false;
+  Board* const board = this->board();
+  if (board == nullptr) return false;
+  for (PendingTensor* const held : tensors) {
+    auto ticket = board->fold(held->tensor);
+    if (!ticket) {
+      notices_->inform_once("not on the board", [&] { return waits_for_buffers(ticket.error().message); });
+      for (PendingTensor* const each : tensors) each->ticket.reset();
+      return false;
+    }
+    held->ticket = std::make_shared<const BoardTicket>(*std::move(ticket));
+  }
+  return true;
+}
+
+void DumpMeter::end_board_step() {
+  const std::lock_guard lock(board_mutex_);
+  if (board_ && *board_) (*board_)->end_step();
+}
+
+void DumpMeter::take_from_board(PendingTensor& held) {
+  const auto found = held.ticket->collect();  // the ticket stays: this is called again if memory is short elsewhere
+  if (found) {
+    held.found = in_columns(Statistics(found->front().statistics));
+    ++on_device_count_;
+    return;
+  }
+  note(found.error());
+  if (held.keep_alive != nullptr) return;
+  notices_->warn_once("lost on the board", [&] {
+    return "a tensor could not be measured behind its queue; its row is missing: " + found.error().message;
+  });
+}
+
 void DumpMeter::measure(std::span<PendingTensor* const> tensors) {
   Categories all = plain_;
   all.insert(all.end(), digests_.begin(), digests_.end());
@@ -77,6 +128,8 @@ void DumpMeter::measure(std::span<PendingTensor* const> tensors) {
     Batch anywhere, on_gpus, on_the_host;
     for (std::size_t i = first; i < std::min(tensors.size(), first + kBatch); ++i) {
       PendingTensor& held = *tensors[i];
+      if (held.ticket && !held.found) take_from_board(held);
+      if (held.found || (held.ticket && held.keep_alive == nullptr)) continue;
       if (held.stored == Stored::kPlain) {
         Batch& batch = is_in_gpu_memory(held.tensor.where) ? on_gpus : held.is_borrowed ? on_the_host : anywhere;
         batch.tensors.push_back(held.tensor);

@@ -4,9 +4,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <tensorstat/meter.hpp>
+#include <tensorstat/opencl.hpp>
 #include <utility>
 #include <vector>
 
@@ -33,8 +35,16 @@ class DumpMeter {
   // overflow is missed.
   bool overflows(const PendingRun& run);
 
+  // Enqueues the folds of these tensors, each in a cl_mem, and sets their tickets. False: nothing came of it, for a
+  // reason that is reported once. Several threads may call this.
+  bool fold_on_board(std::span<PendingTensor* const> tensors);
+  static std::string waits_for_buffers(std::string_view why);
+  // What was folded since the last call can be measured from now on.
+  void end_board_step();
+
   // Sets each tensor's `found`. It stays empty for tensors without statistics (complex) and for errors, which are
-  // reported once. For borrowed tensors, several threads may call this at the same time.
+  // reported once. For borrowed tensors, several threads may call this at the same time. Of a tensor with a ticket it
+  // waits for the board; if that has lost the tensor, it is measured anew if its memory is kept.
   void measure(std::span<PendingTensor* const> tensors);
 
   // Where the tensors of measure() were measured. Any thread may ask at any time.
@@ -68,6 +78,8 @@ class DumpMeter {
   Statistics in_columns(const Statistics& found) const;
 
   void sort(const Categories& categories);
+  Board* board();
+  void take_from_board(PendingTensor& held);
 
   Categories columns_;
   const std::size_t column_count_;  // without those of also_measure()
@@ -79,6 +91,8 @@ class DumpMeter {
   bool left_in_use_ = false;
   std::atomic<std::uint64_t> on_device_count_{0}, on_host_count_{0}, fallen_back_count_{0};
   Meter meter_;
+  std::mutex board_mutex_;              // of board_ while it is opened
+  std::optional<Result<Board>> board_;  // an error: there is none
 };
 
 }  // namespace tensorstat

@@ -128,8 +128,8 @@ void DumpSession::describe(const DumpOperator* op, std::span<const std::string> 
     state_->describe(op, parent);
     const DumpConfig& config = state_->config;
     if (!op->wanted && (config.operators == nullptr || !config.operators->has_bounds())) return;
-    state_->queue.post([op, stack = std::vector(stack.begin(), stack.end()),
-                        parent = std::string(parent)](DumpOutput& output) { output.describe(*op, stack, parent); });
+    state_->post([op, stack = std::vector(stack.begin(), stack.end()),
+                  parent = std::string(parent)](DumpOutput& output) { output.describe(*op, stack, parent); });
   } catch (const std::exception&) {
     state_->notices->warn_once("memory for stacks", "out of memory: the description of an operator is missing");
   }
@@ -169,7 +169,7 @@ void DumpSession::save_kernel_args(const DumpPlace& place, const DumpOperator* o
       for (const auto& [key, value] : texts) writer.key(key).text(value);
       writer.end();
     }
-    state_->queue.post([place = state_->counted(place), op, json = std::move(json)](DumpOutput& output) {
+    state_->post([place = state_->counted(place), op, json = std::move(json)](DumpOutput& output) {
       output.save_kernel_args(place, *op, json);
     });
   } catch (const std::exception&) {
@@ -184,7 +184,7 @@ void DumpSession::save_execution_order(std::uint32_t rank, std::uint32_t graph,
   try {
     std::string names;
     for (const auto& name : full_scope_names) names += one_line(name) + '\n';
-    state_->queue.post([rank, graph, names = std::move(names)](DumpOutput& output) {
+    state_->post([rank, graph, names = std::move(names)](DumpOutput& output) {
       output.save_execution_order(rank, graph, names);
     });
   } catch (const std::exception&) {
@@ -201,7 +201,7 @@ void DumpSession::name_graph(std::uint32_t graph, std::string_view model) {
   if (state_ == nullptr || state_->closed || state_->is_in_fork()) return;
   const Notices::Hold hold(*state_->notices);
   try {
-    state_->queue.post(
+    state_->post(
         [graph, model = std::string(model)](DumpOutput& output) { output.name_graph(graph, escaped_op_name(model)); });
   } catch (const std::exception&) {
     state_->notices->warn_once("memory for models", "out of memory: the name of a model is missing");

@@ -64,6 +64,15 @@ struct DumpSession::State {
   Status set_alerts(AlertOptions wanted);
   void deliver_alerts() noexcept;
 
+  // All work goes through these, in the order of the calls. Runs whose tensors are on the board wait here for its copy,
+  // and what comes behind them waits, too, so that the order stays.
+  void post(DumpItem item);
+  void post(DumpQueue::Items items, bool is_on_board = false) noexcept;
+  // Ends the board's step, and lets what waits here go to the queue.
+  void release() noexcept;
+  // Returns when everything posted so far is done.
+  void drain() noexcept;
+
   const DumpConfig config;
   const DumpOptions options;
   const std::shared_ptr<Notices> notices;
@@ -96,6 +105,9 @@ struct DumpSession::State {
 
   void hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept;
   void measure_here(PendingRun& run) noexcept;
+  bool fold_here(PendingRun& run) noexcept;
+  std::string_view why_no_board() const;
+  bool goes_on_board(const PendingRun& run) const;
   void hand_over(DumpQueue::Items one) noexcept;
   void copy_all(PendingRun& run, std::size_t alignment) noexcept;
   void copy_strided(PendingRun& run) noexcept;
@@ -117,6 +129,11 @@ struct DumpSession::State {
   std::map<std::string, std::vector<DumpOperator*>, std::less<>> waiting_;
 
   std::atomic<std::uint64_t> last_timestamp_us_{0};
+
+  std::mutex waiting_items_mutex_;  // taken before the board's and the queue's
+  DumpQueue::Items waiting_items_;
+  std::atomic<std::size_t> waiting_count_{0};
+  bool lets_wait_ = true;  // false once the session closes
 
   EndedSteps ended_steps_;
   std::mutex ended_steps_mutex_;  // for the threads that empty it

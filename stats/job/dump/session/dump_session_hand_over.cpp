@@ -246,7 +246,7 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
   try {
     if (op->is_bound) note_bound(run, tensors, layout);
     if (!op->is_only_seen) run.layout = layout;
-    measure_here(run);
+    if (!fold_here(run)) measure_here(run);
     tell_faults(run);
     judge_here(run);
     if (run.is_judged || !judges_at_once()) leave_to_caller(run);
@@ -295,8 +295,8 @@ void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
   const bool is_empty = run.tensors.empty() && run.layout.empty();  // its tensors were for an event alone
   if (run.is_judged && ((is_empty && !run.op->is_bound) || alerted->keeps_rows())) return;
   if (run.is_measured && !is_judged_later) {
-    if (is_behind()) queue.drain();
-    return queue.post(std::move(one));
+    if (is_behind()) drain();
+    return post(std::move(one));
   }
   std::size_t copied_bytes = 0;
   std::uint64_t other_bytes = sizeof run + run.tensors.size() * sizeof(PendingTensor);
@@ -304,7 +304,7 @@ void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
   for (const PendingTensor& held : run.tensors) {
     if (held.must_be_copied()) {
       copied_bytes += (held.tensor.bytes() + kAlignment - 1) / kAlignment * kAlignment;
-    } else {
+    } else if (!held.found && (!held.ticket || held.keep_alive != nullptr)) {
       other_bytes += held.tensor.bytes();
       may_wait &= held.keep_alive != nullptr;
     }
@@ -312,19 +312,20 @@ void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
   if (may_wait) run.buffer = pool.take(copied_bytes, other_bytes);
   if (run.buffer) {
     copy_all(run, kAlignment);
-    queue.post(std::move(one));
+    const bool is_on_board = run.is_on_board;
+    post(std::move(one), is_on_board);
     return;
   }
   const auto start = std::chrono::steady_clock::now();
-  queue.drain();  // keeps the rows in the order of hand-over
+  drain();  // keeps the rows in the order of hand-over
   if (!run.is_measured) copy_strided(run);
   for (PendingTensor& held : run.tensors) held.is_borrowed = held.must_be_copied();
   queue.work_now(one);
-  if (!may_wait) return;
+  if (!may_wait && !options.ordered_by_queue) return;
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
   ++work.tally.stalls;
   work.tally.stalled_us += static_cast<std::uint64_t>(took.count());
-  if (options.memory_bytes == 0) return;  // the caller chose to wait
+  if (!may_wait || options.memory_bytes == 0) return;  // said elsewhere; the caller chose to wait
   const std::uint64_t wanted = copied_bytes + other_bytes;
   if (wanted > options.memory_bytes) {
     notices->warn_once("stall for a large one", [&] {
@@ -343,7 +344,7 @@ void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
 // Whether more measured tensors wait than allowed. memory_bytes does not count these; each takes less than a KiB.
 bool DumpSession::State::is_behind() noexcept {
   constexpr std::uint64_t kMostMeasured = 4096;
-  return queue.unfinished() >= kMostMeasured;
+  return queue.unfinished() + waiting_count_.load(std::memory_order_relaxed) >= kMostMeasured;
 }
 
 void DumpSession::State::copy_all(PendingRun& run, std::size_t alignment) noexcept {

@@ -20,7 +20,7 @@ void DumpSession::State::record(const DumpPlace* step) noexcept try {
   ended.reserve(EndedSteps::kMost + 1);  // reserve first: drain() below forgets what it passes on
   ended_steps_.drain([&](const EndedSteps::Step& each) { ended.push_back(each); });
   if (step != nullptr) ended.push_back({step->rank, step->graph, step->iteration});
-  queue.post([ended = std::move(ended)](DumpOutput& to) {
+  post([ended = std::move(ended)](DumpOutput& to) {
     for (const auto& each : ended) to.note_step(each.rank, each.graph, each.iteration);
   });
 } catch (const std::exception&) {
@@ -32,30 +32,35 @@ bool DumpSession::State::step_end(const DumpPlace& place) {
   if (!selection.wants_device(place.device) || !selection.wants_rank(place.rank)) return true;
   const DumpPlace now = counted(place);
   const bool is_wanted = wants_step(now);
-  if (!is_wanted && ended_steps_.push({now.rank, now.graph, now.iteration})) return true;
+  const bool lets_wait = waiting_count_.load(std::memory_order_relaxed) != 0;  // runs from before stop()
+  if (!is_wanted && !lets_wait && ended_steps_.push({now.rank, now.graph, now.iteration})) return true;
   if (is_in_fork()) return true;
   const Notices::Hold hold(*notices);
   record(&now);
-  if (!is_wanted) return true;
+  if (!is_wanted) {
+    release();
+    return true;
+  }
   bool is_whole = true;
   try {
-    queue.post([now](DumpOutput& to) { to.end_step(now); });
+    post([now](DumpOutput& to) { to.end_step(now); });
     if (alerted != nullptr) {  // the caller wants to know before the next step
-      if (has_unjudged.exchange(false)) queue.drain();
+      if (has_unjudged.exchange(false)) drain();
       alerted->end_alerts(now.rank);
     }
     is_whole = !config.enable || flush();
-    queue.post([now](DumpOutput& to) { to.close_step(now); });
+    post([now](DumpOutput& to) { to.close_step(now); });
   } catch (const std::bad_alloc&) {
     notices->warn_once("memory for closing", "out of memory: the files of a step stay open");
   }
+  release();
   deliver_alerts();
   return is_whole;
 }
 
 bool DumpSession::State::flush() {
   record(nullptr);
-  queue.drain();
+  drain();
   queue.between_work([&] { work.output->flush(); });
   return !has_lost_or_waits();
 }
@@ -120,6 +125,11 @@ bool DumpSession::State::close() {
   if (closed.exchange(true)) return !has_lost_or_waits();
   const Notices::Hold hold(*notices);
   record(nullptr);
+  if (options.ordered_by_queue) {
+    const std::lock_guard lock(waiting_items_mutex_);
+    lets_wait_ = false;
+  }
+  release();
   queue.close();
   say_what_never_came();
   say_nothing_came();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <tensorstat/dump.hpp>
+#include <tensorstat/opencl.hpp>
 #include <tensorstat/rows.hpp>
 #include <utility>
 #include <vector>
@@ -48,11 +49,13 @@ struct PendingTensor {
   bool is_for_event = false;        // no row; saved if an alert names a tensor of the same operator
   bool is_of_alert = false;         // an alert names it
   std::optional<std::string> differs_over;
-  std::optional<Statistics> found;  // set once measured; stays empty for complex tensors and after errors
+  std::shared_ptr<const BoardTicket> ticket;  // if it was folded on the board
+  std::optional<Statistics> found;            // set once measured; stays empty for complex tensors and after errors
 
   // Whether the bits must be copied before the caller goes on: they may change, or they are strided, which later stages
   // do not support.
   bool must_be_copied() const {
+    if (found) return false;
     return tensor.strides != nullptr || (keep_alive == nullptr && tensor.where != Where::kClBuffer);
   }
 };
@@ -68,6 +71,7 @@ struct PendingRun {
   std::vector<std::pair<Io, std::uint32_t>> given;
   bool has_results = false;
   bool is_measured = false;
+  bool is_on_board = false;   // tensors of it have tickets
   bool is_judged = false;     // by the rules of alerts
   TensorPool::Buffer buffer;  // memory of the copied tensors
 };

@@ -55,18 +55,22 @@ class WorkQueue {
     post(std::move(one));
   }
 
-  // Takes one item.
-  void post(Items one) noexcept {
+  void post(Items items) noexcept { post_all(items); }
+
+  // Takes all items. If there is no thread, the work is done when this returns, and the items are the caller's to
+  // destroy: under a lock that would run the code of theirs.
+  void post_all(Items& items) noexcept {
+    if (items.empty()) return;
     {
       const std::lock_guard lock(mutex_);
       if (has_thread()) {
-        queue_.splice(queue_.end(), one);
-        ++posted_;
+        posted_ += items.size();
+        queue_.splice(queue_.end(), items);
         if (asleep_) came_.notify_one();
         return;
       }
     }
-    work_now(one);
+    work_now(items);
   }
 
   // Does the work on this thread. To keep the order, call drain() before.

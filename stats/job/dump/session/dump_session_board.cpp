@@ -1,0 +1,92 @@
+// Runs with tensors on a board: what collect() enqueues, and how their rows keep their order.
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "stats/job/dump/session/dump_session.hpp"
+
+namespace tensorstat {
+
+// Why the config or the options let nothing go on a board; empty if they do.
+std::string_view DumpSession::State::why_no_board() const {
+  if (options.meter.queue == nullptr) return "DumpOptions::meter has no queue";
+  if (config.names_host) return "stat_calc_mode is host";
+  if (config.form->reads_bits(config) || !config.saves_statistics()) return "tensors are saved, or read for checksums";
+  if (config.op_debug_mode == DebugMode::kOverflow) return "op_debug_mode is 3";
+  if (judges_at_once()) return "tensors of alerts are saved";
+  return work.meter.wants_digests() ? "digests are wanted" : "";
+}
+
+// Whether the run's tensors in a cl_mem are measured behind the caller's queue, without a wait. One that is kept alive
+// can be measured later instead, so a run needs this only for one that is not.
+bool DumpSession::State::goes_on_board(const PendingRun& run) const {
+  if (!options.ordered_by_queue) return false;
+  const auto is_in_buffer = [](const PendingTensor& held) { return held.tensor.where == Where::kClBuffer; };
+  const auto must_go = [&](const PendingTensor& held) { return is_in_buffer(held) && held.keep_alive == nullptr; };
+  if (std::ranges::none_of(run.tensors, must_go)) return false;
+  if (const std::string_view why = why_no_board(); !why.empty()) {
+    notices->inform_once("no board", [&] { return work.meter.waits_for_buffers(why); });
+    return false;
+  }
+  const auto can_go = [&](const PendingTensor& held) { return !is_in_buffer(held) || held.stored == Stored::kPlain; };
+  if (std::ranges::all_of(run.tensors, can_go)) return true;
+  notices->inform_once("packed", [&] { return work.meter.waits_for_buffers("some are complex, or packed"); });
+  return false;
+}
+
+// Enqueues the folds of a run's tensors in a cl_mem, and measures those that the caller may change at once.
+bool DumpSession::State::fold_here(PendingRun& run) noexcept try {
+  if (!goes_on_board(run)) return false;
+  std::vector<PendingTensor*> on_board, here;
+  for (PendingTensor& held : run.tensors) {
+    if (held.tensor.where == Where::kClBuffer) {
+      on_board.push_back(&held);
+    } else if (held.must_be_copied()) {
+      here.push_back(&held);
+    }
+  }
+  if (!work.meter.fold_on_board(on_board)) return false;
+  run.is_on_board = true;
+  for (PendingTensor* const held : here) held->is_borrowed = true;
+  work.meter.measure(here);
+  return true;
+} catch (const std::exception&) {  // memory is short: what has no ticket is handed over
+  return run.is_on_board;
+}
+
+void DumpSession::State::post(DumpItem item) {
+  DumpQueue::Items one;
+  one.push_back(std::move(item));
+  post(std::move(one));
+}
+
+void DumpSession::State::post(DumpQueue::Items items, bool is_on_board) noexcept {
+  if (!options.ordered_by_queue) return queue.post_all(items);
+  const std::lock_guard lock(waiting_items_mutex_);  // released before `items`, which may run code of the caller's
+  if (lets_wait_ && (is_on_board || !waiting_items_.empty())) {
+    waiting_items_.splice(waiting_items_.end(), items);
+    waiting_count_ = waiting_items_.size();
+    return;
+  }
+  if (is_on_board) work.meter.end_board_step();
+  queue.post_all(items);
+}
+
+void DumpSession::State::release() noexcept {
+  if (!options.ordered_by_queue) return;
+  DumpQueue::Items items;  // destroyed without the lock
+  const std::lock_guard lock(waiting_items_mutex_);
+  work.meter.end_board_step();
+  items.splice(items.end(), waiting_items_);
+  waiting_count_ = 0;
+  queue.post_all(items);
+}
+
+void DumpSession::State::drain() noexcept {
+  release();
+  queue.drain();
+}
+
+}  // namespace tensorstat
