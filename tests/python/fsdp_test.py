@@ -24,7 +24,7 @@ BEGIN = gloo_ranks.BEGIN + """
 import csv
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 torch.manual_seed(0)
 class Root(nn.Module):
@@ -48,10 +48,10 @@ def model_of():  # the same on every rank
 def tensor_parallel(model, mesh):
     for block in model[:2]:
         parallelize_module(block, mesh, {"up": ColwiseParallel(), "down": RowwiseParallel()})
-def shard(model, mesh):
+def shard(model, mesh, **options):
     for block in model[:2]:
-        fully_shard(block, mesh=mesh)
-    fully_shard(model, mesh=mesh)
+        fully_shard(block, mesh=mesh, **options)
+    fully_shard(model, mesh=mesh, **options)
 def whole_of(tensor):
     return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
 def train(model, mode, seed=0, steps=2, spoil=None, **options):
@@ -128,17 +128,24 @@ model = model_of(); tensor_parallel(model, line)
 def log(step): model[1].log.on = step == 1
 w, _ = train(model, "tp_log", spoil=log)
 assert (w.first_fault.phase, w.first_fault.op_name) == ("forward", "1.log/forward"), w.first_fault
-""", ("fsdp_log", "fsdp_root", "ddp_root", "tp_log"))
+def root(step): model[0].root.on = step == 1
+plane = init_device_mesh("cpu", (2, 1), mesh_dim_names=("replicas", "shards"))
+model = model_of(); shard(model, plane); train(model, "replicated_root", rank, spoil=root)
+model = model_of(); shard(model, plane, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32)); train(model, "cast_root", rank, spoil=root)
+""", ("fsdp_log", "fsdp_root", "ddp_root", "tp_log", "replicated_root", "cast_root"))
         shown = json.dumps(found, indent=1)
-        log, root, ddp, tp = found.values()
+        log, root, ddp, tp, replicated, cast = found.values()
         self.assertEqual((log["kind"], log["op_name"], log["operation"], log["rank"], log["iteration"]), ("produced", "1.log/forward", "log", 1, 1), shown)
         self.assertEqual((tp["kind"], tp["op_name"], tp["operation"]), ("produced", "1.log/forward", "log"), shown)
         self.assertEqual((ddp["kind"], ddp["op_name"], ddp["phase"]), ("produced", "module.0.root/backward", "backward"), shown)
         self.assertIn("Sqrt", ddp["operation"] or "", shown)
-        # No operation: FSDP2's own code between the modules may need the other rank. The module is the right one.
+        self.assertEqual((replicated["kind"], replicated["op_name"]), ("produced", "0.root/backward"), shown)
+        self.assertIn("Sqrt", replicated["operation"] or "", shown)  # each rank has all of the parameters
+        self.assertTrue(any("fully_shard casts" in each for each in cast["details"]), shown)
+        # No operation: a rank has a part of each parameter, and what it does with a part may need the other rank.
         self.assertEqual((root["op_name"], root["phase"], root["iteration"]), ("0.root/backward", "backward", 1), shown)
         self.assertIn("Not known: NaN began in the backward of 0.root (Root), or between it and 0.log (Log)", root["sentence"], shown)
-        self.assertTrue(any("ProcessGroup cannot be put back" in each for each in root["details"]), shown)
+        self.assertTrue(any("has a DTensor, which may need the other ranks" in each for each in root["details"]), shown)
 
 
 if __name__ == "__main__":

@@ -168,6 +168,8 @@ class Shadow:
                                if keeps and (getattr(hook, "__module__", "") or "").startswith("torch.nn.utils"))
         if key == "_compiled_call_impl" or key.startswith("_forward_hooks_") or key.startswith("_forward_pre_hooks_"):
             return None if key == "_compiled_call_impl" else type(value)()
+        if key.startswith("__composable_api_state_key"):  # fully_shard's: the hooks that use it are left out
+            return type(value)((name, None if _only_gathers(each) else self.of(each, True)) for name, each in value.items())
         if key == "_buffers":
             return type(value)((name, self.of(each, True)) for name, each in value.items())
         return self.of(value, True)
@@ -187,6 +189,16 @@ class Shadow:
         for key, each in object.__getattribute__(value, "__dict__").items():
             attributes[key] = self.of(each, is_state)
         return copy
+
+
+def _only_gathers(state: Any) -> bool:
+    """Whether a call without the hooks of this state of fully_shard is the same one, where the parameters are there as a whole."""
+    policy = getattr(state, "_mp_policy", None)
+    if type(state).__name__ != "FSDPState" or policy is None:
+        return False
+    if policy.param_dtype is not None or policy.output_dtype is not None:
+        raise Unknown("fully_shard casts parameters there, and without its hooks the call is another one")
+    return True
 
 
 def _slots(kind: type) -> list[str]:
