@@ -29,7 +29,8 @@ struct StoreFile {
     }
     csv.close();
     auto store = Store::open(path, Access::kWrite);
-    demand(store && store->add({{folder / "statistic.csv", ""}}, "run", [](std::string_view) {}), "a store is made");
+    const std::vector<RowFile> files{{folder / "statistic.csv", ""}};
+    demand(store && store->add(files, "run", [](std::string_view) {}), "a store is made");
     sound = content_of(path);
   }
   const std::vector<StoreQuestion> questions = store_questions();
