@@ -66,7 +66,11 @@ TEST_F(NamedTensors, AFileOfAFolderIsToldByItsFirstBytes) {
 }
 
 TEST_F(NamedTensors, AFileThatIsNotReadIsToldByWhatItIs) {
+  const std::string tar = "./model_weights.ckpt" + std::string(237, '\0') + "ustar";
   const std::pair<std::string, const char*> cases[] = {
+      {tar + std::string("\0", 1) + "00", "x: a tar archive; not supported: unpack it first"},
+      {tar + "  ", "x: a tar archive; not supported: unpack it first"},
+      {"\x1c" + std::string(3, '\0') + "TFL3", "x: a TensorFlow Lite model; not supported"},
       {"PAR1", "x: a Parquet file; not supported. Supported: .npy, .npz, .safetensors"},
       {"ARROW1", "x: an Arrow file; not supported"},
       {"\x1f\x8b\x08", "x: a file packed by gzip; not supported: unpack it first. Supported: .npy"},

@@ -56,11 +56,11 @@ def line_of(text):
 
 @unittest.skipIf(torch is None, "torch is not installed")
 class UserHooks(unittest.TestCase):
-    def run_with(self, put):
+    def run_with(self, put, **options):
         torch.manual_seed(0)
         model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), Tap(), torch.nn.Linear(4, 1))
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
-        with tempfile.TemporaryDirectory() as folder, tensorstat.watch(model, path=folder) as w:
+        with tempfile.TemporaryDirectory() as folder, tensorstat.watch(model, path=folder, **options) as w:
             for step in range(3):
                 if step == 2:
                     put(model)
@@ -96,6 +96,21 @@ class UserHooks(unittest.TestCase):
         _, verdict = self.run_with(put)
         self.assertIsNone(verdict["operation"])
         self.assertIn("one of 2 hooks", " ".join(verdict["details"]))
+
+    def test_without_a_second_run_it_is_suspected(self):
+        for options in ({"level": "op"}, {"zoom": False}):
+            for put, hook in ((lambda m: m[0].weight.register_hook(spoil_gradient), "spoil_gradient"),
+                              (lambda m: m[1].register_full_backward_hook(spoil_backward), "spoil_backward"),
+                              (lambda m: m[1].register_forward_hook(spoil_forward), "spoil_forward")):
+                with self.subTest(options=options, hook=hook):
+                    _, verdict = self.run_with(put, **options)
+                    said = " ".join([verdict["sentence"], *verdict["details"]])
+                    is_row = hook == "spoil_forward" and "level" in options
+                    line = line_of(f"def {hook}(")
+                    self.assertIn(f"user_hooks_test.py:{line + 1}" if is_row else f"hook {hook} (user_hooks_test.py:{line})", said)
+                    self.assertEqual('watch(model, level="op")' in said, "level" not in options, said)
+        _, verdict = self.run_with(lambda m: m[3].register_forward_hook(only_looks) and m[2].register_forward_hook(spoil_forward), zoom=False)
+        self.assertNotIn("only_looks", str(verdict))
 
     def test_one_that_only_looks_is_not_named(self):
         for look in (only_looks, lambda module, given, out: kept.append(float(out.abs().max()))):

@@ -332,7 +332,8 @@ class Words {
         return detail(form_ == Form::kModules ? "next: level mix of msprobe has rows of functions, too"
                                               : "next: dump inputs, too, of all operators");
       case FaultKind::kProduced:
-        if (form_ == Form::kWatch && !has_operation) detail("next: watch(model, level=\"op\") names the operation");
+        if (form_ == Form::kWatch && !has_operation && !verdict_.has_operations)
+          detail("next: watch(model, level=\"op\") names the operation");
     }
   }
 

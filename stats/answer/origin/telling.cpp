@@ -62,6 +62,7 @@ FaultVerdict Telling::verdict(const Fault& fault) {
   if (choice_.nan_only) verdict.specials.inf = 0;
   if (fault.seen_in != guilty) verdict.seen_in = named(fault.seen_in);
   verdict.has_no_parameters = !has_parameters_;
+  verdict.has_operations = hints_.watched() && hints_.watched()->has_operations;
   const Fault* ended = fault.back_in != kNoCall ? &fault : fault.back_of;
   if (ended != nullptr) {
     verdict.cut_off_at = ended->ended_by == kNoCall ? NamedCall{"Loss", "loss"} : named(ended->ended_by);

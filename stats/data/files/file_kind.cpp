@@ -14,6 +14,7 @@ using namespace std::string_view_literals;
 struct Beginning {
   std::string_view begins;
   FileKind kind;
+  std::size_t from = 0;  // the offset of these bytes
 };
 
 // Of the formats' own definitions.
@@ -35,6 +36,9 @@ constexpr Beginning kBeginnings[] = {
     {"BZh", {"a file packed by bzip2", "unpack it first"}},
     {"7z\xbc\xaf\x27\x1c", {"a 7z archive", "unpack it first"}},
     {"Rar!", {"a RAR archive", "unpack it first"}},
+    {"\x04\x22\x4d\x18", {"a file packed by lz4", "unpack it first"}},
+    {"ustar", {"a tar archive", "unpack it first"}, 257},  // POSIX's and GNU's
+    {"TFL3", {"a TensorFlow Lite model", {}, true}, 4},
     {"\x7f"
      "ELF",
      {"a program or a library"}},
@@ -117,8 +121,8 @@ FileKind kind_of_text(std::string_view head) {
 }
 
 FileKind kind_of_file(std::string_view head, std::string_view path) {
-  for (const auto& [begins, kind] : kBeginnings) {
-    if (head.starts_with(begins)) return kind;
+  for (const auto& [begins, kind, from] : kBeginnings) {
+    if (head.size() > from && head.substr(from).starts_with(begins)) return kind;
   }
   for (const auto& [ends, kind] : kEndings) {
     if (path.ends_with(ends) || (ends.front() == '/' && path == ends.substr(1))) return kind;

@@ -25,7 +25,7 @@ Result<std::string> head_of(const RandomFile& file);
 // What a file is that holds no tensors, by its first kKindBytes bytes: a pointer of Git LFS, a page, JSON, a text.
 FileKind kind_of_text(std::string_view head);
 
-// By the first bytes of a file, at least 16 of them or all, or else by its name.
+// By the first bytes of a file, or else by its name. A tar archive needs 262 of them, others 16 or all.
 FileKind kind_of_file(std::string_view head, std::string_view path);
 
 // The same of a file that is there. One that cannot be read is told by its name.

@@ -164,6 +164,13 @@ class Gradients:
         if is_first and watch._with_zoom and watch._course.first is None and watch._course.is_forward_clean:
             if watch._zooms.may("backward", faults & 3):
                 self._is_to_be_zoomed = op_name
+        elif is_first:
+            self.suspect_hooks(op_name)
+
+    def suspect_hooks(self, op_name: str) -> None:
+        """Of the first fault of backward, in a row that a hook may have changed."""
+        if self._watch._course.first is None and self._watch._course.is_forward_clean:
+            self._watch._zooms.say_hooks(op_name, self._user_hooks(op_name))
 
     def take(self, op_type: str, op_name: str, io: str, slot: int, gradient: Any) -> None:
         faults = self._watch._collect(op_type, op_name, **{f"{io}s": alone(gradient, slot)})

@@ -154,6 +154,9 @@ class _GradientOfNode:
                 for io, gradients in (("input", given), ("output", gave)):
                     if any(each is not None for each in gradients):
                         if faults := watch._collect(self._op_type, self._name, **{f"{io}s": list(gradients)}):
+                            is_first = not watch._course.has_fault_of_backward
                             watch._note("backward", faults, self._op_type, self._name, io)
+                            if is_first and io == "input":
+                                watch._gradients.suspect_hooks(self._name)
         except Exception as fault:
             say_fault(fault)

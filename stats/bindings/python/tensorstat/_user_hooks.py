@@ -19,8 +19,18 @@ def to_blame(said: dict[str, Any], hooks: list[dict[str, Any]]) -> dict[str, Any
         return said
     if len(hooks) == 1:
         return {"given": "", "gave": "", "inf_written": False, **hooks[0], "result": "found"}
-    named = "; ".join(f"{each['operation']} ({each['file'].rpartition('/')[2]}:{each['line']})" for each in hooks[:4])
-    return {**said, "result": "refused", "why": f"run again without hooks, it was finite: one of {len(hooks)} hooks made it: {named}"}
+    return {**said, "result": "refused", "why": f"run again without hooks, it was finite: one of {len(hooks)} hooks made it: {_named(hooks)}"}
+
+
+def suspected(hooks: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Where nothing is run again: such hooks may have made the fault, and the rows do not tell. None: there are none."""
+    if not hooks:
+        return None
+    return {"result": "refused", "why": f"nothing was run again, and it may come from {'a hook' if len(hooks) == 1 else 'one of the hooks'}: {_named(hooks)}"}
+
+
+def _named(hooks: list[dict[str, Any]]) -> str:
+    return "; ".join(f"{each['operation']} ({each['file'].rpartition('/')[2]}:{each['line']}), {each['why'].partition(';')[0]}" for each in hooks[:4])
 
 
 def of_forward(modules: Iterable[tuple[str, Any]], called: Any) -> list[dict[str, Any]]:

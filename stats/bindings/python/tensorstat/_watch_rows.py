@@ -423,6 +423,8 @@ class RowWatch(Watch):
             new = self._note("forward", faults, place.op_type, name, "output", call=call)
             if (new is not None or call.is_to_be_zoomed) and self._with_zoom and not call.is_transformed:
                 self._zooms.forward(call, faults)
+            elif new is not None and self._operations is None:  # rows of operations have those of hooks
+                self._zooms.say_hooks(name, self._zooms.hooks_before(call))
             if new is not None:
                 self._journal.flush()
         elif call.is_to_be_zoomed and self._with_zoom:
@@ -505,6 +507,10 @@ class RowWatch(Watch):
                     name_of = f"{name}.{key}" if len(self._outermost) > 1 else key
                     if faults := self._collect("Parameter", name_of, (buffer,)):
                         self._note("parameter", faults, "Parameter", name_of, "input")
+
+    def _has_run(self, name: str) -> bool:
+        """Whether a module was called in this step. Only with `code`, which counts its calls."""
+        return f"{name}/forward" in self._numbers or f"{name}/eval" in self._numbers
 
     def _next_number(self, name: str) -> int:
         number = self._numbers.get(name, 0)

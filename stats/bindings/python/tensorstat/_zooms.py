@@ -65,6 +65,19 @@ class Zooms:
             fault.op_type, fault.op_name = inside.op_type, inside.eval if name == call.place.eval else inside.forward
             fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
 
+    def say_hooks(self, op_name: str, hooks: list[dict[str, Any]]) -> None:
+        """Without a second run (`zoom`, `level`): which of the caller's hooks may have made a fault."""
+        if (said := _user_hooks.suspected(hooks)) is not None:
+            name = _of_module(op_name) if self._watch._operations is not None else op_name
+            self._watch._journal.say("zoom", iteration=self._watch.iteration, op_name=name, of=op_name, **said)
+
+    def hooks_before(self, call: Call) -> list[dict[str, Any]]:
+        """Those of modules that have run in this step, without the call's own that run behind the watch's."""
+        watch = self._watch
+        modules = [(name, module) for name, module in watch.modules_now()
+                   if not watch._with_code or watch._has_run(name)]
+        return _user_hooks.of_forward(modules, call.module)
+
     def _say_of_compiled(self, call: Call, said: dict[str, Any]) -> None:
         """The call of a module around it tells what made the fault of one that ran in a compiled graph."""
         row, module = call.compiled_inside or ("", "")
@@ -125,6 +138,12 @@ class Zooms:
     def silent_name(self) -> str:
         names = self._watch._local.silent_names
         return names[-1] if names else ""
+
+
+def _of_module(op_name: str) -> str:
+    """The row of the module that ran an operation: "1/backward" of "1/relu.0/backward"."""
+    parts = op_name.split("/")
+    return f"{parts[0]}/{parts[-1]}" if len(parts) == 3 else op_name
 
 
 def _is_around(inside: str, call: Call) -> bool:
