@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 import tempfile
+import threading
 import unittest
 
 import tensorstat
@@ -191,6 +192,39 @@ class Watched(unittest.TestCase):
         self.assertEqual(zooms[-1]["result"], "refused", zooms)
         self.assertNotIn(verdict["kind"], ("entered", "none"), verdict)
         self.assertTrue(first.op_name.startswith("layers.1"), first)
+
+    def test_what_another_thread_may_use_is_not_written(self):
+        kept, counts = [], {"calls": 0}
+
+        class Keeps(nn.Module):
+            def forward(self, x):
+                kept.append(1)
+                return x.log()
+
+        class Counts(nn.Module):
+            def forward(self, x):
+                counts["calls"] += 1
+                return x.log()
+        over = threading.Event()
+        for kind in (Keeps, Counts):
+            for is_alone in (True, False):
+                with self.subTest(kind=kind.__name__, is_alone=is_alone):
+                    thread = threading.Thread(target=over.wait)
+                    if not is_alone:
+                        thread.start()
+                    try:
+                        _, _, zooms = self.run_of(nn.Sequential(nn.Linear(8, 8), kind()), steps=1, loss=lambda y: y.mean())
+                    finally:
+                        over.set()
+                        if not is_alone:
+                            thread.join()
+                        over.clear()
+                    if is_alone:
+                        self.assertEqual(zooms[0]["operation"], "log", zooms)
+                    else:
+                        self.assertEqual(zooms[0]["result"], "refused", zooms)
+                        self.assertIn("another thread may use", zooms[0]["why"])
+        self.assertEqual((len(kept), counts["calls"]), (2, 2))
 
     def test_an_overflow_that_a_clamp_cut_off_is_told(self):
         cuts = {"clamp": lambda x: x.clamp(-HALF, HALF), "nan_to_num": torch.nan_to_num, "clamp_": lambda x: x.clone().clamp_(-HALF, HALF)}

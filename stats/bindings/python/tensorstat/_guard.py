@@ -343,7 +343,8 @@ class Guard:
         elif isinstance(owner, CONTAINERS):
             if (name not in _READERS and not self._is_new(owner) and not self._before.is_to_be_written(owner) and id(owner) in self._old
                     and frame.f_locals.get(said.keywords) is not owner):
-                self._refuse(f"{frame.f_code.co_name} calls {name} of a container that was there before")
+                shared = ", and another thread may use it meanwhile" if self._before.has(owner) else ""
+                self._refuse(f"{frame.f_code.co_name} calls {name} of a container that was there before{shared}")
         elif isinstance(owner, type):
             if owner.__module__.partition(".")[0] not in _CLASSES and not owner.__flags__ & 1 << 9:
                 self._refuse(f"{frame.f_code.co_name} calls {owner.__name__}.{name}")
