@@ -186,8 +186,18 @@ class Watched(unittest.TestCase):
     def test_a_call_that_is_handed_a_cache_is_not_given_what_it_does_not_read(self):
         self.check(self.run_of(Net("scores", is_spoiled=True)), "layers.1", "log", "scores")
 
-    def test_a_cache_of_the_caller_s_that_was_written_is_gone(self):
-        first, verdict, zooms = self.run_of(Net("keys"), steps=1, call=lambda model, x: model(x, cache=Cache()))
+    def test_a_cache_of_the_caller_s_is_as_it_was_before_the_call(self):
+        for fault, path, operation in (("keys", "layers.1", "div"), ("scores", "layers.1", "log"),
+                                       ("backward of scores", "layers.1", "SqrtBackward0")):
+            for call in (lambda model, x: model(x, cache=Cache()), lambda model, x: model(x, Cache())):
+                self.check(self.run_of(Net(fault), steps=1, call=call), path, operation, fault)
+
+    def test_a_cache_that_has_no_copy_and_was_written_is_gone(self):
+        def call(model, x):
+            cache = Cache()
+            cache.file = iter(())
+            return model(x, cache=cache)
+        first, verdict, zooms = self.run_of(Net("keys"), steps=1, call=call)
         self.assertEqual(zooms[-1]["op_name"], "Net/forward")
         self.assertEqual(zooms[-1]["result"], "refused", zooms)
         self.assertNotIn(verdict["kind"], ("entered", "none"), verdict)

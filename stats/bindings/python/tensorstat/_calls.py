@@ -46,6 +46,7 @@ class Call:
     keywords: dict[str, Any] | None = None
     versions: list[int] = []
     buffers: dict[str, tuple[int, int]] = {}  # of the module itself, by their names: what they were before the call
+    before: Any = None  # of the outermost: (arguments, keywords) as they were before the call, where they hold containers
     random_state: Any = None
     where: tuple[str, int, str] | None = None
     took = 0  # kinds of fault in its inputs, where they were looked at

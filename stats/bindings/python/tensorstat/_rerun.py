@@ -27,13 +27,15 @@ class Stop(BaseException):
 class Run:
     """A call that is to be run again."""
     __slots__ = ("_module", "arguments", "keywords", "versions", "buffers", "random_state", "kept_parameters", "parameters",
-                 "was_given_finite", "may_write_arguments")
+                 "was_given_finite", "may_write_arguments", "is_as_before")
 
     def __init__(self, call: Call, keywords: dict[str, Any]) -> None:
         module, torch = call.module, sys.modules["torch"]
         while isinstance(module, torch.nn.parallel.DistributedDataParallel):  # whose own code waits for a backward
             module = module.module
-        self._module, self.arguments, self.keywords = weakref.ref(module), call.arguments, keywords
+        self._module = weakref.ref(module)
+        self.arguments, self.keywords = (call.arguments, keywords) if call.before is None else call.before
+        self.is_as_before = call.before is not None
         self.versions, self.buffers, self.random_state = call.versions, call.buffers, call.random_state
         self.was_given_finite = call.is_looked_at and not call.took
         self.may_write_arguments = True  # into containers; False: run again, it did not

@@ -16,6 +16,7 @@ from typing import Any
 from ._tensors import is_dtensor, local_of
 
 _MOST = 100_000  # elements of containers
+_MOST_OF_SKELETON = 1000  # it is made in each step
 _ATOMS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range)
 _TORCHS = ("dtype", "device", "layout", "memory_format", "Size", "finfo", "iinfo")
 CONTAINERS = (list, dict, set, collections.OrderedDict, collections.deque, collections.defaultdict, collections.Counter)
@@ -199,6 +200,28 @@ def _only_gathers(state: Any) -> bool:
     if policy.param_dtype is not None or policy.output_dtype is not None:
         raise Unknown("fully_shard casts parameters there, and without its hooks the call is another one")
     return True
+
+
+class Skeleton(Shadow):
+    """Copies of containers and of objects with attributes alone. Tensors, modules and functions are shared, and nothing of the caller's
+    is called."""
+
+    def of(self, value: Any, is_state: bool = False) -> Any:
+        if self._count > _MOST_OF_SKELETON:
+            raise Unknown(f"it holds more than {_MOST_OF_SKELETON} objects")
+        torch = sys.modules["torch"]
+        kind = type(value)
+        if is_atom(value) or isinstance(value, (torch.Tensor, torch.nn.Module, FunctionType, type)):
+            return value
+        if id(value) in self._copies:
+            return self._copies[id(value)]
+        if kind in CONTAINERS or kind is tuple or isinstance(value, tuple) and hasattr(kind, "_fields"):
+            if isinstance(value, (dict, set)) and not all(map(is_atom, value)):
+                raise Unknown("a key of the caller's own is compared by his code")
+            return self._container(value, is_state)
+        if kind.__getattribute__ is not object.__getattribute__ or not kind.__dictoffset__:
+            raise Unknown(f"the attributes of {kind.__name__} are not known without its code")
+        return self._object(value, is_state)
 
 
 def _slots(kind: type) -> list[str]:

@@ -307,6 +307,8 @@ class RowWatch(Watch):
             if module.training is not place.mode:
                 self._say_mode(module, place)
         call.arguments = arguments
+        if parent is None and self._with_zoom and not is_quiet:
+            call.before = self._zooms.before(call)
         if looks and place.is_wanted:
             keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(2))
             given = tensors_in((arguments, keywords) if keywords else arguments)

@@ -64,14 +64,16 @@ def forward(run: Run, kinds: int, is_outermost: bool, module_name: Callable[[], 
 def may_be_other(run: Run) -> bool:
     """Whether the call may have written to what it was given, such as a cache: its arguments are then not those of the first run.
     The call around it makes them anew when it is run again."""
-    return versions_of(run.arguments) != run.versions or (
-        run.may_write_arguments and any(map(_holds_container, (*run.arguments, *run.keywords.values()))))
+    return versions_of(run.arguments) != run.versions or (not run.is_as_before and run.may_write_arguments
+                                                          and any(map(holds_container, (*run.arguments, *run.keywords.values()))))
 
 
-def _holds_container(value: Any) -> bool:
+def holds_container(value: Any) -> bool:
+    if isinstance(value, sys.modules["torch"].Tensor):
+        return False
     if type(value) is tuple or isinstance(value, tuple) and hasattr(value, "_fields"):
-        return any(map(_holds_container, value))
-    return not (is_atom(value) or isinstance(value, sys.modules["torch"].Tensor))
+        return any(map(holds_container, value))
+    return not is_atom(value)
 
 
 def cut_off(run: Run, module_name: Callable[[], str], silence: Any, hooks: Any) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from typing import Any
 from . import _rerun, _user_hooks, _zoom
 from ._calls import Call
 from ._hooks import keywords_of_call
+from ._shadow import Skeleton
 from ._verdict import INF, NAN
 
 _MOST_ZOOMS = 16
@@ -18,6 +19,19 @@ class Zooms:
     def __init__(self, watch: Any) -> None:
         self._watch = watch
         self._zoomed: set[tuple[str, int]] = set()
+        self._without_copy: set[str] = set()  # outermost modules that are given what has none
+
+    def before(self, call: Call) -> Any:
+        """What an outermost call is given, with copies of its containers, such as a cache that the call writes to. None: there are
+        none, or they cannot be copied."""
+        keywords = call.keywords or {}
+        if call.place.name in self._without_copy or not any(map(_zoom.holds_container, (*call.arguments, *keywords.values()))):
+            return None
+        try:
+            return Skeleton().of((call.arguments, keywords))
+        except Exception:
+            self._without_copy.add(call.place.name)
+            return None
 
     def forward(self, call: Call, faults: int) -> None:
         """Runs a call again. It gave the first fault, or its code handed one to a module inside."""
