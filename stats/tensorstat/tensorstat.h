@@ -626,10 +626,14 @@ typedef struct {
   const char* framework;          /* for msprobe's dump.json: "pytorch", "mindtorch"; "": "mindspore" */
   uint32_t world_size;            /* the number of ranks of the job, for TorchAir's folders */
   int32_t device_rows;  /* 1: with stat_calc_mode "device", rows as MindSpore's device writes them: see dump.hpp */
+  /* 1: a tensor in a cl_mem changes, or is released, only by commands of the meter's `queue`, which is in order, or by
+   * what waits for such commands. Then tensorstat_collect enqueues the statistics of such a tensor and returns;
+   * tensorstat_step_end enqueues one copy of the results. See DumpOptions::ordered_by_queue in dump.hpp. */
+  int32_t ordered_by_queue;
 } tensorstat_session_options;
 #define TENSORSTAT_SESSION_OPTIONS                                                                           \
   {sizeof(tensorstat_session_options), NULL, TENSORSTAT_DIALECT_MINDSPORE_27, TENSORSTAT_BY_RANK,            \
-   TENSORSTAT_SYNC_CLOSE, (uint64_t)256 << 20, NULL, 0, "", "", "", 1, 0}
+   TENSORSTAT_SYNC_CLOSE, (uint64_t)256 << 20, NULL, 0, "", "", "", 1, 0, 0}
 
 /* Where in the training a tensor comes from. */
 typedef struct {
@@ -654,7 +658,8 @@ typedef struct {
   uint64_t timestamp_us;  /* since the Unix epoch; 0: now */
   const char* format;     /* the device's; NULL: "DefaultFormat" */
   /* If `release` is set, the bits must not change until it has been called with `owner`. It is called once, from any
-   * thread, and nothing is copied. Otherwise the bits may change as soon as tensorstat_collect returns. */
+   * thread, and nothing is copied. Otherwise the bits may change as soon as tensorstat_collect returns, but see
+   * ordered_by_queue of the session's options. */
   void (*release)(void* owner);
   void* owner; /* the argument of `release` */
   int32_t requires_grad; /* written to msprobe's dump.json of PyTorch */
@@ -816,7 +821,7 @@ typedef struct {
   uint64_t lost_row_count;    /* rows that could not be written */
   uint64_t file_count;        /* files of tensors written */
   uint64_t lost_tensor_count; /* tensors for which a wanted row or file was not made, because of errors */
-  uint64_t stall_count;       /* hand-overs that did not fit into memory_bytes */
+  uint64_t stall_count;       /* hand-overs that did not fit into memory_bytes, or could not be enqueued */
   uint64_t stalled_us;        /* the time that they took from the calling threads */
   uint64_t held_bytes;        /* the part of memory_bytes in use now */
   uint64_t most_held_bytes;   /* the highest number so far */

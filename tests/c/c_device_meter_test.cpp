@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels-cl/driver/device.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
 namespace c_device_meter_test {
@@ -181,6 +182,54 @@ TEST_F(CDeviceMeter, RefusesWithWords) {
   EXPECT_NE(std::string(tensorstat_last_error()).find("queue"), std::string::npos);
   tensorstat_ticket_close(nullptr);
   tensorstat_device_meter_close(nullptr);
+}
+
+// The queue is held, and collect() and step_end() return all the same.
+TEST_F(CDeviceMeter, ASessionDoesNotWaitForAnOrderedQueue) {
+  const ScratchFolder folder;
+  ready_.setStatus(CL_COMPLETE);
+  ASSERT_EQ(queue_.finish(), CL_SUCCESS);
+  tensorstat_meter_options meter = TENSORSTAT_METER_OPTIONS;
+  meter.queue = queue_();
+  tensorstat_session_options options = TENSORSTAT_SESSION_OPTIONS;
+  options.meter = &meter;
+  options.ordered_by_queue = 1;
+  const std::string config =
+      R"({"common_dump_settings": {"dump_mode": 0, "path": ")" + folder.path() +
+      R"(", "net_name": "Net", "iteration": "all", "kernels": [], "saved_data": "statistic", "input_output": 0},
+                                "e2e_dump_settings": {"enable": false}})";
+  tensorstat_session* session = nullptr;
+  ASSERT_EQ(tensorstat_session_from_json(config.c_str(), &options, &session), TENSORSTAT_OK) << tensorstat_last_error();
+  const tensorstat_operator* const op = tensorstat_operator_named(session, "Op", "op", 0, 0, 0);
+  const auto collect = [&](std::uint64_t step) {
+    tensorstat_place place = TENSORSTAT_PLACE;
+    place.iteration = step;
+    const tensorstat_tensor bits = part(0, 1000);
+    const std::uint64_t shape[] = {1000};
+    tensorstat_dump_tensor tensor = TENSORSTAT_DUMP_TENSOR;
+    tensor.tensor = &bits;
+    tensor.shape = shape;
+    tensor.dimension_count = 1;
+    EXPECT_EQ(tensorstat_collect(session, &place, op, &tensor, 1, 0), TENSORSTAT_OK) << tensorstat_last_error();
+    tensorstat_step_end(session, &place);
+  };
+  collect(0);  // makes the kernel, which may wait
+  ASSERT_TRUE(tensorstat_session_flush(session));
+  cl::UserEvent set(context_);
+  const std::vector<cl::Event> wait{set};
+  cl::Event held;
+  ASSERT_EQ(queue_.enqueueMarkerWithWaitList(&wait, &held), CL_SUCCESS);
+  collect(1);
+  EXPECT_GT(held.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>(), CL_COMPLETE);
+  set.setStatus(CL_COMPLETE);
+  EXPECT_TRUE(tensorstat_session_flush(session));
+  tensorstat_counters counters = {};
+  counters.size = sizeof counters;
+  ASSERT_EQ(tensorstat_session_counters(session, &counters), TENSORSTAT_OK);
+  EXPECT_EQ(counters.row_count, 2u);
+  EXPECT_EQ(counters.device_row_count, 2u);
+  EXPECT_EQ(counters.stall_count, 0u);
+  tensorstat_session_close(session);
 }
 
 }  // namespace c_device_meter_test

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <tensorstat/opencl.hpp>
 #include <thread>
@@ -67,8 +68,8 @@ class BoardTest : public testing::TestWithParam<Way> {
         all.push_back(sample(dtype, count));
         const std::size_t size = size_bytes(dtype), at = (bytes.size() + size - 1) / size * size;
         all.back().tensor.offset_bytes = at;
-        bytes.resize(at);
-        bytes.insert(bytes.end(), all.back().bytes.begin(), all.back().bytes.end());
+        bytes.resize(at + all.back().bytes.size());
+        std::ranges::copy(all.back().bytes, bytes.begin() + static_cast<std::ptrdiff_t>(at));
       }
     }
     return all;
@@ -142,6 +143,39 @@ TEST_P(BoardTest, StepsHaveTheHostsBits) {
     std::ranges::shuffle(all, random_);
     for (const Expected& each : all) expect_same(each.values, each.ticket.collect());
     all.clear();
+  }
+}
+
+// What depends on where a slice lies in its tensor, and on words beside the slices.
+TEST_P(BoardTest, IndicesChecksumsAndCastsHaveTheHostsBits) {
+  if (GetParam().name == std::string("Groups") && !samples::full())
+    GTEST_SKIP() << "pocl builds this kernel for a minute";
+  const Request request{.categories = *categories_from("first nan index,argmax,crc32,e4m3fn underflow"),
+                        .cast_scale = 0.125};
+  Meter meter({.queue = queue_()});
+  auto board = Board::on(meter, request);
+  ASSERT_TRUE(board) << board.error().message;
+  Sample sample = this->sample(Dtype::kFloat32, 200'000);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(&sample.bytes[4 * 150'000], &nan, sizeof nan);
+  const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sample.bytes.size(), sample.bytes.data());
+  Tensor here = sample.tensor;
+  here.address = sample.bytes.data();
+  Request on_host = request;
+  on_host.on = On::kHost;
+  const auto expected = Meter().measure({&here, 1}, on_host);
+  ASSERT_TRUE(expected) << expected.error().message;
+  for (int step = 0; step < 3; ++step) {
+    const auto small = board->fold(in(buffer, {.dtype = Dtype::kFloat32, .element_count = 10 + std::uint64_t(step)}));
+    const auto ticket = board->fold(in(buffer, sample.tensor));
+    ASSERT_TRUE(small && ticket);
+    board->end_step();
+    const auto found = ticket->collect();
+    ASSERT_TRUE(found) << found.error().message;
+    for (std::size_t i = 0; i < request.categories.size(); ++i) {
+      EXPECT_EQ(to_string(found->front().statistics.values[i]), to_string(expected->front().statistics.values[i]))
+          << name(request.categories[i]);
+    }
   }
 }
 

@@ -43,6 +43,7 @@ Result<DumpOptions> dump_options(const tensorstat_session_options* given) {
   to.framework = text_of(options->framework);
   to.world_size = options->world_size;
   to.device_rows = options->device_rows != 0;
+  to.ordered_by_queue = options->ordered_by_queue != 0;
   return to;
 }
 
