@@ -388,5 +388,38 @@ TEST_F(CallersFaults, ATicketTells) {
       true);
 }
 
+// Two steps, of which the second uses the memory of the first.
+TEST_F(CallersFaults, ABoardTells) {
+  const Categories categories(kCategories.begin(), kCategories.end() - 1);  // without quantiles
+  for (std::vector<Value>& row : expected_) row.pop_back();
+  setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  hold(
+      "a board",
+      [&]() -> Result<Rows> {
+        Meter meter({.queue = queue_()});
+        auto board = Board::on(meter, {.categories = categories});
+        if (!board) return board.error();
+        Rows all;
+        for (int step = 0; step < 2; ++step) {
+          all.clear();
+          std::vector<BoardTicket> tickets;
+          for (const Tensor& tensor : tensors_) {
+            auto ticket = board->fold(tensor);
+            if (!ticket) return ticket.error();
+            tickets.push_back(*std::move(ticket));
+          }
+          board->end_step();
+          for (const BoardTicket& each : tickets) {
+            const auto found = rows(each.collect());
+            if (!found) return found.error();
+            all.push_back(found->front());
+          }
+        }
+        return all;
+      },
+      true);
+  unsetenv("TENSORSTAT_CL_POINTERS");
+}
+
 }  // namespace device_faults_test
 }  // namespace tensorstat
