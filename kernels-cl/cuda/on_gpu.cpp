@@ -215,7 +215,7 @@ Status OnGpu::fold_batch(Lane& lane, std::vector<Piece> pieces, const KernelOf& 
   Status status;
   if (!called) status = failure(driver_, called, "folding on " + gpu_.name);
   for (const BatchLayout::Target& target : layout.targets()) {
-    if (status && static_cast<std::uint64_t>(image[target.count_at]) != target.count) {
+    if (status && !target.is_written(image)) {
       status = Error{Code::kDevice, "a kernel left no result, though no call failed"};
     }
   }

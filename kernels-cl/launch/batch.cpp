@@ -133,10 +133,8 @@ Status Batch::start(const Device& device, std::span<const std::shared_ptr<Kernel
 // read its pieces.
 bool Batch::results_are_there() const {
   const std::size_t end = launched_ == 0 ? 0 : layout_.launches()[launched_ - 1].end_target;
-  return std::ranges::all_of(layout_.targets().first(end), [&](const BatchLayout::Target& target) {
-    const std::atomic_ref count(image_[target.count_at]);
-    return static_cast<std::uint64_t>(count.load(std::memory_order_acquire)) == target.count;
-  });
+  return std::ranges::all_of(layout_.targets().first(end),
+                             [&](const BatchLayout::Target& target) { return target.is_written(image_.get()); });
 }
 
 // After a failure: waits until nothing is under way. False: that is not known. Then the memory that the device may
@@ -166,7 +164,7 @@ Status Batch::wait() {
     commands_.clear();
   }
   for (const BatchLayout::Target& target : layout_.targets()) {
-    if (image_ == nullptr || static_cast<std::uint64_t>(image_[target.count_at]) != target.count) {
+    if (image_ == nullptr || !target.is_written(image_.get())) {
       return Error{Code::kDevice, "a kernel left no result, though no call failed"};
     }
   }

@@ -2,6 +2,7 @@
 // upload, and one read-back of everything but the slices. Bins are not uploaded.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -27,6 +28,12 @@ class BatchLayout {
   struct Target {
     std::size_t job, words_at, count_at;
     std::uint64_t count, first_element;
+
+    // Whether its kernel has ended. `image` has the workspace's words; the device may still write to them.
+    bool is_written(std::int64_t* image) const {
+      const std::atomic_ref written(image[count_at]);
+      return static_cast<std::uint64_t>(written.load(std::memory_order_acquire)) == count;
+    }
   };
   // For quantiles: the device's counts for pieces of a job, or the codes of one piece.
   struct Bins {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "kernels-cl/launch/context_set.hpp"
 #include "stats/core/base/abandon.hpp"
 
 namespace tensorstat::cl_engine {
@@ -12,8 +13,6 @@ namespace {
 constexpr std::size_t kMostSpare = 3;
 // Steps that may be under way, or have tickets.
 constexpr std::size_t kMostSteps = 64;
-
-Error forked() { return {Code::kDevice, "the process has forked since the device was opened"}; }
 
 }  // namespace
 
@@ -29,7 +28,7 @@ class Board::Step final : public DeviceStep {
   }
 
   Status wait() override {
-    if (board_.context_.forked()) return forked();
+    if (board_.context_.forked()) return QueueContext::forked_error();
     if (!has_ended_) return Error{Code::kInvalid, "the step has not ended"};
     const std::lock_guard lock(mutex_);
     Status status = sheet_->wait();
@@ -101,16 +100,14 @@ Result<std::shared_ptr<Board::Step>> Board::step() {
 // The queue's commands can use the memory of one context.
 Status Board::check_context(const Tensor& tensor) const {
   if (tensor.element_count == 0) return {};
-  cl_context context = nullptr;
-  const cl_int code = clGetMemObjectInfo(static_cast<cl_mem>(const_cast<void*>(tensor.address)), CL_MEM_CONTEXT,
-                                         sizeof context, &context, nullptr);
-  if (code != CL_SUCCESS) return error("asking a tensor for its context", "clGetMemObjectInfo", code);
-  if (context == context_.context()()) return {};
+  const auto context = context_of(tensor);
+  if (!context) return context.error();
+  if (*context == context_.context()()) return {};
   return Error{Code::kUnsupported, "the tensor is in another OpenCL context than the queue"};
 }
 
 Result<DeviceBoard::Fold> Board::fold(const Tensor& tensor) {
-  if (context_.forked()) return forked();
+  if (context_.forked()) return QueueContext::forked_error();
   if (std::string refusal = context_.refusal(tensor, wanted_.precision); !refusal.empty()) {
     return Error{Code::kUnsupported, std::move(refusal)};
   }

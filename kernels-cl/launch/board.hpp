@@ -23,7 +23,7 @@ class Board final : public DeviceBoard {
 
  private:
   class Step;
-  // What all folds of a dtype share.
+  // All folds of a dtype share it.
   struct Maker {
     Task task;  // of no tensor
     std::shared_ptr<Kernel> kernel;

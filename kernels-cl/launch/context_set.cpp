@@ -5,13 +5,20 @@
 
 namespace tensorstat::cl_engine {
 
-Result<std::shared_ptr<QueueContext>> ContextSet::of(const Tensor& tensor) {
-  if (tensor.where != Where::kClBuffer) return home_;
-  if (home_->forked()) return Error{Code::kDevice, "the process has forked since the device was opened"};
+Result<cl_context> context_of(const Tensor& tensor) {
   cl_context context = nullptr;
   const cl_int code = clGetMemObjectInfo(static_cast<cl_mem>(const_cast<void*>(tensor.address)), CL_MEM_CONTEXT,
                                          sizeof context, &context, nullptr);
   if (code != CL_SUCCESS) return error("asking a tensor for its context", "clGetMemObjectInfo", code);
+  return context;
+}
+
+Result<std::shared_ptr<QueueContext>> ContextSet::of(const Tensor& tensor) {
+  if (tensor.where != Where::kClBuffer) return home_;
+  if (home_->forked()) return QueueContext::forked_error();
+  const auto known_context = context_of(tensor);
+  if (!known_context) return known_context.error();
+  const cl_context context = *known_context;
   if (context == home_->context()()) return home_;
   std::shared_ptr<QueueContext> retired;  // goes when the lock is gone
   const std::lock_guard lock(mutex_);

@@ -11,6 +11,9 @@
 
 namespace tensorstat::cl_engine {
 
+// The OpenCL context of a tensor in a cl_mem.
+Result<cl_context> context_of(const Tensor& tensor);
+
 class ContextSet {
  public:
   ContextSet(std::unique_ptr<QueueContext> home, Ledger& ledger) : home_(std::move(home)), ledger_(ledger) {}

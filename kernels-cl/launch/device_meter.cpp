@@ -74,7 +74,7 @@ struct Underway {
 // An error if nothing can be submitted.
 Status check(const QueueContext& queue_context, On on) {
   if (on == On::kHost) return Error{Code::kInvalid, "a submitted batch runs on the device; `host` was asked for"};
-  if (queue_context.forked()) return Error{Code::kDevice, "the process has forked since the device was opened"};
+  if (queue_context.forked()) return QueueContext::forked_error();
   return {};
 }
 

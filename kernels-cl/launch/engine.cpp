@@ -113,7 +113,7 @@ class OpenClEngine final : public DeviceEngine {
   }
 
   Result<std::unique_ptr<DeviceBoard>> board(const Wanted& wanted) override {
-    if (home().forked()) return Error{Code::kDevice, "the process has forked since the device was opened"};
+    if (home().forked()) return QueueContext::forked_error();
     return Board::open(home(), wanted);
   }
 
@@ -137,7 +137,7 @@ class OpenClEngine final : public DeviceEngine {
 
   template <typename AnyJob>
   Result<std::uint64_t> fold_all(std::span<const AnyJob> jobs) {
-    if (home().forked()) return Error{Code::kDevice, "the process has forked since the device was opened"};
+    if (home().forked()) return QueueContext::forked_error();
     std::vector<Party> parties;
     if (Status status = part(jobs, parties); !status) return status.error();
     std::uint64_t held_bytes = 0;

@@ -43,6 +43,7 @@ class QueueContext {
   // Whether this process is a forked child of the one that opened it. Then OpenCL must not be called. This is a system
   // call: ask once for each request, not for each tensor.
   bool forked() const { return getpid() != pid_; }
+  static Error forked_error() { return {Code::kDevice, "the process has forked since the device was opened"}; }
 
   // Why the device cannot fold this tensor; empty if it can.
   std::string refusal(const Tensor& tensor, Precision precision) const;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <new>
 #include <utility>
 
@@ -199,15 +198,17 @@ bool Sheet::come_to_end() noexcept {
   return code_ == CL_SUCCESS;
 }
 
+bool Sheet::is_written(const Spot& spot) const {
+  return std::ranges::all_of(spot.targets, [&](const BatchLayout::Target& target) {
+    return target.is_written(pages_[spot.page].image.get());
+  });
+}
+
 // For a device in the host's address space, as in Batch.
 bool Sheet::results_are_there() const {
   for (const auto& [key, shelf] : shelves_) {
     for (std::size_t i = 0; i < shelf.used; ++i) {
-      const Spot& spot = spots_[shelf.spots[i]];
-      for (const BatchLayout::Target& target : spot.targets) {
-        const std::atomic_ref count(pages_[spot.page].image[target.count_at]);
-        if (static_cast<std::uint64_t>(count.load(std::memory_order_acquire)) != target.count) return false;
-      }
+      if (!is_written(spots_[shelf.spots[i]])) return false;
     }
   }
   return true;
@@ -233,10 +234,7 @@ void Sheet::settle() noexcept {
 Status Sheet::merge_into(std::size_t fold, Partial& partial) const {
   if (code_ != CL_SUCCESS) return failure();
   const Spot& spot = spots_[fold];
-  const auto is_there = [&](const BatchLayout::Target& target) {
-    return static_cast<std::uint64_t>(pages_[spot.page].image[target.count_at]) == target.count;
-  };
-  if (!std::ranges::all_of(spot.targets, is_there)) {
+  if (!is_written(spot)) {
     return Error{Code::kDevice, "a kernel left no result, though no call failed"};
   }
   for (const BatchLayout::Target& target : spot.targets) {

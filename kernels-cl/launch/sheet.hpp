@@ -30,8 +30,8 @@ class Sheet {
   // Enqueues the upload of empty partials, for a sheet that has served a step before. After an error it serves no more.
   Status open();
 
-  // Enqueues the fold of a tensor in a cl_mem, and returns the fold's number. Of `kernel` and `task`, which has no
-  // partial yet, only this call knows. After an error the sheet may go on.
+  // Enqueues the fold of a tensor in a cl_mem, and returns the fold's number. The sheet keeps neither `task`, which
+  // needs no partial here, nor `kernel`. After an error the sheet may go on.
   Result<std::size_t> fold(const Task& task, Kernel& kernel);
 
   // Enqueues the copy of all partials to the host. No fold may follow before open().
@@ -88,6 +88,7 @@ class Sheet {
   bool results_are_there() const;
   void settle() noexcept;
   Error failure() const;
+  bool is_written(const Spot& spot) const;
   void empty(const Spot& spot);
 
   QueueContext& context_;

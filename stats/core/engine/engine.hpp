@@ -136,7 +136,7 @@ class DeviceBoard {
   };
   // Enqueues the fold of a tensor in a cl_mem behind the caller's queue. Waits only when a kernel is used first.
   virtual Result<Fold> fold(const Tensor& tensor) = 0;
-  // Enqueues the copy of what was folded since the last call. An error of it shows in DeviceStep::wait().
+  // Enqueues the copy of all folds since the last call. DeviceStep::wait() returns its error.
   virtual void end_step() = 0;
 };
 
@@ -171,8 +171,8 @@ class DeviceEngine : public Engine {
   // destroyed.
   virtual Result<std::unique_ptr<DeviceStream>> stream(Partial& partial) = 0;
 
-  // A board behind the caller's queue, for partials of `wanted`, which has no digests and no quantiles. kUnsupported if
-  // there is no such queue, or if its commands may overtake each other. The engine must outlive it.
+  // A board behind the caller's queue, for partials of `wanted`, which has no digests and no quantiles. kUnsupported:
+  // the caller gave no queue, or its commands may overtake each other. The engine must outlive the board.
   virtual Result<std::unique_ptr<DeviceBoard>> board(const Wanted& wanted) = 0;
 
   // Copies the bytes [first, first + bytes.size()) of a tensor in a cl_mem of any context to the host. After

@@ -112,7 +112,7 @@ function show_ranks() {
     element('p', {class: 'none'}, words));
 }
 
-// A change is a power of two.
+// `change` is the exponent of a power of two.
 function told_change(change) {
   const times = short(2 ** change);
   return times === '1' ? 'none' : times + ' times';

@@ -317,8 +317,8 @@ class Guard:
     # --- functions in C ---
 
     def _may_set(self, frame: FrameType, name: str, owner: Any) -> bool:
-        """Whether the state of torch that a function sets is put back, or goes with the run: that of a copied generator. Torch's
-        compiler sets its own around a function that it does not compile, and puts it back itself."""
+        """Whether a function of torch sets a state that is put back, or the state of a copied generator, which goes with the run. Torch's
+        compiler puts back itself what it sets around a function that it does not compile."""
         is_of_copy = name == "set_state" and self._shadow is not None and self._shadow.has(owner)
         return is_of_copy or self.torch_state.may_set(name, owner) or name in _OF_COMPILER and is_trusted(frame.f_code)
 

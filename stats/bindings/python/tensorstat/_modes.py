@@ -10,7 +10,7 @@ _SETTERS = {"__set__", "__delete__", "retain_grad", "requires_grad_", "set_", "s
 
 
 def modes() -> tuple[list[Any], list[Any]]:
-    """Those of functions and those of operations that this thread is in, the last one last."""
+    """This thread's modes of functions, and its modes of operations, each in the order in which they were entered."""
     function_modes = sys.modules["torch.overrides"]._get_current_function_mode_stack
     dispatch_modes = sys.modules["torch.utils._python_dispatch"]._get_current_dispatch_mode_stack
     return function_modes(), dispatch_modes()

@@ -1,5 +1,5 @@
-"""State of torch that a second run of a call may set, such as that of its random numbers: it is read before the run and put back
-behind it, whoever set it. Setters of any other state end the run (_guard)."""
+"""A second run of a call may set some state of torch, such as the random numbers' state. It is read before the run and put back behind
+it. A setter of any other state ends the run (_guard)."""
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from typing import Any
 # Setters of torch._C, by their getters. Each thread has a value of its own.
 _OF_THREAD = {"set_autocast_cache_enabled": "is_autocast_cache_enabled", "_set_multithreading_enabled": "_is_multithreading_enabled",
               "_set_fwd_grad_enabled": "_is_fwd_grad_enabled"}
-# Of the process: another thread would see what the run sets, so a run sets them only where there is no other.
+# All threads share these values. A run sets them only if the process has one thread.
 _OF_PROCESS = {"_set_sdp_use_flash": "_get_flash_sdp_enabled", "_set_sdp_use_mem_efficient": "_get_mem_efficient_sdp_enabled",
                "_set_sdp_use_math": "_get_math_sdp_enabled", "_set_sdp_use_cudnn": "_get_cudnn_sdp_enabled",
                "_set_sdp_use_overrideable": "_get_overrideable_sdp_enabled", "_set_sdp_use_fa3": "_get_fa3_sdp_enabled",

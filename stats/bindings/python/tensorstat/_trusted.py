@@ -69,7 +69,7 @@ def is_denied(code: CodeType) -> bool:
         file, torchs = code.co_filename, torch_folder()
         known = _denied[code] = (file.startswith(torchs) and _STATE_IN_FILES.search(file.removeprefix(torchs)) is not None
                                  and not _STATE_OF_HARMLESS.match(code.co_name)
-                                 and not (code.co_name == "annotate" and file.endswith("jit/__init__.py"))  # gives what it is given
+                                 and not (code.co_name == "annotate" and file.endswith("jit/__init__.py"))  # it returns its argument
                                  or file.startswith(_library()) and code.co_name in _DENIED.get(file.removeprefix(_library()), ()))
     return known
 

@@ -217,7 +217,7 @@ class Watch:
             if operator is None:
                 operator = self._operators[op_type, name] = self._session._operator(op_type, name)
             plain = self._plain_types
-            for tensor in inputs or outputs if not (inputs and outputs) else (*inputs, *outputs):
+            for tensor in (*inputs, *outputs):
                 if tensor is not None and tensor.is_complex():
                     raise Error("complex numbers have no rows: their parts have", "unsupported")
                 if type(tensor) not in plain and is_dtensor(tensor):

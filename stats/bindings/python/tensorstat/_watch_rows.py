@@ -425,7 +425,7 @@ class RowWatch(Watch):
             new = self._note("forward", faults, place.op_type, name, "output", call=call)
             if (new is not None or call.is_to_be_zoomed) and self._with_zoom and not call.is_transformed:
                 self._zooms.forward(call, faults)
-            elif new is not None and self._operations is None:  # rows of operations have those of hooks
+            elif new is not None and self._operations is None:  # with level="op" operations name the hooks
                 self._zooms.say_hooks(name, self._zooms.hooks_before(call))
             if new is not None:
                 self._journal.flush()

@@ -19,7 +19,7 @@ class Zooms:
     def __init__(self, watch: Any) -> None:
         self._watch = watch
         self._zoomed: set[tuple[str, int]] = set()
-        self._without_copy: set[str] = set()  # outermost modules that are given what has none
+        self._without_copy: set[str] = set()  # names of outermost modules whose arguments cannot be copied
 
     def before(self, call: Call) -> Any:
         """What an outermost call is given, with copies of its containers, such as a cache that the call writes to. None: there are

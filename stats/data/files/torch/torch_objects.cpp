@@ -94,10 +94,12 @@ class Walk {
       if (is_refused) return refuse();
       auto made = made_by(*tensor);
       name_bytes_ += name_.size() + shard_.size();
-      if (made)
-        made->name = name_, made->shard = shard_;
-      else
+      if (made) {
+        made->name = name_;
+        made->shard = shard_;
+      } else {
         made = Error{made.error().code, (name_.empty() ? "" : "'" + shown(name_, 200) + "' ") + made.error().message};
+      }
       found_.tensors.push_back(std::move(made));
       return;
     }
