@@ -274,6 +274,29 @@ TEST(OriginEndsAndSteps, R8sAStepThatAScalerSkippedIsANote) {
       "loss, loss, loss, 0, 0");
 }
 
+TEST(OriginEndsAndSteps, R8sAStepThatCheckToldIsNotExcused) {
+  const std::string rows = R"(
+    Net Net/forward i0 ok
+    Net Net/forward o0 ok
+    Net Net/backward i0 ok
+    Linear a/backward i0 ok
+    Linear a/backward o0 nan
+    Gradient a.weight i0 nan
+    Loss loss o0 ok)";
+  const std::string skipped = R"({"kind": "step", "iteration": 0, "written": 0, "parameter_count": 2})"
+                              "\n";
+  const auto told_by_check = [](const std::string& more) {
+    return R"({"kind": "check", "iteration": 0, "rank": 0, "skipped": false)" + more + "}\n";
+  };
+  const Answer answer = ask(told_by_check("") + skipped + rows);
+  EXPECT_EQ(told(answer.verdict), "produced, backward, a/backward, 0, 0");
+  EXPECT_TRUE(says(answer, "check() of the watch told it, and the optimizer wrote nothing: the step was skipped"));
+  EXPECT_EQ(ask(told_by_check("") + rows).verdict.was_skipped, false);  // the optimizer took it
+  // A scaler that is there may have skipped it.
+  EXPECT_EQ(ask_who(told_by_check(R"(, "scaler": true)") + skipped + rows), "none");
+  EXPECT_EQ(ask_who(skipped + rows), "none");
+}
+
 TEST(OriginEndsAndSteps, R9TheOptimizerWroteIt) {
   const std::string rows = R"(
     Net Net/forward i0 ok
@@ -296,6 +319,28 @@ TEST(OriginEndsAndSteps, R10OneRankHadItAndTheOthersReceivedIt) {
   const Answer answer = ask(rank(0, "ok") + rank(1, "nan"));
   EXPECT_EQ(told(answer.verdict), "produced, backward, a/backward, 0, 1");
   EXPECT_TRUE(says(answer, "rank 0 has it, too, received"));
+}
+
+// Ranks exchange results inside of the forward, as with a gathered batch: the receivers fault in the same phase.
+TEST(OriginEndsAndSteps, R10OfOnePhaseTheFirstInTheOrderOfTheProgramMadeIt) {
+  const auto rank = [](int number, const std::string& given, const std::string& a, const std::string& b) {
+    return "#" + std::to_string(number) + "\n Net Net/forward i0 " + given + "\n Linear a/forward i0 " + given +
+           "\n Linear a/forward o0 " + a + "\n Gather b/forward i0 " + a + "\n Gather b/forward o0 " + b +
+           "\n Net Net/forward o0 " + b + "\n Net Net/backward i0 nan\n Gradient a.weight i0 nan\n Loss loss o0 nan\n";
+  };
+  const std::string received = rank(0, "ok", "ok", "nan");
+  const Answer entered = ask(received + rank(1, "nan", "nan", "nan"));
+  EXPECT_EQ(told(entered.verdict), "entered, input, Net/forward, 0, 1");
+  EXPECT_TRUE(says(entered, "rank 0 has it, too, received"));
+  EXPECT_EQ(ask_who(received + rank(1, "ok", "nan", "nan")), "produced, forward, a/forward, 0, 1");
+  EXPECT_EQ(ask_who(received + rank(1, "ok", "ok", "nan")), "produced, forward, b/forward, 0, 0");
+}
+
+// Stages of a pipeline are other programs: what came in with the later one is what the first one made.
+TEST(OriginEndsAndSteps, R10OfOtherProgramsTheOrderSaysNothing) {
+  EXPECT_EQ(ask_who("#0\n First First/forward i0 ok\n Log a/forward i0 ok\n Log a/forward o0 nan\n First "
+                    "First/forward o0 nan\n#1\n Last Last/forward i0 nan\n Last Last/forward o0 nan\n"),
+            "produced, forward, a/forward, 0, 0");
 }
 
 TEST(OriginEndsAndSteps, IterationsComeBeforeNames) {

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 
 import tensorstat
 
@@ -148,6 +149,49 @@ class Check(unittest.TestCase):
         told = step(clean, of_loss=math.nan)
         self.assertEqual((told.kind, told.phase, told.op_name, told.iteration), ("NaN", "loss", "loss", 3))
         self.assertIsNone(step(clean))
+
+    def test_a_fault_of_backward_that_is_skipped_is_told(self):
+        class Root(torch.nn.Module):
+            def forward(self, x):
+                return torch.sqrt(x * self.factor) * x
+
+        def train(then, scaler=None):
+            torch.manual_seed(1)
+            model = torch.nn.Sequential(torch.nn.Linear(4, 4), Root(), torch.nn.Linear(4, 1))
+            optimizer = torch.optim.SGD(model.parameters(), 0.01)
+            with self.watch(model) as w:
+                for step in range(3):
+                    optimizer.zero_grad()
+                    model[0].weight.data.abs_()
+                    model[0].bias.data.fill_(1)
+                    model[1].factor = step != 1
+                    loss = model(torch.ones(2, 4)).sum()
+                    loss.backward()
+                    found = w.check(loss, then=then)
+                    if not found or then is not None:
+                        optimizer.step()
+                    w.step(loss)
+            del scaler
+            return w.first_fault, tensorstat.origin(self.path)
+
+        for then in (None, "skip"):
+            with self.subTest(then=then):
+                fault, origin = train(then)
+                verdict = origin["verdict"]
+                self.assertEqual((verdict["kind"], verdict["phase"], verdict["op_name"], verdict["iteration"]),
+                                 ("produced", "backward", "1/backward", 1), verdict)
+                self.assertIn("check() of the watch told it", str(verdict["details"]))
+                self.assertEqual((fault.phase, fault.op_name, fault.iteration), ("backward", "1/backward", 1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # there is no CUDA
+            scaler = torch.cuda.amp.GradScaler()
+        scaler._enabled = True
+        fault, origin = train(None, scaler)
+        self.assertEqual((fault, origin["verdict"]["kind"]), (None, "none"), "a scaler may have skipped it")
+        self.assertIn("1 step was skipped", str(origin["notes"]))
+        self.assertEqual(train("skip", scaler)[1]["verdict"]["kind"], "produced")
+        scaler._enabled = False
+        self.assertEqual(train(None, scaler)[1]["verdict"]["kind"], "produced")
 
     def test_a_mask_that_every_step_has_is_not_named(self):
         class Masked(torch.nn.Module):

@@ -56,6 +56,7 @@ bool is_unused(const StepRows& rows, const Fault& fault) {
 }
 
 bool is_skipped_step(const StepRows& rows, const Call& of) {
+  if (rows.hints.was_told_by_check(of.rank, of.iteration)) return false;  // the training skipped it for the fault
   if (rows.hints.wrote_nothing(of.rank, of.iteration)) return true;
   if (rows.model.form != Form::kWatch || rows.hints.is_of_watch() || !rows.around.has_written) return false;
   return std::ranges::none_of(rows.model.calls, [](const Call& each) { return each.phase == Phase::kOptimizer; });

@@ -29,6 +29,7 @@ struct Fault : FaultFacts {
   std::uint32_t call = kNoCall;     // that made it
   std::uint32_t seen_in = kNoCall;  // the call of the row where it is seen first
   std::uint32_t after = kNoCall, before = kNoCall;
+  std::size_t nth_event = 0;  // of what its rank did in the iteration
 
   bool has_nan = false, has_inf = false;
   std::vector<std::uint32_t> carriers;  // calls with rows that hold it

@@ -51,6 +51,11 @@ bool Hints::wrote_nothing(std::uint32_t rank, std::uint64_t iteration) const {
   return found != watch->second.wrote_nothing.end() && found->second;
 }
 
+bool Hints::was_told_by_check(std::uint32_t rank, std::uint64_t iteration) const {
+  const auto watch = watches_.find(rank);
+  return watch != watches_.end() && watch->second.told_by_check.contains(iteration);
+}
+
 const Hints::Said* Hints::said_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
                                   std::uint32_t nth) const {
   const auto watch = watches_.find(rank);

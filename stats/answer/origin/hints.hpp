@@ -90,6 +90,10 @@ class Hints {
   // Whether the optimizer wrote no parameter in this iteration.
   bool wrote_nothing(std::uint32_t rank, std::uint64_t iteration) const;
 
+  // Whether check() of the watch told a fault of this iteration before the optimizer's step, and no gradient scaler
+  // that may have skipped it was there.
+  bool was_told_by_check(std::uint32_t rank, std::uint64_t iteration) const;
+
   // Parameters that asked for a gradient when the watch began.
   const std::set<std::string>& trained_parameters(std::uint32_t rank) const;
   // Modules that changed between training and eval mode while gradients were on, and what the last change was.
@@ -142,6 +146,7 @@ class Hints {
     std::map<std::pair<std::uint64_t, std::string>, CutOff> cut_off;
     std::map<std::string, std::vector<Missing>, std::less<>> missing;
     std::map<std::uint64_t, bool> wrote_nothing;
+    std::set<std::uint64_t> told_by_check;
     std::set<std::string> trained;
     std::map<std::string, Mode, std::less<>> modes;
     std::uint64_t gradients_gone = std::numeric_limits<std::uint64_t>::max();  // from this iteration on

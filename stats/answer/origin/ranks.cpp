@@ -23,16 +23,33 @@ Around around_of(const Record& record, const FaultChoice& choice, std::uint32_t 
   return around;
 }
 
-FaultVerdict pick_of_ranks(std::vector<FaultVerdict>& verdicts) {
-  const auto place = [](const FaultVerdict& of) {
-    const bool is_unsure = of.kind == FaultKind::kUnknown || of.is_own_code;
-    return std::tuple(of.phase, is_unsure, of.rank);
+OfRank of_rank(const Record& record, const Walked& walked, FaultVerdict verdict) {
+  const Fault& fault = *walked.verdict;
+  OfRank of;
+  of.verdict = std::move(verdict);
+  of.nth_event = fault.nth_event;
+  of.name = record.rows()[fault.row].name;
+  for (const Call& call : walked.model.calls) of.called.insert(call.name);
+  return of;
+}
+
+FaultVerdict pick_of_ranks(std::vector<OfRank>& ranks) {
+  const bool is_same_program = std::ranges::all_of(ranks, [&](const OfRank& each) {
+    return std::ranges::all_of(ranks, [&](const OfRank& other) { return other.called.contains(each.name); });
+  });
+  const auto place = [&](const OfRank& of) {
+    const FaultVerdict& verdict = of.verdict;
+    // A stage of a pipeline is given what another rank made.
+    const bool may_be_received = !is_same_program && verdict.phase == Phase::kInput;
+    const bool is_unsure = verdict.kind == FaultKind::kUnknown || verdict.is_own_code || may_be_received;
+    return std::tuple(may_be_received ? Phase::kForward : verdict.phase, is_same_program ? of.nth_event : 0, is_unsure,
+                      verdict.rank);
   };
-  const auto best = std::ranges::min_element(
-      verdicts, [&](const FaultVerdict& a, const FaultVerdict& b) { return place(a) < place(b); });
-  FaultVerdict verdict = std::move(*best);
-  for (const FaultVerdict& each : verdicts) {
-    if (each.rank != verdict.rank) verdict.other_ranks.push_back(each.rank);
+  const auto best =
+      std::ranges::min_element(ranks, [&](const OfRank& a, const OfRank& b) { return place(a) < place(b); });
+  FaultVerdict verdict = std::move(best->verdict);
+  for (const OfRank& each : ranks) {
+    if (each.verdict.rank != verdict.rank) verdict.other_ranks.push_back(each.verdict.rank);
   }
   return verdict;
 }

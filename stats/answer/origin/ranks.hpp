@@ -1,7 +1,9 @@
 // R10: a fault that one rank made and others received is one fault.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "stats/answer/origin/fault.hpp"
@@ -11,8 +13,18 @@ namespace tensorstat::origin_rules {
 // The iteration between two runs of the record, of all ranks. `has_written` is set by the caller.
 Around around_of(const Record& record, const FaultChoice& choice, std::uint32_t first, std::uint32_t last);
 
-// The verdict of several ranks: the earliest phase first, then what is sure, then the least rank. The other ranks
-// received the fault.
-FaultVerdict pick_of_ranks(std::vector<FaultVerdict>& verdicts);
+// What the rules say of one rank, or of one of its parts.
+struct OfRank {
+  FaultVerdict verdict;
+  std::size_t nth_event = 0;       // of what the rank did, where the fault is seen first
+  std::uint32_t name = 0;          // of the call there
+  std::set<std::uint32_t> called;  // the names of all its calls
+};
+OfRank of_rank(const Record& record, const Walked& walked, FaultVerdict verdict);
+
+// The verdict of several ranks: the earliest phase first, then what is sure, then the least rank. Ranks that run the
+// same calls do it in the same order: the first of it is then what counts before what is sure. The other ranks received
+// the fault.
+FaultVerdict pick_of_ranks(std::vector<OfRank>& ranks);
 
 }  // namespace tensorstat::origin_rules

@@ -228,6 +228,8 @@ class Words {
       detail("likely, and not sure: what it was given is not in the rows; " +
              std::string(form_ == Form::kWatch ? "watch(model, inputs=True) would tell" : "rows of inputs would tell"));
     }
+    if (verdict_.was_skipped)
+      detail("check() of the watch told it, and the optimizer wrote nothing: the step was skipped");
     if (verdict_.came_again) detail("it ended at a call, and was used another way, too: likely, and not sure");
     if (const Zoom* wrote = verdict_.wrote_zoom; wrote != nullptr && wrote->at)
       detail(printable_name(wrote->operation) + " at " + shown_line(*wrote->at) + " wrote the Inf, which is no fault");
@@ -250,7 +252,7 @@ class Words {
     if (is_blind && is_of_gradients && verdict_.kind != FaultKind::kNone)
       detail("where a gradient scaler skipped the step, this is no fault: the rows do not say");
     if (verdict_.kind == FaultKind::kGradient && verdict_.may_be_received)
-      detail("or it was received from another rank");
+      detail("or the sum over the ranks made it: no rank's gradient had it in backward");
     if (!verdict_.other_ranks.empty()) {
       std::string text = verdict_.other_ranks.size() == 1 ? "rank " : "ranks ";
       constexpr std::size_t kMost = 8;

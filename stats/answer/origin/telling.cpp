@@ -18,6 +18,8 @@ FaultVerdict Telling::verdict(const Fault& fault) {
   verdict.rank = seen.rank;
   verdict.iteration = seen.iteration;
   verdict.is_evaluation = walked_.model.is_evaluation;
+  verdict.was_skipped =
+      hints_.was_told_by_check(seen.rank, seen.iteration) && hints_.wrote_nothing(seen.rank, seen.iteration);
   count_calls(fault, verdict);
   verdict.after = named(fault.after);
   verdict.before = named(fault.before);

@@ -121,7 +121,7 @@ class FaultSearch::State {
     origin_rules::Around all = origin_rules::around_of(*record_, choice_, first, last);
     all.has_written = facts_.has_written;
     all.harmless = &harmless_;
-    std::vector<FaultVerdict> candidates, of_evaluation;
+    std::vector<origin_rules::OfRank> candidates, of_evaluation;
     bool is_skipped = false;
     const std::uint64_t iteration = iteration_of(first);
     std::map<std::pair<std::uint32_t, Part>, origin_rules::Walked> by_rank;
@@ -140,7 +140,8 @@ class FaultSearch::State {
       }
       is_skipped |= walked.is_skipped;
       if (walked.verdict == nullptr) continue;
-      (part == Part::kEvaluation ? of_evaluation : candidates).push_back(telling.verdict(*walked.verdict));
+      (part == Part::kEvaluation ? of_evaluation : candidates)
+          .push_back(origin_rules::of_rank(*record_, walked, telling.verdict(*walked.verdict)));
     }
     harmless_.insert(ended_makers.begin(), ended_makers.end());
     if (candidates.empty()) candidates = std::move(of_evaluation);

@@ -66,6 +66,7 @@ struct FaultVerdict : FaultFacts {
   std::optional<CutOff> cut_off;         // an overflow that nothing passed on
   bool has_no_parameters = false;        // in the rows
   bool has_operations = false;           // in the rows of a watch
+  bool was_skipped = false;              // check() of the watch told it, and the optimizer wrote nothing
   bool is_evaluation = false;            // of a watch: no step of the training, and before that of its iteration
   std::uint32_t nth_call = 0;            // of the outermost call that it lies in, from 1 on
   std::uint32_t call_count = 0;          // calls of that name in the iteration: micro-batches, for example

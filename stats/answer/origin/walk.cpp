@@ -140,6 +140,7 @@ void add(StepRows& rows, const Scene& scene, Fault fault, const char* rule) {
     return carry(rows, again, scene);
   }
   if (*fault.rule == '\0') fault.rule = rule;
+  fault.nth_event = rows.now;
   if (fault.kind == FaultKind::kLoss) {
     const auto spent = std::ranges::find_if(
         rows.faults, [&](const Fault& each) { return each.is_spent && is_in_results(rows, each); });

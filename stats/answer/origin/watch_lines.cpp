@@ -122,6 +122,8 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
       watch.code[op_name].push_back({iteration, line.number("call"), line.code(), line.text("parent")});
     } else if (kind == "step") {
       watch.wrote_nothing[iteration] = line.number("written", 1) == 0;
+    } else if (kind == "check") {
+      if (!line.truth("scaler").value_or(false)) watch.told_by_check.insert(iteration);
     } else if (kind == "trained") {
       for (std::string& name : line.texts("names")) watch.trained.insert(std::move(name));
     } else if (kind == "mode") {

@@ -1,5 +1,6 @@
 """Whether a step may be taken: its loss and its gradients, between backward and the optimizer."""
 import dataclasses
+import gc
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -105,6 +106,16 @@ def _first_of_losses(losses: list[tuple[str, Any]]) -> tuple[str, str] | None:
         elif not math.isfinite(each):
             return name, "NaN" if math.isnan(each) else "Inf"
     return None
+
+
+def has_scaler() -> bool:
+    """Whether a GradScaler of torch's is enabled in this process: it skips steps whose gradients overflow, which is no fault. No code
+    of other objects runs."""
+    torch = sys.modules["torch"]
+    amp, of_cuda = getattr(torch, "amp", None), torch.cuda.amp
+    kinds = {kind for kind in (getattr(amp, "GradScaler", None), of_cuda.GradScaler) if isinstance(kind, type)}
+    return any(issubclass(type(each), kind) and object.__getattribute__(each, "__dict__").get("_enabled")
+               for each in gc.get_objects() for kind in kinds)
 
 
 def check(watch: Any, loss: Any, then: str | None, first_of_all: Callable[[int], int | None]) -> Checked:

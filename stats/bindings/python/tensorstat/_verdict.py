@@ -23,13 +23,15 @@ class Fault:
     operation: str | None = None
     is_evaluation: bool = False  # which ran before this iteration
     not_read: str = ""  # a module whose results could not be read: it may be to blame, too
+    is_of_ranks: bool = False  # of a gradient behind backward: it may have been received from another rank
     cut_off: str = ""  # the operation, such as a clamp, that put a finite number in the place of an Inf
 
     def __str__(self) -> str:
         name = module_of(self.op_name)
+        of_ranks = "received from another rank or " if self.is_of_ranks else ""
         where = {"input": f"came in with the data, {name} input {self.slot}", "forward": name, "loss": f"the loss ({name})",
                  "backward": f"gradient of {name}" if self.op_type == "Gradient" else f"backward of {name}", "parameter": f"parameter {name}",
-                 "gradient": f"gradient of {name}, changed after backward", "optimizer": f"{name} after the optimizer"}[self.phase]
+                 "gradient": f"gradient of {name}, {of_ranks}changed after backward", "optimizer": f"{name} after the optimizer"}[self.phase]
         if self.not_read and self.phase == "loss":
             where += f", or {self.not_read}, whose results could not be read"
         if self.operation:
@@ -67,6 +69,7 @@ class Course:
         self._forward: list[Fault] = []  # all of the forward, the first ones
         self._later: dict[str, Fault] = {}  # by phase, the first of each
         self._has_clean_loss = self._has_clean_gradients = False
+        self.is_told_by_check = False  # if no parameter is written, the training skips the step for the fault: no scaler does
         self.is_written = False  # a mask wrote the Inf that is pending
         self.row = ""  # where the fault that is pending was seen first
         self.around: list[Call] = []  # the calls that ran then
@@ -143,7 +146,7 @@ class Course:
         if self.first is not None:
             return self.first
         later = self._later
-        if is_skipped and "loss" not in later and self.pending is None:
+        if is_skipped and not self.is_told_by_check and "loss" not in later and self.pending is None:
             later = {phase: each for phase, each in later.items() if phase not in ("backward", "gradient")}
         pending = self.pending
         is_mere_inf = not self.pending_kinds & NAN

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._alerts import Actions, Alert, Asked, Step
-from ._check import Checked, check
+from ._check import Checked, check, has_scaler
 from ._compiled import inner_of, is_compiled, name_in_model
 from ._hooks import leave_in_fork
 from ._journal import Journal
@@ -101,8 +101,12 @@ class Watch:
         if found.faulty:
             if found.skipped:
                 self._has_skipped()
+            is_of_scaler = not found.skipped and has_scaler()
+            if not is_of_scaler:
+                self._has_told_by_check()
             if self._journal is not None and not self._is_closed:
-                self._journal.say("check", iteration=self.iteration, rank=found.rank, skipped=found.skipped)
+                self._journal.say("check", iteration=self.iteration, rank=found.rank, skipped=found.skipped,
+                                  **({"scaler": True} if is_of_scaler else {}))
             if "checked" not in self._said:
                 self._said.add("checked")
                 logger.warning("%s; later ones are not logged", found)
@@ -131,6 +135,9 @@ class Watch:
 
     def _has_skipped(self) -> None:
         """check() has taken the gradients."""
+
+    def _has_told_by_check(self) -> None:
+        """check() has told a fault: a step without a written parameter is one that the training skips for it."""
 
     def go_to(self, iteration: int) -> None:
         """The next step is this iteration."""

@@ -234,6 +234,9 @@ class RowWatch(Watch):
     def _has_skipped(self) -> None:
         self._parameters.is_taken_by_check = True
 
+    def _has_told_by_check(self) -> None:
+        self._course.is_told_by_check = True
+
     def trains(self) -> None:
         for place in self._places.values():
             place.has_trained = True
@@ -276,6 +279,7 @@ class RowWatch(Watch):
         """Of a row that is faulty: the fault, where it is a new one of the forward. `call` has its line."""
         kinds = faults & 3
         fault = self._course.fault(phase, kinds, op_type, op_name, self.iteration, io, faults >> 2 if slot is None else slot)
+        fault.is_of_ranks = phase == "gradient" and self._world_size > 1
         if call is not None:
             self._at_line(fault, call)
         return fault if self._course.note(fault, kinds, self._local.calls) else None
