@@ -1,6 +1,7 @@
 #include "stats/data/files/torch/pickle.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <string>
 #include <unordered_map>
@@ -88,8 +89,9 @@ class Pickle::Reader {
   bool push_other() { return push_shared(other_, Kind::kOther); }
   bool push_integer(std::int64_t number) {
     if (number < 0 || number >= kSharedIntegers) return push({.kind = Kind::kInteger, .number = number});
-    if (integers_.empty()) integers_.resize(kSharedIntegers, kUnmade);
-    return push_shared(integers_[static_cast<std::size_t>(number)], Kind::kInteger, number);
+    const auto place = static_cast<std::size_t>(number);
+    if (place >= integers_.size()) integers_.resize(std::bit_ceil(place + 1), kUnmade);
+    return push_shared(integers_[place], Kind::kInteger, number);
   }
   bool push_counted_text(std::size_t length_bytes) {
     std::uint64_t length = 0;
