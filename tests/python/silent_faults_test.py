@@ -1,5 +1,6 @@
 """Faults that leave no NaN are findings of `report`, each of a small PyTorch job; the same jobs without the fault have none. Skipped where
 there is no torch (Debian's python3-torch)."""
+import math
 import sys
 import tempfile
 import unittest
@@ -29,10 +30,11 @@ class Checkpointed(nn.Module):
 
 
 class SilentFaults(unittest.TestCase):
-    def findings(self, model, steps=60, lr=1e-2, batch=None, loss=None, before_step=None, before=None, backward=None):
+    def findings(self, model, steps=60, lr=1e-2, batch=None, loss=None, before_step=None, before=None, backward=None, schedule=None,
+                 updates=False):
         optimizer = torch.optim.SGD([each for each in model.parameters() if each.requires_grad], lr)
         with tempfile.TemporaryDirectory() as path:
-            with tensorstat.watch(model, path=f"{path}/run") as watch:
+            with tensorstat.watch(model, path=f"{path}/run", updates=updates) as watch:
                 for step in range(steps):
                     x = batch(step) if batch else torch.randn(16, 6)
                     if before:
@@ -42,6 +44,8 @@ class SilentFaults(unittest.TestCase):
                     (backward or torch.Tensor.backward)(value)
                     if before_step:
                         before_step(model)
+                    if schedule:
+                        optimizer.param_groups[0]["lr"] = lr * schedule(step)
                     optimizer.step()
                     watch.step(value)
             return tensorstat.findings(f"{path}/run")
@@ -127,6 +131,18 @@ class SilentFaults(unittest.TestCase):
         found = self.findings(self.net(), batch=lambda step: torch.randn(16, 6) * 1.15 ** step, lr=1e-6, steps=80)
         self.assertIn(("drift", "Sequential/forward"), {(each.rule, each.op_name) for each in found}, found.sentences)
         self.check_clean(self.findings(self.net(), batch=lambda step: torch.randn(16, 6) * (1 + step % 5), lr=1e-6, steps=80))
+
+    def test_an_update_that_jumps(self):
+        """The weights move before the loss does: the updates say it first."""
+        def model():
+            return nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 1))
+
+        found = self.findings(model(), schedule=lambda step: 300 if step == 40 else 1, updates=True)
+        self.assertEqual((found[0].rule, found[0].op_type, found[0].first_iteration), ("jump", "ParameterUpdate", 40), found.sentences)
+        self.assertIn("pdate of ", found.sentences[0])
+        warm_up_and_decay = [lambda step: min(1, step / 30), lambda step: 0.5 + 0.5 * math.cos(step / 60 * math.pi)]
+        for schedule in warm_up_and_decay:
+            self.check_clean(self.findings(model(), schedule=schedule, updates=True))
 
     def test_rounding_noise_is_not_judged(self):
         """The gradient of a bias in front of a batch norm is 0 but for rounding."""

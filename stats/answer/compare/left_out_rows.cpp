@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 
@@ -29,16 +31,12 @@ class Written {
       iterations_.emplace(row.rank, row.iteration);
       types.insert(row.op_type);
     }
-    for (const std::uint32_t type : types) {
-      has_loss_ |= record.texts()[type] == "Loss";
-      has_states_ |= record.texts()[type] == "OptimizerState";
-    }
+    for (const std::uint32_t type : types) types_.insert(std::string(record.texts()[type]));
   }
 
   bool has_rank(std::uint32_t rank) const { return last_of_.contains(rank); }
   bool has(const Seen& row) const { return iterations_.contains({row.rank, row.iteration}); }
-  bool has_loss() const { return has_loss_; }
-  bool has_states() const { return has_states_; }
+  bool has_type(std::string_view op_type) const { return types_.contains(op_type); }
   // Whether the run's watch was not on in this iteration: not yet, or it was between others that it has.
   bool was_off(const Seen& row, std::uint64_t every) const {
     if (has(row)) return false;
@@ -49,7 +47,7 @@ class Written {
  private:
   std::map<std::uint32_t, std::uint64_t> last_of_;                // the last iteration, by rank
   std::set<std::pair<std::uint32_t, std::uint64_t>> iterations_;  // with their ranks
-  bool has_loss_ = false, has_states_ = false;
+  std::set<std::string, std::less<>> types_;
 };
 
 class OtherWatch {
@@ -111,8 +109,9 @@ class OtherWatch {
     if (!watched.has_all_names && !names_.contains(key.name)) return false;
     if (type == "Gradient") return watched.has_gradients && (!watched.is_of_whole || !row.is_input);
     if (type == "Parameter") return watched.has_parameters && (!watched.is_of_whole || !row.is_input);
-    if (type == "OptimizerState") return written_.has_states();
-    if (type == "Loss") return written_.has_loss();
+    for (const std::string_view optional : {"OptimizerState", "ParameterUpdate", "ModuleBuffer", "Loss"}) {
+      if (type == optional) return written_.has_type(type);
+    }
     const DirectedName call = directed_name_of(op_name);
     const bool is_backward = call.direction == Direction::kBackward;
     if (is_backward && (!watched.has_gradients || watched.is_of_whole)) return false;

@@ -12,6 +12,7 @@ namespace {
 
 OfParameter kind_of(std::string_view op_type) {
   if (op_type == "Gradient") return OfParameter::kGradient;
+  if (op_type == "ParameterUpdate") return OfParameter::kUpdate;
   return op_type == "OptimizerState" ? OfParameter::kOptimizerState : OfParameter::kOther;
 }
 

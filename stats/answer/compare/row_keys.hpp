@@ -14,7 +14,7 @@ namespace tensorstat {
 class Renames;
 
 // What a watch says of one name in several rows: a parameter's value, its gradient and the optimizer's state of it.
-enum class OfParameter : std::uint8_t { kOther, kGradient, kOptimizerState };
+enum class OfParameter : std::uint8_t { kOther, kGradient, kOptimizerState, kUpdate };
 
 struct Key {
   std::uint32_t name;  // of texts that both records share

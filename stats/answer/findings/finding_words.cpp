@@ -12,7 +12,7 @@ namespace {
 // A text that begins with a word of ours begins with a capital. The name of a tensor stays as it is.
 std::string as_sentence(std::string text) {
   for (const std::string_view word :
-       {"parameter ", "gradient ", "gradients ", "the loss", "rank ", "optimizer state ", "output of "}) {
+       {"parameter ", "gradient ", "gradients ", "update ", "the loss", "rank ", "optimizer state ", "output of "}) {
     if (text.starts_with(word)) text[0] = static_cast<char>(text[0] - 'a' + 'A');
   }
   return text;

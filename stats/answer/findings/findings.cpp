@@ -166,17 +166,20 @@ class Search {
   void find_in_series() {
     const std::map<std::uint32_t, std::uint64_t> changes_until = last_changes();
     for (const HistorySeries& series : history_.series()) {
-      const auto judged_by = [&](FindingRule rule, auto judge) {
-        return [this, &series, limit = limit_of(rule), judge](IterationRange range) {
-          return judge(history_, series, limit, range, noise_);
+      const TensorKind kind = kind_of(history_, series);
+      if (kind == TensorKind::kBuffer) continue;  // running statistics begin at 0 and grow by design
+      const auto judged = [&](FindingRule rule, auto judge, const auto&... noise) {
+        return [&, limit = limit_of(rule), judge](IterationRange range) {
+          return judge(history_, series, limit, range, noise...);
         };
       };
-      ask(FindingRule::kOverflow, series, {}, judged_by(FindingRule::kOverflow, judge_overflow));
-      const auto jump = ask(FindingRule::kJump, series, {}, judged_by(FindingRule::kJump, judge_jump));
+      ask(FindingRule::kOverflow, series, {}, judged(FindingRule::kOverflow, judge_overflow));
+      const auto jump = ask(FindingRule::kJump, series, {}, judged(FindingRule::kJump, judge_jump, noise_));
+      if (kind == TensorKind::kUpdate) continue;  // the schedule of the learning rate makes it grow and shrink
       // What jumped and stayed is no drift.
-      const auto drift = judged_by(FindingRule::kDrift, judge_drift);
+      const auto drift = judged(FindingRule::kDrift, judge_drift, noise_);
       ask(FindingRule::kDrift, series, {.end = jump.value_or(UINT64_MAX)}, drift);
-      ask(FindingRule::kDead, series, {}, judged_by(FindingRule::kDead, judge_dead));
+      ask(FindingRule::kDead, series, {}, judged(FindingRule::kDead, judge_dead));
       if (!stuck_.contains(&series) && !noisy_.contains({series.rank, history_.tensors()[series.tensor].op_name}))
         ask(FindingRule::kFrozen, series, {}, [&](IterationRange range) {
           return judge_frozen(history_, series, limit_of(FindingRule::kFrozen), range, changes_until.at(series.rank));

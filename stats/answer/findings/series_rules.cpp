@@ -19,8 +19,7 @@ constexpr std::size_t kLeastOld = 150;  // fewer, and the growth of a bias that 
 // Twice in 20 values of heavy tails is no rarity: of 300 norms that are Student's t with 2 degrees, 17 % of all series
 // would be accused of a jump, and with three times 0.3 %. Growth spreads the old values by itself.
 constexpr int kTimesOfRecent = 3, kTimesOfOld = 2;
-constexpr double kTimesOfGreatest = 50;   // this far beyond all old values is enough, however they scatter
-constexpr double kShareOfGreatest = 0.1;  // below it, it is the noise of a run that has converged
+constexpr double kTimesOfGreatest = 50;  // this far beyond all old values is enough, however they scatter
 
 // The median of a growing multiset, in O(log n) a value.
 class RunningMedian {
@@ -103,6 +102,8 @@ TensorKind kind_of(const History& history, const HistorySeries& series) {
   const std::string_view type = history.op_type(series.tensor), name = history.op_name(series.tensor);
   if (type == "Parameter") return TensorKind::kParameter;
   if (type == "Gradient") return TensorKind::kGradient;
+  if (type == "ParameterUpdate") return TensorKind::kUpdate;
+  if (type == "ModuleBuffer") return TensorKind::kBuffer;
   if (type == "Loss") return TensorKind::kLoss;
   return is_of_backward(name) ? TensorKind::kBackward : TensorKind::kForward;
 }
@@ -116,6 +117,10 @@ std::string label_of(const History& history, const HistorySeries& series) {
       return "parameter " + name;
     case TensorKind::kGradient:
       return "gradient of " + name;
+    case TensorKind::kUpdate:
+      return "update of " + name;
+    case TensorKind::kBuffer:
+      return "buffer " + name;
     case TensorKind::kForward:
     case TensorKind::kBackward:
       break;
@@ -130,8 +135,8 @@ bool is_noise(const History& history, const HistorySeries& series, const History
          history.absmax(cell) < noise[cell.place];
 }
 
-SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit, IterationRange range,
-                               const std::vector<double>&) {
+SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit,
+                               IterationRange range) {
   SeriesJudgement judgement;
   // A scaled loss makes gradients as large as they may be, and a step that overflows is skipped: that is its design.
   if (kind_of(history, series) != TensorKind::kForward) return judgement;
@@ -209,8 +214,7 @@ SeriesJudgement judge_drift(const History& history, const HistorySeries& series,
   return judgement;
 }
 
-SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, IterationRange range,
-                           const std::vector<double>&) {
+SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, IterationRange range) {
   SeriesJudgement judgement;
   if (kind_of(history, series) != TensorKind::kForward || history.tensors()[series.tensor].is_input) return judgement;
   std::size_t first_zero = 0, zeros = 0;

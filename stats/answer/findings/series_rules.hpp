@@ -12,8 +12,11 @@
 
 namespace tensorstat {
 
+// Of a tensor's own greatest size: below it, it is the noise of a run that has converged.
+inline constexpr double kShareOfGreatest = 0.1;
+
 // What a tensor is in a training, as far as its names tell.
-enum class TensorKind : std::uint8_t { kForward, kBackward, kGradient, kParameter, kLoss };
+enum class TensorKind : std::uint8_t { kForward, kBackward, kGradient, kParameter, kUpdate, kBuffer, kLoss };
 TensorKind kind_of(const History& history, const HistorySeries& series);
 
 // "layers.6/forward output 0", "parameter layers.6.weight", "gradient of layers.6.weight", "the loss"
@@ -43,14 +46,12 @@ bool is_noise(const History& history, const HistorySeries& series, const History
               const std::vector<double>& noise);
 
 // `limit` as in finding_rules.hpp. Only iterations of the range are looked at. `noise`: noise_of_steps().
-SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit, IterationRange range,
-                               const std::vector<double>& noise);
+SeriesJudgement judge_overflow(const History& history, const HistorySeries& series, double limit, IterationRange range);
 SeriesJudgement judge_jump(const History& history, const HistorySeries& series, double limit, IterationRange range,
                            const std::vector<double>& noise);
 SeriesJudgement judge_drift(const History& history, const HistorySeries& series, double limit, IterationRange range,
                             const std::vector<double>& noise);
-SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, IterationRange range,
-                           const std::vector<double>& noise);
+SeriesJudgement judge_dead(const History& history, const HistorySeries& series, double limit, IterationRange range);
 // `changes_until`: the last iteration in which at least three parameters of the rank have other values than before.
 SeriesJudgement judge_frozen(const History& history, const HistorySeries& series, double limit, IterationRange range,
                              std::uint64_t changes_until);

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t kLeastSteps = 20;  // of a fault that is there from the first step on
 constexpr double kNoise = 0x1p-20;       // of the largest gradient of a step
-constexpr double kConverged = 0.1;       // of its own greatest: a smaller gradient is one of a run that has converged
 constexpr double kVaries = 1.01;         // a scale that is taken out is the same in all steps; a clipping's is not
 constexpr double kUsualNorm = 2e-3;      // people clip to 0.01 and more
 constexpr int kLeastTrained = 3;         // parameters, so that an optimizer is at work
@@ -35,6 +34,7 @@ class Silent {
       const HistoryTensor& tensor = history.tensors()[series.tensor];
       if (tensor.call != 0 || series.cells.empty()) continue;
       const std::string_view type = history.op_type(series.tensor);
+      if (series.cells.size() >= kLeastSteps) ran_.emplace(series.rank, history.op_name(series.tensor));
       if (type == "Loss") losses_[series.rank].push_back(&series);
       if (type != "Parameter" && type != "Gradient") continue;
       OfParameter& all = ranks_[series.rank][history.op_name(series.tensor)];
@@ -64,7 +64,7 @@ class Silent {
   double limit(FindingRule rule) const { return limits_[static_cast<std::size_t>(rule)]; }
   std::string steps(double count) const { return shown_count(static_cast<std::uint64_t>(count), "step"); }
 
-  // Counts the cells from `iteration` on with a gradient above the noise and above kConverged of its greatest.
+  // Counts the cells from `iteration` on with a gradient above the noise and above kShareOfGreatest of its greatest.
   std::size_t strong_cells(const HistorySeries& gradient, std::uint64_t iteration) const {
     double greatest = 0;
     for (const HistoryCell& cell : gradient.cells) {
@@ -73,7 +73,7 @@ class Silent {
     }
     const auto is_strong = [&](const HistoryCell& cell) {
       const double size = history_.absmax(cell);
-      return history_.iteration(cell) >= iteration && size > noise_[cell.place] && size > kConverged * greatest;
+      return history_.iteration(cell) >= iteration && size > noise_[cell.place] && size > kShareOfGreatest * greatest;
     };
     return static_cast<std::size_t>(std::ranges::count_if(gradient.cells, is_strong));
   }
@@ -139,11 +139,7 @@ class Silent {
   }
 
   bool has_run(std::uint32_t rank, std::string_view module) const {
-    if (module.empty()) return true;
-    const std::string forward = std::string(module) + "/forward";
-    return std::ranges::any_of(history_.series(), [&](const HistorySeries& series) {
-      return series.rank == rank && series.cells.size() >= kLeastSteps && history_.op_name(series.tensor) == forward;
-    });
+    return module.empty() || ran_.contains({rank, std::string(module) + "/forward"});
   }
 
   void find_unreached(std::uint32_t rank, const Parameters& parameters) {
@@ -246,6 +242,8 @@ class Silent {
   const std::vector<double>& noise_;
   std::set<FindingRule>& judged_;
   std::map<std::uint32_t, Parameters> ranks_;
+  std::set<std::pair<std::uint32_t, std::string>>
+      ran_;  // names with rows in at least kLeastSteps iterations, with their ranks
   std::map<std::uint32_t, std::vector<const HistorySeries*>> losses_;
   std::map<std::uint32_t, std::uint64_t> last_gradient_;
   std::vector<SilentFault> found_;

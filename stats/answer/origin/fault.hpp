@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,9 @@ namespace tensorstat::origin_rules {
 // What of a row counts as a fault.
 inline Specials fault_in(const Record& record, const Seen& row, const FaultChoice& choice) {
   Specials found = specials_of(record.statistics(row));
-  if (choice.nan_only) found.inf = 0;
+  const std::string_view type = record.texts()[row.op_type];
+  if (choice.nan_only || type == "ModuleBuffer") found.inf = 0;  // a mask is kept in a buffer
+  if (type == "ParameterUpdate") return {};
   return found;
 }
 

@@ -1,6 +1,7 @@
 #include "stats/answer/origin/model.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -14,7 +15,9 @@ namespace {
 
 bool is_of_evaluation(const Record& record, const Seen& row) {
   const std::string_view type = record.texts()[row.op_type];
-  if (type == "Parameter" || type == "Gradient" || type == "OptimizerState" || type == "Loss") return false;
+  constexpr std::string_view kOfNoCall[] = {"Parameter",      "Gradient",     "ParameterUpdate",
+                                            "OptimizerState", "ModuleBuffer", "Loss"};
+  if (std::ranges::find(kOfNoCall, type) != std::end(kOfNoCall)) return false;
   return directed_name_of(record.texts()[row.name]).direction == Direction::kEvaluation;
 }
 
@@ -85,6 +88,8 @@ class Builder {
     if (model_.form == Form::kModules) return put(phase_of_call(name).value_or(Phase::kForward), seen, inputs, outputs);
     if (type == "Loss") return put(Phase::kLoss, seen, inputs, outputs);
     if (type == "Gradient") return put(Phase::kGradient, seen, inputs, outputs);
+    if (type == "ParameterUpdate") return;  // is not finite where the parameter is not
+    if (type == "ModuleBuffer") return put(Phase::kBuffer, seen, inputs, outputs);
     if (type == "OptimizerState") return put(Phase::kOptimizer, seen, inputs, outputs);
     if (type == "Parameter") {  // before the step, and behind it
       if (!inputs.empty()) put(Phase::kParameter, seen, inputs, {});
@@ -291,7 +296,8 @@ class Builder {
 }  // namespace
 
 std::string_view name(Phase phase) {
-  constexpr std::string_view kNames[] = {"parameter", "input", "forward", "loss", "backward", "gradient", "optimizer"};
+  constexpr std::string_view kNames[] = {"parameter", "input",    "forward",   "loss",
+                                         "backward",  "gradient", "optimizer", "buffer"};
   return kNames[static_cast<int>(phase)];
 }
 
@@ -304,7 +310,8 @@ bool Model::is_inside(std::uint32_t call, std::uint32_t of) const {
 }
 
 std::optional<Form> form_shown_by(std::string_view op_type, std::string_view op_name, bool is_of_operator) {
-  if (op_type == "Loss" || op_type == "Gradient" || op_type == "OptimizerState") return Form::kWatch;
+  if (op_type == "Loss" || op_type == "Gradient" || op_type == "OptimizerState" || op_type == "ModuleBuffer")
+    return Form::kWatch;
   if (op_name.ends_with(kForwardEnding) || op_name.ends_with(kBackwardEnding) || op_name.ends_with(kEvalEnding))
     return Form::kWatch;
   if (is_of_operator && phase_of_call(op_name)) return Form::kModules;

@@ -14,7 +14,7 @@
 namespace tensorstat {
 
 // In the order in which a step goes through them.
-enum class Phase : std::uint8_t { kParameter, kInput, kForward, kLoss, kBackward, kGradient, kOptimizer };
+enum class Phase : std::uint8_t { kParameter, kInput, kForward, kLoss, kBackward, kGradient, kOptimizer, kBuffer };
 std::string_view name(Phase phase);  // "forward"
 
 // How the rows of a dump are to be read.

@@ -26,6 +26,7 @@ std::span<const Rule> rules() {
       {"R6a", Phase::kBackward, true, &made_in_backward},
       {"R6b", Phase::kGradient, false, &made_for_parameter},
       {"R8", Phase::kGradient, true, &changed_after_backward},
+      {"R11", Phase::kBuffer, true, &written_by_forward},
       {"R9", Phase::kOptimizer, true, &written_by_optimizer},
   };
   return kRules;

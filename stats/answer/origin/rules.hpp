@@ -52,6 +52,8 @@ std::optional<Fault> made_in_backward(const Scene& scene, const StepRows& rows);
 std::optional<Fault> made_for_parameter(const Scene& scene, const StepRows& rows);
 // msprobe's parameters_grad is an output.
 std::optional<Fault> changed_after_backward(const Scene& scene, const StepRows& rows);
+// A NaN in a buffer behind the step: the module's forward wrote it.
+std::optional<Fault> written_by_forward(const Scene& scene, const StepRows& rows);
 std::optional<Fault> written_by_optimizer(const Scene& scene, const StepRows& rows);
 
 }  // namespace tensorstat::origin_rules

@@ -221,4 +221,30 @@ std::optional<Fault> made_by_call(const Scene& scene, const StepRows& rows) {
   return fault;
 }
 
+std::optional<Fault> written_by_forward(const Scene& scene, const StepRows& rows) {
+  const std::string_view owner = rows.owner_of(rows.name_of(scene.call));
+  std::uint32_t forward = kNoCall;
+  for (std::uint32_t i = 0; i < rows.model.calls.size(); ++i) {
+    const Call& each = rows.call(i);
+    if (each.phase != Phase::kForward || each.is_again || each.is_of_loss) continue;
+    if (rows.path_of(i) == owner || (owner.empty() && rows.is_outermost(each))) forward = i;
+  }
+  if (forward == kNoCall) {
+    Fault fault = unknown(scene, rows, scene.call, "its module has no forward in the rows");
+    fault.next = "look at what else writes it";
+    return fault;
+  }
+  const Fault* ended =
+      last_ended(rows, [&](const Fault& each) { return each.has_nan && is_same_module(rows, each, forward); });
+  if (ended != nullptr) {
+    Fault again = *ended;
+    again.is_open = again.came_again = true;
+    again.again_of = ended;
+    return again;
+  }
+  Fault fault = fault_at(scene, rows, FaultKind::kProduced, forward);
+  fault.phase = Phase::kForward;
+  return fault;
+}
+
 }  // namespace tensorstat::origin_rules

@@ -10,11 +10,6 @@
 namespace tensorstat {
 namespace {
 
-std::string short_text(const Value& value) {
-  if (const auto* real = std::get_if<double>(&value)) return short_number(*real);
-  return std::holds_alternative<std::monostate>(value) ? "none" : to_string(value);
-}
-
 std::string base_of(std::string_view file) {
   return printable_name(file.substr(file.rfind('/') + 1));  // npos + 1 is 0
 }
@@ -88,6 +83,7 @@ class Words {
     if (verdict_.before.is_named()) text += (text.empty() ? " before " : ", before ") + call(verdict_.before);
     return text;
   }
+  bool is_of_buffer() const { return verdict_.row_of.op_type == "ModuleBuffer"; }
   std::string io_slot() const { return (seen().is_input ? "input " : "output ") + std::to_string(seen().slot); }
 
   // "made it of the Inf that mask (Mask) wrote"; "" if no mask wrote one.
@@ -175,6 +171,7 @@ class Words {
     std::string text = fault() + " in " + who + in_phase() + when() + ": ";
     if (verdict_.is_own_code) return text + "made by its own code" + between();
     if (verdict_.wrote_inf.is_named()) return text + "made of the Inf that " + call(verdict_.wrote_inf) + " wrote";
+    if (is_of_buffer()) return text + "written into its buffer " + printable_name(verdict_.row_of.op_name);
     const bool is_backward = verdict_.phase == Phase::kBackward;
     if (is_backward) return text + "made of finite gradients";
     return text + (!verdict_.inputs.empty() ? "made of finite inputs"
@@ -268,6 +265,11 @@ class Words {
       if (std::string why = reason_of_growth(record_, seen()); !why.empty()) detail(std::move(why));
     }
     if (verdict_.kind != FaultKind::kProduced) return;
+    if (is_of_buffer()) {
+      if (verdict_.row_of.op_name.ends_with("var"))
+        detail("one value in each channel, as in a batch of a single sample, has no variance");
+      return;
+    }
     if (form_ == Form::kWatch && verdict_.has_no_parameters && !is_zoomed() && !verdict_.is_own_code &&
         verdict_.guilty.op_name.find('/') == verdict_.guilty.op_name.rfind('/')) {
       detail("or a parameter of its own holds it: parameters are not in the rows");
@@ -378,36 +380,6 @@ void put_into_words(const Record& record, Form form, FaultVerdict& verdict, bool
       verdict.details.push_back("Not looked at: " + what + " were not watched; watch(..., " + what +
                                 "=True) would tell");
   }
-}
-
-std::string shown_call(Form form, const NamedCall& call) {
-  const std::string path(path_of(form, call.op_name));
-  if (form == Form::kModules || path.empty()) return printable_name(call.op_name);
-  return path == call.op_type ? printable_name(path) : printable_name(path) + " (" + printable_name(call.op_type) + ")";
-}
-
-std::string words_of(const Specials& specials) {
-  std::string text;
-  const auto add = [&](const std::optional<std::uint64_t>& count, const char* what) {
-    if (count == 0u) return;
-    text += (text.empty() ? "" : ", ") + (count ? std::to_string(*count) + " " : std::string()) + what;
-  };
-  add(specials.nan, "NaN");
-  add(specials.inf, "Inf");
-  return text;
-}
-
-std::string words_of_row(const Record& record, const Seen& row) {
-  std::string text = printable_name(record.texts()[row.dtype]) + " " + printable_name(record.texts()[row.shape]);
-  const auto statistics = record.statistics(row);
-  for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
-    const Value& value = statistics.values[i];
-    const bool is_count = kind(statistics.categories[i]) == ValueKind::kCount;
-    if (is_count && value == Value(std::uint64_t{0})) continue;  // says nothing
-    if (std::holds_alternative<Exponents>(value)) continue;      // a list is no part of a sentence
-    text += ", " + std::string(name(statistics.categories[i])) + " " + short_text(value);
-  }
-  return text;
 }
 
 }  // namespace tensorstat

@@ -45,6 +45,10 @@ TrendTarget target_of(const Row& row, std::string_view op_name) {
     target.metric = "parameters";
   } else if (type == "Gradient") {
     target.metric = "parameters_grad";
+  } else if (type == "ParameterUpdate") {
+    target.metric = "updates";
+  } else if (type == "ModuleBuffer") {
+    target.metric = "buffers";
   } else if (type == "OptimizerState") {
     target.metric = "optimizer";
   } else if (type == "Loss") {

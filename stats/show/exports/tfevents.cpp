@@ -171,7 +171,8 @@ class EventsOfRun {
   void add(const Row& row, const Record::Place& place) {
     if (!status_) return;
     const Identity& who = row.identity;
-    const bool shares_name = who.op_type == "Parameter" || who.op_type == "Gradient" || who.op_type == "OptimizerState";
+    const bool shares_name = who.op_type == "Parameter" || who.op_type == "Gradient" ||
+                             who.op_type == "ParameterUpdate" || who.op_type == "OptimizerState";
     const std::string name = (shares_name ? who.op_type + "/" : "") + std::string(place.name) + "/" + who.io + "." +
                              std::to_string(who.slot);
     WireWriter summary;

@@ -8,6 +8,8 @@
 const MISSING = 0, ZERO = 1, NAN = 2, UP = 3, DOWN = 4, FIRST_CODE = 16;
 const DIFFERS = 8, ALSO_INF = 16;  // flags beside it
 const FAULTS = ['', '', 'NaN', '+Inf', '-Inf'];
+// A parameter, its gradient and its optimizer's state have one name.
+const KINDS = new Map([['Parameter', 'param'], ['Gradient', 'grad'], ['ParameterUpdate', 'update'], ['ModuleBuffer', 'buffer'], ['OptimizerState', 'state']]);
 const PAST = 50, FEWEST = 50;  // a tensor's past: its values older than 50 iterations, from where there are 50 of them
 
 async function inflated(id) {
@@ -46,8 +48,7 @@ async function read_run() {
     offset += (1 + binades) * run.iterations.length;
     return series;
   });
-  // A parameter, its gradient and its optimizer's state have one name.
-  const KINDS = new Map([['Parameter', 'param'], ['Gradient', 'grad'], ['OptimizerState', 'state']]), seen = new Map();
+  const seen = new Map();
   run.tensors.forEach((tensor, index) => {
     const kind = KINDS.get(tensor.type);
     tensor.label = tensor.name + '  ' + (kind ? kind + (tensor.io === 'output.0' ? '' : ' ' + tensor.io) : tensor.io);

@@ -1,10 +1,10 @@
 // The map of tensors by iterations, on one canvas. Each cell has a key; the greater key is the worse cell. A pixel has the
 // greatest key of all the cells that it covers, so no zoom hides a fault.
 const KEY_ZERO = 1, KEY_MINUS = 0xd000, KEY_PLUS = 0xe000, KEY_NAN = 0xf000, KEY_VALUE = 0x1000;
-const GUTTER = 236, FONT = '11px ui-monospace, "DejaVu Sans Mono", monospace';
+const LABEL = 12.5, MOST_LINES = 44, GUTTER = 236, FONT = '11px ui-monospace, "DejaVu Sans Mono", monospace';
 /** @type {View} */
 const view = {statistic: 0, colour: 'change', rank: -1, from: 0, to: 1, top: 0, bottom: 1, tensor: -1, at: -1, finding: -1,
-  rows: [], met: new Map(), keys: null, table: null, drag: null};
+  rows: [], lines: [], met: new Map(), keys: null, table: null, drag: null};
 
 // Keys of all tensors for the chosen statistic, colour and rank; of all ranks the worst.
 function prepare() {
@@ -87,7 +87,8 @@ function measure_map() {
   const width = by_id('heat').clientWidth, rows = Math.max(1, view.bottom - view.top);
   shape.left = width < 700 ? 110 : GUTTER;
   shape.width = Math.max(50, width - shape.left - 4);
-  shape.height = Math.max(60, Math.min(rows * 16, Math.max(280, Math.min(560, window.innerHeight - by_id('heat').offsetTop - 50))));
+  const least = rows <= MOST_LINES ? rows * LABEL : 280;  // that many labels have room
+  shape.height = Math.max(60, Math.min(rows * 16, Math.max(least, Math.min(560, window.innerHeight - by_id('heat').offsetTop - 50))));
 }
 
 // A canvas of the size it has on the screen, in its own pixels.
@@ -118,8 +119,10 @@ function paint() {
     }
     line.fill(0);
     for (let row = first; row < last; ++row) {
-      const base = view.rows[view.top + row] * n + view.from;
-      for (let i = 0; i < columns; ++i) if (view.keys[base + i] > line[i]) line[i] = view.keys[base + i];
+      for (const tensor of view.lines[view.top + row].tensors) {
+        const base = tensor * n + view.from;
+        for (let i = 0; i < columns; ++i) if (view.keys[base + i] > line[i]) line[i] = view.keys[base + i];
+      }
     }
     for (let x = 0; x < width; ++x) {
       const begin = Math.floor(x * columns / width), end = Math.max(begin + 1, Math.floor((x + 1) * columns / width));
@@ -160,7 +163,7 @@ function paint() {
 function fitted(context, text, width) {
   const most = Math.max(4, Math.floor(width / context.measureText('0').width));
   text = printable(text);
-  return most < 20 && text.length > most ? '…' + text.slice(1 - most) : shortened(text, most);
+  return text.length > most ? '…' + text.slice(1 - most) : text;
 }
 
 function labels(context, rows) {
@@ -168,12 +171,14 @@ function labels(context, rows) {
   context.textBaseline = 'middle';
   context.textAlign = 'right';
   let last = -20;
+  const chosen = view.tensor < 0 ? -1 : line_of(view.tensor) - view.top;
   for (let row = 0; row < rows; ++row) {
-    const y = Math.max(6, Math.min(shape.height - 6, (row + .5) * step)), tensor = view.rows[view.top + row], chosen = tensor === view.tensor;
-    if (!chosen && (y - last < 12.5 || (view.tensor >= 0 && Math.abs((view.rows.indexOf(view.tensor) - view.top + .5) * step - y) < 12.5))) continue;
-    if (!chosen) last = y;
-    context.fillStyle = css(chosen ? 'link' : 'soft');
-    context.fillText((chosen ? '▸ ' : '') + fitted(context, shape.left < 200 ? run.tensors[tensor].name : run.tensors[tensor].label, shape.left - (chosen ? 30 : 12)), shape.left - 8, y);
+    const y = Math.max(6, Math.min(shape.height - 6, (row + .5) * step)), line = view.lines[view.top + row];
+    if (row !== chosen && (y - last < LABEL - .1 || (chosen >= 0 && Math.abs((chosen + .5) * step - y) < LABEL - .1))) continue;
+    if (row !== chosen) last = y;
+    context.fillStyle = css(row === chosen ? 'link' : is_folded(line.node) ? 'ink' : 'soft');
+    const text = shape.left < 200 && !is_folded(line.node) ? run.tensors[line.tensors[0]].name : label_of(line);
+    context.fillText((row === chosen && !is_folded(line.node) ? '• ' : '') + fitted(context, text, shape.left - (row === chosen ? 30 : 12)), shape.left - 8, y);
   }
 }
 
@@ -197,7 +202,7 @@ function x_axis(context, left, width, y) {
 function paint_cursor(context, columns, rows) {
   context.strokeStyle = css('ink');
   context.lineWidth = 1.5;
-  const row = view.rows.indexOf(view.tensor) - view.top, column = view.at - view.from;
+  const row = line_of(view.tensor) - view.top, column = view.at - view.from;
   if (view.tensor >= 0 && row >= 0 && row < rows && column >= 0 && column < columns) {
     const w = shape.width / columns, h = shape.height / rows;
     const wide = Math.max(9, w + 4), tall = Math.max(9, h + 2);
@@ -215,7 +220,7 @@ function cell_under(event) {
   if (y < 0 || y >= shape.height || x >= shape.width) return null;
   const row = view.top + Math.floor(y * (view.bottom - view.top) / shape.height);
   const at = view.from + Math.floor(Math.max(0, x) * (view.to - view.from) / shape.width);
-  return row < view.rows.length ? {tensor: view.rows[row], at, row} : null;
+  return row < view.lines.length ? {tensor: worst_of(view.lines[row], at), at, row, is_label: x < 0} : null;
 }
 
 // Of a cell that covers several ranks, the worst rank.

@@ -7,7 +7,7 @@ function repaint() {
 }
 
 function zoom_to(from, to, top = view.top, bottom = view.bottom) {
-  const n = run.iterations.length, rows = view.rows.length;
+  const n = run.iterations.length, rows = view.lines.length;
   const least = Math.min(n, 8), fewest = Math.min(rows, 4);
   view.from = Math.max(0, Math.min(n - least, Math.round(from)));
   view.to = Math.min(n, Math.max(view.from + least, Math.round(to)));
@@ -16,10 +16,10 @@ function zoom_to(from, to, top = view.top, bottom = view.bottom) {
   keep_address();
   repaint();
 }
-const show_whole = () => zoom_to(0, run.iterations.length, 0, view.rows.length);
+const show_whole = () => zoom_to(0, run.iterations.length, 0, view.lines.length);
 
 function zoom(factor) {
-  const at = view.at >= 0 ? view.at : (view.from + view.to) / 2, row = view.rows.indexOf(view.tensor);
+  const at = view.at >= 0 ? view.at : (view.from + view.to) / 2, row = line_of(view.tensor);
   const middle = row >= 0 ? row : (view.top + view.bottom) / 2;
   zoom_to(at - (at - view.from) * factor, at + (view.to - at) * factor, middle - (middle - view.top) * factor, middle + (view.bottom - middle) * factor);
 }
@@ -36,7 +36,7 @@ function choose(tensor, rank, at, scroll = false) {
   view.at = at;
   if (rank >= 0 && view.rank >= 0 && view.rank !== rank) set_rank(rank);
   if (!view.rows.includes(tensor)) { by_id('find').value = ''; filter(''); }
-  const row = view.rows.indexOf(tensor);
+  const row = line_of(tensor);
   if (row < view.top || row >= view.bottom) { const rows = view.bottom - view.top; zoom_to(view.from, view.to, row - rows / 2, row + rows / 2); }
   if (at < view.from || at >= view.to) { const columns = view.to - view.from; zoom_to(at - columns / 2, at + columns / 2); }
   show_card();
@@ -58,6 +58,7 @@ function choose_finding(index, scroll) {
     button.setAttribute('aria-current', String(place === index));
     if (place === index) { const list = by_id('findings'); if (button.offsetTop < list.scrollTop || button.offsetTop > list.scrollTop + list.clientHeight - 40) list.scrollTop = button.offsetTop - 40; }
   });
+  if (finding.tensor >= 0) unfold_to(finding.tensor);
   if (finding.tensor >= 0) choose(finding.tensor, finding_rank(finding), Math.max(0, at_iteration(finding.first_iteration)), scroll);
 }
 
@@ -66,8 +67,11 @@ function filter(text) {
   view.rows = found.rows;
   view.met = found.at || new Map();
   by_id('found').textContent = found.words;
-  view.top = 0;
-  view.bottom = view.rows.length;
+  grow_tree();
+  fold_by_itself();
+  view.top = view.bottom = 0;
+  view.lines = [];
+  show_lines();
   by_id('all').scrollTop = 0;
   show_table();
   repaint();
@@ -125,9 +129,9 @@ function pressed(event) {
   }
   if (typing || event.ctrlKey || event.metaKey || event.altKey || by_id('keys').open) return;
   const move = (rows, columns) => {
-    const row = Math.max(0, Math.min(view.rows.length - 1, (view.tensor < 0 ? view.top : view.rows.indexOf(view.tensor)) + rows));
+    const row = Math.max(0, Math.min(view.lines.length - 1, (view.tensor < 0 ? view.top : line_of(view.tensor)) + rows));
     const at = Math.max(0, Math.min(run.iterations.length - 1, (view.at < 0 ? view.from : view.at) + columns));
-    if (view.rows.length) choose(view.rows[row], -1, at);
+    if (view.rows.length) choose(rows ? worst_of(view.lines[row], at) : view.tensor < 0 ? view.lines[row].tensors[0] : view.tensor, -1, at);
   };
   const in_scroll = event.target.closest('#all, .exact, #findings');
   const arrows = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}, rank = view.rank;
@@ -138,6 +142,7 @@ function pressed(event) {
   else if (event.key === '+' || event.key === '=') zoom(.5);
   else if (event.key === '-') zoom(2);
   else if (event.key === '[' || event.key === ']') { set_rank(Math.max(-1, Math.min(run.ranks.length - 1, rank + (event.key === ']' ? 1 : -1)))); show_card(); repaint(); keep_address(); }
+  else if (event.key === 'f') turn(view.lines[line_of(view.tensor)]);
   else if (event.key === '?') show_keys();
   else if (SECTIONS[Number(event.key) - 1]) by_id(SECTIONS[Number(event.key) - 1]).scrollIntoView({block: 'start'});
   else return;
@@ -156,6 +161,7 @@ function listen() {
   heat.addEventListener('pointermove', event => {
     const cell = cell_under(event);
     if (cell) read_out(cell.tensor, cell.at);
+    heat.style.cursor = cell && cell.is_label ? 'pointer' : '';
     if (!view.drag) return;
     [view.drag.to_x, view.drag.to_y] = local(event);
     repaint();
@@ -165,7 +171,11 @@ function listen() {
     view.drag = null;
     if (!drag) return;
     const wide = Math.abs(drag.to_x - drag.x) > 8, tall = Math.abs(drag.to_y - drag.y) > 8;
-    if (!wide && !tall) { if (cell) choose(cell.tensor, -1, cell.at); return; }
+    if (!wide && !tall) {
+      if (cell && cell.is_label) turn(view.lines[cell.row]);
+      else if (cell) choose(cell.tensor, -1, cell.at);
+      return;
+    }
     const end = cell || drag.start, [a, b] = [drag.start, end];
     zoom_to(wide ? Math.min(a.at, b.at) : view.from, wide ? Math.max(a.at, b.at) + 1 : view.to, tall ? Math.min(a.row, b.row) : view.top, tall ? Math.max(a.row, b.row) + 1 : view.bottom);
   });
@@ -180,6 +190,7 @@ function listen() {
   by_id('find').addEventListener('input', event => { filter(event.target.value); keep_address(); });
   by_id('tools').addEventListener('submit', event => event.preventDefault());
   by_id('whole').addEventListener('click', show_whole);
+  by_id('fold').addEventListener('click', fold_all);
   by_id('help').addEventListener('click', show_keys);
   by_id('all').addEventListener('scroll', scroll_table);
   document.addEventListener('keydown', pressed);

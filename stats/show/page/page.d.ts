@@ -69,6 +69,7 @@ interface View {
   at: number;
   finding: number;
   rows: number[];            // the tensors that are shown
+  lines: {node: any, tensors: number[]}[];  // of the map
   met: Map<number, number>;  // of a tensor that a rule found: the first column
   keys: Uint16Array | null;
   table: Uint32Array | null;

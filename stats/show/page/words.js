@@ -105,12 +105,12 @@ function show_read() {
 }
 
 const KEYS = [['/', 'find tensors: a part of a name, or a rule as of --where, such as absmax > 1000 and dtype == float16'], ['j k', 'the next, the previous finding'], ['← → ↑ ↓', 'the cell beside'], ['+ −', 'zoom at the cell'],
-  ['[ ]', 'rank'], ['1 … 6', 'map, findings, ranks, casts, all tensors, what was read'], ['Esc', 'show all'], ['?', 'these keys']];
+  ['f', 'fold or unfold the module of the cell'], ['[ ]', 'rank'], ['1 … 6', 'map, findings, ranks, casts, all tensors, what was read'], ['Esc', 'show all'], ['?', 'these keys']];
 function show_keys() {
   const dialog = by_id('keys');
   dialog.replaceChildren(element('h2', {}, 'Keys'), element('table', {}, ...KEYS.map(([key, what]) =>
     element('tr', {}, element('td', {}, element('kbd', {}, key)), element('td', {}, what)))),
-    element('p', {class: 'none'}, 'In the map: click opens a tensor, drag zooms.'),
+    element('p', {class: 'none'}, 'In the map: click opens a tensor, drag zooms; a click on a name folds or unfolds its module.'),
     element('button', {type: 'button', onclick: () => dialog.close()}, 'Close'));
   dialog.showModal();
 }

@@ -15,8 +15,11 @@ class Parameters:
     _is_taken_in_backward = _is_zeroed = False  # by an optimizer inside of backward; before the step ended
     is_taken_by_check = False  # the gradients of this step
 
-    def __init__(self, watch: Any, named: list[tuple[str, Any]], has_rows: bool, optimizers: list[Any]) -> None:
+    def __init__(self, watch: Any, named: list[tuple[str, Any]], has_rows: bool, optimizers: list[Any],
+                 has_updates: bool = False) -> None:
         self._watch, self.named, self._has_rows, self._optimizers = watch, named, has_rows, optimizers
+        self._has_updates = has_updates
+        self._before: dict[str, Any] = {}  # with updates: copies of the parameters as they were before this step
         self._known: dict[str, tuple[int, int]] = {}  # what the parameters were when they were last looked at
         self._seen_gradients: dict[str, tuple[int, int]] = {}
         self._by_data: list[tuple[str, Any, Any]] | None = []  # see _is_written_by_data; None: it is
@@ -37,10 +40,12 @@ class Parameters:
         self.named.clear()
         self._by_size.clear()
         self._known.clear()
+        self._before.clear()
         self._by_data = None
 
     def forget_step(self) -> None:
         self._seen_gradients.clear()
+        self._before.clear()
         self.is_taken_by_check = False
 
     def has_seen_gradient(self, name: str) -> bool:
@@ -59,6 +64,8 @@ class Parameters:
                 known[name] = state
                 if self._has_rows and (faults := self._watch._collect("Parameter", name, (parameter,), graph=graph)):
                     self._watch._note("parameter", faults, "Parameter", name, "input")
+        if self._has_updates and not graph:
+            self._before = {name: local for name, parameter in self.named if (local := _copy_of(parameter)) is not None}
         if self._by_data is not None and not self._is_version_proved:  # a few small ones, to see what their versions do not say
             strided = sys.modules["torch"].strided
             if not self._by_size:
@@ -97,6 +104,8 @@ class Parameters:
                 if faults := watch._collect("Parameter", name, (), (parameter,),
                                             differs_over=None if difference is None else (difference,)):
                     watch._note("optimizer", faults, "Parameter", name, "output")
+            if (before := self._before.pop(name, None)) is not None and is_written and _subtract(before, parameter):
+                watch._collect("ParameterUpdate", name, (), (before,))
             for key, value in self._state_of_optimizer(parameter) if self._optimizers else ():
                 if found := tensors_in(value):
                     differences = [watch.difference("OptimizerState", name_of_state(name, key, slot)) for slot in range(len(found))]
@@ -155,6 +164,29 @@ class Parameters:
             self._is_version_proved = self._is_version_proved or not is_same_version
         self._by_data = []
         return False
+
+
+def _copy_of(parameter: Any) -> Any:
+    """None of one that is not trained, or cannot be subtracted from."""
+    torch = sys.modules["torch"]
+    if is_lazy(parameter) or not parameter.requires_grad:
+        return None
+    local = local_of(parameter)
+    if local.layout is not torch.strided or not local.dtype.is_floating_point or local.element_size() == 1 or local.device.type == "meta" or type(local) not in (torch.Tensor, torch.nn.Parameter):
+        return None
+    with torch.no_grad(), torch._C.DisableTorchFunction():
+        return local.detach().clone()
+
+
+def _subtract(before: Any, parameter: Any) -> bool:
+    """Makes after - before of `before`. Not where the parameter has another shape now."""
+    torch = sys.modules["torch"]
+    now = local_of(parameter)
+    if now.shape != before.shape or now.dtype != before.dtype:
+        return False
+    with torch.no_grad(), torch._C.DisableTorchFunction():
+        before.neg_().add_(now.detach())
+    return True
 
 
 def optimizers_of(given: Any) -> list[Any]:

@@ -24,6 +24,7 @@ class Fault:
     is_evaluation: bool = False  # which ran before this iteration
     not_read: str = ""  # a module whose results could not be read: it may be to blame, too
     is_of_ranks: bool = False  # of a gradient behind backward: it may have been received from another rank
+    buffer: str = ""  # that the forward wrote the NaN into
     cut_off: str = ""  # the operation, such as a clamp, that put a finite number in the place of an Inf
 
     def __str__(self) -> str:
@@ -38,6 +39,8 @@ class Fault:
             where += f", {self.operation}"
         if self.file:
             where += f" ({self.file.rpartition('/')[2]}:{self.line})"
+        if self.buffer:
+            where += f", which wrote it into its buffer {self.buffer}"
         if self.cut_off:
             where += f", cut off by {self.cut_off}"
         rank = f"rank {self.rank}, " if self.rank else ""
@@ -101,6 +104,11 @@ class Course:
             self._later.setdefault(found.phase, found)
         return False
 
+    def note_buffer(self, found: Fault) -> None:
+        """At the end of a step."""
+        if self.first is None:
+            self._later.setdefault("buffer", found)
+
     def writes_inf(self, op_name: str) -> None:
         """A mask of this operator wrote the Inf that is pending."""
         self._writers.add(op_name)
@@ -154,7 +162,7 @@ class Course:
         is_spent = is_mere_inf and self.is_written and ("loss" in later or "backward" in later)  # the loss made NaN or Inf of it
         if pending is not None and (is_spent or not later and is_ended):
             pending = None  # it was meant
-        for each in (self._parameter, pending, *(later.get(phase) for phase in ("loss", "backward", "gradient", "optimizer"))):
+        for each in (self._parameter, pending, *(later.get(phase) for phase in ("loss", "backward", "buffer", "gradient", "optimizer"))):
             if each is not None:
                 return each
         return None

@@ -374,7 +374,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
           agree: Callable[[int], int] | None = None, shards: str | Callable[[str, Any], str] | None = None,
           output_shards: str | Callable[[str, Any], str | None] | None = None, group: Any = None,
           groups: Mapping[str, Any] | None = None, only_bad: bool = False, event_bytes: int = 1 << 30,
-          compiled: str = "eager") -> Watch:
+          compiled: str = "eager", updates: bool = False) -> Watch:
     """Writes the statistics of a torch.nn.Module's tensors while it trains; a context manager.
 
         with tensorstat.watch(model, path="runs/nan", every=10) as w:
@@ -392,6 +392,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     where       a regular expression that a module's or parameter's name has to contain
     inputs      the inputs of all modules, not only of the outermost
     parameters  those that the optimizer wrote, and before the first step all
+    updates     after - before of each parameter that the optimizer wrote. It wants parameters, and in a measured step the memory
+                of a copy of each parameter, from the first forward to step(): so it is off by default
     gradients   the gradients of parameters and of the modules' outputs; with inputs, also the gradients of inputs
     optimizer   its state too (Adam's moments); one, or a list or dict of them
     level       "op": the operations inside of the modules, too, and those between the model and the loss. It is slow
@@ -466,6 +468,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         raise ValueError(f"compiled is {compiled!r}; it is \"eager\" or \"graph\"")
     if level not in ("module", "op"):
         raise ValueError(f"level is {level!r}; it is \"module\" or \"op\"")
+    if updates and not parameters:
+        raise ValueError("updates=True goes with parameters=True")
     optimizers = optimizers_of(optimizer)
     if config is not None and path is None and not str(config).lstrip().startswith("{") and not str(config).endswith(".json"):
         config, path = None, config  # watch(model, "runs/nan")
@@ -505,7 +509,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
             make_way(folder_of_whole(folder), exist, resume)
         made = RowWatch(model, session, folder=folder, every=every, where=where, inputs=inputs, parameters=parameters,
                         gradients=gradients, optimizers=optimizers, level=level, zoom=zoom, code=code, rank=rank,
-                        world_size=world_size, path=path, shards=shards, output_shards=output_shards, group=group, compiled=compiled)
+                        world_size=world_size, path=path, shards=shards, output_shards=output_shards, group=group, compiled=compiled, updates=updates)
         made.compare_over(compared, groups)
     except BaseException:
         session.close()

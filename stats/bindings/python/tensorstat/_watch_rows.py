@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _operations, _rerun
 from ._alerts import Step
+from ._buffers import Buffers
 from ._calls import Call, PerThread, Place, is_inside_backward
 from ._compiled import is_tracing, is_transformed
 from ._edges import edges_of
@@ -25,7 +26,7 @@ from ._random_modules import RandomModules, random_state
 from ._session import DumpSession
 from ._replicas import ReplicaFault
 from ._shards import Shards, folder_of_whole
-from ._tensors import is_lazy, local_of, look_into, tensors_in
+from ._tensors import look_into, tensors_in
 from ._verdict import Course, Fault
 from ._watch import Watch, named_modules, named_parameters
 from ._zooms import Zooms
@@ -44,7 +45,7 @@ class RowWatch(Watch):
     def __init__(self, model: Any, session: DumpSession, *, folder: str, every: int, where: str | None, inputs: bool,
                  parameters: bool, gradients: bool, optimizers: list[Any], level: str, zoom: bool, code: bool, rank: int,
                  world_size: int, path: str | None, shards: Any = None, output_shards: Any = None, group: Any = None,
-                 compiled: str = "eager") -> None:
+                 compiled: str = "eager", updates: bool = False) -> None:
         super().__init__(session, every=every, rank=rank)
         self._inputs, self._with_gradients, self._with_code, self._world_size = inputs, gradients, code, world_size
         self._with_zoom = zoom and level == "module"  # rows of operations say it themselves
@@ -52,6 +53,8 @@ class RowWatch(Watch):
         self._journal: Journal = Journal(os.path.join(folder, "watch.ndjson"))
         run = {"world_size": world_size, "every": every, "inputs": "all" if inputs else "outermost", "level": level,
                "parameters": parameters, "gradients": gradients}
+        if updates:
+            run["updates"] = True
         if where:
             run["where"] = where
         if not parameters:
@@ -71,7 +74,8 @@ class RowWatch(Watch):
 
         wanted = self._wanted = re.compile(where or "").search
         self._parameters = Parameters(self, [(name, each) for name, each in named_parameters(model) if wanted(name)],
-                                      has_rows=parameters, optimizers=optimizers)
+                                      has_rows=parameters, optimizers=optimizers, has_updates=updates)
+        self._buffers = Buffers(self, parameters)
         self._hooks = ModuleHooks(self._enter, self._leave)
         self._graph = graph_rows(self, compiled, level)
         self._outermost: list[tuple[str, Any]] = []
@@ -97,6 +101,7 @@ class RowWatch(Watch):
                 self._hooks.add(module, self._places[name])
             if is_outermost:
                 self._outermost.append((name, weakref.ref(module)))
+        self._buffers.take(named_modules(model))
         self._random = RandomModules(named_modules(model), self._places)
         self._layout.keep(module for _, module, _ in named_modules(model))
 
@@ -148,6 +153,8 @@ class RowWatch(Watch):
         if self.active:
             try:
                 look_at_loss(self, loss)
+                if self._is_begun:
+                    self._buffers.look_after(len(self._outermost) > 1)
                 is_skipped = self._parameters.look_after()
                 self._end_course(is_skipped)
             except Exception as fault:
@@ -188,6 +195,7 @@ class RowWatch(Watch):
             self._operations = None
         self._gradients.close()
         self._parameters.clear()
+        self._buffers.clear()
         self._outermost.clear()
         self._layout.clear()
         self._forget_step()
@@ -478,8 +486,8 @@ class RowWatch(Watch):
             return
         if self._layout.has_changed():
             self._look_anew()
+        self._buffers.look_before(len(self._outermost) > 1)
         if not self._has_seen:
-            self._look_at_buffers()
             self._journal.say("trained", iteration=self.iteration,
                               names=[name for name, each in self._parameters.named if each.requires_grad])
             if self._is_unseen_said:
@@ -502,17 +510,12 @@ class RowWatch(Watch):
                 return self._places[name].evaluates(outermost)
         return place.evaluates(module)
 
-    def _look_at_buffers(self) -> None:
-        torch = sys.modules["torch"]
-        for name, reference in self._outermost:
-            module = reference()
-            if module is None:
-                continue
-            for key, buffer in module.named_buffers():
-                if not is_lazy(buffer) and buffer.is_floating_point() and buffer.is_cpu and buffer.layout is torch.strided and bool(local_of(buffer).isnan().any()):
-                    name_of = f"{name}.{key}" if len(self._outermost) > 1 else key
-                    if faults := self._collect("Parameter", name_of, (buffer,)):
-                        self._note("parameter", faults, "Parameter", name_of, "input")
+    def _note_buffer(self, module: str, buffer: str) -> None:
+        """The forward of this module wrote a NaN into its buffer."""
+        place = self._places[module]
+        where = self._lines.get((place.forward, self._numbers.get(place.forward, 1) - 1))
+        self._course.note_buffer(Fault("NaN", "forward", place.op_type, place.forward, self.iteration, self._rank, buffer=buffer,
+                                       file=where[0] if where else None, line=where[1] if where else None))
 
     def _has_run(self, name: str) -> bool:
         """Whether a module was called in this step. Only with `code`, which counts its calls."""

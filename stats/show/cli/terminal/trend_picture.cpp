@@ -227,6 +227,10 @@ class Picture {
         return "param " + name;
       case TensorKind::kGradient:
         return "grad " + name;
+      case TensorKind::kUpdate:
+        return "update " + name;
+      case TensorKind::kBuffer:
+        return "buffer " + name;
       case TensorKind::kForward:
       case TensorKind::kBackward:
         break;

@@ -1,0 +1,69 @@
+"""A model's buffers: what they hold before a step, and what its forward writes into them."""
+import sys
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ._rerun import version_of
+from ._tensors import is_lazy, local_of
+
+
+class Buffers:
+    """The buffers of a watch's modules. Those of floats that a forward wrote get a row at the end of the step."""
+
+    def __init__(self, watch: Any, has_rows: bool) -> None:
+        self._watch, self._has_rows = watch, has_rows
+        self._holders: list[tuple[str, weakref.ref[Any], bool]] = []  # modules with buffers; whether one is outermost
+        self._known: dict[str, tuple[int, int, int]] = {}  # what the buffers were when they were last looked at
+
+    def take(self, modules: Iterable[tuple[str, Any, bool]]) -> None:
+        self._holders = [(name, weakref.ref(module), is_outermost) for name, module, is_outermost in modules if module._buffers]
+
+    def clear(self) -> None:
+        self._holders, self._known = [], {}
+
+    def look_before(self, has_several: bool) -> None:
+        """Before the first forward of a step: one that was written since the last step, and holds NaN, has a row."""
+        for name, buffer, state, _ in self._each(has_several):
+            if self._known.get(name) == state:
+                continue
+            self._known[name] = state
+            if buffer.is_cpu and _has_nan(buffer):
+                if faults := self._watch._collect("Parameter", name, (buffer,)):
+                    self._watch._note("parameter", faults, "Parameter", name, "input")
+
+    def look_after(self, has_several: bool) -> None:
+        """At the end of a step."""
+        if not self._has_rows:
+            return
+        for name, buffer, state, module in self._each(has_several):
+            if self._known.get(name) == state:
+                continue
+            self._known[name] = state
+            faults = self._watch._collect("ModuleBuffer", name, (), (buffer,))
+            if faults & 1:  # an Inf in a buffer may be a mask
+                self._watch._note_buffer(module, name)
+
+    def _each(self, has_several: bool) -> Iterator[tuple[str, Any, tuple[int, int, int], str]]:
+        """(name, local buffer, its state, its module) of those that can be read. torch's batch norm writes its running statistics
+        without counting it in their versions, and counts its batches in a buffer of integers: that one's version is a part of the state."""
+        torch = sys.modules["torch"]
+        for module_name, reference, is_outermost in self._holders:
+            module = reference()
+            if module is None:
+                continue
+            counts = sum(version_of(each) for each in module._buffers.values() if each is not None and not each.dtype.is_floating_point)
+            for key, buffer in module._buffers.items():
+                name = key if is_outermost and not has_several else f"{module_name}.{key}"
+                if buffer is None or is_lazy(buffer) or not buffer.dtype.is_floating_point or not self._watch._wanted(name):
+                    continue
+                local = local_of(buffer)
+                is_plain = type(local) is torch.Tensor and local.layout is torch.strided and local.device.type != "meta"
+                if is_plain and local.numel():
+                    yield name, local, (local.data_ptr(), version_of(local), counts), module_name
+
+
+def _has_nan(tensor: Any) -> bool:
+    torch = sys.modules["torch"]
+    with torch.no_grad(), torch._C.DisableTorchFunction():
+        return bool(tensor.isnan().any())
