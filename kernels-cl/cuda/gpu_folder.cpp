@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels-cl/cuda/on_gpu.hpp"
+#include "kernels-cl/cuda/gpu_board.hpp"
 #include "kernels-cl/launch/batch.hpp"
 #include "stats/core/base/abandon.hpp"
 #include "stats/core/engine/engine.hpp"
@@ -55,11 +55,46 @@ class CudaFolder final : public GpuFolder {
     return refusal_of(std::array{pair.a, pair.b}, {pair.a.dtype, kNothing, pair.b.dtype});
   }
 
+  std::unique_ptr<DeviceBoard> board(const Wanted& wanted) override { return std::make_unique<Boards>(*this, wanted); }
+
   Result<std::uint64_t> fold(std::span<const Job> jobs) override { return fold_all(jobs); }
   Result<std::uint64_t> compare(std::span<const PairJob> jobs) override { return fold_all(jobs); }
 
  private:
   using Gpus = MadeOnce<int, std::shared_ptr<OnGpu>>;
+
+  // A board on each GPU that has tensors.
+  class Boards final : public DeviceBoard {
+   public:
+    Boards(CudaFolder& folder, const Wanted& wanted) : folder_(folder), wanted_(wanted) {}
+
+    Result<Fold> fold(const Tensor& tensor) override {
+      const auto found = folder_.lanes_.find(tensor);
+      if (!found) return found.error();
+      if (std::string why = folder_.refusal_there(tensor, *found); !why.empty()) {
+        return Error{Code::kUnsupported, std::move(why)};
+      }
+      const auto board = boards_.get({found->device, found->context}, [&] { return open(*found); });
+      return board ? (*board)->fold(tensor) : board.error();
+    }
+    void end_step() override {
+      if (folder_.lanes_.forked()) return;
+      boards_.for_each([](const std::shared_ptr<GpuBoard>& each) { each->end_step(); });
+    }
+
+   private:
+    Result<std::shared_ptr<GpuBoard>> open(const Lanes::Place& place) {
+      auto lane = folder_.lanes_.lend(place);
+      if (!lane) return lane.error();
+      auto gpu = folder_.on(**lane);
+      if (!gpu) return gpu.error();
+      return std::make_shared<GpuBoard>(folder_.lanes_, *std::move(lane), *std::move(gpu), wanted_);
+    }
+
+    CudaFolder& folder_;
+    const Wanted wanted_;
+    MadeOnce<std::pair<int, Handle>, std::shared_ptr<GpuBoard>> boards_;  // lend() refuses another context
+  };
 
   // The tensors on one GPU. The lane follows their streams.
   struct Party {
@@ -78,22 +113,28 @@ class CudaFolder final : public GpuFolder {
     });
   }
 
+  // Why no kernel can fold this tensor, whatever is wanted; empty if one can.
+  std::string refusal_there(const Tensor& tensor, const Lanes::Place& place) {
+    if (has_failed_) return "a kernel failed there earlier";
+    if (tensor.where == Where::kRocm) return "ROCm's runtime takes no PTX";
+    if (reinterpret_cast<std::uintptr_t>(tensor.data()) % size_bytes(tensor.dtype) != 0)
+      return "it begins inside an element's alignment";
+    const Driver& driver = *place.driver;
+    if (driver.launches_miss != nullptr) return std::string("the driver has no ") + driver.launches_miss;
+    if (!is_allocated(driver, tensor)) return "it reaches beyond what is allocated";
+    return "";
+  }
+
   // Why the kernel cannot fold these tensors; empty if it can.
   std::string refusal_of(std::span<const Tensor> tensors, const KernelKind& kind) {
-    if (has_failed_) return "a kernel failed there earlier";
     Result<Lanes::Place> place = Lanes::Place();
     for (const Tensor& tensor : tensors) {
-      if (tensor.where == Where::kRocm) return "ROCm's runtime takes no PTX";
-      if (tensor.where != Where::kCuda) return "the other tensor is not in its memory";
-      if (reinterpret_cast<std::uintptr_t>(tensor.data()) % size_bytes(tensor.dtype) != 0)
-        return "it begins inside an element's alignment";
+      if (!is_in_gpu_memory(tensor.where)) return "the other tensor is not in its memory";
       const auto found = lanes_.find(tensor);
       if (!found) return found.error().message;
       if (&tensor != &tensors.front() && *found != *place) return "the other tensor is on another GPU";
       place = found;
-      const Driver& driver = *place->driver;
-      if (driver.launches_miss != nullptr) return std::string("the driver has no ") + driver.launches_miss;
-      if (!is_allocated(driver, tensor)) return "it reaches beyond what is allocated";
+      if (std::string why = refusal_there(tensor, *found); !why.empty()) return why;
     }
     auto lane = lanes_.lend(*place);
     if (!lane) return lane.error().message;

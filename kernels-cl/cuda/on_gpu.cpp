@@ -12,19 +12,14 @@
 
 namespace tensorstat::cl_engine {
 
-namespace {
-
 using gpu::Called;
-using gpu::Driver;
 using gpu::Handle;
 using gpu::Lane;
 
-Error failure(const Driver& driver, const Called& called, const std::string& doing) {
+Error OnGpu::failure(const Called& called, const std::string& doing) const {
   const Code code = called.outcome == gpu::kOutOfMemory ? Code::kOverBudget : Code::kDevice;
-  return {code, doing + ": " + driver.words(called)};
+  return {code, doing + ": " + driver_.words(called)};
 }
-
-}  // namespace
 
 // Everything is freed, whatever fails.
 OnGpu::~OnGpu() {
@@ -51,7 +46,7 @@ Status OnGpu::open(Lane& lane) {
   if (called) called = driver_.call(driver_.device_attribute, &units, gpu::kUnits, device_);
   if (called) called = driver_.call(driver_.device_attribute, &major, gpu::kMajor, device_);
   if (called) called = driver_.call(driver_.device_attribute, &minor, gpu::kMinor, device_);
-  if (!called) return failure(driver_, called, "asking for the GPU");
+  if (!called) return failure(called, "asking for the GPU");
   gpu_.name = name.data();
   gpu_.capability = static_cast<std::uint32_t>(10 * major + minor);
   gpu_.units = static_cast<std::uint32_t>(std::max(units, 1));
@@ -82,7 +77,7 @@ Result<Handle> OnGpu::made_kernel(Lane& lane, const KernelKind& kind) {
     const std::lock_guard lock(mutex_);
     modules_.push_back(module);
   }
-  if (!called) return failure(driver_, called, doing);
+  if (!called) return failure(called, doing);
   // The check: the kernel folds a tensor, and we know the partial.
   const KnownAnswer answer(kind);
   auto memory = take_workspace(lane, answer.bytes().size());
@@ -94,7 +89,7 @@ Result<Handle> OnGpu::made_kernel(Lane& lane, const KernelKind& kind) {
   });
   std::vector<std::int64_t> found;
   const auto fold_into = [&](auto partial) -> Status {
-    if (!copied) return failure(driver_, copied, doing);
+    if (!copied) return failure(copied, doing);
     std::uint64_t held_bytes = 0;
     Status folded = fold(
         lane, answer.pieces(traits_, {nullptr, memory->on_device}), [&](const KernelKind&) { return function; },
@@ -143,7 +138,7 @@ Result<OnGpu::Workspace> OnGpu::take_workspace(Lane& lane, std::uint64_t bytes) 
   const auto free_found = [&] { return free(std::exchange(found, {})), Called(); };
   lane.inside(free_found);
   free_found();
-  return failure(driver_, called, "the memory of a batch");
+  return failure(called, "the memory of a batch");
 }
 
 // If not all work is known to have ended, it is not used again.
@@ -178,8 +173,12 @@ Called OnGpu::launch(const BatchLayout& layout, const BatchLayout::Launch& each,
   std::uint64_t greater = tolerance.scale == PairTolerance::Scale::kGreater ? 1 : 0;
   std::array<void*, 8> arguments = {&none, &none, &workspace, &slices_at, &partials_at, &rtol, &atol, &greater};
   void** const first = arguments.data() + (pieces[0].kind.beside ? 0 : 1);
-  return driver_.call(driver_.launch, kernel, static_cast<unsigned>(pieces.size()), 1u, 1u,
-                      static_cast<unsigned>(traits_.group_size), 1u, 1u, 0u, stream, first, nullptr);
+  return launch(kernel, pieces.size(), stream, first);
+}
+
+Called OnGpu::launch(Handle kernel, std::size_t groups, Handle stream, void** arguments) const {
+  return driver_.call(driver_.launch, kernel, static_cast<unsigned>(groups), 1u, 1u,
+                      static_cast<unsigned>(traits_.group_size), 1u, 1u, 0u, stream, arguments, nullptr);
 }
 
 Status OnGpu::fold_batch(Lane& lane, std::vector<Piece> pieces, const KernelOf& kernel_of, const Take& take,
@@ -213,7 +212,7 @@ Status OnGpu::fold_batch(Lane& lane, std::vector<Piece> pieces, const KernelOf& 
     return done ? waited : done;
   });
   Status status;
-  if (!called) status = failure(driver_, called, "folding on " + gpu_.name);
+  if (!called) status = failure(called, "folding on " + gpu_.name);
   for (const BatchLayout::Target& target : layout.targets()) {
     if (status && !target.is_written(image)) {
       status = Error{Code::kDevice, "a kernel left no result, though no call failed"};

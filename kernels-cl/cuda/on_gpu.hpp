@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <span>
+#include <string>
 #include <tensorstat/status.hpp>
 #include <vector>
 
@@ -28,6 +29,9 @@ class OnGpu {
 
   Status open(gpu::Lane& lane);
   const Device& device() const { return traits_; }
+  const gpu::Driver& driver() const { return driver_; }
+  gpu::Handle context() const { return context_; }
+  Error failure(const gpu::Called& called, const std::string& doing) const;
 
   // The function of a kernel that has passed its check. Made once; an error stays, unless memory was missing.
   Result<gpu::Handle> kernel(gpu::Lane& lane, const KernelKind& kind);
@@ -38,13 +42,20 @@ class OnGpu {
   Status fold(gpu::Lane& lane, std::span<const Piece> pieces, const KernelOf& kernel_of, const Take& take,
               std::uint64_t& held_bytes);
 
- private:
-  // The words of a batch, on the device and in pinned host memory.
+  // The words of a batch or a board, on the device and in pinned host memory.
   struct Workspace {
     std::uint64_t on_device = 0;
     void* on_host = nullptr;
     std::uint64_t bytes = 0;
   };
+  // At least `bytes`. Used again, or allocated, which may wait for the GPU.
+  Result<Workspace> take_workspace(gpu::Lane& lane, std::uint64_t bytes);
+  // `is_quiet`: nothing uses it any more. Else it is kept until the end.
+  void give_back(const Workspace& workspace, bool is_quiet) noexcept;
+
+  gpu::Called launch(gpu::Handle kernel, std::size_t groups, gpu::Handle stream, void** arguments) const;
+
+ private:
   static constexpr std::uint64_t kLeastWorkspace = std::uint64_t{1} << 20, kMostWorkspace = std::uint64_t{32} << 20;
 
   Result<gpu::Handle> made_kernel(gpu::Lane& lane, const KernelKind& kind);
@@ -52,8 +63,6 @@ class OnGpu {
                     std::uint64_t& held_bytes);
   gpu::Called launch(const BatchLayout& layout, const BatchLayout::Launch& each, gpu::Handle kernel,
                      std::uint64_t workspace, gpu::Handle stream) const;
-  Result<Workspace> take_workspace(gpu::Lane& lane, std::uint64_t bytes);
-  void give_back(const Workspace& workspace, bool is_quiet) noexcept;
   void free(const Workspace& workspace) const;
 
   const gpu::Driver driver_;

@@ -1,44 +1,35 @@
 // The memory of one step of a board: a partial for each fold, and the slices that the kernels are given. What a step
-// has made serves later steps: a tensor of the same dtype, offset and length is one launch, without an upload.
+// has made serves later steps: a tensor of the same dtype, offset and length is one launch, without an upload. Here is
+// where everything lies; a driver's sheet has the memory and enqueues the commands.
 #pragma once
 
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
-#include <memory>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "kernels-cl/launch/batch_layout.hpp"
-#include "kernels-cl/launch/buffer_cache.hpp"
-#include "kernels-cl/launch/queue_context.hpp"
 
 namespace tensorstat::cl_engine {
 
-// Not thread-safe. The queue is in order: a sheet counts on that, and keeps no event of a launch.
+// Not thread-safe.
 class Sheet {
  public:
-  // `queue_context` outlives it, and its queue() is the caller's.
-  explicit Sheet(QueueContext& queue_context) : context_(queue_context) {}
-  // Waits until the device does not use this memory any more, as Batch does.
-  ~Sheet();
+  // A driver's sheet waits in its destructor until the device does not use the memory any more.
+  virtual ~Sheet() = default;
   Sheet(const Sheet&) = delete;
   Sheet& operator=(const Sheet&) = delete;
 
   // Enqueues the upload of empty partials, for a sheet that has served a step before. After an error it serves no more.
-  Status open();
-
-  // Enqueues the fold of a tensor in a cl_mem, and returns the fold's number. The sheet keeps neither `task`, which
-  // needs no partial here, nor `kernel`. After an error the sheet may go on.
-  Result<std::size_t> fold(const Task& task, Kernel& kernel);
+  virtual Status open();
 
   // Enqueues the copy of all partials to the host. No fold may follow before open().
-  void close() noexcept;
+  virtual void close() noexcept = 0;
   // Waits for that copy. An error, or false: nothing of the sheet can be used.
-  Status wait();
-  bool come_to_end() noexcept;
+  Status wait() { return come_to_end() ? Status{} : Status(failure()); }
+  virtual bool come_to_end() noexcept = 0;
 
   // After wait(): merges a fold into an empty partial.
   Status merge_into(std::size_t fold, Partial& partial) const;
@@ -46,18 +37,47 @@ class Sheet {
   // After wait(), on any thread: makes the partials empty. False: throw the sheet away.
   bool clear();
 
-  std::uint64_t held_bytes() const;
+  virtual std::uint64_t held_bytes() const = 0;
 
- private:
+ protected:
   // Partials grow from the beginning of a page, slices from its end.
   struct Page {
-    BufferCache::Buffer memory{};             // empty if kernels work on `image`
-    std::unique_ptr<std::int64_t[]> image{};  // the page, or the host's copy of it
+    std::int64_t* image = nullptr;  // the page, or the host's copy of it
     std::size_t words = 0, partials_end = 0, slices_begin = 0;
   };
   struct Launch {
     std::size_t slices_at, partials_at, slices;  // in words from the page's start
   };
+
+  // `device` outlives it.
+  explicit Sheet(const Device& device) : device_(device) {}
+
+  // Has the fold of a tensor enqueued, launch by launch, and returns the fold's number. `first_byte`: where the kernel
+  // is to begin in the source that a launch names. Keeps neither `task`, which needs no partial here, nor `enqueue`.
+  // After an error the sheet may go on.
+  using Enqueue = std::function<Status(std::size_t page, const Launch& launch)>;
+  Result<std::size_t> fold(const Task& task, std::uint64_t first_byte, const Enqueue& enqueue);
+
+  // Makes the memory of the next page: `bytes` or, if the budget leaves less, at least `least` bytes. On an error
+  // nothing was made.
+  virtual Result<Page> make_page(std::uint64_t bytes, std::uint64_t least) = 0;
+  // Enqueues the copy of these words of a page to the device.
+  virtual Status upload(std::size_t page, std::size_t first, std::size_t end, const char* what) = 0;
+  // The page's address for kernels: 0 if they are given it as an argument.
+  virtual std::uint64_t base_of(const Page& /*page*/) const { return 0; }
+  // Whether commands may still use the memory.
+  virtual bool is_under_way() const = 0;
+  // Whether a call failed behind which nothing of the sheet can be used, and that failure.
+  virtual bool has_failed() const = 0;
+  virtual Error failure() const = 0;
+
+  const std::vector<Page>& pages() const { return pages_; }
+  // Whether the kernels of all folds of this step have left their results on the host.
+  bool results_are_there() const;
+
+  const Device& device_;
+
+ private:
   // Where one tensor is folded to.
   struct Spot {
     std::size_t page = 0;
@@ -77,32 +97,16 @@ class Sheet {
     std::size_t used = 0;
   };
 
-  bool in_place() const { return context_.device().pointers == Pointers::kSameSpace; }
-  std::uint64_t base_of(const Page& page) const {
-    return in_place() ? reinterpret_cast<std::uintptr_t>(page.image.get()) : 0;
-  }
   Result<std::size_t> page_for(std::size_t words);
-  Result<std::size_t> make_spot(const Task& task);
-  Status upload(const Page& page, std::size_t first, std::size_t end, const char* what);
-  Status launch(const Spot& spot, cl_mem source, Kernel& kernel);
-  bool results_are_there() const;
-  void settle() noexcept;
-  Error failure() const;
+  Result<std::size_t> make_spot(const Task& task, std::uint64_t first_byte);
   bool is_written(const Spot& spot) const;
   void empty(const Spot& spot);
 
-  QueueContext& context_;
   std::vector<Page> pages_;
   std::vector<Spot> spots_;
   std::map<Key, Shelf> shelves_;
-  std::vector<cl::Event> done_;  // of close()
-  std::size_t used_ = 0;         // spots in this step
-  bool is_under_way_ = false;    // commands were enqueued and not waited for
+  std::size_t used_ = 0;  // spots in this step
   bool is_full_ = false;
-  // The call of close() or wait() that failed.
-  cl_int code_ = CL_SUCCESS;
-  const char* call_ = "";
-  bool is_in_use_ = false;  // it is not known whether the device has ended
 };
 
 }  // namespace tensorstat::cl_engine

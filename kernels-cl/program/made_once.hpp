@@ -20,6 +20,15 @@ class MadeOnce {
     return values_.contains(key);
   }
 
+  // Calls `take` with each value that was made, under the lock.
+  template <typename Take>
+  void for_each(const Take& take) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, value] : values_) {
+      if (value) take(*value);
+    }
+  }
+
   // Calls `make` without a lock. Errors are not kept: the next request tries again.
   Result<Value> get(const Key& key, const std::function<Result<Value>()>& make) {
     {

@@ -75,9 +75,10 @@ struct DumpOptions {
   // MindSpore cannot compute there. false: rows as MindSpore's host writes them, with all statistics.
   bool device_rows = false;
   // The backend promises: a tensor in a cl_mem changes, or is released, only by commands of `meter.queue`, which is in
-  // order, or by what waits for such commands. Then collect() does not wait for tensors in a cl_mem without keep_alive.
-  // It enqueues their folds; step_end() enqueues one copy of the results, and their rows come after that. This holds if
-  // only statistics are wanted, without digests and quantiles, if stat_calc_mode is not given as "host", and without
+  // order, or by what waits for such commands; one in CUDA's memory only by work of Tensor::stream, or by what waits
+  // for such work. Then collect() does not wait for tensors in device memory without keep_alive. It enqueues their
+  // folds; step_end() enqueues one copy of the results, and their rows come after that. This holds if only statistics
+  // are wanted, without digests and quantiles, if stat_calc_mode is not given as "host", and without
   // AlertOptions::save_tensors. The statistics have the same bits, and what cannot be done so is done as without this,
   // which is said once.
   bool ordered_by_queue = false;
@@ -128,7 +129,7 @@ struct DumpTensor {
   // session, but not destroy it. The deleter may run after flush() returns. It has run when close() returns, unless the
   // caller holds copies.
   // If not set, the bits may change as soon as collect() returns: tensors of the host, CUDA and ROCm are measured or
-  // copied before, those in a cl_mem are measured before (but see DumpOptions::ordered_by_queue). Strided tensors are
+  // copied before, those in a cl_mem are measured before; but see DumpOptions::ordered_by_queue. Strided tensors are
   // always read before collect() returns.
   std::shared_ptr<const void> keep_alive = {};
   bool requires_grad = false;  // written to msprobe's dump.json of PyTorch

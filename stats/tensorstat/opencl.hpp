@@ -119,8 +119,8 @@ class BoardTicket {
 };
 
 // The statistics of the tensors of a training step, without a wait. fold() enqueues one launch, behind what the queue
-// holds. The partials stay on the device. end_step() enqueues one copy of all of them to the host. Tickets are
-// collected later, on any thread.
+// holds, or the stream of a tensor in CUDA's memory. The partials stay on the device. end_step() enqueues one copy of
+// all of them to the host. Tickets are collected later, on any thread.
 //
 //   Meter meter({.queue = queue});
 //   auto board = Board::on(meter, {.categories = *categories_from("max,l2norm")});
@@ -136,8 +136,9 @@ class BoardTicket {
 // Thread-safe. May outlive the Meter, and tickets may outlive the Board.
 class Board {
  public:
-  // `meter` has MeterOptions::queue, and that queue is in order. Opens the device. kUnsupported: there is no such
-  // queue; digests and quantiles, which a board does not hold. kInvalid: the request; On::kHost. kDevice: no device.
+  // For tensors in a cl_mem `meter` has MeterOptions::queue, and that queue is in order: its device is opened. Tensors
+  // in CUDA's memory need no queue. kUnsupported: the queue is out of order; digests and quantiles, which a board does
+  // not hold. kInvalid: the request; On::kHost. kDevice: no device for the queue.
   static Result<Board> on(Meter& meter, const Request& request);
   Board(Board&&) noexcept;
   Board& operator=(Board&&) noexcept;
@@ -145,10 +146,14 @@ class Board {
 
   // Enqueues the fold of a tensor in a cl_mem of the queue's context. Commands that come behind it in the queue may
   // overwrite or release the cl_mem; what is not behind it must leave the tensor alone until the ticket is collected.
-  // The first fold of a dtype builds and probes a kernel, and waits for that. After an error nothing is enqueued that a
-  // ticket would show, and Meter::measure() can measure the tensor. kOverBudget: the budget, or the step is full.
+  // A tensor in CUDA's memory is folded on Tensor::stream: the same holds for the work of this stream, which the board
+  // does not use after fold() has returned. The first fold of a dtype builds and probes a kernel, and waits for that;
+  // so may a fold that needs memory which no step had. After an error nothing is enqueued that a ticket would show, and
+  // Meter::measure() can measure the tensor. kUnsupported: a cl_mem of another context, or without a queue; a stream
+  // that is being captured; memory of ROCm. kOverBudget: the budget, or the step is full. kDevice: no kernel can be
+  // made, or a call failed.
   Result<BoardTicket> fold(const Tensor& tensor);
-  // Enqueues the copy and flushes the queue. Later folds belong to the next step.
+  // Enqueues the copies and flushes the queue. Later folds belong to the next step.
   void end_step();
 
  private:

@@ -627,7 +627,8 @@ typedef struct {
   uint32_t world_size;            /* the number of ranks of the job, for TorchAir's folders */
   int32_t device_rows;  /* 1: with stat_calc_mode "device", rows as MindSpore's device writes them: see dump.hpp */
   /* 1: a tensor in a cl_mem changes, or is released, only by commands of the meter's `queue`, which is in order, or by
-   * what waits for such commands. Then tensorstat_collect enqueues the statistics of such a tensor and returns;
+   * what waits for such commands; one in CUDA's memory only by work of its `stream`, or by what waits for such work.
+   * Then tensorstat_collect enqueues the statistics of such a tensor and returns;
    * tensorstat_step_end enqueues one copy of the results. See DumpOptions::ordered_by_queue in dump.hpp. */
   int32_t ordered_by_queue;
 } tensorstat_session_options;

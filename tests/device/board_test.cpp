@@ -319,7 +319,8 @@ TEST_P(BoardTest, RefusesWithWords) {
     EXPECT_FALSE(Board::on(meter, {.categories = none}));
   }
   EXPECT_EQ(Board::on(meter, {.categories = kCategories, .on = On::kHost}).error().code, Code::kInvalid);
-  EXPECT_EQ(Board::on(without_queue, {.categories = kCategories}).error().code, Code::kUnsupported);
+  auto without = Board::on(without_queue, {.categories = kCategories});  // for tensors in a GPU's memory
+  ASSERT_TRUE(without) << without.error().message;
   const cl::CommandQueue unordered(context_, device_, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
   Meter of_unordered({.queue = unordered()});
   EXPECT_EQ(Board::on(of_unordered, {.categories = kCategories}).error().code, Code::kUnsupported);
@@ -327,6 +328,8 @@ TEST_P(BoardTest, RefusesWithWords) {
   const cl::Context other_context(device_);
   const cl::Buffer elsewhere(other_context, CL_MEM_READ_WRITE, 400), here(context_, CL_MEM_READ_WRITE, 400);
   EXPECT_EQ(board.fold(in(elsewhere, tensor.tensor)).error().code, Code::kUnsupported);
+  EXPECT_EQ(without->fold(in(here, tensor.tensor)).error().message,
+            "a Board of a tensor in a cl_mem requires MeterOptions::queue");
   Tensor on_host = tensor.tensor;
   on_host.address = tensor.bytes.data();
   EXPECT_EQ(board.fold(on_host).error().code, Code::kUnsupported);

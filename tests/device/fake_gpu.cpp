@@ -1,11 +1,13 @@
 // A driver of a GPU without one: libcuda.so.1 or, with FAKE_ROCM, libamdhip64.so.6. Device memory is a mapping that
-// nobody may touch; its content is elsewhere. Streams do their work when somebody waits for them, and not before. The
-// destination of a copy is spoilt when the copy is enqueued. What a real driver refuses is refused. A call that has to
-// fail does nothing, except that what it gives back is given back, as by a driver that reports an earlier error. CUDA's
-// double also launches: a module is a text that names a dtype and needs, and its kernel folds each slice with the
-// reference lift. The functions fake_gpu_... are for the tests.
+// nobody may touch; its content is elsewhere. Streams do their work when somebody waits for them or advances them, and
+// not before. An upload from pinned memory reads it then, too. The destination of a copy is spoilt when the copy is
+// enqueued. What a real driver refuses is refused. A call that has to fail does nothing, except that what it gives back
+// is given back, as by a driver that reports an earlier error. CUDA's double also launches: a module is a text that
+// names a dtype and needs, and its kernel folds each slice with the reference lift. The functions fake_gpu_... are for
+// the tests.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 #ifndef FAKE_ROCM
@@ -38,7 +41,7 @@
 namespace {
 
 constexpr int kSuccess = 0, kInvalidValue = 1, kInvalidContext = 201, kInvalidHandle = 400, kIllegalAddress = 700,
-              kOutOfMemory = 2, kInvalidPtx = 218, kCaptureUnsupported = 900, kCaptureImplicit = 906;
+              kOutOfMemory = 2, kInvalidPtx = 218, kNotReady = 600, kCaptureUnsupported = 900, kCaptureImplicit = 906;
 constexpr int kDevices = 2, kFirstDevice = 7;  // a device is no ordinal
 constexpr int kGlobalMode = 0, kRelaxedMode = 2;
 
@@ -49,13 +52,24 @@ struct Stream {
   std::size_t done = 0;
 
   void run_to(std::size_t end) {
-    while (done < end) work[done++]();
+    while (done < end) std::exchange(work[done++], {})();
   }
 };
 struct Event {
   int device = 0;
   Stream* stream = nullptr;
   std::size_t end = 0;
+};
+// The bytes of host memory that a command reads when its stream comes to it.
+struct Upload {
+  const std::byte* from = nullptr;
+  std::size_t bytes = 0;
+  bool is_taken = false;
+  std::vector<std::byte> taken{};
+
+  void take() {
+    if (!std::exchange(is_taken, true)) taken.assign(from, from + bytes);
+  }
 };
 struct Memory {
   int device = 0;
@@ -78,12 +92,14 @@ struct State {
   int other_context = 0;  // its address is a context that is not primary
   std::map<std::uint64_t, Memory> memory;
   std::set<std::unique_ptr<Stream>> streams;
+  std::vector<std::unique_ptr<Stream>> destroyed_streams;  // what they held goes on
+  std::vector<std::weak_ptr<Upload>> uploads;
   std::set<std::unique_ptr<Event>> events;
   std::set<std::unique_ptr<Module>> modules;
   std::map<void*, std::size_t> pinned;
   std::size_t largest_copy = 0;
   long calls = 0, fails_at = 0;
-  long launches = 0;
+  long launches = 0, loses_launch = 0;
   bool fails_from_then_on = false, has_broken_a_capture = false, is_wrong = false;
   std::size_t most_memory = std::size_t{1} << 40;
 };
@@ -115,6 +131,29 @@ void unsafe() {
   if (any_capture() && mode != kRelaxedMode) state().has_broken_a_capture = true;
 }
 
+// Counts a call of this thread that waits for the device, or that a driver may make wait.
+thread_local long waits_here = 0;
+void waits() { ++waits_here; }
+
+bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
+  return first < second + b_bytes && second < first + a_bytes;
+}
+
+// Host memory is about to change: uploads whose command came first have read it by then.
+void take_uploads(const void* from, std::size_t bytes) {
+  std::erase_if(state().uploads, [&](const std::weak_ptr<Upload>& each) {
+    const auto upload = each.lock();
+    if (upload && overlap(upload->from, upload->bytes, from, bytes)) upload->take();
+    return !upload || upload->is_taken;
+  });
+}
+
+bool is_pinned(const void* host) {
+  return std::ranges::any_of(state().pinned,
+                             [&](const auto& each) { return overlap(each.first, each.second, host, 1); });
+}
+
 Stream* stream_of(void* handle) {
   if (reinterpret_cast<std::uintptr_t>(handle) <= 1) {
     for (Primary& each : state().primaries) {
@@ -129,6 +168,27 @@ Stream* stream_of(void* handle) {
 }
 
 bool is_default(void* handle) { return reinterpret_cast<std::uintptr_t>(handle) <= 1; }
+
+// Puts a command on a stream. The default stream waits for all streams that block, and they wait for it.
+void put(Stream& stream, std::function<void()> work) {
+  State& all = state();
+  all.has_broken_a_capture |= stream.is_capturing;
+  const auto wait_for = [&stream](Stream& other) {
+    stream.work.push_back([from = &other, end = other.work.size()] { from->run_to(end); });
+  };
+  Stream& of_device = all.primaries[stream.device].default_stream;
+  if (&stream == &of_device) {
+    for (const auto& each : all.streams) {
+      if (!each->is_blocking || each->device != stream.device) continue;
+      all.has_broken_a_capture |= each->is_capturing;
+      wait_for(*each);
+    }
+  } else if (stream.is_blocking) {
+    wait_for(of_device);
+  }
+  stream.work.push_back(std::move(work));
+}
+
 bool is_current(int device) { return current == &state().primaries[device]; }
 
 template <typename Object>
@@ -151,8 +211,8 @@ std::byte* at(std::uint64_t pointer, std::size_t bytes) {
 }
 
 // As a kernel does, with the definition of a fold. Slices outside of memory are left out.
-void fold_slice(const Module& module, std::uint64_t group, std::uint64_t workspace, std::uint64_t slices_at,
-                std::uint64_t partials_at) {
+void fold_slice(const Module& module, std::uint64_t group, std::uint64_t source, std::uint64_t workspace,
+                std::uint64_t slices_at, std::uint64_t partials_at) {
   using namespace tensorstat;
   const auto dtype = static_cast<Dtype>(module.dtype);
   const std::size_t words = partial_words(dtype, module.needs);
@@ -161,7 +221,7 @@ void fold_slice(const Module& module, std::uint64_t group, std::uint64_t workspa
   if (from == nullptr) return;
   std::memcpy(slice.data(), from, sizeof slice);
   const std::size_t bytes = bytes_of(dtype, slice[1]);
-  const std::byte* const elements = at(slice[0], bytes);
+  const std::byte* const elements = at(source + slice[0], bytes);
   std::byte* const to = at(workspace + partials_at + slice[2] * words * 8, words * 8);
   if (elements == nullptr || to == nullptr) return;
   std::vector<std::int64_t> lifted(words), result(words);
@@ -276,9 +336,11 @@ int CALL(cuStreamCreate, hipStreamCreateWithFlags)(void** stream, unsigned flags
 }
 int CALL(cuStreamDestroy_v2, hipStreamDestroy)(void* stream) {
   const std::lock_guard lock(state().mutex);
-  const bool was_there = erase(state().streams, stream);
   const int code = counted();
-  return was_there ? code : kInvalidHandle;
+  const auto found = std::ranges::find(state().streams, stream, [](const auto& each) -> void* { return each.get(); });
+  if (found == state().streams.end()) return kInvalidHandle;
+  state().destroyed_streams.push_back(std::move(state().streams.extract(found).value()));
+  return code;
 }
 int CALL(cuStreamIsCapturing, hipStreamIsCapturing)(void* stream, int* is_capturing) {
   ENTER();
@@ -298,13 +360,14 @@ int CALL(cuStreamWaitEvent, hipStreamWaitEvent)(void* stream, void* event, unsig
   for (const auto& each : state().events) {
     if (each.get() != event) continue;
     if (found == nullptr || flags != 0 || each->stream == nullptr) return kInvalidHandle;
-    found->work.push_back([from = each->stream, end = each->end] { from->run_to(end); });
+    put(*found, [from = each->stream, end = each->end] { from->run_to(end); });
     return kSuccess;
   }
   return kInvalidHandle;
 }
 int CALL(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
   ENTER();
+  waits();
   Stream* const found = stream_of(stream);
   if (found == nullptr) return kInvalidHandle;
   if (found->is_capturing) {
@@ -317,7 +380,7 @@ int CALL(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
 int CALL(cuEventCreate, hipEventCreateWithFlags)(void** event, unsigned flags) {
   ENTER();
   for (int device = 0; device < kDevices; ++device) {
-    if (!is_current(device) || flags != 2) continue;
+    if (!is_current(device) || (flags & ~1u) != 2) continue;
     auto made = std::make_unique<Event>(Event{.device = device});
     *event = made.get();
     state().events.insert(std::move(made));
@@ -335,15 +398,7 @@ int CALL(cuEventRecord, hipEventRecord)(void* event, void* stream) {
   ENTER();
   Stream* const found = stream_of(stream);
   if (found == nullptr) return kInvalidHandle;
-  if (found->is_capturing) state().has_broken_a_capture = true;
-  if (is_default(stream)) {  // waits for all streams that block
-    for (const auto& each : state().streams) {
-      if (each->is_capturing && each->is_blocking) state().has_broken_a_capture = true;
-      if (each->is_blocking && each->device == found->device) {
-        found->work.push_back([from = each.get(), end = each->work.size()] { from->run_to(end); });
-      }
-    }
-  }
+  put(*found, [] {});
   for (const auto& each : state().events) {
     if (each.get() != event || each->device != found->device) continue;
     each->stream = found;
@@ -355,6 +410,7 @@ int CALL(cuEventRecord, hipEventRecord)(void* event, void* stream) {
 int CALL(cuMemHostAlloc, hipHostMalloc)(void** memory, std::size_t bytes, unsigned flags) {
   ENTER();
   unsafe();
+  waits();
   if (flags != 0 || current == nullptr) return kInvalidContext;
   *memory = ::operator new(bytes);
   state().pinned[*memory] = bytes;
@@ -363,6 +419,9 @@ int CALL(cuMemHostAlloc, hipHostMalloc)(void** memory, std::size_t bytes, unsign
 int CALL(cuMemFreeHost, hipHostFree)(void* memory) {
   const std::lock_guard lock(state().mutex);
   unsafe();
+  waits();
+  if (const auto found = state().pinned.find(memory); found != state().pinned.end())
+    take_uploads(memory, found->second);
   const bool was_there = state().pinned.erase(memory) == 1;
   if (was_there) ::operator delete(memory);
   const int code = counted();
@@ -375,8 +434,15 @@ int CALL(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void* to, std::uint64_t from,
   if (found == nullptr || !is_current(found->device)) return kInvalidHandle;
   if (source == nullptr || bytes == 0 || source->second.device != found->device) return kInvalidValue;
   state().largest_copy = std::max(state().largest_copy, bytes);
+  take_uploads(to, bytes);
   std::memset(to, 0xa5, bytes);
-  found->work.push_back([=] { std::memcpy(to, source->second.content.data() + (from - source->first), bytes); });
+  // Pinned memory that was freed since is not written: only after a failed wait it may be.
+  put(*found, [=, pinned = is_pinned(to)] {
+    auto* const memory = memory_at(from, bytes);
+    if (memory != nullptr && (!pinned || is_pinned(to))) {
+      std::memcpy(to, memory->second.content.data() + (from - memory->first), bytes);
+    }
+  });
   return kSuccess;
 }
 
@@ -401,6 +467,7 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
 }
 int cuModuleLoadData(void** module, const void* image) {
   ENTER();
+  waits();
   if (current == nullptr) return kInvalidContext;
   auto made = std::make_unique<Module>();
   const auto* const text = static_cast<const char*>(image);
@@ -424,6 +491,7 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
 int cuMemAlloc_v2(std::uint64_t* pointer, std::size_t bytes) {
   ENTER();
   unsafe();
+  waits();
   if (bytes > state().most_memory) return kOutOfMemory;
   for (int device = 0; device < kDevices; ++device) {
     if (!is_current(device)) continue;
@@ -445,6 +513,7 @@ int cuMemGetAddressRange_v2(std::uint64_t* base, std::size_t* bytes, std::uint64
 int cuMemFree_v2(std::uint64_t pointer) {
   const std::lock_guard lock(state().mutex);
   unsafe();
+  waits();
   const auto found = state().memory.find(pointer);
   if (found == state().memory.end() || found->second.is_callers) return kInvalidValue;
   ::munmap(reinterpret_cast<void*>(pointer), found->second.content.size());
@@ -457,12 +526,36 @@ int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, 
   auto* const memory = memory_at(to, bytes);
   if (found == nullptr || !is_current(found->device)) return kInvalidHandle;
   if (memory == nullptr || bytes == 0 || memory->second.device != found->device) return kInvalidValue;
-  // Takes the bytes at once: their place may be the destination of a later copy, which is spoilt when it is enqueued.
-  const auto* const first = static_cast<const std::byte*>(from);
-  found->work.push_back([memory, to, taken = std::vector<std::byte>(first, first + bytes)] {
-    std::memcpy(memory->second.content.data() + (to - memory->first), taken.data(), taken.size());
+  auto upload = std::make_shared<Upload>(Upload{static_cast<const std::byte*>(from), bytes});
+  if (!is_pinned(from)) upload->take();
+  state().uploads.push_back(upload);
+  put(*found, [=] {
+    upload->take();
+    if (auto* const there = memory_at(to, bytes); there != nullptr) {
+      std::memcpy(there->second.content.data() + (to - there->first), upload->taken.data(), bytes);
+    }
   });
   return kSuccess;
+}
+int cuEventQuery(void* event) {
+  ENTER();
+  for (const auto& each : state().events) {
+    if (each.get() != event) continue;
+    return each->stream == nullptr || each->stream->done >= each->end ? kSuccess : kNotReady;
+  }
+  return kInvalidHandle;
+}
+// An event that was never recorded is no error of the driver's, but one of the caller's.
+int cuEventSynchronize(void* event) {
+  ENTER();
+  waits();
+  for (const auto& each : state().events) {
+    if (each.get() != event) continue;
+    if (each->stream == nullptr) return kInvalidHandle;
+    each->stream->run_to(each->end);
+    return kSuccess;
+  }
+  return kInvalidHandle;
 }
 int cuLaunchKernel(void* function, unsigned groups, unsigned y, unsigned z, unsigned lanes, unsigned lanes_y,
                    unsigned lanes_z, unsigned shared_bytes, void* stream, void** arguments, void** extra) {
@@ -475,20 +568,23 @@ int cuLaunchKernel(void* function, unsigned groups, unsigned y, unsigned z, unsi
   const Module module = *static_cast<const Module*>(function);
   std::vector<std::uint64_t> values(module.is_of_pairs ? 8 : 4);
   for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], arguments[i], sizeof values[i]);
-  if (values[0] != 0 || (module.is_of_pairs && values[1] != 0)) return kInvalidValue;  // slices have addresses
-  ++state().launches;
-  found->work.push_back([=] {
+  if (module.is_of_pairs && (values[0] != 0 || values[1] != 0)) return kInvalidValue;  // slices have addresses
+  const long number = ++state().launches;
+  if (number == state().loses_launch) return kSuccess;
+  put(*found, [=] {
     for (std::uint64_t group = 0; group < groups; ++group) {
       if (module.is_of_pairs) {
         compare_slice(module, group, std::span(values).subspan(2));
       } else {
-        fold_slice(module, group, values[1], values[2], values[3]);
+        fold_slice(module, group, values[0], values[1], values[2], values[3]);
       }
     }
   });
   return kSuccess;
 }
 long fake_gpu_launches() { return state().launches; }
+// The nth launch from now on succeeds, and its kernel never runs; 0: none.
+void fake_gpu_lose_launch(long nth) { state().loses_launch = nth == 0 ? 0 : state().launches + nth; }
 // The largest allocation that succeeds.
 void fake_gpu_most_memory(std::size_t bytes) { state().most_memory = bytes; }
 // One bit of each fold is wrong.
@@ -525,8 +621,9 @@ void fake_gpu_write(int device, void* stream, std::uint64_t pointer, const void*
   const std::lock_guard lock(state().mutex);
   Stream& found = stream == nullptr ? state().primaries[device].default_stream : *static_cast<Stream*>(stream);
   const auto* const first = static_cast<const std::byte*>(content);
-  found.work.push_back([pointer, written = std::vector<std::byte>(first, first + bytes)] {
+  put(found, [pointer, written = std::vector<std::byte>(first, first + bytes)] {
     auto* const memory = memory_at(pointer, written.size());
+    if (memory == nullptr) return;  // it was freed behind a failed call
     std::memcpy(memory->second.content.data() + (pointer - memory->first), written.data(), written.size());
   });
 }
@@ -539,6 +636,15 @@ void fake_gpu_fail(long nth, int from_then_on) {
 long fake_gpu_calls() {
   const std::lock_guard lock(state().mutex);
   return state().calls;
+}
+// The calls of this thread so far that wait for the device, or that a driver may make wait: allocations and modules are
+// among them.
+long fake_gpu_waits() { return waits_here; }
+// A stream does its next `most` commands. nullptr is the default one.
+void fake_gpu_advance(int device, void* stream, std::size_t most) {
+  const std::lock_guard lock(state().mutex);
+  Stream& found = stream == nullptr ? state().primaries[device].default_stream : *static_cast<Stream*>(stream);
+  found.run_to(std::min(found.done + std::min(most, found.work.size()), found.work.size()));
 }
 // The contexts, streams, events and pinned windows that were not given back.
 long fake_gpu_held() {

@@ -10,11 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "kernels-cl/cuda/ptx.hpp"
-#include "kernels-cl/program/binary_cache.hpp"
 #include "tests/support/config_text.hpp"
 #include "tests/support/dl_tensor.hpp"
 #include "tests/support/fake_gpu.hpp"
+#include "tests/support/planted_ptx.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
@@ -24,24 +23,9 @@ using test::Bytes;
 using test::expect_same;
 using test::on_host;
 using test::OnGpu;
-
-// What the double says that it is.
-const cl_engine::CudaGpu kGpu{.name = "Fake GPU", .capability = 90, .driver_version = 13000, .folder = ""};
+using test::plant;
 
 const Categories kSome = {Category::kMax, Category::kAvg, Category::kL2norm, Category::kNanCount, Category::kZeroCount};
-
-void plant(Dtype dtype, const Categories& categories, Precision precision = Precision::kHigh) {
-  const Partial partial(dtype, precision, static_cast<Needs>(needs(categories, precision) & ~kDigests));
-  const cl_engine::KernelKind kind{dtype, cl_engine::kernel_needs(partial)};
-  const std::string text = "fold " + std::to_string(static_cast<int>(dtype)) + " " + std::to_string(kind.needs) + '\n';
-  cl_engine::store_binary(recipe_of(device_of(kGpu), kind).key, {text.begin(), text.end()});
-}
-
-void plant(Dtype a, Dtype b) {
-  const std::string text = "pair " + std::to_string(static_cast<int>(a)) + " " + std::to_string(static_cast<int>(b));
-  const cl_engine::Recipe recipe = recipe_of(device_of(kGpu), {a, kNothing, b});
-  cl_engine::store_binary(recipe.key, {text.begin(), text.end()});
-}
 
 class GpuFold : public testing::Test {
  protected:

@@ -35,13 +35,16 @@ struct FakeGpu {
   FUNCTION(fail, void, long, int);
   FUNCTION(calls, long);
   FUNCTION(held, long);
+  FUNCTION(waits, long);
+  FUNCTION(advance, void, int, void*, std::size_t);
   FUNCTION(largest_copy, std::size_t);
   FUNCTION(capture, void, void*, int);
   FUNCTION(has_broken_a_capture, int);
   FUNCTION(current, void*);
   FUNCTION(make_current, void, void*);
   FUNCTION(capture_mode, int);
-  FUNCTION(launches, long);  // this and the next two of CUDA's alone
+  FUNCTION(launches, long);  // this and the next three of CUDA's alone
+  FUNCTION(lose_launch, void, long);
   FUNCTION(most_memory, void, std::size_t);
   FUNCTION(is_wrong, void, int);
 #undef FUNCTION

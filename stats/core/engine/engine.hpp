@@ -134,7 +134,8 @@ class DeviceBoard {
     std::shared_ptr<DeviceStep> step;
     std::size_t number;  // within the step
   };
-  // Enqueues the fold of a tensor in a cl_mem behind the caller's queue. Waits only when a kernel is used first.
+  // Enqueues the fold of a tensor: in a cl_mem behind the caller's queue, in a GPU's memory on its own stream. Waits
+  // only when a kernel is used first, and where more memory is needed than any step had.
   virtual Result<Fold> fold(const Tensor& tensor) = 0;
   // Enqueues the copy of all folds since the last call. DeviceStep::wait() returns its error.
   virtual void end_step() = 0;
@@ -199,6 +200,9 @@ class GpuFolder {
   // memory held for it. After an error the partials are not valid.
   virtual Result<std::uint64_t> fold(std::span<const Job> jobs) = 0;
   virtual Result<std::uint64_t> compare(std::span<const PairJob> jobs) = 0;
+
+  // A board for partials of `wanted`, which has no digests and no quantiles. The folder must outlive it.
+  virtual std::unique_ptr<DeviceBoard> board(const Wanted& wanted) = 0;
 };
 // Both must outlive it.
 std::unique_ptr<GpuFolder> make_gpu_folder(gpu::Lanes& lanes, Ledger& ledger);

@@ -13,13 +13,15 @@ struct Board::State {
   std::shared_ptr<Meter::State> meter;  // destroyed last: it has the device
   Request request;
   Wanted wanted;
-  std::unique_ptr<DeviceBoard> device;
+  std::unique_ptr<DeviceBoard> device;  // null if the meter has no queue
+  std::unique_ptr<DeviceBoard> gpus;
 };
 
 struct BoardTicket::State {
   std::shared_ptr<Board::State> board;  // outlives the step
   DeviceBoard::Fold fold;
   Dtype dtype;
+  bool on_gpu;
 };
 
 BoardTicket::BoardTicket(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -38,7 +40,9 @@ Result<Measurements> BoardTicket::collect() const try {
   if (Status status = state_->fold.step->merge_into(state_->fold.number, partial); !status) return status.error();
   auto results = Measurements::State::make(board.request.categories, board.wanted.needs, 1);
   results->put(0, state_->dtype, {.words = partial.words(), .bins = {.kept = partial.bins()}}, board.wanted);
-  results->set_placement({"opencl", "folded behind its queue", state_->fold.step->held_bytes()});
+  results->set_placement({state_->on_gpu ? GpuFolder::kName : "opencl",
+                          state_->on_gpu ? "folded on its stream" : "folded behind its queue",
+                          state_->fold.step->held_bytes()});
   return Measurements(std::move(results));
 } catch (...) {
   return caught();
@@ -58,14 +62,15 @@ Result<Board> Board::on(Meter& meter, const Request& request) try {
   if ((wanted.needs & (kDigests | kQuantiles)) != 0) {
     return Error{Code::kUnsupported, "a Board holds no digests and no quantiles"};
   }
-  if (meter.state_->options.queue == nullptr) {
-    return Error{Code::kUnsupported, "a Board requires MeterOptions::queue"};
-  }
+  auto made =
+      std::make_shared<State>(State{meter.state_, request, wanted, {}, meter.state_->gpu_folder->board(wanted)});
+  if (meter.state_->options.queue == nullptr) return Board(std::move(made));
   DeviceEngine* const engine = meter.state_->find_device();
   if (engine == nullptr) return Error{Code::kDevice, meter.state_->trouble()};
   auto device = engine->board(wanted);
   if (!device) return device.error();
-  return Board(std::make_shared<State>(State{meter.state_, request, wanted, *std::move(device)}));
+  made->device = *std::move(device);
+  return Board(std::move(made));
 } catch (...) {
   return caught();
 }
@@ -74,12 +79,16 @@ Result<BoardTicket> Board::fold(const Tensor& tensor) try {
   const FloatEnvironment ieee;
   if (Status status = check(tensor); !status) return std::move(status).error();
   if (Status status = check(state_->request, tensor.dtype); !status) return std::move(status).error();
-  if (tensor.where != Where::kClBuffer) {
-    return Error{Code::kUnsupported, "only a tensor in a cl_mem can be folded on a board"};
+  const bool on_gpu = is_in_gpu_memory(tensor.where);
+  if (!on_gpu && tensor.where != Where::kClBuffer) {
+    return Error{Code::kUnsupported, "only a tensor in a cl_mem or in a GPU's memory can be folded on a board"};
   }
-  if (state_->meter->find_device() == nullptr) return Error{Code::kDevice, state_->meter->trouble()};
-  auto ticket = std::make_unique<BoardTicket::State>(BoardTicket::State{state_, {}, tensor.dtype});
-  auto fold = state_->device->fold(tensor);
+  if (!on_gpu && !state_->device) {
+    return Error{Code::kUnsupported, "a Board of a tensor in a cl_mem requires MeterOptions::queue"};
+  }
+  if (!on_gpu && state_->meter->find_device() == nullptr) return Error{Code::kDevice, state_->meter->trouble()};
+  auto ticket = std::make_unique<BoardTicket::State>(BoardTicket::State{state_, {}, tensor.dtype, on_gpu});
+  auto fold = (on_gpu ? state_->gpus : state_->device)->fold(tensor);
   if (!fold) {
     state_->meter->heed(fold.error());
     return std::move(fold).error();
@@ -90,6 +99,9 @@ Result<BoardTicket> Board::fold(const Tensor& tensor) try {
   return caught();
 }
 
-void Board::end_step() { state_->device->end_step(); }
+void Board::end_step() {
+  if (state_->device) state_->device->end_step();
+  state_->gpus->end_step();
+}
 
 }  // namespace tensorstat

@@ -74,6 +74,11 @@ class DumpSession:
     only_bad    no row is written but those of a step with NaN or Inf and of the step before: alerts "nan" and "inf", keep=1
     save_tensors  the tensor that an alert names, and the inputs of its operator, are saved in the event's folder
     event_bytes  the limit of an event's files, for each rank
+    ordered_by_queue  a promise: PyTorch's tensors in CUDA's memory change, or are freed, only by work of the stream that is
+                current in collect(), or by what waits for such work; other libraries' tensors only by work of CUDA's default
+                stream. Then collect() enqueues their statistics behind that stream and returns; step_end() enqueues one
+                copy of them, and their rows come after it. Not for digests and quantiles, nor with save_tensors: those are
+                measured before collect() returns, which is said once. Only a double of CUDA's driver has tested it
 
     Thread-safe. Faults of disk and device are counted (`counters`) and said once to logging.getLogger("tensorstat").
     """
@@ -83,13 +88,13 @@ class DumpSession:
                  device_target: str = "", framework_version: str = "", framework: str = "", world_size: int = 1,
                  device_rows: bool = False, budget_bytes: int | None = None, threads: int = 0, alerts: str | Sequence[str] = (),
                  keep: int | tuple[int, int] = 0, on_alert: Callable[[Alert], Any] | None = None, only_bad: bool = False,
-                 save_tensors: bool = False, event_bytes: int = 1 << 30) -> None:
+                 save_tensors: bool = False, event_bytes: int = 1 << 30, ordered_by_queue: bool = False) -> None:
         kind = 0 if config is None else 2 if str(config).lstrip().startswith("{") else 1
         handle = _native.open_session(
             kind, None if config is None else str(config), chosen(_DIALECTS, dialect, "dialect"),
             chosen(_LAYOUTS, layout, "layout"), chosen(_SYNCS, sync, "sync"), memory_bytes,
             None if path is None else str(path), device_target, framework_version, framework, world_size, device_rows,
-            NO_LIMIT if budget_bytes is None else budget_bytes, threads)
+            NO_LIMIT if budget_bytes is None else budget_bytes, threads, ordered_by_queue)
         asked = Asked(alerts, keep, event_bytes, only_bad, saves_tensors=save_tensors)
         if groups := asked.set(handle):
             raise Error(f"alerts: 'differs over {groups[0]}' needs watch(), which compares replicas")

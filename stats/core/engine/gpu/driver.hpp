@@ -17,11 +17,12 @@ namespace tensorstat::gpu {
 using Outcome = int;            // CUresult, hipError_t
 using Handle = struct Opaque*;  // a context, a stream or an event
 
-constexpr Outcome kSuccess = 0, kOutOfMemory = 2, kCaptureImplicit = 906;
-constexpr int kContextOf = 1, kOrdinalOf = 9;             // attributes of a pointer
-constexpr int kUnits = 16, kMajor = 75, kMinor = 76;      // attributes of a device
-constexpr int kCaptureModeRelaxed = 2;                    // nothing that this thread calls ends a capture
-constexpr unsigned kNonBlocking = 1, kDisableTiming = 2;  // flags of a stream and of an event
+constexpr Outcome kSuccess = 0, kOutOfMemory = 2, kNotReady = 600, kCaptureImplicit = 906;
+constexpr int kContextOf = 1, kOrdinalOf = 9;              // attributes of a pointer
+constexpr int kUnits = 16, kMajor = 75, kMinor = 76;       // attributes of a device
+constexpr int kCaptureModeRelaxed = 2;                     // nothing that this thread calls ends a capture
+constexpr unsigned kNonBlocking = 1;                       // a flag of a stream
+constexpr unsigned kBlockingSync = 1, kDisableTiming = 2;  // flags of an event; the first: who waits, sleeps
 
 // F(member, CUDA's name, ROCm's name, parameters...), as in NVIDIA's "CUDA Driver API" and AMD's "HIP Runtime API".
 #define TENSORSTAT_GPU_FUNCTIONS(F)                                                                  \
@@ -57,6 +58,8 @@ constexpr unsigned kNonBlocking = 1, kDisableTiming = 2;  // flags of a stream a
   F(free, "cuMemFree_v2", std::uint64_t)                                                                            \
   F(address_range, "cuMemGetAddressRange_v2", std::uint64_t*, std::size_t*, std::uint64_t)                          \
   F(copy_to_device, "cuMemcpyHtoDAsync_v2", std::uint64_t, const void*, std::size_t, Handle)                        \
+  F(event_query, "cuEventQuery", Handle)                                                                            \
+  F(event_synchronize, "cuEventSynchronize", Handle)                                                                \
   F(launch, "cuLaunchKernel", Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, \
     void**, void**)
 

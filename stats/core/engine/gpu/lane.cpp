@@ -56,16 +56,24 @@ Lane::~Lane() {
 }
 
 Status Lane::follow(Handle stream) {
+  if (Status status = refuse_capture(stream); !status) return status;
+  return driver_.status(inside([&] { return join(stream); }));
+}
+
+Called Lane::join(Handle stream) const {
+  const Called recorded = driver_.call(driver_.event_record, event_, stream);
+  return recorded ? driver_.call(driver_.stream_wait_event, stream_, event_, 0u) : recorded;
+}
+
+Status Lane::refuse_capture(Handle stream) {
   int is_capturing = 0;
   const Called called = inside([&] {
-    Called asked = driver_.call(driver_.stream_is_capturing, stream, &is_capturing);
+    const Called asked = driver_.call(driver_.stream_is_capturing, stream, &is_capturing);
     if (asked.outcome == kCaptureImplicit) {
       is_capturing = 1;
       return Called();
     }
-    if (!asked || is_capturing != 0) return asked;
-    asked = driver_.call(driver_.event_record, event_, stream);
-    return asked ? driver_.call(driver_.stream_wait_event, stream_, event_, 0u) : asked;
+    return asked;
   });
   if (!called) return driver_.status(called);
   if (is_capturing == 0) return {};
@@ -195,6 +203,7 @@ Result<Lanes::Lent> Lanes::lend(const Place& place) {
 }
 
 void Lanes::take_back(std::unique_ptr<Lane> lane) {
+  if (forked()) return abandon(std::move(lane));  // the lock may be held for ever
   const bool is_sound = lane->rest();
   const std::lock_guard lock(mutex_);
   --lent_;

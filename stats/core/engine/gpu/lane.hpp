@@ -33,6 +33,9 @@ class Lane {
 
   // Everything is read behind the work that `stream` holds now. An error if the stream is being captured.
   Status follow(Handle stream);
+  // The two halves of it. join() is called in inside().
+  Status refuse_capture(Handle stream);
+  Called join(Handle stream) const;
 
   // The elements [first, first + count) of a contiguous tensor, at most kWindowBytes of them, in a window. They are
   // valid until the next call. As many elements behind them are already on their way.

@@ -67,8 +67,8 @@ bool DumpMeter::overflows(const PendingRun& run) {
   return false;
 }
 
-std::string DumpMeter::waits_for_buffers(std::string_view why) {
-  return "collect() waits for tensors in a cl_mem, in spite of ordered_by_queue: " + std::string(why);
+std::string DumpMeter::waits_for_tensors(std::string_view why) {
+  return "collect() waits for tensors in device memory, in spite of ordered_by_queue: " + std::string(why);
 }
 
 Board* DumpMeter::board() {
@@ -76,7 +76,7 @@ Board* DumpMeter::board() {
   if (!board_) {
     board_ = Board::on(meter_, {.categories = plain_, .precision = precision_});
     if (!*board_) {
-      notices_->inform_once("no board", [&] { return waits_for_buffers(board_->error().message); });
+      notices_->inform_once("no board", [&] { return waits_for_tensors(board_->error().message); });
     }
   }
   return *board_ ? &**board_ : nullptr;
@@ -89,7 +89,7 @@ bool DumpMeter::fold_on_board(std::span<PendingTensor* const> tensors) {
   for (PendingTensor* const held : tensors) {
     auto ticket = board->fold(held->tensor);
     if (!ticket) {
-      notices_->inform_once("not on the board", [&] { return waits_for_buffers(ticket.error().message); });
+      notices_->inform_once("not on the board", [&] { return waits_for_tensors(ticket.error().message); });
       for (PendingTensor* const each : tensors) each->ticket.reset();
       return false;
     }

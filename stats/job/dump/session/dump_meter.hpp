@@ -35,10 +35,10 @@ class DumpMeter {
   // overflow is missed.
   bool overflows(const PendingRun& run);
 
-  // Enqueues the folds of these tensors, each in a cl_mem, and sets their tickets. False: nothing came of it, for a
-  // reason that is reported once. Several threads may call this.
+  // Enqueues the folds of these tensors, each in device memory, and sets their tickets. False: nothing came of it, for
+  // a reason that is reported once. Several threads may call this.
   bool fold_on_board(std::span<PendingTensor* const> tensors);
-  static std::string waits_for_buffers(std::string_view why);
+  static std::string waits_for_tensors(std::string_view why);
   // What was folded since the last call can be measured from now on.
   void end_board_step();
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -98,6 +99,9 @@ struct DumpSession::State {
   // Whether the rules are asked before collect() returns, because the tensors of an alert are saved.
   bool judges_at_once() const { return alerted != nullptr && alerted->saves_tensors(); }
   void judge_here(PendingRun& run) noexcept;
+  void count_stall(std::chrono::steady_clock::time_point start) noexcept;
+  // Whether ordered_by_queue is to spare it a wait.
+  static bool goes_without_a_wait(const PendingTensor& held);
   void say_unlisted(std::uint32_t device) const noexcept;
   void say_what_never_came() noexcept;
   void say_nothing_came() noexcept;
@@ -106,7 +110,7 @@ struct DumpSession::State {
   void hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept;
   void measure_here(PendingRun& run) noexcept;
   bool fold_here(PendingRun& run) noexcept;
-  std::string_view why_no_board() const;
+  std::string_view why_no_board(const PendingRun& run) const;
   bool goes_on_board(const PendingRun& run) const;
   void hand_over(DumpQueue::Items one) noexcept;
   void copy_all(PendingRun& run, std::size_t alignment) noexcept;

@@ -8,10 +8,22 @@
 #include "stats/job/dump/session/dump_session.hpp"
 
 namespace tensorstat {
+namespace {
 
-// Why the config or the options let nothing go on a board; empty if they do.
-std::string_view DumpSession::State::why_no_board() const {
-  if (options.meter.queue == nullptr) return "DumpOptions::meter has no queue";
+bool is_in_buffer(const PendingTensor& held) { return held.tensor.where == Where::kClBuffer; }
+bool is_on_device(const PendingTensor& held) { return is_in_buffer(held) || is_in_gpu_memory(held.tensor.where); }
+
+}  // namespace
+
+bool DumpSession::State::goes_without_a_wait(const PendingTensor& held) {
+  return is_on_device(held) && held.keep_alive == nullptr;
+}
+
+// Why the config or the options let nothing of this run go on a board; empty if they do.
+std::string_view DumpSession::State::why_no_board(const PendingRun& run) const {
+  if (options.meter.queue == nullptr && std::ranges::any_of(run.tensors, is_in_buffer)) {
+    return "DumpOptions::meter has no queue";
+  }
   if (config.names_host) return "stat_calc_mode is host";
   if (config.form->reads_bits(config) || !config.saves_statistics()) return "tensors are saved, or read for checksums";
   if (config.op_debug_mode == DebugMode::kOverflow) return "op_debug_mode is 3";
@@ -19,29 +31,27 @@ std::string_view DumpSession::State::why_no_board() const {
   return work.meter.wants_digests() ? "digests are wanted" : "";
 }
 
-// Whether the run's tensors in a cl_mem are measured behind the caller's queue, without a wait. One that is kept alive
-// can be measured later instead, so a run needs this only for one that is not.
+// Whether the run's tensors in device memory are measured behind the caller's work, without a wait. One that is kept
+// alive can be measured later instead, so a run needs this only for one that is not.
 bool DumpSession::State::goes_on_board(const PendingRun& run) const {
   if (!options.ordered_by_queue) return false;
-  const auto is_in_buffer = [](const PendingTensor& held) { return held.tensor.where == Where::kClBuffer; };
-  const auto must_go = [&](const PendingTensor& held) { return is_in_buffer(held) && held.keep_alive == nullptr; };
-  if (std::ranges::none_of(run.tensors, must_go)) return false;
-  if (const std::string_view why = why_no_board(); !why.empty()) {
-    notices->inform_once("no board", [&] { return work.meter.waits_for_buffers(why); });
+  if (std::ranges::none_of(run.tensors, goes_without_a_wait)) return false;
+  if (const std::string_view why = why_no_board(run); !why.empty()) {
+    notices->inform_once("no board", [&] { return work.meter.waits_for_tensors(why); });
     return false;
   }
-  const auto can_go = [&](const PendingTensor& held) { return !is_in_buffer(held) || held.stored == Stored::kPlain; };
+  const auto can_go = [](const PendingTensor& held) { return !is_on_device(held) || held.stored == Stored::kPlain; };
   if (std::ranges::all_of(run.tensors, can_go)) return true;
-  notices->inform_once("packed", [&] { return work.meter.waits_for_buffers("some are complex, or packed"); });
+  notices->inform_once("packed", [&] { return work.meter.waits_for_tensors("some are complex, or packed"); });
   return false;
 }
 
-// Enqueues the folds of a run's tensors in a cl_mem, and measures those that the caller may change at once.
+// Enqueues the folds of a run's tensors in device memory, and measures those that the caller may change at once.
 bool DumpSession::State::fold_here(PendingRun& run) noexcept try {
   if (!goes_on_board(run)) return false;
   std::vector<PendingTensor*> on_board, here;
   for (PendingTensor& held : run.tensors) {
-    if (held.tensor.where == Where::kClBuffer) {
+    if (is_on_device(held)) {
       on_board.push_back(&held);
     } else if (held.must_be_copied()) {
       here.push_back(&held);

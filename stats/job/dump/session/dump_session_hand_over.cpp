@@ -276,9 +276,18 @@ void DumpSession::State::measure_here(PendingRun& run) noexcept try {
     tensors.push_back(&held);
   }
   for (PendingTensor& held : run.tensors) held.is_borrowed = true;
+  const bool waits = options.ordered_by_queue && std::ranges::any_of(run.tensors, goes_without_a_wait);
+  const auto start = waits ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
   work.meter.measure(tensors);
   run.is_measured = true;
+  if (waits) count_stall(start);
 } catch (const std::exception&) {  // memory is short: hand the run over
+}
+
+void DumpSession::State::count_stall(std::chrono::steady_clock::time_point start) noexcept {
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+  ++work.tally.stalls;
+  work.tally.stalled_us += static_cast<std::uint64_t>(took.count());
 }
 
 // An output that may refuse a run does so in the order of the queue.
@@ -310,21 +319,22 @@ void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
     }
   }
   if (may_wait) run.buffer = pool.take(copied_bytes, other_bytes);
+  const auto start = std::chrono::steady_clock::now();
   if (run.buffer) {
-    copy_all(run, kAlignment);
     const bool is_on_board = run.is_on_board;
+    const bool waits =
+        options.ordered_by_queue && !is_on_board && std::ranges::any_of(run.tensors, goes_without_a_wait);
+    copy_all(run, kAlignment);
+    if (waits) count_stall(start);
     post(std::move(one), is_on_board);
     return;
   }
-  const auto start = std::chrono::steady_clock::now();
   drain();  // keeps the rows in the order of hand-over
   if (!run.is_measured) copy_strided(run);
   for (PendingTensor& held : run.tensors) held.is_borrowed = held.must_be_copied();
   queue.work_now(one);
   if (!may_wait && !options.ordered_by_queue) return;
-  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
-  ++work.tally.stalls;
-  work.tally.stalled_us += static_cast<std::uint64_t>(took.count());
+  count_stall(start);
   if (!may_wait || options.memory_bytes == 0) return;  // said elsewhere; the caller chose to wait
   const std::uint64_t wanted = copied_bytes + other_bytes;
   if (wanted > options.memory_bytes) {

@@ -55,7 +55,7 @@ struct PendingTensor {
   // Whether the bits must be copied before the caller goes on: they may change, or they are strided, which later stages
   // do not support.
   bool must_be_copied() const {
-    if (found) return false;
+    if (found || ticket) return false;
     return tensor.strides != nullptr || (keep_alive == nullptr && tensor.where != Where::kClBuffer);
   }
 };

@@ -1,0 +1,54 @@
+// A sheet on a GPU of CUDA's driver.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernels-cl/cuda/on_gpu.hpp"
+#include "kernels-cl/launch/sheet.hpp"
+
+namespace tensorstat::cl_engine {
+
+// A fold runs on its tensor's own stream. The lane's stream follows each of them, and has what belongs to no tensor:
+// the emptying of a step's partials, on which the folds wait, and the copy of its results. Nothing here waits but
+// come_to_end(), and a page that is made.
+class GpuSheet final : public Sheet {
+ public:
+  // Both outlive it. The lane is used under the board's lock alone.
+  static Result<std::unique_ptr<Sheet>> make(OnGpu& gpu, gpu::Lane& lane);
+  // Waits as come_to_end() does.
+  ~GpuSheet() override;
+
+  // Enqueues the fold of a tensor in this GPU's memory, and returns the fold's number. kUnsupported: its stream is
+  // being captured.
+  Result<std::size_t> fold(const Task& task, gpu::Handle kernel);
+
+  Status open() override;
+  void close() noexcept override;
+  bool come_to_end() noexcept override;
+  std::uint64_t held_bytes() const override;
+
+ private:
+  GpuSheet(OnGpu& gpu, gpu::Lane& lane) : Sheet(gpu.device()), gpu_(gpu), lane_(lane) {}
+
+  Result<Page> make_page(std::uint64_t bytes, std::uint64_t least) override;
+  Status upload(std::size_t page, std::size_t first, std::size_t end, const char* what) override;
+  bool is_under_way() const override { return is_under_way_ || is_in_doubt_; }
+  bool has_failed() const override { return !failed_; }
+  Error failure() const override { return gpu_.failure(failed_, "reading a board"); }
+
+  gpu::Called launch(std::size_t page, const Launch& each, gpu::Handle kernel, std::uint64_t source) const;
+  gpu::Called wait_for_opening();
+
+  OnGpu& gpu_;
+  gpu::Lane& lane_;
+  std::vector<OnGpu::Workspace> memory_;             // of each page
+  gpu::Handle opened_ = nullptr, closed_ = nullptr;  // events on the lane's stream
+  gpu::Handle stream_ = nullptr;                     // of the tensor that is being folded, or the lane's
+  bool is_opening_ = false;                          // `opened_` was not seen to be over
+  bool is_under_way_ = false, has_closed_ = false;
+  bool is_in_doubt_ = false;  // something may run that the lane does not follow: the memory is not used again
+  gpu::Called failed_;        // the call of close() or come_to_end() that failed
+};
+
+}  // namespace tensorstat::cl_engine
