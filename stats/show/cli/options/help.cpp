@@ -47,6 +47,17 @@ bool is_in_examples(const CLI::Option& option) {
   });
 }
 
+// Two columns, with the lines of a text below each other.
+std::string line(std::string left, std::string_view text) {
+  constexpr std::size_t kColumn = 24;
+  left.insert(0, "  ");
+  if (text.empty()) return left + "\n";
+  if (left.size() >= kColumn) left += '\n';
+  left.append(kColumn - (left.back() == '\n' ? 0 : left.size()), ' ');
+  for (const char c : text) left += c == '\n' ? "\n" + std::string(kColumn, ' ') : std::string(1, c);
+  return left + "\n";
+}
+
 }  // namespace
 
 std::vector<Section> sections() {
@@ -80,21 +91,46 @@ std::vector<Section> sections() {
        "none; 5 the results could not be written. An error wins over a finding, as with grep."}};
 }
 
-Help::Help() { column_width(24); }
+std::string Help::options(const CLI::App* app, std::string_view heading,
+                          const std::function<bool(const CLI::Option*)>& is_shown) const {
+  std::string lines;
+  for (const CLI::Option* option : app->get_options(is_shown)) {
+    lines +=
+        line(make_option_name(option, option->get_positional()) + make_option_opts(option), option->get_description());
+  }
+  return lines.empty() ? lines : "\n" + std::string(heading) + ":\n" + lines;
+}
 
+std::string Help::usage(const CLI::App* app, const std::string& name) const {
+  std::string text = "Usage: " + name + " [OPTIONS]";
+  for (const CLI::Option* option : app->get_options()) {
+    if (option->get_positional()) text += " " + make_option_usage(option);
+  }
+  const bool must_choose = app->get_require_subcommand_min() != 0;
+  if (!app->get_subcommands({}).empty()) text += must_choose ? " SUBCOMMAND" : " [SUBCOMMAND]";
+  return text + "\n";
+}
+
+// CLI::Formatter's own texts differ between its versions.
 std::string Help::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
-  if (app->get_parent() != nullptr) return CLI::Formatter::make_help(app, std::move(name), mode);
-  const bool all = mode == CLI::AppFormatMode::All;
-  std::string help = make_description(app) + "\nExamples:\n" + std::string(kExamples) + "\n" + make_usage(app, name);
-  help += make_positionals(app);
+  const bool is_whole = app->get_parent() == nullptr;  // of the command, not of a subcommand
+  const bool all = !is_whole || mode == CLI::AppFormatMode::All;
+  std::string help = app->get_description() + "\n";
+  if (is_whole) help += "\nExamples:\n" + std::string(kExamples) + "\n";
+  help += usage(app, name) + options(app, "Positionals", [](const CLI::Option* option) {
+            return option->get_positional() && !option->get_group().empty();
+          });
   for (const std::string& group : app->get_groups()) {
     if (group.empty() || (!all && group == kMoreOptions)) continue;
-    help += make_group(group, false, app->get_options([&](const CLI::Option* option) {
+    help += options(app, group == "OPTIONS" ? "Options" : group, [&](const CLI::Option* option) {
       const bool is_lifted = !all && option->get_group() == kMoreOptions && is_in_examples(*option);
       return (option->get_group() == group || is_lifted) && option->nonpositional();
-    }));
+    });
   }
-  help += make_subcommands(app, CLI::AppFormatMode::Normal);
+  std::string subcommands;
+  for (const CLI::App* each : app->get_subcommands({})) subcommands += line(each->get_name(), each->get_description());
+  if (!subcommands.empty()) help += "\nSubcommands:\n" + subcommands;
+  if (!is_whole) return app->get_footer().empty() ? help : help + "\n" + app->get_footer() + "\n";
   if (!all) return help + "\nEvery option, the statistics and the exit statuses: tensorstat --help-all\n";
   for (const Section& section : sections()) help += "\n" + section.heading + ":\n" + wrapped(section.text) + "\n";
   return help;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,8 +33,12 @@ std::vector<Section> sections();
 // section.
 class Help : public CLI::Formatter {
  public:
-  Help();
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
+
+ private:
+  std::string options(const CLI::App* app, std::string_view heading,
+                      const std::function<bool(const CLI::Option*)>& is_shown) const;
+  std::string usage(const CLI::App* app, const std::string& name) const;
 };
 
 }  // namespace tensorstat::cli
