@@ -18,10 +18,16 @@ function(tensorstat_portable target)
   endif()
 endfunction()
 
-# tensorstat_loaded_name(VARIABLE FILE): the name by which a process loads the shared library FILE, such as libz.so.1.
+# tensorstat_loaded_name(VARIABLE FILE): the name by which a process loads the shared library FILE, such as libz.so.1. The
+# file's own name may have another number: libsqlite3.so.0 is libsqlite3.so.3.53 in Debian sid.
 function(tensorstat_loaded_name variable file)
   file(REAL_PATH ${file} library)
-  string(REGEX MATCH "[^/]*[.]so[.][0-9]+" library ${library})
+  execute_process(COMMAND ${CMAKE_READELF} -d ${library} OUTPUT_VARIABLE dynamic ERROR_QUIET)
+  if(dynamic MATCHES "SONAME[^[]*\\[([^]]+)]")
+    set(library ${CMAKE_MATCH_1})
+  else()
+    string(REGEX MATCH "[^/]*[.]so[.][0-9]+" library ${library})
+  endif()
   set(${variable} ${library} PARENT_SCOPE)
 endfunction()
 
