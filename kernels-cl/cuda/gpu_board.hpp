@@ -1,9 +1,7 @@
 // The boards on the GPUs of CUDA's driver.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <mutex>
 
 #include "kernels-cl/cuda/gpu_sheet.hpp"
 #include "kernels-cl/launch/steps.hpp"

@@ -25,18 +25,12 @@ Result<std::unique_ptr<DeviceBoard>> Board::open(QueueContext& queue_context, co
   return std::unique_ptr<DeviceBoard>(new Board(queue_context, wanted));
 }
 
-Result<const Board::Maker*> Board::maker(Dtype dtype) {
-  {
-    const std::lock_guard lock(makers_mutex_);
-    if (const auto known = makers_.find(dtype); known != makers_.end()) return &known->second;
-  }
+Result<Board::Maker> Board::make_maker(Dtype dtype) {
   Partial partial(dtype, wanted_.precision, wanted_.needs, wanted_.cast_scale);
-  Maker made{.task = task_of(Job{{.dtype = dtype}, &partial}), .kernel = nullptr};
-  auto kernel = context_.kernel(made.task.kind);
+  const Task task = task_of(Job{{.dtype = dtype}, &partial});
+  auto kernel = context_.kernel(task.kind);
   if (!kernel) return kernel.error();
-  made.kernel = *std::move(kernel);
-  const std::lock_guard lock(makers_mutex_);
-  return &makers_.try_emplace(dtype, std::move(made)).first->second;
+  return Maker{task, *std::move(kernel)};
 }
 
 // The queue's commands can use the memory of one context.
@@ -55,11 +49,11 @@ Result<DeviceBoard::Fold> Board::fold(const Tensor& tensor) {
   }
   if (Status status = check_context(tensor); !status) return status.error();
   if (Status status = context_.check(tensor); !status) return status.error();
-  const auto found = maker(tensor.dtype);
-  if (!found) return found.error();
-  Task task = (*found)->task;
+  const auto maker = makers_.get(tensor.dtype, [&] { return make_maker(tensor.dtype); });
+  if (!maker) return maker.error();
+  Task task = maker->task;
   task.operands[0] = tensor;
-  return steps_.fold([&](Sheet& sheet) { return static_cast<ClSheet&>(sheet).fold(task, *(*found)->kernel); });
+  return steps_.fold([&](Sheet& sheet) { return static_cast<ClSheet&>(sheet).fold(task, *maker->kernel); });
 }
 
 }  // namespace tensorstat::cl_engine

@@ -1,12 +1,11 @@
 // A board on a caller's queue.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <mutex>
 
 #include "kernels-cl/launch/queue_context.hpp"
 #include "kernels-cl/launch/steps.hpp"
+#include "kernels-cl/program/made_once.hpp"
 #include "stats/core/engine/engine.hpp"
 
 namespace tensorstat::cl_engine {
@@ -28,12 +27,11 @@ class Board final : public DeviceBoard {
 
   Board(QueueContext& queue_context, const Wanted& wanted);
   Status check_context(const Tensor& tensor) const;
-  Result<const Maker*> maker(Dtype dtype);
+  Result<Maker> make_maker(Dtype dtype);
 
   QueueContext& context_;
   const Wanted wanted_;
-  std::mutex makers_mutex_;
-  std::map<Dtype, Maker> makers_;  // entries stay where they are
+  MadeOnce<Dtype, Maker> makers_;
   Steps steps_;
 };
 

@@ -12,7 +12,7 @@
 
 namespace tensorstat {
 
-// Of a tensor's own greatest size: below it, it is the noise of a run that has converged.
+// Below this share of its own greatest size a tensor is the noise of a run that has converged.
 inline constexpr double kShareOfGreatest = 0.1;
 
 // What a tensor is in a training, as far as its names tell.

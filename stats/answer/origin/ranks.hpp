@@ -13,7 +13,7 @@ namespace tensorstat::origin_rules {
 // The iteration between two runs of the record, of all ranks. `has_written` is set by the caller.
 Around around_of(const Record& record, const FaultChoice& choice, std::uint32_t first, std::uint32_t last);
 
-// What the rules say of one rank, or of one of its parts.
+// The verdict of one rank, or of one part of it, and where the fault stands among the calls of that rank.
 struct OfRank {
   FaultVerdict verdict;
   std::size_t nth_event = 0;       // of what the rank did, where the fault is seen first
@@ -22,9 +22,9 @@ struct OfRank {
 };
 OfRank of_rank(const Record& record, const Walked& walked, FaultVerdict verdict);
 
-// The verdict of several ranks: the earliest phase first, then what is sure, then the least rank. Ranks that run the
-// same calls do it in the same order: the first of it is then what counts before what is sure. The other ranks received
-// the fault.
+// Picks the verdict with the earliest phase; among those a sure one, and among those the least rank. Where all ranks
+// run the calls in which the faults are seen, the order of the calls decides before certainty does, because ranks of
+// one program run their calls in the same order. The other ranks received the fault.
 FaultVerdict pick_of_ranks(std::vector<OfRank>& ranks);
 
 }  // namespace tensorstat::origin_rules

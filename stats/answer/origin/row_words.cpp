@@ -39,8 +39,8 @@ std::string words_of_row(const Record& record, const Seen& row) {
   for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
     const Value& value = statistics.values[i];
     const bool is_count = kind(statistics.categories[i]) == ValueKind::kCount;
-    if (is_count && value == Value(std::uint64_t{0})) continue;  // says nothing
-    if (std::holds_alternative<Exponents>(value)) continue;      // a list is no part of a sentence
+    if (is_count && value == Value(std::uint64_t{0})) continue;  // a count of 0 is the usual case
+    if (std::holds_alternative<Exponents>(value)) continue;      // a sentence has no room for a list
     text += ", " + std::string(name(statistics.categories[i])) + " " + short_text(value);
   }
   return text;

@@ -1,4 +1,4 @@
-"""A model's buffers: what they hold before a step, and what its forward writes into them."""
+"""Rows of a model's buffers: their values before a step, and after a forward has written them."""
 import sys
 import weakref
 from collections.abc import Iterable, Iterator
@@ -45,8 +45,9 @@ class Buffers:
                 self._watch._note_buffer(module, name)
 
     def _each(self, has_several: bool) -> Iterator[tuple[str, Any, tuple[int, int, int], str]]:
-        """(name, local buffer, its state, its module) of those that can be read. torch's batch norm writes its running statistics
-        without counting it in their versions, and counts its batches in a buffer of integers: that one's version is a part of the state."""
+        """Yields (name, local buffer, state, name of the module) for each buffer that can be read. torch's batch norm writes its running
+        statistics and leaves their versions as they are, but it counts its batches in a buffer of integers: the state has the version
+        of that buffer, too."""
         torch = sys.modules["torch"]
         for module_name, reference, is_outermost in self._holders:
             module = reference()

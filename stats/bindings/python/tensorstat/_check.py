@@ -109,13 +109,12 @@ def _first_of_losses(losses: list[tuple[str, Any]]) -> tuple[str, str] | None:
 
 
 def has_scaler() -> bool:
-    """Whether a GradScaler of torch's is enabled in this process: it skips steps whose gradients overflow, which is no fault. No code
-    of other objects runs."""
+    """Whether a GradScaler of torch's is enabled in this process. It skips steps whose gradients overflow, and such a skip is no fault.
+    This runs no code of other objects."""
     torch = sys.modules["torch"]
     amp, of_cuda = getattr(torch, "amp", None), torch.cuda.amp
-    kinds = {kind for kind in (getattr(amp, "GradScaler", None), of_cuda.GradScaler) if isinstance(kind, type)}
-    return any(issubclass(type(each), kind) and object.__getattribute__(each, "__dict__").get("_enabled")
-               for each in gc.get_objects() for kind in kinds)
+    kinds = tuple(kind for kind in (getattr(amp, "GradScaler", None), of_cuda.GradScaler) if isinstance(kind, type))
+    return any(issubclass(type(each), kinds) and object.__getattribute__(each, "__dict__").get("_enabled") for each in gc.get_objects())
 
 
 def check(watch: Any, loss: Any, then: str | None, first_of_all: Callable[[int], int | None]) -> Checked:

@@ -318,7 +318,7 @@ class Guard:
 
     def _may_set(self, frame: FrameType, name: str, owner: Any) -> bool:
         """Whether a function of torch sets a state that is put back, or the state of a copied generator, which goes with the run. Torch's
-        compiler puts back itself what it sets around a function that it does not compile."""
+        compiler sets states around a function that it does not compile, and puts them back itself."""
         is_of_copy = name == "set_state" and self._shadow is not None and self._shadow.has(owner)
         return is_of_copy or self.torch_state.may_set(name, owner) or name in _OF_COMPILER and is_trusted(frame.f_code)
 

@@ -23,7 +23,7 @@ def to_blame(said: dict[str, Any], hooks: list[dict[str, Any]]) -> dict[str, Any
 
 
 def suspected(hooks: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Nothing is run again: the line names hooks that may have made the fault, because rows cannot tell. None: there are no hooks."""
+    """The line that names the hooks which may have made a fault, where no second run tells. None if the caller has no hooks."""
     if not hooks:
         return None
     return {"result": "refused", "why": f"nothing was run again, and it may come from {'a hook' if len(hooks) == 1 else 'one of the hooks'}: {_named(hooks)}"}

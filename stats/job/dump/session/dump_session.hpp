@@ -100,8 +100,8 @@ struct DumpSession::State {
   bool judges_at_once() const { return alerted != nullptr && alerted->saves_tensors(); }
   void judge_here(PendingRun& run) noexcept;
   void count_stall(std::chrono::steady_clock::time_point start) noexcept;
-  // Whether ordered_by_queue is to spare it a wait.
-  static bool goes_without_a_wait(const PendingTensor& held);
+  // Whether ordered_by_queue is to spare collect() a wait for tensors of this run.
+  bool goes_without_a_wait(const PendingRun& run) const;
   void say_unlisted(std::uint32_t device) const noexcept;
   void say_what_never_came() noexcept;
   void say_nothing_came() noexcept;

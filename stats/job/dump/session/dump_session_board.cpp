@@ -15,8 +15,11 @@ bool is_on_device(const PendingTensor& held) { return is_in_buffer(held) || is_i
 
 }  // namespace
 
-bool DumpSession::State::goes_without_a_wait(const PendingTensor& held) {
-  return is_on_device(held) && held.keep_alive == nullptr;
+// A tensor that is kept alive can be measured later.
+bool DumpSession::State::goes_without_a_wait(const PendingRun& run) const {
+  return options.ordered_by_queue && std::ranges::any_of(run.tensors, [](const PendingTensor& held) {
+           return is_on_device(held) && held.keep_alive == nullptr;
+         });
 }
 
 // Why the config or the options let nothing of this run go on a board; empty if they do.
@@ -31,11 +34,9 @@ std::string_view DumpSession::State::why_no_board(const PendingRun& run) const {
   return work.meter.wants_digests() ? "digests are wanted" : "";
 }
 
-// Whether the run's tensors in device memory are measured behind the caller's work, without a wait. One that is kept
-// alive can be measured later instead, so a run needs this only for one that is not.
+// Whether the run's tensors in device memory are measured behind the caller's work, without a wait.
 bool DumpSession::State::goes_on_board(const PendingRun& run) const {
-  if (!options.ordered_by_queue) return false;
-  if (std::ranges::none_of(run.tensors, goes_without_a_wait)) return false;
+  if (!goes_without_a_wait(run)) return false;
   if (const std::string_view why = why_no_board(run); !why.empty()) {
     notices->inform_once("no board", [&] { return work.meter.waits_for_tensors(why); });
     return false;

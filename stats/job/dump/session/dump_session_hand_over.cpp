@@ -276,7 +276,7 @@ void DumpSession::State::measure_here(PendingRun& run) noexcept try {
     tensors.push_back(&held);
   }
   for (PendingTensor& held : run.tensors) held.is_borrowed = true;
-  const bool waits = options.ordered_by_queue && std::ranges::any_of(run.tensors, goes_without_a_wait);
+  const bool waits = goes_without_a_wait(run);
   const auto start = waits ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
   work.meter.measure(tensors);
   run.is_measured = true;
@@ -322,8 +322,7 @@ void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
   const auto start = std::chrono::steady_clock::now();
   if (run.buffer) {
     const bool is_on_board = run.is_on_board;
-    const bool waits =
-        options.ordered_by_queue && !is_on_board && std::ranges::any_of(run.tensors, goes_without_a_wait);
+    const bool waits = !is_on_board && goes_without_a_wait(run);
     copy_all(run, kAlignment);
     if (waits) count_stall(start);
     post(std::move(one), is_on_board);
