@@ -18,7 +18,7 @@
 namespace tensorstat {
 namespace {
 
-// What the listener is told, kept.
+// Keeps the faults that a listener hears, from several threads.
 class Faults {
  public:
   ReadListener listener() {

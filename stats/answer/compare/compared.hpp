@@ -20,7 +20,7 @@ struct Compared {
   std::optional<std::vector<Beginning>> first;  // where DiffOptions::first asks
   // The line of names by which tensors were paired, because no name is in both: "*,module.*". Else empty.
   std::string paired_by = {};
-  // A line of names by which tensors without a partner would pair. Empty if there is none.
+  // A line for --names by which tensors without a partner would pair; may be empty.
   std::string would_pair = {};
 
   bool is_whole() const { return a.is_whole && b.is_whole && elements.is_whole; }

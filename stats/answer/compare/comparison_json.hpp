@@ -1,4 +1,4 @@
-// What a comparison or a search for NaN found, in JSON.
+// The result of a comparison or of a search for NaN, in JSON.
 #pragma once
 
 #include <optional>
@@ -28,8 +28,8 @@ std::string json_lines_of(const Compared& compared, std::span<const Pair> shown)
 // {schema_version, verdict: {kind, op_type, op_name, phase, rank, iteration, io, slot, last_clean_iteration, file,
 // line, operation, inside: [names], sentence, details: [texts]}, notes: [texts], producers: [{op_type, op_name, rank,
 // iteration, io, slot, nan, inf, before: [...], inputs: [...]}], entered: [...], turned: [...], propagators: [...]}.
-// Those before propagators are all of one form. nan and inf are counts; null where NaN or Inf is there and was not
-// counted. What a verdict does not know is null; of kind none that is all but the kind, the sentence and the details.
+// The lists before propagators have one form. nan and inf are counts; null: it is there but was not counted. Unknown
+// values of a verdict are null. With kind none only kind, sentence and details are not null.
 std::string json_of(const Record& record, const Answer& answer);
 
 }  // namespace tensorstat

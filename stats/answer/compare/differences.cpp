@@ -27,7 +27,7 @@ struct Executions {
   bool any() const { return graph || pynative; }
 };
 
-// Whether the rows are those of a watch, whose types say what a tensor is. Elsewhere a type is the word of a framework.
+// Whether a watch wrote the rows: its types give a tensor's role. In other dumps a type is a framework's operator.
 bool is_of_watch(const Record& record) {
   std::vector<bool> is_known(record.texts().size());
   return std::ranges::any_of(record.rows(), [&](const Seen& row) {

@@ -49,7 +49,7 @@ struct Beginning {
   std::vector<std::string> inside = {};  // names of the calls that contain it, the innermost first
   std::optional<CodeLine> code = {};
   // The name of the call before it, if the dump lacks the inputs of this forward call: the difference may also begin in
-  // the code between the two. "" if there is no call before it.
+  // the code between the two. "": this is the first call.
   std::optional<std::string> since = {};
   // A row that only B has. It differs from what A wrote of this tensor last, in_a, as where B was resumed from other
   // values.
@@ -60,7 +60,7 @@ struct Differences {
   std::vector<Pair> pairs;                    // in the order of A
   std::vector<std::uint32_t> only_a, only_b;  // without a partner
   std::uint64_t different_count = 0;
-  // Rows that one watch wrote and a rule of the other left out. They are no difference.
+  // Rows that one watch wrote and a setting of the other left out. They do not count as differences.
   LeftOutCounts left_out_a = {}, left_out_b = {};
   // Rows of only_a and of only_b with another value than the other run wrote last, each with that run's row.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> changed_a, changed_b;
@@ -68,16 +68,17 @@ struct Differences {
   bool is_clean() const { return different_count == 0 && only_a.empty() && only_b.empty(); }
 };
 
-// The hints of both runs. Null: there are none.
+// The hints of both runs, which must outlive the comparison. Null: a run without hints.
 struct HintsOfBoth {
   const Hints *a = nullptr, *b = nullptr;
 };
 
 // Pairs rows of the same name, rank, iteration, io and slot; of several, the first with the first. Between two watches
-// a gradient, an optimizer's state and a parameter's value are never a pair. Rows that the other watch left out
-// (left_out_rows.hpp) are counted and are no difference. If a record has rows of graph/ and of pynative/, a row pairs
-// with a row of the same folder. If the other record has neither folder, a row of pynative/ comes before a row of
-// graph/. Names are compared as in file names, with _ for / \ . and space, because some dialects keep no others.
+// a gradient, an optimizer's state and a parameter's value never pair. Rows that the other watch left out
+// (left_out_rows.hpp) are counted apart and do not count as differences. If a record has rows of graph/ and of
+// pynative/, a row pairs with a row of the same folder. If the other record has neither folder, a row of pynative/
+// comes before a row of graph/. Names are compared as in file names, with _ for / \ . and space, because some dialects
+// keep no others.
 // `by_tensor`: a tensor of a container is named by its name there, without the file's.
 Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances,
                     bool by_tensor = false, const HintsOfBoth& hints = {});

@@ -40,7 +40,7 @@ class LastFile {
   }
 
  private:
-  LongNames names_{[](const Error&) {}};  // what is wrong with one has been said when the tensors were measured
+  LongNames names_{[](const Error&) {}};  // its errors were reported when the tensors were measured
   std::string path_;
   std::map<std::string, TensorReader> tensors_;
 };
@@ -180,7 +180,7 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
     const std::string path_a(a.texts()[row_a.file]), path_b(b.texts()[row_b.file]);
     const std::string_view dtype_a = a.texts()[row_a.dtype], dtype_b = b.texts()[row_b.dtype];
     const bool is_equal = pair.judgement.verdict == Verdict::kEqual && dtype_a == dtype_b &&
-                          !dtype_a.starts_with("complex");  // whose parts have counts that no row has
+                          !dtype_a.starts_with("complex");  // a row lacks the counts of their parts
     if (is_equal || path_a.empty() || path_b.empty() || a.texts()[row_a.shape] != b.texts()[row_b.shape]) continue;
     const Tolerance tolerance = tolerances.of(a.texts()[row_a.name], dtype_a);
     if (dtype_a != dtype_b && !tolerance.any_dtype) continue;

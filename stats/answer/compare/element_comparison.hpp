@@ -28,12 +28,12 @@ struct ElementPass {
 ElementPass compare_elements(const Record& a, const Record& b, const Tolerances& tolerances,
                              const MeterOptions& options, Differences& differences, const ReadListener& listener);
 
-// The statistics of a pair: those that were found, or those of two tensors of equal bits, which are not read again.
-// nullopt if neither is known: of rows without elements whose digests differ or are missing.
+// The statistics of a pair: measured, or derived for two tensors of equal bits, which are not read again. nullopt if
+// neither is possible: rows without elements, with different or missing digests.
 std::optional<ElementValues> element_values(const ElementPass& pass, const Record& a, const Record& b,
                                             const Pair& pair);
 
-// Of elements that were compared: equal in all bits, all within the tolerance, or different.
+// The verdict on compared elements: all bits equal, all within the tolerance, or different.
 Judgement judgement_of(const PairPartial& elements, std::string_view of_what = "elements");
 
 }  // namespace tensorstat

@@ -16,7 +16,7 @@ namespace tensorstat {
 // rank_{rank}/execution_order/ms_execution_order_graph_{graph}.csv, above the folders of rows and of tensors.
 class ExecutionOrder {
  public:
-  // Of such a file's text: a heading, and a name a line.
+  // Parses the text of such a file: a heading, then one name a line.
   static Result<ExecutionOrder> parse(std::string_view text);
 
   // The place of an operator in it.

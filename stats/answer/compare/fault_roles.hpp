@@ -18,7 +18,7 @@ enum class Role : std::uint8_t {
   kEnds,    // an input has it and no output
 };
 
-// What is known of a row: whether it has the fault, and a number that is the same for rows of the same content.
+// A row for the search: whether it has the fault, and a number that is equal for equal content.
 struct Marked {
   bool has_fault = false;
   std::uint64_t content = 0;

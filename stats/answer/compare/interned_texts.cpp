@@ -15,7 +15,7 @@ std::uint32_t hash_of(std::string_view text) {
 
 }  // namespace
 
-// That of the text, or the free one where it belongs. There are places.
+// The slot of the text, or the free slot where it belongs. The table is never full.
 const InternedTexts::Place& InternedTexts::place_of(std::string_view text, std::uint32_t hash) const {
   for (std::size_t at = hash;; ++at) {
     const Place& place = places_[at & (places_.size() - 1)];

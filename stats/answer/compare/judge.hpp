@@ -28,8 +28,8 @@ struct Tolerance {
 Tolerance default_tolerance(std::string_view dtype);
 
 // A file of tolerances, a line each: NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any. The pattern is a regular expression
-// for the whole name; the first line that matches counts, and what it does not say is 0. A # at the
-// beginning of a line, or after a blank, begins a comment.
+// for the whole name. The first line that matches counts; a missing tolerance is 0. A # at the beginning of a line, or
+// after a blank, begins a comment.
 class Tolerances {
  public:
   static Result<Tolerances> parse(std::string_view text);
@@ -47,7 +47,7 @@ class Tolerances {
   std::optional<Tolerance> default_;
 };
 
-// What two rows of one tensor say. The verdict is closed: what cannot be judged is different.
+// The judgement of two rows of one tensor. If they cannot be judged, they are different.
 struct Judgement {
   Verdict verdict = Verdict::kEqual;
   // The greatest relative difference of a statistic: infinite where one has no number, as for NaN against a number.

@@ -1,4 +1,4 @@
-// Rows that one of two watches wrote, where a rule of the other left them out. They are no difference.
+// Finds rows that one of two watches wrote and a setting of the other left out. They do not count as differences.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace tensorstat {
 
 // Why the other run has no such row.
 enum class LeftOut : std::uint8_t {
-  kEvaluation,  // an evaluation is no part of a training step
+  kEvaluation,  // an evaluation, which training steps do not contain
   kRank,        // the other run has no row of this rank
   kIteration,   // the other run began later, or did not watch this iteration. One behind its last is not left out
   kNotWatched,  // an argument of its watch, such as gradients=False

@@ -21,7 +21,7 @@ bool begins_part(std::string_view name, std::size_t at) {
   return at == 0 || name[at - 1] == '.' || name[at - 1] == '/' || name[at - 1] == ':';
 }
 
-// What stands before the parts that both names end with; whole names, if they end differently.
+// The prefixes before the common end of two names; whole names, if their ends differ.
 Prefixes prefixes_of(std::string_view a, std::string_view b) {
   const auto [in_a, in_b] = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend());
   auto at_a = static_cast<std::size_t>(a.rend() - in_a), at_b = static_cast<std::size_t>(b.rend() - in_b);

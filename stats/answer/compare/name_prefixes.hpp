@@ -8,8 +8,8 @@
 namespace tensorstat {
 
 // The line of --names that pairs at least half of the fewer names: "*,module.*" if B has module. before each name of A.
-// A prefix ends behind one of . / and :. Empty if there is no such line. If both sides have a prefix, two names at
-// least have to pair: a.weight and b.weight alone are no model with two prefixes.
+// A prefix ends behind one of . / and :. Empty if there is no such line. If both sides have a prefix, at least two
+// names must pair, because a.weight and b.weight alone are too little evidence.
 std::string prefix_line(std::span<const std::string_view> a, std::span<const std::string_view> b);
 
 }  // namespace tensorstat

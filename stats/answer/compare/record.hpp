@@ -1,4 +1,4 @@
-// What a run of a program left in rows of statistics, small enough that millions of them fit in memory.
+// The rows of a run, packed so that millions fit in memory.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,9 @@ struct Seen {
 
 class Record {
  public:
-  // Where a row comes from, beside what it says itself.
+  // The source of a row, beside its own columns.
   struct Place {
-    std::string_view name;           // what it is known by: an operator's name, or a tensor's path
+    std::string_view name;           // the name used for pairing: an operator's name, or a tensor's path
     std::string_view file = {};      // where the tensor can be read; empty for a row of an operator
     std::string_view tensor = {};    // its name there, where the file is a container
     std::string_view argument = {};  // as msprobe names it: ".input.0", ".parameters.weight"

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the comparison of two tensors wants to know.
+// The statistics that a comparison of two tensors needs.
 const Categories kOfTensors = {Category::kMax,
                                Category::kMin,
                                Category::kAvg,
@@ -119,7 +119,7 @@ Status RunRows::each_of(File& file, const Each& each, const std::set<std::uint64
   // A single dump.json may be compared with the dump.json of another step or rank; so may the tensors of one.
   const DumpPlace place = files_.size() == 1 && !reading_.is_alone ? place_of_file(file.path)
                                                                    : place_of_rows(file.path).value_or(DumpPlace{});
-  // Of rows in a store, what lies beside the file that they came from, while it is there.
+  // Rows in a store: use the file that they came from, if it still exists.
   const auto stored = stored_path(file.path);
   const std::string& beside = stored ? stored->file : file.path;
   const ExecutionOrder* order = orders_.of_file(beside);

@@ -1,4 +1,4 @@
-// What a comparison is given, read: rows of statistics, or tensors, which are measured.
+// Reads the inputs of a comparison: rows of statistics, or tensors, which are measured.
 #pragma once
 
 #include <cstdint>
@@ -39,22 +39,21 @@ struct Reading {
   bool is_alone = false;
 };
 
-// The rows of a run, one after another, as often as they are wanted. At most one of them is in memory.
+// Reads the rows of a run, as often as needed. At most one row is in memory.
 //
 // `path` is a file of rows (statistic.csv in any dialect), a file of tensors, or a folder. A folder gives all files of
-// rows below it. If there are none, all files of tensors are measured. Rank and iteration come from the row, or else
-// from the folders of a dump. If a file of a tensor has a name as in a dump, the tensor is named by its operator; else
-// by its path below the folder and its name in the file. If a dump says in which order a graph is executed, its
-// operators have positions in that order.
+// rows below it; if it has none, all files of tensors are measured. Rank and iteration come from the row, else from the
+// folders of a dump. A tensor's file with a name as in a dump is named by its operator; other files by their path below
+// the folder and the tensor's name in the file. If a dump tells the order in which a graph is executed, its operators
+// have positions in that order.
 class RunRows {
  public:
   using Each = std::function<void(const Row& row, const Record::Place& place)>;
 
   RunRows(std::string path, MeterOptions meter, ReadListener listener, Reading reading = {});
 
-  // Hands out all rows, file after file. With `only`, just the rows of these iterations; files without such rows are
-  // not read again. An error if there is no such path. Other files that cannot be read are reported to the listener,
-  // once.
+  // Passes all rows, file after file. With `only`, just the rows of these iterations; files without such rows are not
+  // read again. Returns an error if `path` does not exist. Unreadable files are reported to the listener, once.
   Status each(const Each& each, const std::set<std::uint64_t>* only = nullptr);
 
   bool are_measured() const { return are_measured_; }  // tensors: to go through them again is to measure them again

@@ -13,7 +13,7 @@ namespace tensorstat {
 
 class Renames;
 
-// What a watch says of one name in several rows: a parameter's value, its gradient and the optimizer's state of it.
+// The role of a watch's row about a parameter: several rows have the parameter's name.
 enum class OfParameter : std::uint8_t { kOther, kGradient, kOptimizerState, kUpdate };
 
 struct Key {
@@ -29,7 +29,7 @@ struct Key {
   auto what() const { return std::tie(name, rank, iteration, is_output, kind, slot, execution); }
 };
 
-// What makes two rows one tensor, beside rank, iteration and io.
+// The properties that must be equal for two rows to pair, beside rank, iteration and io.
 struct Pairing {
   bool by_tensor, by_execution, by_argument, by_kind;
 };

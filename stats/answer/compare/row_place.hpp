@@ -1,4 +1,4 @@
-// Where a row belongs: what it says itself, else what its file's place says.
+// The place of a row: its own columns, else the place of its file.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The list of rules by which a run is judged. stats/doc/report.md says why each limit is what it is.
+// The rules by which a run is judged. stats/doc/report.md gives the reason for each limit.
 #pragma once
 
 #include <string_view>
@@ -16,9 +16,9 @@ struct FindingRuleFacts {
   std::string_view needs;       // what must be measured for it
 };
 
-// "size" is rms, the root of the mean of squares, or the greatest magnitude where there is no l2norm. Only finite
-// values are looked at. What begins within 5 iterations of a lasting NaN or Inf, on a rank that it reaches, is taken
-// for its consequence.
+// "size" is rms, the root of the mean of squares; without l2norm it is the greatest magnitude. Only finite values
+// count. A finding that begins within 5 iterations of a lasting NaN or Inf, on a rank that it reaches, is its
+// consequence.
 inline constexpr FindingRuleFacts kFindingRules[] = {
     {FindingRule::kNan, "nan", FindingSeverity::kError, 0, "NaN that did not end; by the rules of `tensorstat origin`",
      "tensorstat origin DUMP --all", "nan count, or max and min"},

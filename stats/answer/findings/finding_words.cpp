@@ -9,7 +9,7 @@
 namespace tensorstat {
 namespace {
 
-// A text that begins with a word of ours begins with a capital. The name of a tensor stays as it is.
+// A sentence that begins with one of these words begins with a capital. A tensor's name is not changed.
 std::string as_sentence(std::string text) {
   for (const std::string_view word :
        {"parameter ", "gradient ", "gradients ", "update ", "the loss", "rank ", "optimizer state ", "output of "}) {

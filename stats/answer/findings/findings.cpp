@@ -60,7 +60,7 @@ class Search {
   }
   std::uint64_t after_consequences() const { return verdict_.iteration + kTogether + 1; }
 
-  // What begins with a fault, on a rank that holds it, follows from it.
+  // A finding that begins with the fault, on a rank that has the fault, is its consequence.
   bool is_consequence(std::uint32_t rank, std::uint64_t iteration) const {
     return has_fault() && iteration >= verdict_.iteration && iteration < after_consequences() &&
            reached_.contains(rank);
@@ -130,8 +130,8 @@ class Search {
                               .next = std::string(facts(FindingRule::kTurned).next)});
   }
 
-  // Asks `judge` about a range of iterations, and again behind a fault if what it says there is a consequence of it.
-  // Returns where the rule was broken first.
+  // Asks `judge` about a range of iterations. If the answer is a consequence of the fault, asks again about the
+  // iterations after it. Returns the first iteration that broke the rule.
   template <typename Judge>
   std::optional<std::uint64_t> ask(FindingRule rule, const HistorySeries& series, IterationRange range, Judge judge) {
     SeriesJudgement judgement = judge(range);
@@ -176,7 +176,7 @@ class Search {
       ask(FindingRule::kOverflow, series, {}, judged(FindingRule::kOverflow, judge_overflow));
       const auto jump = ask(FindingRule::kJump, series, {}, judged(FindingRule::kJump, judge_jump, noise_));
       if (kind == TensorKind::kUpdate) continue;  // the schedule of the learning rate makes it grow and shrink
-      // What jumped and stayed is no drift.
+      // A jump that stays is not a drift.
       const auto drift = judged(FindingRule::kDrift, judge_drift, noise_);
       ask(FindingRule::kDrift, series, {.end = jump.value_or(UINT64_MAX)}, drift);
       ask(FindingRule::kDead, series, {}, judged(FindingRule::kDead, judge_dead));
@@ -235,7 +235,7 @@ class Search {
     }
   }
 
-  // The watch compared every bit, and has said what it found.
+  // The watch compared every bit and wrote the result into its hints.
   void find_unequal_replicas() {
     judged_[static_cast<int>(FindingRule::kReplica)] = hints_.compares_replicas();
     for (const UnequalReplicas& each : hints_.unequal_replicas()) {
@@ -332,7 +332,7 @@ class Search {
     }
   }
 
-  // What is missing: the statistics, or rows that the rule looks at.
+  // The reason why a rule was not judged: missing statistics or rows.
   std::string needs_of(const FindingRuleFacts& rule) const {
     const bool is_of_forward = rule.rule == FindingRule::kOverflow || rule.rule == FindingRule::kDead;
     const auto has_extrema = [](const HistoryKind& kind) { return kind.has(kHasAbsmax); };

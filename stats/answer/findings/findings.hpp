@@ -1,4 +1,4 @@
-// What a person should know about a run: findings by the rules of finding_rules.hpp, and a verdict in words.
+// The findings about a run by the rules of finding_rules.hpp, and a verdict in words.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ Findings find_in(const History& history, const Answer& answer, const Hints& hint
 
 struct JudgedRun {
   History history;
-  FaultVerdict verdict;  // origin's; its rows are none of the history
+  FaultVerdict verdict;  // the result of origin; its row numbers do not refer to `history`
   Findings findings;
 };
 

@@ -15,8 +15,8 @@ struct GoneTensor {
   std::size_t last = 0;                    // the cell of `longest` at which `series` has its last one
 };
 
-// Those that are missing in at least `limit` iterations, to the end. Sets `is_judged` if a tensor has enough rows to
-// tell. The pointers are valid while `history` is not changed.
+// Tensors without rows in at least the last `limit` iterations. Sets `is_judged` if a tensor has enough rows for a
+// judgement. The pointers are valid while `history` does not change.
 std::vector<GoneTensor> gone_tensors(const History& history, double limit, bool& is_judged);
 
 }  // namespace tensorstat

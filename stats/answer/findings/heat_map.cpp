@@ -45,7 +45,7 @@ class CountedMedian {
   int median_ = 0;
 };
 
-// Of a finite value that is not 0.
+// For a finite value other than 0.
 int step_of(double value) {
   return static_cast<int>(std::lround(std::log2(std::fabs(value)) * kStepsOfLog)) + kLogs / 2;
 }
@@ -95,7 +95,7 @@ void fill_keys(const History& history, const HistorySeries& series, HeatValue va
 
 }  // namespace
 
-// Of values: the size of the change, then a bit for its sign.
+// A value's key: the size of the change, then a bit for its sign.
 HeatKey::HeatKey(HeatLook look, double change) : key_(static_cast<std::uint32_t>(look) << 24) {
   if (look != HeatLook::kValue) return;
   const auto steps = static_cast<std::uint32_t>(std::min<double>(std::fabs(change) * kStepsOfLog, kMostChange));

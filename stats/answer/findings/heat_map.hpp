@@ -16,7 +16,7 @@
 
 namespace tensorstat {
 
-// What a cell is. The greater is the worse.
+// The content of a cell. A greater one is worse.
 enum class HeatLook : std::uint8_t { kMissing, kZero, kValue, kMinusInf, kPlusInf, kNan };
 
 // A key orders cells: the greater key is the worse cell.
@@ -25,7 +25,7 @@ class HeatKey {
   HeatKey() = default;  // missing
   explicit HeatKey(HeatLook look, double change = 0);
   HeatLook look() const;
-  // Of kValue: log2 of the value over the median of the tensor's own past, in steps of 1/16, at most 1024 either way.
+  // For kValue: log2 of the value over the median of the tensor's own past, in steps of 1/16, at most 1024 either way.
   double change() const;
   friend auto operator<=>(const HeatKey&, const HeatKey&) = default;
 
@@ -39,7 +39,7 @@ std::optional<HeatValue> heat_value_from(std::string_view name);
 std::string_view name(HeatValue value);
 // NaN: it was not measured.
 double value_of(const History& history, const HistoryCell& cell, HeatValue value);
-// The first of them that some cell has; nullopt: there is none.
+// The first statistic that some cell has; nullopt if no cell has one.
 std::optional<HeatValue> first_measured(const History& history);
 
 // The keys of a series, a cell each. A tensor's past is its values that are older than 50 iterations; until there are
@@ -50,8 +50,8 @@ class HeatMap {
  public:
   struct Choice {
     HeatValue value = HeatValue::kL2norm;
-    std::optional<std::uint32_t> rank = {};   // nullopt: the worst of all
-    std::vector<std::uint32_t> tensors = {};  // of the history, in the order of rows; empty: all, in that of execution
+    std::optional<std::uint32_t> rank = {};      // nullopt: the worst of all
+    std::vector<std::uint32_t> tensors = {};     // indices in the history, by row; empty: all, in order of execution
     std::uint64_t first = 0, last = UINT64_MAX;  // iterations
     std::size_t most_rows = 0, most_columns = 0;
   };

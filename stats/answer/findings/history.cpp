@@ -130,7 +130,7 @@ const HistorySeries& History::add(const Entry& entry) {
   if (kind.has(kHasMax | kHasMin)) {
     kind.measured |= kHasAbsmax;
   } else if (!kind.has(kHasMax) && !kind.has(kHasMin)) {
-    take(Category::kAbsmax, kHasAbsmax, cell.max);  // whose bit is clear: absmax() knows
+    take(Category::kAbsmax, kHasAbsmax, cell.max);  // the bit of max stays clear, so absmax() knows what it is
   }
   if (const auto count = entry.count) {
     kind.count = *count;

@@ -56,9 +56,9 @@ enum HistoryBit : std::uint16_t {
   kShowsMinusInf = 2048,
 };
 
-// What many cells have in common. A cell with NaN or Inf has the kind that says how many.
+// Properties that many cells share. NaN and Inf counts are in the kind, because few cells have any.
 struct HistoryKind {
-  std::uint32_t dtype = 0, shape = 0;  // of History::texts()
+  std::uint32_t dtype = 0, shape = 0;  // indices into History::texts()
   std::uint16_t measured = 0;          // bits of HistoryBit
   std::uint64_t count = 0;             // elements, where kHasCount
   std::uint64_t nan = 0, positive_inf = 0, negative_inf = 0;
@@ -76,10 +76,10 @@ static_assert(sizeof(HistoryCell) == 40, "ten million rows in 381 MiB");
 struct HistorySeries {
   std::uint32_t tensor = 0, rank = 0;
   std::vector<HistoryCell> cells;  // by iteration
-  // Of parameters only, one a cell: equal numbers say equal bits, as far as the measured statistics tell. 0: they do
-  // not tell, because they were rounded to six digits.
+  // For parameters only, one a cell: equal numbers mean equal bits, as far as the measured statistics can tell. 0:
+  // unknown, because the statistics were rounded to six digits.
   std::vector<std::uint64_t> fingerprints;
-  // Where a row has counts of casts or exponents, one a cell: a number of History::details(), from 1; 0: none.
+  // One a cell, if a row has counts of casts or exponents: a number in History::details(), from 1; 0: none.
   std::vector<std::uint32_t> details;
 };
 
@@ -105,8 +105,8 @@ class History {
   };
   const HistorySeries& add(const Entry& entry);  // the series that has it; valid until the next row
   const HistorySeries& add(const Row& row, const Record::Place& place);
-  // After the last row: puts places into the order of iteration, graph and rank, cells into that of their places, and
-  // series into the order in which their first rows were executed.
+  // Call after the last row. Sorts places by iteration, graph and rank, the cells by their places, and series by the
+  // execution of their first rows.
   void finish();
 
   const InternedTexts& texts() const { return texts_; }
@@ -125,7 +125,7 @@ class History {
   const std::vector<std::uint32_t>& ranks() const { return ranks_; }  // ascending, after finish()
   const std::map<std::uint32_t, HistoryRank>& rank_states() const { return rank_states_; }
   const std::vector<std::uint64_t>& iterations() const { return iterations_; }  // ascending, after finish()
-  std::size_t bytes() const;                                                    // of all cells and what is beside them
+  std::size_t bytes() const;                                                    // memory of the cells and their lists
 
   std::string_view op_name(std::uint32_t tensor) const { return texts_[tensors_[tensor].op_name]; }
   std::string_view op_type(std::uint32_t tensor) const { return texts_[tensors_[tensor].op_type]; }
@@ -170,7 +170,7 @@ class History {
   std::unordered_map<HistoryPlace, std::uint32_t, HashOf<HistoryPlace>> place_ids_;
   std::unordered_map<HistoryKind, std::uint32_t, HashOf<HistoryKind>> kind_ids_;
   std::unordered_map<std::uint64_t, std::uint32_t> series_ids_;  // by tensor and rank
-  // Of the first call of a name on a rank: the place of its last row, and how many calls that place has had.
+  // For the first call of a name on a rank: the place of its last row, and the number of calls at that place.
   struct Repeated {
     std::uint32_t place = UINT32_MAX, calls = 0;
   };

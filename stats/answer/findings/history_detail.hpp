@@ -1,4 +1,4 @@
-// What a row may have beside the values that are judged: counts of casts, and exponents. Only pictures show them.
+// Values of a row that only pictures show: counts of casts, and exponents.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ inline constexpr Category kCastCounts[] = {
 
 struct HistoryDetail {
   std::array<double, std::size(kCastCounts)> casts;  // as kCastCounts; NaN: not measured
-  // Shares of the elements, each as a code: of zeros and subnormals together, then of each binade from `lowest` on.
-  // Code 0 is no element, another is a share of 2^((code - 255) / 6). Empty: exponents were not measured.
+  // Shares of the elements, each as a code: zeros and subnormals together, then each binade from `lowest` on. Code 0:
+  // no element; other codes: a share of 2^((code - 255) / 6). Empty: exponents were not measured.
   int lowest = 0;
   std::vector<std::uint8_t> shares;
 };

@@ -97,7 +97,7 @@ class RunReader {
     return {};
   }
 
-  // The rows of these iterations, and those of the tensor that a verdict names.
+  // Reads the rows of these iterations, and all rows of the tensor that the verdict names.
   Result<Record> read_of(const std::set<std::uint64_t>& iterations, const FaultVerdict* verdict = nullptr) {
     Record record;
     if (iterations.empty()) return record;

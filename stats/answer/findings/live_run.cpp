@@ -82,7 +82,7 @@ void LiveRun::add(const Row& row, const HistoryPlace& place, bool is_parameter, 
   rank.last_row_us = std::max(rank.last_row_us, row.identity.timestamp_us);
   if (!shows_fault(history_, series.cells.back())) return;
   has_fault_ = true;
-  // A mask holds Inf in each iteration: that is no news.
+  // A mask holds Inf in each iteration, so a fault is new only if the row before had none.
   has_new_fault_ |= series.cells.size() == 1 || !shows_fault(history_, series.cells[series.cells.size() - 2]);
 }
 

@@ -43,11 +43,11 @@ class LiveRun {
   // Judges all rows that were read, as `report` does. NaN and Inf need the rows around them, so that a run that has
   // these is read again.
   void judge();
-  // Of the last judgement.
+  // The results of the last judge().
   const Findings& findings() const { return findings_; }
   const FaultVerdict& verdict() const { return verdict_; }
-  // NaN and Inf that end with the next iteration are no findings: these are settled when two more iterations were
-  // judged, or when there have been no rows for 5 seconds.
+  // NaN and Inf that end with the next iteration are not findings. So a finding of NaN or Inf is settled when two more
+  // iterations were judged, or when no row has come for 5 seconds.
   bool is_settled(const Finding& finding) const;
   bool has_unsettled() const;
   Findings settled_findings() const;

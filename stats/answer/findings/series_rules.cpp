@@ -16,8 +16,9 @@ constexpr std::size_t kWindow = 50;  // iterations that the running median looks
 constexpr std::size_t kLeastRecent = 20;
 constexpr std::size_t kLeastAbove = 5;  // values of an input that drifts, one after another
 constexpr std::size_t kLeastOld = 150;  // fewer, and the growth of a bias that begins at 0 would be a drift
-// Twice in 20 values of heavy tails is no rarity: of 300 norms that are Student's t with 2 degrees, 17 % of all series
-// would be accused of a jump, and with three times 0.3 %. Growth spreads the old values by itself.
+// Why three times: heavy tails exceed twice too often in 20 values. With twice, 17 % of series of 300 norms drawn from
+// Student's t with 2 degrees would be reported as a jump; with three times 0.3 %. For a drift twice is enough: growth
+// itself spreads the old values.
 constexpr int kTimesOfRecent = 3, kTimesOfOld = 2;
 constexpr double kTimesOfGreatest = 50;  // this far beyond all old values is enough, however they scatter
 
@@ -52,9 +53,8 @@ class RunningMedian {
   std::multiset<double> low_, high_;
 };
 
-// What a jump is measured by, so that tensors of two shapes can be compared: the root of the mean of squares; the
-// greatest magnitude where there is no l2norm. nullopt: there is neither, it is not finite, or it is 0, which says
-// nothing of a size.
+// The size by which a jump is measured. It is independent of the shape: the root of the mean of squares, or without
+// l2norm the greatest magnitude. nullopt: both are missing, or the value is not finite or 0.
 std::optional<double> size_of(const History& history, const HistoryCell& cell) {
   if (history.has_nan(cell) || history.has_inf(cell)) return std::nullopt;
   const HistoryKind& kind = history.kinds()[cell.kind];
@@ -245,7 +245,7 @@ SeriesJudgement judge_frozen(const History& history, const HistorySeries& series
   walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
     if (at == 0 || at >= prints.size() || prints[at] == 0 || prints[at - 1] == 0) return true;
     judgement.was_judged = true;
-    // NaN has the same bits in each iteration, and is no value that stays.
+    // NaN has the same bits in each iteration, but it is not a stuck value.
     if (prints[at] != prints[at - 1] || history.has_nan(cell) || history.has_inf(cell)) {
       last_change = at;
       equal = 0;

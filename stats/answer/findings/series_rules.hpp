@@ -15,7 +15,7 @@ namespace tensorstat {
 // Below this share of its own greatest size a tensor is the noise of a run that has converged.
 inline constexpr double kShareOfGreatest = 0.1;
 
-// What a tensor is in a training, as far as its names tell.
+// A tensor's role in a training, as far as its names tell.
 enum class TensorKind : std::uint8_t { kForward, kBackward, kGradient, kParameter, kUpdate, kBuffer, kLoss };
 TensorKind kind_of(const History& history, const HistorySeries& series);
 
@@ -30,7 +30,7 @@ struct Breach {
   double usual = 0;       // of jump and drift: the median that the limit is a multiple of
 };
 
-// What a rule says of a series. `was_judged`: the series has what the rule needs.
+// The answer of a rule about a series. `was_judged`: the series has the values that the rule needs.
 struct SeriesJudgement {
   bool was_judged = false;
   std::optional<Breach> breach;
@@ -41,7 +41,7 @@ struct IterationRange {
   std::uint64_t begin = 0, end = UINT64_MAX;
 };
 
-// Whether a gradient is rounding noise, as that of a bias in front of a batch norm is. `noise`: noise_of_steps().
+// Whether a gradient is rounding noise, as for a bias in front of a batch norm. `noise`: noise_of_steps().
 bool is_noise(const History& history, const HistorySeries& series, const HistoryCell& cell,
               const std::vector<double>& noise);
 

@@ -13,8 +13,8 @@ struct UnwrittenParameter {
   const HistorySeries* gradient = nullptr;
 };
 
-// Those with a gradient other than 0 in at least `limit` iterations, to the end. Sets `is_judged` if a rank has the
-// rows to tell. The pointers are valid while `history` is not changed.
+// Parameters with a gradient other than 0 in at least the last `limit` iterations. Sets `is_judged` if a rank has
+// enough rows for a judgement. The pointers are valid while `history` does not change.
 std::vector<UnwrittenParameter> unwritten_parameters(const History& history, double limit, bool& is_judged);
 
 }  // namespace tensorstat

@@ -116,7 +116,7 @@ std::vector<std::string> MergedStates::paths() const {
   return paths;
 }
 
-// How many of the records, from the first on, are pieces of the same tensor; 1 if the first is none.
+// How many of the records, from the first on, are pieces of the same tensor; 1 if the first is not a piece.
 std::size_t MergedStates::same_tensor(std::span<const StateRecord* const> records) {
   const StateRecord& first = *records.front();
   std::size_t count = 1;

@@ -10,10 +10,10 @@
 namespace tensorstat {
 
 struct FoldedPart {
-  std::string state;               // to be written to a file
-  std::vector<std::string> said;   // what could not be read or measured
-  std::vector<std::string> notes;  // what is fine and has no numbers, such as a text
-  bool is_for_device = false;      // some of it because no device can compute it
+  std::string state;               // the content of the state file
+  std::vector<std::string> said;   // errors of tensors that could not be read or measured
+  std::vector<std::string> notes;  // entries without numbers that are not errors, such as a text
+  bool is_for_device = false;      // true: some error says that a device cannot compute it
 };
 
 struct FoldOptions {

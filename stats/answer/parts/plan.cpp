@@ -16,9 +16,9 @@
 namespace tensorstat {
 namespace {
 
-// What a tensor and a file cost beside their bytes, in bytes that are read meanwhile. Only the balance rests on them.
+// The fixed cost of a tensor and of a file, in bytes that could be read meanwhile. Only the balance depends on them.
 constexpr std::uint64_t kTensorCost = std::uint64_t{16} << 10, kFileCost = std::uint64_t{128} << 10;
-// Pieces of a tensor are no smaller.
+// The smallest piece of a tensor.
 constexpr std::uint64_t kLeastPieceBytes = std::uint64_t{1} << 20;
 constexpr std::string_view kListHead = "tensorstat-plan 1";
 
@@ -27,7 +27,7 @@ struct Unit {
   std::size_t file = 0;
   std::uint64_t tensor = 0;
   std::uint64_t elements = 0, element_bytes = 0;
-  std::uint64_t fixed = 0, bytes = 0;  // what it costs beside its bytes; the bytes that are read
+  std::uint64_t fixed = 0, bytes = 0;  // the fixed cost; the bytes that are read
   bool is_cuttable = false;
 
   std::uint64_t cost() const { return fixed + bytes; }

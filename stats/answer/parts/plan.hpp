@@ -32,7 +32,7 @@ struct PlannedFile {
 
 // One part of a plan.
 struct PartList {
-  std::uint64_t key = 0;  // the same in all lists of a plan, and hardly in those of another one
+  std::uint64_t key = 0;  // equal in all lists of one plan; another plan has another key with near certainty
   std::uint32_t part = 0, parts = 1;
   PlanRequest request;
   std::vector<std::string> faults;  // paths that could not be read when it was planned
@@ -46,7 +46,7 @@ struct PartList {
 // "007", as many digits as the last part has, at least three.
 std::string part_name(std::uint32_t part, std::uint32_t parts);
 
-// Size and time of a file; false if it is none, or is not there.
+// Size and modification time of a file; false if the path is not a file or does not exist.
 bool stat_file(const std::string& path, std::uint64_t& size_bytes, std::uint64_t& modified_us);
 
 inline constexpr std::uint32_t kMostParts = 1'000'000;

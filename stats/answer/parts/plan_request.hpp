@@ -1,4 +1,4 @@
-// What is asked of every tensor of a plan. Lists and states hold it as lines of text, so that all parts agree.
+// The settings of a plan, for every tensor. Lists and states store them as lines of text, so that all parts agree.
 #pragma once
 
 #include <cstddef>
@@ -28,11 +28,11 @@ struct PlanRequest {
 // such as --fail-on 'absmax > 1', can be answered without reading the tensors again.
 void add_what_is_free(PlanRequest& request);
 
-// Lines of "name value". parse_line returns false for a line that is none of them, or makes no sense.
+// Lines of "name value". parse_line returns false for an unknown name or an invalid value.
 std::string text_of(const PlanRequest& request);
 bool parse_line(std::string_view line, PlanRequest& request);
 
-// The next number of `text`, which is removed from it with the space behind it; false if there is none.
+// Takes the next number and the space behind it off `text`; false if `text` does not begin with a number.
 bool take_number(std::string_view& text, std::uint64_t& number);
 
 }  // namespace tensorstat

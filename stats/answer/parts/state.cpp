@@ -151,7 +151,7 @@ void read_entry(Reader& in, TensorRow& entry) {
   entry.row.data_size_bytes = in.number();
   entry.row.data_type = in.text();
   entry.row.shape = in.shape();
-  // What prints a row rests on this. A reader of a file does, too.
+  // Readers of files ensure the same, and printing a row relies on it.
   if (entry.path.empty() || !is_data_type(entry.row.data_type)) in.refuse();
 }
 

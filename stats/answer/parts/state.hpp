@@ -39,12 +39,11 @@ struct StateRecord {
   Kind kind = Kind::kRow;
   std::uint64_t file = 0, tensor = 0, row = 0;    // its place in the whole tree; of a fault: the part, and which of it
   std::vector<std::string> engines = {};          // where it was computed: one for all statistics, or one for each
-  TensorRow entry = {};                           // of a row and a piece. A piece has no values
-  std::uint64_t first = 0, count = 0, total = 0;  // a piece's elements, and those of the tensor
-  std::string partial = {};                       // a piece's, serialised
-  std::string label = {},
-              fault = {};      // of a tensor that was not measured, and why; `label` is empty if it was not read
-  bool is_for_device = false;  // a fault: the device was asked for
+  TensorRow entry = {};                           // for a row or a piece; a piece has no values
+  std::uint64_t first = 0, count = 0, total = 0;  // a piece's first element and count; the tensor's count
+  std::string partial = {};                       // a piece's partial, serialised
+  std::string label = {}, fault = {};  // for an unmeasured tensor, with the reason; `label` is empty if it was not read
+  bool is_for_device = false;          // a fault: the device was asked for
 };
 
 std::string written(const StateHead& head);

@@ -111,7 +111,7 @@ Result<StoreAdded> Store::add(const std::vector<RowFile>& files, const std::stri
   const auto number = run_named(database_, run);
   if (!number) return number.error();
 
-  // Files that another process adds at the same time, or that fill a batch, are looked at again with what is in the
+  // If another process added some of these files meanwhile, or a batch became full, the rest is compared again with the
   // store.
   Adding adding(database_, *number);
   std::size_t first = 0;

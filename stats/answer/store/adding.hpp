@@ -19,9 +19,9 @@
 
 namespace tensorstat {
 
-// What a store knows of a file.
+// The state of a file in the store.
 struct SourceState {
-  std::uint64_t source = 0;  // 0: it is not in the store
+  std::uint64_t source = 0;  // 0: not in the store
   FileGrowth growth;
   std::string statistics, columns, framework;
 };
@@ -33,14 +33,14 @@ class Adding {
   // Begins to take rows of a file. `before`: its state in the store; `is_replaced`: its rows there are removed.
   void begin(const std::string& path, const std::string& folder, const SourceState& before, bool is_replaced);
   void add(const Row& row, const DumpPlace& place);
-  // Ends it: what is to be in the store with its rows.
+  // Ends the file. `after` is stored together with its rows.
   void end(const SourceState& after);
 
   bool is_full() const { return rows_.size() >= kMostRows; }
   bool is_empty() const { return files_.empty(); }
 
-  // Writes what was taken. Files that another process brought forward meanwhile are left out; `left` says whether there
-  // were any. They can be read again.
+  // Writes the rows. Files that another process advanced meanwhile are left out and can be read again; `left` tells
+  // whether there were any.
   Status flush(std::uint64_t& rows, bool& left);
 
  private:
@@ -57,7 +57,7 @@ class Adding {
   struct Kind {
     Categories categories;
     std::vector<bool> is_again;  // whether the value goes to `exact`: the statistic comes twice, or there are too many
-    std::vector<int> columns;    // of `rows`, from 0 on, for each category; -1: there is none
+    std::vector<int> columns;    // column numbers in `rows`, from 0, one a category; -1: no column
     Held element = Held::kReal;
     bool has_all = false;  // no column of a statistic is left
   };
@@ -66,8 +66,8 @@ class Adding {
     std::uint64_t line, task_id, stream_id, time_us, nan;
     std::size_t first_cell;
   };
-  // Texts that were seen, and their numbers here and in the store (0: not known yet). An iteration's rows follow each
-  // other as those of the iteration before did: the text that came after the last one is guessed first.
+  // Texts with their numbers here and in the store (0: not known yet). Iterations repeat the same order of rows, so the
+  // text that came after the last one is guessed first.
   struct Interned {
     std::unordered_map<std::string, std::uint32_t> numbers;
     std::vector<const std::string*> texts;
@@ -76,7 +76,7 @@ class Adding {
     std::uint32_t last = 0;
     std::uint32_t of(const std::string& text);
   };
-  // What the further columns of a row say, such as its iteration: rows that follow each other often have the same.
+  // The further columns of a row, such as its iteration: consecutive rows often share them.
   struct PlaceAndExtra {
     std::vector<std::pair<std::string, Cell>> more;
     std::uint32_t place, extra;

@@ -63,7 +63,7 @@ class Database {
   Result<Statement> prepare(std::string_view sql);
   Result<bool> step(Statement& statement);               // whether there is a row
   Status step_once(Statement& statement);                // a statement without rows; it is reset
-  Result<std::uint64_t> number(const std::string& sql);  // the first column of the first row; 0 where there is none
+  Result<std::uint64_t> number(const std::string& sql);  // the first column of the first row; 0 without a row
   std::uint64_t last_row() const;
   std::uint64_t changes() const;
 

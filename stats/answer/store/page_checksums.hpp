@@ -15,11 +15,11 @@ enum class PageChecksums : unsigned char {
   kNewFile,  // the file is empty
 };
 
-// Of a connection that has just been opened, and has not read a page. With `makes_them`, an empty file gets checksums,
-// and kLooked is returned.
+// Call on a new connection, before it reads a page. With `makes_them`, an empty file gets checksums, and kLooked is
+// returned.
 PageChecksums look_at_page_checksums(sqlite3* connection, bool makes_them);
 
-// The code of an sqlite3_errcode() of a page that does not match its checksum.
+// Whether sqlite3_extended_errcode() reports a page that does not match its checksum.
 bool is_of_page_checksum(int extended_code);
 
 }  // namespace tensorstat

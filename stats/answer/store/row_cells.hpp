@@ -12,7 +12,7 @@
 
 namespace tensorstat {
 
-// What a column holds of a value, or why it holds none.
+// The content of a column, or why the value is elsewhere.
 struct StoredCell {
   enum class Held : std::uint8_t { kNothing, kInteger, kReal, kNan, kBytes, kText, kExact };
   Held held = Held::kNothing;
@@ -33,7 +33,7 @@ Value value_of_column(const Statement& row, int at, Category category, Held elem
 std::string exact_type(const Value& value);
 Value value_of_exact(std::string_view type, std::string_view text);
 
-// What names_of() gives, as a store holds it.
+// Reads the text that names_of() writes into a store.
 Categories categories_of_names(std::string_view names);
 
 std::string text_of_shape(const Shape& shape);

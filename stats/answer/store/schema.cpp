@@ -148,7 +148,7 @@ Status check_schema(Database& database) {
                                         ": the store is damaged: its version and its pages differ on whether they have "
                                         "checksums; add its dumps to a new one"};
   }
-  // What a schema says is run by SQLite: only one that tensorstat wrote is accepted.
+  // SQLite executes the text of a schema, so only schemas that tensorstat wrote are accepted.
   for (const auto& [name, sql] : kTables) {
     const auto made = made_by(database, "table", name);
     if (!made) return made.error();

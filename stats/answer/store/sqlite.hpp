@@ -1,5 +1,5 @@
-// SQLite, loaded when the first store is opened: a machine without it has everything but stores. The names of SQLite's
-// functions stand for those of the library that was loaded; one that is missing in the list does not link.
+// SQLite, loaded when the first store is opened. Without it everything but stores works. The names of SQLite's
+// functions are bound to the loaded library; a function that is missing in the list does not link.
 #pragma once
 
 #include <sqlite3.h>

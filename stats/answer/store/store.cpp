@@ -59,7 +59,7 @@ Result<Source> find_source(Database& database, const std::string& run, const std
   return source;
 }
 
-// What the statistics of a kind are, and in which columns they stand.
+// The statistics of a kind, and their columns.
 Result<const KindFact*> fact_of(Database& database, std::map<std::uint64_t, KindFact>& kinds, Statement& find,
                                 std::uint64_t kind, const std::map<Category, int>& columns) {
   const auto [at, is_new] = kinds.try_emplace(kind);
@@ -301,7 +301,7 @@ std::vector<StoreQuestion> store_questions() {
   return {
       {"faults", "tensors with NaN or Inf, and their first iteration",
        "SELECT run, rank, op_name, io, slot, min(iteration) AS first_iteration, count(*) AS rows FROM tensorstat WHERE "
-       // Rows without counts: bits 0, 1, 2 and 11 of is_nan are those of max, min, avg and l2norm
+       // Rows without counts: bits 0, 1, 2 and 11 of is_nan stand for max, min, avg and l2norm
        // (stats/data/rules/specials).
        "coalesce(nan_count, is_nan & 2055) > 0 OR coalesce(positive_inf_count, max = 9e999) > 0 OR "
        "coalesce(negative_inf_count, min = -9e999) > 0 OR (coalesce(positive_inf_count, max, min) IS NULL AND "

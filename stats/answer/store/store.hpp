@@ -19,7 +19,7 @@ struct StoredRun {
   std::uint64_t files = 0, rows = 0, ranks = 0, first_iteration = 0, last_iteration = 0;
 };
 
-// What `add` did.
+// The result of `add`.
 struct StoreAdded {
   std::uint64_t rows = 0, files = 0;  // the rows that were added, and the files that they came from
   std::uint64_t faults = 0;           // the errors that were reported
@@ -27,12 +27,12 @@ struct StoreAdded {
 
 class Store {
  public:
-  // kWrite makes the file where there is none.
+  // kWrite creates a missing file.
   static Result<Store> open(const std::string& path, Access access);
 
-  // Adds the rows of files that are not in the store yet. Rows and how far their file has been read are written
-  // together, so that a row is neither lost nor there twice, whatever ends the process. An error: the store cannot be
-  // written. `told` hears what could not be read, and what was replaced.
+  // Adds the rows of files that are not in the store yet. The rows and the position in their file are written in one
+  // transaction, so a crash neither loses nor repeats a row. Returns an error if the store cannot be written. `told`
+  // receives unreadable files and replaced rows.
   Result<StoreAdded> add(const std::vector<RowFile>& files, const std::string& run,
                          const std::function<void(std::string_view)>& told);
 
@@ -44,7 +44,7 @@ class Store {
   Result<RowsRead> read(const std::string& run, const std::string& file, const EachRow& each);
   Result<RowsRead> columns(const std::string& run, const std::string& file);
 
-  // Runs a question and passes its lines, the names of the columns first.
+  // Runs an SQL query and passes its lines, the names of the columns first.
   Status ask(std::string_view sql, const std::function<void(const std::vector<std::string>&)>& each);
 
  private:

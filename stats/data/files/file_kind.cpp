@@ -17,7 +17,7 @@ struct Beginning {
   std::size_t from = 0;  // the offset of these bytes
 };
 
-// Of the formats' own definitions.
+// From the formats' own definitions.
 constexpr Beginning kLfsPointer = {"version https://git-lfs",
                                    {"a Git LFS pointer, and not the file itself", "`git lfs pull` brings it", true}};
 

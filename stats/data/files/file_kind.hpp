@@ -1,4 +1,4 @@
-// What a file is that is not read, so that a message can say it.
+// Recognises files of formats that are not supported, so that a message can name the format.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ struct FileKind {
   bool holds_tensors = false;     // of a folder, such a file is missed
 };
 
-// The bytes of a file that tell what it is.
+// So many bytes at the beginning of a file are enough to recognise it.
 inline constexpr std::size_t kKindBytes = 512;
 
 // The first kKindBytes bytes of a file, or all.
 Result<std::string> head_of(const RandomFile& file);
 
-// What a file is that holds no tensors, by its first kKindBytes bytes: a pointer of Git LFS, a page, JSON, a text.
+// The kind of a file without tensors, by its first kKindBytes bytes: a pointer of Git LFS, a page, JSON, a text.
 FileKind kind_of_text(std::string_view head);
 
 // By the first bytes of a file, or else by its name. A tar archive needs 262 of them, others 16 or all.
@@ -31,7 +31,7 @@ FileKind kind_of_file(std::string_view head, std::string_view path);
 // The same of a file that is there. One that cannot be read is told by its name.
 FileKind kind_of_file(const std::string& path);
 
-// Whether the first bytes of a file are those of a format that is read. Of zip archives: those of torch.save and .npz.
+// Whether a file begins like a supported format. Zip archives: torch.save and .npz only.
 bool begins_as_tensors(const std::string& path);
 
 }  // namespace tensorstat

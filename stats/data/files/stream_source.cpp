@@ -108,7 +108,7 @@ class StreamBytes : public ByteSource {
   const std::vector<std::byte> seen_;
 };
 
-// What is no array may be a file of another format, and a pipe is read once, from its first byte on.
+// If it is not an array, it may be another format, and a pipe can only be read once, from its first byte.
 Error of_no_array(const Error& error, std::string_view begin) {
   if (npy_format.begins(begin)) return error;
   std::string_view label;

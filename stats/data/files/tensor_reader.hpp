@@ -79,8 +79,8 @@ struct StoredTensor {
   std::optional<Tiles> tiles = {};  // with strides, or in a device's format; then offset_bytes is 0, too
   std::string_view format = {};     // of the elements as they are read, such as NC1HWC0, or NCHW after a conversion;
                                     // static text; empty if the file does not have it
-  // Of a tensor that is read in a device's format: its shape and format on the host, and a convolution's groups. Empty
-  // and 0 if the file does not say.
+  // For a tensor that is read in a device's format: its shape and format on the host, and a convolution's groups. Empty
+  // and 0 if the file lacks them.
   Shape host_shape = {};
   std::string_view host_format = {};
   std::int32_t groups = 0;

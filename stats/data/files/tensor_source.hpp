@@ -109,7 +109,7 @@ std::unique_ptr<TensorSource> source_of(std::shared_ptr<const RandomFile> file,
                                         std::vector<Result<StoredTensor>> tensors, const ReadOptions& options,
                                         std::uint64_t bytes_beside = 0);
 
-// The tensors of one source after those of another.
+// The tensors of all sources, one source after another.
 std::unique_ptr<TensorSource> joined_sources(std::vector<std::unique_ptr<TensorSource>> sources);
 
 // The error of one tensor of a file: begins with FILE::NAME.

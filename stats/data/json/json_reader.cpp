@@ -17,7 +17,7 @@ struct Spot {
   std::uint64_t byte = 1, line = 1, column = 1;
 };
 
-// Of the byte behind `text`, which begins at `spot`.
+// The position behind `text`, which begins at `spot`.
 Spot moved(Spot spot, std::string_view text) {
   const auto lines = static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
   spot.byte += text.size();
@@ -26,8 +26,8 @@ Spot moved(Spot spot, std::string_view text) {
   return spot;
 }
 
-// nlohmann's words of a fault, without its number and its place. They quote the text: a string that never ends is
-// quoted whole, before what was expected.
+// nlohmann's message without its number and its position. It quotes the text, and an unterminated string is quoted
+// whole; so a long message keeps only its head and its tail, which says what was expected.
 std::string words_of(std::string what) {
   constexpr std::size_t kMostHead = 160, kMostTail = 80;
   what.erase(0, what.find("] ") + 2);  // "[json.exception.parse_error.101] "
@@ -38,8 +38,8 @@ std::string words_of(std::string what) {
 
 }  // namespace
 
-// The bytes of a text, as nlohmann's parser takes them. A bare NaN or Infinity is given as a string, because the parser
-// knows none. A NUL byte ends the text for the parser, so it ends here. Bytes are given in runs that need no care.
+// The bytes of a text, as nlohmann's parser takes them. nlohmann does not know a bare NaN or Infinity: those are given
+// to it as a string. It stops at a NUL byte, so this stops there, too. Bytes between such places are given in runs.
 class JsonReader::Bytes {
  public:
   Bytes(std::string_view text, const NextPiece* next, bool has_bare_numbers)
@@ -54,7 +54,7 @@ class JsonReader::Bytes {
   char byte() const { return *now_; }
   void skip() { ++now_; }
 
-  // A token has ended: the next may be as long as one may be.
+  // The next token may again have kMostTokenBytes.
   void token_ended() { token_at_ = given(); }
   // Whether that token stood for a bare number.
   bool was_bare_number() const { return is_made_; }
@@ -64,7 +64,7 @@ class JsonReader::Bytes {
   bool is_too_long() const { return is_too_long_; }
   bool has_nul() const { return has_nul_; }
 
-  // Of a position of nlohmann's, which is counted from 1: how far the byte is before the next one.
+  // Converts a position of nlohmann, counted from 1, to the distance before the next byte (1 or 2).
   std::uint64_t back_to(std::size_t position) const {
     return position > given() ? 0 : std::min<std::uint64_t>(given() - position, 1) + 1;
   }
@@ -79,9 +79,9 @@ class JsonReader::Bytes {
 
  private:
   std::uint64_t given() const { return given_ + static_cast<std::uint64_t>(now_ - begin_); }
-  // Of the next byte, in what is here of the text.
+  // The index of the next byte in text_.
   std::size_t at() const { return is_made_ ? at_ : at_ + static_cast<std::size_t>(now_ - begin_); }
-  // The last byte of `text` that is no blank, or of what was before it.
+  // The last byte of `text` that is not a blank; if all are blanks, the last one before `text`.
   char last_of(std::string_view text) const {
     const auto last = text.find_last_not_of(" \t\r\n");
     return last == text.npos ? last_ : text[last];
@@ -122,7 +122,7 @@ class JsonReader::Bytes {
     return false;
   }
 
-  // Before a NUL byte, and what may be a bare number. The first byte is neither.
+  // The number of bytes before the next NUL byte or possible bare number. The first byte counts in any case.
   std::size_t bytes_without_care(std::string_view run) {
     if (!has_bare_numbers_) return std::min(run.find('\0'), run.size());
     std::size_t i = 0;
@@ -161,14 +161,14 @@ class JsonReader::Bytes {
   std::string piece_;      // where it comes in pieces
   const NextPiece* const next_;
   const bool has_bare_numbers_;
-  Spot spot_;                        // of what is here
-  char last_ = 0;                    // before it, blanks passed over
-  std::size_t at_ = 0;               // where the run begins; of one that was made, what is behind it
-  std::string made_;                 // given in the place of a bare number
-  const char *begin_, *now_, *end_;  // of the run
+  Spot spot_;                        // the position of text_[0]
+  char last_ = 0;                    // the last byte before text_ that is not a blank
+  std::size_t at_ = 0;               // where the run begins in text_; behind the word, if the run is made_
+  std::string made_;                 // replaces a bare number: the word in quotes
+  const char *begin_, *now_, *end_;  // the bounds of the run
   bool is_made_ = false, is_over_ = false, has_all_ = false, is_in_string_ = false, is_escaped_ = false;
   bool has_nul_ = false, is_too_long_ = false;
-  std::uint64_t given_ = 0, token_at_ = 0;  // before the run, and when a token ended
+  std::uint64_t given_ = 0, token_at_ = 0;  // bytes given before the run, and when the last token ended
   Status fault_;
 };
 
@@ -227,7 +227,7 @@ class JsonReader::Events : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
 
-  std::string words = "it is no JSON";  // what is wrong, and how far before the next byte
+  std::string words = "it is no JSON";  // the error, and its distance before the next byte
   std::uint64_t back = 1;
 
  private:

@@ -1,5 +1,4 @@
-// The reader of JSON that may be hostile, and of any size: what a text says comes in its order, and no tree is made of
-// it.
+// Reads JSON as a sequence of events, without a tree. The text may be hostile and of any size.
 #pragma once
 
 #include <cstddef>
@@ -25,26 +24,26 @@ class JsonReader {
     std::size_t most_levels = 512;
   };
 
-  // `where` is in front of each error: "dump.json, line 3, column 7: syntax error ...".
+  // `where` begins each error: "dump.json, line 3, column 7: syntax error ...".
   explicit JsonReader(Rules rules, std::string where = {}) : rules_(rules), where_(std::move(where)) {}
   virtual ~JsonReader() = default;
 
-  // Reads the whole text, once. An error is of a fault in the text, or what ended the reading.
+  // Reads the whole text; call once. Returns an error in the text, or the error that ended the reading.
   Status read(std::string_view text);
-  // A text in pieces. No string and no number in it may have more than 16 MiB.
+  // Reads a text that comes in pieces. A string or number in it may have at most 16 MiB.
   Status read(const NextPiece& next);
 
  protected:
-  // What the text says. False ends the reading.
+  // Events, in the order of the text. Return false to end the reading.
   virtual bool scalar(const JsonScalar& value, std::string_view written) = 0;
   virtual bool string(std::string& text) = 0;  // may be moved from
   virtual bool key(std::string& name) = 0;
   virtual bool begin(bool is_list) = 0;  // a list or an object
-  virtual bool end() = 0;                // that which began last
+  virtual bool end() = 0;                // the list or object that began last
 
-  // What was said last is wrong.
+  // Fails the reading: the last event is wrong. `what` says why.
   bool refuse(std::string_view what);
-  // Whether reading goes on: an error ends it.
+  // Stores the status; false if it is an error, which ends the reading.
   bool proceed(Status status);
 
   const std::string& where() const { return where_; }
@@ -55,7 +54,7 @@ class JsonReader {
   enum class Wrong : std::uint8_t { kSyntax, kByte, kMeaning };
 
   Status read(Bytes& bytes);
-  // At the byte that is so many before the next one.
+  // `back`: the distance before the next byte.
   Error failure(Wrong wrong, std::uint64_t back, std::string_view what) const;
 
   const Rules rules_;

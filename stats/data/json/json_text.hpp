@@ -1,4 +1,4 @@
-// A small text of JSON, which may be hostile, as a tree.
+// Reads a small JSON text, which may be hostile, into a tree.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@ namespace tensorstat {
 
 class JsonValue;
 
-// A text taken apart: its values in the order of the text, in one list. nlohmann's own tree is not used, because its
-// destructor allocates and must not throw: without memory it ends the process.
+// A parsed text: its values in one list, in the order of the text. nlohmann's own tree is not used: its destructor
+// allocates, so without memory it ends the process.
 class JsonDocument {
  public:
   enum class Kind : std::uint8_t { kNull, kBoolean, kNatural, kNumber, kString, kArray, kObject };
 
   JsonValue root() const;
-  // "a.b": keys that came again. The last one counts.
+  // Keys that came more than once, as "a.b". The last value counts.
   const std::vector<std::string>& duplicates() const { return duplicates_; }
 
  private:
@@ -30,7 +30,7 @@ class JsonDocument {
 
   struct Node {
     Kind kind = Kind::kNull;
-    std::uint32_t end = 0;  // the node behind it and all that is in it
+    std::uint32_t end = 0;  // the node behind this one and its children
     std::uint32_t text_begin = 0, text_size = 0;
   };
 
@@ -39,7 +39,7 @@ class JsonDocument {
   std::vector<std::string> duplicates_;
 };
 
-// A value of a document, which outlives it.
+// A value of a document. It refers to the document, which must outlive it.
 class JsonValue {
  public:
   using Kind = JsonDocument::Kind;
@@ -61,18 +61,18 @@ class JsonValue {
   };
 
   bool is(Kind kind) const { return node().kind == kind; }
-  // What a string says; of the other scalars, what was written.
+  // The content of a string; of another scalar, its text in the document.
   std::string_view text() const;
-  std::uint64_t natural() const;  // of a kNatural: a whole number without a sign, below 2^64
+  std::uint64_t natural() const;  // for kNatural: a whole number without a sign, below 2^64
 
   // The elements of an array; the keys and values of an object, in turn.
   Iterator begin() const { return {*document_, at_ + 1}; }
   Iterator end() const { return {*document_, node().end}; }
-  std::size_t size() const;  // of an array
+  std::size_t size() const;  // for kArray
 
-  // Of an object.
+  // For kObject.
   std::set<std::string_view> keys() const;
-  std::optional<JsonValue> find(std::string_view key) const;  // the last one of that name
+  std::optional<JsonValue> find(std::string_view key) const;  // the last one with that name
 
  private:
   friend class JsonDocument;
@@ -83,11 +83,11 @@ class JsonValue {
   std::uint32_t at_;
 };
 
-// The largest text that is read: 100,000 operators' names, each as long as MindSpore makes them.
+// The size limit: 100,000 operator names, each as long as MindSpore makes them.
 inline constexpr std::size_t kMostJsonBytes = std::size_t{16} << 20;
 
-// At most kMostJsonBytes of text and 64 levels; beyond, and for wrong syntax, an error with line and column.
-// An integer beyond 64 bits is a kNumber, which no integer key accepts.
+// Limits: kMostJsonBytes and 64 levels. Errors name line and column. An integer beyond 64 bits is a kNumber, which no
+// integer key accepts.
 Result<JsonDocument> parse_json(std::string_view text);
 
 // A value, or a text, for an error message: one line of ASCII, cut after 80 characters.

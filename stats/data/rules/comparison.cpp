@@ -51,7 +51,7 @@ requires std::is_integral_v<A> && std::is_integral_v<B> std::partial_ordering or
 template <typename T>
 constexpr bool kIsNumber = std::is_arithmetic_v<T>;
 
-// Of what parse_whole takes as a finite binary64: -12.50e3.
+// Converts a text that parse_whole takes as a finite binary64: -12.50e3.
 Decimal decimal_from(std::string_view text) {
   Decimal number;
   number.is_negative = text.starts_with('-');

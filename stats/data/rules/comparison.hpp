@@ -17,7 +17,7 @@ struct Operator {
   Comparison comparison;
 };
 
-// The operator at the beginning of `text`: > >= < <= == or !=. nullptr if there is none.
+// The operator at the beginning of `text`: > >= < <= == or !=. nullptr: `text` begins with none of them.
 const Operator* operator_at(std::string_view text);
 
 // Parses a number. A whole number of at most 64 bits is an integer, so no digit is lost; any other is the nearest
@@ -43,19 +43,19 @@ struct Bound {
   std::optional<Decimal> exact = {};  // set if `nearest` is binary64 and finite
 };
 
-// `nearest` is monostate if the text is no number.
+// `nearest` is monostate if the text is not a number.
 Bound bound_from(std::string_view text);
 
-// A number as the nearest binary64; nullopt for what is no number.
+// A number as the nearest binary64; nullopt for a digest, a list or a missing value.
 std::optional<double> as_double(const Value& value);
-// nullopt also for a null pointer, as find() returns it for a statistic that is not there.
+// Also takes a null pointer, which find() returns for a missing statistic.
 inline std::optional<double> as_double(const Value* value) {
   return value == nullptr ? std::nullopt : as_double(*value);
 }
 
-// unordered if one is NaN; nullopt if one is no number.
+// unordered if one is NaN; nullopt if one is not a number.
 std::optional<std::partial_ordering> order_of(const Value& a, const Value& b);
-// The same of a literal, which is exact where `a` is a whole number.
+// Compares with a literal: exactly, if `a` is a whole number.
 std::optional<std::partial_ordering> order_of(const Value& a, const Bound& b);
 
 // Whether the comparison is true for two numbers with this order; false for nullopt.

@@ -21,7 +21,7 @@ FactValue further(const TensorRow& row, std::string_view name) {
 
 FactValue number(std::uint64_t number) { return Value(number); }
 
-// What rows of tensors and pairs of them have.
+// Facts both of a tensor's row and of a pair.
 constexpr Fact kOfBoth[] = {
     {"path", Fact::Kind::kText, [](const TensorRow& e) -> FactValue { return e.path; }},
     {"tensor", Fact::Kind::kText, [](const TensorRow& e) -> FactValue { return e.tensor.value_or(""); }},
@@ -56,7 +56,7 @@ FactValue of_b(const TensorRow& row) {
   return row.paired ? of(row.paired->statistics) : FactValue();
 }
 
-// Of both sides together.
+// The sum of both sides.
 template <FactValue (*of)(const StatisticsView&)>
 FactValue of_sides(const TensorRow& row) {
   const FactValue sides[] = {of(row.row.statistics), of_b<of>(row)};
@@ -98,7 +98,7 @@ constexpr Fact kOfPairs[] = {
     {"in b", Fact::Kind::kNumber, [](const TensorRow& e) { return deciding_value(e, true); }},
     {"apart", Fact::Kind::kNumber,
      [](const TensorRow& e) -> FactValue {
-       if (e.paired == nullptr) return Value();  // as one expression GCC 12 warns of what is not there
+       if (e.paired == nullptr) return Value();  // two returns: as one expression GCC 12 warns falsely
        return Value(e.paired->apart);
      }},
     {"at", Fact::Kind::kText, place_of_greatest},

@@ -10,11 +10,11 @@ namespace tensorstat {
 
 std::span<const Fact> facts_of(About about);
 
-// - or _ may stand for a space. nullptr if there is none of that name.
+// The fact with that name, in which - or _ may stand for a space. nullptr if it is unknown.
 const Fact* fact_named(std::string_view name, About about);
 
-// How many elements are NaN, or -Inf or Inf (specials.hpp). "some" if the row shows it and not how many; monostate if
-// the row has nothing that would show it.
+// How many elements are NaN, or -Inf or Inf (specials.hpp). "some" if the row shows that there are any, but not how
+// many; monostate if it has no statistic that would show them.
 FactValue nan_of(const StatisticsView& statistics);
 FactValue inf_of(const StatisticsView& statistics);
 

@@ -1,4 +1,5 @@
-// What a rule keeps of a tensor's earlier rows: windows of a statistic, and how often in a row it was met.
+// The memory of a rule about a tensor's earlier rows: windows of a statistic, and counts of consecutive rows that met
+// it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace tensorstat {
 
-// What a window of a statistic's last values is reduced to.
+// How a window of values is reduced to one number.
 enum class WindowOf : std::uint8_t { kMedian, kMean, kMax, kMin, kPrevious };
 
 // "median"; nullopt for any other word.
@@ -43,17 +44,17 @@ class Window {
   std::vector<double> values_;
 };
 
-// What one rule keeps of one tensor. Rule::judge() fills it. Copies are independent.
+// The memory of one rule for one tensor. Rule::judge() fills it. Copies are independent.
 struct RulePast {
   std::vector<Window> windows;
   std::vector<std::uint32_t> met_in_a_row;  // for each "for N steps"
   std::uint64_t row_count = 0;
 
-  // By the comparison that was met first in the last row; the words nan and inf are their counts.
+  // The comparison that was met first in the last row. The words nan and inf count as their statistics.
   struct Met {
     Subject subject;
     Value value;
-    std::optional<double> limit;  // what a window or a number of the rule says
+    std::optional<double> limit;  // the value of the window or number that it was compared with
   };
   std::optional<Met> met = {};
 };

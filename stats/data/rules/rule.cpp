@@ -22,7 +22,7 @@ const Value& number_at(const TensorRow& row, const Subject& subject, std::option
   return found != nullptr ? *found : kNone;
 }
 
-// What the row says of replicas over a group; nullopt if it does not name the group.
+// The row's line about replicas over a group; nullopt if it does not name the group.
 std::optional<std::string_view> words_of_group(const TensorRow& row, std::string_view group) {
   for (std::string_view rest = row.differs_over.value_or(""); !rest.empty();) {
     std::string_view line = rest.substr(0, rest.find('\n'));

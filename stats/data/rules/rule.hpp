@@ -45,7 +45,7 @@ enum class Earlier : std::uint8_t { kUnknown, kKept, kKeptWithReplicas };
 
 class Rule {
  public:
-  // kInvalid says what is wrong, and at which character.
+  // kInvalid: the message gives the cause and the character.
   static Result<Rule> parse(std::string_view text, About about = About::kTensors, Earlier earlier = Earlier::kUnknown);
   // Parses rules separated by commas, at least one: "nan,inf,absmax > 65504 and dtype == float16".
   static Result<std::vector<Rule>> parse_list(std::string_view text, Earlier earlier = Earlier::kUnknown);
@@ -60,26 +60,26 @@ class Rule {
   // The statistics that the rule needs, possibly repeated. `with_words` false: without those for the words nan and inf.
   Categories needed(bool with_words = true) const;
 
-  // What the rule compares, possibly repeated; the words nan and inf alone are left out.
+  // The subjects that the rule compares, possibly repeated, without the words nan and inf alone.
   std::vector<Subject> subjects() const;
 
-  // Of a pair, the words nan and inf are met if one side has them.
+  // A pair meets the words nan and inf if one side has them.
   bool is_met_by(const TensorRow& row) const { return judge(row, nullptr) == Answer::kYes; }
 
-  // What is kept of a tensor's rows while they are judged one after the other.
+  // An empty memory for one tensor, to be passed with each of its rows in turn.
   RulePast new_past() const;
-  // Whether the tensor's next row meets the rule. `past` then has this row, too.
+  // Whether the tensor's next row meets the rule. Adds the row to `past`.
   bool is_met_by(const TensorRow& row, RulePast& past) const;
 
   // The groups of "differs over GROUP", possibly repeated.
   std::vector<std::string> groups() const;
-  // What a row that meets the rule says of replicas: "of 3 replicas rank 1 differs in a bit". Empty if nothing.
+  // The row's words about replicas, if it meets the rule: "of 3 replicas rank 1 differs in a bit". May be empty.
   std::string words_of_replicas(const TensorRow& row) const;
 
   // The values by which a row meets the rule: "max is 70000, nan count is 1". Empty if only texts decide.
   std::string evidence(const TensorRow& row) const;
 
-  // For a rule that nothing met: what was probably meant, where == has a glob, or ~ has none. Empty if nothing is odd.
+  // A hint for a rule that no row met: == with a glob, or ~ without one, is probably a mistake. Empty: no hint.
   std::string advice() const;
 
  private:
@@ -87,7 +87,7 @@ class Rule {
   enum class Answer : std::uint8_t { kNo, kUnknown, kYes };
   class Parser;
 
-  // The right side of a comparison, if it is no number.
+  // The right side of a comparison, if it is not a number.
   struct Other {
     Subject subject;
     std::optional<double> factor;
@@ -107,9 +107,9 @@ class Rule {
   void add_evidence(const TensorRow& row, std::string& text) const;
 
   Kind kind_;
-  std::string text_;         // of the whole rule
+  std::string text_;         // the text of the whole rule
   std::vector<Rule> parts_;  // for kAny, kAll, kNot and kFor
-  Categories counts_;        // for kCounts: of NaN, or of both Inf
+  Categories counts_;        // for kCounts: the count of NaN, or those of -Inf and Inf
   Subject subject_ = Category::kCount;
   Comparison comparison_ = Comparison::kAbove;
   Bound bound_;
@@ -119,7 +119,7 @@ class Rule {
   std::size_t row_count_at_ = 0;
   bool keeps_rows_ = false;  // a window or "for N steps" is in it
 
-  // Of the whole rule: what its past holds.
+  // For the whole rule: the contents of a new RulePast.
   std::vector<Window> windows_;
   std::size_t for_count_ = 0;
 };

@@ -24,7 +24,7 @@ struct Token {
   std::string words() const { return kind == Kind::kEnd ? "the end" : in_quotes(text); }
 };
 
-// The error for an invalid rule: what is wrong, and at which character, from 1.
+// An error for an invalid rule: the cause, and the character, counted from 1.
 Error invalid(std::string what, std::size_t at) {
   return {Code::kInvalid, std::move(what) + "; at character " + std::to_string(at + 1)};
 }
@@ -64,7 +64,7 @@ std::optional<WindowOf> window_at_end_of(const Token& token) {
 
 Result<std::vector<Token>> tokens_of(std::string_view text, bool has_commas) {
   std::vector<Token> tokens;
-  bool is_in_window = false;  // in its parentheses a comma is no part of a word
+  bool is_in_window = false;  // inside its parentheses a comma ends a word
   for (std::size_t at = 0;; at = tokens.back().end) {
     at = std::min(text.find_first_not_of(" \t\n", at), text.size());
     if (at == text.size()) break;
@@ -277,7 +277,8 @@ class Rule::Parser {
     return number;
   }
 
-  // What is no number: "8 * median(l2norm, 50)", "count". `first` is its first word, which was taken.
+  // Parses a right side that is not a number: "8 * median(l2norm, 50)", "count". `first` is its first word, already
+  // taken.
   Result<Other> other(const std::string& name, const Token& first) {
     std::string words(first.text);
     while (is_part_of_a_name(peek())) words.append(" ").append(take().text);

@@ -66,7 +66,7 @@ class SpecialsReader {
     found_.nan_by = category;
   }
 
-  // Of one sign: the count, or what the extrema show of it.
+  // Reads one sign: its count, or else the extrema that show it.
   void read_sign(Category count, double inf, bool& has) {
     if (const auto number = count_in(count)) {
       has = *number != 0;

@@ -23,7 +23,7 @@ inline constexpr Category kTelling[] = {Category::kMax,    Category::kMin,    Ca
 struct Specials {
   std::optional<std::uint64_t> nan = 0, inf = 0;
   bool is_nan_known = false, is_inf_known = false;   // the row has a value that would show it
-  bool has_plus_inf = false, has_minus_inf = false;  // both false if the Inf has no sign, such as that of l2norm
+  bool has_plus_inf = false, has_minus_inf = false;  // both false if the Inf has no sign, as from l2norm
   std::optional<Category> nan_by, inf_by;            // the statistic that shows it
 
   bool has_nan() const { return nan != 0u; }

@@ -1,4 +1,4 @@
-// What a rule can name: a row's statistics and facts.
+// The subjects of a rule: a row's statistics and facts.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tensorstat {
 
-// What a fact of a row is. A number that is known to be above 0 and no more is the text "some".
+// The value of a fact. "some" is a number above 0 that is not known more exactly.
 using FactValue = std::variant<Value, std::string>;
 
 // A fact of a row, such as dtype or path.
@@ -55,15 +55,15 @@ std::string name_of(const Subject& subject);
 
 // Whether its values are texts: some facts, digests and lists.
 bool is_text(const Subject& subject);
-// Whether it counts elements, so that 0 is no news.
+// Whether it counts elements: then 0 is not worth a report.
 bool is_count(const Subject& subject);
 
-// The statistics that a row of a tensor must have to answer. The facts nan and inf can go by others.
+// The statistics that a tensor's row must have to answer. Other statistics can also decide the facts nan and inf.
 Categories needed_by(const Subject& subject);
 // Whether it is the fact nan or inf.
 bool is_word(const Subject& subject);
 
-// What a row says of a subject. A digest is a Value, though it is a text.
+// The row's value of a subject. A digest is a Value, although it is a text.
 FactValue value_of(const TensorRow& row, const Subject& subject);
 // The value of a numeric subject; monostate if the row has none. "some" is 1.
 Value number_of(const TensorRow& row, const Subject& subject);

@@ -105,7 +105,7 @@ class CollectorThread final : public Collector {
       if (now - begin > kMostAtEnd || now - last_progress > kPatience) break;
       if (launches_.size() == before) ended_.wait_for(lock, 1ms);
     }
-    // What has not ended may never end, and its memory is still written to.
+    // These launches may never end, and their memory is still being written to.
     for (auto& launch : launches_) {
       layer().tally->left_out += launch->arguments.size();
       abandon(std::move(launch));
@@ -120,7 +120,7 @@ class CollectorThread final : public Collector {
     std::vector<std::unique_ptr<Launch>> ended;
     std::vector<std::shared_ptr<void>> retired = std::move(retired_);
     retired_.clear();
-    // A queue that keeps order may go on between two looks: what is behind a launch is not taken before it.
+    // An in-order queue may proceed between two checks, so a launch is not taken before the ones in front of it.
     std::set<std::uint32_t> held;
     for (auto& launch : launches_) {
       if (held.contains(launch->queue_number)) continue;

@@ -11,7 +11,7 @@
 
 namespace tensorstat::attach {
 
-// A launch, and what was read of its arguments before and after it.
+// A launch, with the readings of its arguments before and after it.
 struct Launch {
   struct Argument {
     static constexpr std::size_t kNone = SIZE_MAX;
@@ -24,7 +24,7 @@ struct Launch {
     std::size_t in_before = kNone, in_after = kNone;  // the extents of the readings
     std::unique_ptr<UnwrittenLook> look{};
     bool has_lost_look = false;
-    std::shared_ptr<std::atomic<bool>> is_disturbed{};  // of its storage: what was read of it is not trusted
+    std::shared_ptr<std::atomic<bool>> is_disturbed{};  // shared by its storage; true: the reading cannot be trusted
   };
 
   std::uint64_t number = 0;
@@ -34,8 +34,8 @@ struct Launch {
   bool is_ordered = true;  // the queue
   std::uint64_t timestamp_us = 0;
   std::vector<Argument> arguments;
-  bool has_failed = false;  // the driver refused it: only what is under way is waited for
-  std::string not_seen;     // why inputs are not in the rows; "": all are
+  bool has_failed = false;  // the driver refused it: only the readings under way are waited for
+  std::string not_seen;     // why inputs are missing in the rows; "": none is missing
   std::unique_ptr<Reading> before, after;
   // The storages that know of the readings, and whether a command may have written one before it was read.
   struct Watched {
@@ -45,7 +45,7 @@ struct Launch {
   std::vector<Watched> storages;
   std::shared_ptr<OpenLaunch> open;
 
-  // Of all that is under way for it.
+  // The events of all commands that are under way for it.
   std::vector<cl_event> events() const;
   bool has_ended() const;
 };
@@ -59,7 +59,7 @@ class Collector {
   virtual void add(std::unique_ptr<Launch> launch) = 0;
   // Counters of the tally have changed.
   virtual void note() = 0;
-  // Lets an object go on the collector's thread: what it releases may take the driver long.
+  // Destroys an object on the collector's thread, because releasing it may keep the driver busy for long.
   virtual void retire(std::shared_ptr<void> object) = 0;
   // Registers the last look when the process ends; call it once a driver is there, so that it goes first.
   virtual void end_with_process() = 0;

@@ -1,4 +1,4 @@
-// A launch of a kernel: what is read before it and behind it, and what that makes of its buffers.
+// A launch of a kernel: the readings before and after it, and the new state of its buffers.
 #include <algorithm>
 #include <chrono>
 
@@ -60,7 +60,8 @@ class Launching {
   cl_int run(cl_event* event, const Enqueue& enqueue) {
     guarded([&] { is_planned_ = plan(); });
     if (!is_planned_) return enqueue(count_, events_, event);
-    // Its own event tells the layer when it has completed, and what is behind it on a queue that keeps no order.
+    // With an event of its own the layer sees when the launch has completed, and can order readings on an out-of-order
+    // queue.
     cl_event launched = nullptr;
     cl_int code = CL_SUCCESS;
     if (!plan_.launch) {
@@ -202,7 +203,7 @@ class Launching {
       looks_.push_back(std::move(look));
     }
     if (!argument.is_defined) {
-      // What it holds is no input, and its NaN and Inf are looked at by themselves.
+      // Undefined content is not an input; UnwrittenLook checks its NaN and Inf.
     } else if (known && known->version == buffer->storage->version && known->dtype == dtype &&
                (known->seen->is_there || known->queue == queue_)) {
       argument.before = known->seen;
@@ -219,8 +220,8 @@ class Launching {
     plan_.launch->arguments.push_back(std::move(argument));
   }
 
-  // Whether what is read of a storage around this launch is not to be trusted: of this launch one answer for each. A
-  // command that was enqueued before, and that this launch does not wait for, may write at any time.
+  // Whether readings of a storage around this launch must not be trusted; shared by all its arguments in that storage.
+  // An earlier command that this launch does not wait for may write at any time.
   std::shared_ptr<std::atomic<bool>> disturbance_of(const std::shared_ptr<Storage>& storage) {
     auto& storages = plan_.launch->storages;
     for (const Launch::Watched& each : storages) {
@@ -239,7 +240,7 @@ class Launching {
     return std::make_shared<Seen>();
   }
 
-  // What this queue reads, its later launches find read.
+  // Later launches on the same in-order queue may reuse this queue's readings.
   cl_command_queue ordered_queue() const { return plan_.is_in_order ? queue_ : nullptr; }
 
   void read_before() {
@@ -281,7 +282,7 @@ class Launching {
            CL_SUCCESS;
   }
 
-  // What the launch makes of its buffers. `given`: the program's event, or null.
+  // Records the new state of the launch's buffers. `given`: the program's event, or null.
   void commit(cl_event given, cl_event launched) {
     const std::lock_guard lock(layer().objects.mutex);
     Objects& objects = layer().objects;

@@ -1,4 +1,4 @@
-// Reads arguments on a program's own queue, behind what it has enqueued, without waiting.
+// Reads arguments on the program's own queue, behind its earlier commands, without waiting.
 #pragma once
 
 #include <CL/cl.h>
@@ -28,10 +28,10 @@ class Reading {
   virtual Result<Measurements> collect() = 0;
 };
 
-// What reads in one context, on one of its devices. Thread-safe. It holds a reference to the context and to no queue.
+// Reads in one context, on one of its devices. Thread-safe. It keeps a reference to the context, but to no queue.
 class Reader {
  public:
-  // Asks the device what it can do, on a queue of its own.
+  // Asks the device for its abilities, on a queue of its own.
   static Result<std::unique_ptr<Reader>> open(cl_context context, cl_device_id device, Categories statistics);
   virtual ~Reader() = default;
 

@@ -1,4 +1,4 @@
-// The rows of one context: DUMP/rank_N/attach/0/ITERATION/statistic.csv, and beside them what they do not say.
+// The rows of one context in DUMP/rank_N/attach/0/ITERATION/statistic.csv, and the hints beside them.
 #pragma once
 
 #include <cstdint>

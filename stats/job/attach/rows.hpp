@@ -5,10 +5,11 @@
 
 namespace tensorstat::attach {
 
-// Collects the readings, decides what was given and what was written, and writes the rows. doc/attach.md has the rules.
+// Collects the readings, decides which arguments were inputs and outputs, and writes the rows: doc/attach.md has the
+// rules.
 void write_rows(Launch& launch);
 
-// What waits for the disk is tried once more.
+// Tries once more to write the rows that the disk refused.
 void close_recorders();
 
 }  // namespace tensorstat::attach

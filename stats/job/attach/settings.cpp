@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostTypesBytes = std::size_t{1} << 20;
 
-// What the layer looks at, whatever was asked for: faults, and whether content changed.
+// The layer always measures these, to find faults and changed content.
 constexpr Category kNeeded[] = {Category::kNanCount, Category::kPositiveInfCount, Category::kNegativeInfCount,
                                 Category::kXor64};
 

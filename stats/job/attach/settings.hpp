@@ -1,9 +1,9 @@
-// What is wanted of a program: the text of TENSORSTAT_ATTACH, which `tensorstat attach` writes from its options.
+// The settings for a program: the text of TENSORSTAT_ATTACH, which `tensorstat attach` writes from its options.
 //
 //   out=DUMP,kernels=gemm.*,launches=10-99,every=2,stats=max,min,types=FILE,poison=1,binaries=refuse
 //
-// A part without a known word and = belongs to the value before it, so that values may hold commas. Two commas are one
-// that belongs to a value in any case, as in the name of a folder "x,poison=1".
+// A part without a known word and = belongs to the value before it, so that values may hold commas. Two commas stand
+// for one comma of a value in any case, as in a folder named "x,poison=1".
 #pragma once
 
 #include <cstdint>

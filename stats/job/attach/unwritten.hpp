@@ -1,9 +1,9 @@
 // NaN and Inf in memory that nobody wrote, told from those that a launch made.
 //
-// Before a launch a kernel of ours notes which elements of such a buffer are NaN or Inf. After it another counts those
-// that are new. With --poison the memory is filled with a NaN of our own instead, another one for each buffer. An
-// element that has the bits of its own buffer was not written. One with the bits of another buffer comes from there:
-// the launch read memory that nobody wrote.
+// Before a launch a kernel of the layer notes which elements of such a buffer are NaN or Inf; after it another one
+// counts the new ones. With --poison the memory is filled with a special NaN instead, a different one for each buffer.
+// An element with the bits of its own buffer was not written. One with the bits of another buffer comes from there: the
+// launch read unwritten memory.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tensorstat::attach {
 
-// What was found of one buffer, once the event has completed.
+// The results for one buffer, valid once the event has completed.
 struct Found {
   std::uint32_t new_nan = 0, new_inf = 0;  // that were not there before
   std::uint32_t poisoned = 0;              // of the NaN, those that come from memory that nobody wrote
@@ -28,7 +28,7 @@ class UnwrittenLook {
   // Enqueues the second half, behind `launched` if that is not null.
   virtual bool look_after(cl_command_queue queue, cl_event launched) = 0;
   virtual cl_event event() const = 0;         // of the last command; null: nothing is under way
-  virtual cl_event before_event() const = 0;  // of the first half; null: there is none
+  virtual cl_event before_event() const = 0;  // of the first half; null: not enqueued
   virtual const Found& found() const = 0;
 };
 

@@ -1,4 +1,5 @@
-// A tensor's card: what it is, its lines, and its values around the chosen iteration. And the table of all tensors.
+// A tensor's card: its name and type, its lines, and its values around the chosen iteration. Also the table of all
+// tensors.
 function show_card() {
   const body = by_id('card-body'), title = by_id('card-title');
   body.replaceChildren();

@@ -1,4 +1,4 @@
-// What a cast to a shorter format would lose: the worst iteration of each tensor, where casts were counted.
+// Losses of a cast to a shorter format: the worst iteration of each tensor, where casts were counted.
 const CAST_ROWS = 12, MUCH_LOST = .01;
 const cast_formats = () => ['float16', 'bfloat16', 'e4m3fn', 'e5m2'].map(name => ({name,
   under: run.statistics.findIndex(s => s.name === name + ' underflow'), over: run.statistics.findIndex(s => s.name === name + ' overflow')}))

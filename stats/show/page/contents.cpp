@@ -13,19 +13,19 @@
 namespace tensorstat {
 namespace {
 
-// What a page shows of a cell, and where the first comes first. After these come the counts of casts.
+// The statistics of a cell on a page, in order of importance. The counts of casts follow them.
 struct PlaneStatistic {
   std::string_view name;
   HistoryBit bit;        // 0: a count of casts
-  std::size_t cast = 0;  // of kCastCounts
+  std::size_t cast = 0;  // an index into kCastCounts
 };
 constexpr PlaneStatistic kPlaneStatistics[] = {
     {"l2norm", kHasL2norm}, {"absmax", kHasAbsmax}, {"max", kHasMax}, {"min", kHasMin}, {"avg", kHasAvg}};
 constexpr HistoryBit kIsCast{};
 
-// Cells whose values are kept as written: all of a small run; else those of tensors with findings this many iterations
-// around, of all tensors one iteration around, and the last iteration.
-// A browser takes seconds for the most cells. Beyond the few, a page has one statistic.
+// Exact texts are kept for all cells of a run up to kSmallRun cells. In a larger run they are kept for tensors with
+// findings within kAround iterations, for all tensors within one iteration, and for the last iteration. A browser takes
+// seconds to draw kMostCells. Above kFewCells a page has one statistic.
 constexpr std::size_t kMostCells = std::size_t{1} << 24, kFewCells = std::size_t{1} << 22;
 constexpr std::size_t kSmallRun = 20'000, kAround = 50;
 
@@ -77,7 +77,7 @@ int weight(std::uint8_t fault) { return fault == PageContents::kNoFault ? 0 : 10
 
 bool is_loss(std::string_view name) { return name == "loss" || name == "Loss"; }
 
-// The cells of histories as those of a page.
+// Converts the cells of histories to those of a page.
 class PageFiller {
  public:
   PageFiller(const std::vector<const History*>& runs, PageContents& contents) : runs_(runs), contents_(contents) {}
@@ -117,7 +117,7 @@ class PageFiller {
   }
 
  private:
-  // In the order of execution. Calls of one name are one tensor of the page.
+  // Lists tensors in the order of execution. Calls with the same name are one tensor of the page.
   void list_tensors() {
     using Name = std::tuple<std::string_view, std::string_view, bool, std::uint32_t>;
     std::map<Name, std::uint32_t> numbers;
@@ -140,7 +140,7 @@ class PageFiller {
     }
   }
 
-  // Of the statistics that some row has: all of a small run, else the first.
+  // Adds the statistics that some row has: all of a small run, else the first.
   void add_planes(std::size_t cells) {
     std::uint16_t measured = 0;
     for (const History* history : runs_) {
@@ -162,7 +162,7 @@ class PageFiller {
     }
   }
 
-  // Of values that share a cell, the worse: NaN, else the greater size; of min, the lower one.
+  // Decides which of two values a shared cell shows: NaN, else the larger absolute value; for min, the lower value.
   static bool is_worse(double value, double than, HistoryBit bit) {
     if (std::isnan(value) || std::isnan(than)) return std::isnan(value);
     return bit == kHasMin ? value < than : bit == kHasMax ? value > than : std::fabs(value) > std::fabs(than);

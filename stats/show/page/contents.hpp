@@ -1,4 +1,4 @@
-// What a page shows of a run.
+// The contents of a page: findings, tensors and the values of cells.
 #pragma once
 
 #include <cstddef>
@@ -19,19 +19,19 @@ struct PageFinding {
   std::string op_name;
   std::string io = {};  // "output.0"; empty: any
   std::optional<std::uint64_t> rank, first_iteration, last_clean_iteration;
-  std::string text, next;                  // what was found; what to look at next
-  std::size_t run = 0;                     // 1: of the second run
-  std::optional<std::size_t> tensor = {};  // of the contents
+  std::string text, next;                  // the finding, and where to look next
+  std::size_t run = 0;                     // 1: the second run
+  std::optional<std::size_t> tensor = {};  // an index into the contents' tensors
 };
 
-// The findings as the caller has them, and what is said of the whole run.
+// The findings of the caller, and sentences about the whole run.
 struct PageWords {
-  std::string source;                 // what was read
+  std::string source;                 // the file or folder that was read
   std::vector<std::string> verdict;   // sentences, the first of them in large letters
   std::vector<PageFinding> findings;  // the first is the verdict's
-  std::uint32_t tensor = UINT32_MAX;  // of the history: the first finding's; UINT32_MAX: it is looked for by its name
+  std::uint32_t tensor = UINT32_MAX;  // the first finding's index in the history; UINT32_MAX: search by name
   std::vector<std::string> not_measured, notes;
-  std::uint64_t follow_seconds = 0;  // the file is written again so often; 0: never
+  std::uint64_t follow_seconds = 0;  // the file is rewritten after so many seconds; 0: never
 };
 
 struct PageTensor {
@@ -57,21 +57,21 @@ struct PageContents {
   };
   struct Exact {
     std::size_t cell;
-    std::vector<std::string> texts;  // a plane's value each, as csv has it
+    std::vector<std::string> texts;  // the value of each plane, as in statistic.csv
   };
 
   PageWords words;
   std::vector<std::string> measured;
   std::uint64_t row_count = 0;
   std::vector<PageTensor> tensors;
-  std::vector<std::string> runs;  // their names, if there are two
+  std::vector<std::string> runs;  // the names of two runs; empty for one
   std::vector<Lane> lanes;
   std::vector<std::uint64_t> iterations;  // the first of each column
   std::size_t pooled = 1;                 // iterations of a column: it shows the worst of them
   std::vector<Plane> planes;
   std::vector<std::uint8_t> faults;
   std::vector<Exact> exact;  // ascending
-  // Exponents over the columns, of the tensors of findings first. The codes are those of HistoryDetail: of each series
+  // Exponents over the columns; tensors with findings come first. The codes are those of HistoryDetail. Each series has
   // a row of codes for zeros and subnormals, then a row for each binade.
   struct ExponentSeries {
     std::size_t tensor, lane;
@@ -88,8 +88,8 @@ struct PageContents {
   std::size_t column_of(std::uint64_t iteration) const;
 };
 
-// Of one run, or of two that are held against each other. A page holds 16 million cells; of a larger run each column
-// has several iterations.
+// The contents for one run, or for two that are compared. A page holds 16 million cells; in a larger run each column
+// covers several iterations. The histories are read here and not kept.
 PageContents page_contents(const std::vector<const History*>& runs, PageWords words,
                            const std::vector<std::string>& names = {});
 

@@ -1,10 +1,10 @@
 'use strict';
-// What the file holds, unpacked. A cell is one tensor on one rank in one iteration:
-// cell = (tensor * ranks + rank) * iterations + iteration. Where two runs are held against each other, a rank of the second run
-// is one more rank ("lane"); where the run is too large, an iteration is a column of several.
-// Each statistic has a plane of 16-bit codes: the sign in the top bit, below it the logarithm in steps. Reserved codes
-// say what has no logarithm. The file has the difference of each code from the one before. One more plane of bytes says what is
-// wrong with a cell, and whether it differs in a bit from the rank or run that it is held against.
+// Unpacks the data of the file. A cell is one tensor on one rank in one iteration: cell = (tensor * ranks + rank) *
+// iterations + iteration. If two runs are compared, each rank of the second run is one more rank ("lane"). If the run
+// is too large, a column covers several iterations. Each statistic has a plane of 16-bit codes: the sign in the top
+// bit, below it the logarithm in steps. Codes below FIRST_CODE are values without a logarithm. The file stores the
+// difference of each code from the one before. Another plane of bytes has the fault of a cell, and whether it differs
+// in a bit from the rank or run that it is compared with.
 const MISSING = 0, ZERO = 1, NAN = 2, UP = 3, DOWN = 4, FIRST_CODE = 16;
 const DIFFERS = 8, ALSO_INF = 16;  // flags beside it
 const FAULTS = ['', '', 'NaN', '+Inf', '-Inf'];
@@ -75,7 +75,7 @@ const cell_of = (tensor, rank, at) => (tensor * run.ranks.length + rank) * run.i
 
 const has_row = cell => run.faults[cell] !== 0 || run.statistics.some(statistic => statistic.codes[cell] !== MISSING);
 
-// The value of a code: within half a step of what was measured.
+// Decodes a value: it is within half a step of the measured one.
 function value_of(statistic, code) {
   const size = code & 0x7fff;
   if (size === ZERO) return 0;

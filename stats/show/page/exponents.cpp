@@ -16,7 +16,7 @@ const HistoryDetail* exponents_in(const PageSeries& source, std::size_t cell) {
   return detail != nullptr && !detail->shares.empty() ? detail : nullptr;
 }
 
-// False: there is no room.
+// Returns false if the page has not enough room.
 bool add_series(std::size_t tensor, std::size_t lane, const PageSeries& source, PageContents& contents) {
   const std::size_t cells = source.series->cells.size();
   int low = INT_MAX, high = INT_MIN;
@@ -52,7 +52,7 @@ bool add_series(std::size_t tensor, std::size_t lane, const PageSeries& source, 
 }  // namespace
 
 void add_exponents(const std::map<std::pair<std::size_t, std::size_t>, PageSeries>& sources, PageContents& contents) {
-  std::vector<std::size_t> tensors;  // those of findings first
+  std::vector<std::size_t> tensors;  // tensors with findings come first
   std::set<std::size_t> seen;
   for (const PageFinding& finding : contents.words.findings) {
     if (finding.tensor && seen.insert(*finding.tensor).second) tensors.push_back(*finding.tensor);

@@ -223,7 +223,7 @@ function cell_under(event) {
   return row < view.lines.length ? {tensor: worst_of(view.lines[row], at), at, row, is_label: x < 0} : null;
 }
 
-// Of a cell that covers several ranks, the worst rank.
+// The worst rank in a cell that covers several ranks.
 function worst_rank(tensor, at) {
   if (view.rank >= 0) return view.rank;
   let worst = 0, most = -1;
@@ -243,7 +243,7 @@ function read_out(tensor, at) {
     values.join(', ') || 'no row');
 }
 
-// The legend names what is drawn, with its shape.
+// The legend names the colours and shapes that are drawn.
 function show_legend() {
   const sample = (name, draw) => {
     const canvas = element('canvas', {width: 22, height: 12, 'aria-hidden': 'true'}), context = canvas.getContext('2d');

@@ -1,4 +1,4 @@
-// What a person does: pointer, keys, the address. All state of the page lies in `view` and in the address behind '#'.
+// Input by pointer, keys and address. All state of the page is in `view` and in the address behind '#'.
 let waits = false;
 function repaint() {
   if (waits) return;
@@ -199,7 +199,7 @@ function listen() {
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { view.table = colour_table(); show_legend(); repaint(); });
 }
 
-// A page of a run that is being written loads itself again. Where one is, what is open and what is typed stay.
+// The page of a running job reloads itself. Scroll positions, open cards and typed text are kept.
 function keep_up() {
   if (!run.follow) return;
   const places = () => ({y: scrollY, all: by_id('all').scrollTop, findings: by_id('findings').scrollTop});

@@ -16,10 +16,10 @@
 namespace tensorstat {
 namespace {
 
-// Of a page with more than one statistic: of two million cells, and of more.
+// Size limits of a page with more than one statistic: up to two million cells, and beyond.
 constexpr std::size_t kSmallPage = 500'000, kTwoMillion = 2'100'000, kFewBytes = 4'000'000, kMostBytes = 16'000'000;
 
-// Codes of a plane. The script has the same: data.js.
+// The codes of a plane. data.js has the same numbers.
 constexpr std::uint16_t kMissing = 0, kZero = 1, kNanCode = 2, kUp = 3, kDown = 4, kFirstCode = 16, kNegative = 0x8000;
 constexpr double kMostSteps = 32'000;
 
@@ -191,7 +191,7 @@ Status write_page(const PageContents& contents, const std::function<Status(std::
   std::vector<std::string> left_out;
   std::size_t size = blocks[0].size() + blocks[1].size();
   for (const PageContents::Plane& plane : contents.planes) {
-    // Of a large run all statistics but the first are half as fine, so that more of them have room.
+    // In a large run all statistics but the first have half the resolution, so that more of them fit.
     EncodedPlane codes = encoded(plane, planes.empty() || contents.faults.size() <= kSmallPage ? 1.0 / 128 : 1.0 / 64);
     auto text = left_out.empty() ? block("plane" + std::to_string(planes.size()), codes.bytes) : std::string();
     if (!text) return text.error();

@@ -1,4 +1,4 @@
-// What the scripts hold, for `tsc --checkJs` alone (tests/page/types_test.py). It is no part of the page.
+// The data of the scripts, for `tsc --checkJs` only (tests/page/types_test.py). The page does not contain this file.
 interface Statistic {
   name: string;  // "l2norm"
   low: number;   // log2 of the least size
@@ -48,7 +48,7 @@ interface Run {
   exact: any;
   exponents: any[];
   exponent_codes: Uint8Array;
-  // What is made of them here.
+  // Computed here.
   cells: number;
   faults: Uint8Array;
   flags: Uint8Array;

@@ -6,7 +6,7 @@ const RULE_DEPTH = 100;
 const TEXTS = /** @type {{[name: string]: string}} */ (Object.assign(Object.create(null), {op_name: 'name', op_type: 'type', dtype: 'dtype', shape: 'shape', io: 'side'}));
 const spelled = name => name.replace(/[-_]/g, ' ');
 
-// A function of tensor, lane, column and cell; throws what is wrong with the text.
+// Parses a rule into a function of tensor, lane, column and cell. Throws a message for an invalid text.
 /** @param {string} text @returns {(tensor: number, lane: number, at: number, cell: number) => number} */
 function rule_from(text) {
   const tokens = [];
@@ -68,10 +68,10 @@ function rule_from(text) {
     if (name === 'dtype' && sign.text !== '~' && !run.tensors.some(tensor => tensor.dtype === bound.text)) wrong(`no tensor of this page has the dtype ${bound.text}`, bound.at);
     const key = TEXTS[name], glob = sign.text === '~' ? glob_from(bound.text) : null;
     const meets = tensor => { const text = run.tensors[tensor][key]; return glob ? glob.test(text) : (text === bound.text) === (sign.text === '=='); };
-    let last = -1, answer = NO;  // all texts are those of a tensor, whatever the cell
+    let last = -1, answer = NO;  // all facts that are texts depend on the tensor only
     return tensor => { if (tensor !== last) { last = tensor; answer = meets(tensor) ? YES : NO; } return answer; };
   }
-  // The bounds of a number in a cell; null: it has none; NaN as both.
+  // The bounds of a number in a cell; null: it has none; NaN: both bounds are NaN.
   function number_of(name, at) {
     if (name === 'rank') return (tensor, lane) => [run.ranks[lane], run.ranks[lane]];
     if (name === 'slot') return tensor => [run.tensors[tensor].slot, run.tensors[tensor].slot];
@@ -90,7 +90,7 @@ function rule_from(text) {
   return rule;
 }
 
-// NaN: it is no number as the command takes it.
+// NaN: the command would not take it as a number.
 function number_from(text) {
   if (/^-?inf(inity)?$/i.test(text)) return text[0] === '-' ? -Infinity : Infinity;
   const value = Number(text), is_zero = !/[1-9]/.test(text.split(/e/i)[0]);

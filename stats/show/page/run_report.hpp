@@ -1,4 +1,4 @@
-// What `tensorstat report` says of a run.
+// `tensorstat report`: the words and the page of a run.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,16 @@
 
 namespace tensorstat {
 
-// What a page is made of: a run and what was said of it.
+// The input of a page: a run and its results. The pointers must outlive the page.
 struct PageRun {
   const History* history;
   const FaultVerdict* verdict;
   const Findings* findings;
-  std::string source;  // what was read
+  std::string source;  // the file or folder that was read
 };
 
-// The page of a run that was judged, or of two beside each other. `follow_seconds`: the page reloads itself so often.
+// The page of one judged run, or of two beside each other. `follow_seconds`: the page reloads itself that often; 0:
+// never.
 Result<std::string> page_of(const std::vector<PageRun>& runs, std::uint64_t follow_seconds = 0);
 inline Result<std::string> page_of(const JudgedRun& run, const std::string& source) {
   return page_of({{&run.history, &run.verdict, &run.findings, source}});

@@ -41,7 +41,7 @@ function lines_of(node, lines = []) {
   return lines;
 }
 
-// As deep as the labels of all lines have room; to the end if there is no depth with less lines than that.
+// Chooses the greatest depth at which the labels of all lines fit. If no depth fits, nothing is folded.
 function fold_by_itself() {
   let deepest = 0;
   const look = node => { deepest = Math.max(deepest, node.depth); node.nodes.forEach(look); };

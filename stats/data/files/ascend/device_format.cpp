@@ -14,7 +14,7 @@ bool fills(std::uint64_t length, std::uint64_t blocks, std::uint64_t block) {
 
 TiledAxis plain(std::uint64_t length, std::uint64_t stride) { return {length, 1, stride, 0}; }
 
-// The four axes of an original shape, by what they are.
+// The four axes of an original shape, by name.
 struct Image {
   std::uint64_t n, c, h, w;
 };
@@ -32,7 +32,7 @@ std::optional<HostLayout> of_nc1hwc0(std::string_view format, const Shape& devic
   return laid_out(format, plain(of.n, c1 * h * w * c0), {of.c, c0, h * w * c0, 1}, plain(h, w * c0), plain(w, c0));
 }
 
-// Of an image with depth.
+// For an image with depth.
 std::optional<HostLayout> of_ndc1hwc0(const Shape& device, const Shape& original, std::string_view original_format) {
   constexpr std::size_t kAxes = 6;
   if (device.size() != kAxes || original.size() != kAxes - 1) return std::nullopt;

@@ -3,10 +3,10 @@
 //
 //   NC1HWC0     (N, C1, H, W, C0)             C in C1 blocks of C0
 //   NDC1HWC0    (N, D, C1, H, W, C0)          the same with depth
-//   FRACTAL_Z   (C1 H W, N1, N0, C0)          of a convolution's weights; N in N1 blocks of N0, too
-//   FRACTAL_NZ  (..., N1, M1, M0, N0)         of the last two axes (M, N)
+//   FRACTAL_Z   (C1 H W, N1, N0, C0)          for a convolution's weights; N in N1 blocks of N0, too
+//   FRACTAL_NZ  (..., N1, M1, M0, N0)         for the last two axes (M, N)
 //
-// Tiles are filled up with padding, which is no element.
+// Tiles are filled up with padding, which does not belong to the tensor.
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,7 @@ struct DumpDtype {
   std::string_view enumerator, name;
   unsigned bits;  // of a value
 };
-// nullptr if there is no such dtype, or if its values have no fixed size, such as strings.
+// nullptr for an unknown dtype, and for one with values of varying size, such as strings.
 const DumpDtype* dump_dtype(std::int32_t number);
 const DumpDtype* dump_dtype(std::string_view name);
 

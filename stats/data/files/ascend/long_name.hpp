@@ -34,7 +34,7 @@ std::string mapping_line(std::string_view number, std::string_view long_name);
 // Parses a mapping.csv to pairs of the file's name and its full name. Lines without a comma are ignored.
 std::vector<std::pair<std::string, std::string>> mapping_in(std::string_view text);
 
-// Reads the mapping.csv of a folder; empty if there is none.
+// Reads the mapping.csv of a folder; empty if the file is missing.
 Result<std::vector<std::pair<std::string, std::string>>> read_mapping(const std::string& folder);
 
 // Finds the full names of files. Caches the mapping of each folder.

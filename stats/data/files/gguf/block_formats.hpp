@@ -15,7 +15,7 @@ namespace tensorstat {
 // "Q4_0", "Q6_K". nullptr for a name that is not read.
 const BlockFormat* block_format(std::string_view name);
 
-// Those with code books or tables of values.
+// The formats with code books or tables of values.
 std::span<const BlockFormat> iq_formats();
 
 }  // namespace tensorstat

@@ -326,7 +326,7 @@ OpenedSource open_gguf(std::shared_ptr<const RandomFile> file, const ReadOptions
   }
   if (Status behind = nothing_behind(*file, tensors, at, header.alignment()); !behind)
     tensors.push_back(behind.error());
-  // Of a header alone, the elements that it tells are not read.
+  // If only the header is wanted, the elements may be missing.
   return source_of(std::move(file), std::move(tensors), options, options.head_only ? std::uint64_t{INT64_MAX} : 0);
 }
 

@@ -1,4 +1,4 @@
-// The formats with code books, and those of one to four bits with a table of values.
+// Formats with code books, and formats of one to four bits with a table of values.
 #include <bit>
 
 #include "stats/data/files/gguf/block_decoding.hpp"

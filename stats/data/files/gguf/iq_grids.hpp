@@ -1,7 +1,7 @@
-// The code books of ggml's IQ formats. An entry is eight values of two bits each, the first one lowest; of IQ3, four
+// The code books of ggml's IQ formats. An entry is eight values of two bits each, the first one lowest; for IQ3, four
 // values of three bits. The values stand in iq_formats.cpp. Source: https://github.com/ggml-org/ggml, src/ggml-common.h
-// (iq1s_grid, iq2xxs_grid, iq2xs_grid, iq2s_grid, iq3xxs_grid, iq3s_grid), whose bytes are mapped to these numbers in
-// their order.
+// (iq1s_grid, iq2xxs_grid, iq2xs_grid, iq2s_grid, iq3xxs_grid, iq3s_grid); their bytes are mapped to these numbers in
+// order.
 #pragma once
 
 #include <cstdint>

@@ -54,7 +54,7 @@ class Hdf5Bytes : public ByteSource {
   std::uint64_t modified_us() const override { return file_->file().modified_us(); }
   bool seeks() const override { return true; }
 
-  // What is unpacked when all windows are read: each window unpacks the chunks that it touches whole.
+  // The bytes to unpack for all windows: each window unpacks every chunk that it touches, as a whole.
   std::uint64_t unpacked_bytes(const Shape& chunk, std::size_t record_bytes) const {
     std::uint64_t bytes = record_bytes;
     const auto times = [&](std::uint64_t count) {
@@ -203,9 +203,9 @@ herr_t visit_link(hid_t group, const char* name, const H5L_info_t* link, void* d
   }
 }
 
-// What the creation properties say: the shape of chunks, and whether the data can be had here.
+// The creation properties: the shape of chunks, and whether the data can be read.
 struct Hdf5Chunk {
-  Shape shape;             // empty: there are none
+  Shape shape;             // empty: the data is not chunked
   bool is_packed = false;  // by a filter
 };
 Result<Hdf5Chunk> hdf5_chunk(const Hdf5Library& hdf5, hid_t dataset, std::size_t dimensions,
@@ -319,7 +319,7 @@ Result<SourcedTensor> hdf5_dataset(const std::shared_ptr<const Hdf5File>& file, 
       .name = name + (member.empty() ? "" : "::" + member), .dtype = *dtype, .shape = shape, .element_count = *count};
   if (*count == 0) return SourcedTensor{std::move(tensor)};
   auto bytes = std::make_unique<Hdf5Bytes>(file, name, member, shape, chunk->shape, size);
-  // Of structures, each member reads them all.
+  // Each member of a structure reads all bytes of the structure.
   const std::uint64_t unpacked = chunk->is_packed ? bytes->unpacked_bytes(chunk->shape, record)
                                  : member.empty() ? 0
                                                   : *count * record;

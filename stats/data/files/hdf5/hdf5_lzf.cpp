@@ -1,6 +1,6 @@
-// Format: LibLZF 3.6 (lzf_d.c). A byte below 32 begins a run of literal bytes, one more than it says. Any other byte
-// has three bits of a length and five of a distance, of which the next byte has the rest; a length of 7 goes on in a
-// byte before it. Parameters: h5py's lzf/lzf_filter.c, the third is the size of a chunk.
+// Format: LibLZF 3.6 (lzf_d.c). A byte below 32 begins a run of literal bytes, one more than its value. Any other byte
+// has three bits of a length and the high five of a distance; the next byte has the rest of the distance. A length of 7
+// continues in a byte before that. Parameters: h5py's lzf/lzf_filter.c, the third is the size of a chunk.
 #include "stats/data/files/hdf5/hdf5_lzf.hpp"
 
 #include <dlfcn.h>
@@ -61,7 +61,7 @@ void register_hdf5_lzf(const Hdf5Library& hdf5) {
   if (hdf5.H5Zfilter_avail_(kLzf) > 0) return;
   Dl_info here;
   if (::dladdr(reinterpret_cast<const void*>(&register_hdf5_lzf), &here) == 0) return;
-  // Keeps a shared library; a program is no file that could be opened, and stays anyway.
+  // Keeps a shared library loaded. dlopen cannot open a program, which stays loaded anyway.
   ::dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   const H5Z_class2_t lzf = {H5Z_CLASS_T_VERS, kLzf, 0, 1, "lzf", nullptr, nullptr, filter_lzf};
   hdf5.H5Zregister_(&lzf);

@@ -10,13 +10,13 @@
 
 namespace tensorstat {
 
-// The dtype of a type in a file; an error says what it is. Needs an access.
+// The dtype of a type in a file; the error names an unsupported type. Needs an access.
 Result<Dtype> hdf5_dtype(const Hdf5Library& hdf5, hid_t type);
 
 // The members of a structure; empty for any other type, and for complex numbers.
 std::vector<std::string> hdf5_members(const Hdf5Library& hdf5, hid_t type);
 
-// The type of the member of this name; of an enumeration, of its integers. Below 0 if there is none.
+// The type of the member with this name; for an enumeration, its integer type. Below 0 if the member is missing.
 hid_t hdf5_member_type(const Hdf5Library& hdf5, hid_t type, const std::string& member);
 
 inline Error hdf5_unsupported(const std::string& what) { return {Code::kUnsupported, what}; }

@@ -14,7 +14,7 @@ struct FolderFault {
   int error;           // errno
 };
 
-// Makes a folder and missing parents. Existing folders are no fault.
+// Makes a folder and its missing parents. Succeeds if the folder exists.
 std::optional<FolderFault> make_folders(const std::string& folder);
 
 struct FolderEntry {

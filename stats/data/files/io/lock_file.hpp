@@ -1,4 +1,4 @@
-// A file whose lock says that a process lives.
+// A file with a lock, which shows that a process lives.
 #pragma once
 
 #include <optional>

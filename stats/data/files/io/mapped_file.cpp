@@ -11,7 +11,7 @@
 namespace tensorstat {
 namespace {
 
-// What the handler knows. 0: there is no mapping.
+// The state that the signal handler reads. 0: nothing is mapped.
 std::atomic<std::uintptr_t> mapped_begin{0}, mapped_end{0};
 std::atomic<bool> is_allowed{false}, is_mapped{false}, has_torn{false};
 std::uintptr_t page_bytes = 4096;
@@ -80,7 +80,8 @@ MappedFile::~MappedFile() {
 }
 
 bool MappedFile::is_cached(std::uint64_t first_byte, std::uint64_t bytes) const {
-  // cachestat(2), from Linux 6.5 on. An older system has files in small pieces, for which a mapping is no gain.
+  // cachestat(2), from Linux 6.5 on. On an older kernel the file is read in small pieces, where a mapping gains
+  // nothing.
   constexpr long kCachestat = 451;
   const struct { std::uint64_t offset, length; } range{offset_bytes_ + first_byte, bytes};
   struct {

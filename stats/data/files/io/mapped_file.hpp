@@ -1,8 +1,8 @@
 // A part of a file in memory, without a copy. For a file in the page cache that halves the time of a fold.
 //
-// Whoever reads a mapping of a file that another process has cut is ended by SIGBUS. So only a program of our own maps
-// files: after MappedFile::allow() a handler puts zeros in the place of what is gone. Then is_whole() is false, and the
-// caller drops what it has computed. A library installs no handler in another's process, so there nothing is mapped.
+// If another process truncates a mapped file, a read of the mapping raises SIGBUS. So only tensorstat's own programs
+// map files: after MappedFile::allow() a handler fills the missing part with zeros. Then is_whole() is false, and the
+// caller drops its result. A library installs no handler in another's process, so there nothing is mapped.
 //
 // Another process may also write while this one reads. So a reader of the mapping may not take an address or a count
 // from a value that it reads twice.

@@ -1,9 +1,9 @@
 // A file that stays open while other code of this process runs.
 //
 // Programs close descriptors that they do not know (closefrom(), os.closerange), and the next file that they open gets
-// the number. A write to the old number would then go into somebody else's file. So before each use the descriptor is
-// looked at: its device, inode and time of birth must be those of the opening. The time of birth matters because a file
-// system gives the inode of a removed file to the next one.
+// the number. A write to the old number would then go into another file. So each use checks the descriptor: its device,
+// inode and time of birth must be those of the opening. The time of birth matters because a file system gives the inode
+// of a removed file to the next one.
 #pragma once
 
 #include <sys/types.h>

@@ -36,7 +36,7 @@ class ShardedBytes : public ByteSource {
         return Error{Code::kUnreadable, printable_name(label_) + ": no shard has the element " + to_string(at)};
       shard = *found;
       const ShardBytes& part = shards_[shard];
-      // What follows here follows in the tensor, too, as long as the axes behind are whole.
+      // The following bytes of the shard also follow in the tensor, as long as the axes behind are complete.
       std::uint64_t index = 0, block = 1;
       bool is_whole = true;
       for (std::size_t d = 0; d < at.size(); ++d) index = index * part.sizes[d] + (at[d] - part.offsets[d]);

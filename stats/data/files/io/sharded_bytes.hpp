@@ -1,4 +1,4 @@
-// A tensor whose parts lie in several files.
+// Reads a tensor that is split over several files.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ inline std::string_view take_line(std::string_view& text) {
 // a blank.
 std::string_view without_comment(std::string_view line);
 
-// Removes and returns the first word; empty if there is none. Blanks separate words.
+// Removes and returns the first word; empty if the line has no more words. Blanks separate words.
 std::string_view take_word(std::string_view& line);
 
 // Calls `each(line) -> Status` for every line that is not blank or a comment. Stops at the first error and adds the

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kMostElementBytes = std::uint64_t{1} << 62;
 
-// "<f4" has the byte order '<' and the kind "f4". The order is '\0' if there is none.
+// "<f4" has the byte order '<' and the kind "f4". '\0': the text has no byte order.
 char order_of(std::string_view descr) {
   return !descr.empty() && std::string_view("<>|=").find(descr[0]) != descr.npos ? descr[0] : '\0';
 }
@@ -112,7 +112,7 @@ std::optional<Error> read_type(const std::string& descr, NpyField& field) {
   }
   for (const DescrRow& row : kDescrRows) {
     if (kind != row.kind || kind.empty()) continue;
-    // Without '<' or '>' it is this machine's order. ml_dtypes writes its voids in that of the machine that wrote them.
+    // Without '<' or '>' it is this machine's order. ml_dtypes writes its voids in the order of the writing machine.
     const char native = std::endian::native == std::endian::big ? '>' : '<';
     field.dtype = row.dtype;
     field.is_void = kind == "V2";

@@ -14,7 +14,7 @@ namespace tensorstat {
 
 // The element itself, or one of the fields of a structured dtype.
 struct NpyField {
-  std::string name = {};              // "outer.inner" for nested structures; empty if the dtype is no structure
+  std::string name = {};              // "outer.inner" for nested structures; empty for a dtype that is not a structure
   Dtype dtype = Dtype::kFloat32;      // kBfloat16 for two-byte voids, which may be anything
   bool is_void = false;               // a two-byte void: `dtype` is valid only if the user says so
   bool swapped = false;               // stored in the other byte order than this machine's

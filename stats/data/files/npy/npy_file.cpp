@@ -58,7 +58,7 @@ class ArraysOfFile : public TensorSource {
       Status read = file_->read_at(array->end_bytes, std::as_writable_bytes(std::span(head)));
       if (!read) return read;
     }
-    // What follows is no array. Reading it as the rest of this array gives the error about excess bytes.
+    // Other bytes follow. Reading them as the rest of this array gives the error about excess bytes.
     if (!begins_as_npy({head, sizeof head})) array = read_npy_array(*bytes_, name, rest, options_.original);
     if (!array) return array.error();
     array_ = *std::move(array);

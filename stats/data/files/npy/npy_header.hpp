@@ -30,16 +30,16 @@ inline constexpr std::size_t kMostNpyHeaderBytes = (std::size_t{1} << 24) + 12;
 
 inline constexpr std::uint64_t kUnknownBytes = ~std::uint64_t{0};  // the length of a stream, known only at its end
 
-// The size of the header that begins with `head`, including its length field. If `head` has fewer than kNpyLengthEnds
-// bytes, or is no header, the size of `head`. The number is untrusted and may be anything.
+// The size of the header that begins with `head`, including its length field. Returns the size of `head` if it has
+// fewer than kNpyLengthEnds bytes, or is not a header. The number is untrusted and may be anything.
 inline constexpr std::size_t kNpyLengthEnds = 12;
 std::uint64_t npy_header_bytes(std::span<const std::byte> head);
 
 // Reads the header at the beginning of `head`. `head` is the first min(kMostNpyHeaderBytes, file) bytes of a file, or
 // at least npy_header_bytes() of them. `file_bytes` is the length of the whole file or kUnknownBytes. The data must
 // fill the rest of the file exactly; with `may_go_on`, more bytes may follow. Memory is a small multiple of `head`,
-// whatever the header claims. The error says what is wrong, with the name of an unsupported dtype; the caller adds the
-// path. In a structured dtype, an unsupported field is not an error of the whole file.
+// whatever the header claims. The error names the cause and an unsupported dtype; the caller adds the path. In a
+// structured dtype, an unsupported field is not an error of the whole file.
 Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_t file_bytes, bool may_go_on = false);
 
 }  // namespace tensorstat

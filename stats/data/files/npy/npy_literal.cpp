@@ -12,9 +12,8 @@ namespace {
 
 constexpr int kMostDepth = 16;  // of nested structures
 
-// A recogniser for the one Python literal an .npy header may hold: a dict of str to str, bool,
-// tuple of non-negative int or list of fields. Each method consumes what it is named after. On failure it sets `fault`,
-// and the caller stops.
+// A recogniser for the one Python literal an .npy header may hold: a dict of str to str, bool, tuple of non-negative
+// int or list of fields. Each method consumes the syntax in its name. On failure it sets `fault`, and the caller stops.
 class Literal {
  public:
   explicit Literal(std::string_view text) : rest_(text) {}

@@ -28,7 +28,7 @@ struct NpyDictionary {
 // The refusal of a file, for everything that reads .npy headers.
 Error unreadable_npy(std::string what);
 
-// The error says what is wrong and where. Memory is a small multiple of `text`.
+// The error gives the cause and the position. Memory is a small multiple of `text`.
 Result<NpyDictionary> parse_npy_literal(std::string_view text);
 
 }  // namespace tensorstat

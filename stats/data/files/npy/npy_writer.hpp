@@ -50,7 +50,7 @@ Status write_npy(const std::string& path, const NpyContent& content, bool synced
 // As write_npy, for any text.
 Status write_whole_file(const std::string& path, std::string_view text);
 
-// As write_npy, for a text in pieces: `fill` passes them to `write` in order. If `fill` fails, there is no file.
+// Like write_npy, for a text in pieces: `fill` passes them to `write` in order. If `fill` fails, no file is written.
 using WritePiece = std::function<void(std::string_view piece)>;
 Status write_whole_file(const std::string& path, const std::function<Status(const WritePiece& write)>& fill,
                         bool synced = false);

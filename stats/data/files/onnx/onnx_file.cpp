@@ -175,7 +175,7 @@ Result<SourcedTensor> sourced_onnx(const std::shared_ptr<const RandomFile>& file
     if (there != needed) return onnx_unreadable(wants + std::to_string(there));
     tensor.bytes = joined_bytes(file, std::move(from.data));
   } else {
-    // Of a packed dtype each number is a byte of two elements.
+    // In a packed dtype each number is a byte with two elements.
     const unsigned each = size_bytes(dtype);
     if (there < needed / each) {
       return onnx_unreadable("has at most " + std::to_string(there) + " numbers, and its shape needs " +

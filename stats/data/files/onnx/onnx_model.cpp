@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kOnnxPieces = 1'000'000;
 // Protocol Buffers itself reads 100 messages inside each other, and a graph in a graph is three.
 constexpr std::size_t kOnnxGraphDepth = 32;
-// Of the names of nodes and functions before tensors' names: a damaged file could have 64 KiB of them for each tensor
-// of ten bytes.
+// Limits the names of nodes and functions that stand before tensors' names. A damaged file could have 64 KiB of them
+// for each tensor of ten bytes.
 constexpr std::size_t kOnnxNameBytes = std::size_t{64} << 20;
 
 // Field numbers of the messages that are read.
@@ -263,7 +263,7 @@ class OnnxParser {
     return read ? count_names(scope.prefix.size() + name.size()) : read;
   }
 
-  // The values that a sparse tensor stores, NAME.values, and where they are, NAME.indices. The name is that of the
+  // The values that a sparse tensor stores, NAME.values, and their positions, NAME.indices. NAME is the name of the
   // values, unless `name` is given.
   Status add_sparse(ByteRange message, std::string name, const Scope& scope) {
     const std::size_t first = tensors.size();

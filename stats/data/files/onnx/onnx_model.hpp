@@ -43,7 +43,7 @@ struct OnnxTensor {
 // is NAME.values and NAME.indices. A tensor in the body of an If, a Loop or a Scan is named NODE.ATTRIBUTE.TENSOR, such
 // as "if_0.then_branch.w"; a node without a name is called by its first output. Lists of floats and tensors in
 // attributes of other nodes than Constant are NODE.ATTRIBUTE. A tensor in a function is named DOMAIN.FUNCTION.TENSOR.
-// Every tensor has a name. Fails if the file is no model. A tensor's elements stay in the file.
+// Every tensor has a name. Fails if the file is not a model. A tensor's elements stay in the file.
 Result<std::vector<OnnxTensor>> read_onnx_model(const RandomFile& file);
 
 // The tensor of a file that is a TensorProto alone, as ONNX keeps the inputs and outputs of its tests. Fails if it is

@@ -12,8 +12,8 @@
 
 #include "stats/core/base/loaded_library.hpp"
 
-// What is used of these libraries is declared here, so no headers of them are needed to build. It is as it was in bzip2
-// 1.0, liblzma 5.0, zstd 1.3, lz4 1.7 and c-blosc 1.16.
+// Declares the functions of these libraries, so that building needs none of their headers. The declarations are those
+// of bzip2 1.0, liblzma 5.0, zstd 1.3, lz4 1.7 and c-blosc 1.16.
 extern "C" {
 struct tensorstat_bz_stream {
   char* next_in;
@@ -64,7 +64,7 @@ namespace {
 using State = Unpacker::State;
 using ConstBytes = std::span<const std::byte>;
 
-constexpr std::uint64_t kMostMemoryBytes = std::uint64_t{130} << 20;  // of a dictionary and what is around it
+constexpr std::uint64_t kMostMemoryBytes = std::uint64_t{130} << 20;  // for a dictionary and the state around it
 
 #define TENSORSTAT_BZIP2(F) F(BZ2_bzDecompressInit) F(BZ2_bzDecompress) F(BZ2_bzDecompressEnd)
 #define TENSORSTAT_LZMA(F) F(lzma_alone_decoder) F(lzma_stream_decoder) F(lzma_code) F(lzma_end)

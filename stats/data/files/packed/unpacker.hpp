@@ -1,4 +1,4 @@
-// What packers made, unpacked: the members of archives, the chunks of arrays.
+// Unpacks compressed data: the members of archives, the chunks of arrays.
 #pragma once
 
 #include <cstddef>
@@ -31,13 +31,13 @@ class Unpacker {
 
   virtual ~Unpacker() = default;
 
-  // Takes from the front of `in` and fills the front of `out`; both become what is left of them. kGoesOn without
-  // progress: more of either is needed.
+  // Takes bytes from the front of `in` and fills the front of `out`; both become the rest. kGoesOn without progress:
+  // more input or more room is needed.
   virtual State unpack(std::span<const std::byte>& in, std::span<std::byte>& out) = 0;
 };
 
-// Not for kLz4 and kBlosc, which are no streams. An error names the library that is missing: all but zlib are loaded
-// when they are first needed.
+// Not for kLz4 and kBlosc, which cannot be streamed. An error names a missing library: all but zlib are loaded when
+// they are first needed.
 Result<std::unique_ptr<Unpacker>> make_unpacker(Packing packing);
 
 // All of `in`, unpacked. An error if the result does not have `due_bytes` bytes, which bound memory and work.

@@ -38,7 +38,7 @@ class NumberBytes : public ByteSource {
       range_ = 0;
       reader_.reset();
     }
-    has_failed_ = true;  // an error leaves the reader behind what it did not read
+    has_failed_ = true;  // after an error the reader's position is behind the unread fields
     while (next_ < first) {
       if (const auto passed = next(); !passed) return passed.error();
     }

@@ -24,7 +24,7 @@ struct FormatDtype {
   std::string_view advice = {};
 };
 // F4's shape counts values, and the low half of a byte comes first. Sources: https://github.com/huggingface/safetensors
-// bindings/python/src/lib.rs, and for the halves of what it takes, https://github.com/pytorch/pytorch
+// bindings/python/src/lib.rs; for the order of the halves https://github.com/pytorch/pytorch
 // torch/headeronly/util/Float4_e2m1fn_x2.h
 constexpr std::string_view kWidenFloat6 = "save it as F8_E4M3, which has each of its values";
 constexpr FormatDtype kDtypes[] = {
@@ -72,8 +72,8 @@ Result<std::uint64_t> put_in_order(std::vector<SafetensorsEntry>& entries) {
   return end;
 }
 
-// Converts a valid entry, of which the first `there` bytes behind the header exist. If that succeeds, takes its name
-// and shape.
+// Converts a valid entry. Only its first `there` bytes behind the header exist in the file. On success it takes the
+// entry's name and shape.
 Result<StoredTensor> stored_tensor(SafetensorsEntry& entry, std::uint64_t data_offset_bytes, std::uint64_t there) {
   const auto type = std::ranges::find(kDtypes, entry.dtype, &FormatDtype::name);
   if (type == std::end(kDtypes)) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kMetadata = "__metadata__";
 
-// A recogniser. Each method consumes what it is named after; false ends the reading.
+// A recogniser. Each method consumes the syntax in its name; false ends the reading.
 class PlainHeader {
  public:
   explicit PlainHeader(std::string_view text) : rest_(text) {}

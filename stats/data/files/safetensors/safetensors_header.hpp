@@ -19,8 +19,8 @@ struct SafetensorsEntry {
   bool operator==(const SafetensorsEntry&) const = default;
 };
 
-// The tensors of a header, in its order: those of plain_header(), or else of json_header(). The error says what is
-// wrong; the caller adds the path.
+// The tensors of a header, in its order: from plain_header(), or else from json_header(). The error gives the cause;
+// the caller adds the path.
 Result<std::vector<SafetensorsEntry>> safetensors_header(std::string_view text);
 
 // Recognises a header as nearly every writer writes it, some five times as fast: ASCII without escapes, and of each

@@ -41,7 +41,7 @@ class ShardSource : public TensorSource {
     for (const auto& [tensor, shard] : index_.shard_of) ++left_of_[shard];
     left_ = index_.shard_of.size();
     options_.takes_stream = false;
-    options_.original = Original::kAsStored;  // the index's name says nothing about its tensors
+    options_.original = Original::kAsStored;  // the index's name does not describe its tensors
   }
 
   // The index's tensors. A missing shard is one error for each of its tensors.
@@ -87,7 +87,7 @@ class ShardSource : public TensorSource {
                  opened.error().message + "; the index " + printable(path_) + " has " + given_up(shard) + " in it"};
   }
 
-  // Gives up a shard: its remaining tensors are no longer expected. Returns their number as a text.
+  // Gives up a shard: its remaining tensors are no longer expected. Returns their number as text.
   std::string given_up(std::size_t shard) {
     const std::uint64_t lost = std::exchange(left_of_[shard], 0);
     left_ -= lost;

@@ -19,8 +19,8 @@ struct ShardIndex {
 
 inline constexpr std::size_t kMostIndexBytes = 100'000'000;
 
-// Parses an untrusted index. A shard's name with a folder is an error. The error says what is wrong; the caller adds
-// the path.
+// Parses an untrusted index. A shard's name with a folder is an error. The error gives the cause; the caller adds the
+// path.
 Result<ShardIndex> parse_shard_index(std::string_view text);
 
 }  // namespace tensorstat

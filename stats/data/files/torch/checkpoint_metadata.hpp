@@ -24,8 +24,8 @@ struct CheckpointTensor {
   std::vector<CheckpointShard> shards;
 };
 
-// The tensors of an untrusted pickle, in its order; an error instead of a tensor whose shards are not told. Other
-// objects, such as a step, are left out. The error says what is wrong; the caller adds the path.
+// The tensors of an untrusted pickle, in its order. A tensor without described shards is an error in its place. Other
+// objects, such as a step, are left out. The error gives the cause; the caller adds the path.
 Result<std::vector<Result<CheckpointTensor>>> parse_checkpoint_metadata(std::string_view pickle);
 
 }  // namespace tensorstat

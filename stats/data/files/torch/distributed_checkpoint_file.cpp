@@ -1,5 +1,5 @@
-// .metadata: a distributed checkpoint of torch (FSDP, torchtitan, Megatron-Core), whose tensors are in shards in the
-// .distcp files beside it. Each is read as a whole.
+// .metadata: a distributed checkpoint of torch (FSDP, torchtitan, Megatron-Core). Its tensors are in shards in the
+// .distcp files beside it. Each tensor is read as a whole.
 // Source: https://github.com/pytorch/pytorch torch/distributed/checkpoint/filesystem.py
 #include <algorithm>
 #include <map>
@@ -58,7 +58,7 @@ class CheckpointSource : public TensorSource {
   }
 
  private:
-  // Of the files that are there; the others are told with their tensors.
+  // The size of the existing files; a missing file is reported with its tensors.
   std::uint64_t bytes_of_files() {
     std::uint64_t bytes = file_->size_bytes();
     for (const auto& tensor : tensors_) {

@@ -148,7 +148,7 @@ class Pickle::Reader {
     }
     return push(std::move(node));
   }
-  // What the result of a call is made of: the last `count` of the stack.
+  // The call with its parts: the last `count` values of the stack.
   bool push_call(std::size_t count) {
     if (!push_tuple(count)) return false;
     pickle_.nodes_.back().kind = Kind::kCall;
@@ -190,7 +190,7 @@ class Pickle::Reader {
     if (!pop(state) || !top(target)) return false;
     Node& node = pickle_.nodes_[target];
     if (node.kind == Kind::kCall) node.items.push_back(state);
-    return true;  // the attributes of a list or dict are no items of it
+    return true;  // the attributes of a list or dict are not its items
   }
 
   bool remember(std::uint64_t key) {

@@ -24,7 +24,7 @@ class Pickle {
     kList,     // items
     kDict,     // items: key, value, key, value, ...
     kName,     // text: the module, more: the name in it
-    kCall,     // items: what is called, its arguments, then what was put into the result: lists, dicts and states
+    kCall,     // items: the function, its arguments, then the values added to the result: lists, dicts and states
     kStored,   // items: the identity of something outside the pickle
   };
   struct Node {
@@ -35,15 +35,15 @@ class Pickle {
   };
 
   // The pickle that `bytes` begin with; they outlive it. Takes memory in proportion to the bytes: some 20 MB, and some
-  // 30 for each byte at most. Whole numbers below 65,536, empty tuples and what is kOther are one node wherever they
-  // come. Errors: kUnreadable with what is wrong, at which byte; ends_early() where bytes lack.
+  // 30 for each byte at most. Whole numbers below 65,536, empty tuples and kOther are one shared node each. Errors:
+  // kUnreadable with the cause and the byte; ends_early() where bytes lack.
   static Result<Pickle> read(std::string_view bytes);
 
   // Limits on what a byte or two make: nodes, memoized keys out of order; and on open marks.
   static constexpr std::size_t kFreeNodes = std::size_t{1} << 16, kBytesANode = 4, kMostMarks = kFreeNodes;
 
   const Node& operator[](std::uint32_t node) const { return nodes_[node]; }
-  // The value of a text in a dict, as a node's number; nullopt if there is none, or `dict` is of another kind.
+  // The value of a text key in a dict, as a node's number; nullopt if it is missing, or `dict` is of another kind.
   std::optional<std::uint32_t> find(const Node& dict, std::string_view key) const;
   std::uint32_t root() const { return root_; }
   std::size_t node_count() const { return nodes_.size(); }

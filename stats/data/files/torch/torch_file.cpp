@@ -293,7 +293,7 @@ OpenedSource open_torch_archive(std::shared_ptr<const RandomFile> file, const st
   ArchiveStorages storages(*file, members, folder + "data/");
   const auto constants = std::ranges::find(members, folder + "constants.pkl", &ZipMember::name);
   if (constants == members.end()) return source_of_pickle(std::move(file), *pickle, storages, is_big_endian, options);
-  // Of torch.jit.save: tensors in the code.
+  // For torch.jit.save: tensors in the code.
   const auto of_code = content(*constants);
   if (!of_code) return of_code.error();
   const auto listed = Pickle::read(*of_code);

@@ -123,7 +123,7 @@ class Walk {
     }
     if (const auto pairs = pairs_of(call)) {
       if (meet(*pairs)) frames_.push_back({*pairs, 0, name_.size(), false, is_refused, true});
-      // What was put into the result by other opcodes.
+      // The values that other opcodes added to the result.
       if (call.items.size() == 2) return;
       return frames_.push_back({id, 2, name_.size(), false, is_refused});
     }
@@ -133,7 +133,7 @@ class Walk {
                       ", which is not read";
       refused_name_ = name_;
     }
-    // Its arguments are of an unknown meaning; what was put into the result is not.
+    // The meaning of its arguments is unknown; the values added to the result are tensors as usual.
     frames_.push_back({id, 1, name_.size(), false, is_refused});
   }
 
@@ -344,7 +344,7 @@ class Walk {
   std::vector<bool> is_met_;
   ParameterNames names_;
   std::vector<Frame> frames_;
-  std::string name_, shard_;  // of what is entered now
+  std::string name_, shard_;  // for the object that is being walked
   Code refused_code_ = Code::kUnsupported;
   std::string refused_call_, refused_name_;  // while the arguments of an unknown call are walked, until it is refused
   std::uint64_t name_bytes_ = 0;

@@ -22,7 +22,7 @@ struct TorchTensor {
   std::uint64_t offset = 0;
   Shape shape, stride;
   bool is_negated = false, is_conjugated = false;  // as in StoredTensor
-  // Of a NumPy array instead of storage, offset and stride: its elements, in an order of their own.
+  // Instead of storage, offset and stride for a NumPy array: its elements, in an order of their own.
   std::shared_ptr<const std::string> elements = nullptr;
   bool is_swapped = false, is_fortran = false;
   std::string shard = {};  // as in StoredTensor

@@ -26,7 +26,7 @@ inline constexpr TorchDtype kTorchDtypes[] = {
     {"ComplexFloatStorage", "complex64"},
     {"ComplexDoubleStorage", "complex128"},
 };
-// Of elements that the storage does not say (_rebuild_tensor_v3 does), and of quantized ones.
+// Storages of bytes: _rebuild_tensor_v3 gives the dtype of the elements, or they are quantized.
 inline constexpr std::string_view kByteStorages[] = {"UntypedStorage", "_UntypedStorage", "QInt8Storage",
                                                      "QUInt8Storage",  "QUInt4x2Storage", "QUInt2x4Storage"};
 
@@ -36,7 +36,7 @@ inline constexpr std::string_view kTorchPairs = "float4_e2m1fn_x2";
 
 inline constexpr std::string_view kTorchUtils = "torch._utils";
 
-// Functions that make a tensor of a storage: where they have what they are made of.
+// Functions that make a tensor from a storage, with the positions of their arguments.
 struct Rebuilt {
   std::string_view name;
   std::size_t dtype_at = 0;     // 0: the storage says it
@@ -49,13 +49,13 @@ inline constexpr Rebuilt kRebuilt[] = {{"_rebuild_tensor"},
                                        {"_rebuild_tensor_v3", 6, 7},
                                        {"_rebuild_npu_tensor", 0, 0, "torch_npu.utils.storage"}};
 
-// Functions that return the elements of their first argument, in torch._utils. The last three are of devices without
-// storages, such as XLA and HPU, whose elements were moved to the CPU, as a tensor or a NumPy array.
+// Functions that return the elements of their first argument, in torch._utils. The last three are for devices without
+// storages, such as XLA and HPU: torch moves their elements to the CPU, as a tensor or a NumPy array.
 inline constexpr std::string_view kPassing[] = {"_rebuild_parameter", "_rebuild_parameter_with_state",
                                                 "_rebuild_device_tensor_from_cpu_tensor",
                                                 "_rebuild_device_tensor_from_numpy", "_rebuild_xla_tensor"};
 
-// What has elements in another form, or none.
+// Objects with elements in an unsupported form, or without elements.
 struct Unread {
   std::string_view name, what;
   bool has_numbers = true;

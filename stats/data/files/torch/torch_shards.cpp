@@ -12,7 +12,7 @@ using Node = Pickle::Node;
 
 constexpr std::size_t kMostParts = 8, kMostWordBytes = 40;
 
-// The value of an object's attribute; nullptr if there is none.
+// The value of an object's attribute; nullptr if it is missing.
 const Node* attribute(const Pickle& pickle, const Node* object, std::string_view name) {
   if (object == nullptr || object->kind != Kind::kCall || object->items.size() < 3) return nullptr;
   const auto value = pickle.find(pickle[object->items.back()], name);

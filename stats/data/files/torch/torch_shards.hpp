@@ -15,8 +15,8 @@ struct TorchShard {
   std::string placement;  // "Shard(dim=0) over dp, Replicate() over tp, of shape (6,4)": where it lies in the whole
 };
 
-// `state`: of a tensor of a subclass. nullopt where they are not a DTensor's. What the spec does not say is
-// not in the text, whose length is bounded.
+// `state`: from a tensor of a subclass. nullopt if it is not the state of a DTensor. Facts that the spec lacks are
+// missing in the text, too. The text has a bounded length.
 std::optional<TorchShard> shard_in(const Pickle& pickle, const Pickle::Node& state);
 
 }  // namespace tensorstat

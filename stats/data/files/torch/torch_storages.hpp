@@ -19,7 +19,7 @@ struct Storage {
   std::uint64_t offset_bytes = 0, bytes = 0;
 };
 
-// What a file has of each storage; an error says why it has not.
+// The content of each storage, or an error with the reason.
 class Storages {
  public:
   virtual ~Storages() = default;

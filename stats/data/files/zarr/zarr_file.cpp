@@ -27,7 +27,7 @@ constexpr int kMostChunkFolders = 70;  // more than axes
 std::string_view name_of_path(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 std::string folder_of_path(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }  // npos + 1 is 0
 
-// The name of the array: that of its folder; nullopt if the path does not have it.
+// The name of the array, which is its folder's name; nullopt if the path does not have it.
 std::optional<std::string> name_of_array(const std::string& path) {
   std::string folder = folder_of_path(path);
   if (folder.size() < 2) return std::nullopt;
@@ -100,7 +100,7 @@ class ZarrBytes : public ByteSource {
     return out_of_memory();
   }
 
-  // What has to be held to read in C order.
+  // The bytes to keep for reading in C order.
   std::uint64_t held_bytes() const {
     std::uint64_t bytes = chunk_bytes_;
     std::size_t first = 0;  // chunks of one index along the axes before this one are needed once
@@ -112,7 +112,7 @@ class ZarrBytes : public ByteSource {
     return bytes;
   }
 
-  // What is unpacked to read all of it.
+  // The bytes to unpack for reading all of it.
   std::uint64_t unpacked_bytes() const {
     std::uint64_t bytes = chunk_bytes_;
     for (std::size_t d = 0; d < array_.chunk.size(); ++d) {
@@ -141,7 +141,7 @@ class ZarrBytes : public ByteSource {
     std::string key = array_.key(index);
     auto found = held_.find(key);
     if (found == held_.end()) {
-      // Reading moved on along the first axes: what is behind is not needed again.
+      // Reading has moved on along the first axes: earlier chunks are not needed again.
       if (held_bytes_ + chunk_bytes_ > std::max(held_bytes(), chunk_bytes_)) {
         held_.clear();
         held_bytes_ = 0;
@@ -160,7 +160,7 @@ class ZarrBytes : public ByteSource {
 
   static Error wrong(const std::string& what) { return {Code::kUnreadable, what}; }
 
-  // The file with a chunk's bytes alone, or the part of a shard; nullopt: there is none.
+  // The file with only this chunk's bytes, or the part of a shard; nullopt: the chunk is missing.
   Result<std::optional<RandomFile>> file_of_chunk(Shape index) const {
     using File = std::optional<RandomFile>;
     std::uint64_t in_shard = 0, of_shard = 1;
@@ -206,7 +206,7 @@ class ZarrBytes : public ByteSource {
     if (!array_.packing && file->size_bytes() != due + (array_.has_outer_crc32c ? sizeof(std::uint32_t) : 0)) {
       return wrong("has " + std::to_string(file->size_bytes()) + " bytes, and " + std::to_string(due) + " are due");
     }
-    // No packer makes so much of what it gets.
+    // No packer expands its input so much.
     if (file->size_bytes() / 2 > due + (1u << 20)) return wrong("has more bytes than its elements");
     std::vector<std::byte> bytes(file->size_bytes());
     if (Status read = file->read_at(0, bytes); !read) return read.error();

@@ -117,7 +117,7 @@ bool put_bits(std::string_view text, std::size_t size, std::vector<std::byte>& b
   return true;
 }
 
-// Appends `value` as an element of the dtype, in this machine's order. False if it is none.
+// Appends `value` as an element of the dtype, in this machine's order. False if it is not such an element.
 bool put_element(Dtype dtype, const JsonValue& value, std::vector<std::byte>& bytes) {
   if (value.is(JsonKind::kNull)) {
     bytes.insert(bytes.end(), size_bytes(dtype), std::byte{0});
@@ -183,7 +183,7 @@ Status read_fill(const std::optional<JsonValue>& value, ZarrArray& array) {
   return {};
 }
 
-// What is wrong with shape and chunk, or nothing.
+// An error if shape and chunk do not fit.
 Status check_grid(const ZarrArray& array) {
   if (array.chunk.size() != array.shape.size()) return wrong("its chunks have other axes than its shape");
   if (std::ranges::count(array.chunk, 0u) != 0) return wrong("its chunks have no elements");
@@ -274,7 +274,7 @@ Status read_index_codecs(const std::optional<JsonValue>& codecs, ZarrArray& arra
 
 Status read_codecs(const std::optional<JsonValue>& codecs, ZarrArray& array);
 
-// A file of chunks: what was read as the shape of chunks is that of shards.
+// Sharding: the shape that was read as the chunks' shape is the shards' shape.
 Status read_sharding(const JsonValue& configuration, ZarrArray& array) {
   auto chunk = lengths(configuration.find("chunk_shape"), "chunk_shape");
   if (!chunk) return chunk.error();

@@ -35,7 +35,7 @@ struct ZarrArray {
   std::string key(const Shape& index) const;
 };
 
-// nullopt: a group. An error says what is not read, or what is wrong.
+// nullopt: a group. The error names an unsupported feature or a fault.
 Result<std::optional<ZarrArray>> parse_zarr(std::string_view text, bool is_version_3);
 
 }  // namespace tensorstat

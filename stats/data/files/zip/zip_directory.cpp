@@ -12,7 +12,7 @@ namespace tensorstat {
 namespace {
 
 constexpr std::uint64_t kEndBytes = 22, kMostCommentBytes = 65'535, kLocatorBytes = 20, kEnd64Bytes = 56;
-constexpr std::uint64_t kEnd64SizeEnds = 12;  // the record's size counts what is behind it
+constexpr std::uint64_t kEnd64SizeEnds = 12;  // the record's size counts the bytes behind this one
 constexpr std::uint64_t kEntryBytes = 46, kHeaderBytes = 30, kMostDirectoryBytes = 100'000'000;
 constexpr std::string_view kEndMagic = "PK\5\6", kLocatorMagic = "PK\6\7", kEnd64Magic = "PK\6\6",
                            kEntryMagic = "PK\1\2", kHeaderMagic = "PK\3\4";
@@ -45,7 +45,7 @@ struct Directory {
   std::uint64_t end = 0;  // the beginning of the records that describe the directory
 };
 
-// Reads ZIP64's record through its locator, which would be at `locator_at`; nullopt if there is none.
+// Reads ZIP64's record through its locator, which would be at `locator_at`; nullopt without a locator.
 Result<std::optional<Directory>> directory64(const RandomFile& file, std::uint64_t locator_at) {
   const auto locator = text_at(file, locator_at, kLocatorBytes);
   if (!locator) return locator.error();

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kExtension = "cl_khr_command_buffer";
 
-// 0.9.0 to 0.9.4 are in OpenCL's headers of 2021 to 2023, 0.9.5 in those of 2024. 0.9.8 is the last that was looked at.
+// 0.9.0 to 0.9.4 are in OpenCL's headers of 2021 to 2023, 0.9.5 in the headers of 2024. 0.9.8 is the last one checked.
 RecordingForm form_of(cl_version version) {
   const cl_uint major = version >> 22, minor = version >> 12 & 0x3ff, patch = version & 0xfff;
   if (major != 0 || minor != 9 || patch > 8) return RecordingForm::kUnknown;

@@ -28,7 +28,7 @@ enum Function : std::uint8_t {
   kSetDevicePointer,
   kFunctionCount,
 };
-// Of one platform. Null: the program has not asked for it.
+// The functions of one platform. Null: the program has not asked for it.
 using Theirs = std::array<void*, kFunctionCount>;
 
 std::mutex extensions_mutex;                              // of what follows
@@ -49,7 +49,7 @@ cl_platform_id platform_of(cl_command_queue queue) {
   return platform;
 }
 
-// The function of a platform, else that of whoever asked without one, else of any platform that has one. There is one:
+// The platform's function; else the one that was asked for without a platform; else any platform's. One exists, because
 // our function is only handed out in place of a platform's.
 template <typename Type>
 Type theirs(Function function, cl_platform_id platform) {
@@ -281,7 +281,7 @@ void* ours_for(cl_platform_id platform, const char* name, void* theirs) {
       const bool is_command = is_of_command_buffers(each.function);
       const auto form = is_command ? recording_form_of(platform) : RecordingForm::kWithoutProperties;
       if (form == RecordingForm::kUnknown) {
-        // All of them are left alone, and what they do is said to be unseen.
+        // An unknown version: the program gets the driver's own functions, and the tally counts them as unseen.
         layer().tally->unknown_commands = 1;
         return;
       }

@@ -232,7 +232,7 @@ cl_command_queue CL_API_CALL create_queue_with(cl_context context, cl_device_id 
   for (const cl_queue_properties* each = properties; each != nullptr && *each != 0; each += 2) {
     if (*each == CL_QUEUE_PROPERTIES) flags = each[1];
   }
-  // A queue on the device is no place for commands of ours.
+  // A queue on the device cannot take commands from the host.
   if ((flags & CL_QUEUE_ON_DEVICE) == 0) add_queue(made, context, device, flags);
   return made;
 }

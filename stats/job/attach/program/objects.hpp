@@ -1,5 +1,5 @@
-// What the layer knows of the program's objects: buffers and who wrote them, kernels and their arguments, programs,
-// queues, contexts.
+// The layer's model of the program's objects: buffers and their writers, kernels and their arguments, programs, queues,
+// contexts.
 #pragma once
 
 #include <unistd.h>
@@ -54,7 +54,7 @@ struct Storage {
   bool is_open_to_host = false;  // which writes it without a call
 };
 
-// What the command that this thread is enqueuing writes. Null: nobody asks.
+// The storages that this thread's current command writes. Null: the caller does not ask.
 extern thread_local std::vector<std::shared_ptr<Storage>>* written_now;
 
 struct Buffer {
@@ -75,13 +75,13 @@ struct Buffer {
   std::uint64_t end() const { return origin + bytes; }
 };
 
-// Shared virtual memory, as the buffer of ours that lies over it.
+// Shared virtual memory, represented by a buffer that the layer creates over it.
 struct SharedMemory {
   cl_mem buffer = nullptr;
   std::uint64_t bytes = 0;
 };
 
-// What a program tells of a kernel's argument.
+// The type of a kernel's argument, as its program tells it.
 struct ArgumentType {
   enum class Kind : std::uint8_t { kValue, kBuffer, kImage };
   Kind kind = Kind::kValue;
@@ -134,10 +134,10 @@ struct Queue {
   std::uint32_t number = 0;  // of the process
   bool is_in_order = true, is_profiling = false;
   cl_uint references = 1;
-  std::mutex together{};  // what is enqueued around a launch stays together
+  std::mutex together{};  // keeps the commands around a launch together
   // Under the objects' mutex:
-  std::uint64_t commands = 0;  // that were enqueued
-  Order order{};               // what each further command comes behind, beside this queue's own if it keeps order
+  std::uint64_t commands = 0;  // the number of enqueued commands
+  Order order{};               // predecessors of each further command; an in-order queue adds its own
   Order all{};                 // if it keeps no order: all commands
 };
 
@@ -159,7 +159,7 @@ struct Objects {
   std::uint64_t launches = 0, commands = 0;
   std::uint32_t queue_count = 0, storage_count = 0;
 
-  // What is to be destroyed without the mutex: see HeldEvent.
+  // Objects to be destroyed after the mutex is released: see HeldEvent.
   std::vector<std::shared_ptr<void>> dropped;
   void destroy_dropped();  // called without it
 
@@ -167,7 +167,7 @@ struct Objects {
   Buffer* buffer(const void* handle);
   // The shared memory that a pointer points into, and how many bytes lie before the pointer.
   struct InShared {
-    cl_mem buffer = nullptr;  // null: it is none that the layer knows
+    cl_mem buffer = nullptr;  // null: the layer does not know the memory
     std::uint64_t at = 0;
   };
   InShared shared_at(const void* pointer) const;
@@ -182,7 +182,7 @@ struct Objects {
   // A command that the layer does not follow may have written any buffer. Those that it could disturb are not trusted.
   void wrote_anything(cl_command_queue queue);
 
-  // What a command comes behind that is enqueued on a queue now, with these events to wait for.
+  // The predecessors of a command that is enqueued on a queue now and waits for these events.
   Order order_before(const Queue& queue, cl_uint count, const cl_event* events) const;
   // Notes that a command writes a storage, until its event has completed.
   void writes(Storage& storage, const OnQueue& place, cl_event event);
@@ -227,7 +227,7 @@ void adopt_queue(cl_command_queue handle);
 // Finds what a kernel's arguments are, once; their dtypes only if they are wanted. Not with the mutex held.
 void find_types(cl_kernel handle, Kernel& kernel, const Queue& queue, bool with_dtypes);
 
-// Runs code of ours under a call of the program: what it throws is dropped.
+// Runs the layer's code inside a call of the program. Exceptions are dropped.
 template <typename Code>
 void guarded(const Code& code) noexcept try {
   code();

@@ -1,4 +1,4 @@
-// Commands of the program that may not have completed, and readings of ours around them.
+// Commands of the program that may not have completed, and the layer's readings around them.
 #pragma once
 
 #include <atomic>

@@ -1,16 +1,16 @@
-// What a command comes behind in the program's own order, as far as events and queues that keep order tell.
+// The predecessors of a command in the program's own order, as far as events and in-order queues tell.
 //
-// The rule of this room: nothing of ours that waits for something incomplete stands before a command of the program's,
-// unless the command waits for that anyway. A host may enqueue a launch behind an event that it sets later, and write
-// what the launch reads in between: a write that waited for our reading of the launch would never come.
+// The rule of this room: a command of the layer that waits for something incomplete is never placed before a command of
+// the program, unless that command waits for it anyway. A host may enqueue a launch behind an event that it sets later,
+// and meanwhile write the launch's input. If that write waited for our reading of the launch, it would never come.
 //
 // The proof. A reading R of a launch L waits for nothing but L, what L waits for, and the device.
 // 1. On L's own queue, if it keeps order, R stands directly before L or behind it. Commands behind R are behind L, so
 //    they wait for all of that anyway. So do clFinish, and markers and barriers of any queue, which are behind L.
 // 2. Where the queue keeps no order, L waits for the R before it, which waits for what L waits for.
-// 3. Another command C is given R's event (waits.hpp) in two cases alone: L has completed, so R waits for the device
-//    alone; or C comes behind L (Order), so C waits for L anyway. In all other cases C goes on, and what R reads of the
-//    memory that C writes is not trusted: it is left out, and counted.
+// 3. Another command C is given R's event (waits.hpp) in two cases only: L has completed, so R waits for the device
+// alone; or C comes behind L (Order), so C waits for L anyway. In all other cases C proceeds, and R's reading of the
+// memory that C writes is not trusted: it is left out and counted.
 // Events are the layer's own where the program asks for none, so that it can see whether L has completed.
 #pragma once
 

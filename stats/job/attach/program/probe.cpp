@@ -22,7 +22,7 @@ __kernel void tensorstat_probe(__global uint* facts) {
 }
 )";
 
-// What is released at the end of a block.
+// Releases a handle at the end of a block.
 template <typename Handle, cl_int(CL_API_CALL*(cl_icd_dispatch::*kRelease))(Handle)>
 struct Owned {
   Handle handle = nullptr;

@@ -1,13 +1,13 @@
-// What a name of a type stands for in a program, told by the program's own compiler.
+// Finds the dtype behind a type name in a program, with the program's own compiler.
 #pragma once
 
 #include "stats/job/attach/program/objects.hpp"
 
 namespace tensorstat::attach {
 
-// Compiles the program's source once more, with its own options and one kernel more, and runs that on the reader's own
-// queue. nullopt: it is no scalar or vector of a dtype (a structure, or three elements), or it cannot be told. Asked
-// once for a program and a name.
+// Compiles the program's source once more, with its own options and one more kernel, and runs that kernel on the
+// reader's own queue. nullopt: it cannot be found, or the type is not a scalar or vector of a dtype (a structure, or
+// three elements). The answer is cached for each program and name.
 std::optional<Dtype> probed(const std::string& type_name, cl_kernel handle, Kernel& kernel, const Queue& queue);
 
 // Whether a word stands in the source of a kernel's program.

@@ -1,4 +1,4 @@
-// Programs and kernels: what they are built with, and what their arguments are set to.
+// Programs and kernels: their build options and the values of their arguments.
 #include <string>
 #include <string_view>
 
@@ -76,7 +76,7 @@ cl_int build_with_more(cl_program handle, const char* options, const Build& buil
 
 cl_int CL_API_CALL build_program(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
                                  void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
-  // Who is called back may be told of a build that failed because of us: then there is no second one.
+  // With a callback, the program could hear of a build that failed because of us, and we could not build again.
   if (notify != nullptr) {
     const auto known = layer().is_active() ? program_of(program) : nullptr;
     if (known) guarded([&] { known->options = options == nullptr ? "" : options; });

@@ -1,5 +1,5 @@
-// Shared virtual memory. Each allocation has a buffer of ours over it, as OpenCL allows, which is measured as any
-// other.
+// Shared virtual memory. The layer creates a buffer over each allocation, as OpenCL allows, and measures it like any
+// other buffer.
 #include "stats/job/attach/program/objects.hpp"
 #include "stats/job/attach/program/waits.hpp"
 
@@ -111,7 +111,7 @@ cl_int CL_API_CALL map_shared(cl_command_queue queue, cl_bool blocking, cl_map_f
 
 cl_int CL_API_CALL unmap_shared(cl_command_queue queue, void* pointer, cl_uint count, const cl_event* wait,
                                 cl_event* event) {
-  // What was written was said when it was mapped; it counts from now on.
+  // The range was recorded when it was mapped; its content is new from now on.
   return writing_shared(queue, pointer, 0, count, wait, [&](cl_uint more, const cl_event* events) {
     return below.clEnqueueSVMUnmap(queue, pointer, more, events, event);
   });

@@ -26,7 +26,7 @@ constexpr BuiltIn kBuiltIn[] = {
     {"cfloat_t", Dtype::kFloat32},     {"cdouble_t", Dtype::kFloat64},  // PyOpenCL's complex numbers: two each
 };
 
-// "float" of "float4"; "" if the number is no width of a vector. Of three, the fourth is padding, which nobody writes.
+// "float" for "float4"; "" if the number is not a vector width. A vector of three has a fourth element as padding.
 std::string_view scalar_of(std::string_view name) {
   const auto digits = name.find_last_not_of("0123456789") + 1;
   const std::string_view width = name.substr(digits);
@@ -89,7 +89,7 @@ std::optional<Dtype> by_rule(const std::string& kernel, const std::string& argum
   return std::nullopt;
 }
 
-// "float" of "-D NAME=float", also through other macros of the options; "" if there is none.
+// "float" for "-D NAME=float", also through other macros of the options; "" if NAME is not defined.
 std::string option_of(const std::string& options, std::string name) {
   constexpr int kMostMacros = 4;
   std::string value;

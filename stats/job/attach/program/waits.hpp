@@ -41,7 +41,7 @@ class Waits {
     });
   }
 
-  // What the command comes behind in the program's own order. With the objects' mutex held.
+  // The predecessors of the command in the program's own order. Call with the objects' mutex held.
   const Order& order() {
     if (!order_) {
       const auto queue = layer().objects.queue(queue_);

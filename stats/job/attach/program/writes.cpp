@@ -87,7 +87,7 @@ void* CL_API_CALL map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool bloc
 
 cl_int CL_API_CALL unmap(cl_command_queue queue, cl_mem memory, void* mapped, cl_uint count, const cl_event* wait,
                          cl_event* event) {
-  // What was written was said when it was mapped; it counts from now on.
+  // The range was recorded when it was mapped; its content is new from now on.
   return writing(queue, memory, 0, 0, count, wait, [&](cl_uint more, const cl_event* events) {
     return below.clEnqueueUnmapMemObject(queue, memory, mapped, more, events, event);
   });
