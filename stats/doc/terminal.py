@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A picture of a terminal: runs commands in one and draws what they write, with its colours.
+"""Draws a picture of a terminal: runs commands in one and draws their output, with its colours.
 
     stats/doc/terminal.py stats/doc/terminal.svg 'tensorstat stats/samples' 'tensorstat origin runs/nan'
 """
@@ -19,7 +19,7 @@ COLOURS = {"31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "36": "#79c0ff"}
 
 
 def written_by(command):
-    """What a command writes to a terminal of COLUMNS columns, as lines."""
+    """The output of a command on a terminal of COLUMNS columns, as lines."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
     with subprocess.Popen(command, shell=True, stdin=slave, stdout=slave, stderr=slave, env={**os.environ, "TERM": "xterm"}):
@@ -28,7 +28,7 @@ def written_by(command):
         try:
             while piece := os.read(master, 65536):
                 text += piece
-        except OSError:  # Linux's end of a terminal whose programs have ended
+        except OSError:  # Linux signals the end of a terminal so
             pass
     lines = re.sub(r"\r[^\n]*\r(?!\n)|\x1b\[[0-9]*[A-LN-Z]", "", text.decode()).replace("\r", "").rstrip("\n").split("\n")
     return [line[i:i + COLUMNS] if "\x1b" not in line else line for line in lines for i in range(0, len(line) or 1, COLUMNS)

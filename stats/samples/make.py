@@ -17,7 +17,7 @@ dump.clock = 19790
 
 
 def as_bfloat16(array):
-    """What MindSpore stores for bfloat16: the same values as float32."""
+    """The values as MindSpore stores bfloat16: as float32."""
     return (array.astype("<f4").view("<u4") & 0xFFFF0000).view("<f4")
 
 

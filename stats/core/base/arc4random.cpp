@@ -1,5 +1,5 @@
-// libstdc++ of a machine with glibc 2.36 takes arc4random from there for std::random_device. With this in its place
-// what is linked with that libstdc++ runs on an older glibc, too.
+// libstdc++ of a machine with glibc 2.36 takes arc4random from there for std::random_device. With this replacement a
+// program that is linked with that libstdc++ also runs on an older glibc.
 #include <sys/random.h>
 
 extern "C" [[gnu::visibility("hidden")]] unsigned arc4random();

@@ -196,7 +196,7 @@ std::uint64_t xor64_of(std::span<const std::byte> bytes) {
     }
   }
   std::array<std::uint64_t, 2 * kPairs> rest{};
-  if (!bytes.empty()) std::memcpy(rest.data(), bytes.data(), bytes.size());  // without an element there is no address
+  if (!bytes.empty()) std::memcpy(rest.data(), bytes.data(), bytes.size());  // an empty span may have a null pointer
   for (std::size_t i = 0; i < kPairs; ++i) rest[0] ^= pairs[i][0] ^ pairs[i][1];
   return std::accumulate(rest.begin(), rest.end(), std::uint64_t{0}, std::bit_xor<>());
 }

@@ -16,7 +16,7 @@ class FloatEnvironment {
 #if defined(__x86_64__)
   FloatEnvironment() : saved_(_mm_getcsr()) {
     if ((saved_ & ~kFlags) != kDefault) _mm_setcsr(kDefault);
-    asm volatile("" : : : "memory");  // what is computed from memory is not moved in front of it
+    asm volatile("" : : : "memory");  // keeps computations on memory behind this line
   }
   ~FloatEnvironment() {
     asm volatile("" : : : "memory");

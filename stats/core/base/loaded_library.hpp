@@ -11,7 +11,7 @@
 #include <atomic>
 #include <new>
 
-// What a macro stands for: headers may give a function another name.
+// The expansion of a macro as text: headers may rename a function.
 #define TENSORSTAT_TEXT_OF(text) #text
 #define TENSORSTAT_TEXT(text) TENSORSTAT_TEXT_OF(text)
 
@@ -24,9 +24,8 @@
 
 namespace tensorstat {
 
-// The first of these files that the loader finds and that has every function; nullptr if there is none. Then the next
-// call tries again: the process may have been out of descriptors. Any thread may call it. The library is never
-// unloaded.
+// The first of these files that the loader finds and that has every function; else nullptr. Then the next call tries
+// again: the process may have been out of descriptors. Any thread may call it. The library is never unloaded.
 template <typename Library, typename... Files>
 const Library* loaded(const Files*... files) noexcept {
   static std::atomic<const Library*> known{nullptr};

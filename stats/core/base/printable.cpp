@@ -52,7 +52,7 @@ std::string printable(std::string_view text) {
 std::string printable_name(std::string_view text) {
   constexpr std::size_t kMost = 1000, kBeginning = 330, kEnd = 667;  // names differ at their ends
   if (text.size() <= kMost) return printable(text);
-  // Not inside a character, which would then look like bytes that are none.
+  // Does not cut inside a character, because half of one would be shown as invalid bytes.
   const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
   std::size_t beginning = kBeginning, end = text.size() - kEnd;
   for (int i = 0; i < 3 && continues(beginning); ++i) --beginning;

@@ -45,7 +45,7 @@ struct AppendOptions {
 struct AppendCounters {
   std::uint64_t written_count = 0;  // lines in the file
   std::uint64_t waiting_count = 0;  // lines in memory, which are retried
-  // Lines lost: the queue was full, the last try failed, or the disk refused to keep what was written (fsync).
+  // Lost lines: the queue was full, the last try failed, or fsync() failed after they were written.
   std::uint64_t dropped_count = 0;
   std::uint64_t fault_count = 0;   // calls to the system that failed
   std::uint64_t repair_count = 0;  // unterminated tails removed

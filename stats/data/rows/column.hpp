@@ -1,4 +1,4 @@
-// The list of all columns that are no statistics. Every dialect uses it.
+// The list of all columns that are not statistics. Every dialect uses it.
 #pragma once
 
 #include <span>
@@ -42,7 +42,7 @@ inline constexpr Column kColumns[] = {
     {"data_size", "Data Size", ColumnKind::kNumber, {}, {nullptr, &Row::data_size_bytes}},
     {"data_type", "Data Type", ColumnKind::kDataType, {nullptr, &Row::data_type}},
     {"shape", "Shape", ColumnKind::kShape},
-    // Those of Identity::more.
+    // The columns of Identity::more.
     {.name = "path", .heading = "Path", .kind = ColumnKind::kText, .is_further = true},
     {.name = "rank", .heading = "Rank", .kind = ColumnKind::kNumber, .is_further = true},
     {.name = "graph", .heading = "Graph", .kind = ColumnKind::kNumber, .is_further = true},
@@ -57,7 +57,7 @@ inline constexpr Column kColumns[] = {
     {.name = "requires_grad", .heading = "Requires Grad", .kind = ColumnKind::kText, .is_further = true},
 };
 
-// nullptr if there is none.
+// nullptr if the name is unknown.
 constexpr const Column* column_named(std::string_view name) {
   for (const Column& column : kColumns) {
     if (column.name == name) return &column;
@@ -65,10 +65,10 @@ constexpr const Column* column_named(std::string_view name) {
   return nullptr;
 }
 
-// Those of Identity::more.
+// The columns of Identity::more.
 std::span<const Column> all_further_columns();
 
-// "rank,iteration": each of further_columns(), once. The error says which are known.
+// "rank,iteration": each of further_columns(), once. The error lists the known ones.
 Result<std::vector<std::string>> further_columns_from(std::string_view comma_separated);
 
 }  // namespace tensorstat

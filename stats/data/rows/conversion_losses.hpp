@@ -1,4 +1,4 @@
-// Records what is lost when rows are converted from one dialect to another.
+// Records the losses of rows that are converted from one dialect to another.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ class ConversionLosses {
   // A row that could not be written, and the reason.
   void refused(const Row& row, std::string_view why);
   std::uint64_t refused_rows() const { return refused_rows_; }
-  // `count` arguments and outputs of a call that are no tensors.
+  // `count` arguments and outputs of a call that are not tensors.
   void left_out(std::string_view call, std::uint64_t count, std::string_view to);
   // `count` tensors of a call for which a dump.json has more members than a row, such as `member`.
   void cut_short(std::string_view call, std::uint64_t count, std::string_view member, std::string_view to);
 
   // Records differences between `before` and `after`, in the columns that have a place and in the statistics of
-  // `before`. A value that `before` does not have is no loss.
+  // `before`. A value that `before` does not have is not a loss.
   void compare(const Row& before, const Row& after, const std::function<bool(const Column&)>& has_place);
 
   // The report: one line for each row if a kind has few, else one line for the kind.

@@ -12,7 +12,7 @@ namespace tensorstat {
 // of the shape.
 std::optional<Shape> coordinates(std::uint64_t index, const Shape& shape);
 
-// As above, for a value (ValueKind::kIndex); nullopt if it is no index.
+// As above, for a value (ValueKind::kIndex); nullopt if it is not an index.
 std::optional<Shape> coordinates(const Value& index, const Shape& shape);
 
 }  // namespace tensorstat

@@ -35,9 +35,9 @@ class LineFile {
   // file (numbered_path).
   Appended append(std::string_view batch, const std::vector<std::size_t>& ends) noexcept;
 
-  // Syncs and closes the file. If it is finished and the options say so, makes it read-only. false: what was written
-  // since opening could not be synced. Linux reports that once and then treats the pages as clean, so a second fsync
-  // would succeed without having written them.
+  // Syncs and closes the file. If it is finished and the options ask for it, makes it read-only. false: the data
+  // written since opening could not be synced. Linux reports that once and then treats the pages as clean, so a second
+  // fsync would succeed without having written them.
   bool close(bool is_finished) noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// Converts rows to another dialect and records what is lost.
+// Converts rows to another dialect and records the losses.
 #pragma once
 
 #include <cstdint>

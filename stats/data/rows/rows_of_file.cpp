@@ -21,7 +21,7 @@ constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 // So far the { of a dump.json is looked for.
 constexpr std::size_t kMostBlanks = 256;
 
-// What a file begins with.
+// The first bytes of a file.
 Result<std::string> beginning_of(const std::string& path) {
   const auto file = RandomFile::open(path);
   if (!file) return file.error();

@@ -17,8 +17,8 @@ Result<RowsRead> read_calls_of_file(const std::string& path, const EachRow& each
 // A last line without its end is left for the next call, and so is a heading without its end.
 Result<RowsRead> read_growing_rows(const std::string& path, GrowingRows& so_far, const EachRow& each);
 
-// The statistics and columns of a file's rows, before they are read: of a csv its heading and first row say so, a
-// dump.json is read to its end. An error only where there is no row before it.
+// The statistics and columns of a file's rows. A csv is read to its first row, a dump.json to its end. An error only if
+// it comes before the first row.
 Result<RowsRead> read_columns(const std::string& path);
 
 }  // namespace tensorstat

@@ -29,12 +29,12 @@ struct StoreDoor {
   Result<RowsRead> (*columns)(const StoredPath& file);
 };
 
-// Who has stores opens the door, once, before paths are read.
+// A program with stores calls this once, before paths are read.
 void open_store_door(const StoreDoor& door);
 // nullptr: this program has no stores.
 const StoreDoor* store_door();
 
-// What a path says, if it is a store or leads into one.
+// The parts of a path that is a store or leads into one; nullopt for other paths.
 std::optional<StoredPath> stored_path(const std::string& path);
 
 }  // namespace tensorstat

@@ -9,7 +9,7 @@
 
 namespace tensorstat {
 
-// The other side of a tensor that was compared, and what was found.
+// The other side of a compared tensor, and the result.
 struct PairedTensor {
   StatisticsView statistics;               // of B
   std::string label, data_type;            // of B

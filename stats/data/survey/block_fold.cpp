@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t kLeastBytes = std::uint64_t{4} << 20;
 // Bytes between two calls of `progressed`.
 constexpr std::uint64_t kProgressBytes = std::uint64_t{16} << 20;
-// What a thread takes at a time from a mapping: some tens of microseconds of work.
+// The blocks that a thread takes at a time from a mapping: some tens of microseconds of work.
 constexpr std::uint64_t kBlocksMapped = 8;
 // The kernel maps a large piece of the page cache by one fault, and small ones by 16 faults a MiB or more. Those take
 // longer than a copy.

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of each of files and folders: how many that changed last are asked in every look, and how many others in turn.
+// For files, and again for folders: how many of the latest changed ones each look asks, and how many others in turn.
 constexpr std::size_t kRecent = 64, kInTurn = 192;
 // A folder's time may be as coarse as two seconds: one that changed is listed in every look until they are over.
 constexpr std::chrono::milliseconds kCoarse{2500};

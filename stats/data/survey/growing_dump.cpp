@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLeastPause{250}, kMostPause{1500};
 constexpr int kShareOfTime = 80;  // a look may take one part in this many
-// A dump.json that is being written is no JSON yet. It is a fault if it stays so.
+// An unfinished dump.json is not valid JSON. It becomes a fault after this time.
 constexpr std::chrono::seconds kPatience{5};
 
 }  // namespace
@@ -58,7 +58,7 @@ void GrowingDump::read(const RowFile& file, const EachFile& each, Look& look) {
   if (!is_stored) {
     const auto is_new = growing.looks_new();
     if (is_new && !*is_new) return static_cast<void>(faults_.erase(file.path));
-    // A file that was removed again is no fault.
+    // A file that was removed again is not a fault.
     if (!is_new) return static_cast<void>(faults_.erase(file.path));
   }
   // A dump.json and a file of a store give all their rows: those that were read before are left out.

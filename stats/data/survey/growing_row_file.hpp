@@ -1,4 +1,4 @@
-// Reads what is new in a file of rows that somebody is still writing, and notices that it is another file now.
+// Reads new rows of a file that is still being written, and notices when it was replaced.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tensorstat {
 
-// How far a file has been read, and what it was then. The store keeps this in its database, a follower in memory.
+// How far a file has been read, and its state at that time. The store keeps this in its database, a follower in memory.
 struct FileGrowth {
   bool is_known = false;
   std::uint64_t device = 0, inode = 0, modified_ns = 0;
@@ -20,7 +20,7 @@ struct FileGrowth {
 
 class GrowingRowFile {
  public:
-  // `path` is a file, or one of a store. `before`: what was read of it.
+  // `path` is a file, or one in a store. `before`: the growth that was already read.
   GrowingRowFile(std::string path, const FileGrowth& before);
 
   // A dump.json is written whole each time.
@@ -32,8 +32,8 @@ class GrowingRowFile {
   // After looks_new(): it is not the file that was read before, or it was cut. Then all of it is new.
   bool is_replaced() const { return is_replaced_; }
 
-  // Hands out the new rows; of a dump.json all rows. If `each` returns an error, the rest is left for the next time;
-  // not of a dump.json. after() is what has been read then, but for the number of rows, which the caller counts.
+  // Hands out the new rows; from a dump.json all rows. If `each` returns an error, the rest is left for the next time,
+  // except from a dump.json. Then after() has the new state, without the number of rows, which the caller counts.
   Result<RowsRead> read(const EachRow& each);
   FileGrowth& after() { return after_; }
 

@@ -38,8 +38,8 @@ class EventSteps {
 // taken for one run that computes everything twice.
 class OneRun {
  public:
-  // An error that names both, if another run has this file, too. A run in a store may consist of several dumps, such as
-  // those of its ranks.
+  // Adds a file. If another run has this file, too, the error names both runs. A run in a store may consist of several
+  // dumps, such as the dumps of its ranks.
   Status add(const std::string& path);
 
  private:

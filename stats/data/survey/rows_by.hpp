@@ -12,7 +12,7 @@ namespace tensorstat {
 struct RowListener {
   std::function<void(std::uint64_t bytes)> read;  // `bytes` more have been read
   // Called once for each row, in order: its index in row_shape(by), the shape of its elements, its values. The index of
-  // a block is its place: those of the kept axes and its first element behind them.
+  // a block is the indices of the kept axes and its first element behind them.
   std::function<void(Shape&& index, Shape&& shape, const Measurement& measured)> row;
 };
 

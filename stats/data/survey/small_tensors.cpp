@@ -152,7 +152,7 @@ void SmallTensors::accept_done(bool all) {
   }
 }
 
-// Measures the first task that no thread has taken; false if there is none. References stay valid, because a deque does
+// Measures the first task that no thread has taken; false if all are taken. References stay valid, because a deque does
 // not move elements when others are added or removed at its ends.
 bool SmallTensors::work_on_one(std::unique_lock<std::mutex>& lock, std::vector<std::byte>& room) {
   const auto task = std::ranges::find(tasks_, false, &Task::is_taken);

@@ -27,7 +27,7 @@ class SmallTensors {
     TensorReader reader;
     std::span<const Decision> placement = {};
     SurveyedTensor entry = {};        // made when the tensor is measured
-    std::optional<Error> fault = {};  // then there is no entry
+    std::optional<Error> fault = {};  // set: `entry` is empty
     bool is_unreadable = false;       // the fault is an error of the file, not of the engine
   };
 
@@ -35,7 +35,7 @@ class SmallTensors {
   class Chunk {
    public:
     void add(Item&& item);
-    // Whether one more tensor might exceed a core's cache, or there is no reason to wait for more.
+    // Whether one more tensor might exceed a core's cache, or it has enough tensors or open files.
     bool is_full() const;
 
     std::vector<Item> items;

@@ -287,7 +287,7 @@ Status Survey::measure_alone(TensorReader& reader, SurveyedTensor entry) {
   for (const Category category : request_.categories) {
     (is_packed && is_of_bytes(category) ? digests : values).push_back(category);
   }
-  if (values.empty()) {  // only digests, over bytes that are no elements
+  if (values.empty()) {  // only digests, over bytes without elements
     const auto digested = measure_in_pieces(reader, Dtype::kUint8, View::kOriginal, digests);
     if (!digested) return digested.error();
     accept(std::move(entry), digested->front());

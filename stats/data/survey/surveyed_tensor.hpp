@@ -13,7 +13,7 @@
 
 namespace tensorstat {
 
-// What the tensors of a file have in common.
+// The facts that all tensors of a file share.
 struct SurveyedFile {
   std::string path, name;  // the name is the full one, where the file has a number for it
   std::size_t number = 0;  // which call of Survey added it

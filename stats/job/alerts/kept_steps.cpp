@@ -54,7 +54,7 @@ std::string to_text(const KeptAbout& about) {
 
 namespace {
 
-// Whether the header's sizes are those of a file with so many bytes.
+// Whether the header's sizes fit a file of so many bytes.
 bool fits(const RingHeader& header, std::uint64_t bytes) {
   return std::memcmp(header.magic, kRingMagic, sizeof kRingMagic) == 0 && header.version == 1 &&
          header.slots_at >= sizeof header && header.about_bytes <= header.slots_at - sizeof header &&
@@ -104,8 +104,8 @@ Result<KeptSteps> read_ring(std::span<const std::byte> content) {
 
 namespace {
 
-// A living process may write a slot while it is read. Its rows would then be taken for those of the step before.
-// Empties each slot with a number that has changed since. False: another ring is at this path now.
+// A living process may overwrite a slot during the read, and its new rows would count for the old step. Empties each
+// slot with a changed number. False: another ring is at this path now.
 bool drop_overwritten(const std::string& path, std::string& content) {
   RingHeader header, now;
   if (content.size() < sizeof header) return true;

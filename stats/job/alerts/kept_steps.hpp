@@ -13,7 +13,7 @@
 
 namespace tensorstat {
 
-// What the rows of a ring have in common, and where a dump of them lies.
+// The facts that all rows of a ring share: their format and the place of a dump.
 struct KeptAbout {
   Dialect dialect = Dialect::kOurs;
   std::string net_name = "model";
@@ -38,7 +38,7 @@ struct KeptSteps {
   std::vector<KeptStep> steps;  // in the order in which they began; those without a row are left out
 };
 
-// kUnreadable: it is no ring, or its header makes no sense.
+// kUnreadable: the content is not a ring, or its header is invalid.
 Result<KeptSteps> read_ring(std::span<const std::byte> content);
 Result<KeptSteps> read_ring_file(const std::string& path);
 
@@ -50,9 +50,9 @@ struct CalledFrom {
 
 // The path of the journal, below a dump or an event.
 std::string journal_below(std::string_view folder, std::uint32_t rank, std::string_view net_name);
-// The last line that the journal's text has for the operator, or for the forward of its backward. Empty if it has none.
+// The last line of code in the journal for the operator, or for the forward of its backward. May be empty.
 CalledFrom code_line_of(std::string_view journal, std::string_view op_name);
-// The text of a journal; empty if there is none.
+// The text of a journal; empty if the file is missing.
 std::string read_journal(const std::string& path);
 
 // {event}/rank_{rank}/{net_name}/{graph}/{step}: where an event has rows and tensors of a step.
@@ -60,8 +60,8 @@ std::string event_folder(const std::string& event, std::uint32_t rank, const std
                          std::uint64_t step);
 
 // Writes the steps as statistic.csv in event_folder(), constants in the folder `constants`, and the journal of the
-// watch, which says where rows come from; empty if there is none. `room`: how many bytes may be written. Steps that do
-// not fit, the oldest, are left out. Returns how many are written.
+// watch, which tells the code line of each row (may be empty). `room`: how many bytes may be written. If not all steps
+// fit, the oldest are left out. Returns the number of written steps.
 Result<std::size_t> write_event(const KeptSteps& kept, const std::string& journal, const std::string& event,
                                 std::uint64_t& room);
 // Removes the rows that an earlier run left for this rank. Tensors stay.

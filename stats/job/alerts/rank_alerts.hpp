@@ -18,7 +18,7 @@
 
 namespace tensorstat {
 
-// What all ranks of a session share.
+// Shared by all ranks of a session.
 struct AlertSetup {
   AlertOptions options;
   std::vector<Rule> rules;
@@ -62,8 +62,8 @@ class RankAlerts {
   // The folder for a tensor of that step, which takes this many bytes. The event begins with it. Empty if no more
   // events are written, or this one has no room for the tensor.
   std::string folder_for_tensor(std::uint32_t graph, std::uint64_t bytes);
-  // Adds to the alerts that name a tensor of this operator: a path that folder_for_tensor() gave, with the file, or in
-  // words what is not saved.
+  // Adds to the alerts that name a tensor of this operator: the path from folder_for_tensor() with the file's name, or
+  // the reason in words why it is not saved.
   void add_saved(const void* op, bool is_input, const std::string& path);
   void add_not_saved(const void* op, bool is_input, const std::string& words);
 

@@ -1,5 +1,5 @@
-// How the file last_steps.ring is laid out. One process writes it, by pwrite(); any process reads it, also after the
-// writer has died. Nobody takes an address or a size from it without a check.
+// The layout of the file last_steps.ring. One process writes it, by pwrite(); any process reads it, also after the
+// writer has died. Readers check each address and size before they use it.
 //
 //   RingHeader, a text about the rows; then `slot_count` slots from `slots_at` on, each `slot_bytes` long
 //   slot: SlotHeader, rows (kept_row.hpp)

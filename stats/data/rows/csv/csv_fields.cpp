@@ -145,7 +145,7 @@ bool wants_apostrophe(std::string_view text) {
                                               "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"};
   text.remove_prefix(std::min(text.find_first_not_of("' "), text.size()));
   return std::ranges::any_of(kBeginnings, [&](std::string_view each) {
-    return text.starts_with(each) && text.size() > each.size();  // a sign alone is no formula
+    return text.starts_with(each) && text.size() > each.size();  // a sign alone is not a formula
   });
 }
 

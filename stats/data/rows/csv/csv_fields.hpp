@@ -20,7 +20,7 @@ struct Fields {
 };
 
 struct CutFault {
-  std::string_view what = {};    // empty: there is none
+  std::string_view what = {};    // the fault; empty: the line is right
   bool wants_more_text = false;  // the text ends inside of the line
 };
 

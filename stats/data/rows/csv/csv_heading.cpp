@@ -8,7 +8,7 @@
 namespace tensorstat {
 namespace {
 
-// Of a column behind the dialect's own.
+// The meaning of a column behind the dialect's own.
 std::optional<Field> field_of(std::string_view written, const CsvDialect& dialect) {
   for (const auto& own : dialect.statistics) {
     if (own.heading == written) return Field{nullptr, own.category, own.heading};

@@ -1,4 +1,4 @@
-// What the heading of a statistic.csv says of the rows below it.
+// Reads the heading of a statistic.csv: its dialect and its columns.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace tensorstat {
 
-// What a field of the heading announces: a column, or a statistic.
+// The meaning of a field in the heading: a column, or a statistic.
 struct Field {
   const Column* column = nullptr;
   Category category{};

@@ -1,4 +1,4 @@
-// Cells of statistic.csv as what they mean.
+// Converts cells of statistic.csv to values.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ std::optional<Shape> shape_from(std::string_view text, const CsvDialect& dialect
 // "float32" of the dialect's word for it. A word that is not known stays as it is.
 std::string_view data_type_from(std::string_view text, const CsvDialect& dialect);
 
-// How the elements of a data type are held in a Value. Data types that are no Dtype are known by their names:
-// int4, uint1.
+// How the elements of a data type are held in a Value. Data types that are not a Dtype are known by their names: int4,
+// uint1.
 enum class Held : std::uint8_t { kReal, kSigned, kUnsigned };
 Held held_as(std::string_view data_type);
 

@@ -12,7 +12,7 @@ namespace tensorstat {
 
 class CsvText {
  public:
-  // What RowWriter::open() refuses is refused here.
+  // Refuses the same formats as RowWriter::open().
   static Result<CsvText> make(RowFormat format);
 
   const RowFormat& format() const { return format_; }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostRowBytes = std::size_t{64} << 20;
 
 struct Fault {
-  std::string what = {};        // empty: there is none
+  std::string what = {};        // the fault; empty: the row is right
   std::size_t read_fields = 0;  // before it
   bool wants_more_text = false;
 };
@@ -47,7 +47,7 @@ class CsvReader {
     return {Code::kUnreadable, source_.where + ", line " + std::to_string(line_) + ": " + std::string(what)};
   }
 
-  // More text behind what is left of it; false where there is no more.
+  // Reads more text behind the rest of text_; false at the end.
   Result<bool> refill() {
     if (!source_.next_piece) return false;
     if (text_.size() > kMostRowBytes) return failure("a line longer than 64 MiB");
@@ -210,7 +210,7 @@ class CsvReader {
     return std::string(heading) + " is \"" + shown(text) + "\"" + std::string(rest);
   }
 
-  // What is wrong with the cell, or nothing.
+  // The fault of the cell; empty: it was read.
   static std::string read_cell(const Column& column, std::string_view heading, std::string_view text,
                                const CsvDialect& dialect, Row& row) {
     if (column.kind == ColumnKind::kShape) {
@@ -265,16 +265,16 @@ class CsvReader {
   }
 
   const CsvSource source_;
-  std::string buffer_;     // where the text comes in pieces
-  std::string_view text_;  // what is left of it
+  std::string buffer_;     // holds the text if it comes in pieces
+  std::string_view text_;  // the unread rest of the text
   const EachRow& each_;
   bool is_unfinished_ = false;  // the last line of what grows
   RowsRead& read_;
   std::vector<Candidate> candidates_;
   const Candidate* known_ = nullptr;
   Fields cut_;
-  std::string data_type_;       // of the last row, whose
-  Held element_ = Held::kReal;  // elements are held so
+  std::string data_type_;       // the last row's, to save a lookup
+  Held element_ = Held::kReal;  // how its elements are held
   std::uint64_t line_ = 1;
 };
 

@@ -15,7 +15,7 @@ struct CsvSource {
   std::string_view text = {};      // the whole text, or its beginning
   NextPiece next_piece = {};       // the text behind it; may be empty
   Identity of_file = {};           // from the name of the file, for dialects that have none in their rows
-  GrowingRows* growing = nullptr;  // an unfinished last line is no fault. Brought forward before each row is handed out
+  GrowingRows* growing = nullptr;  // an unfinished last line is not a fault; updated before each row is handed out
 };
 
 // `read` is filled even if there is an error.

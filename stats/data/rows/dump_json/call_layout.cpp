@@ -32,7 +32,7 @@ bool is_value(std::string_view text) {
   return text == "NaN" || text == "Infinity" || text == "-Infinity" || is_json(text);
 }
 
-// The name before ": ", as written; nullopt if there is none.
+// The name before ": ", as written; nullopt if the line has no name.
 std::optional<std::string_view> name_in(std::string_view line) {
   if (!line.starts_with('"')) return std::nullopt;
   std::size_t end = 1;

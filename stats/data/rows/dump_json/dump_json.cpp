@@ -99,7 +99,7 @@ class DumpJsonReader : public JsonReader {
     return leaf_level_ != 0 && levels_.size() == leaf_level_ + 1 && levels_.back().is_array &&
            levels_[leaf_level_ - 1].key == "shape";
   }
-  // Whether the parser is at an argument or output that is no tensor.
+  // Whether the parser is at an argument or output that is not a tensor.
   bool is_place() const { return is_in_data() && levels_.size() > kCall && !is_in_leaf(); }
   void next_element() {
     if (!levels_.empty()) ++levels_.back().index;

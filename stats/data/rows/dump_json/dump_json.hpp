@@ -26,10 +26,10 @@ struct CallFile {
 // A call of a dump.json. It is passed on after all of its rows.
 struct CallRead {
   std::string op_type, op_name;   // as in its rows
-  std::string layout;             // for CallLayout; "" if it exceeds 16 MiB or the call is no object
-  std::uint64_t other_count = 0;  // arguments and outputs that are no tensors, such as a stride; None is not counted
+  std::string layout;             // for CallLayout; "" if it exceeds 16 MiB or the call is not an object
+  std::uint64_t other_count = 0;  // arguments and outputs that are not tensors, such as a stride; None is not counted
   std::uint64_t odd_count = 0;    // tensors with members that a row has no place for
-  std::string odd_member;         // such a member of the first one: "device_mesh"; "type" if it is no Tensor
+  std::string odd_member;         // such a member of the first one: "device_mesh"; "type" if it is not a Tensor
   std::vector<CallFile> files;
 };
 
@@ -39,12 +39,12 @@ struct CallListener {
   std::function<Status(CallRead&& call)> ends = {};
 };
 
-// Reads each tensor of `data` as a row, in the order of the file. Accepts the files of all versions of msprobe. `where`
-// is the file's name for messages. Memory grows only with the depth of nesting and the longest text.
+// Reads each tensor of `data` as a row, in the order of the file. Accepts the files of all versions of msprobe.
+// Messages begin with `where`, the file's name. Memory grows only with the depth of nesting and the longest text.
 //   op_name   the key of the call: "Functional.conv2d.0.forward"
 //   op_type   the last part of its name: "conv2d"; for a module its class
 //   io        "output" for outputs and gradients of parameters, else "input"
-//   slot      the index among the inputs or outputs, counting those that are no tensors
+//   slot      the index among the inputs or outputs, counting those without tensors, too
 //   more      "tensor", its name in msprobe's words: "Functional.conv2d.0.forward.input.0"; "crc32" or "xor", which
 //             msprobe calls md5; "requires_grad", "True" or "False", if the file has it
 // Max, Min, Mean and Norm are max, min, avg and l2norm; null is a missing value. NaN, Infinity and -Infinity may be

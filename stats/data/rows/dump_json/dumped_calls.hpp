@@ -1,4 +1,4 @@
-// What msprobe's files of tensors are: their names, and the dump.json beside their folder, say it.
+// Identifies msprobe's files of tensors, by their names and the dump.json beside their folder.
 #pragma once
 
 #include <cstdint>

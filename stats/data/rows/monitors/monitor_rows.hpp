@@ -13,7 +13,7 @@ namespace tensorstat {
 
 enum class Monitor : std::uint8_t { kMsprobe, kInspect };
 
-// What a file with this beginning is; nullopt: neither.
+// The monitor that writes files with this beginning; nullopt: none of them.
 std::optional<Monitor> monitor_of(std::string_view beginning);
 
 // Whether a search through folders takes the file as a monitor's: by its path, and a csv also by its heading, because
@@ -28,13 +28,13 @@ bool is_file_of_monitor(const std::string& path);
 // this word behind it: "layers.0.weight/grad_unreduced". A virtual stage above 0 stands in front:
 // "vpp1.layers.0.weight".
 //
-// nvdlfw-inspect: a line has one statistic: `INFO - NAME_TENSOR_STATISTIC iteration=000002 value=4.3188`. Lines of one
-// tensor and iteration that follow each other are a row. weight is Parameter, wgrad is Gradient, the rest is called as
-// it is. Statistics that are defined otherwise there (std, underflows%) are left out, and so is 0.0000: with four
-// decimals it says no more than a size below 0.00005.
+// nvdlfw-inspect: a line has one statistic: `INFO - NAME_TENSOR_STATISTIC iteration=000002 value=4.3188`. Consecutive
+// lines of one tensor and iteration become a row. weight becomes Parameter, wgrad Gradient, and others keep their name.
+// Left out: statistics with another definition (std, underflows%), and the value 0.0000, because with four decimals it
+// only tells that the size is below 0.00005.
 //
-// With `growing`, only what is behind it is read, and it is brought forward before each row is handed out; the last
-// line without its end is left, and so is the last tensor of a log.
+// With `growing`, reads only the part behind it, and updates it before each row is handed out. A last line without its
+// end is not read, and neither is the last tensor of a log.
 Result<RowsRead> read_monitor(Monitor monitor, const std::string& path, const NextPiece& next, const EachRow& each,
                               GrowingRows* growing = nullptr);
 

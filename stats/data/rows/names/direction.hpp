@@ -9,7 +9,7 @@ namespace tensorstat {
 
 enum class Direction : std::uint8_t { kUntold, kForward, kEvaluation, kBackward, kParameterGradients };
 
-// What a watch appends to the path of a module.
+// The endings that a watch appends to the path of a module.
 inline constexpr std::string_view kForwardEnding = "/forward", kBackwardEnding = "/backward", kEvalEnding = "/eval";
 
 // The parts of a call's name. Views of the name that was given.

@@ -128,7 +128,7 @@ std::optional<Found> find_in_dump(const std::string& path) {
   return std::nullopt;
 }
 
-// Where the tensors of a file of rows are: those of msprobe's dump.json are in a folder beside it.
+// A path in the folder of the tensors: msprobe keeps them in a folder beside dump.json.
 std::string beside_tensors(const std::string& path) {
   const fs::path file(path), name = file.filename();
   const bool is_of_msprobe = name == "dump.json" || name == "debug.json";

@@ -17,7 +17,7 @@ struct MsprobeTensorName {
 //   Torch.cat.3.forward.input.0.1.npy               Functional.pad.0.forward.input.value.npy
 //   Module.fc.Linear.forward.0.parameters.weight.npy (an input)
 //   Module.fc.Linear.parameters_grad.0.weight.npy, without the count in older versions (an output)
-// nullopt for any other name. Folders are ignored. There is no time in the name.
+// nullopt for any other name. Folders are ignored. The name has no time.
 std::optional<MsprobeTensorName> msprobe_tensor_name(std::string_view path);
 
 inline bool is_direction(std::string_view word) { return word == "forward" || word == "backward"; }

@@ -32,7 +32,7 @@ struct AclItem {
   bool is_of(std::string_view named) const { return named.empty() || model.empty() || model == named; }
 };
 
-// Which ranges are open: by rank, graph and number of the range among those of all items.
+// The open ranges: by rank, graph and number of the range among the ranges of all items.
 using AclRanges = std::map<std::tuple<std::uint32_t, std::uint32_t, std::size_t>, bool>;
 
 // An operator is wanted if any item of its model wants it, or if it is flagged. Without items, every operator is
@@ -41,7 +41,7 @@ class AclOperators : public OperatorChoice {
  public:
   explicit AclOperators(std::vector<AclItem> items) : items_(std::move(items)) {}
 
-  // Of a graph without a name, every item applies, because its model is not known.
+  // In a graph without a name, every item applies, because its model is not known.
   bool wants(const AskedOperator& op) const override;
   bool bounds(const AskedOperator& op) const override;
   bool has_bounds() const override;

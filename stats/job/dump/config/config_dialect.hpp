@@ -12,7 +12,7 @@
 
 namespace tensorstat {
 
-// What a reader needs beside the config.
+// The settings from outside of the config.
 struct ConfigSetting {
   std::string_view diagnostic_data_path;  // the value of MS_DIAGNOSTIC_DATA_PATH
   // Used if the config has no path or an empty one. A path in the config is checked even if it is not used.
@@ -31,8 +31,8 @@ struct ConfigDialect {
 };
 
 // Reads a config of any dialect. An error names the key, its value and the allowed values. If no dialect recognises the
-// text, the error lists what was looked for. Corrections, duplicate keys and unknown keys are reported through
-// `notices`, once each.
+// text, the error lists the keys by which they are recognised. Corrections, duplicate keys and unknown keys are
+// reported through `notices`, once each.
 Result<DumpConfig> parse_config(std::string_view text, const ConfigSetting& setting, Notices& notices);
 
 // Reads a regular file with a name that ends in .json. Looks up MS_DIAGNOSTIC_DATA_PATH.

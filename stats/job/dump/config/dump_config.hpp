@@ -1,4 +1,4 @@
-// What a user wants dumped, independent of the config's dialect.
+// The settings of a dump, independent of the config's dialect.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class DebugMode : std::uint8_t { kNormal = 0, kOverflow = 3, kException = 4
 enum class InputOutput : std::uint8_t { kBoth = 0, kInputs = 1, kOutputs = 2 };
 enum class SavedData : std::uint8_t { kTensor, kStatistic, kFull };
 
-// The words by which the config's own dialect says what it selects, for messages.
+// The keys of the config's own dialect, for messages.
 struct ConfigKeys {
   std::string step = "iteration", direction = "input_output", overflow = "op_debug_mode 3";
 };
@@ -27,7 +27,7 @@ struct ConfigKeys {
 // A config with defaults filled in and with the corrections that its framework makes. stats/job/dump/README.md lists
 // the rules of each dialect, and the test of each rule.
 struct DumpConfig {
-  // What is dumped.
+  // The choice of tensors.
   DebugMode op_debug_mode = DebugMode::kNormal;
   std::uint32_t overflow_number = 0;                // 0: unlimited
   std::shared_ptr<const OperatorChoice> operators;  // nullptr: every operator

@@ -52,7 +52,7 @@ class OperatorChoice {
   // Whether flagged operators are wanted beside those that the config lists.
   virtual bool adds_flagged() const { return false; }
 
-  // What of the config decides, worded to follow "none of the operators is selected by".
+  // The deciding condition of the config, worded to follow "none of the operators is selected by".
   virtual std::string condition() const { return "the config"; }
 
   // The config's entries that matched no operator so far, worded to follow "no operator matched".

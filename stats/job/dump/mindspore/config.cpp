@@ -177,7 +177,7 @@ class ConfigParser {
       }
       return;
     }
-    config_.unknown_id = 65535;  // without e2e_dump_settings it is a dump of O2, whose documents have this number
+    config_.unknown_id = 65535;  // without e2e_dump_settings it is a dump of O2; its documents give this number
     if (common.choice("file_format", {"bin", "npy"}) == 1) return;
     if (config_.saves_statistics()) {
       throw Refusal{"common_dump_settings.saved_data is " +

@@ -14,8 +14,8 @@ class Iterations {
  public:
   // "all", or parts separated by |: "5" is that step, "5-8" every step from 5 to 8. Steps count from 0. Spaces around
   // numbers, | and - are accepted, because MindSpore's documentation writes them. As in MindSpore, an incomplete part
-  // ("", "5-", "-5", "8-5", "1-2-3", a number beyond 64 bits) selects nothing and is no error. Errors: an empty text,
-  // any other character, a number with a space inside it.
+  // ("", "5-", "-5", "8-5", "1-2-3", a number beyond 64 bits) selects nothing and is not an error. Errors: an empty
+  // text, any other character, a number with a space inside it.
   static Result<Iterations> parse(std::string_view text);
 
   const NumberSet& steps() const { return steps_; }

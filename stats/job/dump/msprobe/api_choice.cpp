@@ -61,7 +61,7 @@ class ApiChoice : public OperatorChoice {
   }
   bool has_bounds() const override { return scope_.has_value(); }
 
-  // The directions of data_mode are those of calls.
+  // data_mode's directions apply to calls only.
   bool has_every_io(const AskedOperator& op) const override {
     return api_name_of(op.type, op.name).kind == ApiName::Kind::kGradients;
   }

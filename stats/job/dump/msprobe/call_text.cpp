@@ -56,7 +56,7 @@ std::string text_of(const CallText& call, InputOutput said, std::string_view fra
     return "\n  " + json_quoted(call.key, true) + ": " + indented(members, 2);
   };
   if (call.kind == ApiName::Kind::kSaved) {
-    // What was saved is the value itself: a tensor, or the layout's only member.
+    // A saved value is a tensor, or the layout's only member.
     constexpr std::string_view kBefore = "{\n \"debug\": ", kAfter = "\n}";
     const std::string text = call.layout.is_known() ? laid_out(call, InputOutput::kBoth) : "";
     if (!text.starts_with(kBefore)) return whole(call.outputs.empty() ? "null" : call.outputs.begin()->second);

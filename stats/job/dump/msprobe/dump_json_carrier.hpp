@@ -20,7 +20,7 @@ namespace tensorstat {
 // parameter, a gradient of a parameter or a named argument if its name says so; other inputs go by slot. Values are not
 // rounded. The task is "statistics" and the level is "mix", because rows have neither.
 //
-// A call read from another dump.json keeps its arguments that are no tensors, and its nesting.
+// A call read from another dump.json keeps its arguments that are not tensors, and its nesting.
 //
 // Every call is read back and compared, so that each loss is reported. A call that cannot be read back is left out,
 // with a report. Memory grows only with the keys of the calls.

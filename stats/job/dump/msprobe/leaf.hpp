@@ -19,7 +19,7 @@ struct Leaf {
   std::string_view data_type;  // "float32"
   const Shape& shape;
   std::optional<std::array<std::string, 4>> values;  // Max, Min, Mean and Norm as JSON; nullopt: left out
-  std::string checksum = {}, data_name = {};         // "": there is none
+  std::string checksum = {}, data_name = {};         // "": left out
   std::optional<bool> requires_grad = {};            // nullopt: false if the framework is pytorch, else left out
 };
 
@@ -31,10 +31,10 @@ inline constexpr Category kLeafStatistics[] = {Category::kMax, Category::kMin, C
 
 // The leaf of a dumped tensor. `found` has kLeafStatistics, or nothing.
 //
-// The values are those of msprobe up to 26.0.0, which writes all four for every type, so that its compare finds them.
-// max, min, avg and l2norm are exact, then rounded to float32. With precision low, half types are rounded to their own
-// type. For a bool, Max and Min are true or false. A tensor without dimensions has its own value four times. A complex
-// or empty tensor has nulls.
+// All four values are written for every type, as by msprobe up to 26.0.0, so that its compare finds them. max, min, avg
+// and l2norm are exact, then rounded to float32. With precision low, half types are rounded to their own type. For a
+// bool, Max and Min are true or false. A tensor without dimensions has its own value four times. A complex or empty
+// tensor has nulls.
 Leaf leaf_of_tensor(const MsprobeSettings& settings, std::string_view framework, const PendingTensor& tensor,
                     const std::optional<Statistics>& found, std::string_view checksum, std::string_view data_name);
 

@@ -1,4 +1,4 @@
-// What a session asks of a dump in msprobe's form: its columns, its folders, its output.
+// The form of msprobe's dumps for a session: its columns, its folders, its output.
 #pragma once
 
 #include <memory>

@@ -14,7 +14,7 @@
 
 namespace tensorstat {
 
-// One step of a rank: its folder, and what is not yet in its files.
+// One step of a rank: its folder, and the calls that are not yet in its files.
 struct OpenStep {
   std::uint32_t rank;
   std::uint64_t iteration;
@@ -36,7 +36,7 @@ struct OpenStep {
     return found == entries.rend() ? nullptr : &*found;
   }
 
-  // Of more than `most` refused calls the oldest are settled.
+  // If more than `most` refused calls are open, settles the oldest.
   void refuse(std::uint64_t serial, std::size_t most) {
     refused.insert(serial);
     if (refused.size() > most) first_open = std::max(first_open, *refused.begin() + 1);

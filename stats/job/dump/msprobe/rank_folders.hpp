@@ -14,7 +14,8 @@
 namespace tensorstat {
 
 // Processes that do not know their ranks are all rank 0. The first one has rank0 for as long as it lives; the folder of
-// another is named by its process, as msprobe names that of a process without a rank. Used by one thread at a time.
+// another has its process number, as msprobe names the folder of a process without a rank. Used by one thread at a
+// time.
 class RankFolders {
  public:
   RankFolders(std::string path, std::shared_ptr<Notices> notices)

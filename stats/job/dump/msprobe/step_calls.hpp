@@ -36,7 +36,7 @@ class StepCalls {
  private:
   using Tensor = std::pair<Io, std::uint32_t>;
 
-  // Those that were handed over, if the run knows them.
+  // Calls each() for all tensors of the run that were handed over, if known; else for the dumped ones.
   template <typename Each>
   static void each_tensor(const PendingRun& run, const Each& each) {
     for (const Tensor& tensor : run.given) each(tensor);

@@ -18,7 +18,7 @@ namespace tensorstat {
 
 class DumpMeter;
 
-// What an output works with. All of it must outlive the output.
+// The objects that an output uses. All of them must outlive the output.
 struct OutputContext {
   const DumpConfig& config;
   const DumpOptions& options;
@@ -95,12 +95,12 @@ class OutputForm {
   virtual bool has_layouts() const { return false; }
   virtual std::unique_ptr<DumpOutput> open(const OutputContext& context) const = 0;
 
-  // The folder for this place; nullopt if each dump makes a new folder. Used before a dump, to look at what is there.
+  // The folder for this place; nullopt if each dump makes a new folder. Used before a dump, to find earlier files.
   virtual std::optional<std::string> folder(const DumpConfig& config, const DumpOptions& options,
                                             const DumpPlace& place) const = 0;
   // The folder for files that belong to a rank and to no iteration.
   virtual std::string rank_folder(const DumpConfig& config, std::uint32_t) const { return config.path; }
-  // The subfolder of folder() for tensors; "" if there is none.
+  // The subfolder of folder() for tensors; "": they lie in folder() itself.
   virtual std::string tensor_folder() const { return ""; }
   // The file in folder() that holds rows: "statistic.csv".
   virtual std::string rows_file() const = 0;

@@ -10,10 +10,9 @@
 
 namespace tensorstat {
 
-// Writes {op_type}.{op_name}.{task_id}.{stream_id}.{time} into `folder`. The time is that of the first tensor, or the
-// next free microsecond. Counts the tensors as done or lost.
-// They are lost if type or name is empty, because no reader takes such a file. If a slot repeats, its tensor goes into
-// a file of its own.
+// Writes {op_type}.{op_name}.{task_id}.{stream_id}.{time} into `folder`. The time is the first tensor's, or the next
+// free microsecond. Counts the tensors as done or lost. They are lost if type or name is empty, because no reader takes
+// such a file. If a slot repeats, its tensor goes into a file of its own.
 void save_run(const PendingRun& run, const std::string& folder, DumpFiles& files, DumpMeter& dump_meter,
               DumpTally& tally, Notices& notices) noexcept;
 

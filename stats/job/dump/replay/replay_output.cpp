@@ -29,7 +29,7 @@ bool is_there(const std::string& path) {
   return fs::exists(fs::symlink_status(path, ignored));
 }
 
-// The path of a tensor file in `folder`; empty if there is none.
+// The path of a tensor file in `folder`; empty if the folder has none.
 std::string tensor_file_in(const std::string& folder) {
   std::vector<Error> ignored;
   for (const FolderEntry& entry : entries_of(folder, ignored)) {

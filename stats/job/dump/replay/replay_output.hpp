@@ -22,7 +22,8 @@ class ReplayOutput {
   // `config` must outlive this object; its path and form are the replay's. `process` distinguishes replays that run at
   // the same time.
   ReplayOutput(const DumpConfig& config, Existing existing, std::uint64_t process);
-  // Removes what was not moved. If the process is killed, the next kReplace below the same path removes it.
+  // Removes the files that were not moved. If the process is killed, the next kReplace below the same path removes
+  // them.
   ~ReplayOutput();
   ReplayOutput(const ReplayOutput&) = delete;
   ReplayOutput& operator=(const ReplayOutput&) = delete;
@@ -30,8 +31,8 @@ class ReplayOutput {
   // The path that the session writes to.
   const std::string& path() const { return path_; }
 
-  // Whether the replay may write into `folder` what it reads from `source_folder`. An error: `existing` does not allow
-  // the files in `folder`, or the replay would overwrite its own input.
+  // Whether the replay may write rows from `source_folder` into `folder`. An error: `existing` does not allow the files
+  // in `folder`, or the replay would overwrite its own input.
   Status check(const std::string& folder, const std::string& source_folder);
 
   // Moves the files to their folders. Call it after the session is closed.

@@ -1,4 +1,4 @@
-// What a backend asked for and handed over, so that a dump that stays empty can say why.
+// Counts requests and tensors of a backend, so that an empty dump can name its reason.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace tensorstat {
 class Arrivals {
  public:
   void note_rank(std::uint32_t rank) noexcept { ranks_.note(rank); }
-  // Of a rank that the config wants.
+  // For a rank that the config selects.
   void note_step(std::uint64_t step, bool is_wanted) noexcept {
     steps_.note(step);
     if (is_wanted && !has_wanted_step_.load(std::memory_order_relaxed)) has_wanted_step_ = true;

@@ -39,7 +39,7 @@ class DumpMeter {
   // a reason that is reported once. Several threads may call this.
   bool fold_on_board(std::span<PendingTensor* const> tensors);
   static std::string waits_for_tensors(std::string_view why);
-  // What was folded since the last call can be measured from now on.
+  // Tensors folded since the last call can be measured from now on.
   void end_board_step();
 
   // Sets each tensor's `found`. It stays empty for tensors without statistics (complex) and for errors, which are
@@ -56,7 +56,7 @@ class DumpMeter {
   Places places() const;
 
   // Copies the bits of a host tensor to `to`, in C order, and points the tensor there. Copies tensor.element_count
-  // elements; for a strided tensor these may be only the first ones. Fails if there is no memory.
+  // elements; for a strided tensor these may be only the first ones. Fails without enough memory.
   Status copy(Tensor& tensor, std::span<std::byte> to);
 
   // The bits of a tensor in host memory: its own memory, or `room` after a read from the device.
@@ -82,7 +82,7 @@ class DumpMeter {
   void take_from_board(PendingTensor& held);
 
   Categories columns_;
-  const std::size_t column_count_;  // without those of also_measure()
+  const std::size_t column_count_;  // without the columns of also_measure()
   Categories plain_, digests_;      // without duplicates
   const Precision precision_;
   const On on_;
@@ -92,7 +92,7 @@ class DumpMeter {
   std::atomic<std::uint64_t> on_device_count_{0}, on_host_count_{0}, fallen_back_count_{0};
   Meter meter_;
   std::mutex board_mutex_;              // of board_ while it is opened
-  std::optional<Result<Board>> board_;  // an error: there is none
+  std::optional<Result<Board>> board_;  // an error: the board cannot be used
 };
 
 }  // namespace tensorstat

@@ -24,10 +24,10 @@
 
 namespace tensorstat {
 
-// Decides what is wanted, holds it, and hands it to `queue`, which has the thread. `work` measures and writes. The
-// thread that hands over does the work, after all earlier work, if memory is short or if the tensor's memory cannot be
-// kept. Host tensors that need only merging statistics are measured at once by the thread that hands over, because a
-// copy would take as long.
+// Selects tensors, holds them, and passes them to `queue`, which has the thread. `work` measures and writes. If memory
+// is short, or the tensor's memory cannot be kept, the calling thread does the work itself, after all earlier work.
+// Host tensors that need only merging statistics are measured at once by the calling thread, because a copy would take
+// as long.
 //
 // The caller's code is never called under a lock. The log is called by the Hold at the start of every public call. The
 // deleters of keep_alive run when a list of items is destroyed, after the locks are released.
@@ -65,8 +65,8 @@ struct DumpSession::State {
   Status set_alerts(AlertOptions wanted);
   void deliver_alerts() noexcept;
 
-  // All work goes through these, in the order of the calls. Runs whose tensors are on the board wait here for its copy,
-  // and what comes behind them waits, too, so that the order stays.
+  // All work goes through these, in the order of the calls. Runs with tensors on the board wait here for its copy.
+  // Later work waits behind them, so that the order stays.
   void post(DumpItem item);
   void post(DumpQueue::Items items, bool is_on_board = false) noexcept;
   // Ends the board's step, and lets what waits here go to the queue.

@@ -63,7 +63,7 @@ bool DumpSession::State::fold_here(PendingRun& run) noexcept try {
   for (PendingTensor* const held : here) held->is_borrowed = true;
   work.meter.measure(here);
   return true;
-} catch (const std::exception&) {  // memory is short: what has no ticket is handed over
+} catch (const std::exception&) {  // memory is short: tensors without a ticket are handed over
   return run.is_on_board;
 }
 

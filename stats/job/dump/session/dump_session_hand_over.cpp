@@ -18,7 +18,7 @@ std::uint32_t faults_in(const Statistics& found) {
   return (specials.has_nan() ? DumpTensor::kHasNan : 0u) | (specials.has_inf() ? DumpTensor::kHasInf : 0u);
 }
 
-// What a rule that begins or ends with this run has to know of it.
+// Notes the facts for a rule that begins or ends with this run.
 void note_bound(PendingRun& run, std::span<const DumpTensor> tensors, std::string_view layout) {
   for (const DumpTensor& given : tensors) run.given.emplace_back(given.io, given.slot);
   const auto is_result = [](const DumpTensor& given) { return given.io == Io::kOutput; };
@@ -32,7 +32,7 @@ void tell_faults(PendingRun& run) {
   }
 }
 
-// Forgets what is the caller's again when collect() returns.
+// Drops pointers to memory that belongs to the caller again when collect() returns.
 void leave_to_caller(PendingRun& run) {
   for (PendingTensor& held : run.tensors) {
     held.faults = nullptr;
@@ -151,7 +151,7 @@ bool DumpSession::State::is_inside(const DumpOperator& op, std::string& last) co
   return false;
 }
 
-// A call may be described before what is around it. Then it is looked at again when that is described.
+// A call may be described before its parent. Then it is checked again when the parent is described.
 void DumpSession::State::describe(const DumpOperator* op, std::string_view parent) {
   if (config.operators == nullptr || !config.operators->looks_inside()) return;
   const std::lock_guard lock(operators_mutex_);

@@ -17,7 +17,7 @@ void DumpSession::State::record(const DumpPlace* step) noexcept try {
   const std::lock_guard lock(ended_steps_mutex_);
   if (step == nullptr && ended_steps_.is_empty()) return;
   std::vector<EndedSteps::Step> ended;
-  ended.reserve(EndedSteps::kMost + 1);  // reserve first: drain() below forgets what it passes on
+  ended.reserve(EndedSteps::kMost + 1);  // reserve first: drain() below forgets the steps that it passes on
   ended_steps_.drain([&](const EndedSteps::Step& each) { ended.push_back(each); });
   if (step != nullptr) ended.push_back({step->rank, step->graph, step->iteration});
   post([ended = std::move(ended)](DumpOutput& to) {

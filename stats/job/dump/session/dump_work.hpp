@@ -1,4 +1,4 @@
-// What a dump session does with the runs that were handed over: it measures and writes them.
+// Measures and writes the runs of a dump session.
 #pragma once
 
 #include <atomic>

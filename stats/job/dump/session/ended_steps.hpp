@@ -19,7 +19,7 @@ class EndedSteps {
     std::uint64_t iteration = 0;
   };
 
-  // Callable from any thread. false: there is no room, and the step is not remembered.
+  // Callable from any thread. false: the list is full, and the step is not remembered.
   bool push(const Step& step) {
     if (claimed_.load(std::memory_order_relaxed) >= kMost) return false;
     const std::uint64_t mine = claimed_.fetch_add(1);

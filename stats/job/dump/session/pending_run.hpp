@@ -66,7 +66,7 @@ struct PendingRun {
   std::uint64_t call = 0;  // used by outputs that number the runs of an operator
   std::vector<PendingTensor> tensors;
   std::string layout;  // of the tensors in the call, if the caller gave it
-  // Of a bound operator: all tensors that were handed over, also those that are not dumped, and whether these, or the
+  // For a bound operator: all tensors that were handed over, also the ones not dumped. has_results: these, or the
   // layout, have results of the call.
   std::vector<std::pair<Io, std::uint32_t>> given;
   bool has_results = false;

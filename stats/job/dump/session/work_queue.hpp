@@ -30,7 +30,7 @@ class WorkQueue {
  public:
   using Items = std::list<Item>;  // splicing between lists needs no memory
 
-  // What is done with the items. It outlives the queue.
+  // Does the work on the items. It must outlive the queue.
   class Worker {
    public:
     // Called in the order of posting, by one thread at a time. It may keep items by splicing them away.
@@ -57,8 +57,8 @@ class WorkQueue {
 
   void post(Items items) noexcept { post_all(items); }
 
-  // Takes all items. If there is no thread, the work is done when this returns, and the items are the caller's to
-  // destroy: under a lock that would run the code of theirs.
+  // Takes all items. Without a thread, the work is done when this returns, and the caller must destroy the items:
+  // destroying them under a lock would run the caller's code there.
   void post_all(Items& items) noexcept {
     if (items.empty()) return;
     {
