@@ -18,7 +18,7 @@ std::uint32_t faults_in(const Statistics& found) {
   return (specials.has_nan() ? DumpTensor::kHasNan : 0u) | (specials.has_inf() ? DumpTensor::kHasInf : 0u);
 }
 
-// Notes the facts for a rule that begins or ends with this run.
+// What a rule that begins or ends with this run has to know of it.
 void note_bound(PendingRun& run, std::span<const DumpTensor> tensors, std::string_view layout) {
   for (const DumpTensor& given : tensors) run.given.emplace_back(given.io, given.slot);
   const auto is_result = [](const DumpTensor& given) { return given.io == Io::kOutput; };
