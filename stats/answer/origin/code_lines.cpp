@@ -18,7 +18,7 @@ std::optional<std::uint64_t> number_in(std::string_view& text) {
   return number;
 }
 
-// Of "x.py(175)/  code/" and of "x.py:175, 8~20/  code/".
+// Parses "x.py(175)/  code/" and "x.py:175, 8~20/  code/".
 std::optional<CodeLine> line_behind(std::string_view text) {
   for (std::size_t at = text.find_first_of("(:"); at != text.npos; at = text.find_first_of("(:", at + 1)) {
     std::string_view rest = text.substr(at + 1);

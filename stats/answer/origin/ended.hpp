@@ -21,14 +21,14 @@ bool is_inf_written(const Record& record, const Hints& hints, const Model& model
 // Whether a result of the model holds it.
 bool is_in_results(const StepRows& rows, const Fault& fault);
 
-// R7c: `ended`, open again, where this NaN of `backward` (kNoCall: of the loss's) is that of the forward: 0 * NaN.
-// nullopt: the backward made it itself, or nobody knows.
+// R7c: `ended`, open again, if the NaN of `backward` (kNoCall: of the loss) comes from the forward: 0 * NaN. nullopt:
+// the backward made it itself, or it cannot be known.
 std::optional<Fault> brought_back(const Scene& scene, const StepRows& rows, const Fault* ended, std::uint32_t backward);
 
 // Whether the backward belongs to a module that made the fault, took it in, or contains the maker.
 bool is_same_module(const StepRows& rows, const Fault& ended, std::uint32_t backward);
 
-// The last fault of the forward that has ended and for which `is` is true; nullptr: there is none.
+// The last fault of the forward that has ended and for which `is` is true; nullptr: not one.
 template <typename Is>
 const Fault* last_ended(const StepRows& rows, const Is& is) {
   for (auto at = rows.faults.rbegin(); at != rows.faults.rend(); ++at) {

@@ -15,7 +15,7 @@
 
 namespace tensorstat::origin_rules {
 
-// What of a row counts as a fault.
+// The faulty values of a row, for this choice.
 inline Specials fault_in(const Record& record, const Seen& row, const FaultChoice& choice) {
   Specials found = specials_of(record.statistics(row));
   const std::string_view type = record.texts()[row.op_type];
@@ -24,7 +24,7 @@ inline Specials fault_in(const Record& record, const Seen& row, const FaultChoic
   return found;
 }
 
-// What is known of a call's inputs.
+// The state of a call's inputs.
 enum class Given : std::uint8_t { kUnseen, kClean, kFaulty };
 
 // A fault of one rank and iteration, from where it is seen first to where it ends.
@@ -46,7 +46,7 @@ struct Fault : FaultFacts {
   std::uint32_t ended_by = kNoCall;
   const Fault* back_of = nullptr;   // an Inf of the forward that had ended, where backward made NaN
   std::uint32_t back_in = kNoCall;  // the backward that brought this fault back, after it had ended
-  const Fault* made_of = nullptr;   // of kLoss: the fault whose Inf a mask wrote
+  const Fault* made_of = nullptr;   // for kLoss: the fault with the Inf that a mask wrote
   const Fault* again_of = nullptr;  // this fault, which had ended and is open again
 };
 

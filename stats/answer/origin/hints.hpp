@@ -1,4 +1,4 @@
-// What lies beside the rows of a dump and says more of its calls: watch.ndjson of PyTorch's watch, stack.json and
+// Facts about calls from files beside the rows of a dump: watch.ndjson of PyTorch's watch, stack.json and
 // construct.json of msprobe, and the .ir of MindSpore's graphs. stats/doc/origin.md has the lines of watch.ndjson.
 #pragma once
 
@@ -44,13 +44,13 @@ struct CutOff {
   std::optional<CodeLine> at;
 };
 
-// What the watches of a run were told to leave out. Where a run was resumed with other arguments, what any of them left
-// out.
+// The settings by which the watches of a run left rows out. If a run was resumed with other arguments: left out by any
+// of them.
 struct Watched {
   bool has_gradients = true, has_parameters = true;
   bool has_operations = false;  // level="op"
-  bool has_all_inputs = false;  // else those of outermost modules
-  bool has_all_names = true;    // else those that `where` chose
+  bool has_all_inputs = false;  // else only inputs of outermost modules
+  bool has_all_names = true;    // else only the names that `where` chose
   bool is_of_whole = false;     // rows of whole tensors, which several ranks hold
   std::uint64_t every = 1;
 };
@@ -69,7 +69,7 @@ struct UnequalReplicas {
 // names.
 class Hints {
  public:
-  // Adds the text of one rank's watch.ndjson. Lines that are no JSON, or of an unknown kind, are ignored.
+  // Adds the text of one rank's watch.ndjson. Invalid lines and lines of an unknown kind are ignored.
   void add_watch(std::uint32_t rank, std::string_view text);
   // Adds the folder that holds the rows of a rank and iteration. Files in it and beside it are read on demand.
   void add_folder(std::uint32_t rank, std::uint64_t iteration, std::uint32_t graph, std::string folder);
@@ -82,10 +82,10 @@ class Hints {
   const std::optional<Watched>& watched() const { return watched_; }
   // How many ranks the job had; 0: not said.
   std::uint64_t world_size() const { return world_size_; }
-  // What the watch was told to leave out.
+  // Whether the watch was told to leave these out.
   bool has_gradients_off() const { return are_gradients_off_; }
   bool has_parameters_off() const { return are_parameters_off_; }
-  // Whether a module has parameters or buffers of its own, where those are left out.
+  // Whether a module has parameters or buffers of its own, when the watch leaves them out.
   bool is_holder(std::string_view path) const { return holders_.contains(path); }
   // Whether the optimizer wrote no parameter in this iteration.
   bool wrote_nothing(std::uint32_t rank, std::uint64_t iteration) const;
@@ -103,7 +103,7 @@ class Hints {
   };
   const std::map<std::string, Mode, std::less<>>& modes(std::uint32_t rank) const;  // by path
 
-  // Whether the watch compared replicas, and what it found. All ranks say the same.
+  // Whether the watch compared replicas, and the result, which is the same in all ranks.
   bool compares_replicas() const { return compares_replicas_; }
   const std::set<UnequalReplicas>& unequal_replicas() const { return unequal_replicas_; }
 
@@ -151,7 +151,7 @@ class Hints {
     std::map<std::string, Mode, std::less<>> modes;
     std::uint64_t gradients_gone = std::numeric_limits<std::uint64_t>::max();  // from this iteration on
   };
-  // Of msprobe, a step of a rank.
+  // From msprobe, for a step of a rank.
   struct Companions {
     std::map<std::string, std::string, std::less<>> parents;
     std::map<std::string, CodeLine, std::less<>> lines;

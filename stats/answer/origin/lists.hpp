@@ -1,4 +1,4 @@
-// What each call with NaN or Inf did with it, by the same walk that gives the verdict.
+// The effect of each call with NaN or Inf, from the same walk that gives the verdict.
 #pragma once
 
 #include <cstdint>

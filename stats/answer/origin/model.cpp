@@ -229,7 +229,7 @@ class Builder {
     const Call& inner = model_.calls[child];
     if (model_.form == Form::kModules) return instances.front() == child ? kNoCall : instances.front();
     const auto call = [&](std::uint32_t at) -> const Call& { return model_.calls[at]; };
-    // Those of one name begin and end one after another.
+    // Calls of one name begin and end one after another.
     const auto behind =
         std::ranges::upper_bound(instances, inner.begin, {}, [&](std::uint32_t at) { return call(at).begin; });
     const std::uint32_t last_begun = behind == instances.begin() ? kNoCall : *std::prev(behind);
@@ -244,7 +244,7 @@ class Builder {
       if (outer.inputs.empty() || outer.begin <= inner.begin) return *ending;
       break;
     }
-    // What it gave is no tensor.
+    // Its output was not a tensor.
     const bool has_no_results = last_begun != kNoCall && last_begun != child && call(last_begun).outputs.empty();
     return has_no_results && call(last_begun).phase == inner.phase ? last_begun : kNoCall;
   }

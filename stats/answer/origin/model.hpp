@@ -1,5 +1,5 @@
-// Rows as calls: which row is which tensor of which call, in which phase, inside what, and in what order.
-// stats/doc/origin.md says it in words.
+// Converts rows to calls: each row is a tensor of a call, which has a phase, a parent and a position.
+// stats/doc/origin.md describes it.
 #pragma once
 
 #include <cstdint>
@@ -38,15 +38,15 @@ struct Call {
   std::vector<std::uint32_t> inputs, outputs;  // rows of the record
   // It is said to be inside of a call that is not in the rows.
   bool has_unseen_parent = false;
-  // It ran while backward did: what a checkpoint runs again says nothing new.
+  // It ran during backward. A checkpoint's second run gives no new facts.
   bool is_again = false;
   // An operation between the model and the loss.
   bool is_of_loss = false;
   std::uint64_t begin = 0, end = 0;  // when it was given its inputs and had its outputs: numbers in the order of time
 };
 
-// Which rows of an iteration a model is made of. A watch's evaluation is no part of the training step that it stands
-// before: its calls are named "blocks.0/eval".
+// The rows of an iteration that a model is made from. A watch's evaluation does not belong to the training step behind
+// it: its calls are named "blocks.0/eval".
 enum class Part : std::uint8_t { kAll, kTraining, kEvaluation };
 
 struct Model {
@@ -58,7 +58,7 @@ struct Model {
 };
 
 Form form_of(const Record& record, const Hints& hints);
-// The form that one row shows, if it shows one. `is_of_operator`: it is no tensor of a file.
+// The form that one row shows, if it shows one. `is_of_operator`: it is not a tensor of a file.
 std::optional<Form> form_shown_by(std::string_view op_type, std::string_view op_name, bool is_of_operator);
 
 // The calls of one iteration of one rank: of the runs from `first` to before `last` of the record, which is sorted.
@@ -70,11 +70,10 @@ Model model_of(const Record& record, Form form, Hints& hints, std::uint32_t rank
 std::vector<Part> parts_of(const Record& record, Form form, std::uint32_t rank, std::uint32_t first,
                            std::uint32_t last);
 
-// Whether the code of a module of this type hands what it is given to the modules inside, one after another, and does
-// nothing else.
+// Whether the code of a module of this type only passes its input through the modules inside, one after another.
 bool hands_on(std::string_view op_type);
 
-// A call's name without what says its phase: "blocks.0" of "blocks.0/forward".
+// A call's name without its phase: "blocks.0" for "blocks.0/forward".
 std::string_view path_of(Form form, std::string_view op_name);
 
 // Whether an operator leaves its result in one of its inputs, by its type: "AssignAdd", "add_".

@@ -1,4 +1,4 @@
-// What an operator's or a module's type says of it.
+// Properties that the type of an operator or module tells.
 #include <algorithm>
 #include <array>
 

@@ -1,4 +1,4 @@
-// What every call with NaN or Inf did with it. The verdict of origin/verdict.hpp and these lists come from one walk.
+// The effect of every call with NaN or Inf. The verdict of origin/verdict.hpp and these lists come from one walk.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ std::span<const Rule> rules();
 // A fault may name the rule itself, where one function has two; otherwise it has the name of the table.
 Fault fault_at(const Scene& scene, const StepRows& rows, FaultKind kind, std::uint32_t guilty);
 Fault unknown(const Scene& scene, const StepRows& rows, std::uint32_t suspect, std::string reason);
-// What was not watched is missing: `what` as in "its gradient", `option` as in "gradients".
+// A watch left rows out: `what` as in "its gradient", `option` as in "gradients".
 Fault unwatched(const Scene& scene, const StepRows& rows, std::uint32_t suspect, std::string_view what,
                 std::string_view option);
 

@@ -83,7 +83,7 @@ std::string unseen_between(const StepRows& rows, std::uint32_t parent, std::uint
   if (after != kNoCall) {
     if (std::string said = why(after, false); !said.empty()) return said;
   }
-  // A call without rows of its results is no call of the model, but watch.ndjson names it.
+  // A call without rows of its results is missing in the model, but watch.ndjson names it.
   return rows.hints.child_not_seen(rows.call(parent).rank, rows.call(parent).iteration, rows.name_of(parent));
 }
 
@@ -99,7 +99,7 @@ Fault made_by(const Scene& scene, const StepRows& rows, std::uint32_t last_child
 // An operator of a graph, or a launch.
 Fault made_by_operator(const Scene& scene, const StepRows& rows) {
   const Call& of = rows.call(scene.call);
-  // A launch has rows of all that it was given. Arguments that are no buffers have none.
+  // A launch has rows of all its buffers. Its other arguments have none.
   const bool is_given_clean = rows.model.form == Form::kLaunches ? scene.given != Given::kFaulty
                                                                  : scene.given == Given::kClean && !has_gap(rows, of);
   if (is_given_clean) return made_by(scene, rows, kNoCall);
@@ -115,7 +115,7 @@ Fault made_by_operator(const Scene& scene, const StepRows& rows) {
   return fault;
 }
 
-// A tensor that is no input holds it.
+// A tensor that is not an input holds it.
 Fault held_by_tensor(const Scene& scene, const StepRows& rows, const Zoom& zoom, std::uint32_t after) {
   Fault fault;
   if (zoom.held_by.empty()) {
@@ -200,7 +200,7 @@ std::optional<Fault> made_by_call(const Scene& scene, const StepRows& rows) {
     return fault;
   }
   if (found(zoom) || (is_clean && !is_held)) return made_by(scene, rows, last_child);
-  // Its inputs are not there, or a tensor that is none of them holds it.
+  // Its inputs have no rows, or a tensor that is not an input holds it.
   const std::uint32_t after = rows.last_before(of.parent, Phase::kForward, scene.call);
   if (is_held) return held_by_tensor(scene, rows, *zoom, after);
   Fault fault;

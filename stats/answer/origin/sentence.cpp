@@ -71,7 +71,7 @@ class Words {
   std::string in_phase() const {
     return form_ == Form::kLaunches ? std::string() : ", " + std::string(name(verdict_.phase));
   }
-  // Of several, which.
+  // Adds the name, if there are several losses.
   std::string the_loss() const {
     const std::string_view name = verdict_.guilty.op_name;
     return "The loss" + (name.starts_with("loss/") ? " " + printable_name(name.substr(5)) : std::string());

@@ -29,7 +29,7 @@ bool StepRows::is_overwritten(const Call& of, std::uint32_t input) const {
 
 Given StepRows::given_to(const Call& of) const {
   Given given = Given::kUnseen;
-  bool is_lost = false;  // what it was given is
+  bool is_lost = false;  // an input was overwritten
   for (const std::uint32_t input : of.inputs) {
     if (row(input).is_parameter) continue;
     if (!is_faulty(input)) {

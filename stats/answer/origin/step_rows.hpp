@@ -1,4 +1,5 @@
-// What a rule may ask: the calls of one iteration of one rank, and what happened before the scene that it judges.
+// The facts for a rule: the calls of one iteration of one rank, and the events before the scene that it judges. The
+// references must outlive it.
 #pragma once
 
 #include <cstdint>

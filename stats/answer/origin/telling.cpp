@@ -25,7 +25,7 @@ FaultVerdict Telling::verdict(const Fault& fault) {
   verdict.before = named(fault.before);
   std::uint32_t guilty = fault.call;
   if (fault.turned_by != kNoCall && fault.kind == FaultKind::kProduced) {
-    if (is_written(fault)) {  // a mask is no fault: who made NaN of it is
+    if (is_written(fault)) {  // a mask is not a fault: the call that made NaN of it is
       verdict.rule = "R7w";
       verdict.wrote_inf = named(fault.call);
       guilty = fault.turned_by;

@@ -1,4 +1,4 @@
-// A fault as it is told: who is named, and what is said of it.
+// Converts a fault to a verdict: the named calls, and the sentence.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class Telling {
       : record_(record), hints_(hints), choice_(choice), walked_(walked), has_parameters_(has_parameters) {}
 
   FaultVerdict verdict(const Fault& fault);
-  // What was wrong for a while: "Inf of mask (Mask) ended at soft (Softmax)".
+  // A fault that ended: "Inf of mask (Mask) ended at soft (Softmax)".
   std::string note(const Fault& fault) const;
 
  private:
@@ -25,7 +25,7 @@ class Telling {
   void count_calls(const Fault& fault, FaultVerdict& verdict) const;
   std::optional<CodeLine> line_of(std::uint32_t at);
   const Zoom* zoom_of(std::uint32_t at) const;
-  // That of the call that made NaN of an Inf, or of one that contains it.
+  // The zoom of the call that made NaN of an Inf, or of a call that contains it.
   const Zoom* zoom_that_turned(std::uint32_t at) const;
   // The call of the module that ran the operation: it may be one inside of the guilty call.
   std::uint32_t module_of(const Zoom& zoom, std::uint32_t guilty, FaultVerdict& verdict) const;

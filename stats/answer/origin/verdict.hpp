@@ -18,8 +18,8 @@
 namespace tensorstat {
 
 struct FaultChoice {
-  bool nan_only = false;   // Inf is no fault
-  bool ended_inf = false;  // an Inf that ended is one
+  bool nan_only = false;   // Inf is not a fault
+  bool ended_inf = false;  // an Inf that ended is a fault, too
   bool with_lists = false;
 };
 
@@ -28,7 +28,7 @@ std::string_view name(FaultKind kind);  // "produced"
 
 inline constexpr std::uint32_t kNoRow = UINT32_MAX;
 
-// What a rule decides of a fault, and its verdict says.
+// The facts about a fault that a rule decides. The verdict has the same.
 struct FaultFacts {
   FaultKind kind = FaultKind::kNone;
   const char* rule = "";  // the rule that decided: "R3"
@@ -39,9 +39,9 @@ struct FaultFacts {
   bool has_no_loss = false;      // and the loss itself is not in the rows
   bool is_likely = false;        // and not sure
   bool came_again = false;       // had ended, and was used another way
-  bool may_be_received = false;  // of kGradient and kUnknown: from another rank
-  std::string reason;            // of kUnknown: what is missing
-  std::string next;              // of kUnknown: what would tell; "": the words for all
+  bool may_be_received = false;  // for kGradient and kUnknown: from another rank
+  std::string reason;            // for kUnknown: the missing rows
+  std::string next;              // for kUnknown: how to find out; "": the general advice
   const Zoom* zoom = nullptr;    // that found the operation
 };
 
@@ -67,11 +67,11 @@ struct FaultVerdict : FaultFacts {
   bool has_no_parameters = false;        // in the rows
   bool has_operations = false;           // in the rows of a watch
   bool was_skipped = false;              // check() of the watch told it, and the optimizer wrote nothing
-  bool is_evaluation = false;            // of a watch: no step of the training, and before that of its iteration
+  bool is_evaluation = false;            // of a watch; it precedes the training step of its iteration
   std::uint32_t nth_call = 0;            // of the outermost call that it lies in, from 1 on
   std::uint32_t call_count = 0;          // calls of that name in the iteration: micro-batches, for example
   std::vector<std::string> not_watched;  // of a watch: "parameters", "gradients", "loss", "model"
-  std::string unseen;                    // why no step has rows of the model; "": there are some
+  std::string unseen;                    // why no step has rows of the model; "": some step has
   std::vector<std::string> not_seen;     // calls with tensors that are not in the rows, and why
   std::optional<CodeLine> code;
   std::string operation;                   // of zoom
@@ -80,16 +80,16 @@ struct FaultVerdict : FaultFacts {
   std::vector<std::string> details;
 };
 
-// "sure", "likely" or "unknown"; "" where there is no fault.
+// "sure", "likely" or "unknown"; "" without a fault.
 std::string_view certainty_of(const FaultVerdict& verdict);
 
 struct Answer {
   FaultVerdict verdict;
   Origin lists;                    // where they were asked for
-  std::vector<std::string> notes;  // what was wrong and is no fault: faults that ended, steps that were skipped
+  std::vector<std::string> notes;  // events that are not faults: faults that ended, steps that were skipped
 };
 
-// What the rules must know of all rows of a run.
+// The facts about all rows of a run that the rules need.
 struct RunFacts {
   Form form = Form::kGraph;
   bool has_loss = false, has_parameters = false;
@@ -114,7 +114,7 @@ class FaultSearch {
   void look_at(const Record& record, std::span<const std::uint64_t> clean = {}, std::uint64_t first = 0);
   bool has_verdict() const;
   const FaultVerdict& verdict() const;
-  // `read`: what the words of an answer without a fault say was read.
+  // `read`: the rows read, for the words of an answer without a fault.
   Answer answer(const Record& read = {});
 
  private:
@@ -122,7 +122,7 @@ class FaultSearch {
   std::unique_ptr<State> state_;
 };
 
-// Of a record that is sorted and holds all rows.
+// For a record that is sorted and holds all rows.
 Answer answer_of(const Record& record, Hints& hints, const FaultChoice& choice);
 
 // Whether a row counts as a fault for this choice.

@@ -75,8 +75,8 @@ void carry(const StepRows& rows, Fault& fault, const Scene& scene) {
   if (scene.phase >= Phase::kLoss) fault.is_confirmed = true;
 }
 
-// A written Inf in the results is clean until somebody makes NaN or Inf of it. -Inf that an operation of the loss
-// passes on, as log_softmax does, is none.
+// A written Inf in the results is clean until a call makes NaN or Inf of it. -Inf that an operation of the loss passes
+// on, as log_softmax does, does not count.
 bool is_spent_here(const StepRows& rows, const Fault& fault, const Scene& scene) {
   const Call& of = rows.call(scene.call);
   const bool is_loss = scene.phase == Phase::kLoss || (of.is_of_loss && scene.is_end);
@@ -108,7 +108,7 @@ bool is_carried(StepRows& rows, const Scene& scene) {
       continue;
     }
     const bool is_forward = scene.phase == Phase::kForward;
-    // What is given to a model does not come from its parameters.
+    // A model's inputs do not come from its parameters.
     if (is_forward && !scene.is_end && rows.model.form == Form::kWatch && rows.is_outermost(rows.call(scene.call)) &&
         fault.kind == FaultKind::kParameter)
       continue;
@@ -160,7 +160,7 @@ void look_at(StepRows& rows, const Event& event) {
     return add(rows, scene, std::move(fault), "R1");
   }
   if (is_carried(rows, scene)) return;
-  // What its parent was given comes first, whatever the order of the rows.
+  // The input of its parent is judged first, whatever the order of the rows.
   if (!event.is_end && of.parent != kNoCall && rows.given_to(rows.call(of.parent)) == Given::kFaulty) {
     const auto above =
         std::ranges::find_if(rows.events, [&](const Event& each) { return each.call == of.parent && !each.is_end; });

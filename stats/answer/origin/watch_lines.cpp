@@ -11,7 +11,7 @@ namespace {
 
 using Kind = JsonDocument::Kind;
 
-// The members of an object of a line, each with what it is where it is missing or of another kind.
+// The members of an object of a line, each with a default if it is missing or of another kind.
 class Members {
  public:
   explicit Members(JsonValue object) : object_(object) {}
