@@ -21,7 +21,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("TENSORSTAT_BUILD", PROJECT / ".build-wheel")).resolve()
 SCRATCH = BUILD / "wheel"  # what setuptools would write among the sources
 INSTALLED = SCRATCH / "installed"
-# What PEP 600 lets a wheel need, as far as this one does.
+# The libraries that PEP 600 lets a wheel need, as far as this one does.
 SYSTEM = re.compile(r"(lib(c|m|dl|pthread|rt)|ld-linux.*|libgcc_s)\.so\.\d+|libz\.so\.1")
 
 

@@ -8,7 +8,7 @@
 namespace tensorstat::python {
 namespace {
 
-// A round's words go to Python in a copy: what is reduced there may outlive the round.
+// Python gets a copy of a round's words, because a result made from them may outlive the round.
 struct CollectiveOfPython {
   static constexpr const char* kName = "tensorstat_collective";
   std::unique_ptr<tensorstat_collective, decltype(&tensorstat_collective_free)> handle{nullptr,

@@ -67,7 +67,7 @@ struct Run {
   tensorstat_session* session = nullptr;
   const tensorstat_operator* op = nullptr;
 
-  // Of arguments that begin with these; `format` describes the `others` behind.
+  // For arguments that begin with these; `format` describes the `others` behind.
   template <typename... Others>
   bool take(PyObject* arguments, const char* format, Others*... others) {
     Whole32 rank{"rank"}, device{"device"}, graph{"graph"};
@@ -123,9 +123,9 @@ bool add_all(PyObject* list, int io, Views& views, std::vector<tensorstat_dump_t
   return count >= 0;
 }
 
-// What of the tensors is known to be faulty: 0 where nothing is; else 4 * (the number of the first faulty one among
-// those that were handed over, None left out) + TENSORSTAT_HAS_NAN and TENSORSTAT_HAS_INF of all of them together. If
-// an alert names one of them, -1 - this.
+// The faults of the tensors. 0: not one is known. Else 4 * (the number of the first faulty one among all that were
+// handed over, without None) + TENSORSTAT_HAS_NAN and TENSORSTAT_HAS_INF of all of them together. If an alert names one
+// of them, -1 - this.
 PyObject* faults_of(const std::vector<std::uint32_t>& faults) {
   constexpr std::uint32_t kAny = TENSORSTAT_HAS_NAN | TENSORSTAT_HAS_INF;
   std::size_t first = faults.size();
@@ -188,7 +188,7 @@ PyObject* collect(PyObject*, PyObject* arguments) {
   });
 }
 
-// why_not(x) -> why it is no tensor that can be measured; None where it is one
+// why_not(x) -> the reason why x cannot be measured; None if it can
 PyObject* why_not(PyObject*, PyObject* arguments) {
   PyObject* given = nullptr;
   if (PyArg_ParseTuple(arguments, "O", &given) == 0) return nullptr;

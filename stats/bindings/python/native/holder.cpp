@@ -26,8 +26,8 @@ Holder holder_of_type(PyObject* type) {
 
 }  // namespace
 
-// Most tensors are of the same type as the one before; the GIL guards what is remembered. To give the old type back may
-// run Python, which may come here again: both are set before, and not looked at behind.
+// Most tensors have the same type as the one before; the GIL guards the cache. Releasing the old type may run Python,
+// which may call this again: so both are set before, and not read after it.
 Holder holder_of(PyObject* x) {
   static PyObject* last = nullptr;
   static Holder holder = Holder::kBuffer;

@@ -1,4 +1,4 @@
-// Which kind of object holds a tensor, and what it says of itself. All of it needs the GIL.
+// The kinds of objects that can hold a tensor, and access to their attributes. All of it needs the GIL.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ enum class Holder { kNumpy, kMasked, kTorch, kOpenCl, kDlpack, kBuffer };
 // By its type alone: a kBuffer may hold no tensor.
 Holder holder_of(PyObject* x);
 
-// An attribute, and what a method without arguments returns; none, with an exception set, where there is none.
+// An attribute, or the result of a method without arguments. Null, with an exception set, if it is missing or fails.
 inline Ref attribute(PyObject* x, PyObject* name) { return Ref(PyObject_GetAttr(x, name)); }
 inline Ref attribute(PyObject* x, const char* name) { return Ref(PyObject_GetAttrString(x, name)); }
 inline Ref result_of(PyObject* x, PyObject* method) { return Ref(PyObject_CallMethodObjArgs(x, method, nullptr)); }

@@ -13,7 +13,7 @@ struct Batch {
   ~Batch() { tensorstat_result_free(result); }
 };
 
-// Measured(values, dtype, shape): of a tensor of a batch, with the three made at their first use, or of what was given.
+// Measured(values, dtype, shape): for a tensor of a batch the three are made at their first use; else they were given.
 struct Measured {
   PyObject_HEAD PyObject *batch, *values, *dtype, *shape;
   std::size_t tensor;
@@ -39,7 +39,7 @@ PyObject* values_of(PyObject* names, const tensorstat_value* values) {
   return found.release();
 }
 
-// What `made` makes of the batch, kept in `member`; None where there is neither.
+// make(batch), kept in `member`; None without a batch.
 template <typename Make>
 PyObject* lazily(PyObject* self, PyObject*& member, const Make& make) {
   if (member == nullptr && seen(self)->batch != nullptr) {

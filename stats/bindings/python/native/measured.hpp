@@ -5,7 +5,7 @@
 
 namespace tensorstat::python {
 
-// What is asked of tensors, in a capsule, so that the names are understood once.
+// The request of a meter, in a capsule, so that names are parsed once.
 struct Request {
   static constexpr const char* kName = "tensorstat_request";
   std::string statistics;
@@ -20,7 +20,7 @@ const Request* request_of(PyObject* capsule);
 Ref batch_of(tensorstat_result* result, const Request& request, std::vector<std::int32_t> dtypes, Shapes shapes);
 // tensorstat.Statistics of a tensor of the batch.
 PyObject* statistics_of(PyObject* batch, std::size_t tensor);
-// The same of values that lie apart; None stands for what is not known.
+// The same for values outside of a batch; None stands for an unknown dtype or shape.
 PyObject* statistics_of(const Request& request, const tensorstat_value* values, PyObject* dtype = Py_None,
                         PyObject* shape = Py_None);
 

@@ -1,4 +1,4 @@
-// Requests, meters, and what they measure.
+// Requests, meters, and their results.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -55,7 +55,7 @@ PyObject* open_meter(PyObject*, PyObject* arguments) {
   return call([&] { return tensorstat_meter_open(&options, &meter); }) ? capsule_of(meter) : nullptr;
 }
 
-// What `library` makes of tensors; those that a failed device may still read are kept.
+// Calls `library` on tensors. Tensors that a failed device may still read are kept.
 template <typename Call>
 bool call_on(Views& views, const Call& library) {
   tensorstat_code code = TENSORSTAT_OK;
@@ -67,7 +67,7 @@ bool call_on(Views& views, const Call& library) {
 // The capsule of the meter on which the tensors of a PyOpenCL queue are measured. `owner` is the package's Meter.
 Ref meter_of(PyObject* owner, PyObject* queue) { return Ref(PyObject_CallMethod(owner, "_on", "O", queue)); }
 
-// Measures tensors, which are of `views`, in one batch, and appends what was found to `found`.
+// Measures tensors, which belong to `views`, in one batch, and appends the results to `found`.
 bool measure_batch(PyObject* owner, PyObject* queue, Views& views, std::span<const tensorstat_tensor> tensors,
                    Shapes shapes, const Request& asked, std::vector<Ref>& found) {
   const Ref meter = meter_of(owner, queue == nullptr ? Py_None : queue);
@@ -201,7 +201,7 @@ PyObject* measure(PyObject*, PyObject* arguments) {
     Views views;
     std::vector<Ref> found;
     if (PyDict_Check(given.x)) {
-      // Of this moment, whatever the tensors' methods do. A copy has its keys in place already.
+      // A snapshot: the tensors' methods may change the dict. A copy has its keys in place already.
       Ref results(PyDict_Copy(given.x));
       const Ref keys(PyDict_Keys(given.x)), values(PyDict_Values(given.x));
       if (!results || !keys || !values || !add_all(values.get(), views) ||

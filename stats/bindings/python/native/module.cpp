@@ -11,8 +11,8 @@ Connected connected;
 
 namespace {
 
-// What the library had to say and Python has not heard yet, the last first. Lock-free, as a thread that logs may be
-// one that a fork does not take along.
+// Messages of the library that Python has not logged yet, the last first. Lock-free, because the thread that logs may
+// not survive a fork.
 struct Said {
   Said* before;
   bool is_warning;

@@ -26,7 +26,7 @@ struct NumpyArray {
 };
 constexpr int kNumpyIsContiguous = 1;
 
-// The dtype of NumPy's number; -1 of numbers that no type of ours has.
+// The dtype of NumPy's number; -1 if tensorstat has no such dtype.
 inline std::int32_t dtype_of_numpy(int number) {
   static const auto all = [] {
     std::array<std::int32_t, 24> dtypes;

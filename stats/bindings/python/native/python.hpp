@@ -1,9 +1,8 @@
-// What every file of the extension shares: references that are given back, the library's errors as exceptions, and
-// calls for which the GIL is given up.
+// Shared by every file of the extension: owned references, the library's errors as exceptions, and calls that release
+// the GIL.
 //
-// The extension is written against Python's limited API (CMake defines Py_LIMITED_API), so that one build serves every
-// Python from 3.11 on, and against the C library. What people meet is the package's Python; this is what has to be
-// fast.
+// The extension uses Python's limited API (CMake defines Py_LIMITED_API), so that one build serves every Python from
+// 3.11 on, and it uses the C library. The public interface is the package's Python; only the fast parts are here.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -66,7 +65,7 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
-// What the package's Python lends: classes and functions that are written there. Set once by connect().
+// Classes and functions that the package defines in Python. connect() sets them once.
 struct Connected {
   PyObject* error = nullptr;       // tensorstat.Error(message, code)
   PyObject* statistics = nullptr;  // tensorstat.Statistics, a class upon Measured
@@ -81,7 +80,7 @@ PyObject* raise(tensorstat_code code, const std::string& words);
 
 // The log of every meter and session: keeps the text, from any thread, until say_all() is called with the GIL.
 void keep_words(void* context, int warning, const char* text);
-// Hands what was kept to `connected.log`, and leaves a set exception as it was.
+// Passes the kept messages to `connected.log`. A set exception stays set.
 void say_all();
 
 // Calls the library with the GIL given up. False, with an exception set, where the library fails.
@@ -159,7 +158,7 @@ Handle* handle_of(PyObject* capsule) {
   return static_cast<Handle*>(PyCapsule_GetPointer(capsule, Kind<Handle>::kName));
 }
 
-// An object of ours in a capsule, which is named Held::kName and destroys it.
+// A capsule that owns an object. It is named Held::kName and destroys the object.
 template <typename Held>
 Ref capsule_holding(std::unique_ptr<Held> held) {
   Ref capsule(PyCapsule_New(held.get(), Held::kName, [](PyObject* dying) {

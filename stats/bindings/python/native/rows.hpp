@@ -7,7 +7,7 @@
 
 namespace tensorstat::python {
 
-// What a file says need not be UTF-8.
+// Texts in a file may be invalid UTF-8.
 inline Ref text_of(const char* text) {
   return Ref(PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::char_traits<char>::length(text)), "replace"));
 }

@@ -124,7 +124,7 @@ void Views::set_strides(tensorstat_tensor& tensor, const void* stride_bytes) {
   tensor.stride_bytes = kept.data() + shape.size();
 }
 
-// What is given back may run Python, which must not meet the exception of the caller.
+// Releasing objects may run Python, which must not see the caller's exception.
 Views::~Views() {
   if (!is_running()) {
     keep_for_ever();

@@ -52,7 +52,7 @@ class Views {
   bool last_is_bytes() const { return last_is_bytes_; }
   bool any_queue() const { return !queues_.empty(); }
 
-  // What a failed device may still read is never given back.
+  // Never releases the tensors, because a failed device may still read them.
   void keep_for_ever();
 
  private:

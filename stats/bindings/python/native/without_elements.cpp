@@ -28,8 +28,8 @@ std::string shown_parts(PyObject* x) {
   return text;
 }
 
-// What is measured in the place of a tensor that holds others. Each torch.Tensor has a dequantize(): it is of use where
-// the class has one of its own.
+// The advice for a tensor that wraps others. Each torch.Tensor has a dequantize(): it is useful only if the class
+// defines its own.
 std::string way_out(PyObject* x) {
   const Ref torch(PyImport_ImportModule("torch")), tensor_class = torch ? attribute(torch.get(), "Tensor") : Ref();
   if (!tensor_class) return PyErr_Clear(), "the tensors that it holds";

@@ -53,7 +53,7 @@ class Alert:
 
 @dataclasses.dataclass
 class Step:
-    """What step() found. `fired`: whether a rule was met, on this rank or, with "stop", on any."""
+    """The result of step(). `fired`: whether a rule was met, on this rank or, with "stop", on any."""
     step: int
     alerts: list[Alert]
     rank: int | None = None  # the lowest rank with an alert
@@ -80,7 +80,7 @@ class Stopped(RuntimeError):
 
 @dataclasses.dataclass
 class Asked:
-    """What a session or watch was asked for."""
+    """The alert settings of a session or watch."""
     alerts: str | Sequence[str] = ()
     keep: int | tuple[int, int] = 0
     event_bytes: int = 1 << 30
@@ -96,7 +96,7 @@ class Asked:
             rules += ["nan", "inf"]
             before = before or 1
         text = ", ".join(filter(None, rules))
-        # Without rules and keep this sets nothing, but it refuses numbers that are none.
+        # Without rules and keep this sets nothing, but it refuses wrong numbers.
         _native.set_alerts(session, text, before, after, 256 << 20, _MOST_EVENTS if self.is_written else 0,
                            self.saves_tensors, self.event_bytes)
         groups: list[str] = _native.alert_groups(session).splitlines()
@@ -122,7 +122,7 @@ def _number(value: Any) -> Any:
 
 
 class Actions:
-    """What a watch does at the end of each step."""
+    """The actions of a watch at the end of each step."""
 
     def __init__(self, then: str | Callable[..., Any] | Sequence[Any], agree: Callable[[int], int] | None, rank: int,
                  world_size: int) -> None:

@@ -45,7 +45,7 @@ class Call:
     arguments: tuple[Any, ...] = ()
     keywords: dict[str, Any] | None = None
     versions: list[int] = []
-    buffers: dict[str, tuple[int, int]] = {}  # of the module itself, by their names: what they were before the call
+    buffers: dict[str, tuple[int, int]] = {}  # of the module itself, by name: their state before the call
     before: Any = None  # of the outermost: (arguments, keywords) as they were before the call, where they hold containers
     random_state: Any = None
     where: tuple[str, int, str] | None = None
@@ -60,7 +60,7 @@ class Call:
     def __init__(self, place: Place, module: Any, parent: "Call | None", is_quiet: bool, is_evaluation: bool = False) -> None:
         self.place, self.module, self.parent, self.is_quiet = place, module, parent, is_quiet
         self.name = place.eval if is_evaluation else place.forward
-        # Of the outermost: results that wait for their gradient, with the calls that gave them, the innermost first.
+        # For the outermost: results that wait for their gradient, with the calls that gave them, the innermost first.
         self.results: dict[tuple[int, int], tuple[Any, list[tuple[str, str, int]], Any]] = parent.results if parent else {}
 
 

@@ -17,7 +17,7 @@ OF_ONE_RANK = "parameter", "input", "forward", "loss"
 
 @dataclasses.dataclass
 class Checked:
-    """What check() found. It is true if the step is faulty: on this rank or, with several, on any."""
+    """The result of check(). It is true if the step is faulty: on this rank or, with several, on any."""
     step: int
     fault: Fault | None = None  # of this rank: where NaN or Inf began, as far as the watch knows
     rank: int | None = None  # the lowest rank with a fault
@@ -38,9 +38,8 @@ class Checked:
 
 
 def first_faulty(named: Iterable[tuple[str, Any]]) -> tuple[str, str] | None:
-    """The first tensor with NaN or Inf: its name, and "NaN" or "Inf". None of them is copied. Each is read once, and again only
-    if its sum is not finite: a finite sum has no NaN and no Inf in it, while that of finite elements may overflow. A device is
-    waited for once."""
+    """The first tensor with NaN or Inf: its name, and "NaN" or "Inf". Tensors are not copied. Each is read once, and again only if its sum
+    is not finite: a finite sum has no NaN and no Inf in it, but a sum of finite elements may overflow. It waits for a device once."""
     torch = sys.modules["torch"]
     tensors: list[tuple[str, Any]] = []
     sums: dict[Any, list[tuple[int, Any]]] = {}
@@ -74,7 +73,7 @@ def losses_of(loss: Any) -> list[tuple[str, Any]]:
 
 
 def fault_of(watch: Any, loss: Any) -> Fault | None:
-    """Of this step on this rank. Where it began is the watch's to say, if it has seen the step."""
+    """The fault of this step on this rank. If the watch has seen the step, it knows where the fault began."""
     losses = losses_of(loss)
     of_loss = _first_of_losses(losses)
     gradients = [(name, each.grad) for name, each in watch.parameters_now() if not is_lazy(each) and each.grad is not None]
@@ -109,8 +108,8 @@ def _first_of_losses(losses: list[tuple[str, Any]]) -> tuple[str, str] | None:
 
 
 def has_scaler() -> bool:
-    """Whether a GradScaler of torch's is enabled in this process. It skips steps whose gradients overflow, and such a skip is no fault.
-    This runs no code of other objects."""
+    """Whether a GradScaler of torch's is enabled in this process. It skips steps with overflowing gradients, and such a skip is not a
+    fault. This runs no code of other objects."""
     torch = sys.modules["torch"]
     amp, of_cuda = getattr(torch, "amp", None), torch.cuda.amp
     kinds = tuple(kind for kind in (getattr(amp, "GradScaler", None), of_cuda.GradScaler) if isinstance(kind, type))

@@ -1,4 +1,4 @@
-"""What a function's instructions may do to objects that were there before: those that no call tells."""
+"""Finds the instructions of a function that write to existing objects without a call."""
 import builtins
 import dis
 import functools
@@ -19,7 +19,7 @@ def is_trusted_module(name: str) -> bool:
 
 
 class Code:
-    """What can be told of a function before it runs."""
+    """The facts about a function that are known before it runs."""
     __slots__ = ("refusal", "global_names", "names", "written_globals", "stores", "imports", "writes_items", "writes_self",
                  "has_finally", "first", "keywords", "calls_setters")
 
@@ -106,7 +106,7 @@ class Store(NamedTuple):
 
 
 def _store_of(all_of_it: list[dis.Instruction], number: int) -> tuple[int, Store | None]:
-    """What an instruction writes to, and where that has been loaded; None of what is no name with attributes."""
+    """The target of a write instruction, and where that was loaded; None if the target is not a name with attributes."""
     end = number
     if all_of_it[number - 1].opname == "SWAP":  # x.y += 1 reads it first
         for place in range(number - 2, 1, -1):
@@ -156,7 +156,7 @@ def _sets_by_super(all_of_it: list[dis.Instruction]) -> bool:
 
 
 def _only_reads_attributes(all_of_it: list[dis.Instruction]) -> bool:
-    """Whether each __dict__ is asked at once for what it holds, or is copied."""
+    """Whether each __dict__ is only read at once, or copied."""
     for number, each in enumerate(all_of_it[:-1]):
         behind = all_of_it[number + 1]
         is_asked = behind.opname in ("CONTAINS_OP", "GET_ITER") or behind.argval in ("get", "keys", "values", "items")
@@ -168,13 +168,13 @@ def _only_reads_attributes(all_of_it: list[dis.Instruction]) -> bool:
 
 
 def _words(instruction: dis.Instruction) -> tuple[str, ...]:
-    """The names of a LOAD_FAST or STORE_FAST, of which newer Pythons join two."""
+    """The names of a LOAD_FAST or STORE_FAST; newer Pythons join two in one instruction."""
     said = instruction.argval
     return tuple(said) if isinstance(said, tuple) else (str(said),)
 
 
 def _only_raises(all_of_it: list[dis.Instruction], number: int) -> bool:
-    """Whether an exception handler ends by raising what it was given, whichever way it takes."""
+    """Whether an exception handler ends by raising the caught exception, on every path."""
     places = {each.offset: place for place, each in enumerate(all_of_it)}
     waiting, seen = [number], set()
     while waiting:
@@ -195,7 +195,7 @@ def _only_raises(all_of_it: list[dis.Instruction], number: int) -> bool:
 
 
 def _leads_to_match(all_of_it: list[dis.Instruction], number: int) -> bool:
-    """Whether an exception handler names what it takes, and takes no more than Exception. That of a `with` does neither."""
+    """Whether an exception handler names its exception type, and catches no more than Exception. A handler of `with` does neither."""
     while number < len(all_of_it):
         each = all_of_it[number]
         if each.opname in ("CHECK_EXC_MATCH", "WITH_EXCEPT_START"):

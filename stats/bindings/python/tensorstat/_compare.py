@@ -60,21 +60,21 @@ def compare(a: Any, b: Any, *, rtol: float | None = ..., atol: float = ..., any_
 def compare(a: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, any_dtype: bool = False, first: bool = False,
             tolerances: str | os.PathLike[str] | None = None, names: str | os.PathLike[str] | None = None,
             scale: str = "b") -> dict[str, Any]:
-    """What differs between two arrays, two models or state_dicts, or two files or folders.
+    """Compares two arrays, two models or state_dicts, or two files or folders.
 
         tensorstat.compare(x, y, rtol=1e-3)["cosine"]
 
-    Of two arrays: every statistic of the pair, as Meter.compare says, with its rtol (0 by default), atol and scale.
+    Two arrays: every statistic of the pair, as Meter.compare says, with its rtol (0 by default), atol and scale.
 
-    Of two mappings of tensors, such as a state_dict, or two torch.nn.Modules: as of two files of tensors, by their names, with
-    rtol, atol and any_dtype; "elements" of a pair has every statistic of the two.
+    Two mappings of tensors, such as a state_dict, or two torch.nn.Modules: like two files of tensors, by their names, with rtol, atol and
+    any_dtype; "elements" of a pair has every statistic of the two.
 
         [pair["a"] for pair in tensorstat.compare(model, torch.load("model.pt"))["pairs"] if pair["verdict"] == "different"]
 
-    Of two paths: of rows of statistics, or of tensors, which are measured.
+    Two paths: files or folders of rows, or of tensors, which are measured.
 
         found = tensorstat.compare("npu/rank_0", "gpu/rank_0", first=True)
-        found["first"][0]["op_name"]    # the first operator whose inputs agree and whose outputs do not
+        found["first"][0]["op_name"]    # the first operator with equal inputs and different outputs
         [pair["a"] for pair in found["pairs"] if pair["verdict"] == "different"]
 
     Gives {"compared": n, "different": n, "unmatched_a": [...], "unmatched_b": [...], "pairs": [{"a", "b", "verdict",
@@ -87,9 +87,9 @@ def compare(a: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, any
                 0 of integers
     any_dtype   tensors of different dtypes are compared by their values; wants rtol
     tolerances  lines of NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any, or the pathlib.Path of a file of these
-    names       lines of NAME_IN_A,NAME_IN_B for what has other names in b; old/*,new/* for beginnings
+    names       lines of NAME_IN_A,NAME_IN_B for tensors with other names in b; old/*,new/* for beginnings
 
-    What could not be read is logged to logging.getLogger("tensorstat"); Error where one side gives nothing at all.
+    Unreadable files are logged to logging.getLogger("tensorstat"); Error if one side gives nothing at all.
     """
     if not (isinstance(a, (str, os.PathLike)) and isinstance(b, (str, os.PathLike))):
         named_a, named_b = named_tensors(a), named_tensors(b)
@@ -106,7 +106,7 @@ def compare(a: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, any
 
 
 class Origin(dict[str, Any]):
-    """What origin() found: a dict, printed as the sentence that says where NaN or Inf began, from what, and why."""
+    """The result of origin(): a dict. Printed it is the sentence that tells where NaN or Inf began, from what, and why."""
 
     def __str__(self) -> str:
         verdict = self["verdict"]
@@ -124,19 +124,19 @@ def origin(path: str | os.PathLike[str], *, nan_only: bool = False, inf: bool = 
 
     Gives {"verdict": {"kind", "certainty", "op_type", "op_name", "phase", "rank", "iteration", "io", "slot",
     "last_clean_iteration", "file", "line", "operation", "inside", "not_watched", "sentence", "details"}, "notes": [...], "producers": [...],
-    "entered": [...], "unknown": [...], "turned": [...], "propagators": [...]}; None is what is not known.
+    "entered": [...], "unknown": [...], "turned": [...], "propagators": [...]}; unknown values are None.
 
     kind      "none"; "entered", with the data; "produced", by a call of the forward or the backward; "loss", by what
               follows the model, or by its backward; "parameter", there before anything ran; "gradient", changed between
-              backward and the step; "optimizer"; "unknown", the rows cannot tell, and the sentence says what is missing
+              backward and the step; "optimizer"; "unknown", the rows cannot tell, and the sentence names the missing rows
     phase     "parameter", "input", "forward", "loss", "backward", "gradient", "optimizer"
-    notes     what was wrong and is no fault: NaN and Inf that ended, steps that a gradient scaler skipped
-    nan_only  Inf is no fault
+    notes     events that are not faults: NaN and Inf that ended, steps that a gradient scaler skipped
+    nan_only  Inf is not a fault
     inf       an Inf that ended is a fault, too; an Inf of a mask ends in a softmax
 
     not_watched  what a watch was told to leave out: "parameters", "gradients", "loss"
 
-    The lists say of every call with NaN or Inf what it did, by the rules of the verdict. The verdict is the first of its
+    The lists have every call with NaN or Inf by its effect, by the rules of the verdict. The verdict is the first of its
     list: "producers" made NaN or Inf, "entered" is the data or a parameter, "unknown" is where it is seen first and the rows
     cannot tell who made it. Each has its operator, rank, iteration, "nan" and "inf" (counts; None where it is there and was
     not counted), the operators "before" it and its "inputs" with their statistics. "propagators" were given it and passed it

@@ -9,7 +9,7 @@ _TRACERS = {"FakeTensorMode", "ProxyTorchDispatchMode", "FunctionalTensorMode", 
 
 
 def compiling_of_torch() -> Any:
-    """torch.compiler.is_compiling, which dynamo knows: behind it no instruction of ours is compiled."""
+    """torch.compiler.is_compiling, which dynamo knows: instructions behind such a test are not compiled."""
     torch = sys.modules["torch"]
     return getattr(getattr(torch, "compiler", None), "is_compiling", bool)  # before torch 2.1 bool(), which is False
 
@@ -27,7 +27,7 @@ def is_tracing(arguments: Any = ()) -> bool:
 
 
 def is_transformed() -> bool:
-    """Whether a transform of torch.func runs, such as grad or vmap: its tensors are wrapped, and have no graph of ours."""
+    """Whether a transform of torch.func runs, such as grad or vmap: its tensors are wrapped, and their graph is not the watch's."""
     functorch = getattr(sys.modules["torch"]._C, "_functorch", None)
     return functorch is not None and hasattr(functorch, "peek_interpreter_stack") and functorch.peek_interpreter_stack() is not None
 

@@ -79,7 +79,7 @@ def _age(node: Any) -> int:
 
 
 class _Sum:
-    """The gradient of an argument, of which `expected` nodes give a part."""
+    """The gradient of an argument; `expected` nodes give a part of it."""
     __slots__ = ("_slot", "_take", "expected", "is_passed", "_count", "_whole")
 
     def __init__(self, slot: int, take: Callable[[int, Any], None]) -> None:
@@ -95,7 +95,7 @@ class _Sum:
             self._whole = part if self._whole is None else self._whole + part
         if self._count >= self.expected:
             self.end()
-        elif self._count == 1:  # a node whose result has no part in the loss never comes
+        elif self._count == 1:  # a node never comes if its result does not contribute to the loss
             sys.modules["torch"].autograd.Variable._execution_engine.queue_callback(self.end)
 
     def end(self) -> None:

@@ -15,7 +15,7 @@ _NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What broke a rule. `str()` is its sentence."""
+    """A broken rule. `str()` is its sentence."""
     rule: str  # "nan", "inf", "turned", "overflow", "jump", "drift", "dead", "frozen", "gone", "unwritten", "ranks", "stopped", "replica",
     # "stuck", "unreached", "shrunk", "mode"
     severity: str  # "error", "warning" or "notice"
@@ -27,7 +27,7 @@ class Finding:
     first_iteration: int
     last_clean_iteration: int | None  # of the tensor, among the iterations in the rows
     value: float | None  # what broke the rule: a size, a value, or a number of iterations
-    limit: float | None  # what it broke
+    limit: float | None  # the limit of the rule
     others: int  # tensors of the same rule that broke it then or soon after; they are not listed
     text: str
     next: str  # what to look at next
@@ -41,10 +41,10 @@ class Findings(Sequence[Finding]):
     """The findings of a run: the verdict's first, the others by iteration. Empty, and false, if nothing was found.
 
     verdict       the sentence that says it all
-    sentences     the verdict, and what explains it
-    notes         what was wrong and is no fault: NaN and Inf that ended, steps that a gradient scaler skipped
-    measured      {"rows", "tensors", "ranks": [...], "first_iteration", "last_iteration"} of what was read
-    not_measured  what was not judged, and why
+    sentences     the verdict, and its explanation
+    notes         events that are not faults: NaN and Inf that ended, steps that a gradient scaler skipped
+    measured      {"rows", "tensors", "ranks": [...], "first_iteration", "last_iteration"} of the rows read
+    not_measured  the rules that were not judged, and why
     """
 
     def __init__(self, found: Mapping[str, Any]) -> None:
@@ -119,7 +119,7 @@ def findings(path: str | os.PathLike[str], *, limits: Mapping[str, float] | None
     path    a file of rows (statistic.csv in any dialect), a dump's folder, or a store; "runs.db//a" is the run a of a store
     limits  other limits for rules that have one; report.md of the documents defines the rules
 
-    What could not be read is logged to logging.getLogger("tensorstat"). Error: nothing could be read, or a limit is wrong.
+    Unreadable files are logged to logging.getLogger("tensorstat"). Error: nothing could be read, or a limit is wrong.
     """
     return Findings(said(_native.findings(path, _limits(limits), False)))
 
@@ -131,7 +131,7 @@ def report(path: str | os.PathLike[str], output: str | os.PathLike[str] | None =
         tensorstat.report("/tmp/dump")                        # in a notebook: the page
         tensorstat.report("/tmp/dump", "page.html").findings  # writes the page, and gives the findings
 
-    Of a run with more than 16 million cells (tensors x ranks x iterations), a column of the page has several iterations.
+    In a run with more than 16 million cells (tensors x ranks x iterations), a column of the page has several iterations.
     Error: as findings().
     """
     answer = _native.findings(path, _limits(limits), True)

@@ -18,7 +18,7 @@ class Row(dict[str, Any]):
 
 def follow(path: str | os.PathLike[str], *, rows: bool = True, findings: bool = True, limits: Mapping[str, float] | None = None,
            idle: float | None = None) -> Iterator[Row | Finding]:
-    """The rows and the findings of a dump, as they come: a generator that reads what is new and waits.
+    """The rows and the findings of a dump, as they come: a generator that reads new rows and waits.
 
         for news in tensorstat.follow("/tmp/dump"):
             if isinstance(news, tensorstat.Finding):

@@ -15,7 +15,7 @@ _MOST_KEPT_BYTES = 256 << 20  # gradients of the outermost results, until backwa
 
 
 class Outermost:
-    """What it takes to run an outermost call's backward again."""
+    """The data for running an outermost call's backward again."""
     __slots__ = ("name", "run", "gradients", "has_come")
 
     def __init__(self, name: str, run: _rerun.Run) -> None:
@@ -149,7 +149,7 @@ class Gradients:
                 return
 
     def _user_hooks(self, op_name: str) -> list[dict[str, Any]]:
-        """Those that the gradient of this row may have come from."""
+        """The hooks that may have changed the gradient of this row."""
         watch = self._watch
         for name, parameter in watch._parameters.named:
             if name == op_name and (found := _user_hooks.of_parameter(name, parameter, watch.holder_of(parameter))):
@@ -188,7 +188,7 @@ class Gradients:
         if watch._local.is_silent or not watch.active:
             return
         gradient = now = parameter.grad
-        # With ranks: what they are about to add up is not to be read meanwhile. None: an optimizer inside of backward has taken it.
+        # With ranks: the gradient that they are about to add up must not be read meanwhile. None: an optimizer inside of backward took it.
         if watch._world_size > 1 or gradient is None:
             gradient = gradients[0] if gradients else gradient
         if gradient is None:
@@ -200,7 +200,7 @@ class Gradients:
 
 
 class _GradientOfResult:
-    """Of a node that gave a tensor: the tensor's gradient, to the calls that it is a result of."""
+    """A hook of a node that gave a tensor: passes the tensor's gradient to the calls that returned the tensor."""
     __slots__ = ("_backward", "_calls", "_number", "_outermost", "_slot")
 
     def __init__(self, backward: Gradients, calls: list[tuple[str, str, int]], number: int) -> None:

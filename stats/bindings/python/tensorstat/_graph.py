@@ -52,7 +52,7 @@ class Tracer:
         is_compiling, board, look, tensor = torch.compiler.is_compiling, _board(), torch.ops.tensorstat.look, torch.Tensor
         eager_before, eager_behind = torch._dynamo.disable(before), torch._dynamo.disable(behind)
 
-        # What dynamo calls while it traces, and takes for a constant.
+        # Dynamo calls this while it traces, and treats the result as a constant.
         @constant
         def entered() -> str:
             return self._mark(True)
@@ -148,7 +148,7 @@ class Tracer:
         return parent, where or caller_of(sys._getframe(1))
 
     def forget(self) -> None:
-        """The watch is over: its graphs go, and those of the model stay."""
+        """Call when the watch is over: its graphs are dropped, the model's own stay."""
         for mark in self._marks.values():
             _sites.pop(mark, None)
         self._marks.clear()
@@ -235,7 +235,7 @@ def _is_of_dynamo(fault: Exception) -> bool:
 
 
 def observe(tensors: list[Any], board: Any, mark: str, kind: int) -> None:
-    """In the caller's graph, in place of a mark. A compiler runs it once, when it traces: what it calls is in the graph then."""
+    """Runs in the caller's graph, in place of a mark. A compiler runs it once, when it traces: the calls in it are in the graph then."""
     sys.modules["torch"].ops.tensorstat.look([each.detach() for each in tensors], board, mark, kind)
     site = _sites.get(mark)
     rows = site.rows() if site is not None else None
@@ -260,8 +260,8 @@ def _come(waiting: list[str], number: int, gradients: Any) -> Any:
 
 
 def _look_back(gradient: Any, marks: str) -> Any:
-    """Where the backward runs. Its result is a copy: an operation whose result nobody takes is left out of a backward, and a
-    board that one backward wrote would fail autograd's check in another."""
+    """Runs in the backward. Its result is a copy: torch omits an operation from a backward if its result is unused, and a board that one
+    backward wrote would fail autograd's check in another."""
     for slot, _, mark in (each.partition("@") for each in marks.split(",")):
         site = _sites.get(mark)
         rows = site.rows() if site is not None else None
@@ -322,7 +322,7 @@ def _graph_number() -> str:
 
 
 def entries_of(number: int) -> list[Any]:
-    """What dynamo keeps of graphs that were compiled for this watch alone or with others."""
+    """Dynamo's entries for graphs that were compiled for this watch alone or with others."""
     frames = sys.modules["torch._C._dynamo.eval_frame"]
     return [entry for numbers, backend in _backends.items() if number in numbers
             for code in {code for code, _ in backend.compiled} for entry in frames._debug_get_cache_entry_list(code)

@@ -1,4 +1,4 @@
-"""The rows of a compiled graph's marks (see _graph), in a watch whose measured steps stay compiled."""
+"""The rows from a compiled graph's marks (see _graph), for a watch with compiled measured steps."""
 from typing import Any
 
 from ._calls import Call

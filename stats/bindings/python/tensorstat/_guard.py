@@ -1,6 +1,6 @@
-"""While a call is run again on copies (_shadow), nothing else of the caller's may be written. Every function in Python is looked
-at before it begins, every function in C before it is called, and the owner of an attribute before it is written; what may write
-to what was there before and cannot be put back (_before), or does something nobody can take back, ends the run first."""
+"""While a call is run again on copies (_shadow), other objects of the caller must not be written. Every function in Python is checked
+before it begins, every function in C before it is called, and the owner of an attribute before it is written. The run ends before a write
+to an existing object that cannot be put back (_before), and before any other effect that cannot be undone."""
 import abc
 import contextvars
 import dataclasses
@@ -31,7 +31,7 @@ _READERS = {"get", "keys", "values", "items", "copy", "index", "count", "union",
             "__eq__", "__ne__", "__or__", "__and__", "__sub__", "__reversed__", "__class_getitem__"}
 _WRITERS_IN_C = {"setitem", "delitem", "iadd", "iand", "iconcat", "ifloordiv", "ilshift", "imatmul", "imod", "imul", "ior", "ipow", "irshift",
                  "isub", "itruediv", "ixor"}  # of _operator
-# Of torch: what outlives the call that does it.
+# In torch: functions with effects that outlive the call.
 _STATE_IN_C = re.compile(r"_?set_(?!grad_enabled|fwd_grad|autocast|multithreading_enabled|torch_function|dispatch|conj|neg|to)|_?share_|"
                          r"_?save|_?unpickle|register_|_?cuda_(set|empty)|retain_grad")
 _OF_COMPILER = {"set_eval_frame", "set_skip_guard_eval_unsafe"}
@@ -39,7 +39,7 @@ _MOST_OF_CONTAINER = 2000
 
 
 class Guard:
-    """A context manager: what it refuses is a Stop. Make it before the copies."""
+    """A context manager: a refusal raises Stop. Make it before the copies."""
 
     def __init__(self) -> None:
         # An object of the run may get the place of one of these that went meanwhile: it is told by its type, and containers are
@@ -63,7 +63,7 @@ class Guard:
 
     def of(self, shadow: Shadow) -> "Guard":
         self._shadow = shadow
-        for each in self._old.keys() - set(map(id, gc.get_objects())):  # what has gone since may have left its place to a copy
+        for each in self._old.keys() - set(map(id, gc.get_objects())):  # an object that has gone may have left its address to a copy
             del self._old[each]
         for module, _ in shadow.modules:
             self._look_at_class(type(module))
@@ -212,7 +212,7 @@ class Guard:
         return is_atom(value) or gc.is_tracked(value) and self._old.get(id(value)) is not type(value)
 
     def _look(self, value: Any, name: str, said: Code, depth: int = 0) -> None:
-        """What was there before may be read, and be read alone."""
+        """Existing objects may be read, and only read."""
         kind = type(value)
         torch = sys.modules["torch"]
         if is_atom(value) or isinstance(value, torch.Tensor) or isinstance(value, (logging.Logger, dataclasses.Field)) or self._is_new(value):
@@ -281,7 +281,7 @@ class Guard:
                 self._look(value, f"{name}.{key}", said, depth + 1)
 
     def _look_at_plain(self, value: Any, name: str, said: Code, depth: int) -> None:
-        """An object of the caller's whose whole state is its attributes, such as a registry. Its containers are put back."""
+        """An object of the caller's with attributes as its whole state, such as a registry. Its containers are put back."""
         if id(value) in self._held:
             return
         self._held.add(id(value))
@@ -291,7 +291,7 @@ class Guard:
         self._look_at_attributes(value, name, said, depth + 1)
 
     def _look_at_attributes(self, value: Any, name: str, said: Code, depth: int) -> None:
-        held = vars(value)  # Python may make this dict now: it is none of the run's
+        held = vars(value)  # Python may make this dict now: then the run did not make it
         if not self._before.has(held):
             self._before.keep(held)
             for each in list(held.values()):
@@ -336,7 +336,7 @@ class Guard:
             return
         said = code_of(frame.f_code)
         if name in ("setattr", "delattr") and home == "builtins" and said.calls_setters:
-            return  # _trace has seen whose
+            return  # _trace has seen the owner
         if isinstance(owner, ModuleType):
             if name in _WRITERS_IN_C or not (home in _C_MODULES or home == "builtins" and name in _CALLED or name == "_count_elements"):
                 self._refuse(f"{frame.f_code.co_name} calls {home}.{name}")

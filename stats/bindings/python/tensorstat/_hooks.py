@@ -1,5 +1,5 @@
-"""Hooks of a watch. They are torch's global ones, and not the modules' own: what is pickled, copied or scripted of a module
-that is watched has nothing of the watch, and a copy is not watched."""
+"""Hooks of a watch. They are torch's global ones, not the modules' own. So a pickled, copied or scripted module has nothing of the watch,
+and a copy is not watched."""
 import os
 import sys
 import weakref
@@ -94,8 +94,8 @@ class ModuleHooks:
         return before, behind
 
     def stop(self) -> None:
-        """Until start(). Torch.compile asks of each graph which global hooks there are: what it compiles meanwhile is the
-        caller's graph, which was there before the watch and is there after it."""
+        """Stops until start(). torch.compile asks of each graph which global hooks exist: a graph compiled meanwhile is the caller's own,
+        and stays valid after the watch."""
         self._is_on[0] = False
         STANCE.leave(self)
         for handle, _ in self._handles:
@@ -110,7 +110,7 @@ _said: set[str] = set()
 
 
 def say_fault(fault: Exception) -> None:
-    """Of a hook: training goes on."""
+    """Reports a fault of a hook; training continues."""
     words = f"{type(fault).__name__}: {fault}"[:300]
     if words not in _said and len(_said) < 20:
         _said.add(words)

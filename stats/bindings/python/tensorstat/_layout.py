@@ -7,7 +7,7 @@ _MOST_CHANGES = 100  # of a model that exchanges them in each step, no more is l
 
 
 class Layout:
-    """What stands in the dicts of a model's modules. To look costs some 50 ns an entry."""
+    """The contents of the dicts of a model's modules. A check costs some 50 ns an entry."""
 
     def __init__(self) -> None:
         self._modules: list[tuple[dict[str, Any], str, Any]] = []  # held weakly: one may hold the model

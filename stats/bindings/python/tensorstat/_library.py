@@ -1,4 +1,4 @@
-"""The C library: its errors, its names, and what it has to say."""
+"""The C library: its errors, its names and its messages."""
 import fcntl
 import logging
 import os
@@ -34,7 +34,7 @@ logger = _Logger()
 
 
 class Error(Exception):
-    """What went wrong, in words.
+    """An error, described in words.
 
     `code` is "invalid", "unsupported", "unreadable", "unwritable", "over budget", "device", "out of memory" or "in use".
     """
@@ -55,12 +55,12 @@ def chosen(choices: Mapping[str, int], word: str, what: str) -> int:
 
 
 def log(is_warning: bool, text: str) -> None:
-    """Where all meters and sessions say what they have to say."""
+    """Logs the messages of all meters and sessions."""
     logger.log(logging.WARNING if is_warning else logging.INFO, "%s", text)
 
 
 def above_standard(path: str, flags: int) -> int:
-    """An opener for open(): what a job prints to a closed stdout or stderr must not land in a file of ours."""
+    """An opener for open(): text printed to a closed stdout or stderr must not land in a file of this library."""
     low = os.open(path, flags, 0o666)
     if low > 2:
         return low

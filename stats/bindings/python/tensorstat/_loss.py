@@ -67,7 +67,7 @@ def _say_operation(watch: Any, name: str, loss: Any, kinds: int, is_forward_clea
 
 
 def _operations_behind(loss: Any) -> list[str]:
-    """Those between the model's results and the loss, by autograd's nodes; the model's first."""
+    """The operations between the model's results and the loss, by autograd's nodes; the model's first."""
     names: list[str] = []
     waiting = [loss.grad_fn]
     seen: set[Any] = set()

@@ -19,7 +19,7 @@ from ._verdict import INF, NAN
 from ._zoom import REASONS
 
 _MOST = 400  # operations; a longer loss is given up: it is not looked at again
-_MOST_SHOWN = 1 << 22  # elements of a tensor whose range is told
+_MOST_SHOWN = 1 << 22  # elements of a tensor with a shown range
 _LEFT_OUT = {"__get__", "__set__", "__delete__", "requires_grad_", "detach", "detach_", "register_hook", "retain_grad", "item",
              "tolist", "numpy", "size", "stride", "numel", "dim", "empty", "empty_like", "new_empty", "empty_strided", "__repr__",
              "__format__", "__deepcopy__", "__reduce_ex__", "__len__", "__hash__", "is_floating_point", "is_complex"}
@@ -59,7 +59,7 @@ class _Operation:
 
 
 class LossOperations:
-    """Those of a watch, in one step."""
+    """The loss operations of a watch, in one step."""
 
     def __init__(self, watch: Any) -> None:
         self._watch = watch
@@ -219,7 +219,7 @@ class LossOperations:
         return next((made.told() for made, kinds in self._backward if _known(kinds)), None)
 
     def maker_in(self, loss: Any, name: str) -> dict[str, Any] | None:
-        """Of the loss of this name, as check() tells it."""
+        """For the loss of this name, as check() calls it."""
         each = dict(losses_of(loss)).get(name)
         return self.maker(each, kinds_in([each])) if isinstance(each, sys.modules["torch"].Tensor) else None
 

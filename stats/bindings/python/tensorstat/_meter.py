@@ -26,7 +26,7 @@ def _request(stats: str, precision: str, on: str, cast_scale: float) -> Any:
 
 
 def request_of(stats: str | Iterable[str], precision: str = "high", on: str = "auto", cast_scale: float = 1.0) -> Any:
-    """What is asked, as the extension knows it; kept, as most programs ask the same again and again."""
+    """The request in the extension's form; cached, because most programs ask the same again and again."""
     return _request(stats if isinstance(stats, str) else ",".join(stats), precision, on, cast_scale)
 
 
@@ -38,7 +38,7 @@ class Meter:
     queue             a pyopencl.CommandQueue to work on
     threads           host threads, the caller's among them; 0: one a core
 
-    What it has to say goes to logging.getLogger("tensorstat").
+    Its messages go to logging.getLogger("tensorstat").
     """
 
     def __init__(self, *, budget_bytes: int | None = None, platform: int = -1, device: int = -1, queue: Any = None,
@@ -62,9 +62,9 @@ class Meter:
         torch.nn.Module gives the statistics of its state_dict.
 
         x           a NumPy array, a torch.Tensor, a pyopencl.array.Array, which is measured in its own memory on its own
-                    queue, and anything else with __dlpack__ or the buffer protocol. Nothing is copied, but what is in
-                    CUDA's memory and its GPU does not fold, or in ROCm's, comes to the host in windows. It is read behind
-                    torch's current stream or the default one. Nothing may change it meanwhile. A numpy.ma array with masked elements is refused.
+                    queue, and any other object with __dlpack__ or the buffer protocol. Nothing is copied, except that data in CUDA's memory
+                    that its GPU does not fold, or in ROCm's memory, comes to the host in windows. It is read behind torch's current stream
+                    or the default one. Nothing may change it meanwhile. A numpy.ma array with masked elements is refused.
                     Error names the tensor of a dict that cannot be measured, such as a sparse one.
         stats       names between commas, or a list of names; "all" are MindSpore's twelve
         precision   "high": exact, rounded once; "low": held in the tensor's own type
@@ -115,8 +115,8 @@ class Meter:
         on          "auto": where the data lives, on the device where either of them is in its memory, behind what is in
                     that array's queue (a's, where both have one: then finish the other first); "host"; "device"
 
-        Sums are exact, and each value is rounded once. None where there is no value: an index of no element, the cosine
-        where one array is all zeros. NaN and NaN are equal, as are Inf and the same Inf; NaN or Inf against anything
+        Sums are exact, and each value is rounded once. A value may be None: an index without an element, the cosine if one array is all
+        zeros. NaN and NaN are equal, as are Inf and the same Inf; NaN or Inf against anything
         else is infinitely far away. Error where the shapes differ.
         """
         return _native.compare(self, a, b, rtol, atol, chosen(_SCALES, scale, "scale"), chosen(_PLACES, on, "on"))
@@ -131,14 +131,14 @@ class Meter:
         return _native.device_memory(self._handle)
 
     def _on(self, queue: Any) -> Any:
-        """The handle of the meter that works on a PyOpenCL queue; of this one where there is none."""
+        """The handle of the meter that works on a PyOpenCL queue; without a queue this meter's."""
         if queue is None:
             return self._handle
         return self._of_queues.meter(queue)._handle
 
 
 class _Mark:
-    """What a PyOpenCL queue is known to live by, where the queue itself takes no weak reference (since PyOpenCL 2025)."""
+    """Represents a PyOpenCL queue that takes no weak reference (since PyOpenCL 2025): it lives as long as the queue."""
 
 
 def _lives_with(queue: Any) -> Any:
@@ -218,14 +218,14 @@ class Stream:
 
     @property
     def shape(self) -> tuple[int]:
-        """Of what was appended so far: (elements,)."""
+        """The shape so far: (elements,)."""
         shared = _native.dtype_elements_a_byte(self.dtype)
         return (self._bytes // _native.dtype_bytes(self.dtype) * shared - self._unused,)
 
 
 class Partial:
-    """What is kept of a part of a tensor. Partials of the same dtype and request merge in any order, in any process
-    or machine, to the bits that one measurement of the whole gives. They pickle.
+    """The kept state of a part of a tensor. Partials of the same dtype and request merge in any order, in any process or machine, to the
+    bits that one measurement of the whole gives. They pickle.
 
         tensorstat.fold(one_half).merge(tensorstat.fold(other_half)).finish().l2norm
     """

@@ -1,4 +1,4 @@
-"""A function of ours around each of torch's functions that the caller calls, and around each operation below autograd."""
+"""Calls a function of this library around each of torch's functions that the caller calls, and around each operation below autograd."""
 import functools
 import sys
 import threading

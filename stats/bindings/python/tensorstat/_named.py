@@ -12,8 +12,8 @@ _NUMBERED = re.compile("tensor ([0-9]+): ")
 
 
 def named_tensors(x: Any) -> dict[Any, Any] | None:
-    """{name: tensor} of a mapping, or of a torch.nn.Module; None of anything else. Of a module's state_dict, what is no
-    tensor is left out."""
+    """{name: tensor} of a mapping, or of a torch.nn.Module; None for anything else. A module's state_dict may have other values, which are
+    left out."""
     if isinstance(x, dict):
         return x
     kind: Any = type(x)

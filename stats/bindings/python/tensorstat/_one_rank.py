@@ -1,5 +1,5 @@
-"""What one rank of several may run again by itself. A collective that one rank issues alone hangs the job, so a run ends before the
-first operation that may be one. (_guard ends it before functions of torch.distributed and of extensions.)"""
+"""Decides whether one rank of several may run a call again by itself. A collective that one rank issues alone hangs the job, so a run ends
+before the first operation that may be one. (_guard ends it before functions of torch.distributed and of extensions.)"""
 import sys
 from typing import Any
 

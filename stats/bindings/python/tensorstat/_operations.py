@@ -12,7 +12,7 @@ from ._verdict import INF, NAN
 
 _WRITERS = "mask", "fill", "where", "triu", "tril", "full"  # in names of operations: they write -Inf, and compute none
 
-# What gives no value that was computed, or whatever memory held.
+# Functions that give no computed value, or uninitialised memory.
 _LEFT_OUT = {"__get__", "__set__", "__delete__", "requires_grad_", "detach", "detach_", "register_hook", "retain_grad", "backward",
              "empty", "empty_like", "new_empty", "empty_strided", "size", "stride", "numel", "item", "tolist", "numpy", "clone_",
              "__deepcopy__", "__reduce_ex__", "__repr__", "__format__"}

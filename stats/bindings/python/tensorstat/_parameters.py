@@ -141,7 +141,7 @@ class Parameters:
             yield from optimizer.state.get(parameter, {}).items()
 
     def _states(self) -> list[tuple[int, int] | None]:
-        """What _state_of() says of each parameter; None of a lazy one, which has no values yet."""
+        """_state_of() of each parameter; None for a lazy one, which has no values yet."""
         plain = sys.modules["torch"].nn.Parameter
         try:
             return [(each.data_ptr(), each._version) if type(each) is plain else None if is_lazy(each) else _state_of(each)
@@ -150,8 +150,8 @@ class Parameters:
             return [None if is_lazy(each) else _state_of(each) for _, each in self.named]
 
     def _is_written_by_data(self) -> bool:
-        """Whether the optimizer writes through `.data`, which leaves a parameter's version as it is: then no version tells
-        what was written."""
+        """Whether the optimizer writes through `.data`, which leaves a parameter's version unchanged: then versions do not show its
+        writes."""
         if self._by_data is None:
             return True
         for name, parameter, before in self._by_data:
@@ -200,7 +200,7 @@ def optimizers_of(given: Any) -> list[Any]:
 
 
 def name_of_state(parameter: str, key: str, slot: int) -> str:
-    """Of one of the tensors that an optimizer keeps under a key."""
+    """The name of a tensor that an optimizer keeps under a key."""
     return f"{parameter}/{key}" + (f".{slot}" if slot else "")
 
 

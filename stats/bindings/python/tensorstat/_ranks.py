@@ -23,7 +23,7 @@ def _of_torch(distributed: Any, group: Any) -> tuple[int, int, Reduce, Reduce]:
 
     def reduce_by(operation: Any) -> Reduce:
         def reduce(words: memoryview) -> None:
-            # NCCL and HCCL reduce tensors of their device only, gloo those of the host.
+            # NCCL and HCCL reduce only tensors on their device, gloo only tensors on the host.
             backend = str(distributed.get_backend(group))
             kind = "cpu" if backend in ("gloo", "mpi") else "npu" if backend == "hccl" else "xpu" if backend in (
                 "ccl", "xccl") else "cuda"

@@ -49,7 +49,7 @@ def _on_disk(path: Any) -> Iterator[Any]:
 
 def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STATISTICS, *, precision: str = "high",
          on: str = "auto", cast_scale: float = 1.0, void_is_bfloat16: bool = False, skip_faults: bool = False) -> Any:
-    """What a file or folder holds: statistics of tensors, measured now, or rows of statistics that were written before.
+    """The content of a file or folder: statistics of tensors, measured now, or rows of statistics that were written before.
 
         tensorstat.read("gradient.npy").max
         tensorstat.read("model.safetensors")["layer.0.weight"].l2norm

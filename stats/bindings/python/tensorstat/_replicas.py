@@ -25,7 +25,7 @@ class ReplicaFault(NamedTuple):
 
 
 def ranks_that_differ(of_ranks: dict[int, Any]) -> tuple[int, ...]:
-    """Of hashes by rank: the ranks that differ from most; if most do not agree, all."""
+    """From hashes by rank: the ranks that differ from most; if most do not agree, all."""
     counts = Counter(of_ranks.values()).most_common()
     is_majority = counts[0][1] > counts[1][1]
     return tuple(rank for rank, value in of_ranks.items() if not is_majority or value != counts[0][0])

@@ -31,7 +31,7 @@ class Run:
 
     def __init__(self, call: Call, keywords: dict[str, Any]) -> None:
         module, torch = call.module, sys.modules["torch"]
-        while isinstance(module, torch.nn.parallel.DistributedDataParallel):  # whose own code waits for a backward
+        while isinstance(module, torch.nn.parallel.DistributedDataParallel):  # its own code waits for a backward
             module = module.module
         self._module = weakref.ref(module)
         self.arguments, self.keywords = (call.arguments, keywords) if call.before is None else call.before
@@ -51,7 +51,7 @@ class Run:
         return self._module()
 
     def has_written(self, buffer: str) -> bool:
-        """Whether the call itself wrote this buffer of its module: what it held before is gone."""
+        """Whether the call itself wrote this buffer of its module: then the old values are lost."""
         return self.buffers.get(buffer) != versions_of_buffers(self.module).get(buffer)
 
 
@@ -80,7 +80,7 @@ def _versions(tensors: list[Any]) -> list[int]:
 
 
 def versions_of_buffers(module: Any) -> dict[str, tuple[int, int]]:
-    """Those of the module itself, not of modules inside."""
+    """The buffers of the module itself, without modules inside."""
     return {name: (id(each), version_of(each)) for name, each in (module.__dict__.get("_buffers") or {}).items() if each is not None}
 
 
@@ -114,7 +114,7 @@ def refusal_of(run: Run) -> str:
 
 
 class World:
-    """What a call is run again with: copies of its module, its arguments, and of all they hold."""
+    """The environment of a second run: copies of the module, its arguments, and all objects that they hold."""
 
     def __init__(self, run: Run) -> None:
         from ._guard import Guard
@@ -126,7 +126,7 @@ class World:
         except Unknown as unknown:
             raise Stop(str(unknown)) from None
         self._own = {storage_of(each) for each in self.shadow.clones}  # storages that the run may write to
-        self._context = contextvars.copy_context()  # what it sets in it goes with it
+        self._context = contextvars.copy_context()  # values that the run sets in it are dropped with it
 
     def call(self) -> Any:
         return self.run(self.module, *self.arguments, **self.keywords)
@@ -147,11 +147,11 @@ class World:
             raise
 
     def storages_given(self) -> list[int]:
-        """Those of all tensors in the arguments, in their order."""
+        """The storages of all tensors in the arguments, in order."""
         return [storage_of(each) for each in tensors_in((self.arguments, self.keywords))]
 
     def stop_write(self, schema: Any, args: Any, kwargs: Any) -> list[Any]:
-        """What an operation writes to: storages of the run's own, else the run ends."""
+        """The storages that an operation writes to. If one is not the run's own, the run ends."""
         self.guard.check()
         if words := refusal_of_operation(schema, args, kwargs):
             raise Stop(words)
@@ -199,7 +199,7 @@ def as_it_was(run: Run, hooks: Any) -> Iterator[World]:
 
 
 def storage_of(tensor: Any) -> int:
-    """Of its storage; views share it."""
+    """The address of its storage; views share it."""
     try:
         storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
         return int(storage.data_ptr())

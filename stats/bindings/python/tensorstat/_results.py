@@ -20,10 +20,10 @@ def statistic_name(text: str) -> str:
 
 
 class Statistics(_native.Measured):
-    """What was measured of one tensor.
+    """The statistics of one tensor.
 
-    A value is an int (counts and indices; max, min and quantiles of integers), a float (all else), a str (a digest in
-    hexadecimal), or None where there is no value: max, min, avg and argmax of an empty tensor.
+    A value is an int (counts and indices; max, min and quantiles of integers), a float (all else), a str (a digest in hexadecimal), or None
+    if it does not exist: max, min, avg and argmax of an empty tensor.
 
         r.nan_count, r["nan count"], r["nan-count"]     one value
         r.p50, r["p99.9"]                               a quantile that was asked for
@@ -72,7 +72,7 @@ class Statistics(_native.Measured):
         return self._values.items()
 
     def __eq__(self, other: object) -> bool:
-        """Of the same values; NaN is the same as NaN."""
+        """Whether the values are equal; NaN is equal to NaN."""
         if not isinstance(other, Statistics):
             return NotImplemented
         return repr(self._values) == repr(other._values)

@@ -49,8 +49,8 @@ def _without_arguments(tree: Any) -> Any:
 
 
 class DumpSession:
-    """What a config wants, on disk: a data_dump.json as MindSpore would have written it, msprobe's config.json or CANN's
-    acl.json as those would.
+    """A dump by a config, on disk: for a data_dump.json as MindSpore would have written it, for msprobe's config.json or CANN's acl.json as
+    those would.
 
         session = tensorstat.DumpSession("data_dump.json")
         session.collect("Conv2D", "Default/net/Conv2D-op12", inputs=[x], outputs=[y], iteration=step)
@@ -64,14 +64,14 @@ class DumpSession:
                 collect() returns
     dialect     of statistic.csv: "ours", "mindspore-2.7", "mindspore-next", "msprobe-o2"
     layout      "rank" (rank_0/net/graph/iteration) or "step"
-    sync        when the disk is made to have what is written: "never", "close", "row"
+    sync        when written files are flushed to the disk: "never", "close", "row"
     framework   for msprobe's dump.json: "mindspore", which "" stands for, "pytorch" or "mindtorch"
     world_size  how many ranks the job has, for TorchAir's folders
     device_rows  with stat_calc_mode "device": rows as MindSpore has them from its device, with True, False and null
     alerts      rules that are asked of each row: "nan", ["l2norm > 8 * median(l2norm, 50)", ...]; stats/doc/alerts.md
-    keep        the rows of so many steps are kept and not written, but for those of an event; (before, after)
+    keep        the rows of so many steps are kept and not written, except the rows of an event; (before, after)
     on_alert    called with each Alert by step_end() and close(); None: it is logged
-    only_bad    no row is written but those of a step with NaN or Inf and of the step before: alerts "nan" and "inf", keep=1
+    only_bad    writes only the rows of a step with NaN or Inf and of the step before: alerts "nan" and "inf", keep=1
     save_tensors  the tensor that an alert names, and the inputs of its operator, are saved in the event's folder
     event_bytes  the limit of an event's files, for each rank
     ordered_by_queue  a promise: PyTorch's tensors in CUDA's memory change, or are freed, only by work of the stream that is
@@ -240,9 +240,10 @@ class DumpSession:
     def counters(self) -> dict[str, int]:
         """{"tensor_count": 12, "row_count": 12, "lost_row_count": 0, ...}; of a closed session, its last.
 
-        Where the tensors that rows are made of were measured: device_row_count (by an OpenCL device, or by the GPU that
-        has the tensor), host_row_count, and fallback_row_count, those of host_row_count that lie in a device's memory,
-        which it could not measure, or whose device failed. device_bytes and most_device_bytes: device memory that the session holds now, and at most."""
+        Where the tensors of the rows were measured: device_row_count (by an OpenCL device, or by the GPU that has the tensor),
+        host_row_count, and fallback_row_count. The last counts rows in host_row_count with a tensor in device memory that could not be
+        measured there, or with a failed device. device_bytes and most_device_bytes: device memory that the session holds now, and at
+        most."""
         if not self._handles:
             return dict(self._last_counters)
         counters: dict[str, int] = _native.session_counters(self._handles[0])

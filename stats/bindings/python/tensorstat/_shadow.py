@@ -67,7 +67,7 @@ class Shadow:
         if kind in CONTAINERS or kind in (tuple, frozenset) or isinstance(value, tuple) and hasattr(value, "_fields"):
             return self._container(value, is_state)
         if isinstance(value, (FunctionType, type)) or isinstance(value, BuiltinFunctionType) and is_of_module(value):
-            return value  # _guard looks at what they do
+            return value  # _guard checks their effects
         if kind is MethodType:
             return self._keep(value, MethodType(value.__func__, self.of(value.__self__, is_state)))
         if kind is functools.partial and not vars(value):

@@ -32,12 +32,12 @@ How = str | Callable[[str, Any], str | None] | None
 
 
 # How a whole tensor lies on the ranks. A DTensor's layout names its placements and the sizes of the mesh instead.
-_CUT = "cut"  # each rank counts what it has
+_CUT = "cut"  # each rank counts its own part
 _REPLICA = "replica"  # rank 0 counts it
 
 
 class _Part(NamedTuple):
-    """What this rank has of a whole tensor."""
+    """This rank's part of a whole tensor."""
     shape: tuple[int, ...] | None  # of the whole; None: not known, so its elements are counted
     tensor: Any  # None: no elements
     layout: str = _CUT
@@ -48,7 +48,7 @@ class _Whole(NamedTuple):
     """A whole tensor: the same on every rank."""
     op_type: str
     op_name: str
-    dtype: str  # torch's name of what is folded
+    dtype: str  # torch's name for the folded dtype
     slot: int
     call: int  # of the module, in this step
     layout: str
@@ -63,7 +63,7 @@ class _Whole(NamedTuple):
 
 
 class _Own(NamedTuple):
-    """What a rank has of it."""
+    """A rank's part of it."""
     folded: Partial
     shape: tuple[int, ...] | None
     elements: int | None  # of the whole, if its mesh says it
@@ -85,7 +85,7 @@ _NEW = "new"  # the key of the number of tensors that no rank had before
 
 
 def folder_of_whole(folder: str) -> str:
-    """Of the rows of the whole, from the folder of a rank's own: {path}/rank_0/model gives {path}-whole/rank_0/model."""
+    """The folder for rows of the whole, from a rank's own folder: {path}/rank_0/model gives {path}-whole/rank_0/model."""
     rank_folder, name = os.path.split(folder)
     path, rank = os.path.split(rank_folder)
     return os.path.join(f"{path}-whole", rank, name)
@@ -167,7 +167,7 @@ class Shards:
         self._calls.clear()
 
     def _agree(self, new: list[_Whole], own: dict[_Whole, _Own]) -> dict[_Whole, _Holders]:
-        """The tensors that are new on any rank, and who holds them: every rank tells all others what it holds."""
+        """The tensors that are new on any rank, and their holders: every rank tells all others what it holds."""
         texts = self._ranks.gather(_packed(json.dumps([(*whole, own[whole].shard) for whole in new])))
         ranks_of: dict[_Whole, dict[int, list[int]]] = {}
         for rank, text in enumerate(texts):
@@ -183,7 +183,7 @@ class Shards:
         return holders
 
     def _add_tensors(self, tensors: Iterator[TensorOfStep], own: dict[_Whole, _Own]) -> list[_Whole]:
-        """Adds what this rank has of them. Those that are no DTensors, which are the same on every rank, are returned."""
+        """Adds this rank's parts. Returns the tensors that are not DTensors, which are the same on every rank."""
         plain = []
         for op_type, name, tensor, parameter_name, parameter in tensors:
             if self._folder is None and op_type == "Gradient":
@@ -231,10 +231,10 @@ class Shards:
         return holders[whole].compared if whole.is_placed_by_mesh else (0,)
 
     def _parts_of(self, every: dict[_Whole, _Own | None], holders: dict[_Whole, _Holders]) -> dict[Any, Partial]:
-        """What this rank gives: of each tensor what is counted here, and the hashes of its replicas."""
+        """This rank's contribution: the folds of the tensors that it counts, and the hashes of its replicas."""
         parts: dict[Any, Partial] = {}
         for whole, own in every.items():
-            if self._folder is not None:  # the statistics are those of the step's beginning: see _has_hash()
+            if self._folder is not None:  # the statistics were taken when the step began: see _has_hash()
                 is_counted = own is not None and self._is_counted(whole, own, holders)
                 parts[whole] = own.folded if own is not None and is_counted else fold(_empty(whole), self._statistics_of(whole, self._holders))
             for shard in self._compared_of(whole, holders):
@@ -248,7 +248,7 @@ class Shards:
         if is_dtensor(parameter) and tensor.shape == local_of(parameter).shape:  # an optimizer's state of this rank's shard
             return _part_of_dtensor(parameter, parameter)._replace(tensor=tensor)
         kind = "dp" if parameter is None else self._kind(name, parameter) if callable(self._kind) else self._kind
-        if kind == "tp" and not getattr(parameter, "tensor_model_parallel", True):  # Megatron's mark of what is not cut
+        if kind == "tp" and not getattr(parameter, "tensor_model_parallel", True):  # Megatron marks uncut parameters so
             kind = "dp"
         if kind in ("tp", "shard"):
             return _Part(None, tensor)
@@ -309,7 +309,7 @@ class Shards:
             logger.warning("%s", fault)
 
     def _write(self, iteration: int, merged: dict[Any, Partial], every: dict[_Whole, _Own | None]) -> None:
-        """`every` has what this rank has in the order of its rows, and what it has not behind that."""
+        """`every` has this rank's parts in the order of its rows, and other tensors behind them."""
         lines = []
         for whole, own in every.items():
             values = merged[whole].finish()
@@ -352,8 +352,8 @@ class Shards:
 
 
 def _part_of_dtensor(tensor: Any, where: Any) -> _Part:
-    """Of a mesh of any dimensions: cut along some, and the same along the others. The mesh may hold some ranks of the group
-    alone. Others have replicas on meshes of their own, or nothing."""
+    """The part of a DTensor on a mesh of any dimensions: cut along some, and the same along the others. The mesh may hold only some ranks
+    of the group. Others have replicas on meshes of their own, or nothing."""
     coordinates = where.device_mesh.get_coordinate()
     shard, layout = 0, []
     for dimension, placement in enumerate(where.placements):
@@ -392,7 +392,7 @@ def _nothing(like: Any) -> Any:
 
 
 def _of_numbers(numbers: list[int], statistics: str) -> Partial:
-    """The greatest and the least of the ranks' numbers are those of a tensor that has one element on each."""
+    """A partial of the ranks' numbers: their max and min are those of a tensor with one element on each rank."""
     return fold(sys.modules["torch"].tensor(numbers, dtype=sys.modules["torch"].int64), statistics)
 
 

@@ -128,8 +128,8 @@ def is_wrapped(tensor: Any) -> bool:
 
 
 def readable(tensor: Any) -> Any:
-    """What the engine can read of it: this rank's shard of a DTensor, the parts of complex numbers, the values that a sparse
-    tensor holds, the integers of a quantized one, and a copy on the host of what lies elsewhere."""
+    """The tensors in a form that the engine can read: this rank's shard of a DTensor, the parts of complex numbers, the values that a
+    sparse tensor holds, the integers of a quantized one, and a copy on the host for other devices."""
     torch = sys.modules["torch"]
     if is_wrapped(tensor):
         with torch._C._DisableFuncTorch():

@@ -23,7 +23,7 @@ _Back = Callable[[], None]  # puts a value back
 
 
 class TorchState:
-    """What torch's state is now."""
+    """A snapshot of torch's state."""
 
     def __init__(self) -> None:
         self._back: list[_Back] = []

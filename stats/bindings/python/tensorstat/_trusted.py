@@ -16,9 +16,9 @@ _DENIED = {"contextlib.py": {"callback", "push", "enter_context"}, "functools.py
            "inspect.py": {"currentframe", "stack", "trace", "getouterframes", "getinnerframes", "getclosurevars", "getattr_static",
                           "getmembers", "getmembers_static"},
            "copyreg.py": {"pickle", "constructor", "add_extension", "remove_extension", "clear_extension_cache"}}
-# They write to what they are given, or hand out what somebody else holds: torch may use them, and nobody else unseen.
+# Their functions write to their arguments, or hand out shared objects: only torch may call them unchecked.
 _FILES_OF_TORCH = {"weakref.py", "_weakrefset.py", "collections/__init__.py"}
-# Files of torch with functions whose effects outlive their call.
+# Files of torch with functions that have effects beyond their call.
 _STATE_IN_FILES = re.compile(r"(serialization|hub|storage)\.py$|(multiprocessing|utils/data|utils/tensorboard|distributed|onnx|jit|export|"
                              r"_export|profiler|fx)/|nn/parallel/distributed\.py$|utils/hooks\.py$|library\.py$")
 _STATE_OF_HARMLESS = re.compile(r"_?is_|_?get_|<")

@@ -14,7 +14,7 @@ _OF_PARAMETER = ("_backward_hooks", "a hook"), ("_post_accumulate_grad_hooks", "
 
 
 def to_blame(said: dict[str, Any], hooks: list[dict[str, Any]]) -> dict[str, Any]:
-    """What a clean second run says, if there are such hooks. One of several is not chosen: nothing of theirs runs twice."""
+    """The result of a clean second run, if such hooks exist. With several, none is chosen, because no hook of theirs runs twice."""
     if said["result"] != "clean" or not hooks:
         return said
     if len(hooks) == 1:
@@ -34,7 +34,7 @@ def _named(hooks: list[dict[str, Any]]) -> str:
 
 
 def of_forward(modules: Iterable[tuple[str, Any]], called: Any) -> list[dict[str, Any]]:
-    """Of a call of the module `called`, and of those inside. Its own forward hooks run behind the watch's."""
+    """The hooks of a call of the module `called`, and of the calls inside. Its own forward hooks run behind the watch's."""
     return [each for name, module in modules for each in _in(module, _FORWARD[:1] if module is called else _FORWARD, name, name)]
 
 

@@ -59,8 +59,8 @@ class Course:
         self._rank, self._is_evaluation = rank, is_evaluation
         self.first: Fault | None = None
         self._writers: set[str] = set()  # operators that wrote Inf, as masks do: they are run again once
-        self._harmless: set[tuple[str, str, int]] = set()  # (operator, io, slot) whose faults came to nothing in a step that was checked
-        self.cut_off: Fault | None = None  # the first overflow that went no further: what is wrong where nothing else is
+        self._harmless: set[tuple[str, str, int]] = set()  # (operator, io, slot) of faults that did no harm in a checked step
+        self.cut_off: Fault | None = None  # the first overflow that went no further; the fault if there is no other
         self._begin()
 
     def _begin(self) -> None:
@@ -76,7 +76,7 @@ class Course:
         self.is_written = False  # a mask wrote the Inf that is pending
         self.row = ""  # where the fault that is pending was seen first
         self.around: list[Call] = []  # the calls that ran then
-        self.not_read = ""  # a module whose results could not be read
+        self.not_read = ""  # a module with unreadable results
 
     def fault(self, phase: str, kinds: int, op_type: str, op_name: str, iteration: int, io: str, slot: int) -> Fault:
         return Fault(kind_of(kinds), phase, op_type, op_name, iteration, self._rank, io, slot, is_evaluation=self._is_evaluation,
@@ -150,7 +150,7 @@ class Course:
         return self.pending is None and self._parameter is None and "loss" not in self._later
 
     def now(self, is_skipped: bool = False) -> Fault | None:
-        """The first, or what it would be if the iteration ended here."""
+        """The first fault, or the fault if the iteration ended here."""
         if self.first is not None:
             return self.first
         later = self._later
@@ -168,8 +168,8 @@ class Course:
         return None
 
     def of_iteration(self) -> Fault | None:
-        """Where the fault of this iteration began. Behind the first that is the first call whose results are faulty, but for those
-        that are so in clean steps, too, as behind a mask."""
+        """Where the fault of this iteration began. After the first fault it is the first call with faulty results, except calls that are
+        faulty in clean steps, too, as behind a mask."""
         if self.first is None:
             return self.now()
         return next((each for each in self._forward if (each.op_name, each.io, each.slot) not in self._harmless), None)

@@ -88,8 +88,8 @@ class Watch:
               parameters and states as they are. Not for LBFGS, nor where a GradScaler steps, which skips by itself
 
         `fault` of the result says where it began. Behind the first faulty step of a run no operation is sought any more. In a
-        step that is not measured (`every`, stop(), a closed watch) the same is looked at, and `fault` is the loss or the
-        gradient. If there is no gradient yet, the results of the model are looked at, in a step that is measured.
+        step that is not measured (`every`, stop(), a closed watch) the same is checked, and `fault` is the loss or the gradient. If there
+        is no gradient yet, the results of the model are checked, in a step that is measured.
 
         With several ranks each of them calls it in each step: one all-reduce (MAX of an int64; `agree` of watch() takes its
         place), after which all of them have the same `faulty`, `rank` and `skipped`. Reads each gradient once, copies none,
@@ -114,7 +114,7 @@ class Watch:
 
     @property
     def rank(self) -> int:
-        """Of this process."""
+        """The rank of this process."""
         return self._rank
 
     def parameters_now(self) -> list[tuple[str, Any]]:
@@ -122,7 +122,7 @@ class Watch:
         return named_parameters({prefix: model for prefix, each in self._models.items() if (model := each()) is not None})
 
     def course_of_step(self) -> Course | None:
-        """What is known of this step; None where it is not measured."""
+        """The course of this step; None if it is not measured."""
         return None
 
     def operation_of_loss(self, loss: Any, name: str) -> dict[str, Any] | None:
@@ -146,7 +146,7 @@ class Watch:
             self._switch()
 
     def trains(self) -> None:
-        """The model is trained: what it does in eval mode is an evaluation."""
+        """The model is trained: from now on a call in eval mode is an evaluation."""
 
     def finds_loss(self) -> None:
         """The loss is the tensor that backward begins with."""
@@ -194,7 +194,7 @@ class Watch:
 
     @property
     def counters(self) -> dict[str, int]:
-        """Those of the session: {"tensor_count": 12, "row_count": 12, ...}"""
+        """The counters of the session: {"tensor_count": 12, "row_count": 12, ...}"""
         return self._session.counters
 
     def _switch(self) -> None:
@@ -314,7 +314,7 @@ def named_modules(models: Any) -> list[tuple[str, Any, bool]]:
 
 
 def modules_of_msprobe(models: Any) -> list[tuple[str, Any]]:
-    """(name, module) of what is inside of a model, or of several: "fc", in a list "0.fc", in a dict by its keys."""
+    """(name, module) of the modules inside of a model, or of several: "fc", in a list "0.fc", in a dict by its keys."""
     keys = map(str, range(len(models))) if isinstance(models, (list, tuple)) else models_of(models)
     return [(".".join(filter(None, (key, name_in_model(name)))), module)
             for key, model in zip(keys, models_of(models).values()) for name, module in model.named_modules()
@@ -412,7 +412,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     then        what follows an alert. "write": event_STEP below `path` has the steps that are kept, and alerts.ndjson a line;
                 "save tensors": and the tensor that the alert names, with the inputs of its module, as .npy files; "warn": it
                 is logged; "stop": step() raises Stopped when the step is complete, on all ranks; a function of an
-                Alert; what it raises is logged
+                Alert; an exception in it is logged
     agree       with "stop", how ranks agree: a function that gives all of them the greatest of their numbers; None:
                 torch.distributed's all_reduce. All ranks call it after each step
     shards      how the tensors lie on the ranks of `group`: "dtensor" (their placements say it), "tp" (cut), "dp" (replicas), or
@@ -425,7 +425,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     group       what tensorstat.Ranks takes, or a Ranks
     groups      for rules such as "differs over dp": {"dp": group}, the ranks that have replicas of the parameters; each is what
                 tensorstat.Ranks takes. None: any name stands for `group`. All ranks of a group call step()
-    only_bad    no row is written but those of a step with NaN or Inf, and of the step before: alerts "nan" and "inf", keep=1
+    only_bad    writes only the rows of a step with NaN or Inf, and of the step before: alerts "nan" and "inf", keep=1
     event_bytes  the limit of an event's files, for each rank
     compiled    what torch.compile does in a step that is measured. "eager": nothing, the step runs eagerly. "graph": it compiles
                 the model once more, with the measurements inside; a module's operation and its line are then not looked for,
@@ -440,12 +440,12 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     ones the values that they hold; what lies on another device is copied to the host. What cannot be read is said once to
     logging.getLogger("tensorstat"), and left out. Nothing that a watch does raises in the training.
 
-    With msprobe's config.json, of level L0 or mix, it leaves the dump.json that msprobe's PrecisionDebugger would have left
-    of the model's modules: the config says what is dumped, and of the arguments above only path, every, where and rank are
-    looked at. step() is then called after backward().
+    With msprobe's config.json, of level L0 or mix, it leaves the dump.json that msprobe's PrecisionDebugger would have left for the model's
+    modules. The config chooses the tensors; of the arguments above only path, every, where and rank are used. step() is then called after
+    backward().
 
-    The hooks are gone when the block ends, by an exception too. Who keeps no result watches until the model is gone, or the
-    process ends. A copy of the model, and what is saved of it, are not watched.
+    The hooks are gone when the block ends, by an exception too. Without a kept result the watch lasts until the model is gone, or the
+    process ends. A copy of the model, and a saved model, are not watched.
     """
     every = whole_number(every, "every", 1, 2**63)
     from ._shards import KINDS, folder_of_whole

@@ -1,4 +1,4 @@
-"""What a watch's config says, and the folder that it names."""
+"""Reads a watch's config, and prepares its folder."""
 import contextlib
 import json
 import operator
@@ -20,7 +20,7 @@ def config_of_path() -> str:
 
 
 def members_of(config: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """What a config says. What cannot be read, the session says."""
+    """The members of a config. The session reports unreadable configs."""
     text = str(os.environ.get("MINDSPORE_DUMP_CONFIG", "") if config is None else config)
     try:
         if not text.lstrip().startswith("{"):
@@ -81,7 +81,7 @@ def make_way(folder: str, exist: str, resume: bool | int) -> int:
 
 
 def _take_away_from(net: str, iteration: int) -> None:
-    """The rows from this iteration on, and what was said of them."""
+    """Removes the rows from this iteration on, and the lines about them."""
     for graph in _names_in(net):
         for step in _names_in(os.path.join(net, graph)) if graph.isdigit() else ():
             if step.isdigit() and int(step) >= iteration:

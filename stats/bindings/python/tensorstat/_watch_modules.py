@@ -1,4 +1,4 @@
-"""What msprobe's PrecisionDebugger says of a PyTorch model's modules (level L0), by a session of msprobe's config."""
+"""Dumps a PyTorch model's modules as msprobe's PrecisionDebugger does (level L0), by a session of msprobe's config."""
 import dataclasses
 import json
 import linecache
@@ -26,7 +26,7 @@ class ModuleWatch(Watch):
                  has_stacks: bool) -> None:
         super().__init__(session, every=every, rank=rank)
         self._has_stacks = has_stacks
-        self._cut: set[tuple[str, str]] = set()  # what was said of stems' inputs and outputs
+        self._cut: set[tuple[str, str]] = set()  # the words about stems' inputs and outputs
         self._open: list[_Call] = []  # modules that run, the innermost last
         self._counts: dict[str, int] = {}
         self._backward: list[_Call] = []  # their gradients have not come yet
@@ -217,7 +217,7 @@ class _Places:
         return [None] * self._first_slot + self.tensors
 
     def text_of(self, value: Any, io: str, around: tuple[Any, ...] = ()) -> str:
-        """As msprobe says it: a tensor has a mark, other values their type; what it does not know is null."""
+        """The text in msprobe's form: a tensor has a mark, other values their type; unknown types are null."""
         torch = sys.modules["torch"]
         columns = len(around)
         if isinstance(value, torch.Tensor):
@@ -275,7 +275,7 @@ def _name(key: Any) -> str:
 
 
 def _unicode(text: str) -> str:
-    """With \\ud800 and the like spelled out, which are no characters, so that no reader of JSON has to take them."""
+    """Spells out \\ud800 and the like, which are not characters, so that no JSON reader has to accept them."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -1,4 +1,4 @@
-"""Each tensor of a model as rows of its module's name. stats/doc/origin.md says which rows there are, and what they mean."""
+"""Each tensor of a model as rows of its module's name. stats/doc/origin.md lists the rows and their meaning."""
 import os
 import re
 import sys
@@ -127,11 +127,11 @@ class RowWatch(Watch):
             self._compared[name] = Shards(kind, None, self._group if groups is None else groups[name], None, self._journal, {})
 
     def _all_shards(self) -> list[Shards]:
-        """Those that write rows of the whole, and those that only compare: on every rank in the same order."""
+        """The shards that write rows of the whole, and the shards that only compare: on every rank in the same order."""
         return list(dict.fromkeys(filter(None, (self._shards, *self._compared.values()))))
 
     def difference(self, op_type: str, name: str) -> str | None:
-        """What DumpTensor::differs_over has of a tensor; None: its replicas were not compared."""
+        """The text for DumpTensor::differs_over of a tensor; None: its replicas were not compared."""
         if not self._compared:
             return None
         words = {group: each.compared[op_type, name] for group, each in self._compared.items() if (op_type, name) in each.compared}
@@ -498,7 +498,7 @@ class RowWatch(Watch):
             self._gradients.wait_for_parameters(self._parameters.named)
 
     def _begin_evaluation(self) -> None:
-        """Its rows are those of a graph of its own, in the iteration that it stands before."""
+        """Begins the rows of an evaluation: a graph of its own, in the iteration that follows."""
         if not self._has_evaluated:
             self._has_evaluated = self._has_seen = True
             self._parameters.look_before(EVALUATION)

@@ -62,8 +62,8 @@ def forward(run: Run, kinds: int, is_outermost: bool, module_name: Callable[[], 
 
 
 def may_be_other(run: Run) -> bool:
-    """Whether the call may have written to what it was given, such as a cache: its arguments are then not those of the first run.
-    The call around it makes them anew when it is run again."""
+    """Whether the call may have written to its arguments, such as a cache: they then differ from the first run's. The call around it makes
+    them anew when it is run again."""
     return versions_of(run.arguments) != run.versions or (not run.is_as_before and run.may_write_arguments
                                                           and any(map(holds_container, (*run.arguments, *run.keywords.values()))))
 
@@ -165,7 +165,7 @@ def _eye_class() -> Any:
     from torch.utils._pytree import tree_flatten
 
     class Eye(TorchDispatchMode):  # type: ignore[misc]
-        """Each operation below autograd, with what is known of the storages that hold NaN or Inf."""
+        """Sees each operation below autograd, and knows which storages hold NaN or Inf."""
 
         def __init__(self, module_name: Callable[[], str], world: World) -> None:
             super().__init__()
@@ -181,7 +181,7 @@ def _eye_class() -> Any:
             name = schema.name.split("::")[-1].strip("_") if schema is not None else str(func)
             given = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)]
             written = self._world.stop_write(schema, args, kwargs)
-            # What is written is looked at before; of all else it is done only where the result asks for it.
+            # Written tensors are checked before; the others only if the result is faulty.
             parents = self._made_of_all(given) if written else []
             given_text = values_of((*args, *kwargs.values())) if written else ""
             out = func(*args, **kwargs)

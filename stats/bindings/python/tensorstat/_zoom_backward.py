@@ -62,7 +62,7 @@ def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str]
 
 
 def _writes(world: World) -> Any:
-    """Stops an operation that would write to what was there before."""
+    """Stops an operation that would write to existing storages."""
     return _writes_class()(world)
 
 

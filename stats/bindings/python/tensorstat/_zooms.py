@@ -19,11 +19,11 @@ class Zooms:
     def __init__(self, watch: Any) -> None:
         self._watch = watch
         self._zoomed: set[tuple[str, int]] = set()
-        self._without_copy: set[str] = set()  # names of outermost modules whose arguments cannot be copied
+        self._without_copy: set[str] = set()  # names of outermost modules with arguments that cannot be copied
 
     def before(self, call: Call) -> Any:
-        """What an outermost call is given, with copies of its containers, such as a cache that the call writes to. None: there are
-        none, or they cannot be copied."""
+        """The arguments of an outermost call, with copies of its containers, such as a cache that the call writes to. None: it has no
+        containers, or they cannot be copied."""
         keywords = call.keywords or {}
         if call.place.name in self._without_copy or not any(map(_zoom.holds_container, (*call.arguments, *keywords.values()))):
             return None

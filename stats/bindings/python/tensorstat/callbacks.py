@@ -21,9 +21,9 @@ __all__ = ["lightning_callback", "transformers_callback"]
 
 
 def transformers_callback(path: str | os.PathLike[str], **options: Any) -> Any:
-    """Of Hugging Face's Trainer: a step where the optimizer has stepped. Older versions, without on_optimizer_step, tell it
-    when the gradients are zeroed; what backward made of them is in the rows nevertheless. The loss is the tensor that backward
-    begins with, of each micro-batch: divided by the number of micro-batches, and scaled where there is a gradient scaler. If the
+    """For Hugging Face's Trainer: a step ends when the optimizer has stepped. Older versions, without on_optimizer_step, tell it when the
+    gradients are zeroed; the gradients are in the rows nevertheless. The loss is the tensor that backward begins with, for each
+    micro-batch: divided by the number of micro-batches, and scaled if there is a gradient scaler. If the
     training ends by an exception, the watch closes when the exception is gone."""
     base = importlib.import_module("transformers").TrainerCallback
     return type("WatchCallback", (_OfTransformers, base), {"path": path, "options": options})()
@@ -87,7 +87,7 @@ class _OfTransformers(_Trainings):
 
 
 def lightning_callback(path: str | os.PathLike[str], **options: Any) -> Any:
-    """Of Lightning's Trainer: a step where its global_step goes on, with the loss that training_step returned."""
+    """For Lightning's Trainer: a step ends when its global_step advances; the loss is the one that training_step returned."""
     try:
         lightning = importlib.import_module("lightning.pytorch")
     except ImportError:
@@ -143,7 +143,7 @@ def _close_with_loop(began: list[tuple[int, Any, int]], made: Watch) -> None:
             return
         if each.f_lasti == instruction:
             continue
-        is_function = bool(code.co_flags & 1)  # CO_OPTIMIZED: its locals are no dictionary that others look into
+        is_function = bool(code.co_flags & 1)  # CO_OPTIMIZED: its locals are not a dictionary that other code reads
         if is_function and sys.gettrace() is None:
             loop = _Loop()
             weakref.finalize(loop, made.close).atexit = False

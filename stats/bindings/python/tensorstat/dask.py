@@ -25,7 +25,7 @@ def measure(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], cl
         tensorstat.to_pandas(rows)
 
     client      a dask.distributed.Client
-    stats       names between commas; "": those of the command
+    stats       names between commas; "": the command's default
     parts       how many tasks; 0: four for each thread of the workers
     command     the program, on the client and on the workers
 
