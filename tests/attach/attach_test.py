@@ -105,7 +105,7 @@ class Attach(unittest.TestCase):
         attached = self.attach("reads_unwritten", "--poison")
         self.assertIn("sum#1 read memory that nobody wrote: 1 of 1024 elements of output 1", attached.stderr)
         self.assertNotIn("read memory", self.attach("clean", "--poison").stderr)
-        # What nobody wrote is no NaN of the launch that wrote the other half.
+        # A NaN in unwritten memory is not blamed on the launch that wrote the other half.
         attached = self.attach("unwritten_memory", "--poison")
         self.assertNotIn("read memory", attached.stderr)
         self.assertIn("NaN in root#32 (root)", attached.stderr)

@@ -26,7 +26,7 @@ struct Gated {
     done = p.launch(p.kernel("twice", {a, b}), nullptr, {gate});
     check(clFlush(p.queue), "flush");
   }
-  // What `other` was given must end before the gate opens.
+  // The work on `other` must end before the gate opens.
   void open() const {
     check(clFinish(other), "finish");
     check(clSetUserEventStatus(gate, CL_COMPLETE), "gate");
@@ -277,7 +277,7 @@ void destructors() {
   std::printf("%d gone\n", gone.load());
 }
 
-// Daemons close what they do not know, and open files of their own.
+// Daemons close unknown descriptors, and open files of their own.
 void closes_files() {
   const Program p;
   const cl_mem a = p.buffer(true, CL_MEM_READ_WRITE, 1), b = p.buffer(false), bad = p.buffer(true);

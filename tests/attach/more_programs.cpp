@@ -1,4 +1,4 @@
-// Programs with memory that is no plain buffer, and with launches that are no plain kernels.
+// Programs with memory beyond plain buffers, and launches beyond plain kernels.
 #include <cstring>
 #include <limits>
 

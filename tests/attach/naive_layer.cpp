@@ -46,7 +46,7 @@ bool has_nan(cl_command_queue queue, cl_mem memory) {
   return false;
 }
 
-// Of the arguments that are const, or of all others.
+// For the const arguments, or for all others.
 bool has_any_nan(const Launch& launch, bool is_const) {
   for (const auto& [memory, of_const] : launch.floats) {
     if (of_const == is_const && has_nan(launch.queue, memory)) return true;

@@ -40,7 +40,7 @@ def run(program, environ=None):
 
 
 def ticks(pid):
-    """Of the processors, used by a process and its children that live."""
+    """The processor time of a process and its living children."""
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
         processes = [pid, *map(int, file.read().split())]
     total = 0

@@ -1,4 +1,4 @@
-// What the programs of programs.cpp and more_programs.cpp share: a context with one queue, kernels, and buffers.
+// Shared by programs.cpp and more_programs.cpp: a context with one queue, kernels, and buffers.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300

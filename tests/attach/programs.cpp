@@ -294,7 +294,7 @@ void reused_memory() {
   p.print("fresh", fresh);
 }
 
-// Reads what nobody wrote; the memory is 0 there, because it is new.
+// Reads unwritten memory; it is 0, because it is new.
 void reads_unwritten() {
   const Program p;
   const cl_mem none = p.buffer(false), out = p.buffer(false), good = p.buffer(true, CL_MEM_READ_WRITE, 1);

@@ -16,7 +16,7 @@ namespace c_findings_test {
 
 using Answer = std::unique_ptr<tensorstat_answer, decltype(&tensorstat_answer_free)>;
 
-// A tensor whose values are near 1, and 500 at iteration 40.
+// A tensor with values near 1, and 500 at iteration 40.
 void write_jump(const ScratchFolder& folder) {
   for (int iteration = 0; iteration < 60; ++iteration) {
     const std::filesystem::path place =

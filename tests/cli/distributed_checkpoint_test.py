@@ -47,7 +47,7 @@ def made(kind, **fields):
 
 
 def archive(array):
-    """What torch.save writes of one tensor."""
+    """The bytes that torch.save writes for one tensor."""
     def text(word):
         return b"X" + struct.pack("<I", len(word)) + word.encode()
     def size(numbers):

@@ -124,7 +124,7 @@ TEST(OriginCommand, OfWhatEndedIsANoteAndExitStatus0) {
   EXPECT_EQ(found["verdict"]["kind"], "none");
   EXPECT_EQ(found["verdict"]["op_name"], nullptr);
   EXPECT_EQ(found["notes"].size(), 1u);
-  EXPECT_EQ(found["producers"], Json::array());  // what ended is no beginning
+  EXPECT_EQ(found["producers"], Json::array());  // an ended fault is not a beginning
   EXPECT_EQ(run(folder, "origin dump.csv --inf").exit, 1);
   EXPECT_EQ(run(folder, "origin dump.csv --inf --nan-only").exit, 2);
   EXPECT_EQ(run(folder, "origin dump.csv --all --format json").exit, 2);

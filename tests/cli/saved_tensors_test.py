@@ -125,7 +125,7 @@ class SavedTensors(unittest.TestCase):
             shard = (b"ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_wrapper_subclass\nctorch.distributed.tensor\n"
                      b"DTensor\n)N}(" + text("_local_tensor") + TENSOR + text("_spec") + spec + b"u\x86tR")
             found = self.rows(self.save("x.pt", b"}(" + text("w") + shard + text("b") + TENSOR + b"u"))
-            self.assertEqual(sorted(found), ["b", "w._local_tensor"])  # the ranks of the mesh are no tensor of the model's
+            self.assertEqual(sorted(found), ["b", "w._local_tensor"])  # the ranks of the mesh are not a tensor of the model
             self.assert_is_the_tensor(found["w._local_tensor"])
             self.assertEqual(found["w._local_tensor"]["shard"], "Shard(dim=0) over dp, Replicate() over tp, of shape (6,4)")
             self.assertNotIn("shard", found["b"])
@@ -159,7 +159,7 @@ class SavedTensors(unittest.TestCase):
             self.assertEqual(self.run_command("folder", "--fail-on", "nan", "-q").returncode, 1, name)
             os.remove(self.path("folder/" + name))
             os.rmdir(self.path("folder"))
-        # Other zip archives are none of these.
+        # Other zip archives are refused.
         self.save("model.pt", b"}" + text("w") + TENSOR + b"s")
         with zipfile.ZipFile(self.path("text.docx"), "w") as made:
             made.writestr("word/document.xml", "<a/>")
@@ -237,7 +237,7 @@ class SavedTensors(unittest.TestCase):
         for name, words in (("far", "has elements up to 1 + 6 of a storage of 6"), ("lost", "the archive has no storage 'weight_9'"),
                             ("new", "has the dtype 99"), ("pickled", "is pickled"), ("bare", "is not described")):
             self.assertIn(f"y.pt2::{name}: {words}", ran.stderr)
-        named = self.run_command("y.pt2::lost")  # what is named and cannot be read says why
+        named = self.run_command("y.pt2::lost")  # a named tensor that cannot be read has its reason
         self.assertEqual((named.returncode, named.stderr), (3, "tensorstat: y.pt2::lost: the archive has no storage 'weight_9'\n"))
         self.save("state.pt", b"}" + text("w") + TENSOR + b"s")
         with open(self.path("state.pt"), "rb") as file, zipfile.ZipFile(self.path("z.pt2"), "w") as made:

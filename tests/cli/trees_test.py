@@ -177,7 +177,7 @@ class Trees(unittest.TestCase):
             self.assertEqual(run("merge", "states").returncode, 3)
             self.assertEqual(self.fold("001").returncode, 0)
             self.assertEqual(content("states/001.tsp"), whole)
-        write("states/001.tsp", b"my notes")  # nothing of ours: kept
+        write("states/001.tsp", b"my notes")  # not written by tensorstat: kept
         ran = self.fold("001")
         self.assertEqual((ran.returncode, content("states/001.tsp")), (2, b"my notes"))
         ran = run("fold", "@plan/000", "-o", "states/000.tsp")

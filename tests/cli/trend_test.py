@@ -93,7 +93,7 @@ class Trend(unittest.TestCase):
         hits = [(at, line) for at, line in enumerate(lines) if "N" in line]
         self.assertEqual(len(hits), 1)
         at, line = hits[0]
-        # The label is that of the first tensor in the line.
+        # The line has the first tensor's label.
         first = int(line[7:11])
         after = int(lines[at + 1][7:11]) if at + 1 < len(lines) else 300
         self.assertTrue(first <= 155 < after, (first, after))

@@ -18,7 +18,7 @@ std::span<const std::byte> bytes(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
 }
 
-// What is kept of two tensors that begin at an index of larger ones.
+// The partial of two tensors that begin at an index of larger ones.
 PairPartial compared(Dtype a, std::span<const std::byte> of_a, Dtype b, std::span<const std::byte> of_b,
                      const PairTolerance& tolerance = {}, std::uint64_t first_index = 0) {
   static Meter meter;

@@ -103,7 +103,7 @@ Record run_of(const Graph& graph, const Planted& planted) {
       left[rank] = value(rank, node.left);
       right[rank] = value(rank, node.right);
       const std::size_t count = std::min(left[rank].size(), right[rank].size());
-      left[rank].resize(count);  // broadcasting is not what is tested here
+      left[rank].resize(count);  // broadcasting is not tested here
       right[rank].resize(count);
     }
     if (node.kind == Kind::kAllReduce) {
@@ -181,7 +181,7 @@ void expect_told(const Answer& answer, const std::string& expected, bool is_unsu
   EXPECT_EQ(told(answer.verdict), expected) << answer.verdict.sentence;
 }
 
-// What of a run is left in the rows.
+// The parts of a run that stay in the rows.
 struct Told {
   bool has_counts = true, has_inputs = true, has_first_inputs = true;
 };

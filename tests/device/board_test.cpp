@@ -146,7 +146,7 @@ TEST_P(BoardTest, StepsHaveTheHostsBits) {
   }
 }
 
-// What depends on where a slice lies in its tensor, and on words beside the slices.
+// Statistics that depend on a slice's place in its tensor, and on words beside the slices.
 TEST_P(BoardTest, IndicesChecksumsAndCastsHaveTheHostsBits) {
   if (GetParam().name == std::string("Groups") && !samples::full())
     GTEST_SKIP() << "pocl builds this kernel for a minute";

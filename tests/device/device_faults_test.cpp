@@ -388,7 +388,7 @@ TEST_F(CallersFaults, ATicketTells) {
       true);
 }
 
-// Two steps, of which the second uses the memory of the first.
+// Two steps: the second uses the memory of the first.
 TEST_F(CallersFaults, ABoardTells) {
   const Categories categories(kCategories.begin(), kCategories.end() - 1);  // without quantiles
   for (std::vector<Value>& row : expected_) row.pop_back();

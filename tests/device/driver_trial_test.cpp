@@ -209,7 +209,7 @@ TEST_F(DriverTrial, OfTheDevicesGoesOnToTheKernel) {
     EXPECT_EQ(std::ranges::count(trials, '\n'), 1) << kernel << ":\n" << trials;
     EXPECT_TRUE(holds(trials, " devices uint8 ")) << kernel << ":\n" << trials;
   }
-  // What a kernel does wrong is said of the kernel.
+  // A fault in a kernel is reported for the kernel.
   spoil("fold.so", 1, true)(folder_ / "warm/.cache/pocl");
   const Ran spoilt = measured("device", environment + " prlimit --core=0 ");
   EXPECT_EQ(spoilt.exit, 4);

@@ -132,7 +132,7 @@ TEST_P(GpuMemory, IsReadBehindTheWorkOfItsStream) {
     const OnGpu memory(gpu, before);
     const Tensor host = on_host(Dtype::kInt32, after);
     Tensor device = there(memory, host);
-    // Of the default stream, which waits for the blocking one, or of a stream of its own.
+    // Runs on the default stream, which waits for the blocking one, or on a stream of its own.
     void* const stream = gpu.stream(0, is_blocking == 1);
     if (is_blocking != 1) device.stream = is_blocking == 2 ? nullptr : stream;
     gpu.write(0, is_blocking == 2 ? nullptr : stream, memory.pointer(), after.data(), after.size());

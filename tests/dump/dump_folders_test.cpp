@@ -1,4 +1,4 @@
-// Folders and file names are those of MindSpore.
+// Folders and file names equal MindSpore's.
 #include "stats/job/dump/mindspore/dump_folders.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// If a name is almost that of a dump file, no part of it is used.
+// No part of a name is used if it is almost a dump file's name.
 
 #include <gtest/gtest.h>
 

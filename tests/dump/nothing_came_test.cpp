@@ -15,7 +15,7 @@ class NothingCame : public SessionTest {
     std::vector<std::string> names = {"Functional.relu.0.forward", "Functional.relu.0.backward"};
   };
 
-  // What was said of a dump that stayed empty.
+  // The message about a dump that stayed empty.
   std::vector<std::string> told(const Job& job) {
     std::vector<std::string> all, told;
     DumpOptions options;

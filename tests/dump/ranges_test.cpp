@@ -17,7 +17,7 @@ int rounds() { return std::getenv("TENSORSTAT_FULL") != nullptr ? 500 : 40; }
 
 class Ranges : public MsprobeSessionTest {
  protected:
-  // The keys of each step's dump.json, in order; none where there is no file.
+  // The keys of each step's dump.json, in order; empty without a file.
   Keys keys_of_step(int step) const {
     const std::string file = "step" + std::to_string(step) + "/rank0/dump.json";
     return std::filesystem::exists(folder / file) ? keys(file) : Keys();

@@ -114,7 +114,7 @@ TEST_F(SessionAlerts, InputsMayComeBehindTheAlert) {
   const std::vector<float> good{1, 2}, bad{kNan};
   DumpTensor input = tensor(good, Dtype::kFloat32, Io::kInput);
   input.is_for_event = true;
-  collect(session, {}, "Mul", {input});  // there is no alert yet
+  collect(session, {}, "Mul", {input});  // no alert yet
   collect(session, {}, "Mul", {tensor(bad, Dtype::kFloat32)});
   collect(session, {}, "Other", {input});
   collect(session, {}, "Mul", {input});

@@ -128,7 +128,7 @@ class MeasuredFile : public testing::Test {
   static constexpr std::size_t kBytes = std::size_t{24} << 20;  // `progressed` is called after 16 MiB
 
   struct Row {
-    std::vector<Value> values;  // empty: there is none
+    std::vector<Value> values;  // empty: not set
     std::string fault;
   };
 

@@ -29,7 +29,7 @@ TEST(OpenFile, IsAboveTheStandardStreamsAndClosedOnExec) {
   EXPECT_EQ(status, 0);
 }
 
-// What the program writes to its closed stderr goes into no file.
+// Text that the program writes to its closed stderr goes into no file.
 TEST(OpenFile, RowsAndFilesOfADumpHaveNoneOfThem) {
   ScratchFolder folder;
   const pid_t child = fork();

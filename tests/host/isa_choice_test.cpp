@@ -31,7 +31,7 @@ void expect_choice(const std::string& text, Isa wanted) {
 }
 
 #if defined(__x86_64__)
-// What the kernel says of the processor.
+// The kernel's description of the processor.
 TEST(IsaChoice, IsTheWidestOfTheMachine) {
   std::ifstream file("/proc/cpuinfo");
   std::string line;

@@ -136,7 +136,7 @@ TEST_F(DebianPackages, AreInstalledAndRemovedWithoutATrace) {
   EXPECT_EQ(run("env -u TENSORSTAT_PREFLIGHT '" + usr + "/bin/tensorstat' x.npy --format ndjson"), 0) << said_;
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "\"max\":99", said_);
   EXPECT_EQ(run("env -u TENSORSTAT_PREFLIGHT '" + usr + "/bin/tensorstat' devices"), 0) << said_;
-  // the helper was found, so there is no message about it
+  // the helper was found: no message about it
   EXPECT_EQ(said_.find("tensorstat-preflight"), std::string::npos) << said_;
 
   // Builds every example against the installed files.

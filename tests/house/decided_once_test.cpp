@@ -47,7 +47,7 @@ const std::vector<Knowledge>& all_knowledge() {
        {"stats/data/rows/names/",
         "stats/answer/msprobe/",                       // msprobe's own rules, as it has them
         "stats/bindings/python/tensorstat/_calls.py",  // the same for the names that the watch itself makes
-        "stats/data/rows/dump_json/"}},                // keys of dump.json, which are no names of rows
+        "stats/data/rows/dump_json/"}},                // keys of dump.json, not names of rows
   };
   return all;
 }

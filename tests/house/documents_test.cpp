@@ -127,7 +127,7 @@ TEST(Documents, LinksLeadSomewhere) {
 
 // Options of the command, of the project's scripts, or of other programs that a document calls.
 TEST(Documents, OptionsAreThere) {
-  // Of apt-get, cmake, mypy, Oclgrind, pip and pkg-config.
+  // Names of apt-get, cmake, mypy, Oclgrind, pip and pkg-config.
   std::set<std::string> known{
       "--build",   "--install", "--strict", "--target",   "--uninitialized", "--no-build-isolation",
       "--no-deps", "--cflags",  "--libs",   "--no-remove"};

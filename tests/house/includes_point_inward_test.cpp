@@ -18,8 +18,8 @@ namespace includes_point_inward_test {
 
 namespace fs = std::filesystem;
 
-// What the files of a wing may include beside their own wing, the public headers of their floor and external headers.
-// `core/base` alone stands for that room; a wing's name stands for all its rooms.
+// Allowed includes of the files of a wing, beside their own wing, the public headers of their floor and external
+// headers. `core/base` alone stands for that room; a wing's name stands for all its rooms.
 const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"precision", {}},
     {"core", {"precision", "api", "catalog"}},
@@ -96,7 +96,7 @@ bool may_include(const Part& from, const Part& to) {
   return false;
 }
 
-// The path that a line includes, from the root; nullopt if it is no include, or not one of ours.
+// The path that a line includes, from the root; nullopt for other lines and for system headers.
 std::optional<std::string> included_by(std::string_view line) {
   const auto skip_blanks = [&] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
   const auto take = [&](std::string_view word) {

@@ -8,7 +8,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FAKES = {
-    # A line for each installed package: its name, and what it provides.
+    # A line for each installed package: its name, and the packages that it provides.
     "dpkg-query": """while read -r name provides; do
   case "$*" in
     *Provides*) echo "installed $provides" ;;
@@ -50,7 +50,7 @@ class InstallMissing(unittest.TestCase):
         self.write("known", "".join(name + "\n" for name in names))
 
     def install(self, *packages, code=0):
-        """Returns what was said, and the packages of each call that installs."""
+        """Returns stderr, and the packages of each call that installs."""
         environment = {**os.environ, "PATH": self.folder + ":" + os.environ["PATH"], "FAKE": self.folder,
                        "OCL_ICD_VENDORS": os.path.join(self.folder, "vendors")}
         ran = subprocess.run(["bash", "-c", 'set -euo pipefail; source stats/packages.sh; install_missing "$@"', "x", *packages],

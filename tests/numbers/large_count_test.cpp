@@ -45,7 +45,7 @@ class Repeated {
   std::byte* data_ = nullptr;
 };
 
-// What is true of `times` blocks and a tail.
+// The expected statistics of `times` blocks and a tail.
 oracle::Facts together(const oracle::Facts& block, std::uint64_t times, const oracle::Facts& tail) {
   oracle::Facts all = block;
   all.count = block.count * times + tail.count;

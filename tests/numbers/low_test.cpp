@@ -67,7 +67,7 @@ class Model {
   }
 
  private:
-  // Of so many finite elements.
+  // For so many finite elements.
   double mean(std::uint64_t count) const {
     const double rounded = oracle::nearest(sum_ * 1024 / mpz_class(count), own_);
     return std::clamp(rounded, std::get<double>(facts_.finite_least), std::get<double>(facts_.finite_most));

@@ -24,7 +24,7 @@ struct Malformed {
 constexpr Needs kEverything = kExtrema | kSigns | kSum | kSquares;
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-// Of six float32: 1, -2, 0, NaN, +Inf and -Inf, as far as the words below are concerned.
+// A partial of six float32: 1, -2, 0, NaN, +Inf and -Inf, as far as the words below are concerned.
 Partial sound(Needs needs = kEverything) {
   Partial partial(Dtype::kFloat32, Precision::kHigh, needs);
   const auto words = partial.words();

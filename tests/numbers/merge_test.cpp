@@ -207,7 +207,7 @@ TEST(MergeOf, UnlikePartialsIsRefusedAndChangesNothing) {
   }
 }
 
-// What a partial says of itself must be possible.
+// The numbers in a partial must be consistent.
 TEST(MergeOf, ImpossiblePartialsIsRefused) {
   const std::vector<float> data = {1, -2, 3, 0, 5};
   Partial good(Dtype::kFloat32, Precision::kHigh, kEverything);

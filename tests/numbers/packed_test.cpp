@@ -1,4 +1,4 @@
-// Dtypes of which several elements share a byte: every statistic is the exact value on every engine, for every count,
+// Dtypes with several elements in a byte: every statistic is the exact value on every engine, for every count,
 // whatever the unused bits of the last byte hold; over any cut at a byte; and what would take a byte apart is refused.
 #include <gtest/gtest.h>
 
@@ -179,7 +179,7 @@ TEST_P(Packed, MergesOverAnyCutAtAByte) {
   EXPECT_NE(between.error().message.find("no byte begins"), std::string::npos) << between.error().message;
 }
 
-// The unused bits of the last byte are no element, and the digests are of the bytes.
+// The unused bits of the last byte are not elements, and the digests are of the bytes.
 TEST_P(Packed, MeasuresWithDigestsToo) {
   Meter meter({.threads = 1});
   const std::uint64_t count = 100'003;

@@ -96,7 +96,7 @@ TEST_P(PairExact, OfTwoDtypes) {
   }
 }
 
-// Sums whose terms cancel to the last bit, or stand beside others that are 10^60 times as large.
+// Sums with terms that cancel to the last bit, or stand beside others that are 10^60 times as large.
 TEST_P(PairExact, WhereTermsCancel) {
   if (!is_float(GetParam()) || size_bytes(GetParam()) < 4) return;
   const bool single = GetParam() == Dtype::kFloat32;

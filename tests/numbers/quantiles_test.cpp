@@ -337,7 +337,7 @@ const Way kWays[] = {
      {{"TENSORSTAT_CL_SHAPE", "group"}, {"TENSORSTAT_CL_POINTERS", "0"}, {"TENSORSTAT_CL_ZERO_COPY", "0"}}},
     {"groups without fp64", {{"TENSORSTAT_CL_SHAPE", "group"}, {"TENSORSTAT_CL_FP64", "0"}}}};
 
-// Of many tensors at once, so that codes are written down of some and counted of others; and of a stream.
+// Quantiles of many tensors at once, so that codes are written down of some and counted of others; and of a stream.
 TEST_P(Quantiles, OnADeviceAreTheHosts) {
   if (std::getenv("TENSORSTAT_NO_DEVICE") != nullptr) GTEST_SKIP() << "no device";
   std::vector<Bytes> all;

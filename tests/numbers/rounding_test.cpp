@@ -195,7 +195,7 @@ TEST_P(Rounding, OfAnyNumber) {
   }
 }
 
-// Of quotients of any size and a hair beside 1, and of powers of two, which alone have whole logarithms.
+// Logarithms of quotients of any size and a hair beside 1, and of powers of two, which alone have whole logarithms.
 TEST_P(Rounding, LogarithmsOfQuotients) {
   for (int i = 0; i < rounds_ / 40; ++i) {
     const std::uint64_t a = (random_() >> any(64)) | 1,

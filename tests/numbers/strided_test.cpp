@@ -62,7 +62,7 @@ class Strided : public testing::TestWithParam<Dtype> {
     }
   }
 
-  // What does not depend on the order of the elements, which may then be read as they lie.
+  // Statistics that do not depend on the order of the elements, which may then be read in memory order.
   static Categories without_order() { return *categories_from("max,min,avg,l2norm,nan count,count,exponents,l1norm"); }
 
   std::mt19937_64 random_;

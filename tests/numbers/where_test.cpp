@@ -37,7 +37,7 @@ bool below(Element a, Element b) {
   return a < b;
 }
 
-// Of kWhere, one after another as one looks for them by hand; "-" for none.
+// The answers to kWhere, one after another as one looks for them by hand; "-" for none.
 template <typename Element>
 std::string truth(const std::vector<Element>& x) {
   const std::size_t none = x.size();

@@ -1,4 +1,4 @@
-// Rule R11 of stats/doc/origin.md: a NaN in a buffer behind the step. What an update of a parameter holds is no fault.
+// Rule R11 of stats/doc/origin.md: a NaN in a buffer behind the step. A NaN in a parameter's update is not a fault.
 #include <gtest/gtest.h>
 
 #include "tests/support/origin_answers.hpp"
@@ -30,7 +30,7 @@ TEST(OriginBuffers, R11TheForwardThatWroteNanIntoABuffer) {
                    "NaN in norm (BatchNorm1d), forward, iteration 1 (0 was clean): written into its buffer "
                    "norm.running_var"));
   EXPECT_TRUE(says(answer, "one value in each channel, as in a batch of a single sample, has no variance"));
-  // What a mask cut off is in the buffer, too.
+  // Values that a mask cut off are in the buffer, too.
   const Answer twice = ask(rows("nan", "nan"));
   EXPECT_EQ(told(twice.verdict), "produced, forward, norm/forward, 0, 0");
   EXPECT_TRUE(says(twice, "used another way"));

@@ -1,4 +1,4 @@
-// What lies beside the rows: the line of an operator in a graph or a stack, and a watch.ndjson that is not trusted.
+// Facts beside the rows: the line of an operator in a graph or a stack, and a watch.ndjson that is not trusted.
 #include <gtest/gtest.h>
 
 #include "tests/support/origin_answers.hpp"

@@ -12,7 +12,7 @@ TEST(OriginOfDumps, OfMsprobesModulesAndFunctions) {
       "Linear Module.a.Linear.forward.0 i0 bare-nan\n Linear Module.a.Linear.forward.0 o0 bare-nan\n";
   EXPECT_EQ(ask_who(bad_batch + "relu Functional.relu.0.forward i0 bare-nan\n"),
             "entered, input, Module.a.Linear.forward.0, 0, 0");
-  // Of modules alone: code of the model before the first of them has no rows.
+  // A dump of modules only: code of the model before the first of them has no rows.
   EXPECT_EQ(ask_who(bad_batch), "unknown, input, Module.a.Linear.forward.0, 0, 0");
   EXPECT_EQ(ask_who(R"(
     Linear Module.a.Linear.forward.0 i0 ok
@@ -95,7 +95,7 @@ TEST(OriginOfDumps, OfAnOperatorInPlace) {
           "Default/AssignAdd-op1 o0 all-nan");
   EXPECT_EQ(told(nan.verdict), "unknown, forward, Default/AssignAdd-op1, 0, 0");
   EXPECT_TRUE(says(nan, "it wrote over its input"));
-  // Add is none.
+  // Add does not.
   EXPECT_EQ(ask_who("Add Default/Add-op1 i0 all-nan\n Add Default/Add-op1 i1 ok\n Add Default/Add-op1 o0 all-nan"),
             "entered, input, Default/Add-op1, 0, 0");
 }

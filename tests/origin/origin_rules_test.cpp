@@ -26,7 +26,7 @@ TEST(OriginRules, R1AParameterWasWrongBeforeAnythingRan) {
   EXPECT_TRUE(says(answer, "The parameter b.weight holds 3 NaN of 8 values before anything ran, iteration 0"));
 }
 
-// What was not watched excuses.
+// An unwatched part is an excuse.
 
 TEST(OriginRules, AParameterThatWasNotWatchedIsAsSuspiciousAsItsModule) {
   const std::string said = R"({"kind": "run", "inputs": "all", "parameters": false, "holders": ["a"]})";
@@ -203,7 +203,7 @@ TEST(OriginRules, R4WithoutRowsOfInputsIsNotKnown) {
   const std::string zoom = R"({"kind": "zoom", "iteration": 0, "op_name": "b/forward", "result": ")";
   const Answer found = ask(kCode + zoom + R"(found", "operation": "log", "file": "/home/me/model.py", "line": 54,
 )" + "\n" + rows);
-  EXPECT_EQ(found.verdict.kind, FaultKind::kUnknown);  // half a line of json says nothing
+  EXPECT_EQ(found.verdict.kind, FaultKind::kUnknown);  // half a line of json has no effect
   const Answer whole =
       ask(kCode + zoom +
           R"(found", "operation": "log", "file": "/m/model.py", "line": 54, "given": "min -3.1", "gave": "6 NaN"})" +

@@ -123,7 +123,7 @@ class Page(unittest.TestCase):
         self.assertIn("Nothing", self.text("#verdict .lead"))
         self.assertIn("320 rows, 2 tensors, 80 iterations, 2 ranks", self.text("#verdict"))
         self.assertIn("Nothing was found", self.text("#findings"))
-        # All colours of the map: none is that of a fault or of a great change.
+        # All colours of the map: none shows a fault or a great change.
         colours = self.browser.execute_script("return new Set(view.keys).size && Math.max(...view.keys)")
         self.assertLess(colours, 0x1000 + 2 * 256)
 

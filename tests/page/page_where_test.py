@@ -22,7 +22,7 @@ ROWS = [  # type, name, io, slot, dtype, shape, max, min, avg, l2norm, NaN, +Inf
     ["Parameter", "w", "output", 0, "int64", "(4)", "9007199254740993", "-3", "2.5", "5", 0, 0, 0, 0],
     ["Parameter", "empty", "output", 0, "float32", "(0)", "", "", "", "0", 0, 0, 0, 0],
 ]
-# A rule, and the names of the tensors that meet it; None: it is no rule.
+# A rule, and the names of the tensors that meet it; None: not a rule.
 CASES = {
     "max > 7": ["a.down", "b.up", "c d", "w"],
     "max >= 7 and not inf": ["a.up", "a.down", "w"],

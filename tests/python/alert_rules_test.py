@@ -185,7 +185,7 @@ class AlertRules(unittest.TestCase):
                 for step, values in enumerate([[0, 0], [0, 1], [0, 0], [0, 0], [0, 0]]):
                     session.collect("Op", "a", outputs=[numpy.array(values, "f4")], iteration=step)
                     session.step_end(iteration=step)
-            # What only a rule needs is measured, and not written.
+            # A statistic that only a rule needs is measured, and not written.
             with open(f"{folder}/rank_0/net/0/0/statistic.csv") as file:
                 self.assertNotIn("Zero", file.readline())
         self.assertEqual([(alert.step, alert.statistic, alert.value, alert.limit) for alert in told], [(3, "zero count", 2, 2)])

@@ -1,5 +1,5 @@
 """Watch.check() tells a step that is faulty before the optimizer takes it, in measured steps and in others, alike on all ranks; a
-step that it skips leaves no trace. Skipped where there is no torch (Debian's python3-torch)."""
+step that it skips leaves no trace. Skipped without torch (Debian's python3-torch)."""
 import logging
 import math
 import os
@@ -183,7 +183,7 @@ class Check(unittest.TestCase):
                 self.assertIn("check() of the watch told it", str(verdict["details"]))
                 self.assertEqual((fault.phase, fault.op_name, fault.iteration), ("backward", "1/backward", 1))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # there is no CUDA
+            warnings.simplefilter("ignore")  # without CUDA
             scaler = torch.cuda.amp.GradScaler()
         scaler._enabled = True
         fault, origin = train(None, scaler)

@@ -1,4 +1,4 @@
-"""The Python in the documents runs, and README's job gives what README says. Skipped where there is no torch."""
+"""The Python in the documents runs, and README's job gives what README says. Skipped without torch."""
 import importlib.util
 import os
 import pathlib

@@ -1,5 +1,5 @@
 """PyTorch jobs of some hundred steps through `watch`, then `tensorstat report`: clean jobs of many kinds have no finding, and a
-planted fault is the first finding. Skipped where there is no torch (Debian's python3-torch)."""
+planted fault is the first finding. Skipped without torch (Debian's python3-torch)."""
 import json
 import math
 import os
@@ -398,7 +398,7 @@ class Report(unittest.TestCase):
         self.assertEqual([(each["rule"], each["op_name"], each["op_type"], each["first_iteration"], each["others"], each["value"])
                           for each in report["findings"]], [("unwritten", "2.weight", "Parameter", 0, 1, 60)])
         self.assertEqual(self.report(lambda path: train(path, "2.", 0, steps=49))["findings"], [])
-        self.assertEqual(self.report(lambda path: train(path, "none", 0))["findings"], [])  # what is frozen has no gradient
+        self.assertEqual(self.report(lambda path: train(path, "none", 0))["findings"], [])  # a frozen parameter has no gradient
 
     def test_python_has_the_same_list(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 
-# What a rank begins with: `rank`, `ranks`, `folder`, and what was logged, in `said`.
+# The variables of a rank's program: `rank`, `ranks`, `folder`, and what was logged, in `said`.
 BEGIN = """
 import logging, os, sys, torch, torch.distributed as dist, tensorstat
 rank, ranks, folder = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), os.environ["FOLDER"]

@@ -72,7 +72,7 @@ class Device:
 
 
 class FakeTensor:
-    """What the extension asks of a torch.Tensor on a GPU. PyTorch of this machine has none."""
+    """The attributes of a torch.Tensor on a GPU that the extension reads. PyTorch of this machine has no GPU."""
     is_cpu, layout, requires_grad = False, "torch.strided", False
 
     def __init__(self, driver, array, kind=CUDA, index=0):

@@ -131,7 +131,7 @@ dist.barrier()
 """)
 
     def test_outputs_on_a_mesh_of_each_batch(self):
-        # Data parallel over dp: the tp meshes have outputs of other data, which are no replicas of each other.
+        # Data parallel over dp: the tp meshes have outputs of other data, so they are not replicas of each other.
         self.run_ranks("""
 class Output(torch.nn.Module):
     def forward(self, x):

@@ -236,7 +236,7 @@ class Judged(unittest.TestCase):
                         self.assertEqual(repr(json.load(before)["data"]), repr(json.load(after)["data"]))
 
     def as_replayed(self, value):
-        """What a replay of the tensors as .npy can know: no file, no checksum, no arithmetic but msprobe's own."""
+        """The facts that a replay of the tensors as .npy has: no file, no checksum, no arithmetic but msprobe's own."""
         if isinstance(value, list):
             return [self.as_replayed(each) for each in value]
         if not isinstance(value, dict):

@@ -333,7 +333,7 @@ class Parts(unittest.TestCase):
     def test_a_stream_that_ends_within_a_byte(self):
         stream = tensorstat.stream("int4", "max,min,count,argmax")
         stream.append(bytes([0x21, 0x43]))
-        stream.append(bytes([0x7f]), unused=1)  # the 7 is no element
+        stream.append(bytes([0x7f]), unused=1)  # the 7 is outside of the tensor
         self.assertEqual(stream.shape, (5,))
         with self.assertRaisesRegex(tensorstat.Error, "it was the last"):
             stream.append(b"a")

@@ -1,5 +1,5 @@
 """Whichever statistics a watch writes of a training in which NaN begins, the watch itself, its closing words and its alerts, `origin`,
-`report`, --fail-on and --where say so, and of a clean one all say that nothing is wrong. Skipped where there is no torch."""
+`report`, --fail-on and --where say so, and of a clean one all say that nothing is wrong. Skipped without torch."""
 import contextlib
 import io
 import itertools
@@ -64,7 +64,7 @@ class OneVerdict(unittest.TestCase):
         for categories in choices:
             for is_bad in (True, False):
                 with self.subTest(categories=categories, is_bad=is_bad), tempfile.TemporaryDirectory() as path:
-                    with tempfile.TemporaryDirectory() as other:  # rules measure what they need, beside the columns
+                    with tempfile.TemporaryDirectory() as other:  # rules measure their statistics, beside the columns
                         self.assertEqual(bool(self.train(other, categories, is_bad, "nan")[2]), is_bad)
                     fault, words, _ = self.train(path, categories + ["count"], is_bad)
                     kind = fault and (fault.kind, fault.phase, fault.operation)

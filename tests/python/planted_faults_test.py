@@ -24,7 +24,7 @@ import planted.ranks
 from planted.kit import JOBS, LAST
 from planted.ranks import RANK_JOBS
 
-# What a user may switch off, and what the answer then says was not watched.
+# Settings that a user may switch off, and the words of the answer for each.
 MODES = {
     "parameters": ({"parameters": False}, True, {"parameters"}),
     "gradients": ({"gradients": False}, True, {"gradients"}),
@@ -92,7 +92,7 @@ class Jobs(unittest.TestCase):
 
 class PlantedFaults(Jobs):
     def check_watch(self, made, wanted):
-        """What the watch knows of it by itself."""
+        """The watch's own answer."""
         fault = made.first_fault
         if wanted["kind"] == "none":
             self.assertIsNone(fault)

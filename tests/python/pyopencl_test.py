@@ -12,7 +12,7 @@ try:
     import pyopencl
     import pyopencl.array
     context = pyopencl.Context([pyopencl.get_platforms()[0].get_devices()[0]])
-except Exception as missing:  # its own LogicError where there is no platform
+except Exception as missing:  # its own LogicError without a platform
     context, why = None, str(missing)
 else:
     why = ""

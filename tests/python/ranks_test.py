@@ -17,7 +17,7 @@ import gloo_ranks
 
 STATS = "max,min,avg,l2norm,nan_count,argmax,crc32,p50"
 
-# What each rank does, with `group`, `rank` and `ranks`; it ends with 0 if all is well.
+# The program of each rank, with `group`, `rank` and `ranks`; it ends with 0 if all is well.
 RANK = """
 import numpy, tensorstat
 rng = numpy.random.default_rng(8)  # the same on every rank

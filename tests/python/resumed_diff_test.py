@@ -1,6 +1,6 @@
 """Two runs with the same bits do not differ in `diff` where one was stopped and resumed, evaluated meanwhile, has more ranks, or was
 watched with other arguments: rows that a rule of the other watch leaves out are counted, and are no difference. A run that is resumed
-from other values differs, and so does one that ended early. Skipped where there is no torch."""
+from other values differs, and so does one that ended early. Skipped without torch."""
 import json
 import os
 import subprocess

@@ -1,5 +1,5 @@
 """A fault that one rank made and others received, by DDP's sum of gradients or by a gathered batch, is that rank's: origin names the rank,
-and the log of the others says that it may have been received. Skipped where there is no torch (Debian's python3-torch)."""
+and the log of the others says that it may have been received. Skipped without torch (Debian's python3-torch)."""
 import importlib.util
 import os
 import sys

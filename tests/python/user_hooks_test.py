@@ -1,5 +1,5 @@
 """A hook of the caller's that spoils an output or a gradient is named, with its line, by the log and by origin alike; one that only
-looks is not. Skipped where there is no torch (Debian's python3-torch)."""
+looks is not. Skipped without torch (Debian's python3-torch)."""
 import logging
 import os
 import tempfile

@@ -1,6 +1,6 @@
 """A forward that writes to what it has borrowed, and gives it back or does not: attributes of a configuration that a finally
 restores, context variables, containers that a library's function writes to. A training that is watched is the training alone,
-and what can be put back is run again all the same. Skipped where there is no torch (Debian's python3-torch)."""
+and what can be put back is run again all the same. Skipped without torch (Debian's python3-torch)."""
 import abc
 import collections
 import contextlib
@@ -194,7 +194,7 @@ def of_swapped(self, x):
 
 
 def of_finally(self, x):
-    """What follows the end of a run that is refused."""
+    """Cases behind the end of a refused run."""
     try:
         return fails(spoilt(self.linear(x)))
     finally:
@@ -325,7 +325,7 @@ def of_closure(self, x):
     return spoilt(self.linear(x))
 
 
-# What is run again, and what is refused.
+# Calls that are run again, and calls that are refused.
 FOUND = [of_global, of_alias, of_function, of_setattr, of_deleted, of_swapped, of_finally_alone, of_manager, of_libraries]
 REFUSED = {of_finally: "it uses ITERATOR", of_nested_finally: "it uses ITERATOR", of_handler: "takes everything",
            of_manager_refused: "it uses ITERATOR", of_registers: "register", of_setattr_in_c: "calls setattr", of_setattr_of_call: "calls setattr",

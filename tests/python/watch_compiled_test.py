@@ -1,6 +1,6 @@
 """Measured steps that stay compiled, watch(compiled="graph"): they have the rows of eager steps with the same values, however the
 model was compiled; the other steps run the graph that was there before; what does not go into a graph makes later steps eager, and
-no training ends. Skipped where there is no torch.compiler.set_stance (before torch 2.6)."""
+no training ends. Skipped without torch.compiler.set_stance (before torch 2.6)."""
 import csv
 import glob
 import json

@@ -1,5 +1,5 @@
 """A training that is watched is the training alone, whatever its forward does: results, state and identities are compared. Each
-case gives NaN once, so that a module is run again, or is refused. Skipped where there is no torch (Debian's python3-torch)."""
+case gives NaN once, so that a module is run again, or is refused. Skipped without torch (Debian's python3-torch)."""
 import collections
 import contextvars
 import dataclasses
@@ -28,7 +28,7 @@ except ImportError:
 
 CASES = {}
 STEPS = 4
-FAULTY = 2  # the step whose output is NaN
+FAULTY = 2  # the step with NaN in its output
 
 
 def case(**options):
@@ -73,7 +73,7 @@ def train(model, watch, *, batch=None, finish=None):
 
 
 def module(forward, **attributes):
-    """A module with a Linear, whose forward is this function."""
+    """A module with a Linear, and with this function as its forward."""
     class Made(torch.nn.Module):
         def __init__(self):
             super().__init__()

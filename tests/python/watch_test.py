@@ -1,5 +1,5 @@
 """A PyTorch model that is watched while it trains: the first NaN is found at its step and operator; hooks go with the
-watch. Skipped where there is no torch (Debian's python3-torch)."""
+watch. Skipped without torch (Debian's python3-torch)."""
 import contextlib
 import copy
 import csv
@@ -86,7 +86,7 @@ class Watched(unittest.TestCase):
             self.assertEqual(float(row["Avg Value"]), math.fsum(values) / len(values))
 
     def test_tensors_that_require_a_gradient_are_read_as_they_are(self):
-        class Through(torch.nn.Module):  # gives what it holds
+        class Through(torch.nn.Module):  # gives its content
             def forward(self, _):
                 return self.result
 
@@ -360,7 +360,7 @@ class Watched(unittest.TestCase):
                 self.assertNotIn("Traceback", said)
                 self.assertNotIn("training goes on", said)
                 self.assertNotIn("a what", said)
-                self.assertEqual(len(log.output), 1, said)  # of all that one module gives: what is nested too deep
+                self.assertEqual(len(log.output), 1, said)  # one module's results: values nested too deep
                 if config is not None:
                     with open(f"{folder}/dump/step0/rank0/dump.json") as file:
                         calls = json.load(file)["data"]
@@ -551,7 +551,7 @@ class Watched(unittest.TestCase):
             for direction in ("forward", "backward"):
                 for io in ("input", "output"):
                     self.assertIn((f"{name}/{direction}", io, kind), rows)
-        kinds = {kind for name, _, kind in rows if name.endswith("/forward")}  # what the watch itself calls is none of them
+        kinds = {kind for name, _, kind in rows if name.endswith("/forward")}  # the watch's own calls do not count
         self.assertEqual(kinds, {"Net", "Linear", "linear", "square", "add", "log", "abs", "mean"})
         self.assertEqual(rows["Net/log.0/backward", "output", "log"]["Shape"], "(2,4)")
         code = {line["op_name"]: line for line in lines if line["kind"] == "code"}
@@ -644,7 +644,7 @@ class Watched(unittest.TestCase):
         self.assertEqual(trained(True), trained(False))
 
     def dump_of_modules(self, model, run, steps=1, **settings):
-        """What watch() leaves of each step, with msprobe's config."""
+        """The files that watch() leaves for each step, with msprobe's config."""
         with tempfile.TemporaryDirectory() as folder:
             config = {"task": "statistics", "dump_path": f"{folder}/dump", "level": "L0", **settings}
             with tensorstat.watch(model, json.dumps(config)) as watch:
@@ -713,7 +713,7 @@ class Watched(unittest.TestCase):
             self.assertEqual(list(data[f"{linear}.parameters_grad.0"]), ["bias", "weight"])
             gradient = data[f"{linear}.parameters_grad.0"]["weight"][0]
             self.assertAlmostEqual(gradient["Norm"], model.inner.linear.weight.grad.norm().item(), places=4)
-            # The last output is used once; x in three ways, of which each call is one.
+            # The last output is used once; x in three ways, one in each call.
             ones = data[f"{inner}.backward.1"]["input"]
             self.assertEqual((ones[0]["Max"], ones[0]["Min"], ones[1]), (1.0, 1.0, None))
             first_ones = data[f"{inner}.backward.0"]["input"]

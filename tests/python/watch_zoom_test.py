@@ -1,6 +1,6 @@
 """What a second run of a call says where several calls share a container, such as a cache of keys, where results of the model are used
 inside of it, and where an overflow was cut off: the operation and its line, by the watch and by `tensorstat origin` alike.
-Skipped where there is no torch (Debian's python3-torch)."""
+Skipped without torch (Debian's python3-torch)."""
 import glob
 import json
 import logging

@@ -1,5 +1,5 @@
 """A call is run again below contexts that set a state of torch, such as checkpoint(): the operation and its line are found, and the
-state is what it is in a training alone, also where the run ends early. Skipped where there is no torch (Debian's python3-torch)."""
+state is what it is in a training alone, also where the run ends early. Skipped without torch (Debian's python3-torch)."""
 import contextlib
 import functools
 import glob
@@ -165,7 +165,7 @@ def nest(names, run):
 
 
 def state():
-    """What a run may set, but for numbers that are drawn next."""
+    """State that a run may set, except the random numbers that are drawn next."""
     modes = torch.utils._python_dispatch
     return (torch.get_default_dtype(), torch.is_autocast_cache_enabled(), torch.get_autocast_dtype("cpu"), torch.is_grad_enabled(),
             torch._C._get_flash_sdp_enabled(), torch._C._get_math_sdp_enabled(),

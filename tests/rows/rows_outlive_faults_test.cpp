@@ -364,7 +364,7 @@ TEST_F(RowsOutliveOthers, RemovalReadOnlyModeAndMissingFolders) {
   EXPECT_TRUE(said.empty());
 }
 
-// A reader would take the values for those of the first heading.
+// A reader would assign the values to the first heading.
 TEST_F(RowsOutliveOthers, RowsOfAnotherHeadingAreInAFileOfTheirOwn) {
   const std::string other = "other\x1b,columns,and,more\n1,2,3,4\n";
   std::ofstream(path) << other;

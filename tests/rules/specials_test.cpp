@@ -130,7 +130,7 @@ TEST_F(SpecialsOfRows, HaveOneAnswerForEveryChoiceOfStatistics) {
   }
 }
 
-// What a watch is told when it hands a tensor over: its first_fault and its zoom go by this.
+// The faults that a watch gets when it hands a tensor over: its first_fault and its zoom go by this.
 TEST_F(SpecialsOfRows, OfASessionAreThoseOfItsRows) {
   const Category choices[] = {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm, Category::kNanCount};
   for (std::uint32_t choice = 1; choice < 1u << std::size(choices); ++choice) {

@@ -21,7 +21,7 @@ class Checksums(StoreTest):
             self.sound = bytearray(file.read())
 
     def outcomes(self, store):
-        """What the verbs that read every row print."""
+        """The output of the verbs that read every row."""
         shutil.rmtree("out", ignore_errors=True)
         verbs = (["store", "rows", store, "--format", "csv"], ["convert", store, "--to", "ours", "-o", "out/x.csv"],
                  ["origin", store], ["diff", store, "dump"])

@@ -1,4 +1,4 @@
-"""What the tests of stores share: the command, rows, and SQLite's own view of a store."""
+"""Shared by the tests of stores: the command, rows, and SQLite's own view of a store."""
 import os
 import sqlite3
 import struct
@@ -21,7 +21,7 @@ def row(number, tensors=50):
 
 
 def checksum_of(page):
-    """What SQLite's extension cksumvfs writes into the last 8 bytes of a page."""
+    """The checksum that SQLite's extension cksumvfs writes into the last 8 bytes of a page."""
     first = second = 0
     words = struct.unpack(f"<{(len(page) - 8) // 4}I", page[:-8])
     for a, b in zip(words[::2], words[1::2]):

@@ -1,4 +1,4 @@
-"""What takes a dump's folder takes a store, and says the same of it."""
+"""Every verb that takes a dump's folder also takes a store, and its answer is the same."""
 import json
 import os
 import unittest

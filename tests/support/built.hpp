@@ -9,7 +9,7 @@ namespace built {
 std::string source_dir();  // the top level
 std::string build_dir();
 
-// What is built, and where.
+// The built programs, and their paths.
 std::string command();
 std::string library();  // tensorstat_core
 std::string c_library();

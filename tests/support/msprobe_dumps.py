@@ -254,7 +254,7 @@ class Pair:
             numpy.save(f'{folder}/{side}/dump_tensor_data/{name}', array)
 
 
-# What MindSpore calls an API, what PyTorch calls it, and whether msprobe's own table knows that
+# An API's name in MindSpore and in PyTorch, and whether msprobe's own table knows that
 APIS = [('Functional.abs', 'Torch.abs'), ('Functional.dense', 'Functional.linear'), ('Tensor.equal', 'Tensor.eq'),
         ('Mint.add', 'Torch.add'), ('MintFunctional.relu', 'Functional.relu'), ('Functional.softmax', 'Torch.softmax'),
         ('Primitive.conv2d.Conv2d', 'Functional.conv2d')]

@@ -46,10 +46,10 @@ struct Facts {
   std::uint64_t subnormals = 0, minus_zeros = 0;
   // For float8 e4m3fn and e5m2, float16, bfloat16: the number of elements that a cast makes 0, and that overflow.
   std::array<std::uint64_t, 4> lost{}, beyond{};
-  tensorstat::Value most, least;                // NaN ignored; monostate if there are no elements
-  tensorstat::Value least_size;                 // the smallest |x| that is not 0; monostate if there is none
+  tensorstat::Value most, least;                // NaN ignored; monostate without elements
+  tensorstat::Value least_size;                 // the smallest |x| that is not 0; monostate if all are 0
   tensorstat::Value finite_most, finite_least;  // NaN and infinities ignored; else as most and least
-  // The first index of each; monostate if there is none.
+  // The first index of each; monostate if all are 0.
   tensorstat::Value nan_at, infinity_at, most_at, least_at;
   std::map<int, std::uint64_t> binades;  // counts finite elements that are neither 0 nor subnormal
   std::uint32_t crc32 = 0;

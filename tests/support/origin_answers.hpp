@@ -1,4 +1,4 @@
-// For tests of the rules of `origin`: rows as lines of text, and what is answered.
+// For tests of the rules of `origin`: rows as lines of text, and the answer.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -44,7 +44,7 @@ bool stands_for_its_family(tensorstat::Dtype dtype);
 // Whether the tests build kernels of the dtype: in the full run for all dtypes, in the quick run for one of most
 // families. device_shapes_test builds all of them in both, in the device's own shape.
 bool is_built_on_a_device(tensorstat::Dtype dtype);
-std::vector<tensorstat::Dtype> dtypes_on_a_device();  // those of all_dtypes()
+std::vector<tensorstat::Dtype> dtypes_on_a_device();  // from all_dtypes()
 
 // True in a quick run that forces a device without fp64, for a dtype with kernels that need no fp64. The run with fp64
 // tests these kernels.

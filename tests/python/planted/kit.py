@@ -1,4 +1,4 @@
-"""What the jobs are made of: the verdict that a job has to get, a watch, a loop of training, and small modules."""
+"""The parts of the jobs: the verdict that a job has to get, a watch, a loop of training, and small modules."""
 import functools
 import math
 
@@ -70,7 +70,7 @@ class Where(nn.Module):
 
 
 class Chain(nn.Module):
-    """Modules by name, one after another. It is no Sequential: its own code could stand between them."""
+    """Modules by name, one after another. Not a Sequential: a Sequential's own code could stand between them."""
 
     def __init__(self, **modules):
         super().__init__()

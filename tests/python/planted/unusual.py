@@ -1,4 +1,4 @@
-"""What is less usual, with a fault and without one."""
+"""Less usual jobs, with a fault and without one."""
 import functools
 
 import torch

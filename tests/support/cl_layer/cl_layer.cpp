@@ -28,7 +28,7 @@ struct Buffer {
 };
 std::map<cl_mem, Buffer> buffers;
 
-// What a kernel's next launch can read.
+// The memory that a kernel's next launch can read.
 struct Reads {
   bool announced_pointers = false, memory = false;
 };
@@ -296,7 +296,7 @@ cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t 
   return coded<&cl_icd_dispatch::clGetDeviceInfo>(device, what, bytes, value, needed);
 }
 
-// Wraps the functions by which a driver reports what has ended.
+// Wraps the functions by which a driver reports ended commands.
 template <auto slot, typename... Args>
 cl_int CL_API_CALL told(Args... args) {
   return state.silent ? CL_OUT_OF_RESOURCES : coded<slot>(args...);
