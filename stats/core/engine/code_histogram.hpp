@@ -16,7 +16,7 @@ namespace tensorstat {
 
 class CodeHistogram {
  public:
-  // Starts an empty count. Call clear() first if the histogram holds elements. Throws if there is no memory.
+  // Starts an empty count. Call clear() first if the histogram holds elements. Throws without memory.
   void open(Dtype dtype);
   // Announces the number of elements that come next.
   void expect(std::uint64_t elements);

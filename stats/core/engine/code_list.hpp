@@ -13,7 +13,7 @@ namespace tensorstat {
 
 class CodeList {
  public:
-  // Throws if there is no memory.
+  // Throws without memory.
   void allocate() {
     if (codes_ == nullptr) codes_ = std::make_unique_for_overwrite<std::uint32_t[]>(2 * kMost);
   }

@@ -53,7 +53,7 @@ class Engine {
   virtual Status fold(std::span<const Job> jobs) = 0;
 };
 
-// The digest of bytes that arrive in order, or an error that says why there is none.
+// The digest of bytes that arrive in order, or an error with the reason.
 class Digester {
  public:
   virtual ~Digester() = default;
@@ -61,7 +61,7 @@ class Digester {
   virtual Result<Digest> finish() = 0;
 };
 
-// What to compute for each tensor of a batch: a partial that keeps `needs`, and the digests among `needs`.
+// The request for each tensor of a batch: a partial that keeps `needs`, and the digests among `needs`.
 struct Wanted {
   Precision precision = Precision::kHigh;
   Needs needs = kNothing;
@@ -213,14 +213,14 @@ std::string why_host_memory_stays(const MeterOptions& options);
 
 std::unique_ptr<HostEngine> make_host_engine(const MeterOptions& options);
 
-// What a device is looked for: a tensor, or with `beside` two tensors.
+// The task that a device is sought for: a tensor, or with `beside` two tensors.
 struct Errand {
   Dtype dtype;
   Wanted wanted;
   std::optional<Dtype> beside = {};
 };
 
-// Opens the device that the options name, or the best one; the error says why there is none. Every allocation on the
+// Opens the device that the options name, or the best one; an error gives the reason. Every allocation on the
 // device is entered in `ledger`, which must outlive the engine. A driver that is tried first is tried with the errand's
 // kernel, too.
 Result<std::unique_ptr<DeviceEngine>> make_opencl_engine(const MeterOptions& options, Ledger& ledger,

@@ -34,7 +34,8 @@ class Finished : public FinishedSums {
   // A number that becomes a Value.
   using Number = std::variant<std::monostate, std::uint64_t, std::int64_t, double>;
 
-  // What a row's expression gives: a number, a Digest or a list; an optional one; or a function that writes the value.
+  // The result of a row's expression: a number, a Digest or a list; an optional one; or a function that writes the
+  // value.
   template <typename Given>
   [[gnu::always_inline]] static void put_value(Given&& given, Value* to) {
     if constexpr (std::invocable<Given&, Value*>) {
@@ -46,7 +47,7 @@ class Finished : public FinishedSums {
     }
   }
 
-  // The terms that the catalog's rows are written in, here and below; those of sums are the base's.
+  // The terms of the catalog's rows, here and below; terms of sums are in the base.
   static std::monostate nothing() { return {}; }
 
   auto extremum(std::int64_t key) const {
@@ -73,7 +74,7 @@ class Finished : public FinishedSums {
     return [this, thousandths](Value* to) { put_quantile(thousandths, to); };
   }
 
-  // ~index of a row of precision/indices.h, by its INDEX_AT_; the least integer if there is none.
+  // ~index of a row of precision/indices.h, by its INDEX_AT_; the least integer if no element has it.
   std::int64_t index(std::size_t at) const { return partial_.words[first_index(partial_.dtype) + at]; }
 
   static void put_index(std::int64_t first, Value* to) {
@@ -181,7 +182,7 @@ class Finished : public FinishedSums {
     }
   }
 
-  // Of the element with this key or that one, whichever is farther from 0.
+  // The size of the element that is farther from 0: the one with this key, or the other.
   precision::Size larger_size(std::int64_t key, std::int64_t other) const {
     if (is_float(partial_.dtype)) {
       const double a = std::fabs(float_of_key(partial_.dtype, key)), b = std::fabs(float_of_key(partial_.dtype, other));
@@ -227,9 +228,9 @@ class Finished : public FinishedSums {
   }
 
  public:
-  // What the partial keeps, or nothing where that is a digest, into a value that need not have been constructed: where
-  // it is to stay, as copying one that has just been written in parts waits for the parts. The catalog's rows say what
-  // it is.
+  // Writes the value of a category to `to`, or an empty value for a digest. `to` need not be constructed. It is written
+  // where it stays, because copying a value that was just written in parts waits for the parts. The catalog's rows
+  // define the value.
   [[gnu::always_inline]] void put(Category category, Value* to) const {
     using enum precision::Deviation;
 #define ROW(id, name, column, kind, in_all, of_complex, needs, formula, nan_rule, value) return put_value(value, to);

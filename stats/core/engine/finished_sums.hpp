@@ -132,7 +132,7 @@ class FinishedSums {
     const double half = half_sum([](std::uint64_t sum, std::uint64_t size) { return sum - size; });
     return half > 0 ? 0 : half;
   }
-  // Of words in any state of carry, each below 2^62. Those that never were a tensor's wrap.
+  // For words in any state of carry, each below 2^62. Words that never were a tensor's wrap.
   template <typename Of>
   double half_sum(const Of& of) const {
     const precision::Exact sum = exact(EXACT_SUM), sizes = exact(EXACT_ABSOLUTE);

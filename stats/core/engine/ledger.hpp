@@ -1,4 +1,4 @@
-// Counts device memory. Bytes are entered before they are allocated, so the budget is never exceeded. There is no lock,
+// Counts device memory. Bytes are entered before they are allocated, so the budget is never exceeded. It uses no lock,
 // because a forked child could inherit it locked.
 #pragma once
 

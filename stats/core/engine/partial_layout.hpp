@@ -18,7 +18,7 @@
 
 namespace tensorstat {
 
-// What a family's row says of its partials (precision/families.txt).
+// The columns of a family's row about its partials (precision/families.txt).
 struct FamilyWords {
   std::uint32_t SUM_WORDS, SQUARE_WORDS;
   int SUM_EXPONENT;
@@ -43,7 +43,7 @@ struct Accumulator {
   // A partial has its words if the partial's needs, compared as numbers, reach this. So a partial has the first words
   // of its list, up to those that it keeps.
   Needs since;
-  // Of an exact sum: its unit is 2^exponent, and the elements above and below 0 have these factors.
+  // For an exact sum: its unit is 2^exponent, and the elements above and below 0 have these factors.
   bool is_sum = false;
   int exponent = 0, above = 0, below = 0;
   std::uint32_t first = 0;  // word; the list says it

@@ -27,7 +27,7 @@ static_assert(kQuantiles == Needs{NEED_QUANTILES});
 
 namespace {
 
-// For what is a code already.
+// For values that are codes already.
 struct SameCode {
   std::uint32_t operator()(std::uint32_t code) const { return code; }
 };

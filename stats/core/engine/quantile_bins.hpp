@@ -21,7 +21,7 @@ namespace tensorstat {
 // the histogram, 1 MiB (8 MiB for float64), is reused for the next tensor.
 class BinCounter {
  public:
-  // Starts an empty count. Call clear() first if the counter holds elements. Throws if there is no memory.
+  // Starts an empty count. Call clear() first if the counter holds elements. Throws without memory.
   void open(Dtype dtype);
   // Announces the number of elements of the next piece, which may be counted in parts. For many elements, close()
   // visits every bin, which is cheaper than noting which ones are used.
@@ -65,7 +65,7 @@ struct BinsView {
   std::optional<std::uint32_t> place_of_rank(std::uint64_t rank) const;
 };
 
-// Adds `from` to `into`. Throws if there is no memory; `into` is unchanged then.
+// Adds `from` to `into`. Throws without memory; `into` is unchanged then.
 void merge(std::vector<BinCount>& into, const BinsView& from);
 
 }  // namespace tensorstat

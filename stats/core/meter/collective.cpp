@@ -126,7 +126,7 @@ void Collective::fill(std::span<const Partial> partials, std::string_view label)
     largest_.resize(largest_.size() + ranks_, kEmptyMaximum);
     largest_[counts_ + list_.size() + rank_] = static_cast<std::int64_t>(own_whole_.size());
   }
-  // Everything that a round needs is allocated before the first, but for what is gathered.
+  // Everything that a round needs is allocated before the first, except the gathered words.
   unagreed_.resize(std::max(largest_.size(), unagreed_.size()));
   gathered_ = sums_.size();
   indices_.resize(own_keys_.size());

@@ -16,7 +16,7 @@ struct Collective::PackedWords {
   const std::int64_t* indices;  // of unpack() alone
 };
 
-// What partials of one dtype, precision, needs and cast scale have in common. Most lists have a few kinds.
+// The properties that partials of a kind share: dtype, precision, needs and cast scale. Most lists have a few kinds.
 struct Collective::Kind {
   Kind(const Partial& of, int bits_a_word);
 

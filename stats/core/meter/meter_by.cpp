@@ -22,7 +22,7 @@ namespace {
 struct Rows {
   RowPlan plan{};
   bool are_columns = false;
-  std::uint64_t elements_a_slice = 0;  // 0: the rows are no such slices
+  std::uint64_t elements_a_slice = 0;  // 0: the rows are not such slices
   Strides strides{};                   // of every view, unless the views are contiguous
   std::vector<Tensor> tensors{};
 };

@@ -36,9 +36,9 @@ class PlacedBatch {
   template <typename Item>
   Status place(std::span<const Item> items);
 
-  // Folds what is placed on the device, some items at a time: the first `at_once(items)` of those that are left. `fold`
-  // calls the engine and takes the results; on an error it has changed nothing. If the device gives up, the items that
-  // are left move to the host, unless the request insists on the device.
+  // Folds the items that are placed on the device, some at a time: the first `at_once(items)` of the rest. `fold` calls
+  // the engine and takes the results; on an error it has changed nothing. If the device gives up, the remaining items
+  // move to the host, unless the request insists on the device.
   using Items = std::span<const std::size_t>;
   Status fold_on_device(const std::function<std::size_t(Items)>& at_once,
                         const std::function<Result<std::uint64_t>(Items)>& fold);

@@ -23,8 +23,8 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-// What placement needs to know about the device. `find` may be slow once (it loads a driver) and is called only if a
-// device is wanted. If it returns nullptr, `trouble` says why.
+// The device as placement sees it. `find` may be slow once (it loads a driver) and is called only if a device is
+// wanted. If it returns nullptr, `trouble` gives the reason.
 struct DeviceSight {
   std::function<DeviceEngine*(const Errand& errand)> find;
   std::function<std::string()> trouble;
@@ -46,7 +46,7 @@ const char* why_all_on_host(const Request& request, std::uint64_t request_bytes)
 // The reason why the host takes tensors in a GPU's memory, if nothing else is said.
 std::string why_gpu_memory_on_host(Where where);
 
-// What a request computes for each tensor.
+// The work of a request for each tensor.
 Wanted wanted_by(const Request& request);
 
 // Places the tensors of one request. Tensors with the same place and reason share a Placement. Most requests have one,

@@ -91,7 +91,7 @@ std::string find_records(std::span<const std::byte> bytes, const PartialLayout& 
     const bool is_of_layout = number != layout.by_name().end() && name_of(*number) == record.name;
     const auto other = std::ranges::find(beside, record.name, &BesideWords::name);
     if (!is_of_layout && other == beside.end()) {
-      // No accumulator has a name as long as what is shown of it.
+      // No accumulator has a name as long as the shown part.
       return "a partial with '" + shown(record.name, 24) + "', which this version does not know";
     }
     if (!records->empty() && record.name <= records->back().name) return "the names of its accumulators do not ascend";

@@ -49,20 +49,20 @@ std::vector<std::byte> write_form(const WrittenForm& form, std::span<const std::
                                   const PartialLayout& layout, Needs needs, std::span<const std::int64_t> words,
                                   std::span<const WrittenRecord> beside = {});
 
-// A name that may stand beside the words, and the need of a partial that has such a record; kNothing: it says nothing.
+// A name that may stand beside the words, and the need of a partial with such a record; kNothing: it has no effect.
 struct BesideWords {
   std::string_view name;
   Needs need;
 };
 
-// These read without trust. They give a text that says what is wrong, or "".
+// These read untrusted bytes. They return a text that describes the fault, or "".
 //
 // The header's magic, version and length. `bytes` has all bytes of the header if it is right.
 std::string fault_of_header(const WrittenForm& form, std::span<const std::byte> bytes);
 // Finds the records behind the header, and the needs of a partial that has them. The payloads are views of the bytes.
 std::string find_records(std::span<const std::byte> bytes, const PartialLayout& layout,
                          std::span<const BesideWords> beside, std::vector<WrittenRecord>* records, Needs* needs);
-// The record of this name; nullptr if there is none.
+// The record of this name; nullptr if it is missing.
 const WrittenRecord* find_record(std::span<const WrittenRecord> records, std::string_view name);
 // Reads the words of a partial that keeps `needs`.
 std::string read_words(std::span<const WrittenRecord> records, const PartialLayout& layout, Needs needs,

@@ -174,7 +174,7 @@ bool is_any_met(const std::string& output, const std::vector<Rule>& rules, Conso
       TensorRow entry{.path = row.identity.op_name,
                       .tensor = row.identity.io + "." + std::to_string(row.identity.slot),
                       .row = std::move(row)};
-      // The earlier rows of an argument are those of the kernel's earlier launches in the same context.
+      // An argument's earlier rows come from the kernel's earlier launches in the same context.
       counted.add(entry, joined_key(file.path, entry.row.identity.op_type, *entry.tensor), step++);
       return Status();
     });
@@ -188,7 +188,7 @@ std::string counted(std::uint64_t count, std::string_view noun) {
   return grouped(count) + " " + std::string(noun) + (count == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
 }
 
-// What was looked at, and what was not.
+// The counts of measured and skipped arguments.
 std::string last_line(const attach::Total& total, const std::string& output) {
   std::string text = counted(total.launches, "launch") + ", " + counted(total.measured, "argument") + " measured, " +
                      grouped(total.not_understood) + " not understood";

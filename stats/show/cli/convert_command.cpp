@@ -121,7 +121,7 @@ Status convert_all(const Folders& folders, const std::string& below, Conversion&
   return {};
 }
 
-// What --to names beside the dialects.
+// The formats of --to beside the dialects.
 enum class OtherFormat : std::uint8_t { kDumpJson, kTensorBoard, kTrendDatabase };
 using TargetFormat = std::variant<Dialect, OtherFormat>;
 

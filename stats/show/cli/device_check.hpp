@@ -11,7 +11,7 @@ namespace tensorstat::cli {
 
 struct DeviceCheck {
   int case_count = 0;  // tensors with the host's bits in every statistic
-  std::string fault;   // the first difference or error; empty if there is none
+  std::string fault;   // the first difference or error; empty: passed
   DeviceSpeed speed;   // set if `fault` is empty
   bool passed() const { return fault.empty(); }
 };

@@ -10,7 +10,7 @@ namespace tensorstat::cli {
 // Parses "0:1" and sets the options' platform and device.
 Status name_device(const std::string& text, MeterOptions& options);
 
-// Fails if there is no device with these numbers.
+// Fails if no device has these numbers.
 Status find_named_device(const MeterOptions& options);
 
 }  // namespace tensorstat::cli

@@ -78,7 +78,7 @@ std::string event_of(const std::string& dump, const KeptSteps& kept, std::set<st
   return folder;
 }
 
-// What is said of one ring. Its steps are written if the process died, or all are wanted.
+// Reports one ring. Writes its steps if the process died, or if all are wanted.
 int tell_ring(const std::string& path, const EventsArguments& arguments, std::set<std::string>& events,
               std::string& text, Console& console) {
   const auto kept = read_ring_file(path);

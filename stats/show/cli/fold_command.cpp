@@ -28,7 +28,7 @@ struct FoldArguments {
   std::string list, output;
 };
 
-// What to do with a file that is where the state shall be.
+// The file that is already at the state's path.
 enum class Before { kNothing, kWhole, kForeign };
 
 Before what_is_there(const std::string& path, const PartList& list, std::string& why) {

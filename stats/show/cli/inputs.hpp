@@ -38,7 +38,7 @@ Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order = File
 // a folder, which stands for the files of tensors and rows below it. A model's index stands for its shards, too.
 Status check_is_no_input(const std::string& output, std::span<const std::string> inputs);
 
-// The path of a run in a store; `path` if no run is named. An error if a run is named and `path` is no store.
+// The path of a run in a store; `path` if no run is named. An error if a run is named and `path` is not a store.
 Result<std::string> path_of_run(const std::string& path, const std::string& run);
 
 }  // namespace tensorstat::cli

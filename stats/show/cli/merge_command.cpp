@@ -54,7 +54,7 @@ std::vector<std::string> state_files(const std::vector<std::string>& paths, std:
   return files;
 }
 
-// Reads the states, and says what is missing. Returns the exit status so far.
+// Reads the states, and reports missing parts. Returns the exit status so far.
 int read_states(const MergeArguments& arguments, Console& console, MergedStates& merged) {
   std::vector<Error> faults;
   const std::vector<std::string> files = state_files(arguments.paths, faults);
@@ -196,7 +196,7 @@ Subcommand merge_command(CLI::App& command) {
       "Exit status: 0 done; 1 done, and a tensor meets a condition of --fail-on; 2 wrong usage; 3 a part is missing or "
       "damaged, or some input could not be read (the others are shown); 5 the results could not be written.");
   merge->parse_complete_callback([arguments] {
-    // A state is no format of rows.
+    // A state is not a format of rows.
     if (arguments->options.output().ends_with(kStateEnding)) std::swap(arguments->state, arguments->options.output());
     for (const char* option : {"--format", "--stats", "--where", "--fail-on", "--sort", "--top", "--columns"}) {
       if (arguments->state.empty() || !arguments->options.is_given(option)) continue;

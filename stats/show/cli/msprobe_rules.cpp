@@ -44,7 +44,7 @@ int say(const Error& error, int status, Console& console) {
   return status;
 }
 
-// What the arguments ask for, read.
+// The parsed arguments.
 struct MsprobeWork {
   msprobe::Naming naming;
   std::optional<msprobe::MergedTables> merged;

@@ -56,7 +56,7 @@ int follow_run(const ReportArguments& arguments, const FindingLimits& limits, Co
     const auto now = LiveRun::Clock::now();
     if (now >= next && run.history().row_count() != shown_rows) {
       if (write(static_cast<std::uint64_t>(std::ceil(arguments.follow))) == kNotWritten) return kNotWritten;
-      // Of a large run the page takes seconds: then it is written less often.
+      // The page of a large run takes seconds: then it is written less often.
       next = now + std::max(gap, (LiveRun::Clock::now() - now) * 10);
     }
     std::this_thread::sleep_for(run.pause());

@@ -87,7 +87,7 @@ std::vector<AddedRun> runs_to_add(const StoreArguments& arguments) {
   return runs;
 }
 
-// Adds what is new, again and again until the process is ended. It may be ended at any time.
+// Adds new rows, again and again until the process is ended. It may be ended at any time.
 int run_add(const StoreArguments& arguments, Console& console) {
   std::vector<AddedRun> runs = runs_to_add(arguments);
   for (AddedRun& run : runs) {

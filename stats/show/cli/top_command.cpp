@@ -35,7 +35,7 @@ struct TopArguments {
   bool is_once = false;
 };
 
-// What --until waits for: findings by their rules' names, and rows that meet a rule.
+// The conditions of --until: findings by their rules' names, and rows that meet a rule.
 struct Until {
   std::vector<FindingRule> findings;
   RuleSeries rows{{}};

@@ -69,7 +69,7 @@ struct Function {
   Outcome (*address)(Parameters...) = nullptr;
 };
 
-// What a call of the driver came to.
+// The result of a call of the driver.
 struct Called {
   const char* function = nullptr;
   Outcome outcome = kSuccess;

@@ -43,7 +43,8 @@ class Lane {
 
   Status read(const std::byte* from, std::span<std::byte> to);
 
-  // Waits for what is on its way. False if a call has failed, but for want of memory: the lane must not be used again.
+  // Waits for the copies under way. False if a call has failed, except for lack of memory: then the lane must not be
+  // used again.
   bool rest() noexcept;
 
   bool is_on(const Driver& driver, int device) const { return driver_.name == driver.name && device_ == device; }
@@ -67,7 +68,7 @@ class Lane {
   Handle context_ = nullptr, stream_ = nullptr, event_ = nullptr;
   std::array<void*, 2> windows_{};
   std::size_t next_ = 0;              // the window to fill next
-  std::span<const std::byte> ahead_;  // what it is being filled with, if anything
+  std::span<const std::byte> ahead_;  // the bytes that it is being filled with; may be empty
   bool has_failed_ = false;
 };
 

@@ -22,7 +22,7 @@ class PlainOptions {
   enum Use : unsigned {
     kFiles = 1,      // PATH, and how files are read
     kStats = 2,      // --stats
-    kMeasures = 4,   // what is measured
+    kMeasures = 4,   // the statistics to measure
     kShows = 8,      // which rows are shown, and how
     kComputes = 16,  // where it is computed
     kLooks = 32,     // --head and --explain

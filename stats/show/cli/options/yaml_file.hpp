@@ -9,8 +9,8 @@
 namespace tensorstat::cli {
 
 // The content: dicts and lists of texts. Scalars stay as they are written, except null, ~ and nothing, which are None.
-// Of a name that a dict has twice the last value counts, as in Python. Errors: the file cannot be read, is larger than
-// 16 MiB, is no YAML (the line is said), or has aliases, tags, several documents or more than 32 levels. kUnsupported:
+// If a dict has a name twice, the last value counts, as in Python. Errors: the file cannot be read, is larger than 16
+// MiB, is not valid YAML (with the line), or has aliases, tags, several documents or more than 32 levels. kUnsupported:
 // this build has no libyaml.
 Result<msprobe::PythonTree> read_yaml(const std::string& path);
 

@@ -1,4 +1,4 @@
-// Counts what is wrong with the tensors, for --fail-on and for the last lines on stderr.
+// Counts the faults of tensors, for --fail-on and for the last lines on stderr.
 #pragma once
 
 #include <cstdint>

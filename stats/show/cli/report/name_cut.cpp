@@ -109,7 +109,7 @@ std::string with_short_words(std::string_view name, std::size_t most) {
   return text;
 }
 
-// The names without words that several of them have, until none is wider than `columns` or there is no such word.
+// The names without the words that several of them share, until none is wider than `columns` or no such word is left.
 std::vector<std::string> without_shared_words(const std::vector<std::string>& names, std::string_view separators,
                                               std::size_t columns, std::size_t different) {
   std::vector<std::string> shown = names;

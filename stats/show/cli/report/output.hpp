@@ -18,7 +18,7 @@ class Output {
   // old one or the new one.
   explicit Output(std::string path, bool is_synced = true);
   Status write(std::string_view text);
-  Status flush();  // writes what is held for stdout
+  Status flush();  // writes the text kept for stdout
   Status close();
 
  private:

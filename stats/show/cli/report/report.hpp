@@ -31,7 +31,7 @@ inline constexpr int kAllDigits = 17;  // the shortest that read back as the sam
 // The columns of a table behind the name.
 struct TableColumns {
   std::vector<Subject> shown;
-  std::vector<Subject> named = {};  // by --sort and --where: shown even if there is no room or each row has 0
+  std::vector<Subject> named = {};  // by --sort and --where: shown even without room, or if each row has 0
   bool are_default = false;         // counts of only zeros are left out in pipes, too
   int digits = kTableDigits;
 };
@@ -41,7 +41,7 @@ std::unique_ptr<Report> make_report(const Arguments& arguments, const Look& look
 
 std::unique_ptr<Report> make_table(TableColumns columns, bool with_placement, const Look& look);
 std::unique_ptr<Report> make_markdown(const TableColumns& columns);
-// What stands around the texts of rows.
+// The text around the texts of rows.
 struct LineFrame {
   std::string begin = {}, before_first = {}, before_next = {}, end = {};
 };
@@ -55,7 +55,7 @@ std::string short_text(const Value& value, int digits = kTableDigits);
 // they are the same.
 std::string short_text(Category category, const Value& value, const Shape& shape, int digits = kTableDigits);
 
-// What a row says of a subject, printable.
+// A row's value of a subject, printable.
 std::string short_text(const Subject& subject, const FactValue& value, const Shape& shape, int digits = kTableDigits);
 
 // Shortens the long name of a dump file to operator, input or output, and slot: the other parts have columns. Not

@@ -29,7 +29,7 @@ std::string place_of(const Compared& compared, const Beginning& beginning) {
   return beginning.in_b ? place_of(b, b.rows()[*beginning.in_b]) : place_of(a, a.rows()[beginning.in_a]);
 }
 
-// The rows of which a beginning tells, side by side.
+// The two rows of a beginning, side by side.
 std::optional<Pair> pair_of(const Compared& compared, const Beginning& beginning) {
   if (beginning.in_b) return Pair{beginning.in_a, *beginning.in_b, {}};
   const Differences& differences = compared.differences;

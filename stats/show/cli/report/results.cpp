@@ -19,7 +19,7 @@ bool greatest_first(const Value& a, const Value& b) {
   return holds(order_of(a, b), Comparison::kAbove);
 }
 
-// A counter of steps, or the state of a generator of random numbers: its values are no weights.
+// A counter of steps, or the state of a random generator: its values are not weights.
 bool is_bookkeeping(const TensorRow& entry) {
   const std::string name = entry.label();
   if (entry.row.data_type == "uint8") return name.find("rng") != name.npos;

@@ -17,7 +17,7 @@ SeriesValues pooled_worst(std::span<const std::optional<double>> values, std::si
 
 // Bars of `rows` lines, the topmost first. Heights are logarithms, from the least to the greatest size above 0. NaN is
 // "×" and Inf "▲" in the topmost line, zero is "·" in the lowest, no row is a space. Values that hardly differ are of
-// middle height: noise is no news.
+// middle height, because noise should not look like a change.
 std::vector<std::string> series_bars(std::span<const std::optional<double>> values, std::size_t rows);
 
 }  // namespace tensorstat::cli

@@ -16,7 +16,7 @@ struct TextColumn {
   std::string heading;   // broken at spaces, so that "negative inf count" takes few columns
   bool is_name = false;  // aligned left; numbers are aligned right
   std::vector<TextCell> cells;
-  bool may_go = true;  // where there is no room
+  bool may_go = true;  // may be left out without room
 
   std::size_t width() const;
 };

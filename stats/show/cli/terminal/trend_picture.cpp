@@ -17,8 +17,7 @@ namespace {
 
 using Rgb = std::array<int, 3>;
 
-// What cells look like: a letter without colours, and on a cell that is one colour; the page's colours on a dark
-// ground.
+// How cells look: a letter without colours, and on a cell that is one colour; the page's colours on a dark ground.
 struct CellLook {
   Rgb colour;
   std::string_view letter;

@@ -1,4 +1,4 @@
-// What the screen says of a tensor's values over the iterations.
+// The facts about a tensor's values over the iterations, for the screen.
 #pragma once
 
 #include "stats/answer/findings/history.hpp"

@@ -70,7 +70,7 @@ void handle(int signal, void (*with)(int)) {
   ::sigaction(signal, &action, nullptr);
 }
 
-// What a terminal sends for a key. The longest are sent by rxvt and in the mode of applications, too.
+// The bytes that a terminal sends for a key. The longest come from rxvt, and in application mode.
 constexpr std::pair<std::string_view, KeyName> kSequences[] = {
     {"\x1b[A", KeyName::kUp},        {"\x1b[B", KeyName::kDown},    {"\x1b[C", KeyName::kRight},
     {"\x1b[D", KeyName::kLeft},      {"\x1bOA", KeyName::kUp},      {"\x1bOB", KeyName::kDown},

@@ -40,7 +40,7 @@ struct Key {
 // take their course.
 class Terminal {
  public:
-  // nullptr if stdin or stdout is no terminal, or the terminal is dumb.
+  // nullptr if stdin or stdout is not a terminal, or the terminal is dumb.
   static std::unique_ptr<Terminal> open();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;

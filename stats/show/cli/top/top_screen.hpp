@@ -1,5 +1,5 @@
-// What `tensorstat top` shows, and what its keys do: a state that takes keys and gives frames. It knows no terminal.
-// keys.cpp has the keys; each view is a file of its own.
+// The state of `tensorstat top`: it takes keys and gives frames. It does not know the terminal. keys.cpp has the keys;
+// each view is a file of its own.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace tensorstat::cli::top {
 
 class TopScreen {
  public:
-  // Without `in_style` there are no escape sequences.
+  // Without `in_style` the text has no escape sequences.
   TopScreen(std::string source, const LiveRun& run, bool in_color, bool in_style)
       : source_(std::move(source)), run_(run), in_color_(in_color), in_style_(in_style) {}
 
