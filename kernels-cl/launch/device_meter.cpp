@@ -154,7 +154,7 @@ MemoryUse DeviceMeter::device_memory() const { return state_->ledger.use(); }
 
 Result<DeviceMeter> DeviceMeter::on(void* queue, std::optional<std::uint64_t> budget_bytes) try {
   const FloatEnvironment ieee;
-  if (queue == nullptr) return Error{Code::kInvalid, "a DeviceMeter wants a queue, and was given none"};
+  if (queue == nullptr) return Error{Code::kInvalid, "DeviceMeter needs a cl_command_queue; got null"};
   auto state = std::make_shared<State>(budget_bytes);
   MeterOptions options;
   options.queue = queue;
@@ -173,8 +173,7 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
   if (Status status = check(queue_context, request.on); !status) return std::move(status).error();
   if (Status status = check(tensors, request); !status) return std::move(status).error();
   const Needs wanted = needs(request.categories, request.precision);
-  if ((wanted & kDigests) != 0)
-    return Error{Code::kUnsupported, "a digest is serial, and no work for a device: use a Meter"};
+  if ((wanted & kDigests) != 0) return Error{Code::kUnsupported, "digests (md5, hash) run on the host only; use Meter"};
   auto state = std::make_unique<Ticket::State>(state_);
   state->request = request;
   state->partials.reserve(tensors.size());

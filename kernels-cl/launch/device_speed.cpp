@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <tensorstat/opencl.hpp>
 
 #include "kernels-cl/driver/device.hpp"
@@ -54,7 +55,8 @@ double median(std::vector<double> values) {
 
 Result<DeviceSpeed> device_speed(const MeterOptions& options, std::uint64_t bytes) try {
   const FloatEnvironment ieee;
-  if (bytes < 4096 || bytes % 4096 != 0) return Error{Code::kInvalid, "the bytes to time are no multiple of 4096"};
+  if (bytes < 4096 || bytes % 4096 != 0)
+    return Error{Code::kInvalid, "bytes must be a multiple of 4096; got " + std::to_string(bytes)};
   auto device = cl_engine::choose_device(options);
   if (!device) return device.error();
   const std::string doing = "timing " + device->info.name;

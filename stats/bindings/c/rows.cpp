@@ -34,7 +34,7 @@ tensorstat_code tensorstat_rows_read(const char* path, tensorstat_each_row each,
     const auto hand_over = [&](Row&& next) -> Status {
       ++count;
       is_enough = each(context, &row.of(next)) != 0;
-      return is_enough ? Status(Error{Code::kInvalid, "no more rows are wanted"}) : Status();
+      return is_enough ? Status(Error{Code::kInvalid, "stopped by the caller"}) : Status();
     };
     std::vector<Error> faults;
     std::error_code ignored;

@@ -278,7 +278,8 @@ void PlainOptions::read_questions() {
                             : arguments_.where && !arguments_.where->needed().empty() ? "--where"
                             : sorts_statistic                                         ? "--sort"
                                                                                       : nullptr;
-  if (wants) throw CLI::ValidationError("--head", std::string("reads no element, but ") + wants + " needs statistics");
+  if (wants)
+    throw CLI::ValidationError("--head", std::string("cannot be combined with ") + wants + ": it reads no element");
 }
 
 Arguments PlainOptions::take() {
