@@ -29,6 +29,7 @@
 #include <tensorstat/status.hpp>
 #include <tensorstat/tensor.hpp>
 #include <utility>
+#include <vector>
 
 namespace tensorstat {
 
@@ -82,6 +83,9 @@ struct DumpOptions {
   // AlertOptions::save_tensors. The statistics have the same bits, and what cannot be done so is done as without this,
   // which is said once.
   bool ordered_by_queue = false;
+  // true: from the first tensor on that ordered_by_queue enqueues, step_end() waits for nothing, in spite of `enable`
+  // and alerts. When settle() returns, rows are written, alerts delivered and faults known.
+  bool settles_later = false;
   // See DumpSession::set_alerts(). If it wants nothing, the rules of the variable TENSORSTAT_ALERTS are taken.
   AlertOptions alerts = {};
 };
@@ -142,6 +146,8 @@ struct DumpTensor {
   // With AlertOptions::save_tensors it adds kIsOfAlert if an alert names this tensor.
   static constexpr std::uint32_t kHasNan = 1, kHasInf = 2, kMeasured = 4, kIsOfAlert = 8;
   std::uint32_t* faults = nullptr;
+  // If not 0, and the tensor is not measured when collect() returns: settle() has its faults under this number.
+  std::uint64_t number = 0;
   // Only for AlertOptions::save_tensors: the tensor gets no row. It is saved if an alert names a tensor of the same
   // operator, in this collect() or, if that has nothing else, before it in the same step.
   bool is_for_event = false;
@@ -149,6 +155,12 @@ struct DumpTensor {
   // caller found out. If the data is null, they were not compared. Else one line for each group of ranks over which
   // they differ: its name, and behind ": " what the alert will say: "dp: of 3 replicas rank 1 differs in a bit".
   std::string_view differs_over = {};
+};
+
+// The faults of a tensor that was not measured when collect() returned.
+struct LateFaults {
+  std::uint64_t number = 0;  // DumpTensor::number
+  std::uint32_t faults = 0;  // as *DumpTensor::faults; 0: the tensor is lost
 };
 
 // Correct at any time; reading takes no lock.
@@ -306,6 +318,13 @@ class DumpSession {
   // iteration is not wanted, this takes some nanoseconds; every 512th such call wakes the thread that writes the
   // iterations' numbers.
   bool step_end(const DumpPlace& place);
+
+  // Waits until the steps that have ended are measured, and delivers their alerts. Returns the faults of the tensors
+  // that have a number, in no order, and each once. `with_this_step`: the same for the tensors that were collected
+  // since the last step_end(), whose step goes on. Call it once a step if tensors have numbers: until then their faults
+  // take memory. A tensor that no row was asked for is not in the list. The list is shorter if host memory is
+  // exhausted.
+  std::vector<LateFaults> settle(bool with_this_step = false);
 
   // Waits until everything handed over so far is in its file, is lost, or has to be retried because of the disk.
   // Returns whether everything is in its file: false while anything waits for the disk, and after anything was lost;

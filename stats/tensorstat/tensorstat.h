@@ -631,10 +631,13 @@ typedef struct {
    * Then tensorstat_collect enqueues the statistics of such a tensor and returns;
    * tensorstat_step_end enqueues one copy of the results. See DumpOptions::ordered_by_queue in dump.hpp. */
   int32_t ordered_by_queue;
+  /* 1: from the first tensor on that is enqueued so, tensorstat_step_end waits for nothing, in spite of `enable` and
+   * alerts. tensorstat_settle waits. */
+  int32_t settles_later;
 } tensorstat_session_options;
 #define TENSORSTAT_SESSION_OPTIONS                                                                           \
   {sizeof(tensorstat_session_options), NULL, TENSORSTAT_DIALECT_MINDSPORE_27, TENSORSTAT_BY_RANK,            \
-   TENSORSTAT_SYNC_CLOSE, (uint64_t)256 << 20, NULL, 0, "", "", "", 1, 0, 0}
+   TENSORSTAT_SYNC_CLOSE, (uint64_t)256 << 20, NULL, 0, "", "", "", 1, 0, 0, 0}
 
 /* Where in the training a tensor comes from. */
 typedef struct {
@@ -676,11 +679,14 @@ typedef struct {
    * compared. "": they are the same. Else one line for each group of ranks over which they differ: its name, and behind
    * ": " what the alert will say: "dp: of 3 replicas rank 1 differs in a bit". */
   const char* differs_over;
+  /* If not 0, and the tensor is not measured when tensorstat_collect returns: tensorstat_settle tells its faults under
+   * this number. */
+  uint64_t number;
 } tensorstat_dump_tensor;
 enum { TENSORSTAT_HAS_NAN = 1, TENSORSTAT_HAS_INF = 2, TENSORSTAT_MEASURED = 4, TENSORSTAT_IS_OF_ALERT = 8 };
 #define TENSORSTAT_DUMP_TENSOR                                                                               \
   {sizeof(tensorstat_dump_tensor), NULL, NULL, 0, TENSORSTAT_OUTPUT, 0, TENSORSTAT_PLAIN, 0, NULL, NULL, NULL, 0, NULL, \
-   0, NULL}
+   0, NULL, 0}
 
 /* Opens a session with the config file that MINDSPORE_DUMP_CONFIG names. If the variable is not set, the session
  * wants nothing. `options` may be NULL. */
@@ -803,6 +809,13 @@ TENSORSTAT_API tensorstat_code tensorstat_save_execution_order(tensorstat_sessio
 /* Ends the iteration of this rank and graph. With `enable` in the config, waits until all of it is in its files and
  * returns what tensorstat_session_flush returns; else returns 1. */
 TENSORSTAT_API int tensorstat_step_end(tensorstat_session* session, const tensorstat_place* place);
+/* Waits until the steps that have ended are measured, and delivers their alerts. If `tell` is not NULL, it is called
+ * once for each tensor with a `number` that was not measured when tensorstat_collect returned, in no order, with what
+ * tensorstat_collect writes to `faults`; 0: the tensor is lost. No lock is held. If `with_this_step` is not 0: the same
+ * for what was collected since the last tensorstat_step_end; its step goes on. Call it once a step if tensors have
+ * numbers: until then their faults take memory. See DumpSession::settle in dump.hpp. */
+TENSORSTAT_API void tensorstat_settle(tensorstat_session* session, int with_this_step,
+                                      void (*tell)(uint64_t number, uint32_t faults, void* user), void* user);
 /* Waits until everything handed over is in its file, is lost and counted, or has to be retried because of the disk.
  * Returns 1 if everything is in its file; 0 while anything waits for the disk, and after anything was lost. */
 TENSORSTAT_API int tensorstat_session_flush(tensorstat_session* session);

@@ -30,6 +30,7 @@
 #include "precision/partial.h"
 #include "stats/core/engine/accumulator_layout.hpp"
 #include "stats/core/engine/pair_layout.hpp"
+#include "tests/support/planted_ptx.hpp"
 #endif
 
 #ifdef FAKE_ROCM
@@ -589,6 +590,14 @@ void fake_gpu_lose_launch(long nth) { state().loses_launch = nth == 0 ? 0 : stat
 void fake_gpu_most_memory(std::size_t bytes) { state().most_memory = bytes; }
 // One bit of each fold is wrong.
 void fake_gpu_is_wrong(int is_wrong) { state().is_wrong = is_wrong != 0; }
+// The kernel of a dtype and of statistics, such as "max,nan count", in the cache on disk. 0: there are none of that
+// name.
+int fake_gpu_plant(const char* dtype, const char* statistics) {
+  const auto found = tensorstat::dtype_from(dtype);
+  const auto categories = tensorstat::categories_from(statistics);
+  if (found && categories) tensorstat::test::plant(*found, *categories);
+  return found && categories ? 1 : 0;
+}
 #endif
 
 // Device memory with this content; in a context that is not primary if `is_foreign`.

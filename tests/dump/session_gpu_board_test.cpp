@@ -3,6 +3,8 @@
 // until they are waited for.
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <map>
 #include <memory>
 
 #include "tests/support/dump_session.hpp"
@@ -118,6 +120,90 @@ TEST_F(SessionGpuBoard, TheRowsAreThoseOfASessionThatWaitsAndNothingWaits) {
   }
   EXPECT_EQ(found[0].size(), static_cast<std::size_t>(kSteps * kOperators * 4));
   EXPECT_EQ(found[0], found[1]);
+}
+
+// The configs have `enable`, and the sessions a rule. Both make step_end() wait otherwise.
+TEST_F(SessionGpuBoard, WithSettlesLaterNoStepWaitsAndFaultsAndAlertsComeByTheirNumbers) {
+  constexpr std::uint64_t kSteps = 5, kOperators = 3;
+  test::plant(Dtype::kFloat32,
+              {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm, Category::kNanCount});
+  options.settles_later = true;
+  std::vector<std::string> alerts;
+  options.alerts.rules = "nan count > 0";
+  options.alerts.on_alert = [&](const Alert& alert) {
+    alerts.push_back(std::to_string(alert.step) + " " + alert.op_name);
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> on_host{1, nan};
+  const OnGpu memory(gpu, Bytes(16));
+  auto session = open(R"({"statistic_category": ["max", "min", "avg", "l2norm"]})", R"({"enable": true})");
+  std::map<std::uint64_t, std::uint32_t> told, expected;
+  std::vector<std::string> expected_alerts;
+  for (std::uint64_t step = 0; step < kSteps; ++step) {
+    const DumpPlace now{.iteration = step};
+    const long before = gpu.waits();
+    for (std::uint64_t i = 0; i < kOperators; ++i) {
+      const std::uint64_t number = 1 + step * kOperators + i;
+      const bool has_nan = step == 3 && i == 1, has_inf = number % 4 == 0;
+      const std::vector<float> values{1, has_nan ? nan : 2, has_inf ? -inf : 3, 4}, junk(4, nan);
+      gpu.write(0, nullptr, memory.pointer(), values.data(), 16);
+      DumpTensor tensor = there(memory, 4);
+      std::uint32_t at_once = 0;
+      tensor.faults = &at_once;
+      tensor.number = number;
+      collect(session, now, "op" + std::to_string(i), {tensor});
+      EXPECT_EQ(at_once, 0u);
+      gpu.write(0, nullptr, memory.pointer(), junk.data(), 16);
+      expected[number] =
+          DumpTensor::kMeasured | (has_nan ? DumpTensor::kHasNan : 0u) | (has_inf ? DumpTensor::kHasInf : 0u);
+      if (has_nan) expected_alerts.push_back("3 op1");
+    }
+    if (step == 3) {  // between tensors of the GPU that are judged later
+      DumpTensor host = this->tensor(on_host, Dtype::kFloat32);
+      std::uint32_t at_once = 0;
+      host.faults = &at_once;
+      host.number = 1000;
+      collect(session, now, "host", {host});
+      EXPECT_EQ(at_once, DumpTensor::kMeasured | DumpTensor::kHasNan);
+    }
+    session.step_end(now);
+    if (step >= 2) {
+      EXPECT_EQ(gpu.waits(), before) << "in step " << step;
+    }
+    EXPECT_TRUE(step != 3 || alerts.empty());
+    if (step == 0) continue;  // two steps are behind the first settle()
+    for (const LateFaults& each : session.settle()) EXPECT_TRUE(told.emplace(each.number, each.faults).second);
+    EXPECT_EQ(told.size(), (step + 1) * kOperators);
+    EXPECT_EQ(rows("rank_0/Net/0/" + std::to_string(step) + "/statistic.csv").size(), kOperators + (step == 3 ? 1 : 0));
+  }
+  EXPECT_EQ(told, expected);
+  EXPECT_EQ(alerts, expected_alerts);
+  // A step that goes on is settled, and goes on.
+  for (const std::uint64_t number : {2000u, 2001u}) {
+    DumpTensor tensor = there(memory, 4);
+    tensor.number = number;
+    collect(session, {.iteration = kSteps}, "op0", {tensor});
+    const auto late = session.settle(true);
+    ASSERT_EQ(late.size(), 1u);
+    EXPECT_EQ(late[0].number, number);
+    EXPECT_EQ(late[0].faults, DumpTensor::kMeasured | DumpTensor::kHasNan);
+    EXPECT_EQ(alerts.size(), 1u);  // the step's come when it has ended
+  }
+  session.step_end({.iteration = kSteps});
+  EXPECT_TRUE(session.settle().empty());
+  EXPECT_EQ(alerts.size(), 2u);
+  // A lost tensor is told, and nothing is said of it.
+  gpu.lose_launch(1);
+  DumpTensor tensor = there(memory, 4);
+  tensor.number = 3000;
+  collect(session, {.iteration = kSteps + 1}, "op0", {tensor});
+  session.step_end({.iteration = kSteps + 1});
+  const auto lost = session.settle();
+  gpu.lose_launch(0);
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost[0].faults, 0u);
+  session.close();
+  EXPECT_TRUE(session.settle().empty());
 }
 
 TEST_F(SessionGpuBoard, WhatCannotGoThatWayIsMeasuredAtOnceAndSaid) {

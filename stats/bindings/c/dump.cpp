@@ -44,6 +44,7 @@ Result<DumpOptions> dump_options(const tensorstat_session_options* given) {
   to.world_size = options->world_size;
   to.device_rows = options->device_rows != 0;
   to.ordered_by_queue = options->ordered_by_queue != 0;
+  to.settles_later = options->settles_later != 0;
   return to;
 }
 
@@ -112,6 +113,7 @@ Result<DumpTensor> dump_tensor(const tensorstat_dump_tensor& given, const Tensor
                 .timestamp_us = given.timestamp_us,
                 .requires_grad = given.requires_grad != 0,
                 .faults = given.faults,
+                .number = given.number,
                 .is_for_event = given.is_for_event != 0};
   if (given.format != nullptr) to.format = given.format;
   if (given.differs_over != nullptr) to.differs_over = given.differs_over;
@@ -325,6 +327,15 @@ int tensorstat_step_end(tensorstat_session* session, const tensorstat_place* pla
   const c::Uncancelled here;
   const auto where = place_of(place);
   return session != nullptr && where && session->session.step_end(*where);
+}
+
+void tensorstat_settle(tensorstat_session* session, int with_this_step, void (*tell)(uint64_t, uint32_t, void*),
+                       void* user) {
+  const c::Uncancelled here;
+  if (session == nullptr) return;
+  for (const LateFaults& each : session->session.settle(with_this_step != 0)) {
+    if (tell != nullptr) tell(each.number, each.faults, user);
+  }
 }
 
 int tensorstat_session_flush(tensorstat_session* session) {

@@ -1,5 +1,9 @@
 // What a dump session is given: operators, their tensors, their arguments, their order.
+#include <algorithm>
+#include <atomic>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stats/bindings/python/native/holder.hpp"
@@ -140,6 +144,23 @@ PyObject* faults_of(const std::vector<std::uint32_t>& faults) {
   return PyLong_FromSsize_t(has_alert ? -1 - found : found);
 }
 
+// The numbers of the tensors, which settle() tells the faults of, in a tuple.
+PyObject* numbers_of(const std::vector<tensorstat_dump_tensor>& handed) {
+  Ref numbers(PyTuple_New(static_cast<Py_ssize_t>(handed.size())));
+  for (std::size_t i = 0; numbers && i < handed.size(); ++i) {
+    Ref number(PyLong_FromUnsignedLongLong(handed[i].number));
+    if (!number || PyTuple_SetItem(numbers.get(), static_cast<Py_ssize_t>(i), number.release()) != 0) return nullptr;
+  }
+  return numbers.release();
+}
+
+// Whether any of the tensors lies on a GPU and is not measured yet.
+bool are_late(const std::vector<tensorstat_dump_tensor>& handed) {
+  return std::ranges::any_of(handed, [](const tensorstat_dump_tensor& each) {
+    return each.number != 0 && (*each.faults & TENSORSTAT_MEASURED) == 0;
+  });
+}
+
 // Puts what `list` says of replicas into the outputs, which stand behind `input_count` inputs: texts and None.
 bool take_differences(PyObject* list, std::vector<Ref>& held, std::vector<tensorstat_dump_tensor>& handed,
                       std::size_t input_count) {
@@ -158,8 +179,9 @@ PyObject* collect(PyObject*, PyObject* arguments) {
   PyObject *inputs = nullptr, *outputs = nullptr;
   const char* layout = nullptr;
   PyObject* differences = Py_None;
-  int failed = 0, constants = 0, is_for_event = 0;
-  if (!run.take(arguments, "OOs|pppO", &inputs, &outputs, &layout, &failed, &constants, &is_for_event, &differences)) {
+  int failed = 0, constants = 0, is_for_event = 0, may_be_late = 0;
+  if (!run.take(arguments, "OOs|pppOp", &inputs, &outputs, &layout, &failed, &constants, &is_for_event, &differences,
+                &may_be_late)) {
     return nullptr;
   }
   run.place.constants = constants;
@@ -173,9 +195,15 @@ PyObject* collect(PyObject*, PyObject* arguments) {
     std::vector<Ref> texts;
     if (differences != Py_None && !take_differences(differences, texts, handed, input_count)) return nullptr;
     std::vector<std::uint32_t> faults(handed.size(), 0);
+    const bool is_numbered =
+        may_be_late != 0 && std::ranges::any_of(views.tensors(), [](const tensorstat_tensor& each) {
+          return each.where == TENSORSTAT_CUDA || each.where == TENSORSTAT_ROCM;
+        });
+    static std::atomic<std::uint64_t> last_number{0};
     for (std::size_t i = 0; i < handed.size(); ++i) {
       const auto shape = views.shape(i);
       handed[i].faults = &faults[i];
+      if (is_numbered) handed[i].number = ++last_number;
       handed[i].is_for_event = is_for_event;
       handed[i].tensor = &views.tensors()[i];
       handed[i].shape = shape.data();
@@ -184,7 +212,8 @@ PyObject* collect(PyObject*, PyObject* arguments) {
     const bool done = call([&] {
       return tensorstat_collect_call(run.session, &run.place, run.op, handed.data(), handed.size(), failed, layout);
     });
-    return done ? faults_of(faults) : nullptr;
+    if (!done) return nullptr;
+    return is_numbered && are_late(handed) ? numbers_of(handed) : faults_of(faults);
   });
 }
 
@@ -248,6 +277,33 @@ PyObject* step_end(PyObject*, PyObject* arguments) {
   return PyBool_FromLong(whole);
 }
 
+// settle(session, with_this_step) -> {number: the faults of its tensor, as collect() gives them}
+PyObject* settle(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  int with_this_step = 0;
+  if (PyArg_ParseTuple(arguments, "Op", &capsule, &with_this_step) == 0) return nullptr;
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  return guarded([&]() -> PyObject* {
+    using Told = std::vector<std::pair<std::uint64_t, std::uint32_t>>;
+    Told told;
+    const auto keep = [](std::uint64_t number, std::uint32_t faults, void* to) {
+      try {
+        static_cast<Told*>(to)->emplace_back(number, faults);
+      } catch (const std::bad_alloc&) {  // nothing is known of it
+      }
+    };
+    call([&] { return tensorstat_settle(session, with_this_step, keep, &told), TENSORSTAT_OK; });
+    Ref dict(PyDict_New());
+    for (const auto& [number, faults] : told) {
+      const Ref key(PyLong_FromUnsignedLongLong(number)),
+          kinds(PyLong_FromLong(static_cast<long>(faults & (TENSORSTAT_HAS_NAN | TENSORSTAT_HAS_INF))));
+      if (!dict || !key || !kinds || PyDict_SetItem(dict.get(), key.get(), kinds.get()) != 0) return nullptr;
+    }
+    return dict.release();
+  });
+}
+
 }  // namespace
 
 PyMethodDef hand_over_functions[] = {
@@ -257,12 +313,13 @@ PyMethodDef hand_over_functions[] = {
     TENSORSTAT_METHOD(wants, "wants(session, operator, rank, device, graph, iteration, failed)"),
     TENSORSTAT_METHOD(collect,
                       "collect(session, operator, rank, device, graph, iteration, inputs, outputs, layout, failed, "
-                      "constants, is_for_event, differs_over)"),
+                      "constants, is_for_event, differs_over, may_be_late): the faults, or a tuple of numbers"),
     TENSORSTAT_METHOD(why_not, "why_not(x): why it is no tensor that can be measured, or None"),
     TENSORSTAT_METHOD(save_kernel_args,
                       "save_kernel_args(session, operator, rank, device, graph, iteration, names, values)"),
     TENSORSTAT_METHOD(save_execution_order, "save_execution_order(session, rank, graph, names)"),
     TENSORSTAT_METHOD(step_end, "step_end(session, None, rank, device, graph, iteration)"),
+    TENSORSTAT_METHOD(settle, "settle(session, with_this_step): {number: faults}"),
     {}};
 
 }  // namespace tensorstat::python

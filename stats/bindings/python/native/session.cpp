@@ -9,8 +9,8 @@ namespace tensorstat::python {
 namespace {
 
 // open_session(kind, config, dialect, layout, sync, memory_bytes, path, device_target, framework_version, framework,
-// world_size, device_rows, budget_bytes, threads, ordered_by_queue) -> a session. `kind` of the config: 0 the
-// environment's, 1 a path, 2 a text.
+// world_size, device_rows, budget_bytes, threads, ordered_by_queue, settles_later) -> a session. `kind` of the config:
+// 0 the environment's, 1 a path, 2 a text.
 PyObject* open_session(PyObject*, PyObject* arguments) {
   int kind = 0;
   const char* config = nullptr;
@@ -18,10 +18,10 @@ PyObject* open_session(PyObject*, PyObject* arguments) {
   Whole32 world_size{"world_size"}, threads{"threads"};
   tensorstat_meter_options meter = TENSORSTAT_METER_OPTIONS;
   tensorstat_session_options options = TENSORSTAT_SESSION_OPTIONS;
-  if (PyArg_ParseTuple(arguments, "iziiiO&zsssO&pO&O&p", &kind, &config, &options.dialect, &options.layout,
+  if (PyArg_ParseTuple(arguments, "iziiiO&zsssO&pO&O&p|p", &kind, &config, &options.dialect, &options.layout,
                        &options.sync, whole64, &memory, &options.path, &options.device_target,
                        &options.framework_version, &options.framework, whole32, &world_size, &options.device_rows,
-                       whole64, &budget, whole32, &threads, &options.ordered_by_queue) == 0) {
+                       whole64, &budget, whole32, &threads, &options.ordered_by_queue, &options.settles_later) == 0) {
     return nullptr;
   }
   options.memory_bytes = memory.value;
@@ -232,10 +232,10 @@ PyObject* session_counters(PyObject*, PyObject* arguments) {
 }  // namespace
 
 PyMethodDef session_functions[] = {
-    TENSORSTAT_METHOD(
-        open_session,
-        "open_session(kind, config, dialect, layout, sync, memory_bytes, path, device_target, "
-        "framework_version, framework, world_size, device_rows, budget_bytes, threads, ordered_by_queue)"),
+    TENSORSTAT_METHOD(open_session,
+                      "open_session(kind, config, dialect, layout, sync, memory_bytes, path, device_target, "
+                      "framework_version, framework, world_size, device_rows, budget_bytes, threads, ordered_by_queue, "
+                      "settles_later)"),
     TENSORSTAT_METHOD(session_enabled, "session_enabled(session)"),
     TENSORSTAT_METHOD(session_demands, "session_demands(session): (failed operators, arguments of kernels)"),
     TENSORSTAT_METHOD(name_graph, "name_graph(session, graph, model)"),

@@ -145,9 +145,10 @@ class Actions:
         """Whether ranks have to agree after each step."""
         return "stop" in self._actions and (self._agree is not None or self._world_size > 1)
 
-    def after(self, step: int, alerts: list[Alert]) -> Step:
+    def tell(self, alerts: list[Alert], is_last: bool = False) -> None:
+        """Logs alerts, and calls functions with them. `is_last`: no step() comes that could raise Stopped or return them."""
         for alert in alerts:
-            if self._is_logged:
+            if self._is_logged or is_last:
                 logger.warning("%s", alert)
             for action in self._actions:
                 if callable(action):
@@ -156,6 +157,9 @@ class Actions:
                     except Exception as fault:  # training goes on
                         logger.warning("the function of then raised for an alert, and training goes on: %s: %s",
                                        type(fault).__name__, fault, exc_info=fault)
+
+    def after(self, step: int, alerts: list[Alert]) -> Step:
+        self.tell(alerts)
         first = self._rank if alerts else None
         if self.agrees:
             first = self.first_of_all(bool(alerts))

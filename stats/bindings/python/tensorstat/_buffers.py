@@ -30,7 +30,7 @@ class Buffers:
             self._known[name] = state
             if buffer.is_cpu and _has_nan(buffer):
                 if faults := self._watch._collect("Parameter", name, (buffer,)):
-                    self._watch._note("parameter", faults, "Parameter", name, "input")
+                    self._watch.judge(faults, self._watch.note, "parameter", "Parameter", name, "input")
 
     def look_after(self, has_several: bool) -> None:
         """At the end of a step."""
@@ -41,8 +41,8 @@ class Buffers:
                 continue
             self._known[name] = state
             faults = self._watch._collect("ModuleBuffer", name, (), (buffer,))
-            if faults & 1:  # an Inf in a buffer may be a mask
-                self._watch._note_buffer(module, name)
+            if faults:
+                self._watch.judge(faults, self._watch._note_buffer, module, name)
 
     def _each(self, has_several: bool) -> Iterator[tuple[str, Any, tuple[int, int, int], str]]:
         """Yields (name, local buffer, state, name of the module) for each buffer that can be read. torch's batch norm writes its running

@@ -64,6 +64,12 @@ class Call:
         self.results: dict[tuple[int, int], tuple[Any, list[tuple[str, str, int]], Any]] = parent.results if parent else {}
 
 
+    def forget_tensors(self) -> None:
+        """Its rows are judged when what it was given is gone."""
+        self.arguments, self.keywords, self.before, self.random_state, self.edges, self.results = (), None, None, None, [], {}
+        self.module = None
+
+
 class PerThread(threading.local):
     def __init__(self) -> None:
         self.calls: list[Call] = []  # that are open, the innermost last

@@ -156,7 +156,9 @@ class Gradients:
                 return found
         return _user_hooks.of_backward(watch.modules_now())
 
-    def _note(self, faults: int, op_type: str, op_name: str, io: str, slot: int) -> None:
+    def _judge(self, faults: int, op_type: str, op_name: str, io: str, slot: int) -> None:
+        if not faults:
+            return
         watch = self._watch
         is_first = not watch._course.has_fault_of_backward
         self.is_loss_suspect |= is_first and io == "input" and self._is_of_outermost(op_name)
@@ -165,17 +167,17 @@ class Gradients:
             if watch._zooms.may("backward", faults & 3):
                 self._is_to_be_zoomed = op_name
         elif is_first:
-            self.suspect_hooks(op_name)
+            self.suspect_hooks(op_name, faults & 3)
 
-    def suspect_hooks(self, op_name: str) -> None:
+    def suspect_hooks(self, op_name: str, kinds: int) -> None:
         """Of the first fault of backward, in a row that a hook may have changed."""
         if self._watch._course.first is None and self._watch._course.is_forward_clean:
-            self._watch._zooms.say_hooks(op_name, self._user_hooks(op_name))
+            self._watch._zooms.say_hooks(op_name, self._user_hooks(op_name), kinds)
 
     def take(self, op_type: str, op_name: str, io: str, slot: int, gradient: Any) -> None:
         faults = self._watch._collect(op_type, op_name, **{f"{io}s": alone(gradient, slot)})
         if faults:
-            self._note(faults, op_type, op_name, io, slot)
+            self._watch.judge(faults, self._judge, op_type, op_name, io, slot)
 
     def _is_of_outermost(self, op_name: str) -> bool:
         place = self._watch._places.get(module_of(op_name))
@@ -195,7 +197,7 @@ class Gradients:
             return
         faults = watch._collect("Gradient", name, (gradient,))
         if faults:
-            self._note(faults, "Gradient", name, "input", 0)
+            watch.judge(faults, self._judge, "Gradient", name, "input", 0)
         watch._parameters.saw_gradient(name, now)
 
 

@@ -85,6 +85,8 @@ class GraphRows:
         call = calls.pop()
         if not call.is_quiet:
             watch._look_at_outputs(call, tensors, [])
+        if watch._later is not None:
+            call.forget_tensors()
         if not call.parent:
             watch._close_outermost(call)
             watch._local.is_evaluation = False

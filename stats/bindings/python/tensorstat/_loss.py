@@ -36,22 +36,30 @@ def look_at_loss(watch: Any, loss: Any) -> None:
     losses = losses_of(loss)
     for name, each in losses:
         tensor = each if isinstance(each, torch.Tensor) else torch.as_tensor(float(each), dtype=torch.float64)
-        is_forward_clean = watch._course.is_forward_clean
         faults = watch._collect("Loss", name, (), (tensor,))
-        if faults:
-            watch._note("loss", faults, "Loss", name, "output")
+        if watch._later is None:
+            _judge(faults, watch, name, tensor, None)
         else:
-            watch._course.is_clean("loss")
-        if faults or watch._gradients.is_loss_suspect:
-            _say_operation(watch, name, tensor, faults & 3, is_forward_clean)
+            watch.judge(faults, _judge, watch, name, None, _operations_behind(tensor))
     if not losses and watch._gradients.is_loss_suspect:
-        _say_operation(watch, "loss", None, 0, True)
+        _say_operation(watch, "loss", None, 0, [])
 
 
-def _say_operation(watch: Any, name: str, loss: Any, kinds: int, is_forward_clean: bool) -> None:
+def _judge(faults: int, watch: Any, name: str, loss: Any, behind: list[str] | None) -> None:
+    """`behind`: the operations before the loss; None: to be asked of it."""
+    is_forward_clean = watch._course.is_forward_clean
+    if faults:
+        watch._note("loss", faults, "Loss", name, "output")
+    else:
+        watch._course.is_clean("loss")
+    if faults or watch._gradients.is_loss_suspect:
+        _say_operation(watch, name, loss, faults & 3, [] if not is_forward_clean else behind)
+
+
+def _say_operation(watch: Any, name: str, loss: Any, kinds: int, behind: list[str] | None) -> None:
     operations = watch._loss_operations
     found = None
-    if watch._course.first is None:
+    if watch._course.first is None and watch._later is None:
         found = operations.maker(loss, kinds) if kinds else operations.maker_of_gradient()
     if found is not None:
         watch._journal.say("zoom", iteration=watch.iteration, op_name=name, **found)
@@ -59,9 +67,9 @@ def _say_operation(watch: Any, name: str, loss: Any, kinds: int, is_forward_clea
         if fault is not None and fault.operation is None and (kinds == 0 or fault.op_name == name):
             fault.operation, fault.file, fault.line = found["operation"], found.get("file"), found.get("line")
             fault.op_type, fault.op_name, fault.io, fault.slot = "Loss", name, "output", 0
-    elif loss is not None and is_forward_clean and (behind := _operations_behind(loss)):
+    elif behind := _operations_behind(loss) if behind is None else behind:
         what = "the loss" if kinds else "the loss's gradient"
-        watch._journal.say("zoom", iteration=watch.iteration, op_name=name, result="refused",
+        watch._journal.say("zoom", iteration=watch.judged_iteration, op_name=name, result="refused",
                            why=f"between the model and {what} ran {', '.join(behind)}: which of them made it is not "
                                "known, or the targets held it")
 

@@ -50,10 +50,10 @@ def leave(mode: Any) -> None:
 
 
 class _Operation:
-    __slots__ = ("op_type", "name", "given", "took", "where", "in_loss")
+    __slots__ = ("op_type", "name", "took", "where", "in_loss")
 
-    def __init__(self, op_type: str, name: str, given: list[Any], where: tuple[str, int, str] | None, in_loss: bool) -> None:
-        self.op_type, self.name, self.given, self.where, self.in_loss = op_type, name, given, where, in_loss
+    def __init__(self, op_type: str, name: str, where: tuple[str, int, str] | None, in_loss: bool) -> None:
+        self.op_type, self.name, self.where, self.in_loss = op_type, name, where, in_loss
         self.took = 0
 
 
@@ -65,8 +65,9 @@ def _before(watch: Any, name: str, args: Any, kwargs: Any) -> _Operation | None:
     if place == "loss" and not any(each.requires_grad for each in given):
         return None
     numbered = f"{place}/{name}.{watch._next_number(f'{place}/{name}/{_direction(watch)}')}"
-    call = _Operation(name, numbered, given, caller_of(sys._getframe(2)), place == "loss")
-    call.took = _given(watch, call) if given else 0  # before it may write to them
+    call = _Operation(name, numbered, caller_of(sys._getframe(2)), place == "loss")
+    if given:
+        _given(watch, call, given)  # before it may write to them
     return call
 
 
@@ -104,7 +105,7 @@ def _direction(watch: Any) -> str:
     return "eval" if watch._local.is_evaluation else "forward"
 
 
-def _given(watch: Any, call: _Operation) -> int:
+def _given(watch: Any, call: _Operation, given: list[Any]) -> None:
     """Kinds of fault in what an operation is given."""
     name = f"{call.name}/{_direction(watch)}"
     if watch._with_code and call.where is not None and watch._lines.get((name, 0)) != call.where:
@@ -112,14 +113,24 @@ def _given(watch: Any, call: _Operation) -> int:
         parent = watch._local.calls[-1].name if watch._local.calls else ""
         watch._journal.say("code", op_name=name, iteration=watch.iteration, file=call.where[0], line=call.where[1],
                            function=call.where[2], parent=parent)
-    return watch._collect(call.op_type, name, call.given, graph=watch._local.is_evaluation) & 3
+    if faults := watch._collect(call.op_type, name, given, graph=watch._local.is_evaluation):
+        watch.judge(faults, _take, call)
+
+
+def _take(faults: int, call: _Operation) -> None:
+    call.took = faults & 3
 
 
 def _gave(watch: Any, call: _Operation, results: list[Any]) -> None:
     name = f"{call.name}/{_direction(watch)}"
     faults = watch._collect(call.op_type, name, (), results, graph=watch._local.is_evaluation)
+    watch.judge(faults, _judge, watch, call, name,
+                (call.took != 0 or watch._later is not None) and any(each.is_floating_point() for each in results))
+
+
+def _judge(faults: int, watch: Any, call: _Operation, name: str, is_floating: bool) -> None:
     if not faults:
-        if call.took and watch._course.pending is not None and any(each.is_floating_point() for each in results):
+        if call.took and watch._course.pending is not None and is_floating:
             watch._course.end()
     elif call.took & NAN or call.took == faults & 3:
         watch._course.pass_on()
@@ -139,6 +150,15 @@ def _gave(watch: Any, call: _Operation, results: list[Any]) -> None:
             new.file, new.line = call.where[:2]
 
 
+def _judge_gradient(faults: int, watch: Any, op_type: str, name: str, io: str) -> None:
+    if not faults:
+        return
+    is_first = not watch._course.has_fault_of_backward
+    watch._note("backward", faults, op_type, name, io)
+    if is_first and io == "input":
+        watch._gradients.suspect_hooks(name, faults & 3)
+
+
 class _GradientOfNode:
     __slots__ = ("_watch", "_op_type", "_name")
 
@@ -154,9 +174,6 @@ class _GradientOfNode:
                 for io, gradients in (("input", given), ("output", gave)):
                     if any(each is not None for each in gradients):
                         if faults := watch._collect(self._op_type, self._name, **{f"{io}s": list(gradients)}):
-                            is_first = not watch._course.has_fault_of_backward
-                            watch._note("backward", faults, self._op_type, self._name, io)
-                            if is_first and io == "input":
-                                watch._gradients.suspect_hooks(self._name)
+                            watch.judge(faults, _judge_gradient, watch, self._op_type, self._name, io)
         except Exception as fault:
             say_fault(fault)

@@ -63,7 +63,7 @@ class Parameters:
             if state is not None and known.get(name) != state:
                 known[name] = state
                 if self._has_rows and (faults := self._watch._collect("Parameter", name, (parameter,), graph=graph)):
-                    self._watch._note("parameter", faults, "Parameter", name, "input")
+                    self._watch.judge(faults, self._watch.note, "parameter", "Parameter", name, "input")
         if self._has_updates and not graph:
             self._before = {name: local for name, parameter in self.named if (local := _copy_of(parameter)) is not None}
         if self._by_data is not None and not self._is_version_proved:  # a few small ones, to see what their versions do not say
@@ -92,7 +92,7 @@ class Parameters:
                 if not is_alone or seen != (id(gradient), gradient._version):
                     zeroed += seen is not None and not self._has_checked_zero and _is_zero(gradient)
                     if faults := watch._collect("Gradient", name, (), (gradient,)):
-                        watch._note("gradient", faults, "Gradient", name, "output")
+                        watch.judge(faults, watch.note, "gradient", "Gradient", name, "output")
             else:
                 zeroed += name in seen_gradients
             is_written = is_written_by_data and parameter.requires_grad or known.get(name) != state
@@ -103,14 +103,14 @@ class Parameters:
             if self._has_rows and is_written or difference:
                 if faults := watch._collect("Parameter", name, (), (parameter,),
                                             differs_over=None if difference is None else (difference,)):
-                    watch._note("optimizer", faults, "Parameter", name, "output")
+                    watch.judge(faults, watch.note, "optimizer", "Parameter", name, "output")
             if (before := self._before.pop(name, None)) is not None and is_written and _subtract(before, parameter):
                 watch._collect("ParameterUpdate", name, (), (before,))
             for key, value in self._state_of_optimizer(parameter) if self._optimizers else ():
                 if found := tensors_in(value):
                     differences = [watch.difference("OptimizerState", name_of_state(name, key, slot)) for slot in range(len(found))]
                     if faults := watch._collect("OptimizerState", f"{name}/{key}", (), found, differs_over=differences):
-                        watch._note("optimizer", faults, "OptimizerState", f"{name}/{key}", "output")
+                        watch.judge(faults, watch.note, "optimizer", "OptimizerState", f"{name}/{key}", "output")
         if zeroed and zeroed == len(self._seen_gradients) and not (self._is_taken_in_backward or self.is_taken_by_check):
             if not self._is_zeroed:
                 self._is_zeroed = True
@@ -119,7 +119,7 @@ class Parameters:
                             "optimizer.zero_grad()")
         self._has_checked_zero = self._has_checked_zero or bool(self._seen_gradients)
         if watch._with_gradients and self._seen_gradients or self._has_rows and written:
-            watch._course.is_clean("gradient")
+            watch.judge(0, watch.is_clean, "gradient")
         is_skipped = not written and bool(self._seen_gradients or gradient_count or self.is_taken_by_check)
         if is_skipped:
             watch._journal.say("step", iteration=watch.iteration, written=0, parameter_count=len(self.named))

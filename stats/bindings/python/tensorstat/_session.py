@@ -80,6 +80,9 @@ class DumpSession:
                 copy of them, and their rows come after it. Not for digests and quantiles, nor with save_tensors: those are
                 measured before collect() returns, which is said once. Only a double of CUDA's driver has tested it
 
+    settles_later  from the first tensor on that ordered_by_queue enqueues, step_end() waits for nothing, in spite of `enable` and
+                alerts; settle() waits
+
     Thread-safe. Faults of disk and device are counted (`counters`) and said once to logging.getLogger("tensorstat").
     """
 
@@ -88,13 +91,14 @@ class DumpSession:
                  device_target: str = "", framework_version: str = "", framework: str = "", world_size: int = 1,
                  device_rows: bool = False, budget_bytes: int | None = None, threads: int = 0, alerts: str | Sequence[str] = (),
                  keep: int | tuple[int, int] = 0, on_alert: Callable[[Alert], Any] | None = None, only_bad: bool = False,
-                 save_tensors: bool = False, event_bytes: int = 1 << 30, ordered_by_queue: bool = False) -> None:
+                 save_tensors: bool = False, event_bytes: int = 1 << 30, ordered_by_queue: bool = False,
+                 settles_later: bool = False) -> None:
         kind = 0 if config is None else 2 if str(config).lstrip().startswith("{") else 1
         handle = _native.open_session(
             kind, None if config is None else str(config), chosen(_DIALECTS, dialect, "dialect"),
             chosen(_LAYOUTS, layout, "layout"), chosen(_SYNCS, sync, "sync"), memory_bytes,
             None if path is None else str(path), device_target, framework_version, framework, world_size, device_rows,
-            NO_LIMIT if budget_bytes is None else budget_bytes, threads, ordered_by_queue)
+            NO_LIMIT if budget_bytes is None else budget_bytes, threads, ordered_by_queue, settles_later)
         asked = Asked(alerts, keep, event_bytes, only_bad, saves_tensors=save_tensors)
         if groups := asked.set(handle):
             raise Error(f"alerts: 'differs over {groups[0]}' needs watch(), which compares replicas")
@@ -206,6 +210,11 @@ class DumpSession:
         is_whole: bool = _native.step_end(self._handle(), None, rank, device, graph, iteration)
         self._tell_alerts()
         return is_whole
+
+    def settle(self) -> None:
+        """With settles_later: waits until the steps that have ended are measured, and tells their alerts."""
+        _native.settle(self._handle(), False)
+        self._tell_alerts()
 
     def _tell_alerts(self) -> None:
         for alert in taken():

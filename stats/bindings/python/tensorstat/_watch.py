@@ -11,6 +11,7 @@ from ._check import Checked, check, has_scaler
 from ._compiled import inner_of, is_compiled, name_in_model
 from ._hooks import leave_in_fork
 from ._journal import Journal
+from ._later import Later, Numbers, joined
 from ._library import Error, logger
 from ._modes import leave
 from ._parameters import optimizers_of
@@ -46,6 +47,9 @@ class Watch:
         self._journal: Journal | None = None
         self._not_saved: dict[str, list[str]] = {}  # by operator, in this step
         self._models: dict[str, Any] = {}  # weak references, by prefix
+        self._may_be_late = False  # faults of tensors on a GPU may be known later
+        self._later: Later | None = None  # once the first of them was
+        self._told_iteration = 0  # with _later: of the step that is told by the next step()
         session._on_alert = self._alerts.append
         leave_in_fork(self)
 
@@ -62,7 +66,8 @@ class Watch:
 
     @property
     def first_fault(self) -> Fault | None:
-        """Where the first NaN or Inf began, as far as the watch knows without reading its rows; None where nothing is wrong."""
+        """Where the first NaN or Inf began, as far as the watch knows without reading its rows; None where nothing is wrong. Of tensors
+        on a GPU it knows at the next step(), in check() and at close(): see `wait` of watch()."""
         return None
 
     @property
@@ -156,14 +161,18 @@ class Watch:
 
     def _found(self) -> Step:
         """What is to be said of the step that was ended. With several ranks all of them come here."""
+        is_measured = self.iteration % self._every == 0
+        if self._later is not None and not is_measured and self._actions.agrees:
+            return Step(self._told_iteration, [])  # alerts of a step before wait for one in which all ranks agree
         alerts, self._alerts[:] = list(self._alerts), ()
         for alert in alerts:
             self._event = alert.event or self._event
             alert.not_saved += self._not_saved.get(alert.op_name, ())
         self._not_saved.clear()
-        if self._is_closed or self.iteration % self._every != 0:
-            return Step(self.iteration, alerts)
-        return self._actions.after(self.iteration, alerts)
+        step = self.iteration if self._later is None else self._told_iteration
+        if self._is_closed or not is_measured and not (alerts and self._later is not None):
+            return Step(step, alerts)
+        return self._actions.after(step, alerts)
 
     def stop(self) -> None:
         """Watches nothing until start(). Steps are counted on."""
@@ -182,8 +191,11 @@ class Watch:
         if self._finalizer is not None:
             self._finalizer.detach()
         self._session.close()
-        for alert in self._alerts:  # of a step that did not end
-            logger.warning("%s", alert)
+        if self._later is not None:  # of the last step, too
+            self._actions.tell(self._alerts, is_last=True)
+        else:
+            for alert in self._alerts:  # of a step that did not end
+                logger.warning("%s", alert)
         self._alerts.clear()
 
     def __enter__(self) -> "Watch":
@@ -216,9 +228,9 @@ class Watch:
         self._session.step_end(rank=self._rank, iteration=self.iteration)
 
     def _collect(self, op_type: str, name: str, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
-                 layout: str = "", differs_over: Sequence[str | None] | None = None, graph: Any = 0) -> int:
-        """What is known to be faulty: 0 of nothing, else 4 * (the number of the first faulty tensor) + 1 (NaN) + 2 (Inf).
-        `differs_over` has what is known of the replicas of each output."""
+                 layout: str = "", differs_over: Sequence[str | None] | None = None, graph: Any = 0) -> int | Numbers:
+        """What is known to be faulty: 0 of nothing, else 4 * (the number of the first faulty tensor) + 1 (NaN) + 2 (Inf). A tuple
+        where it is not known yet: see _later. `differs_over` has what is known of the replicas of each output."""
         try:
             operator = self._operators.get((op_type, name))
             if operator is None:
@@ -230,35 +242,41 @@ class Watch:
                 if type(tensor) not in plain and is_dtensor(tensor):
                     raise Error("a DTensor has no address: this rank's shard has", "unsupported")
             handles = self._session._handles
-            faults: int = _native.collect(handles[0] if handles else self._session._handle(), operator, self._rank, 0, graph, self.iteration, inputs, outputs,
-                                          layout, False, False, False, differs_over)
+            faults: Any = _native.collect(handles[0] if handles else self._session._handle(), operator, self._rank, 0, graph, self.iteration, inputs, outputs,
+                                          layout, False, False, False, differs_over, self._may_be_late)
+            if not faults:
+                return 0
+            if type(faults) is tuple:
+                if self._later is None:
+                    self._is_late()
+                return faults
             if faults < 0:
                 self._is_of_alert = True
-                return -1 - faults
-            return faults
+                return int(-1 - faults)
+            return int(faults)
         except Exception as refused:  # training goes on: what can be read is, and the rest is said once
             if sum(tensor is not None for tensor in (*inputs, *outputs)) > 1:
-                first = kinds = number = 0
+                each: list[int | Numbers] = []
                 for io, tensors in (("inputs", inputs), ("outputs", outputs)):
                     for slot, tensor in enumerate(tensors):
                         if tensor is None:
                             continue
-                        found = self._collect(op_type, name, layout=layout, differs_over=differs_over if io == "outputs" else None,
-                                              graph=graph, **{io: alone(tensor, slot)})
-                        if found and not kinds:
-                            first = number
-                        kinds |= found & 3
-                        number += 1
-                return 4 * first + kinds if kinds else 0
+                        each.append(self._collect(op_type, name, layout=layout, differs_over=differs_over if io == "outputs" else None,
+                                                  graph=graph, **{io: alone(tensor, slot)}))
+                return joined(each)
             if (other := self._readable(inputs, outputs)) is not None:
                 return self._collect(op_type, name, *other, layout=layout, differs_over=differs_over, graph=graph)
             if name not in self._unreadable:
                 self._unreadable.add(name)
                 logger.warning("%s is not watched: %s", name, refused)
                 if self._journal is not None:
-                    io = "output" if any(each is not None for each in outputs) else "input"
+                    io = "output" if any(output is not None for output in outputs) else "input"
                     self._journal.say("not_seen", iteration=self.iteration, op_name=name, io=io, why=str(refused))
             return 0
+
+    def _is_late(self) -> None:
+        """The faults of a call are known behind its step, for the first time."""
+        self._later = Later()
 
     def _save_inputs(self, op_type: str, name: str, arguments: Any, versions: Sequence[int], graph: int = 0) -> None:
         """After an alert that names an output of this operator: its inputs for the event. `versions` are those of the
@@ -374,7 +392,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
           agree: Callable[[int], int] | None = None, shards: str | Callable[[str, Any], str] | None = None,
           output_shards: str | Callable[[str, Any], str | None] | None = None, group: Any = None,
           groups: Mapping[str, Any] | None = None, only_bad: bool = False, event_bytes: int = 1 << 30,
-          compiled: str = "eager", updates: bool = False) -> Watch:
+          compiled: str = "eager", updates: bool = False, wait: bool = False) -> Watch:
     """Writes the statistics of a torch.nn.Module's tensors while it trains; a context manager.
 
         with tensorstat.watch(model, path="runs/nan", every=10) as w:
@@ -431,6 +449,12 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
                 the model once more, with the measurements inside; a module's operation and its line are then not looked for,
                 and what does not go into a graph makes later steps run eagerly, which is logged. The other steps run the graph
                 that they would run without a watch
+
+    wait        of tensors in a GPU's memory. False: their statistics are enqueued on the tensor's own stream, and nothing waits for
+                them. Rows are written while the training goes on. first_fault, alerts and "stop" come with the next step(), or at
+                close(). zoom is off for them: their module is named, and not the operation. True: a step waits for each tensor,
+                and has all of this at once. Tensors on the CPU do not need it: nothing comes later. "save tensors" waits, too, and
+                so does a GPU without NVIDIA's compiler of kernels
 
     Rows lie in {path}/rank_{rank}/{net_name}/0/{step}/statistic.csv, in the order in which things happened, and what they do
     not say in watch.ndjson beside them: stats/doc/origin.md says what each means. `w.first_fault` is where the first NaN or
@@ -497,7 +521,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         of_modules.act_by(actions)
         return of_modules
     from ._watch_rows import RowWatch
-    session, compared = _session_with(asked, config, path=path, dialect=dialect)
+    may_be_late = not (wait or actions.saves_tensors)
+    session, compared = _session_with(asked, config, path=path, dialect=dialect, ordered_by_queue=may_be_late, settles_later=may_be_late)
     common = said.get("common_dump_settings")
     net_name = common.get("net_name") if isinstance(common, dict) else None
     folder = os.path.join(_native.session_rank_folder(session._handle(), rank), str(net_name or "model"))
@@ -509,7 +534,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
             make_way(folder_of_whole(folder), exist, resume)
         made = RowWatch(model, session, folder=folder, every=every, where=where, inputs=inputs, parameters=parameters,
                         gradients=gradients, optimizers=optimizers, level=level, zoom=zoom, code=code, rank=rank,
-                        world_size=world_size, path=path, shards=shards, output_shards=output_shards, group=group, compiled=compiled, updates=updates)
+                        world_size=world_size, path=path, shards=shards, output_shards=output_shards, group=group, compiled=compiled, updates=updates,
+                        may_be_late=may_be_late)
         made.compare_over(compared, groups)
     except BaseException:
         session.close()

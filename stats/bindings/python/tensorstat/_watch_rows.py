@@ -3,7 +3,7 @@ import os
 import re
 import sys
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _operations, _rerun
@@ -16,6 +16,7 @@ from ._gradients import Gradients
 from ._graph_rows import graph_rows
 from ._hooks import ModuleHooks, keywords_of_call, say_fault
 from ._journal import Journal, caller_of
+from ._later import Numbers
 from ._layout import Layout
 from ._library import logger
 from ._loss import look_at_loss
@@ -27,7 +28,7 @@ from ._session import DumpSession
 from ._replicas import ReplicaFault
 from ._shards import Shards, folder_of_whole
 from ._tensors import look_into, tensors_in
-from ._verdict import Course, Fault
+from ._verdict import NAN, Course, Fault
 from ._watch import Watch, named_modules, named_parameters
 from ._zooms import Zooms
 
@@ -45,10 +46,11 @@ class RowWatch(Watch):
     def __init__(self, model: Any, session: DumpSession, *, folder: str, every: int, where: str | None, inputs: bool,
                  parameters: bool, gradients: bool, optimizers: list[Any], level: str, zoom: bool, code: bool, rank: int,
                  world_size: int, path: str | None, shards: Any = None, output_shards: Any = None, group: Any = None,
-                 compiled: str = "eager", updates: bool = False) -> None:
+                 compiled: str = "eager", updates: bool = False, may_be_late: bool = False) -> None:
         super().__init__(session, every=every, rank=rank)
+        self._may_be_late, self._asks_for_zoom = may_be_late, zoom and level == "module"
         self._inputs, self._with_gradients, self._with_code, self._world_size = inputs, gradients, code, world_size
-        self._with_zoom = zoom and level == "module"  # rows of operations say it themselves
+        self._with_zoom = self._asks_for_zoom  # rows of operations say it themselves
         self._path = path
         self._journal: Journal = Journal(os.path.join(folder, "watch.ndjson"))
         run = {"world_size": world_size, "every": every, "inputs": "all" if inputs else "outermost", "level": level,
@@ -89,6 +91,7 @@ class RowWatch(Watch):
         self._operations = _operations.enter(self) if level == "op" else None
         self._shards = (None if shards is None else
                         Shards(shards, output_shards, group, folder_of_whole(folder), self._journal, run))
+        self._made_iteration: int | None = None  # of the call that was put off, and is made now
         self._group, self._kind_of_shards = group, shards
         self._compared: dict[str, Shards] = {}  # by the names of groups
         self._switch()
@@ -144,9 +147,13 @@ class RowWatch(Watch):
         the step's alerts.
 
         loss  a tensor, or a dict of them: a NaN of the loss is then told from one of the model
+
+        If tensors of the step are on a GPU and wait is False, nothing is known of them yet: the next step() waits for them, writes
+        first_fault, and returns, logs and acts upon their alerts, which say the step that they are of. "stop" then stops a step later.
         """
         self._has_stepped = True
         self._loss_operations.end()
+        self._settle()
         if not self._is_closed and self.iteration % self._every == 0:
             for shards in self._all_shards():
                 shards.step(self.iteration, self._parameters.of_step, self._is_stopped)
@@ -156,13 +163,15 @@ class RowWatch(Watch):
                 if self._is_begun:
                     self._buffers.look_after(len(self._outermost) > 1)
                 is_skipped = self._parameters.look_after()
-                self._end_course(is_skipped)
+                self.judge(0, self._end_course, is_skipped)
             except Exception as fault:
                 say_fault(fault)
             self._journal.flush()  # before the step ends: an event takes a copy
             if self._has_evaluated:
                 self._session.step_end(rank=self._rank, graph=EVALUATION, iteration=self.iteration)
             self._end_step()
+            if self._later is not None:
+                self._later.end_step()
             if not self._is_begun and not self._has_evaluated and not self._is_transform_said:
                 if self._graph is not None:
                     self._graph.is_incomplete("none of its modules was seen in a compiled step")
@@ -182,7 +191,8 @@ class RowWatch(Watch):
             return super().close()
         leave_loss()
         if (self._is_begun or self._has_evaluated) and not self._is_stopped:
-            self._end_course(False)
+            self.judge(0, self._end_course, False)
+        self._settle(with_this_step=True)
         if self._has_seen and not self._has_stepped:
             self._say_once("step() of the watch was never called: all is iteration %d, without parameters. Call it after "
                            "optimizer.step()", self.iteration)
@@ -217,8 +227,8 @@ class RowWatch(Watch):
         """Of what runs in this thread."""
         return self._courses[self._local.is_evaluation]
 
-    def _end_course(self, is_skipped: bool) -> None:
-        self._local.is_evaluation = False
+    def _end_course(self, _: int, is_skipped: bool) -> None:
+        self._local.is_evaluation = self._gradients.is_loss_suspect = False
         for course in self._courses:
             course.end_iteration(is_skipped)
 
@@ -231,6 +241,7 @@ class RowWatch(Watch):
         return next((name for name, module in self.modules_now() if any(each is parameter for each in module._parameters.values())), "")
 
     def course_of_step(self) -> Course | None:
+        self._settle(with_this_step=True)
         return self._courses[0] if self.active and self._is_begun else None
 
     def has_seen_gradient(self, name: str) -> bool:
@@ -282,11 +293,62 @@ class RowWatch(Watch):
         self._parameters.forget_step()
         self._gradients.forget_step()
 
+    # --- faults, at once or later ---
+
+    def judge(self, faults: int | Numbers, call: Callable[..., Any], *arguments: Any) -> None:
+        """Calls call(faults, *arguments): now, or if faults are not known yet, or an earlier call waits, behind the end of the step and
+        in the order of these calls. Arguments that wait hold no tensors."""
+        if self._later is None:
+            call(faults, *arguments)
+        else:
+            self._later.put_off(self.iteration, self._local.is_evaluation, faults, call, arguments)
+
+    def _is_late(self) -> None:
+        super()._is_late()
+        if self._asks_for_zoom:
+            self._say_once("tensors are on a GPU: their faults are known a step later, and no module is run again to find the operation. "
+                           "watch(wait=True) knows at once, looks for the operation, and waits for each tensor")
+        self._with_zoom = False  # arguments are not kept for so long
+
+    def _settle(self, with_this_step: bool = False) -> None:
+        """Makes the calls that wait: those of the steps that have ended, or all of them."""
+        if self._later is None or self._is_closed:
+            return
+        try:
+            self._later.settle(self._session._handle(), with_this_step, self._make)
+        except Exception as fault:
+            say_fault(fault)
+        self._local.is_evaluation, self._made_iteration = False, None
+        self._session._tell_alerts()
+        self._journal.flush()
+
+    def _make(self, iteration: int, is_evaluation: bool, faults: int, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self._told_iteration = self._made_iteration = iteration
+        self._local.is_evaluation = is_evaluation
+        try:
+            call(faults, *arguments)
+        except Exception as fault:
+            say_fault(fault)
+
+    @property
+    def judged_iteration(self) -> int:
+        """The iteration of the row that is judged."""
+        return self.iteration if self._made_iteration is None else self._made_iteration
+
+    def note(self, faults: int, phase: str, op_type: str, op_name: str, io: str) -> None:
+        """For judge()."""
+        if faults:
+            self._note(phase, faults, op_type, op_name, io)
+
+    def is_clean(self, _: int, phase: str) -> None:
+        """For judge()."""
+        self._course.is_clean(phase)
+
     def _note(self, phase: str, faults: int, op_type: str, op_name: str, io: str, slot: int | None = None,
               call: Call | None = None) -> Fault | None:
         """Of a row that is faulty: the fault, where it is a new one of the forward. `call` has its line."""
         kinds = faults & 3
-        fault = self._course.fault(phase, kinds, op_type, op_name, self.iteration, io, faults >> 2 if slot is None else slot)
+        fault = self._course.fault(phase, kinds, op_type, op_name, self.judged_iteration, io, faults >> 2 if slot is None else slot)
         fault.is_of_ranks = phase == "gradient" and self._world_size > 1
         if call is not None:
             self._at_line(fault, call)
@@ -365,6 +427,11 @@ class RowWatch(Watch):
         faults = self._collect(place.op_type, call.name, given, graph=self._local.is_evaluation)
         call.is_looked_at = True
         if faults:
+            self.judge(faults, self._judge_inputs, call)
+
+    def _judge_inputs(self, faults: int, call: Call) -> None:
+        place = call.place
+        if faults:
             call.took = faults & 3
             phase = "input" if call.parent is None else "forward"
             new = self._note(phase, faults, place.op_type, call.name, "input")
@@ -398,6 +465,8 @@ class RowWatch(Watch):
         if not call.parent:
             self._close_outermost(call)
         if call.is_transformed:  # its graph is not ours
+            if self._later is not None:
+                call.forget_tensors()
             return
         if self._with_gradients and place.is_wanted:
             if call.edges:
@@ -405,6 +474,8 @@ class RowWatch(Watch):
             self._gradients.wait_for(call, tensors)
         elif not call.parent:
             self._gradients.wait_for_any(tensors)
+        if self._later is not None:
+            call.forget_tensors()
         if not call.parent:
             local.is_evaluation = False
             if self._graph is None and self._is_behind_forward and self._with_zoom:  # last: what we ask of tensors goes through its mode
@@ -417,8 +488,6 @@ class RowWatch(Watch):
     def _look_at_outputs(self, call: Call, outputs: list[Any], unknown: list[str]) -> None:
         place, name, is_evaluation = call.place, call.name, self._local.is_evaluation
         faults = self._collect(place.op_type, name, (), outputs, graph=is_evaluation) if outputs and place.is_wanted else 0
-        if name in self._unreadable:
-            self._course.not_read = place.name
         if self._shards is not None and place.is_wanted and not is_evaluation:
             self._shards.saw(place.op_type, name, outputs)
         if self._is_of_alert:
@@ -431,6 +500,12 @@ class RowWatch(Watch):
             self._journal.say("not_seen", iteration=self.iteration, op_name=name, io="output", why=why)
             logger.warning("outputs of %s are not seen: %s. Tensors are found in lists, dicts, dataclasses and simple objects",
                            place.name, why)
+        self.judge(faults, self._judge_outputs, call, bool(outputs))
+
+    def _judge_outputs(self, faults: int, call: Call, has_outputs: bool) -> None:
+        place, name = call.place, call.name
+        if name in self._unreadable:
+            self._course.not_read = place.name
         if faults and call.took & faults & 3 and self._course.pending is None:
             self._course.pass_on()
         if faults:
@@ -438,12 +513,12 @@ class RowWatch(Watch):
             if (new is not None or call.is_to_be_zoomed) and self._with_zoom and not call.is_transformed:
                 self._zooms.forward(call, faults)
             elif new is not None and self._operations is None:  # with level="op" operations name the hooks
-                self._zooms.say_hooks(name, self._zooms.hooks_before(call))
+                self._zooms.say_hooks(name, self._zooms.hooks_before(call), faults & 3)
             if new is not None:
                 self._journal.flush()
         elif call.is_to_be_zoomed and self._with_zoom:
             self._zooms.forward(call, 0)
-        elif self._courses[is_evaluation].pending is not None and outputs and place.is_wanted:
+        elif self._course.pending is not None and has_outputs and place.is_wanted:
             if self._with_zoom and not call.is_transformed:
                 self._zooms.cut_off(call)
             if call.took or call.parent is None:
@@ -510,11 +585,13 @@ class RowWatch(Watch):
                 return self._places[name].evaluates(outermost)
         return place.evaluates(module)
 
-    def _note_buffer(self, module: str, buffer: str) -> None:
-        """The forward of this module wrote a NaN into its buffer."""
+    def _note_buffer(self, faults: int, module: str, buffer: str) -> None:
+        """The forward of this module wrote a buffer. An Inf in it may be a mask."""
+        if not faults & NAN:
+            return
         place = self._places[module]
         where = self._lines.get((place.forward, self._numbers.get(place.forward, 1) - 1))
-        self._course.note_buffer(Fault("NaN", "forward", place.op_type, place.forward, self.iteration, self._rank, buffer=buffer,
+        self._course.note_buffer(Fault("NaN", "forward", place.op_type, place.forward, self.judged_iteration, self._rank, buffer=buffer,
                                        file=where[0] if where else None, line=where[1] if where else None))
 
     def _has_run(self, name: str) -> bool:

@@ -11,6 +11,7 @@ from ._shadow import Skeleton
 from ._verdict import INF, NAN
 
 _MOST_ZOOMS = 16
+_ON_GPU = "its tensors were on a GPU, and the fault was known when they were gone; watch(wait=True) looks for the operation"
 
 
 class Zooms:
@@ -79,18 +80,22 @@ class Zooms:
             fault.op_type, fault.op_name = inside.op_type, inside.eval if name == call.place.eval else inside.forward
             fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
 
-    def say_hooks(self, op_name: str, hooks: list[dict[str, Any]]) -> None:
-        """Without a second run (`zoom`, `level`): which of the caller's hooks may have made a fault."""
-        if (said := _user_hooks.suspected(hooks)) is not None:
+    def say_hooks(self, op_name: str, hooks: list[dict[str, Any]], kinds: int) -> None:
+        """Without a second run (`zoom`, `level`, tensors on a GPU): which of the caller's hooks may have made a fault."""
+        said = _user_hooks.suspected(hooks)
+        if said is None and self._watch._asks_for_zoom and self._watch._later is not None and self.may(op_name, kinds):
+            said = {"result": "refused", "why": _ON_GPU}
+        if said is not None:
             name = _of_module(op_name) if self._watch._operations is not None else op_name
-            self._watch._journal.say("zoom", iteration=self._watch.iteration, op_name=name, of=op_name, **said)
+            self._watch._journal.say("zoom", iteration=self._watch.judged_iteration, op_name=name, of=op_name, **said)
 
     def hooks_before(self, call: Call) -> list[dict[str, Any]]:
         """Those of modules that have run in this step, without the call's own that run behind the watch's."""
         watch = self._watch
         modules = [(name, module) for name, module in watch.modules_now()
                    if not watch._with_code or watch._has_run(name)]
-        return _user_hooks.of_forward(modules, call.module)
+        module = call.module if call.module is not None else dict(modules).get(call.place.name)
+        return _user_hooks.of_forward(modules, module)
 
     def _say_of_compiled(self, call: Call, said: dict[str, Any]) -> None:
         """The call of a module around it tells what made the fault of one that ran in a compiled graph."""

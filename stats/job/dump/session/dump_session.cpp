@@ -213,6 +213,13 @@ bool DumpSession::step_end(const DumpPlace& place) {
   return state_ == nullptr || state_->closed.load(std::memory_order_relaxed) || state_->step_end(place);
 }
 
+std::vector<LateFaults> DumpSession::settle(bool with_this_step) {
+  const FloatEnvironment ieee;
+  if (state_ == nullptr || state_->is_in_fork()) return {};
+  const Notices::Hold hold(*state_->notices);
+  return state_->settle(with_this_step);
+}
+
 bool DumpSession::flush() {
   const FloatEnvironment ieee;
   if (state_ == nullptr || state_->is_in_fork()) return true;

@@ -71,6 +71,8 @@ struct DumpSession::State {
   void post(DumpQueue::Items items, bool is_on_board = false) noexcept;
   // Ends the board's step, and lets what waits here go to the queue.
   void release() noexcept;
+  // See DumpSession::settle().
+  std::vector<LateFaults> settle(bool with_this_step);
   // Returns when everything posted so far is done.
   void drain() noexcept;
 
@@ -138,6 +140,8 @@ struct DumpSession::State {
   DumpQueue::Items waiting_items_;
   std::atomic<std::size_t> waiting_count_{0};
   bool lets_wait_ = true;  // false once the session closes
+  // With settles_later, once a run was on the board: rules are then asked in the order of the queue alone.
+  std::atomic<bool> has_late_{false};
 
   EndedSteps ended_steps_;
   std::mutex ended_steps_mutex_;  // for the threads that empty it

@@ -60,6 +60,7 @@ bool DumpSession::State::fold_here(PendingRun& run) noexcept try {
   }
   if (!work.meter.fold_on_board(on_board)) return false;
   run.is_on_board = true;
+  if (options.settles_later) has_late_ = true;
   for (PendingTensor* const held : here) held->is_borrowed = true;
   work.meter.measure(here);
   return true;
@@ -93,6 +94,13 @@ void DumpSession::State::release() noexcept {
   items.splice(items.end(), waiting_items_);
   waiting_count_ = 0;
   queue.post_all(items);
+}
+
+std::vector<LateFaults> DumpSession::State::settle(bool with_this_step) {
+  if (with_this_step) release();
+  queue.drain();
+  deliver_alerts();
+  return work.take_late_faults();
 }
 
 void DumpSession::State::drain() noexcept {

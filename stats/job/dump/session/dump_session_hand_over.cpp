@@ -7,16 +7,10 @@
 
 #include "stats/core/base/joined_key.hpp"
 #include "stats/core/base/printable.hpp"
-#include "stats/data/rules/specials.hpp"
 #include "stats/job/dump/session/dump_session.hpp"
 
 namespace tensorstat {
 namespace {
-
-std::uint32_t faults_in(const Statistics& found) {
-  const Specials specials = specials_of(found);
-  return (specials.has_nan() ? DumpTensor::kHasNan : 0u) | (specials.has_inf() ? DumpTensor::kHasInf : 0u);
-}
 
 // What a rule that begins or ends with this run has to know of it.
 void note_bound(PendingRun& run, std::span<const DumpTensor> tensors, std::string_view layout) {
@@ -26,9 +20,11 @@ void note_bound(PendingRun& run, std::span<const DumpTensor> tensors, std::strin
 }
 
 void tell_faults(PendingRun& run) {
+  if (!run.is_measured) return;
   for (PendingTensor& held : run.tensors) {
-    if (held.faults != nullptr && run.is_measured && held.found)
-      *held.faults = DumpTensor::kMeasured | faults_in(*held.found);
+    if (held.faults == nullptr || !held.found) continue;
+    *held.faults = faults_of(*held.found);
+    held.number = 0;
   }
 }
 
@@ -293,7 +289,7 @@ void DumpSession::State::count_stall(std::chrono::steady_clock::time_point start
 // An output that may refuse a run does so in the order of the queue.
 void DumpSession::State::judge_here(PendingRun& run) noexcept {
   if (alerted == nullptr) return;
-  if (run.is_measured && !config.form->refuses_runs()) return alerted->judge(run);
+  if (run.is_measured && !config.form->refuses_runs() && !has_late_) return alerted->judge(run);
   if (!judges_at_once()) has_unjudged = true;
 }
 

@@ -42,19 +42,22 @@ bool DumpSession::State::step_end(const DumpPlace& place) {
     return true;
   }
   bool is_whole = true;
+  const bool settles_later = has_late_;
   try {
     post([now](DumpOutput& to) { to.end_step(now); });
-    if (alerted != nullptr) {  // the caller wants to know before the next step
+    if (alerted != nullptr && settles_later) {
+      post([this, now](DumpOutput&) { alerted->end_alerts(now.rank); });
+    } else if (alerted != nullptr) {  // the caller wants to know before the next step
       if (has_unjudged.exchange(false)) drain();
       alerted->end_alerts(now.rank);
     }
-    is_whole = !config.enable || flush();
+    is_whole = settles_later || !config.enable || flush();
     post([now](DumpOutput& to) { to.close_step(now); });
   } catch (const std::bad_alloc&) {
     notices->warn_once("memory for closing", "out of memory: the files of a step stay open");
   }
   release();
-  deliver_alerts();
+  if (!settles_later) deliver_alerts();
   return is_whole;
 }
 

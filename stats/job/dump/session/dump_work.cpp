@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <utility>
 #include <vector>
 
 #include "stats/core/base/abandon.hpp"
@@ -21,7 +22,8 @@ DumpWork::DumpWork(const DumpConfig& config, const DumpOptions& options, const C
       tally(notices),
       output(config.form->open({config, options, columns, notices, meter, tally})),
       config_(config),
-      options_(options) {}
+      options_(options),
+      notices_(notices) {}
 
 DumpWork::~DumpWork() {
   if (!in_use_->empty()) abandon(std::move(in_use_));
@@ -94,6 +96,22 @@ bool DumpWork::measure(std::span<PendingRun* const> runs) noexcept try {
   return false;
 }
 
+std::vector<LateFaults> DumpWork::take_late_faults() {
+  const std::lock_guard lock(late_mutex_);
+  return std::exchange(late_, {});
+}
+
+void DumpWork::keep_faults(std::span<PendingRun* const> runs) noexcept try {
+  const std::lock_guard lock(late_mutex_);
+  for (const PendingRun* const run : runs) {
+    for (const PendingTensor& tensor : run->tensors) {
+      if (tensor.number != 0) late_.push_back({tensor.number, tensor.found ? faults_of(*tensor.found) : 0});
+    }
+  }
+} catch (const std::exception&) {
+  notices_->warn_once("memory for faults", "out of memory: NaN and Inf of some tensors are not told to the caller");
+}
+
 void DumpWork::dump(std::span<PendingRun*> runs) noexcept {
   const auto end = std::remove_if(runs.begin(), runs.end(), [&](PendingRun* run) { return !is_to_be_dumped(*run); });
   write_all(runs.first(static_cast<std::size_t>(end - runs.begin())));
@@ -104,6 +122,7 @@ void DumpWork::write_all(std::span<PendingRun*> runs) noexcept {
     for (std::size_t i = 0; runs.size() > 1 && i < runs.size(); ++i) write_all(runs.subspan(i, 1));
     return;
   }
+  keep_faults(runs);
   output->write(runs);
 }
 

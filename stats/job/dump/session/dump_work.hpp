@@ -4,9 +4,12 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <tensorstat/dump.hpp>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "stats/data/rows/notices.hpp"
 #include "stats/job/dump/config/dump_config.hpp"
@@ -43,6 +46,9 @@ class DumpWork final : public DumpQueue::Worker {
   // Whether overflow_number overflows were dumped. Called from any thread.
   bool has_enough_overflows() const { return enough_overflows_.load(std::memory_order_relaxed); }
 
+  // Those of the runs that were worked on since the last call. Called from any thread.
+  std::vector<LateFaults> take_late_faults();
+
   DumpMeter meter;
   DumpTally tally;
   std::unique_ptr<DumpOutput> output;
@@ -52,10 +58,14 @@ class DumpWork final : public DumpQueue::Worker {
   void dump(std::span<PendingRun*> runs) noexcept;
   bool measure(std::span<PendingRun* const> runs) noexcept;
   void write_all(std::span<PendingRun*> runs) noexcept;
+  void keep_faults(std::span<PendingRun* const> runs) noexcept;
 
   const DumpConfig& config_;
   const DumpOptions& options_;
+  const std::shared_ptr<Notices> notices_;
   std::atomic<bool> enough_overflows_{false};
+  std::mutex late_mutex_;
+  std::vector<LateFaults> late_;
   // Runs with tensors that a failed device may still read. They are never freed.
   std::unique_ptr<DumpQueue::Items> in_use_ = std::make_unique<DumpQueue::Items>();
 };

@@ -1,6 +1,7 @@
 #include "stats/job/dump/session/pending_run.hpp"
 
 #include "stats/data/files/tensor_reader.hpp"
+#include "stats/data/rules/specials.hpp"
 
 namespace tensorstat {
 namespace {
@@ -82,6 +83,12 @@ Identity identity_of(const PendingRun& run, const PendingTensor& tensor) {
           tensor.slot};
 }
 
+std::uint32_t faults_of(const Statistics& found) {
+  const Specials specials = specials_of(found);
+  return DumpTensor::kMeasured | (specials.has_nan() ? DumpTensor::kHasNan : 0u) |
+         (specials.has_inf() ? DumpTensor::kHasInf : 0u);
+}
+
 Result<PendingTensor> hold(const DumpTensor& given, bool device_format) {
   constexpr std::uint64_t kWidestValueBytes = 16;
   const auto values = element_count(given.shape, kWidestValueBytes);
@@ -116,6 +123,7 @@ Result<PendingTensor> hold(const DumpTensor& given, bool device_format) {
   held.keep_alive = given.keep_alive;
   held.requires_grad = given.requires_grad;
   held.faults = given.faults;
+  held.number = given.number;
   held.is_for_event = given.is_for_event;
   if (given.differs_over.data() != nullptr) held.differs_over = given.differs_over;
   return held;

@@ -46,6 +46,7 @@ struct PendingTensor {
   bool is_borrowed = false;
 
   std::uint32_t* faults = nullptr;  // the caller's memory, valid until collect() returns
+  std::uint64_t number = 0;         // if not 0, settle() tells the faults
   bool is_for_event = false;        // no row; saved if an alert names a tensor of the same operator
   bool is_of_alert = false;         // an alert names it
   std::optional<std::string> differs_over;
@@ -86,6 +87,9 @@ std::string_view data_type(const PendingTensor& tensor);
 
 // The identity columns of a tensor's row, which are also the parts of its file name.
 Identity identity_of(const PendingRun& run, const PendingTensor& tensor);
+
+// DumpTensor's word for a measured tensor.
+std::uint32_t faults_of(const Statistics& found);
 
 // Checks a tensor that a backend handed over. An error names the contradiction.
 Result<PendingTensor> hold(const DumpTensor& given, bool device_format);

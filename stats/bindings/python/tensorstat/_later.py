@@ -1,0 +1,53 @@
+"""Faults that are known behind the end of a step: those of tensors that a GPU measures while the training goes on."""
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _native
+
+Numbers = tuple[int, ...]  # of the tensors of one call: see faults_of
+
+
+def joined(each: Sequence[int | Numbers]) -> int | Numbers:
+    """What _native.collect() says of several tensors, from what it says of each alone."""
+    numbers = tuple(part if isinstance(found, tuple) else -(found & 3)
+                    for found in each for part in (found if isinstance(found, tuple) else (found,)))
+    return numbers if any(number > 0 for number in numbers) else faults_of(numbers, {})
+
+
+def faults_of(numbers: Numbers, known: dict[int, int]) -> int:
+    """As _native.collect() says it of tensors that are measured at once. A number above 0 stands for a tensor in `known`; another one
+    is -(kinds of fault). What is not in `known` is lost. Takes the tensors out of `known`."""
+    first = all_kinds = 0
+    for position in range(len(numbers) - 1, -1, -1):
+        number = numbers[position]
+        kinds = known.pop(number, 0) if number > 0 else -number
+        all_kinds |= kinds
+        if kinds:
+            first = position
+    return 4 * first + all_kinds if all_kinds else 0
+
+
+class Later:
+    """Calls that wait for faults, in the order in which a watch that waits would make them."""
+
+    def __init__(self) -> None:
+        self._calls: list[tuple[int, bool, int | Numbers, Callable[..., Any], tuple[Any, ...]]] = []
+        self._ended: list[tuple[int, bool, int | Numbers, Callable[..., Any], tuple[Any, ...]]] = []
+        self._known: dict[int, int] = {}
+
+    def put_off(self, iteration: int, is_evaluation: bool, faults: int | Numbers, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self._calls.append((iteration, is_evaluation, faults, call, arguments))
+
+    def end_step(self) -> None:
+        self._ended += self._calls
+        self._calls = []
+
+    def settle(self, session: Any, with_this_step: bool, make: Callable[..., None]) -> None:
+        """Waits for the steps that have ended, and calls make(iteration, is_evaluation, faults, call, arguments) for each of their calls.
+        `with_this_step`: for those of the step that goes on, too."""
+        self._known.update(_native.settle(session, with_this_step))
+        if with_this_step:
+            self.end_step()
+        ended, self._ended = self._ended, []
+        for iteration, is_evaluation, faults, call, arguments in ended:
+            make(iteration, is_evaluation, faults_of(faults, self._known) if isinstance(faults, tuple) else faults, call, arguments)
