@@ -1,4 +1,4 @@
-// Converts a fault to a verdict: the named calls, and the sentence.
+// Converts a fault to a verdict: the named calls, and the sentence. The references must outlive it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Adds rows to a store in batches: sorted, and in one transaction with how far their files have been read.
+// Adds rows to a store, which must outlive it: in sorted batches, in one transaction with the read positions of files.
 #pragma once
 
 #include <deque>

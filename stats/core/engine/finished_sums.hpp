@@ -25,7 +25,7 @@ inline double root_of_own_sum(const precision::Exact& squares, const precision::
   return precision::round_root({words, size.exponent}, own);
 }
 
-// Its functions are terms that the catalog's rows are written in.
+// Its functions are terms of the catalog's rows. The partial must outlive it.
 class FinishedSums {
  public:
   FinishedSums(const PartialView& partial, bool to_binary32)

@@ -79,7 +79,7 @@ struct Meter::State {
   bool forked_since_the_search() const;
 };
 
-// Folds and digests pieces on the host, reading each once.
+// Folds and digests pieces on the host, reading each once. `meter` must outlive it.
 class Intake {
  public:
   Intake(Meter::State& meter, Dtype dtype, const Wanted& wanted);

@@ -23,7 +23,7 @@ class Notices {
   explicit Notices(Log log) : log_(std::move(log)) {}
 
   // While it exists, messages of this thread wait. Make a Hold before taking a lock, so that messages are delivered
-  // after the lock is released.
+  // after the lock is released. `notices` must outlive it.
   class Hold {
    public:
     explicit Hold(Notices& notices) : notices_(notices) { ++holds_of_this_thread(); }

@@ -9,7 +9,7 @@
 namespace tensorstat {
 
 // Places one trial tensor of a dtype, large enough for a device. The answer holds for all tensors of the dtype in the
-// request. A device builds no kernel for it that the tensors do not need.
+// request. A device builds no kernel for it that the tensors do not need. The references must outlive it.
 class HostPlace {
  public:
   HostPlace(Meter& meter, const Request& request) : meter_(meter), request_(request) {}

@@ -1,5 +1,5 @@
-// Measures many tensors with several threads. Each thread reads a few neighbouring tensors, of one container or of
-// files that follow one another, and folds their bytes while they are in its cache.
+// Measures many tensors with several threads; the Meter must outlive it. Each thread reads a few neighbouring tensors,
+// of one container or of consecutive files, and folds their bytes while they are in its cache.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,5 @@
-// Reads tensors from files and measures them: small ones many at a time, large ones in pieces.
+// Reads tensors from files and measures them with a Meter, which must outlive it: small ones many at a time, large ones
+// in pieces.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Parts of a tensor that the host reads, in order: where they are, or copied from device memory or from strides.
+// Parts of a tensor that the host reads, in order: in place, or copied from device memory or from strides. The meter's
+// state must outlive it.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A file read byte by byte, for headers of any length.
+// Reads a file, which must outlive it, byte by byte, for headers of any length.
 #pragma once
 
 #include <array>

@@ -22,7 +22,7 @@ struct WireField {
   ByteRange bytes = {};  // of the field without its key and length: also of a varint
 };
 
-// Iterates over the fields of one message. `message` is its range and must lie within the file.
+// Iterates over the fields of one message: the range `message` within `file`, which must outlive this.
 class WireReader {
  public:
   WireReader(WindowedFile& file, ByteRange message)

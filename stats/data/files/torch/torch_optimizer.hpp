@@ -1,5 +1,5 @@
-// The parameters' names in the state of a torch.optim.Optimizer. Its tensors are under the numbers of the parameters;
-// the groups of parameters tell the names where the optimizer was given them (torch 2.6 and later):
+// The parameters' names in the state of a torch.optim.Optimizer, in a pickle that must outlive them. Its tensors have
+// the parameters' numbers; the groups of parameters have their names, if the optimizer got them (torch 2.6 and later):
 //   {"state": {0: {"exp_avg": ...}, ...}, "param_groups": [{"params": [0, ...], "param_names": ["w", ...]}]}
 // Source: https://github.com/pytorch/pytorch torch/optim/optimizer.py
 #pragma once

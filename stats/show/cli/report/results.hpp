@@ -24,7 +24,7 @@ class Results {
  public:
   using Write = std::function<void(const std::string& text)>;
 
-  // `more`: statistics to keep beside those that are shown or that the rules need.
+  // The references must outlive it. `more`: statistics to keep beside those that are shown or that the rules need.
   Results(const Arguments& arguments, const std::vector<std::string>& files, const Look& look, Console& console,
           Write write, const Categories& more = {});
 

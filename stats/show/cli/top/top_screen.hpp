@@ -18,7 +18,7 @@ namespace tensorstat::cli::top {
 
 class TopScreen {
  public:
-  // Without `in_style` the text has no escape sequences.
+  // `run` must outlive it. Without `in_style` the text has no escape sequences.
   TopScreen(std::string source, const LiveRun& run, bool in_color, bool in_style)
       : source_(std::move(source)), run_(run), in_color_(in_color), in_style_(in_style) {}
 
