@@ -1,4 +1,4 @@
-// What a dump session is given: operators, their tensors, their arguments, their order.
+// Passes operators, their tensors, their arguments and their order to a dump session.
 #include <algorithm>
 #include <atomic>
 #include <new>

@@ -170,7 +170,7 @@ class Gradients:
             self.suspect_hooks(op_name, faults & 3)
 
     def suspect_hooks(self, op_name: str, kinds: int) -> None:
-        """Of the first fault of backward, in a row that a hook may have changed."""
+        """Call for the first fault of backward, in a row that a hook may have changed."""
         if self._watch._course.first is None and self._watch._course.is_forward_clean:
             self._watch._zooms.say_hooks(op_name, self._user_hooks(op_name), kinds)
 

@@ -1,4 +1,4 @@
-"""Faults that are known behind the end of a step: those of tensors that a GPU measures while the training goes on."""
+"""Faults that are known only after the end of a step, because a GPU measures tensors while the training continues."""
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,15 +8,15 @@ Numbers = tuple[int, ...]  # of the tensors of one call: see faults_of
 
 
 def joined(each: Sequence[int | Numbers]) -> int | Numbers:
-    """What _native.collect() says of several tensors, from what it says of each alone."""
+    """The result of _native.collect() for several tensors, from its results for each alone."""
     numbers = tuple(part if isinstance(found, tuple) else -(found & 3)
                     for found in each for part in (found if isinstance(found, tuple) else (found,)))
     return numbers if any(number > 0 for number in numbers) else faults_of(numbers, {})
 
 
 def faults_of(numbers: Numbers, known: dict[int, int]) -> int:
-    """As _native.collect() says it of tensors that are measured at once. A number above 0 stands for a tensor in `known`; another one
-    is -(kinds of fault). What is not in `known` is lost. Takes the tensors out of `known`."""
+    """The result of _native.collect() for tensors that are measured at once. A number above 0 stands for a tensor in `known`; another one
+    is -(kinds of fault). A tensor missing in `known` is lost. Takes the tensors out of `known`."""
     first = all_kinds = 0
     for position in range(len(numbers) - 1, -1, -1):
         number = numbers[position]
@@ -43,8 +43,8 @@ class Later:
         self._calls = []
 
     def settle(self, session: Any, with_this_step: bool, make: Callable[..., None]) -> None:
-        """Waits for the steps that have ended, and calls make(iteration, is_evaluation, faults, call, arguments) for each of their calls.
-        `with_this_step`: for those of the step that goes on, too."""
+        """Waits for the ended steps, and calls make(iteration, is_evaluation, faults, call, arguments) for each of their calls.
+        `with_this_step`: also waits for the current step."""
         self._known.update(_native.settle(session, with_this_step))
         if with_this_step:
             self.end_step()

@@ -160,7 +160,7 @@ class Watch:
         self._actions, self._saves_tensors = actions, actions.saves_tensors
 
     def _found(self) -> Step:
-        """What is to be said of the step that was ended. With several ranks all of them come here."""
+        """The result of the step that was ended. With several ranks all of them call this."""
         is_measured = self.iteration % self._every == 0
         if self._later is not None and not is_measured and self._actions.agrees:
             return Step(self._told_iteration, [])  # alerts of a step before wait for one in which all ranks agree
@@ -229,8 +229,8 @@ class Watch:
 
     def _collect(self, op_type: str, name: str, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
                  layout: str = "", differs_over: Sequence[str | None] | None = None, graph: Any = 0) -> int | Numbers:
-        """What is known to be faulty: 0 of nothing, else 4 * (the number of the first faulty tensor) + 1 (NaN) + 2 (Inf). A tuple
-        where it is not known yet: see _later. `differs_over` has what is known of the replicas of each output."""
+        """Returns the faults: 0 for none, else 4 * (the number of the first faulty tensor) + 1 (NaN) + 2 (Inf). A tuple while they are
+        unknown: see _later. `differs_over` tells for each output how its replicas differ."""
         try:
             operator = self._operators.get((op_type, name))
             if operator is None:
@@ -279,8 +279,8 @@ class Watch:
         self._later = Later()
 
     def _save_inputs(self, op_type: str, name: str, arguments: Any, versions: Sequence[int], graph: int = 0) -> None:
-        """After an alert that names an output of this operator: its inputs for the event. `versions` are those of the
-        tensors before it ran."""
+        """After an alert that names an output of this operator: saves its inputs for the event. `versions`: the tensors' versions before it
+        ran."""
         self._is_of_alert = False
         now = versions_of(arguments)
         for slot, tensor in enumerate(tensors_in(arguments)):
@@ -456,9 +456,8 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
                 and has all of this at once. Tensors on the CPU do not need it: nothing comes later. "save tensors" waits, too, and
                 so does a GPU without NVIDIA's compiler of kernels
 
-    Rows lie in {path}/rank_{rank}/{net_name}/0/{step}/statistic.csv, in the order in which things happened, and what they do
-    not say in watch.ndjson beside them: stats/doc/origin.md says what each means. `w.first_fault` is where the first NaN or
-    Inf began, and the end of the block logs it.
+    Rows lie in {path}/rank_{rank}/{net_name}/0/{step}/statistic.csv, in the order of the events. More facts are in watch.ndjson beside
+    them: stats/doc/origin.md says what each means. `w.first_fault` is where the first NaN or Inf began, and the end of the block logs it.
 
     Outputs may be nested in lists, dicts, dataclasses and simple objects. Of complex tensors the parts are measured, of sparse
     ones the values that they hold; what lies on another device is copied to the host. What cannot be read is said once to

@@ -311,7 +311,7 @@ class RowWatch(Watch):
         self._with_zoom = False  # arguments are not kept for so long
 
     def _settle(self, with_this_step: bool = False) -> None:
-        """Makes the calls that wait: those of the steps that have ended, or all of them."""
+        """Makes the waiting calls of the ended steps, or all of them."""
         if self._later is None or self._is_closed:
             return
         try:

@@ -26,7 +26,7 @@ struct OpenStep {
   std::uint64_t first_open = 1;          // calls with lower serials are settled
   std::set<std::uint64_t> refused = {};  // calls that are not wanted, among those that may still get tensors
   std::set<std::uint64_t> awaited = {};  // calls at an end of the scope that are wanted, and have no tensors so far
-  std::set<std::string> backward_modules = {};  // stems of modules whose backward is dumped; their gradients are, too
+  std::set<std::string> backward_modules = {};  // stems of modules with a dumped backward; gradients, too
   bool is_begun = false, has_changed = false, has_waiting_companions = false;
 
   // nullptr: the call is settled.

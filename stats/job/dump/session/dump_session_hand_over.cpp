@@ -12,7 +12,7 @@
 namespace tensorstat {
 namespace {
 
-// What a rule that begins or ends with this run has to know of it.
+// Notes the facts for a rule that begins or ends with this run.
 void note_bound(PendingRun& run, std::span<const DumpTensor> tensors, std::string_view layout) {
   for (const DumpTensor& given : tensors) run.given.emplace_back(given.io, given.slot);
   const auto is_result = [](const DumpTensor& given) { return given.io == Io::kOutput; };

@@ -46,7 +46,7 @@ class DumpWork final : public DumpQueue::Worker {
   // Whether overflow_number overflows were dumped. Called from any thread.
   bool has_enough_overflows() const { return enough_overflows_.load(std::memory_order_relaxed); }
 
-  // Those of the runs that were worked on since the last call. Called from any thread.
+  // The late faults of the runs done since the last call. Called from any thread.
   std::vector<LateFaults> take_late_faults();
 
   DumpMeter meter;
