@@ -50,6 +50,18 @@ TEST(OriginEndsAndSteps, R7EndsBeforeTheLoss) {
             "produced, forward, Net/forward, 0, 0");
 }
 
+// A call is run again once. In an evaluation nothing else says that a mask's Inf is none.
+TEST(OriginEndsAndSteps, AMaskOfAnEarlierIterationIsOneAgain) {
+  const std::string zoom =
+      R"({"kind": "zoom", "iteration": 0, "op_name": "Net/eval", "result": "found", "operation": ")";
+  const std::string rows = "Net Net/eval i0 ok\n Linear head/eval o0 ok\n Net Net/eval o0 -inf\n";
+  EXPECT_EQ(ask_who(zoom + "masked_fill\", \"inf_written\": true}\n" + rows + "@7\n" + rows), "none");
+  EXPECT_EQ(ask_who(zoom + "log\"}\n" + rows), "produced, forward, Net/eval, 0, 0");
+  EXPECT_EQ(
+      ask_who(zoom + "masked_fill\", \"inf_written\": true}\n" + rows + "@7\nNet Net/eval i0 ok\n Net Net/eval o0 inf"),
+      "produced, forward, Net/eval, 7, 0");
+}
+
 TEST(OriginEndsAndSteps, R7bAnotherWay) {
   const Answer answer = ask(std::string(kCode) + R"(
     Net Net/forward i0 ok

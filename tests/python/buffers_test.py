@@ -58,6 +58,13 @@ class Buffers(unittest.TestCase):
         fault, verdict, path = self.train(model, batches, "mask")
         self.assertEqual((fault, verdict["kind"], self.rows_of(path)), (None, "none", [("mask", step) for step in range(3)]))
 
+    def test_an_instance_norm(self):
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Unflatten(1, (2, 2)), torch.nn.InstanceNorm1d(2, track_running_stats=True))
+        batches = [torch.randn(3, 4), torch.randn(3, 4)]
+        _, verdict, path = self.train(model, batches, "instances")
+        self.assertEqual((verdict["kind"], self.rows_of(path)),
+                         ("none", [(name, step) for step in range(2) for name in ("2.running_mean", "2.running_var")]))
+
     def test_a_nan_is_told_with_its_forward(self):
         class Norm(torch.nn.Module):
             def __init__(self):

@@ -97,6 +97,17 @@ void append_verdict(JsonWriter& json, const Record& record, const FaultVerdict& 
     json.key("phase").text(name(verdict.phase)).key("rank").number(verdict.rank);
     json.key("iteration").number(verdict.iteration).key("io").text(io_of(row)).key("slot").number(row.slot);
     json.key("last_clean_iteration").number_or_null(verdict.last_clean_iteration);
+    if (const auto named = verdict.tensor_names.find(verdict.row); named != verdict.tensor_names.end())
+      json.key("tensor").text(named->second);
+    if (verdict.faulty_rows) {
+      json.key("rows").begin_list();
+      for (const std::uint32_t each : verdict.faulty_rows->rows) json.number(each);
+      json.end()
+          .key("row_count")
+          .number(verdict.faulty_rows->count)
+          .key("row_whole")
+          .number(verdict.faulty_rows->whole);
+    }
     append_code(json, verdict.code);
     json.key("operation").text_or_null(verdict.operation);
     append_lines(json, "inside", verdict.inside, [&](const NamedCall& call) { json.text(call.op_name); });

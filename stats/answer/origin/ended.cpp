@@ -85,7 +85,8 @@ void end_by_outputs(StepRows& rows, std::uint32_t at) {
   const Phase phase = rows.rules_of(of);
   if (phase != Phase::kForward && phase != Phase::kBackward) return;
   if (rows.hints.not_seen(of.rank, of.iteration, rows.text(of.name), false) != nullptr) return;
-  const bool is_given = rows.given_to(of) == Given::kFaulty;
+  // What lies in a container may be for another call.
+  const bool is_given = rows.given_to(of) == Given::kFaulty && (of.parent == kNoCall || !rows.is_only_held(at));
   for (Fault& fault : rows.faults) {
     // A launch may look at a part of a buffer: that its results are clean says nothing of a NaN.
     if (rows.model.form == Form::kLaunches && fault.has_nan) continue;
@@ -123,7 +124,7 @@ const Fault* select(StepRows& rows, bool& is_skipped) {
       counts = false;
     }
     if (counts && !fault.is_confirmed && is_of_forward && !fault.has_nan &&
-        is_inf_written(rows.record, rows.hints, rows.model, fault)) {
+        is_inf_written(rows.record, rows.hints, rows.model, fault, rows.around.writers)) {
       end(fault, kNoCall);
       fault.is_meant = true;
       counts = false;
@@ -162,16 +163,21 @@ const Fault* select(StepRows& rows, bool& is_skipped) {
   return best;
 }
 
-bool is_inf_written(const Record& record, const Hints& hints, const Model& model, const Fault& fault) {
+bool is_inf_written(const Record& record, const Hints& hints, const Model& model, const Fault& fault,
+                    Writers* writers) {
   const Call& maker = model.calls[fault.call];
   const std::string_view type = record.texts()[maker.op_type], name = record.texts()[maker.name];
   const Zoom* of_maker = fault.zoom != nullptr ? fault.zoom : hints.zoom_of(maker.rank, maker.iteration, name);
   if (specials_of(record.statistics(record.rows()[fault.row])).has_plus_inf) return false;
+  if (!found(of_maker) && writers != nullptr && writers->contains(name)) return true;
   if (fault.is_own_code && !found(of_maker)) return false;
   std::string words = lower_case(std::string(type) + " " + std::string(name));
   if (found(of_maker)) words = of_maker->operation;
   constexpr std::string_view kWriters[] = {"mask", "fill", "where", "triu", "tril", "full"};
-  return std::ranges::any_of(kWriters, [&](std::string_view word) { return words.find(word) != words.npos; });
+  const bool is_written =
+      std::ranges::any_of(kWriters, [&](std::string_view word) { return words.find(word) != words.npos; });
+  if (is_written && found(of_maker) && writers != nullptr) writers->emplace(name);
+  return is_written;
 }
 
 std::optional<Fault> brought_back(const Scene& scene, const StepRows& rows, const Fault* ended,
@@ -182,7 +188,8 @@ std::optional<Fault> brought_back(const Scene& scene, const StepRows& rows, cons
     // is meant.
     const bool is_maker =
         ended->call == kNoCall || backward == kNoCall || rows.path_of(ended->call) == rows.path_of(backward);
-    if (is_maker || ended->kind != FaultKind::kProduced || is_inf_written(rows.record, rows.hints, rows.model, *ended))
+    if (is_maker || ended->kind != FaultKind::kProduced ||
+        is_inf_written(rows.record, rows.hints, rows.model, *ended, rows.around.writers))
       return std::nullopt;
   }
   const auto* harmless = rows.around.harmless;
@@ -199,6 +206,9 @@ std::optional<Fault> brought_back(const Scene& scene, const StepRows& rows, cons
 bool is_in_results(const StepRows& rows, const Fault& fault) {
   return std::ranges::any_of(fault.carriers, [&](std::uint32_t each) {
     const Call& of = rows.call(each);
+    // What came in is in the results where they were seen to have it.
+    if (fault.kind == FaultKind::kEntered && each == fault.seen_in && std::ranges::count(fault.carriers, each) == 1)
+      return false;
     return of.phase == Phase::kForward && rows.is_outermost(of) &&
            std::ranges::any_of(of.outputs, [&](std::uint32_t output) { return rows.is_faulty(output); });
   });

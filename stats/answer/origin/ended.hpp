@@ -16,7 +16,8 @@ void end_by_outputs(StepRows& rows, std::uint32_t at);
 const Fault* select(StepRows& rows, bool& is_skipped);
 
 // Whether the Inf that began this fault was written, as a mask is, and not computed.
-bool is_inf_written(const Record& record, const Hints& hints, const Model& model, const Fault& fault);
+bool is_inf_written(const Record& record, const Hints& hints, const Model& model, const Fault& fault,
+                    Writers* writers = nullptr);
 
 // Whether a result of the model holds it.
 bool is_in_results(const StepRows& rows, const Fault& fault);

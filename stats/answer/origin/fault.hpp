@@ -37,6 +37,9 @@ struct Fault : FaultFacts {
   bool has_nan = false, has_inf = false;
   std::vector<std::uint32_t> carriers;  // calls with rows that hold it
   std::uint32_t turned_by = kNoCall, turned_row = kNoRow;
+  // A call that was given the fault in a container, and gave one: whether it read that is not known.
+  std::uint32_t through = kNoCall;
+  bool is_in_container = false;  // of kUnknown: its row is, and any call that was given that may have written it
   bool is_turned_by_own_code = false;
   bool is_open = true;
   bool is_received = false;   // from another rank
@@ -50,6 +53,8 @@ struct Fault : FaultFacts {
   const Fault* again_of = nullptr;  // this fault, which had ended and is open again
 };
 
+using Writers = std::set<std::string, std::less<>>;  // names of calls
+
 // An iteration of all ranks.
 struct Around {
   std::set<std::uint32_t> ranks;  // with rows
@@ -57,6 +62,9 @@ struct Around {
       false;  // of any iteration, rows of parameters behind the step: there are none where it was skipped
   // Calls that made a NaN in an earlier iteration, which ended and did no harm.
   const std::set<std::string, std::less<>>* harmless = nullptr;
+  // Calls of which a zoom said, in this iteration or before, that they wrote -Inf as a mask does. A call is run again
+  // once.
+  Writers* writers = nullptr;
   // Runs of operators of communication that some rank gave a fault, by name and how often it was before.
   std::set<std::pair<std::uint32_t, std::uint32_t>> faulty_meetings;
 };

@@ -18,6 +18,16 @@ using Kind = JsonDocument::Kind;
 
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
+// Said when new or changed.
+template <typename Each>
+const Each* last_said(const std::vector<Each>& all, std::uint64_t iteration) {
+  const Each* last = nullptr;
+  for (const Each& each : all) {
+    if (each.iteration <= iteration) last = &each;
+  }
+  return last;
+}
+
 }  // namespace
 
 void Hints::add_folder(std::uint32_t rank, std::uint64_t iteration, std::uint32_t graph, std::string folder) {
@@ -126,6 +136,33 @@ const std::string* Hints::not_seen(std::uint32_t rank, std::uint64_t iteration, 
     if (missing.is_input == is_input && missing.iteration <= iteration) return &missing.why;
   }
   return nullptr;
+}
+
+std::string Hints::name_of_tensor(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name, bool is_input,
+                                  std::uint32_t slot) const {
+  const auto watch = watches_.find(rank);
+  if (watch == watches_.end()) return {};
+  const auto found = watch->second.names.find({escaped_op_name(op_name), is_input});
+  if (found == watch->second.names.end()) return {};
+  const Names* last = last_said(found->second, iteration);
+  return last != nullptr && slot < last->names.size() ? last->names[slot] : std::string();
+}
+
+bool Hints::is_held(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name, std::uint32_t slot) const {
+  const auto watch = watches_.find(rank);
+  if (watch == watches_.end() || watch->second.held.empty()) return false;
+  const auto found = watch->second.held.find(escaped_op_name(op_name));
+  if (found == watch->second.held.end()) return false;
+  const Held* last = last_said(found->second, iteration);
+  return last != nullptr && std::ranges::count(last->slots, slot) != 0;
+}
+
+const FaultyRows* Hints::faulty_rows(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
+                                     bool is_input, std::uint32_t slot) const {
+  const auto watch = watches_.find(rank);
+  if (watch == watches_.end()) return nullptr;
+  const auto found = watch->second.rows.find({iteration, escaped_op_name(op_name), is_input, slot});
+  return found == watch->second.rows.end() ? nullptr : &found->second;
 }
 
 const std::string* Hints::model_not_seen() const {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <tensorstat/status.hpp>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,13 @@ struct Zoom {
   std::optional<CodeLine> at;
   std::optional<bool> inf_written;  // by a mask or an assignment
   bool given_finite = false;        // the arguments were looked at, and were finite
+  bool by_container = false;        // a call that read the container of another one was the reason to look
+};
+
+// Where in a tensor the fault is, by its first dimension: a batch has a sample in each row.
+struct FaultyRows {
+  std::uint64_t count = 0, whole = 0;
+  std::vector<std::uint32_t> rows;  // the first ones
 };
 
 // An overflow that went no further: an operation such as clamp put a finite number in its place.
@@ -117,6 +125,14 @@ class Hints {
   const Zoom* zoom_because_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
   // Of the fault that was seen first in a row of this name.
   const CutOff* cut_off_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
+  // A tensor's name in what the call was given or gave: "labels", "past_key_values.1.keys"; "": its slot says it.
+  std::string name_of_tensor(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name, bool is_input,
+                             std::uint32_t slot) const;
+  // Said of the first faulty tensor of an iteration.
+  const FaultyRows* faulty_rows(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name, bool is_input,
+                                std::uint32_t slot) const;
+  // Whether this faulty input lay in a list, a dict or an object, which the call may not have looked at.
+  bool is_held(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name, std::uint32_t slot) const;
   // Why tensors of a call are not in the rows; nullptr: nothing is missing.
   const std::string* not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
                               bool is_input) const;
@@ -140,7 +156,19 @@ class Hints {
     bool is_input = false;
     std::string why;
   };
+  struct Names {
+    std::uint64_t iteration = 0;
+    std::vector<std::string> names;  // by slot
+  };
+  struct Held {
+    std::uint64_t iteration = 0;
+    std::vector<std::uint32_t> slots;
+  };
+  using TensorPlace = std::tuple<std::uint64_t, std::string, bool, std::uint64_t>;  // iteration, call, is_input, slot
   struct Watch {
+    std::map<std::pair<std::string, bool>, std::vector<Names>> names;  // by call and is_input
+    std::map<std::string, std::vector<Held>, std::less<>> held;
+    std::map<TensorPlace, FaultyRows> rows;
     std::map<std::string, std::vector<Said>, std::less<>> code;
     std::map<std::pair<std::uint64_t, std::string>, Zoom> zooms;
     std::map<std::pair<std::uint64_t, std::string>, CutOff> cut_off;

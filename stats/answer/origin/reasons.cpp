@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 
+#include "stats/core/base/printable.hpp"
 #include "stats/data/rows/names/op_name.hpp"
 #include "stats/data/rules/comparison.hpp"
 
@@ -100,6 +101,57 @@ std::string reason_of_growth(const Record& record, const Seen& seen) {
   return "absmax grew " + short_number(factor, 3) + " times a step from iteration " + std::to_string(first->first) +
          " on, was " + short_number(last->second) + " in iteration " + std::to_string(last->first) + ", and passed " +
          short_number(*greatest) + ", the most of " + std::string(dtype);
+}
+
+std::string reason_of_leap(const Record& record, const Seen& seen, std::span<const std::uint32_t> of_model) {
+  constexpr double kLeap = 1e6;
+  using Tensor = std::pair<std::uint32_t, std::uint32_t>;
+  struct First {
+    double size = 0;
+    std::uint64_t iteration = 0;
+  };
+  std::map<Tensor, First> firsts;
+  for (const Seen& row : record.rows()) {
+    if (row.iteration > seen.iteration) break;
+    const bool is_parameter = record.texts()[row.op_type] == "Parameter";
+    const bool is_of_model = std::ranges::any_of(of_model, [&](std::uint32_t at) {
+      const Seen& given = record.rows()[at];
+      return given.name == row.name && given.slot == row.slot && given.is_input && row.is_input;
+    });
+    if (row.rank != seen.rank || (!is_parameter && !is_of_model)) continue;
+    const auto size = absmax_of(record.statistics(row));
+    if (!size) continue;
+    const auto [first, is_new] = firsts.try_emplace({row.name, row.slot}, *size, row.iteration);
+    if (is_new || !(first->second.size > 0) || *size < kLeap || *size < kLeap * first->second.size) continue;
+    const std::string grown = " grew: absmax " + short_number(first->second.size) + " in iteration " +
+                              std::to_string(first->second.iteration) + ", " + short_number(*size);
+    const std::string when = " iteration " + std::to_string(row.iteration);
+    if (is_of_model) return "what the model is given" + grown + " in" + when;
+    const std::string name = printable_name(record.texts()[row.name]);
+    return "the parameter " + name + grown + (row.is_input ? " before" : " behind") + " the step of" + when;
+  }
+  return {};
+}
+
+std::string oddity_of(const Record& record, const Seen& row) {
+  const auto range_of = [&](const Seen& each) {
+    const StatisticsView statistics = record.statistics(each);
+    return std::pair(as_double(statistics.find(Category::kMin)), as_double(statistics.find(Category::kMax)));
+  };
+  const auto [least, most] = range_of(row);
+  if (!least || !most || *least != *most || row.element_count < 2) return {};
+  const bool is_float = record.texts()[row.dtype].find("float") != std::string_view::npos;
+  if (is_float && *least != 0) return {};
+  bool has_other = false, was_so = false;
+  for (const Seen& each : record.rows()) {
+    if (each.iteration >= row.iteration) break;
+    if (each.name != row.name || each.rank != row.rank || each.is_input != row.is_input || each.slot != row.slot)
+      continue;
+    const auto [low, high] = range_of(each);
+    if (low && high) (*low == *least && *high == *least ? was_so : has_other) = true;
+  }
+  const bool is_usual = *least == 0 || *least == 1;  // of a mask or of types of tokens
+  return was_so || (is_usual && !has_other) ? std::string() : "is all " + short_number(*least);
 }
 
 std::string short_number(double value, int digits) {

@@ -20,6 +20,14 @@ std::string reason_of_inputs(const Record& record, std::string_view operation, s
 std::string reason_of_growth(const Record& record, const Seen& row);
 
 // A number as sentences have it, with so many digits.
+// What became 1e6 times as great before this fault: a parameter, or what the model is given (its rows). "": nothing
+// did.
+std::string reason_of_leap(const Record& record, const Seen& seen, std::span<const std::uint32_t> of_model);
+
+// "is all -100" of a finite tensor that the model was given, where it was not so in earlier iterations; "": nothing
+// odd.
+std::string oddity_of(const Record& record, const Seen& row);
+
 std::string short_number(double value, int digits = 6);
 
 }  // namespace tensorstat

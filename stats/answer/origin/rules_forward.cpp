@@ -39,23 +39,6 @@ bool is_in(std::string_view path, std::string_view outer) {
   return path.starts_with(outer) && (path.size() == outer.size() || path[outer.size()] == '.');
 }
 
-// Goes from a call outwards while zooms say that the call was given the fault, or could not be run again as it was,
-// such as one that writes to a cache. Returns the first call where a zoom found the operation, or kNoCall.
-std::uint32_t zoomed_above(const StepRows& rows, std::uint32_t at) {
-  std::string_view blamed;
-  for (int steps = 0; at != kNoCall && steps < 64; at = rows.call(at).parent, ++steps) {
-    const Zoom* zoom = rows.zoom_of(at);
-    if (zoom == nullptr || zoom->found == Zoom::Found::kHeld) return kNoCall;
-    if (found(zoom)) {
-      const bool is_around = blamed.empty() || zoom->inside == rows.path_of(at) || is_in(blamed, zoom->inside) ||
-                             is_in(zoom->inside, blamed);
-      return is_around ? at : kNoCall;
-    }
-    if (zoom->found != Zoom::Found::kGiven && blamed.empty()) blamed = rows.path_of(at);
-  }
-  return kNoCall;
-}
-
 // In a Sequential, a call is given what the call before it gave, and nothing is between them.
 bool is_given_clean(const StepRows& rows, std::uint32_t at) {
   const Call& of = rows.call(at);
@@ -138,6 +121,21 @@ Fault held_by_tensor(const Scene& scene, const StepRows& rows, const Zoom& zoom,
 
 }  // namespace
 
+std::uint32_t zoomed_above(const StepRows& rows, std::uint32_t at) {
+  std::string_view blamed;
+  for (int steps = 0; at != kNoCall && steps < 64; at = rows.call(at).parent, ++steps) {
+    const Zoom* zoom = rows.zoom_of(at);
+    if (zoom == nullptr || zoom->found == Zoom::Found::kHeld) return kNoCall;
+    if (found(zoom)) {
+      const bool is_around = blamed.empty() || zoom->by_container || zoom->inside == rows.path_of(at) ||
+                             is_in(blamed, zoom->inside) || is_in(zoom->inside, blamed);
+      return is_around ? at : kNoCall;
+    }
+    if (zoom->found != Zoom::Found::kGiven && blamed.empty()) blamed = rows.path_of(at);
+  }
+  return kNoCall;
+}
+
 std::optional<Fault> came_in(const Scene& scene, const StepRows& rows) {
   const Call& of = rows.call(scene.call);
   if (of.parent != kNoCall) return std::nullopt;
@@ -166,10 +164,14 @@ std::optional<Fault> made_by_parent(const Scene& scene, const StepRows& rows) {
   if (parent == kNoCall) return std::nullopt;
   const std::uint32_t after = rows.last_before(parent, Phase::kForward, scene.call);
   const std::uint32_t zoomed = zoomed_above(rows, parent);
-  const std::string why = unseen_between(rows, parent, after);
+  std::string why = unseen_between(rows, parent, after);
+  const bool is_held = zoomed == kNoCall && rows.is_held(rows.call(scene.call), scene.row);
+  if (why.empty() && is_held) why = "it lies in a container: each call that was given that may have written it there";
   const bool is_sure = why.empty() && (zoomed != kNoCall || is_given_clean(rows, parent));
   Fault fault = is_sure ? fault_at(scene, rows, FaultKind::kProduced, parent)
                         : unknown(scene, rows, parent, why.empty() ? kNoInputs : why);
+  fault.is_in_container = is_held && !is_sure;
+  if (fault.is_in_container) fault.next = "watch(..., level=\"op\") would tell";
   fault.zoom = rows.zoom_of(zoomed);
   fault.is_own_code = true;
   fault.after = after;

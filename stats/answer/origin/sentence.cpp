@@ -25,7 +25,9 @@ class Words {
   void put() {
     verdict_.sentence = sentence();
     add_line_of_code();
+    add_rows();
     add_reasons();
+    add_odd();
     add_inputs();
     add_inside();
     add_next();
@@ -84,7 +86,13 @@ class Words {
     return text;
   }
   bool is_of_buffer() const { return verdict_.row_of.op_type == "ModuleBuffer"; }
-  std::string io_slot() const { return (seen().is_input ? "input " : "output ") + std::to_string(seen().slot); }
+  std::string slot_of(std::uint32_t row) const {
+    const Seen& seen = record_.rows()[row];
+    const auto name = verdict_.tensor_names.find(row);
+    return (seen.is_input ? "input " : "output ") + std::to_string(seen.slot) +
+           (name == verdict_.tensor_names.end() ? "" : " (" + printable_name(name->second) + ")");
+  }
+  std::string io_slot() const { return slot_of(verdict_.row); }
 
   // "made it of the Inf that mask (Mask) wrote"; "" if no mask wrote one.
   std::string made_of() const {
@@ -207,13 +215,40 @@ class Words {
     }
   }
 
+  bool shows_inputs() const {
+    return verdict_.kind == FaultKind::kProduced || verdict_.kind == FaultKind::kUnknown ||
+           verdict_.kind == FaultKind::kOptimizer;
+  }
   std::vector<const Seen*> inputs() const {
     std::vector<const Seen*> rows;
-    if (verdict_.kind != FaultKind::kProduced && verdict_.kind != FaultKind::kUnknown &&
-        verdict_.kind != FaultKind::kOptimizer)
-      return rows;
+    if (!shows_inputs()) return rows;
     for (const std::uint32_t at : verdict_.inputs) rows.push_back(&record_.rows()[at]);
     return rows;
+  }
+
+  // "NaN is in row 1 of 3 (first dimension)"
+  void add_rows() {
+    if (!verdict_.faulty_rows || verdict_.faulty_rows->rows.empty()) return;
+    const FaultyRows& found = *verdict_.faulty_rows;
+    if (found.count >= found.whole) return;
+    constexpr std::size_t kMost = 4;
+    std::string text = fault() + (found.count == 1 ? " is in row " : " is in rows ");
+    for (std::size_t i = 0; i < found.rows.size() && i < kMost; ++i)
+      text += (i == 0 ? "" : ", ") + std::to_string(found.rows[i]);
+    if (found.count > kMost) text += " and " + std::to_string(found.count - kMost) + " more";
+    detail(text + " of " + std::to_string(found.whole) + ", counted from 0 in the first dimension");
+  }
+
+  // What the model was given, where it is finite and unlike what it was before.
+  void add_odd() {
+    const bool is_of_data = verdict_.kind == FaultKind::kProduced || verdict_.kind == FaultKind::kLoss;
+    if (!is_of_data || verdict_.phase > Phase::kBackward) return;
+    for (const std::uint32_t at : verdict_.of_model) {
+      const Seen& row = record_.rows()[at];
+      if (std::string why = oddity_of(record_, row); !why.empty())
+        return detail(call({std::string(record_.texts()[row.op_type]), std::string(record_.texts()[row.name])}) + " " +
+                      slot_of(at) + " " + why);
+    }
   }
 
   void add_reasons() {
@@ -227,6 +262,10 @@ class Words {
     }
     if (verdict_.was_skipped)
       detail("check() of the watch told it, and the optimizer wrote nothing: the step was skipped");
+    if (verdict_.through.is_named()) {
+      detail(call(verdict_.through) +
+             " was given it in a container, and may have made a fault of its own instead: likely, and not sure");
+    }
     if (verdict_.came_again) detail("it ended at a call, and was used another way, too: likely, and not sure");
     if (const Zoom* wrote = verdict_.wrote_zoom; wrote != nullptr && wrote->at)
       detail(printable_name(wrote->operation) + " at " + shown_line(*wrote->at) + " wrote the Inf, which is no fault");
@@ -262,7 +301,7 @@ class Words {
              " it, too, received or made in the same iteration");
     }
     if (verdict_.kind == FaultKind::kLoss && !verdict_.is_of_backward) {
-      if (std::string why = reason_of_growth(record_, seen()); !why.empty()) detail(std::move(why));
+      if (std::string why = growth(); !why.empty()) detail(std::move(why));
     }
     if (verdict_.kind != FaultKind::kProduced) return;
     if (is_of_buffer()) {
@@ -274,17 +313,21 @@ class Words {
         verdict_.guilty.op_name.find('/') == verdict_.guilty.op_name.rfind('/')) {
       detail("or a parameter of its own holds it: parameters are not in the rows");
     }
-    if (std::string why = reason_of_growth(record_, seen()); !why.empty()) return detail(std::move(why));
+    if (std::string why = growth(); !why.empty()) return detail(std::move(why));
     if (verdict_.is_own_code || is_zoomed()) return;
     if (std::string why = reason_of_inputs(record_, verdict_.guilty.op_type, inputs(), seen()); !why.empty())
       detail(std::move(why));
   }
 
+  std::string growth() const {
+    std::string why = reason_of_growth(record_, seen());
+    return why.empty() ? reason_of_leap(record_, seen(), verdict_.of_model) : why;
+  }
+
   void add_inputs() {
     constexpr std::size_t kMost = 2;
-    const auto given = inputs();
-    for (std::size_t i = 0; i < given.size() && i < kMost; ++i) {
-      detail("input " + std::to_string(given[i]->slot) + ": " + words_of_row(record_, *given[i]));
+    for (std::size_t i = 0; shows_inputs() && i < verdict_.inputs.size() && i < kMost; ++i) {
+      detail(slot_of(verdict_.inputs[i]) + ": " + words_of_row(record_, record_.rows()[verdict_.inputs[i]]));
     }
     if (verdict_.kind == FaultKind::kNone || verdict_.kind == FaultKind::kUnknown) return;
     detail((verdict_.seen_in.is_named() && verdict_.seen_in.op_name != verdict_.guilty.op_name
@@ -350,36 +393,7 @@ class Words {
 
 void put_into_words(const Record& record, Form form, FaultVerdict& verdict, bool is_without_notes) {
   if (verdict.kind != FaultKind::kNone) return Words(record, form, verdict).put();
-  std::uint64_t iterations = 0, last = 0;
-  bool has_loss = false;
-  for (const Seen& row : record.rows()) {
-    if (iterations == 0 || row.iteration != last) ++iterations;
-    last = row.iteration;
-    has_loss |= record.texts()[row.op_type] == "Loss";
-  }
-  const auto plural = [](std::uint64_t count, std::string_view what) {
-    return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
-  };
-  const std::string where = plural(record.rows().size(), "tensor") +
-                            (iterations > 1 ? " of " + plural(iterations, "iteration") : "");  // files have none
-  if (verdict.unseen.empty()) {
-    verdict.sentence = "Nothing wrong" + std::string(is_without_notes ? ": neither NaN nor Inf" : "") + " in " + where;
-  } else {
-    verdict.sentence = "Not known: nothing of the model was read, " + verdict.unseen +
-                       ". There is neither NaN nor Inf in what was read, " + where;
-  }
-  if (form == Form::kWatch && !has_loss)
-    verdict.details = {"The loss is not in the rows: step(loss) of the watch tells it, too"};
-  constexpr std::size_t kMostNamed = 5;
-  for (std::size_t i = 0; i < verdict.not_seen.size() && i < kMostNamed; ++i)
-    verdict.details.push_back("Not seen: " + printable_name(verdict.not_seen[i]));
-  if (verdict.not_seen.size() > kMostNamed)
-    verdict.details.push_back("Not seen: " + std::to_string(verdict.not_seen.size() - kMostNamed) + " more");
-  for (const std::string& what : verdict.not_watched) {
-    if (what != "loss" && what != "model")
-      verdict.details.push_back("Not looked at: " + what + " were not watched; watch(..., " + what +
-                                "=True) would tell");
-  }
+  put_nothing_into_words(record, form, verdict, is_without_notes);
 }
 
 }  // namespace tensorstat

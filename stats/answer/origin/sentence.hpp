@@ -12,6 +12,9 @@ namespace tensorstat {
 // line of code, what contains it, and what to look at next. Of names from outside only what may be printed.
 void put_into_words(const Record& record, Form form, FaultVerdict& verdict, bool is_without_notes);
 
+// The same of one without a fault.
+void put_nothing_into_words(const Record& record, Form form, FaultVerdict& verdict, bool is_without_notes);
+
 // "blocks.0.attn (Attention)"; msprobe's names have the class.
 std::string shown_call(Form form, const NamedCall& call);
 

@@ -43,6 +43,17 @@ Given StepRows::given_to(const Call& of) const {
   return is_lost ? Given::kUnseen : given;
 }
 
+bool StepRows::is_only_held(std::uint32_t at) const {
+  if (at == kNoCall) return false;
+  bool has_held = false;
+  for (const std::uint32_t input : call(at).inputs) {
+    if (row(input).is_parameter || !is_faulty(input)) continue;
+    if (!is_held(call(at), input)) return false;
+    has_held = true;
+  }
+  return has_held;
+}
+
 std::uint32_t StepRows::last_before(std::uint32_t parent, Phase phase, std::uint32_t of) const {
   for (std::size_t at = now; at-- > 0;) {
     const std::uint32_t each = events[at].call;

@@ -47,6 +47,11 @@ class StepRows {
   // An operator that works in place leaves its result in an input: what it was given is then not in the rows.
   bool is_overwritten(const Call& of, std::uint32_t input) const;
   Given given_to(const Call& of) const;
+  // Whether the faults in its inputs lie in containers. It may have looked past them.
+  bool is_only_held(std::uint32_t at) const;
+  bool is_held(const Call& of, std::uint32_t input) const {
+    return hints.is_held(of.rank, of.iteration, text(of.name), row(input).slot);
+  }
   // The phase that the rules go by: operators of a graph have no others than these.
   Phase rules_of(const Call& of) const {
     return !is_flat(model.form) || of.phase == Phase::kParameter ? of.phase : Phase::kForward;

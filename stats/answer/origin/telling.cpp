@@ -70,6 +70,7 @@ FaultVerdict Telling::verdict(const Fault& fault) {
     verdict.cut_off_at = ended->ended_by == kNoCall ? NamedCall{"Loss", "loss"} : named(ended->ended_by);
   }
   verdict.back_in = named(fault.back_in);
+  verdict.through = named(fault.through);
   if (guilty != kNoCall) {
     verdict.inputs = call(guilty).inputs;
     for (std::uint32_t at = call(guilty).parent, steps = 0; at != kNoCall && steps < 64;
@@ -77,6 +78,7 @@ FaultVerdict Telling::verdict(const Fault& fault) {
       verdict.inside.push_back(named(at));
     }
   }
+  name_tensors(fault, verdict);
   if (!verdict.operation.empty()) {
     verdict.code = zoom->at;
   } else if (guilty != kNoCall && walked_.model.form == Form::kWatch &&
@@ -89,10 +91,40 @@ FaultVerdict Telling::verdict(const Fault& fault) {
   return verdict;
 }
 
-void Telling::count_calls(const Fault& fault, FaultVerdict& verdict) const {
-  const auto& calls = walked_.model.calls;
+std::uint32_t Telling::outermost_of(const Fault& fault) const {
   std::uint32_t outermost = fault.call == kNoCall ? fault.seen_in : fault.call;
   for (int steps = 0; call(outermost).parent != kNoCall && steps < 64; ++steps) outermost = call(outermost).parent;
+  return outermost;
+}
+
+void Telling::name_tensors(const Fault& fault, FaultVerdict& verdict) const {
+  if (walked_.model.form != Form::kWatch) return;
+  const std::string_view model = path_of(Form::kWatch, record_.texts()[call(outermost_of(fault)).name]);
+  for (const Call& each : walked_.model.calls) {
+    if (each.phase != Phase::kForward || each.parent != kNoCall || each.is_of_loss) continue;
+    // A loss, and a gradient, are of all that the model was given.
+    if (fault.phase == Phase::kForward && path_of(Form::kWatch, record_.texts()[each.name]) != model) continue;
+    verdict.of_model = each.inputs;
+    if (fault.phase != Phase::kForward || &each == &call(outermost_of(fault))) break;
+  }
+  const auto name = [&](std::uint32_t at) {
+    const Seen& row = record_.rows()[at];
+    std::string text =
+        hints_.name_of_tensor(row.rank, row.iteration, record_.texts()[row.name], row.is_input, row.slot);
+    if (!text.empty()) verdict.tensor_names[at] = std::move(text);
+  };
+  name(verdict.row);
+  for (const std::uint32_t each : verdict.inputs) name(each);
+  for (const std::uint32_t each : verdict.of_model) name(each);
+  const Seen& row = record_.rows()[verdict.row];
+  const FaultyRows* found =
+      hints_.faulty_rows(row.rank, row.iteration, record_.texts()[row.name], row.is_input, row.slot);
+  if (found != nullptr) verdict.faulty_rows = *found;
+}
+
+void Telling::count_calls(const Fault& fault, FaultVerdict& verdict) const {
+  const auto& calls = walked_.model.calls;
+  const std::uint32_t outermost = outermost_of(fault);
   const Call& of = call(outermost);
   const bool is_call = of.phase == Phase::kForward || of.phase == Phase::kLoss || of.phase == Phase::kBackward;
   if (walked_.model.form != Form::kWatch || !is_call || of.is_of_loss) return;
@@ -106,8 +138,11 @@ void Telling::count_calls(const Fault& fault, FaultVerdict& verdict) const {
 std::string Telling::note(const Fault& fault) const {
   const Form form = walked_.model.form;
   std::string text = fault.has_nan ? "NaN" : "Inf";
-  const NamedCall maker = named(fault.call);
-  text += fault.kind == FaultKind::kEntered ? " that came in with " : fault.is_own_code ? " of the code of " : " of ";
+  const NamedCall maker = named(fault.is_in_container ? fault.seen_in : fault.call);
+  text += fault.is_in_container               ? " in a container that was given to "
+          : fault.kind == FaultKind::kEntered ? " that came in with "
+          : fault.is_own_code                 ? " of the code of "
+                                              : " of ";
   text += shown_call(form, maker);
   if (fault.is_meant) return text + " was written, as a mask is, and no NaN came of it";
   if (fault.ended_by == kNoCall) return text + " ended before the loss and the gradients";

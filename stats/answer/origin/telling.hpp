@@ -21,6 +21,9 @@ class Telling {
  private:
   const Call& call(std::uint32_t at) const { return walked_.model.calls[at]; }
   NamedCall named(std::uint32_t at) const;
+  std::uint32_t outermost_of(const Fault& fault) const;
+  // The names of its tensors, the rows of the first faulty one, and what the model was given.
+  void name_tensors(const Fault& fault, FaultVerdict& verdict) const;
   // Which of the calls of the outermost module it lies in.
   void count_calls(const Fault& fault, FaultVerdict& verdict) const;
   std::optional<CodeLine> line_of(std::uint32_t at);

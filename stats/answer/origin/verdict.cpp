@@ -121,6 +121,7 @@ class FaultSearch::State {
     origin_rules::Around all = origin_rules::around_of(*record_, choice_, first, last);
     all.has_written = facts_.has_written;
     all.harmless = &harmless_;
+    all.writers = &writers_;
     std::vector<origin_rules::OfRank> candidates, of_evaluation;
     bool is_skipped = false;
     const std::uint64_t iteration = iteration_of(first);
@@ -177,6 +178,7 @@ class FaultSearch::State {
     origin_rules::Around all = origin_rules::around_of(*record_, choice_, first, last);
     all.has_written = facts_.has_written;
     all.harmless = &harmless_;
+    all.writers = &writers_;
     for (const auto& [rank, part] : parts(all, first, last)) list(walk(all, rank, first, last, part), true);
   }
 
@@ -235,6 +237,7 @@ class FaultSearch::State {
   std::uint64_t skipped_in_a_row_ = 0, most_in_a_row_ = 0;
   std::map<std::string, Ended> ended_;
   std::set<std::string, std::less<>> harmless_;  // calls that made a NaN that ended
+  origin_rules::Writers writers_;
   Origin lists_, lists_of_cut_off_;
 };
 
@@ -264,7 +267,7 @@ RunFacts facts_of(const Record& record, const Hints& hints) {
 std::string_view certainty_of(const FaultVerdict& verdict) {
   if (verdict.kind == FaultKind::kNone) return "";
   if (verdict.kind == FaultKind::kUnknown) return "unknown";
-  return verdict.is_likely || verdict.came_again ? "likely" : "sure";
+  return verdict.is_likely || verdict.came_again || verdict.through.is_named() ? "likely" : "sure";
 }
 
 std::string_view name(FaultKind kind) {

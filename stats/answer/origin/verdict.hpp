@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,14 +54,18 @@ struct FaultVerdict : FaultFacts {
   NamedCall row_of;                                   // of `row`: its call, and which of its tensors it is
   bool row_is_input = false;
   std::uint32_t row_slot = 0;
-  Specials specials;                     // of that row
-  std::vector<std::uint32_t> inputs;     // rows of what the guilty call was given
-  NamedCall after, before;               // calls that it lies between
-  NamedCall seen_in;                     // the call of `row`, where that is another one
-  std::vector<NamedCall> inside;         // the calls that contain it, the innermost first
-  NamedCall turned_by;                   // made NaN of the Inf
-  NamedCall wrote_inf;                   // wrote the Inf, which is no fault in itself
-  const Zoom* wrote_zoom = nullptr;      // the operation that did
+  Specials specials;                                  // of that row
+  std::vector<std::uint32_t> inputs;                  // rows of what the guilty call was given
+  std::vector<std::uint32_t> of_model;                // rows of what the outermost call was given
+  std::map<std::uint32_t, std::string> tensor_names;  // by row: "labels", where more than the slot is known
+  std::optional<FaultyRows> faulty_rows;              // of `row`
+  NamedCall through;                                  // was given the fault in a container, and may have made its own
+  NamedCall after, before;                            // calls that it lies between
+  NamedCall seen_in;                                  // the call of `row`, where that is another one
+  std::vector<NamedCall> inside;                      // the calls that contain it, the innermost first
+  NamedCall turned_by;                                // made NaN of the Inf
+  NamedCall wrote_inf;                                // wrote the Inf, which is no fault in itself
+  const Zoom* wrote_zoom = nullptr;                   // the operation that did
   NamedCall cut_off_at;                  // ended the same fault in forward, before backward brought it back
   NamedCall back_in;                     // the call whose backward brought it back; of the loss: its gradient
   std::optional<CutOff> cut_off;         // an overflow that nothing passed on

@@ -56,7 +56,44 @@ std::vector<Event> events_of(const StepRows& rows) {
   return events;
 }
 
+// The call that made a faulty row, or whose code did.
+std::uint32_t maker_of(const StepRows& rows, const Scene& scene) {
+  return scene.is_end ? scene.call : rows.call(scene.call).parent;
+}
+
+// Whether nothing but containers brought this fault to the call: it may have made another one. Rows of operations show
+// what was read.
+bool is_brought_by_container(const StepRows& rows, const Fault& fault, std::uint32_t at) {
+  if (at == kNoCall || !rows.is_only_held(at)) return false;
+  if (rows.hints.watched() && rows.hints.watched()->has_operations) return false;
+  return std::ranges::none_of(fault.carriers,
+                              [&](std::uint32_t each) { return each != at && rows.model.is_inside(each, at); });
+}
+
+// Whether a second run found another maker of what this call gave, which had this fault in a container.
+bool is_made_anew(const StepRows& rows, const Fault& fault, std::uint32_t at) {
+  if (!is_brought_by_container(rows, fault, at)) return false;
+  const Zoom* zoom = rows.zoom_of(zoomed_above(rows, at));
+  if (zoom == nullptr || zoom == fault.zoom) return false;
+  return fault.kind != FaultKind::kProduced || fault.call == kNoCall || zoom->inside != rows.path_of(fault.call);
+}
+
+// Whether a second run showed that the call was given the fault.
+bool has_read(const StepRows& rows, std::uint32_t at) {
+  for (int steps = 0; at != kNoCall && steps < 64; at = rows.call(at).parent, ++steps) {
+    const Zoom* zoom = rows.zoom_of(at);
+    if (zoom != nullptr && zoom->found == Zoom::Found::kGiven) return true;
+  }
+  return false;
+}
+
 void carry(const StepRows& rows, Fault& fault, const Scene& scene) {
+  const std::uint32_t maker = maker_of(rows, scene);
+  if (fault.through == kNoCall && scene.phase == Phase::kForward && is_brought_by_container(rows, fault, maker) &&
+      !has_read(rows, maker)) {
+    const bool is_held_itself = !scene.is_end && rows.is_held(rows.call(scene.call), scene.row);
+    if (!is_held_itself) fault.through = maker;
+  }
   const Specials specials = rows.fault_of(scene.row);
   if (specials.nan != 0u && !fault.has_nan && fault.turned_by == kNoCall && scene.phase == Phase::kForward) {
     const bool is_at_code = !scene.is_end && rows.call(scene.call).parent != kNoCall;
@@ -85,7 +122,7 @@ bool is_spent_here(const StepRows& rows, const Fault& fault, const Scene& scene)
   if ((!is_loss && !is_handed) || !is_inf_of_forward) return false;
   const Specials specials = rows.fault_of(scene.row);
   if (of.is_of_loss && !specials.has_nan() && !specials.has_plus_inf) return false;
-  return is_inf_written(rows.record, rows.hints, rows.model, fault);
+  return is_inf_written(rows.record, rows.hints, rows.model, fault, rows.around.writers);
 }
 
 // Of several faults that are open, the loss may have been given more than one: each goes on.
@@ -121,6 +158,7 @@ bool is_carried(StepRows& rows, const Scene& scene) {
           fault.kind == FaultKind::kParameter && !rows.has_children[scene.call] && !found(rows.zoom_of(scene.call));
       if (!is_saved && !may_share) continue;
     }
+    if (is_forward && is_made_anew(rows, fault, maker_of(rows, scene))) continue;
     if (scene.phase == Phase::kParameter && fault.kind != FaultKind::kParameter) continue;
     carried = &fault;
   }

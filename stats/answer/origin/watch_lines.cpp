@@ -68,7 +68,8 @@ Zoom zoom_in(const Members& line) {
             .parameter = line.text("parameter"),
             .at = line.code(),
             .inf_written = line.truth("inf_written"),
-            .given_finite = line.truth("given_finite").value_or(false)};
+            .given_finite = line.truth("given_finite").value_or(false),
+            .by_container = line.truth("by_container").value_or(false)};
   const std::string result = line.text("result");
   zoom.found = result == "found"   ? Zoom::Found::kOperation
                : result == "clean" ? Zoom::Found::kClean
@@ -132,6 +133,14 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
       watch.gradients_gone = std::min(watch.gradients_gone, iteration);
     } else if (kind == "zoom") {
       watch.zooms.insert_or_assign({iteration, op_name}, zoom_in(line));
+    } else if (kind == "names") {
+      watch.names[{op_name, line.text("io") == "input"}].push_back({iteration, line.texts("names")});
+    } else if (kind == "held") {
+      watch.held[op_name].push_back({iteration, line.numbers("slots")});
+    } else if (kind == "rows") {
+      FaultyRows found{line.number("count"), line.number("whole"), line.numbers("rows")};
+      watch.rows.insert_or_assign({iteration, op_name, line.text("io") == "input", line.number("slot")},
+                                  std::move(found));
     } else if (kind == "cut_off") {
       watch.cut_off.insert_or_assign({iteration, op_name},
                                      CutOff{line.text("by"), line.text("operation"), line.code()});

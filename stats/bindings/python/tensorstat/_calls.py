@@ -51,7 +51,9 @@ class Call:
     where: tuple[str, int, str] | None = None
     took = 0  # kinds of fault in its inputs, where they were looked at
     is_looked_at = False
+    is_only_held = False  # the fault in its inputs lies in containers: it may look past it
     is_to_be_zoomed = is_transformed = False  # of the latter: by torch.func
+    blamed_reads = False  # that module was given a container, and may read what another module wrote into it
     blamed = ""  # is_to_be_zoomed because of this module inside, which could not be run again itself
     is_compiled = False  # it ran inside of a compiled graph: see _graph
     compiled_inside: tuple[str, str] | None = None  # the row and the module of the first such call inside that gave a fault

@@ -84,7 +84,7 @@ class GraphRows:
             return
         call = calls.pop()
         if not call.is_quiet:
-            watch._look_at_outputs(call, tensors, [])
+            watch._look_at_outputs(call, tensors, tensors, [])
         if watch._later is not None:
             call.forget_tensors()
         if not call.parent:

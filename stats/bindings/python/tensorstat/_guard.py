@@ -36,6 +36,7 @@ _STATE_IN_C = re.compile(r"_?set_(?!grad_enabled|fwd_grad|autocast|multithreadin
                          r"_?save|_?unpickle|register_|_?cuda_(set|empty)|retain_grad")
 _OF_COMPILER = {"set_eval_frame", "set_skip_guard_eval_unsafe"}
 _MOST_OF_CONTAINER = 2000
+_RANGE = type(iter(range(0)))
 
 
 class Guard:
@@ -161,6 +162,8 @@ class Guard:
             for store in said.stores.values():
                 self._may_store(frame, store)
         for key, value in values.items():
+            if key == ".0" and type(value) is _RANGE:  # a comprehension's own: where others come from, they are looked at
+                continue
             if key != said.keywords and not self._is_new(value):
                 self._look(value, f"{key} in {name}", said)
         for key in said.global_names | said.written_globals:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ._check import losses_of
 from ._compiled import is_tracing, is_transformed, is_used
+from ._forward_faults import at_line, uses_values, words_of_source
 from ._hooks import say_fault
 from ._journal import caller_of
 from ._loss import OF_MODEL
@@ -29,11 +30,11 @@ _OF_LOSS = "tensorstat: an operation of the loss"  # in the metadata of its node
 
 class _Operation:
     """What an operation gave: `kinds` of fault, where they are known at once; a device tells them later."""
-    __slots__ = ("name", "where", "kinds", "parents", "given", "gave", "why")
+    __slots__ = ("name", "where", "kinds", "parents", "given", "gave", "why", "cut_by")
 
     def __init__(self, name: str, where: Any, kinds: Any, parents: "list[tuple[Any, _Operation | None]]") -> None:
         self.name, self.where, self.kinds, self.parents = name, where, kinds, parents
-        self.given = self.gave = self.why = ""
+        self.given = self.gave = self.why = self.cut_by = ""
 
     @property
     def is_written(self) -> bool:
@@ -158,6 +159,9 @@ class LossOperations:
             if kinds:
                 faulty.append(each)
                 call.kinds = kinds if not isinstance(kinds, int) else call.kinds | kinds
+        for known, made in call.parents if results and not faulty and uses_values(call.name) else ():
+            if isinstance(known, int) and known and made is not None and not made.cut_by:
+                made.cut_by = at_line(call.name, call.where)
         if faulty:
             self._faulty.append(call)
             if isinstance(call.kinds, int):
@@ -197,7 +201,7 @@ class LossOperations:
             if not kinds:
                 continue
             found = _Operation(node_name, call.where, kinds, [])
-            found.why = f"backward of {call.name}"
+            found.why = f"backward of {call.name}{_words_of_forward(call)}"
             if isinstance(kinds, int):
                 if self._backward or kinds_in(each for each in given if each is not None and _is_plain(each)):
                     return
@@ -277,6 +281,15 @@ def _root_of(made: _Operation, wanted: int) -> _Operation:
             break
         made = same[0]
     return made
+
+
+def _words_of_forward(call: _Operation) -> str:
+    """What the forward did to the operands of this operation's backward."""
+    faulty = [(call.kinds, call), *call.parents]
+    for kinds, made in faulty:
+        if isinstance(kinds, int) and kinds and made is not None:
+            return words_of_source(at_line(made.name, made.where), made.gave, made.cut_by)
+    return ""
 
 
 def _is_of_written(made: _Operation) -> bool:

@@ -50,11 +50,12 @@ def leave(mode: Any) -> None:
 
 
 class _Operation:
-    __slots__ = ("op_type", "name", "took", "where", "in_loss")
+    __slots__ = ("op_type", "name", "took", "where", "in_loss", "empty")
 
     def __init__(self, op_type: str, name: str, where: tuple[str, int, str] | None, in_loss: bool) -> None:
         self.op_type, self.name, self.where, self.in_loss = op_type, name, where, in_loss
         self.took = 0
+        self.empty = ""  # the tensors that it was given, where one has no elements
 
 
 def _before(watch: Any, name: str, args: Any, kwargs: Any) -> _Operation | None:
@@ -66,6 +67,8 @@ def _before(watch: Any, name: str, args: Any, kwargs: Any) -> _Operation | None:
         return None
     numbered = f"{place}/{name}.{watch._next_number(f'{place}/{name}/{_direction(watch)}')}"
     call = _Operation(name, numbered, caller_of(sys._getframe(2)), place == "loss")
+    if any(not each.numel() for each in given):
+        call.empty = ", ".join(f"{str(each.dtype).removeprefix('torch.')}{list(each.shape)}" for each in given)
     if given:
         _given(watch, call, given)  # before it may write to them
     return call
@@ -135,6 +138,8 @@ def _judge(faults: int, watch: Any, call: _Operation, name: str, is_floating: bo
     elif call.took & NAN or call.took == faults & 3:
         watch._course.pass_on()
     else:
+        if not call.took and not call.in_loss and any(each.is_only_held for each in watch._local.calls[-1:]):
+            watch._course.set_aside()  # what lies in a container is another fault
         new = watch._note("loss" if call.in_loss else "forward", faults, call.op_type, name, "output")
         if call.in_loss and (first := watch._course.later("loss")) is not None and first.op_name == name:
             new = first
@@ -144,6 +149,10 @@ def _judge(faults: int, watch: Any, call: _Operation, name: str, is_floating: bo
             watch._course.pending.kind = "NaN"
             return
         new.operation = call.op_type
+        if not call.took and call.empty:  # it has no row
+            where = {"file": call.where[0], "line": call.where[1]} if call.where is not None else {}
+            watch._journal.say("zoom", iteration=watch.iteration, op_name=name, result="found", operation=call.op_type, inside="",
+                               given=call.empty, why="it was given a tensor without elements", **where)
         if not call.in_loss and faults & 3 == INF and any(word in call.op_type for word in _WRITERS):
             watch._course.writes_inf(name)
         if call.where is not None:

@@ -14,11 +14,13 @@ _PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, en
 
 class Found:
     """The tensors in a value, in their order, and words for what could not be looked into."""
-    __slots__ = ("tensors", "unknown")
+    __slots__ = ("tensors", "unknown", "ways", "is_asked")
 
-    def __init__(self) -> None:
+    def __init__(self, is_asked: bool = False) -> None:
         self.tensors: list[Any] = []
         self.unknown: list[str] = []
+        self.ways: list[tuple[str, ...]] = []  # to each tensor: the keys of the containers around it, the outermost first
+        self.is_asked = is_asked
 
 
 def can_be_walked(value: Any, around: tuple[Any, ...]) -> bool:
@@ -46,17 +48,26 @@ def look_into(value: Any) -> Found:
         if len(tensors) + sum(each is None for each in value) == len(value):
             found.tensors = tensors
             return found
-    _look(value, found, torch, {}, 0)
+    _look(value, found, torch, {}, ())
     return found
 
 
-def _look(value: Any, found: Found, torch: Any, seen: dict[int, Any], depth: int) -> None:
+def ways_in(value: Any) -> list[tuple[str, ...]]:
+    """Where each tensor of tensors_in() is: its keys, indices and attributes, the outermost first. () of a tensor itself."""
+    found = Found(is_asked=True)
+    _look(value, found, sys.modules["torch"], {}, ())
+    return found.ways
+
+
+def _look(value: Any, found: Found, torch: Any, seen: dict[int, Any], way: tuple[Any, ...]) -> None:
     if isinstance(value, torch.Tensor):
         found.tensors.append(value)
+        if found.is_asked:
+            found.ways.append(tuple(str(each)[:80] if type(each) in (str, int) else "?" for each in way))
         return
     if isinstance(value, _PLAIN) or id(value) in seen:
         return
-    if depth > _DEEPEST or len(seen) > _MOST:
+    if len(way) > _DEEPEST or len(seen) > _MOST:
         if _TOO_DEEP not in found.unknown:
             found.unknown.append(_TOO_DEEP)
         return
@@ -68,32 +79,33 @@ def _look(value: Any, found: Found, torch: Any, seen: dict[int, Any], depth: int
     if children is None:
         found.unknown.append(f"an object of type {type(value).__name__} is not understood")
         return
-    for each in children:
-        _look(each, found, torch, seen, depth + 1)
+    for key, each in children:
+        _look(each, found, torch, seen, (*way, key))
 
 
-def _children(value: Any, torch: Any) -> list[Any] | None:
-    """None of what is not understood."""
+def _children(value: Any, torch: Any) -> "list[tuple[Any, Any]] | None":
+    """Each with its key. None of what is not understood."""
     if isinstance(value, (list, tuple, set, frozenset)):
-        return list(value)
+        fields = getattr(type(value), "_fields", None) if isinstance(value, tuple) else None
+        return list(zip(fields, value) if isinstance(fields, tuple) and len(fields) == len(value) else enumerate(value))
     if isinstance(value, Mapping):
-        return list(value.values())
+        return list(value.items())
     if isinstance(value, (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Generator, torch.nn.Module)):
         return []
     if isinstance(value, Iterator):
         return None
     nodes = getattr(sys.modules.get("torch.utils._pytree"), "SUPPORTED_NODES", {})
     if type(value) in nodes:
-        return list(nodes[type(value)].flatten_fn(value)[0])
+        return list(enumerate(nodes[type(value)].flatten_fn(value)[0]))
     if dataclasses.is_dataclass(value):
-        return [getattr(value, field.name) for field in dataclasses.fields(value)]
+        return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
     if hasattr(type(value), "__attrs_attrs__"):
-        return [getattr(value, field.name) for field in type(value).__attrs_attrs__]
+        return [(field.name, getattr(value, field.name)) for field in type(value).__attrs_attrs__]
     slots = [name for each in type(value).__mro__ for name in _names(getattr(each, "__slots__", ()))]
     attributes = getattr(value, "__dict__", None)
     if attributes is None and not slots:
         return [] if type(value).__module__ in ("builtins", "numpy") else None
-    return [*(attributes or {}).values(), *(getattr(value, each) for each in slots if hasattr(value, each))]
+    return [*(attributes or {}).items(), *((each, getattr(value, each)) for each in slots if hasattr(value, each))]
 
 
 def _names(slots: Any) -> list[str]:

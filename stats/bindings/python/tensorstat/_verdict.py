@@ -1,5 +1,6 @@
 """What a watch itself knows of where NaN and Inf began, without reading its rows again."""
 import dataclasses
+from typing import Any
 
 from ._calls import Call, module_of
 
@@ -24,6 +25,7 @@ class Fault:
     is_evaluation: bool = False  # which ran before this iteration
     not_read: str = ""  # a module whose results could not be read: it may be to blame, too
     is_of_ranks: bool = False  # of a gradient behind backward: it may have been received from another rank
+    held_by: str = ""  # a module whose argument, a container, holds it: another call inside may have written it there
     buffer: str = ""  # that the forward wrote the NaN into
     cut_off: str = ""  # the operation, such as a clamp, that put a finite number in the place of an Inf
 
@@ -35,6 +37,8 @@ class Fault:
                  "gradient": f"gradient of {name}, {of_ranks}changed after backward", "optimizer": f"{name} after the optimizer"}[self.phase]
         if self.not_read and self.phase == "loss":
             where += f", or {self.not_read}, whose results could not be read"
+        if self.held_by and not self.operation:
+            where += f", or a call inside: it lay in a container that {self.held_by} was given"
         if self.operation:
             where += f", {self.operation}"
         if self.file:
@@ -108,6 +112,17 @@ class Course:
         """At the end of a step."""
         if self.first is None:
             self._later.setdefault("buffer", found)
+
+    def set_aside(self) -> tuple[Any, ...]:
+        """Before a call that may have looked past the fault that is pending is judged."""
+        aside = self.pending, self.pending_kinds, self.is_written, self.row, self.around
+        self.pending, self.pending_kinds = None, 0
+        return aside
+
+    def take_back(self, aside: tuple[Any, ...]) -> None:
+        """The call has made no fault of its own, as far as is known."""
+        if aside[0] is not None:
+            self.pending, self.pending_kinds, self.is_written, self.row, self.around = aside
 
     def writes_inf(self, op_name: str) -> None:
         """A mask of this operator wrote the Inf that is pending."""

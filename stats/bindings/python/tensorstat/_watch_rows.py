@@ -12,6 +12,7 @@ from ._buffers import Buffers
 from ._calls import Call, PerThread, Place, is_inside_backward
 from ._compiled import is_tracing, is_transformed
 from ._edges import edges_of
+from ._faulty import FaultyTensors
 from ._gradients import Gradients
 from ._graph_rows import graph_rows
 from ._hooks import ModuleHooks, keywords_of_call, say_fault
@@ -73,6 +74,7 @@ class RowWatch(Watch):
         self._lines: dict[tuple[str, int], tuple[Any, ...]] = {}  # what was said of the calls' lines
         self._not_seen: set[str] = set()
         self._gradients, self._zooms, self._loss_operations = Gradients(self), Zooms(self), LossOperations(self)
+        self._faulty = FaultyTensors(self)
 
         wanted = self._wanted = re.compile(where or "").search
         self._parameters = Parameters(self, [(name, each) for name, each in named_parameters(model) if wanted(name)],
@@ -427,17 +429,25 @@ class RowWatch(Watch):
         faults = self._collect(place.op_type, call.name, given, graph=self._local.is_evaluation)
         call.is_looked_at = True
         if faults:
-            self.judge(faults, self._judge_inputs, call)
+            self.judge(faults, self._judge_inputs, call, given if self._later is None else None)
 
-    def _judge_inputs(self, faults: int, call: Call) -> None:
+    def _judge_inputs(self, faults: int, call: Call, given: list[Any] | None) -> None:
+        """`given`: None where the fault is known too late to look at them."""
         place = call.place
         if faults:
             call.took = faults & 3
+            if given is not None and not call.is_transformed:
+                self._faulty.of_arguments(call, given)
             phase = "input" if call.parent is None else "forward"
             new = self._note(phase, faults, place.op_type, call.name, "input")
+            if new is not None and given is not None and self._with_code and not call.is_transformed:
+                self._faulty.first(call, "input", None, given, faults >> 2, faults)
+            if call.parent is not None and call.parent.is_only_held and not call.is_only_held:  # which may have made it anew
+                call.parent.is_to_be_zoomed = True
             if new is not None and call.parent is not None:  # its parent's code made it
                 parent = call.parent
                 new.op_type, new.op_name, new.io = parent.place.op_type, parent.name, "output"
+                new.held_by = place.name if call.is_only_held else ""
                 self._at_line(new, parent)
                 parent.is_to_be_zoomed = True
 
@@ -461,7 +471,7 @@ class RowWatch(Watch):
             found = look_into(outputs)
             tensors, unknown = found.tensors, found.unknown
         if not call.is_quiet:
-            self._look_at_outputs(call, tensors, unknown)
+            self._look_at_outputs(call, outputs, tensors, unknown)
         if not call.parent:
             self._close_outermost(call)
         if call.is_transformed:  # its graph is not ours
@@ -485,7 +495,7 @@ class RowWatch(Watch):
         self._local.calls.clear()
         self._is_behind_forward = not call.is_quiet and not self._local.is_evaluation
 
-    def _look_at_outputs(self, call: Call, outputs: list[Any], unknown: list[str]) -> None:
+    def _look_at_outputs(self, call: Call, value: Any, outputs: list[Any], unknown: list[str]) -> None:
         place, name, is_evaluation = call.place, call.name, self._local.is_evaluation
         faults = self._collect(place.op_type, name, (), outputs, graph=is_evaluation) if outputs and place.is_wanted else 0
         if self._shards is not None and place.is_wanted and not is_evaluation:
@@ -500,28 +510,34 @@ class RowWatch(Watch):
             self._journal.say("not_seen", iteration=self.iteration, op_name=name, io="output", why=why)
             logger.warning("outputs of %s are not seen: %s. Tensors are found in lists, dicts, dataclasses and simple objects",
                            place.name, why)
-        self.judge(faults, self._judge_outputs, call, bool(outputs))
+        self.judge(faults, self._judge_outputs, call, bool(outputs), (value, outputs) if self._later is None else None)
 
-    def _judge_outputs(self, faults: int, call: Call, has_outputs: bool) -> None:
+    def _judge_outputs(self, faults: int, call: Call, has_outputs: bool, gave: tuple[Any, list[Any]] | None) -> None:
+        """`gave`: the results, and the tensors in them."""
         place, name = call.place, call.name
         if name in self._unreadable:
             self._course.not_read = place.name
         if faults and call.took & faults & 3 and self._course.pending is None:
             self._course.pass_on()
         if faults:
+            before = self._course.set_aside() if call.is_only_held and self._with_zoom and not call.is_transformed else None
             new = self._note("forward", faults, place.op_type, name, "output", call=call)
+            if new is not None and gave is not None and self._with_code and not call.is_transformed:
+                self._faulty.first(call, "output", *gave, faults >> 2, faults)
             if (new is not None or call.is_to_be_zoomed) and self._with_zoom and not call.is_transformed:
                 self._zooms.forward(call, faults)
             elif new is not None and self._operations is None:  # with level="op" operations name the hooks
                 self._zooms.say_hooks(name, self._zooms.hooks_before(call), faults & 3)
+            if before is not None and (new is None or new.operation is None):
+                self._course.take_back(before)
             if new is not None:
                 self._journal.flush()
-        elif call.is_to_be_zoomed and self._with_zoom:
+        elif call.is_to_be_zoomed and self._with_zoom and not call.is_only_held:
             self._zooms.forward(call, 0)
         elif self._course.pending is not None and has_outputs and place.is_wanted:
             if self._with_zoom and not call.is_transformed:
                 self._zooms.cut_off(call)
-            if call.took or call.parent is None:
+            if call.took and not call.is_only_held or call.parent is None:
                 self._course.end()
 
     def _say_line_at(self, call: Call, where: Any, parent: str | None = None) -> None:

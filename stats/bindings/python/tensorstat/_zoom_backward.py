@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._journal import caller_of
+from ._forward_faults import ForwardFaults
 from ._rerun import Run, Stop, World, as_it_was, counts_of, kinds_in, refusal_of, values_of
 from ._tensors import tensors_in
 from ._verdict import NAN
@@ -55,7 +56,7 @@ def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str]
     if node_name.startswith("hook "):
         found["why"] = "no node gave the NaN that the next was given: a hook on a tensor did"
     if public:
-        found["why"] = f"backward of {public}"
+        found["why"] = f"backward of {public}{nodes.words_of_forward()}"
     if where is not None:
         found["file"], found["line"] = where[:2]
     return found
@@ -94,15 +95,25 @@ class _Nodes:
     def __init__(self, module_name: Callable[[], str]) -> None:
         self._module_name = module_name
         self._known: dict[int, tuple[Any, str, Any, str]] = {}
+        self._forward = ForwardFaults()
         self.found: tuple[str, str, Any, str, str, str] | None = None
+        self._found_id = 0  # of the node
         self.has_gone = False  # a node has given a fault
         self.has_python = False  # a node is a function of the caller's
         self.is_given = False  # the loss handed the fault over, before any node made one
 
     def run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        name = getattr(func, "__name__", "")
+        before = self._forward.before(args, kwargs)
         out = func(*args, **kwargs)
-        self.take(tensors_in(out), getattr(func, "__name__", ""))
+        results = tensors_in(out)
+        self._forward.behind(name, caller_of(sys._getframe(1)), before, (args, kwargs), results)
+        self.take(results, name)
         return out
+
+    def words_of_forward(self) -> str:
+        """What the forward did to the operands of the node that was found."""
+        return self._forward.words_of(self._found_id)
 
     def take_of_module(self, outputs: Any) -> None:
         self.take(tensors_in(outputs), "")
@@ -116,6 +127,7 @@ class _Nodes:
                 continue
             where = where or caller_of(sys._getframe(1))
             self._known[id(node)] = node, name, where, self._module_name()
+            self._forward.take_node(id(node))
             forward_class = getattr(type(node), "_forward_cls", None)
             self.has_python |= forward_class is not None and not forward_class.__module__.startswith("torch.")
             waiting += [each for each, _ in node.next_functions]
@@ -149,6 +161,7 @@ class _Nodes:
             self.has_gone, kinds = True, kinds_in(given)
             if not kinds:
                 bad = [each for each in gave if each is not None and kinds_in([each])]
+                self._found_id = id(node)
                 self.found = node_name, name, where, module, values_of(each for each in given if each is not None), counts_of(bad)
             elif kinds & NAN:  # no node gave it; a sum of finite gradients may be Inf, but it is no NaN
                 self.found = f"hook on what {name or node_name} gave", "", where, module, "", ""

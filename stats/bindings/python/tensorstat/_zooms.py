@@ -59,11 +59,13 @@ class Zooms:
             said["parameter"] = self._name_of_parameter(call, run.module, said["parameter"])
         if call.compiled_inside is not None:
             self._say_of_compiled(call, said)
+        if call.blamed_reads and said["result"] == "found":
+            said["by_container"] = True
         watch._journal.say("zoom", iteration=watch.iteration, op_name=name, **said)
         fault = watch._course.pending
         if said["result"] == "given" and call.parent is not None and fault is not None and said["why"].startswith("its arg"):
             call.parent.is_to_be_zoomed = True
-            if fault.operation is not None:  # an Inf that is known, and that was made NaN since
+            if fault.operation is not None or fault.phase == "input":  # an Inf that is known, and that was made NaN since; or the data's
                 return
             fault.op_type, fault.op_name = call.parent.place.op_type, call.parent.name
             watch._at_line(fault, call)
@@ -71,13 +73,15 @@ class Zooms:
             fault.phase, fault.op_type, fault.op_name = "parameter", "Parameter", said["parameter"]
         elif said["result"] in ("refused", "clean") and call.parent is not None and _zoom.may_be_other(run):
             call.parent.is_to_be_zoomed, call.parent.blamed = True, call.blamed or call.place.name
-        elif said["result"] == "found" and fault is not None and _is_around(said["inside"], call):
+            call.parent.blamed_reads = call.blamed_reads or any(map(_zoom.holds_container, (*call.arguments, *keywords.values())))
+        elif said["result"] == "found" and fault is not None and (call.blamed_reads or _is_around(said["inside"], call)):
             if said.get("inf_written"):
                 watch._course.writes_inf(name)
             inside = watch._places.get(said["inside"], call.place)
             if said["gave"]:
                 fault.kind = "NaN" if "NaN" in said["gave"] else "Inf"
             fault.op_type, fault.op_name = inside.op_type, inside.eval if name == call.place.eval else inside.forward
+            fault.phase = "forward"
             fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
 
     def say_hooks(self, op_name: str, hooks: list[dict[str, Any]], kinds: int) -> None:

@@ -1,0 +1,44 @@
+// The words of an answer without a fault.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "stats/answer/origin/sentence.hpp"
+#include "stats/core/base/printable.hpp"
+
+namespace tensorstat {
+
+void put_nothing_into_words(const Record& record, Form form, FaultVerdict& verdict, bool is_without_notes) {
+  std::uint64_t iterations = 0, last = 0;
+  bool has_loss = false;
+  for (const Seen& row : record.rows()) {
+    if (iterations == 0 || row.iteration != last) ++iterations;
+    last = row.iteration;
+    has_loss |= record.texts()[row.op_type] == "Loss";
+  }
+  const auto plural = [](std::uint64_t count, std::string_view what) {
+    return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
+  };
+  const std::string where = plural(record.rows().size(), "tensor") +
+                            (iterations > 1 ? " of " + plural(iterations, "iteration") : "");  // files have none
+  if (verdict.unseen.empty()) {
+    verdict.sentence = "Nothing wrong" + std::string(is_without_notes ? ": neither NaN nor Inf" : "") + " in " + where;
+  } else {
+    verdict.sentence = "Not known: nothing of the model was read, " + verdict.unseen +
+                       ". There is neither NaN nor Inf in what was read, " + where;
+  }
+  if (form == Form::kWatch && !has_loss)
+    verdict.details = {"The loss is not in the rows: step(loss) of the watch tells it, too"};
+  constexpr std::size_t kMostNamed = 5;
+  for (std::size_t i = 0; i < verdict.not_seen.size() && i < kMostNamed; ++i)
+    verdict.details.push_back("Not seen: " + printable_name(verdict.not_seen[i]));
+  if (verdict.not_seen.size() > kMostNamed)
+    verdict.details.push_back("Not seen: " + std::to_string(verdict.not_seen.size() - kMostNamed) + " more");
+  for (const std::string& what : verdict.not_watched) {
+    if (what != "loss" && what != "model")
+      verdict.details.push_back("Not looked at: " + what + " were not watched; watch(..., " + what +
+                                "=True) would tell");
+  }
+}
+
+}  // namespace tensorstat
