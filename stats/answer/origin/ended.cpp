@@ -85,7 +85,7 @@ void end_by_outputs(StepRows& rows, std::uint32_t at) {
   const Phase phase = rows.rules_of(of);
   if (phase != Phase::kForward && phase != Phase::kBackward) return;
   if (rows.hints.not_seen(of.rank, of.iteration, rows.text(of.name), false) != nullptr) return;
-  // What lies in a container may be for another call.
+  // A container may pass values to another call.
   const bool is_given = rows.given_to(of) == Given::kFaulty && (of.parent == kNoCall || !rows.is_only_held(at));
   for (Fault& fault : rows.faults) {
     // A launch may look at a part of a buffer: that its results are clean says nothing of a NaN.

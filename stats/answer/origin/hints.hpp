@@ -123,7 +123,7 @@ class Hints {
   const Zoom* zoom_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
   // The zoom that ran because a row of this name was faulty.
   const Zoom* zoom_because_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
-  // Of the fault that was seen first in a row of this name.
+  // For the fault that was seen first in a row of this name.
   const CutOff* cut_off_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
   // A tensor's name in what the call was given or gave: "labels", "past_key_values.1.keys"; "": its slot says it.
   std::string name_of_tensor(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name, bool is_input,

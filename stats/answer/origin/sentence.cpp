@@ -239,7 +239,7 @@ class Words {
     detail(text + " of " + std::to_string(found.whole) + ", counted from 0 in the first dimension");
   }
 
-  // What the model was given, where it is finite and unlike what it was before.
+  // The input of the model, if it is finite and unlike the earlier inputs.
   void add_odd() {
     const bool is_of_data = verdict_.kind == FaultKind::kProduced || verdict_.kind == FaultKind::kLoss;
     if (!is_of_data || verdict_.phase > Phase::kBackward) return;

@@ -64,10 +64,10 @@ struct FaultVerdict : FaultFacts {
   NamedCall seen_in;                                  // the call of `row`, where that is another one
   std::vector<NamedCall> inside;                      // the calls that contain it, the innermost first
   NamedCall turned_by;                                // made NaN of the Inf
-  NamedCall wrote_inf;                                // wrote the Inf, which is no fault in itself
+  NamedCall wrote_inf;                                // wrote the Inf, which alone is not a fault
   const Zoom* wrote_zoom = nullptr;                   // the operation that did
   NamedCall cut_off_at;                  // ended the same fault in forward, before backward brought it back
-  NamedCall back_in;                     // the call whose backward brought it back; of the loss: its gradient
+  NamedCall back_in;                     // its backward brought the fault back; in the loss: its gradient
   std::optional<CutOff> cut_off;         // an overflow that nothing passed on
   bool has_no_parameters = false;        // in the rows
   bool has_operations = false;           // in the rows of a watch

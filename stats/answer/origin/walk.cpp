@@ -125,7 +125,7 @@ bool is_spent_here(const StepRows& rows, const Fault& fault, const Scene& scene)
   return is_inf_written(rows.record, rows.hints, rows.model, fault, rows.around.writers);
 }
 
-// Of several faults that are open, the loss may have been given more than one: each goes on.
+// If several faults are open, the loss may have been given more than one: each continues.
 bool goes_on_in_loss(const StepRows& rows, const Fault& fault, const Scene& scene) {
   if (!fault.is_open || fault.is_spent || fault.phase > Phase::kLoss) return false;
   const auto is_of_loss = [&](std::uint32_t each) { return rows.call(each).is_of_loss; };

@@ -29,7 +29,7 @@ _OF_LOSS = "tensorstat: an operation of the loss"  # in the metadata of its node
 
 
 class _Operation:
-    """What an operation gave: `kinds` of fault, where they are known at once; a device tells them later."""
+    """An operation's result: `kinds` of fault, if they are known at once; a device reports them later."""
     __slots__ = ("name", "where", "kinds", "parents", "given", "gave", "why", "cut_by")
 
     def __init__(self, name: str, where: Any, kinds: Any, parents: "list[tuple[Any, _Operation | None]]") -> None:
@@ -284,7 +284,7 @@ def _root_of(made: _Operation, wanted: int) -> _Operation:
 
 
 def _words_of_forward(call: _Operation) -> str:
-    """What the forward did to the operands of this operation's backward."""
+    """The effect of the forward on the operands of this operation's backward."""
     faulty = [(call.kinds, call), *call.parents]
     for kinds, made in faulty:
         if isinstance(kinds, int) and kinds and made is not None:

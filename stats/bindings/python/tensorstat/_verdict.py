@@ -1,4 +1,4 @@
-"""What a watch itself knows of where NaN and Inf began, without reading its rows again."""
+"""The watch's own knowledge of where NaN and Inf began, without reading its rows again."""
 import dataclasses
 from typing import Any
 
@@ -23,7 +23,7 @@ class Fault:
     line: int | None = None
     operation: str | None = None
     is_evaluation: bool = False  # which ran before this iteration
-    not_read: str = ""  # a module whose results could not be read: it may be to blame, too
+    not_read: str = ""  # a module with unreadable results: it may be to blame, too
     is_of_ranks: bool = False  # of a gradient behind backward: it may have been received from another rank
     held_by: str = ""  # a module whose argument, a container, holds it: another call inside may have written it there
     buffer: str = ""  # that the forward wrote the NaN into

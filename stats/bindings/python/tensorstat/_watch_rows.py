@@ -71,7 +71,7 @@ class RowWatch(Watch):
         self._is_begun = self._has_seen = self._has_stepped = self._has_evaluated = False
         self._is_behind_forward = False
         self._numbers: dict[str, int] = {}  # calls of each module in this iteration
-        self._lines: dict[tuple[str, int], tuple[Any, ...]] = {}  # what was said of the calls' lines
+        self._lines: dict[tuple[str, int], tuple[Any, ...]] = {}  # the written lines of the calls
         self._not_seen: set[str] = set()
         self._gradients, self._zooms, self._loss_operations = Gradients(self), Zooms(self), LossOperations(self)
         self._faulty = FaultyTensors(self)
@@ -226,7 +226,7 @@ class RowWatch(Watch):
 
     @property
     def _course(self) -> Course:
-        """Of what runs in this thread."""
+        """The course of the call that runs in this thread."""
         return self._courses[self._local.is_evaluation]
 
     def _end_course(self, _: int, is_skipped: bool) -> None:
@@ -348,7 +348,7 @@ class RowWatch(Watch):
 
     def _note(self, phase: str, faults: int, op_type: str, op_name: str, io: str, slot: int | None = None,
               call: Call | None = None) -> Fault | None:
-        """Of a row that is faulty: the fault, where it is a new one of the forward. `call` has its line."""
+        """Handles a faulty row. Returns the fault if it is a new one of the forward. `call` has its line."""
         kinds = faults & 3
         fault = self._course.fault(phase, kinds, op_type, op_name, self.judged_iteration, io, faults >> 2 if slot is None else slot)
         fault.is_of_ranks = phase == "gradient" and self._world_size > 1

@@ -163,6 +163,6 @@ class _Nodes:
                 bad = [each for each in gave if each is not None and kinds_in([each])]
                 self._found_id = id(node)
                 self.found = node_name, name, where, module, values_of(each for each in given if each is not None), counts_of(bad)
-            elif kinds & NAN:  # no node gave it; a sum of finite gradients may be Inf, but it is no NaN
+            elif kinds & NAN:  # no node gave it; a sum of finite gradients may be Inf, but never NaN
                 self.found = f"hook on what {name or node_name} gave", "", where, module, "", ""
         return hook

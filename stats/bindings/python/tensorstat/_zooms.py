@@ -94,7 +94,7 @@ class Zooms:
             self._watch._journal.say("zoom", iteration=self._watch.judged_iteration, op_name=name, of=op_name, **said)
 
     def hooks_before(self, call: Call) -> list[dict[str, Any]]:
-        """Those of modules that have run in this step, without the call's own that run behind the watch's."""
+        """The hooks of modules that have run in this step, without the call's own hooks behind the watch's."""
         watch = self._watch
         modules = [(name, module) for name, module in watch.modules_now()
                    if not watch._with_code or watch._has_run(name)]
