@@ -2,9 +2,10 @@
 
     count.py FOLDER      with fold-DTYPE-15-256x4.ptx for each dtype, and optionally ptxas's .log beside it
 
-The main loop is the one with the wide loads. Counts the instructions of a lane when the fast path takes all elements.
-That is the longest path around the loop that enters no inner loop, because inner loops process what the fast path
-leaves.
+The main loop is the one with the wide loads. Counts the instructions of a lane when the fast path takes all elements and
+none is zero. That is the shortest path around the loop through the loads of a step and the longest block, which adds them, and through
+no inner loop, because inner loops process what the fast path leaves. `loads` says at which of these instructions the loads stand. With a comparison
+between two of them a lane would have fewer loads in flight: the exit status is then 1.
 """
 import os
 import re
@@ -62,36 +63,38 @@ def main_loop(path):
     """All instructions on the common path."""
     found = blocks(path)
     edges = {label: follow for label, (_, follow) in found.items()}
-    loads = max(found, key=lambda label: wide_loads(found[label][0]))
+    loads = max((label for label in found if label in reach(edges, label)), key=lambda label: wide_loads(found[label][0]))
     loop = {label for label in reach(edges, loads) if loads in reach(edges, label)}
-    heads = [to for label in edges if label not in loop for to in edges[label] if to in loop]
-    head = heads[0]
+    head = next(to for label in edges if label not in loop for to in edges[label] if to in loop)
     # Without the edges back to the head, a block that still reaches itself is in an inner loop.
     inner = {label: [to for to in edges[label] if to in loop and to != head] for label in loop}
-    loops_within = {label for label in loop if label in reach(inner, label)}
-    longest = {}
+    once = {label for label in loop if label not in reach(inner, label)}
 
-    def way(label):
-        if label not in longest:
-            options = [way(to) for to in inner[label] if to not in loops_within]
-            options = [each for each in options if each is not None]
-            if head in edges[label]:
-                options.append([])
-            longest[label] = found[label][0] + max(options, key=len) if options else None
-        return longest[label]
+    def ways(label, end):
+        """The shortest list of instructions from one block up to another; None if there is none."""
+        if label == end:
+            return []
+        rest = [ways(to, end) for to in inner[label] if to in once]
+        rest = [each for each in rest if each is not None]
+        return found[label][0] + min(rest, key=len) if rest else None
 
+    arithmetic = max(once, key=lambda label: len(found[label][0]))
+    ends = [ways(arithmetic, label) + found[label][0] for label in once
+            if head in edges[label] and ways(arithmetic, label) is not None]
+    way = ways(head, loads) + (ways(loads, arithmetic) or []) + min(ends, key=len)
     # ptxas removes moves between registers
-    instructions = [each for each in way(head) if not re.match(r"(@!?%p\d+\s+)?mov", each)]
-    return instructions
+    return [each for each in way if not re.match(r"(@!?%p\d+\s+)?mov", each)]
 
 
-print(f"{'dtype':<10} {'PTX an element':>14} {'of them fp64':>12} {'registers':>9} {'spilled bytes':>13}")
+is_wrong = False
+print(f"{'dtype':<10} {'PTX an element':>14} {'of them fp64':>12} {'registers':>9} {'spilled bytes':>13}  loads")
 for file in sorted(os.listdir(sys.argv[1])):
     match = re.fullmatch(r"fold-(\w+)-15-256x4\.ptx", file)
     if not match:
         continue
     dtype, path = match.group(1), os.path.join(sys.argv[1], file)
     way = main_loop(path)
+    stand = [number for number, each in enumerate(way) if wide_loads([each])]
     elements = LOADS * VECTOR // BYTES.get(dtype, 2)
     doubles = sum(".f64" in each for each in way)
     registers = spilled = ""
@@ -99,4 +102,9 @@ for file in sorted(os.listdir(sys.argv[1])):
         log = open(path[:-4] + ".log").read()
         registers = max(re.findall(r"Used (\d+) registers", log), key=int, default="")
         spilled = sum(int(each) for each in re.findall(r"(\d+) bytes spill", log))
-    print(f"{dtype:<10} {len(way) / elements:>14.1f} {doubles / elements:>12.1f} {registers:>9} {spilled:>13}")
+    print(f"{dtype:<10} {len(way) / elements:>14.1f} {doubles / elements:>12.1f} {registers:>9} {spilled:>13}  {' '.join(map(str, stand))}")
+    between = way[stand[0]:stand[-1]] if stand else []
+    if len(stand) != LOADS or any(re.search(r"\bsetp\b", each) for each in between):
+        is_wrong = True
+        print(f"{dtype}: the loads of a step do not stand together", file=sys.stderr)
+sys.exit(is_wrong)

@@ -1,16 +1,20 @@
 // The kernel for a GPU. A work-group folds a slice, and each work-item is a lane. Neighbouring lanes read neighbouring vectors
-// of 16 bytes, LOADS of them in advance. Each lane tallies in registers. At the end the lanes add their tallies in local
+// of 16 bytes, LOADS of them in a step. Each lane tallies in registers. At the end the lanes add their tallies in local
 // memory, two by two, and one lane deposits the total. A tally cannot take NaN, Inf and elements outside of the slice's
 // window. These are lifted into the shared partial by atomics. Integer additions have no order, so atomics do not change
 // bits. Several slices may share a partial, which the host has emptied.
 //
 // A family's text (gpu_float.cl and the like) defines
 //   Lane, open_lane               the registers
-//   take_vector, take             take 16 bytes, or one element; false if these must be lifted
+//   take_step                     takes the LOADS vectors of a step; nothing, and false, if an element of them must be lifted
+//   take_vector, take             the same for 16 bytes, and for one element
 //   SUMS, close_lane              the tally; its SUMS integer sums are last
 //   deposit_sums                  adds the sums to the partial
-// No lane gets more than 2^LOG2_STEPS elements of a slice, so the sums need not be emptied before the end. For complex
-// dtypes an element is a real or imaginary part here; PARTS of them are one element of the tensor (gpu_complex.cl).
+// A step is looked at before any of it is added. So one branch stands between a step's loads and its arithmetic, and no
+// compiler moves a load behind the arithmetic of another. Families of floats define STEPS_A_FLUSH, too: then the loads of
+// the next step come before the arithmetic of this one, and flush_lane() adds the sums of that many steps to integers.
+// For complex dtypes an element is a real or imaginary part here; PARTS of them are one element of the tensor
+// (gpu_complex.cl).
 // clang-format off: each text needs those before it
 #include "kernels-cl/cl/common.cl"
 #include "kernels-cl/cl/indices.cl"
@@ -40,14 +44,39 @@
 #define FIRST_OF(k) (head + (i + (k) * LANES_A_GROUP) * VECTOR_ELEMENTS)
 
 #ifdef FOLDS
-#define TAKE(i) \
-  if (is_summed(elements, i) && !take(&state, &window, elements[i])) lift_one(partial, elements[i])
-#define TAKE_VECTOR(v, first) (take_elements(&beside, v, first), take_vector(&state, &window, v))
-#else
-#define TAKE(i) \
-  if (is_summed(elements, i)) lift_one(partial, elements[i])
-#define TAKE_VECTOR(v, first) (take_elements(&beside, v, first), false)
+#ifndef STEPS_A_FLUSH
+#define STEPS_A_FLUSH 0  // there is nothing to flush
+INLINE void flush_lane(Lane* lane, const Window* window) { (void)lane, (void)window; }
 #endif
+#define TAKES_STEP(step) take_step(&state, &window, step)
+#define TAKES_VECTOR(vector) take_vector(&state, &window, vector)
+#define TAKES(element) take(&state, &window, element)
+#else
+#define STEPS_A_FLUSH 0
+#define TAKES_STEP(step) false
+#define TAKES_VECTOR(vector) false
+#define TAKES(element) false
+#define flush_lane(lane, window)
+#endif
+#define TAKE(i) \
+  if (is_summed(elements, i) && !TAKES(elements[i])) lift_one(partial, elements[i])
+
+// The instruction keeps the loads of a step together, and leaves the cache to those who read twice.
+#if PTX >= 70
+INLINE uint4 load_vector(global const uint4* from) {
+  uint4 to;
+  __asm__ volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(to.x), "=r"(to.y), "=r"(to.z), "=r"(to.w)
+                   : "l"((size_t)from));
+  return to;
+}
+#else
+INLINE uint4 load_vector(global const uint4* from) { return *from; }
+#endif
+INLINE void load_step(uint4* step, global const uint4* from) {
+#pragma unroll
+  for (u32 k = 0; k < LOADS; ++k) step[k] = load_vector(from + k * LANES_A_GROUP);
+}
 
 kernel __attribute__((reqd_work_group_size(LANES_A_GROUP, 1, 1)))
 void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 partials_at) {
@@ -70,12 +99,12 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   barrier(CLK_LOCAL_MEM_FENCE);
 #ifdef FOLDS
 #if HAS_WINDOW
-  if (!HOLDS_ALL && lane < count) atomic_max(&highest, exponent_of(elements[lane]));
+  if ((!HOLDS_ALL || HAS_SHORT_SQUARES) && lane < count) atomic_max(&highest, exponent_of(elements[lane]));
   barrier(CLK_LOCAL_MEM_FENCE);
   Window window;
   move_window(&window, (i32)highest);
 #else
-  const Window window = {0, 0, 0};
+  const Window window = {0};
 #endif
   Lane state;
   open_lane(&state, &window);
@@ -87,26 +116,41 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   const u32 vector_count = (count - head) / VECTOR_ELEMENTS;
   const u32 tail = head + vector_count * VECTOR_ELEMENTS;
   global const uint4* vectors = (global const uint4*)(elements + head);
-  for (u32 i = lane; i < vector_count; i += LOADS * LANES_A_GROUP) {
-    u32 refused = 0;  // a bit for each vector that take_vector() refused
-    if (i + (LOADS - 1) * LANES_A_GROUP < vector_count) {
-      uint4 ahead[LOADS];
-#pragma unroll
-      for (u32 k = 0; k < LOADS; ++k) ahead[k] = vectors[i + k * LANES_A_GROUP];
-#pragma unroll
-      for (u32 k = 0; k < LOADS; ++k) refused |= TAKE_VECTOR(ahead[k], FIRST_OF(k)) ? 0 : 1u << k;
-    } else {
+  const u32 step_count = vector_count / (LOADS * LANES_A_GROUP);  // that all lanes have whole
+  u32 i = lane, steps_to_flush = STEPS_A_FLUSH;
+  uint4 ahead[LOADS];
+  if (STEPS_A_FLUSH != 0 && step_count != 0) load_step(ahead, vectors + i);
 #pragma unroll 1
-      for (u32 k = 0; i + k * LANES_A_GROUP < vector_count; ++k) {
-        refused |= TAKE_VECTOR(vectors[i + k * LANES_A_GROUP], FIRST_OF(k)) ? 0 : 1u << k;
+  for (u32 step = 0; step < step_count; ++step, i += LOADS * LANES_A_GROUP) {
+    uint4 now[LOADS];
+    if (STEPS_A_FLUSH == 0) {
+      load_step(now, vectors + i);
+    } else {
+#pragma unroll
+      for (u32 k = 0; k < LOADS; ++k) now[k] = ahead[k];
+      if (step + 1 < step_count) load_step(ahead, vectors + i + LOADS * LANES_A_GROUP);
+    }
+#pragma unroll
+    for (u32 k = 0; k < LOADS; ++k) take_elements(&beside, now[k], FIRST_OF(k));
+    if (!TAKES_STEP(now)) {
+#pragma unroll 1
+      for (u32 k = 0; k < LOADS; ++k) {
+        if (TAKES_VECTOR(vectors[i + k * LANES_A_GROUP])) continue;
+#pragma unroll 1
+        for (u32 e = 0; e < VECTOR_ELEMENTS; ++e) TAKE(FIRST_OF(k) + e);
       }
     }
-#pragma unroll 1
-    for (u32 k = 0; refused != 0; ++k, refused >>= 1) {
-      if ((refused & 1) == 0) continue;
-#pragma unroll 1
-      for (u32 e = 0; e < VECTOR_ELEMENTS; ++e) TAKE(FIRST_OF(k) + e);
+    if (STEPS_A_FLUSH != 0 && --steps_to_flush == 0) {
+      flush_lane(&state, &window);
+      steps_to_flush = STEPS_A_FLUSH;
     }
+  }
+#pragma unroll 1
+  for (; i < vector_count; i += LANES_A_GROUP) {
+    take_elements(&beside, vectors[i], FIRST_OF(0));
+    if (TAKES_VECTOR(vectors[i])) continue;
+#pragma unroll 1
+    for (u32 e = 0; e < VECTOR_ELEMENTS; ++e) TAKE(FIRST_OF(0) + e);
   }
 #pragma unroll 1
   for (u32 i = lane; i < head; i += LANES_A_GROUP) {

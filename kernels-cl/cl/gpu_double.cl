@@ -1,20 +1,16 @@
 // A lane's tally of float64. This is a second algorithm beside precision/fold/fold_double.h; both must agree with
-// precision/lift/lift_double.h. d is cut into hi and lo, and fma adds their products exactly. Each linear sum of d, and the
-// sums of hi * hi, hi * lo and lo * lo, has a high and a low part.
-#define LO_BITS 27
-// The widest addends are lo * lo. SPLIT of these leaves LOG2_STEPS + SPAN = 24.
+// precision/lift/lift_double.h. A square is its rounded value d * d and what that lacks, which fma() gives exactly (T. Ogita,
+// S. M. Rump, S. Oishi, Accurate Sum and Dot Product, 2005, call this TwoProductFMA). Each sum has a high and a low part.
 #define SPLIT(bits) (LOG2_STEPS + (bits)-51)
 #define SCALED_UNIT (-60)  // a window's unit after scaling, as a power of two
 
-// The linear sums, then the sums of products. UNIT_OF and BITS_OF are the unit and the bits of their addends.
-enum { HI_HI = LINEAR, HI_LO, LO_LO, KINDS };
+// The linear sums, then those of rounded squares and of what these lack. UNIT_OF and BITS_OF are the unit and the bits of
+// their addends: d is a multiple of 1 with 53 + SPAN bits and at least 2^52, or 0. So a rounded square is a multiple of 2^52,
+// and lacks at most half a unit of its last place.
+enum { ROUNDED = LINEAR, LACKING, KINDS };
 #define IS_LINEAR(k) ((k) < LINEAR)
-#define UNIT_OF(k) ((k) == HI_HI ? 2 * LO_BITS : (k) == HI_LO ? LO_BITS : 0)
-#define BITS_OF(k)                            \
-  (IS_LINEAR(k)   ? 53 + SPAN                 \
-   : (k) == HI_HI ? 2 * (53 - LO_BITS + SPAN) \
-   : (k) == HI_LO ? 53 + 2 * SPAN             \
-                  : 2 * (LO_BITS + SPAN))
+#define UNIT_OF(k) ((k) == ROUNDED ? 52 : 0)
+#define BITS_OF(k) (IS_LINEAR(k) ? 53 + SPAN : (k) == ROUNDED ? 2 * (53 + SPAN) - 52 : 2 * (53 + SPAN) - 53)
 #define LOW_EXPONENT(k) (IS_LINEAR(k) ? SCALED_UNIT : 2 * SCALED_UNIT + UNIT_OF(k))
 #define LOW_START(k) START(LOW_EXPONENT(k))
 #define HIGH_START(k) START(LOW_EXPONENT(k) + SPLIT(BITS_OF(k)))
@@ -22,28 +18,37 @@ enum { HI_HI = LINEAR, HI_LO, LO_LO, KINDS };
 
 typedef struct {
   f64 high[KINDS], low[KINDS];
+  i64 flushed[2 * KINDS];
   f64 top, bottom;  // as numbers; the counts tell whether a zero is +0 or -0
   u32 zeros, negative_zeros, signs;
 } Lane;
 
-INLINE void open_lane(Lane* lane, const Window* window) {
-  (void)window;
+INLINE void start_sums(Lane* lane) {
 #pragma unroll
   for (int k = 0; k < KINDS; ++k) {
     lane->high[k] = as_double(HIGH_START(k));
     lane->low[k] = as_double(LOW_START(k));
   }
+}
+
+INLINE void open_lane(Lane* lane, const Window* window) {
+  (void)window;
+  start_sums(lane);
+#pragma unroll
+  for (int k = 0; k < 2 * KINDS; ++k) lane->flushed[k] = 0;
   lane->top = as_double((u64)INF_BITS | (u64)1 << 63);
   lane->bottom = as_double((u64)INF_BITS);
   lane->zeros = lane->negative_zeros = lane->signs = 0;
 }
 
-// Adds the exact a * b to sum k, in two parts.
-INLINE void split_product(Lane* lane, int k, f64 a, f64 b) {
-  const f64 raised = fma(a, b, lane->high[k]);
-  const f64 taken = raised - lane->high[k];
-  lane->high[k] = raised;
-  lane->low[k] += fma(a, b, -taken);
+INLINE void flush_lane(Lane* lane, const Window* window) {
+  (void)window;
+#pragma unroll
+  for (int k = 0; k < KINDS; ++k) {
+    lane->flushed[k] += as_long(lane->high[k]) - (i64)HIGH_START(k);
+    lane->flushed[KINDS + k] += as_long(lane->low[k]) - (i64)LOW_START(k);
+  }
+  start_sums(lane);
 }
 
 // Adds d to sum k, in two parts.
@@ -61,20 +66,20 @@ INLINE bool inside(const Window* window, UBITS bits) {
   return (upper_magnitude(bits) - first <= last - first) | is_zero(bits);
 }
 
+INLINE void count_zero(Lane* lane, UBITS bits) {
+  if (!is_zero(bits)) return;
+  lane->zeros += 1;
+  lane->negative_zeros += (u32)(bits >> 63);
+}
+
+// Adds an element of the window. Zeros are counted apart.
 INLINE void add_element(Lane* lane, const Window* window, UBITS bits) {
   const f64 x = as_double(bits);
   if (NEEDS & NEED_EXTREMA) {
     lane->top = x > lane->top ? x : lane->top;
     lane->bottom = x < lane->bottom ? x : lane->bottom;
   }
-  if (NEEDS & (NEED_SIGNS | NEED_EXTREMA)) {
-    const u32 sign = (u32)(bits >> 32) >> 31;
-    lane->signs += sign;
-    if (is_zero(bits)) {
-      lane->zeros += 1;
-      lane->negative_zeros += sign;
-    }
-  }
+  if (NEEDS & (NEED_SIGNS | NEED_EXTREMA)) lane->signs += (u32)(bits >> 32) >> 31;
   if (!HAS_SUMS) return;
   const f64 d = x * SCALE(window);
 #pragma unroll
@@ -82,25 +87,54 @@ INLINE void add_element(Lane* lane, const Window* window, UBITS bits) {
     if (NEEDS & linear_need(sum)) split_value(lane, sum, linear_value(d, sum));
   }
   if (NEEDS & NEED_SQUARES) {
-    const f64 hi = as_double(as_ulong(d) & ~(((u64)1 << LO_BITS) - 1)), lo = d - hi;
-    split_product(lane, HI_HI, hi, hi);
-    split_product(lane, HI_LO, hi, lo);
-    split_product(lane, LO_LO, lo, lo);
+    const f64 rounded = d * d;
+    split_value(lane, ROUNDED, rounded);
+    split_value(lane, LACKING, fma(d, d, -rounded));
   }
-}
-
-// Takes both elements, or neither if one is outside of the window.
-INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
-  const UBITS a = as_ulong(vector.xy), b = as_ulong(vector.zw);
-  if (!(inside(window, a) & inside(window, b))) return false;
-  add_element(lane, window, a);
-  add_element(lane, window, b);
-  return true;
 }
 
 INLINE bool take(Lane* lane, const Window* window, UBITS bits) {
   if (!inside(window, bits)) return false;
+  count_zero(lane, bits);
   add_element(lane, window, bits);
+  return true;
+}
+
+INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
+  const UBITS a = as_ulong(vector.xy), b = as_ulong(vector.zw);
+  if (!(inside(window, a) & inside(window, b))) return false;
+  return take(lane, window, a) & take(lane, window, b);
+}
+
+// The upper halves of the smallest and of the largest magnitude decide, unless a small one may be a zero.
+INLINE bool take_step(Lane* lane, const Window* window, const uint4* vectors) {
+  u32 nearest = 0x7fffffff, farthest = 0;
+#pragma unroll
+  for (u32 k = 0; k < LOADS; ++k) {
+    const u32 a = vectors[k].y & 0x7fffffff, b = vectors[k].w & 0x7fffffff;
+    nearest = min(nearest, min(a, b));
+    farthest = max(farthest, max(a, b));
+  }
+  bool are_inside = farthest <= (u32)(window->largest >> 32);
+  if (nearest < max((u32)(window->smallest >> 32), 1u)) {
+#pragma unroll
+    for (u32 k = 0; k < LOADS; ++k) {
+      are_inside &= inside(window, as_ulong(vectors[k].xy)) & inside(window, as_ulong(vectors[k].zw));
+    }
+    if (are_inside) {
+#pragma unroll
+      for (u32 k = 0; k < LOADS; ++k) {
+        count_zero(lane, as_ulong(vectors[k].xy));
+        count_zero(lane, as_ulong(vectors[k].zw));
+      }
+    }
+  }
+  if (!are_inside) return false;
+#pragma unroll
+  for (u32 k = 0; k < LOADS; ++k) {
+    add_element(lane, window, as_ulong(vectors[k].xy));
+    add_element(lane, window, as_ulong(vectors[k].zw));
+  }
   return true;
 }
 
@@ -112,17 +146,14 @@ INLINE i64 key_of(f64 x, bool negative_zero) {
 }
 
 #define SUMS (2 * KINDS)
-INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {
-  (void)window;
+INLINE void close_lane(Lane* lane, const Window* window, i64* tally) {
+  flush_lane(lane, window);
   tally[TALLY_HIGHEST] = key_of(lane->top, lane->zeros == lane->negative_zeros);
   tally[TALLY_LOWEST] = ~key_of(lane->bottom, lane->negative_zeros != 0);
   tally[TALLY_ZEROS] = lane->zeros;
   tally[TALLY_NEGATIVES] = lane->signs - lane->negative_zeros;
 #pragma unroll
-  for (int k = 0; k < KINDS; ++k) {
-    tally[TALLY_SUMS + k] = as_long(lane->high[k]) - (i64)HIGH_START(k);
-    tally[TALLY_SUMS + KINDS + k] = as_long(lane->low[k]) - (i64)LOW_START(k);
-  }
+  for (int k = 0; k < 2 * KINDS; ++k) tally[TALLY_SUMS + k] = lane->flushed[k];
 }
 
 INLINE void deposit_sums(local i64* partial, const Window* window, const i64* sums) {
@@ -130,8 +161,7 @@ INLINE void deposit_sums(local i64* partial, const Window* window, const i64* su
   for (int k = 0; k < KINDS; ++k) {
     if ((NEEDS & (IS_LINEAR(k) ? linear_need(k) : (int)NEED_SQUARES)) == 0) continue;
     local i64* words = partial + (IS_LINEAR(k) ? LINEAR_OFFSET(k) : (int)OFFSET(SQUARES));
-    // hi * lo counts twice in the square
-    const u32 unit = IS_LINEAR(k) ? window->unit : 2 * window->unit + UNIT_OF(k) + (k == HI_LO ? 1 : 0);
+    const u32 unit = IS_LINEAR(k) ? window->unit : 2 * window->unit + UNIT_OF(k);
     deposit(words, sums[k], unit + SPLIT(BITS_OF(k)));
     deposit(words, sums[KINDS + k], unit);
   }

@@ -31,11 +31,13 @@ typedef float f32;
 #define AS_F32(x) as_float((u32)(x))
 #define AS_U32(x) as_uint((f32)(x))
 #define BIT_WIDTH(x) ((u32)(64 - clz((u64)(x))))
+#ifdef SHAPE_SLICE
 // The floats of 16 or 8 halves. They are loaded as integers, because pocl 6 and 7 read all of them as one aligned vector in
 // vload_half16, though its address needs the alignment of one half alone. Without optimisation that ends the process.
 // A private copy is aligned.
 INLINE float16 floats_of_16(const ushort16 halves) { return vload_half16(0, (private const half*)&halves); }
 INLINE float8 floats_of_8(const ushort8 halves) { return vload_half8(0, (private const half*)&halves); }
+#endif
 #define LOAD_ONE(type, p) (*(SPACE const type*)(p))
 #define LOAD_OF(space, type, p) (*(space const type*)(p))
 #define TILE_SPACE global

@@ -18,8 +18,7 @@ namespace {
 
 static_assert(((kLowKernel | kScaledCasts) & (kDigests | kQuantiles | Needs{NEED_ALL})) == 0);
 
-// A lane takes at most 2^log2_steps elements, so that the sums of gpu_float.cl and gpu_double.cl stay exact. Sums of
-// bytes stay exact for longer.
+// A lane's sums stay exact for 2^log2_steps elements. Sums of bytes stay exact for longer.
 int log2_steps(Dtype dtype) { return dtype == Dtype::kFloat64 ? 8 : size_bytes(dtype) == 1 ? 10 : 9; }
 
 constexpr std::uint64_t kLoadBytes = 16;
@@ -33,6 +32,13 @@ bool counts_codes(Dtype dtype) { return facts(dtype).is_coded; }
 
 // Without fp64 every element of a float is lifted with integer arithmetic. That is slower, with the same bits.
 bool folds(const Device& device, Dtype dtype) { return device.fp64 || !is_float(dtype) || counts_codes(dtype); }
+
+// How often a lane may add its sums to integers. The integers of a work-group's lanes are added, and each flush brings
+// less than 2^51 for each lane. 16 flushes of float16's squares fill 64 bits.
+std::uint64_t flushes(const Device& device, Dtype dtype) {
+  if (!is_float(dtype) || counts_codes(dtype)) return 1;
+  return std::clamp<std::uint64_t>((1 << 11) / device.group_size, 1, 16);
+}
 
 // Whether float32 holds a dtype, and whether 11 bits hold a mantissa of it.
 bool is_single(Dtype dtype) { return size_bytes(dtype) <= 2 || dtype == Dtype::kFloat32; }
@@ -89,7 +95,8 @@ std::uint64_t most_elements_a_group(const Device& device, Dtype dtype, std::uint
   // In a step each lane has `loads` loads in flight. Beside its steps a lane may take an element or two of the head and
   // of the tail.
   const std::uint64_t step = device.group_size * device.group.loads * kLoadBytes / size_bytes(dtype);
-  const std::uint64_t most = device.group_size * ((std::uint64_t{1} << log2_steps(dtype)) - 64) / step * step;
+  const std::uint64_t most =
+      flushes(device, dtype) * device.group_size * ((std::uint64_t{1} << log2_steps(dtype)) - 64) / step * step;
   const std::uint64_t slices = std::uint64_t{device.compute_units} * device.group.slices_a_unit;
   const std::uint64_t wanted = total_bytes / size_bytes(dtype) / slices / step * step;
   return std::clamp(wanted, kLeastSteps * step, most) * elements_a_byte(dtype);

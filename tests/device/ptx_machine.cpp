@@ -107,7 +107,7 @@ Program::Program(std::string_view text) {
       if (!so_far.empty()) statement(so_far, names);
       pending.clear();
       continue;
-    } else if (c == ':') {
+    } else if (c == ':' && so_far.find('.') == so_far.npos) {  // not in ld.global.nc.L1::no_allocate
       names.labels[so_far] = code_.size();
       pending.clear();
       continue;
