@@ -292,7 +292,7 @@ Result<SourcedTensor> hdf5_dataset(const std::shared_ptr<const Hdf5File>& file, 
   if (!dataset) return hdf5_unreadable("is damaged");
   const Hdf5Id type(hdf5.H5Dget_type_(dataset.get()), hdf5.H5Tclose_),
       space(hdf5.H5Dget_space_(dataset.get()), hdf5.H5Sclose_);
-  if (!type || !space) return hdf5_unreadable("is damaged");
+  if (!type || !space || !hdf5_holds_members(hdf5, type.get())) return hdf5_unreadable("is damaged");
   const Hdf5Id of_member(member.empty() ? -1 : hdf5_member_type(hdf5, type.get(), member), hdf5.H5Tclose_);
   if (!member.empty() && !of_member) return hdf5_unreadable("is damaged");
   const auto dtype = hdf5_dtype(hdf5, member.empty() ? type.get() : of_member.get());

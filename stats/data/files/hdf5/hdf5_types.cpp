@@ -151,6 +151,19 @@ hid_t hdf5_member_type(const Hdf5Library& hdf5, hid_t type, const std::string& m
   return -1;
 }
 
+bool hdf5_holds_members(const Hdf5Library& hdf5, hid_t type) {
+  if (hdf5.H5Tget_class_(type) != H5T_COMPOUND) return true;
+  const std::size_t size = hdf5.H5Tget_size_(type);
+  const int count = hdf5.H5Tget_nmembers_(type);
+  for (int i = 0; i < count; ++i) {
+    const Hdf5Id member(hdf5.H5Tget_member_type_(type, static_cast<unsigned>(i)), hdf5.H5Tclose_);
+    if (!member || !hdf5_holds_members(hdf5, member.get())) return false;
+    const std::size_t offset = hdf5.H5Tget_member_offset_(type, static_cast<unsigned>(i));
+    if (offset > size || hdf5.H5Tget_size_(member.get()) > size - offset) return false;
+  }
+  return true;
+}
+
 Result<Dtype> hdf5_dtype(const Hdf5Library& hdf5, hid_t type) { return Hdf5Types(hdf5).dtype_of(type); }
 
 }  // namespace tensorstat
