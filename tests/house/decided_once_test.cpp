@@ -1,12 +1,12 @@
-// Whether a row shows NaN or Inf is decided in stats/data/rules/specials alone, and which pass a name tells in
-// stats/data/rows/names/direction alone. A second place would answer otherwise one day.
+// Whether a row shows NaN or Inf is decided in stats/data/rules/specials alone, which pass a name tells in
+// stats/data/rows/names/direction, and which kind of tensor a row has in row_kind beside it. A second place would
+// answer otherwise one day.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <regex>
-#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -22,7 +22,7 @@ struct Knowledge {
   const char* what;
   std::vector<std::string_view> words;  // a line that asks has one of them: std::regex is slow
   std::regex asked;
-  std::set<std::string> at_home;  // files and folders that may ask
+  std::vector<std::string> at_home;  // files and folders that may ask; the first one answers
 };
 
 const std::vector<Knowledge>& all_knowledge() {
@@ -48,11 +48,19 @@ const std::vector<Knowledge>& all_knowledge() {
         "stats/answer/msprobe/",                       // msprobe's own rules, as it has them
         "stats/bindings/python/tensorstat/_calls.py",  // the same for the names that the watch itself makes
         "stats/data/rows/dump_json/"}},                // keys of dump.json, not names of rows
+      // The Python package writes these types.
+      {"the kind of tensor that a row has",
+       {"\"Parameter\"", "\"Gradient\"", "\"ParameterUpdate\"", "\"OptimizerState\"", "\"ModuleBuffer\"", "\"Loss\""},
+       std::regex(R"re([=!]= "(Parameter|Gradient|ParameterUpdate|OptimizerState|ModuleBuffer|Loss)")re"
+                  R"re(|[{,]\s*"(Parameter|Gradient|OptimizerState|ModuleBuffer)",\s*")re"),
+       {"stats/data/rows/names/row_kind.cpp",
+        "stats/show/page/contents.cpp",  // a loss that another program named
+        "stats/bindings/python/", "stats/examples/"}},
   };
   return all;
 }
 
-bool is_at_home(const std::string& file, const std::set<std::string>& homes) {
+bool is_at_home(const std::string& file, const std::vector<std::string>& homes) {
   for (const std::string& home : homes) {
     if (file == home || (home.ends_with('/') && file.starts_with(home))) return true;
   }
@@ -86,7 +94,7 @@ TEST(DecidedOnce, InEverySource) {
       std::ifstream text(entry.path());
       for (const std::string& place : places_in(text, knowledge)) {
         ADD_FAILURE() << file << ":" << place << "\n  decides " << knowledge.what << "; ask "
-                      << *knowledge.at_home.begin();
+                      << knowledge.at_home.front();
       }
     }
   }
@@ -110,6 +118,12 @@ TEST(DecidedOnce, SeesASecondPlace) {
         "    } else if (take_end(\".parameters_grad\")) {"}) {
     std::istringstream text(line);
     EXPECT_EQ(places_in(text, all_knowledge()[1]).size(), 1u) << line;
+  }
+  for (const char* line : {"  facts.has_loss |= record.texts()[row.op_type] == \"Loss\";",
+                           "    if (type != \"Parameter\" && type != \"Gradient\") continue;",
+                           "  constexpr std::string_view kOfNoCall[] = {\"Parameter\", \"ModuleBuffer\"};"}) {
+    std::istringstream text(line);
+    EXPECT_EQ(places_in(text, all_knowledge()[2]).size(), 1u) << line;
   }
   std::istringstream written(
       "  return stem + (is_backward ? \".backward\" : \".forward\");\n  // ends_with(\"/backward\")\n");

@@ -9,6 +9,7 @@
 #include "stats/answer/compare/fault_roles.hpp"
 #include "stats/core/base/printable.hpp"
 #include "stats/data/files/io/text_lines.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 namespace {
@@ -140,7 +141,7 @@ void put_changed_first(const Record& a, const Record& b, const Differences& diff
       return a.rows()[each.in_a].rank == rank && std::ranges::none_of(rows_of_run, &Seen::is_input);
     };
     std::erase_if(found, has_no_inputs);
-    const bool is_gradient = b.texts()[row.op_type] == "Gradient";
+    const bool is_gradient = row_kind(b.texts()[row.op_type]) == RowKind::kGradient;
     found.insert(found.begin(), {.in_a = rows.second,
                                  .added = HUGE_VAL,
                                  .enters = true,

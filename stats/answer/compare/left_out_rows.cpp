@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "stats/data/rows/names/direction.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 namespace {
@@ -24,19 +25,19 @@ constexpr std::string_view kWords[kLeftOutCount] = {"of evaluations", "of ranks 
 class Written {
  public:
   explicit Written(const Record& record) {
-    std::set<std::uint32_t> types;
+    std::set<std::uint32_t> types;  // few: each is looked up once
     for (const Seen& row : record.rows()) {
       auto& last = last_of_.try_emplace(row.rank, row.iteration).first->second;
       last = std::max(last, row.iteration);
       iterations_.emplace(row.rank, row.iteration);
       types.insert(row.op_type);
     }
-    for (const std::uint32_t type : types) types_.insert(std::string(record.texts()[type]));
+    for (const std::uint32_t type : types) kinds_.insert(row_kind(record.texts()[type]));
   }
 
   bool has_rank(std::uint32_t rank) const { return last_of_.contains(rank); }
   bool has(const Seen& row) const { return iterations_.contains({row.rank, row.iteration}); }
-  bool has_type(std::string_view op_type) const { return types_.contains(op_type); }
+  bool has_kind(RowKind kind) const { return kinds_.contains(kind); }
   // Whether the run's watch was not on in this iteration: not yet, or it was between others that it has.
   bool was_off(const Seen& row, std::uint64_t every) const {
     if (has(row)) return false;
@@ -47,7 +48,7 @@ class Written {
  private:
   std::map<std::uint32_t, std::uint64_t> last_of_;                // the last iteration, by rank
   std::set<std::pair<std::uint32_t, std::uint64_t>> iterations_;  // with their ranks
-  std::set<std::string, std::less<>> types_;
+  std::set<RowKind> kinds_;
 };
 
 class OtherWatch {
@@ -80,7 +81,7 @@ class OtherWatch {
     const auto next = rows->second.lower_bound(when(key));
     if (next == rows->second.begin()) return std::nullopt;
     const auto& [then, row] = *std::prev(next);
-    if (key.kind == OfParameter::kGradient && then.first != key.iteration) return std::nullopt;
+    if (key.kind == RowKind::kGradient && then.first != key.iteration) return std::nullopt;
     return row;
   }
 
@@ -92,27 +93,25 @@ class OtherWatch {
   }
 
  private:
-  using Who = std::tuple<std::uint32_t, std::uint32_t, OfParameter, std::uint32_t>;
+  using Who = std::tuple<std::uint32_t, std::uint32_t, RowKind, std::uint32_t>;
   using When = std::pair<std::uint64_t, bool>;
 
   static Who who(const Key& key) { return {key.name, key.rank, key.kind, key.slot}; }
   static When when(const Key& key) { return {key.iteration, key.is_output}; }
   static bool is_of_parameter(const Record& record, const Key& key) {
-    const std::string_view type = record.texts()[record.rows()[key.row].op_type];
-    return type == "Parameter" || type == "Gradient";
+    const RowKind kind = row_kind(record.texts()[record.rows()[key.row].op_type]);
+    return kind == RowKind::kParameter || kind == RowKind::kGradient;
   }
 
   std::string_view name_of(const Seen& row) const { return own_.record.texts()[row.name]; }
 
   bool is_watched(const Seen& row, const Key& key, const Watched& watched) const {
-    const std::string_view type = own_.record.texts()[row.op_type], op_name = name_of(row);
+    const RowKind kind = row_kind(own_.record.texts()[row.op_type]);
     if (!watched.has_all_names && !names_.contains(key.name)) return false;
-    if (type == "Gradient") return watched.has_gradients && (!watched.is_of_whole || !row.is_input);
-    if (type == "Parameter") return watched.has_parameters && (!watched.is_of_whole || !row.is_input);
-    for (const std::string_view optional : {"OptimizerState", "ParameterUpdate", "ModuleBuffer", "Loss"}) {
-      if (type == optional) return written_.has_type(type);
-    }
-    const DirectedName call = directed_name_of(op_name);
+    if (kind == RowKind::kGradient) return watched.has_gradients && (!watched.is_of_whole || !row.is_input);
+    if (kind == RowKind::kParameter) return watched.has_parameters && (!watched.is_of_whole || !row.is_input);
+    if (kind != RowKind::kOfCall) return written_.has_kind(kind);
+    const DirectedName call = directed_name_of(name_of(row));
     const bool is_backward = call.direction == Direction::kBackward;
     if (is_backward && (!watched.has_gradients || watched.is_of_whole)) return false;
     if (!watched.has_operations && call.stem.find('/') != std::string_view::npos) return false;

@@ -6,14 +6,15 @@
 #include "stats/answer/compare/differences.hpp"
 #include "stats/data/rows/names/msprobe_file_name.hpp"
 #include "stats/data/rows/names/op_name.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 namespace {
 
-OfParameter kind_of(std::string_view op_type) {
-  if (op_type == "Gradient") return OfParameter::kGradient;
-  if (op_type == "ParameterUpdate") return OfParameter::kUpdate;
-  return op_type == "OptimizerState" ? OfParameter::kOptimizerState : OfParameter::kOther;
+// A watch has several rows of a parameter's name. Other rows may have another type in the other run.
+RowKind told_apart(RowKind kind) {
+  return kind == RowKind::kGradient || kind == RowKind::kOptimizerState || kind == RowKind::kUpdate ? kind
+                                                                                                    : RowKind::kOfCall;
 }
 
 }  // namespace
@@ -31,7 +32,7 @@ std::vector<Key> keys_of(const Record& record, const Renames* renames, const Pai
       name = shared.id(escaped_op_name(without_gradient_count(renames ? renames->of(own) : std::string(own))));
     }
     const std::uint32_t slot = pairing.by_argument ? shared.id(record.texts()[row.argument]) : row.slot;
-    const OfParameter kind = pairing.by_kind ? kind_of(record.texts()[row.op_type]) : OfParameter::kOther;
+    const RowKind kind = pairing.by_kind ? told_apart(row_kind(record.texts()[row.op_type])) : RowKind::kOfCall;
     keys.push_back({name, row.rank, row.iteration, !row.is_input, kind, slot,
                     pairing.by_execution ? row.execution : Execution::kUnknown, i});
   }

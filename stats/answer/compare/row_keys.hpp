@@ -8,20 +8,18 @@
 
 #include "stats/answer/compare/interned_texts.hpp"
 #include "stats/answer/compare/record.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 
 class Renames;
-
-// The role of a watch's row about a parameter: several rows have the parameter's name.
-enum class OfParameter : std::uint8_t { kOther, kGradient, kOptimizerState, kUpdate };
 
 struct Key {
   std::uint32_t name;  // of texts that both records share
   std::uint32_t rank;
   std::uint64_t iteration;
   bool is_output;
-  OfParameter kind;     // kOther where types do not tell tensors apart
+  RowKind kind;         // kOfCall where types do not tell tensors apart
   std::uint32_t slot;   // or the name of the argument
   Execution execution;  // kUnknown where rows of both may be one tensor
   std::uint32_t row;
@@ -29,7 +27,7 @@ struct Key {
   auto what() const { return std::tie(name, rank, iteration, is_output, kind, slot, execution); }
 };
 
-// The properties that must be equal for two rows to pair, beside rank, iteration and io.
+// What makes two rows one tensor, beside rank, iteration and io.
 struct Pairing {
   bool by_tensor, by_execution, by_argument, by_kind;
 };

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "stats/core/base/float_environment.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 namespace {
@@ -106,9 +107,10 @@ std::string sentence_of(const Finding& finding, const History& history, const Hi
 }
 
 std::string sentence_of(const UnequalReplicas& found) {
-  std::string who = found.op_type == "Parameter"        ? "parameter "
-                    : found.op_type == "OptimizerState" ? "optimizer state "
-                                                        : "output of ";
+  const RowKind kind = row_kind(found.op_type);
+  std::string who = kind == RowKind::kParameter        ? "parameter "
+                    : kind == RowKind::kOptimizerState ? "optimizer state "
+                                                       : "output of ";
   who += found.op_name + ": of " + shown_count(found.replicas, "replica");
   for (std::size_t i = 0; i < found.ranks.size(); ++i) {
     who += (i != 0 ? ", " : found.ranks.size() == 1 ? " rank " : " ranks ") + std::to_string(found.ranks[i]);

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "stats/data/rows/names/row_kind.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -22,7 +24,7 @@ bool is_shorter(const HistorySeries* a, const HistorySeries* b) { return a->cell
 // The output with the most rows of the module that a gradient's parameter belongs to; nullptr for other tensors.
 const HistorySeries* forward_of(const History& history, const HistorySeries& series, const ByOperator& by_operator,
                                 const Names& names) {
-  if (history.op_type(series.tensor) != "Gradient") return nullptr;
+  if (row_kind(history.op_type(series.tensor)) != RowKind::kGradient) return nullptr;
   const std::string_view parameter = history.op_name(series.tensor);
   const std::size_t dot = parameter.rfind('.');
   const auto forward = names.find(std::string(parameter.substr(0, dot == parameter.npos ? 0 : dot)) + "/forward");

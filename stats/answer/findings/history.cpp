@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "stats/answer/compare/fault_roles.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 #include "stats/data/rules/comparison.hpp"
 #include "stats/data/rules/specials.hpp"
 
@@ -159,7 +160,7 @@ const HistorySeries& History::add(const Entry& entry) {
     series.details.resize(series.cells.size());
     series.details.back() = static_cast<std::uint32_t>(details_.size());
   }
-  if (entry.op_type == "Parameter") {
+  if (row_kind(entry.op_type) == RowKind::kParameter) {
     std::uint64_t fingerprint = 0;
     if (tells_bits(entry.statistics)) fingerprint = std::max<std::uint64_t>(content_of(entry.statistics), 1);
     append(series.fingerprints, fingerprint);

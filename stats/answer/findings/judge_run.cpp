@@ -6,6 +6,7 @@
 #include "stats/answer/findings/findings.hpp"
 #include "stats/core/base/fault_list.hpp"
 #include "stats/core/base/float_environment.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 namespace {
@@ -50,8 +51,9 @@ class RunReader {
       const auto shown = is_shown ? std::nullopt : form_shown_by(type, history.op_name(tensor), true);
       if (shown) facts.form = *shown;
       is_shown |= shown.has_value();
-      facts.has_loss |= type == "Loss";
-      if (type != "Parameter") continue;
+      const RowKind kind = row_kind(type);
+      facts.has_loss |= kind == RowKind::kLoss;
+      if (kind != RowKind::kParameter) continue;
       facts.has_parameters = true;
       facts.has_written |= !history.tensors()[tensor].is_input;
     }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "stats/data/rows/names/direction.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 namespace {
@@ -99,13 +100,22 @@ void walk(const History& history, const HistorySeries& series, IterationRange ra
 }  // namespace
 
 TensorKind kind_of(const History& history, const HistorySeries& series) {
-  const std::string_view type = history.op_type(series.tensor), name = history.op_name(series.tensor);
-  if (type == "Parameter") return TensorKind::kParameter;
-  if (type == "Gradient") return TensorKind::kGradient;
-  if (type == "ParameterUpdate") return TensorKind::kUpdate;
-  if (type == "ModuleBuffer") return TensorKind::kBuffer;
-  if (type == "Loss") return TensorKind::kLoss;
-  return is_of_backward(name) ? TensorKind::kBackward : TensorKind::kForward;
+  switch (row_kind(history.op_type(series.tensor))) {
+    case RowKind::kParameter:
+      return TensorKind::kParameter;
+    case RowKind::kGradient:
+      return TensorKind::kGradient;
+    case RowKind::kUpdate:
+      return TensorKind::kUpdate;
+    case RowKind::kBuffer:
+      return TensorKind::kBuffer;
+    case RowKind::kLoss:
+      return TensorKind::kLoss;
+    case RowKind::kOptimizerState:
+    case RowKind::kOfCall:
+      break;
+  }
+  return is_of_backward(history.op_name(series.tensor)) ? TensorKind::kBackward : TensorKind::kForward;
 }
 
 std::string label_of(const History& history, const HistorySeries& series) {

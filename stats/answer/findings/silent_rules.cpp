@@ -10,6 +10,7 @@
 #include "stats/answer/findings/series_rules.hpp"
 #include "stats/data/rows/names/direction.hpp"
 #include "stats/data/rows/names/op_name.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 namespace {
@@ -33,14 +34,17 @@ class Silent {
     for (const HistorySeries& series : history.series()) {
       const HistoryTensor& tensor = history.tensors()[series.tensor];
       if (tensor.call != 0 || series.cells.empty()) continue;
-      const std::string_view type = history.op_type(series.tensor);
+      const RowKind kind = row_kind(history.op_type(series.tensor));
       if (series.cells.size() >= kLeastSteps) ran_.emplace(series.rank, history.op_name(series.tensor));
-      if (type == "Loss") losses_[series.rank].push_back(&series);
-      if (type != "Parameter" && type != "Gradient") continue;
+      if (kind == RowKind::kLoss) losses_[series.rank].push_back(&series);
+      if (kind != RowKind::kParameter && kind != RowKind::kGradient) continue;
       OfParameter& all = ranks_[series.rank][history.op_name(series.tensor)];
-      if (type == "Parameter") (tensor.is_input ? all.before : all.written) = &series;
-      if (type == "Gradient") (tensor.is_input ? all.made : all.at_step) = &series;
-      if (type == "Gradient") last_gradient_[series.rank] = std::max(last_gradient_[series.rank], end_of(series));
+      if (kind == RowKind::kParameter) {
+        (tensor.is_input ? all.before : all.written) = &series;
+      } else {
+        (tensor.is_input ? all.made : all.at_step) = &series;
+        last_gradient_[series.rank] = std::max(last_gradient_[series.rank], end_of(series));
+      }
     }
   }
 

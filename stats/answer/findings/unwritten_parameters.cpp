@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 
+#include "stats/data/rows/names/row_kind.hpp"
+
 namespace tensorstat {
 namespace {
 
@@ -27,9 +29,9 @@ std::vector<UnwrittenParameter> unwritten_parameters(const History& history, dou
     const HistoryTensor& tensor = history.tensors()[series.tensor];
     if (tensor.call != 0 || series.cells.empty()) continue;
     OfName& of_name = ranks[series.rank][tensor.op_name];
-    const auto type = history.op_type(series.tensor);
-    if (type == "Parameter") (tensor.is_input ? of_name.before : of_name.written) = &series;
-    if (type == "Gradient" && tensor.is_input) of_name.gradient = &series;
+    const RowKind kind = row_kind(history.op_type(series.tensor));
+    if (kind == RowKind::kParameter) (tensor.is_input ? of_name.before : of_name.written) = &series;
+    if (kind == RowKind::kGradient && tensor.is_input) of_name.gradient = &series;
   }
   std::vector<UnwrittenParameter> found;
   for (const auto& [rank, names] : ranks) {

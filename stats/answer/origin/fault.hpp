@@ -12,15 +12,16 @@
 #include "stats/answer/origin/hints.hpp"
 #include "stats/answer/origin/model.hpp"
 #include "stats/answer/origin/verdict.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat::origin_rules {
 
 // The faulty values of a row, for this choice.
 inline Specials fault_in(const Record& record, const Seen& row, const FaultChoice& choice) {
   Specials found = specials_of(record.statistics(row));
-  const std::string_view type = record.texts()[row.op_type];
-  if (choice.nan_only || type == "ModuleBuffer") found.inf = 0;  // a mask is kept in a buffer
-  if (type == "ParameterUpdate") return {};
+  const RowKind kind = row_kind(record.texts()[row.op_type]);
+  if (choice.nan_only || kind == RowKind::kBuffer) found.inf = 0;  // a mask is kept in a buffer
+  if (kind == RowKind::kUpdate) return {};
   return found;
 }
 

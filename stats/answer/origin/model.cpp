@@ -9,16 +9,14 @@
 
 #include "stats/data/rows/names/direction.hpp"
 #include "stats/data/rows/names/op_name.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 namespace {
 
 bool is_of_evaluation(const Record& record, const Seen& row) {
-  const std::string_view type = record.texts()[row.op_type];
-  constexpr std::string_view kOfNoCall[] = {"Parameter",      "Gradient",     "ParameterUpdate",
-                                            "OptimizerState", "ModuleBuffer", "Loss"};
-  if (std::ranges::find(kOfNoCall, type) != std::end(kOfNoCall)) return false;
-  return directed_name_of(record.texts()[row.name]).direction == Direction::kEvaluation;
+  return row_kind(record.texts()[row.op_type]) == RowKind::kOfCall &&
+         directed_name_of(record.texts()[row.name]).direction == Direction::kEvaluation;
 }
 
 // The phase that a name of msprobe's says.
@@ -32,7 +30,7 @@ std::optional<Phase> phase_of_call(std::string_view name) {
 Phase phase_in_graph(std::string_view type, std::string_view name) {
   constexpr std::string_view kOfOptimizers[] = {"Apply",     "FusedApply", "SparseApply", "Adam",
                                                 "FusedAdam", "Lamb",       "Momentum"};
-  if (type == "Parameter") return Phase::kParameter;
+  if (row_kind(type) == RowKind::kParameter) return Phase::kParameter;
   if (is_of_backward(name)) return Phase::kBackward;
   for (const std::string_view word : kOfOptimizers) {
     if (type.starts_with(word)) return Phase::kOptimizer;
@@ -50,7 +48,8 @@ class Builder {
     for (std::uint32_t run = first; run < last; ++run) {
       const Seen& seen = record_.run(run).front();
       // The values of parameters before anything ran belong to both.
-      const bool is_of_both = part == Part::kAll || (seen.is_input && text(seen.op_type) == "Parameter");
+      const bool is_of_both =
+          part == Part::kAll || (seen.is_input && row_kind(text(seen.op_type)) == RowKind::kParameter);
       const bool is_wanted = is_of_both || is_of_evaluation(record_, seen) == model_.is_evaluation;
       if (seen.rank == rank && is_wanted) add(run);
     }
@@ -86,17 +85,24 @@ class Builder {
     if (model_.form == Form::kLaunches) return put(Phase::kForward, seen, inputs, outputs);
     if (model_.form == Form::kGraph) return put(phase_in_graph(type, name), seen, inputs, outputs);
     if (model_.form == Form::kModules) return put(phase_of_call(name).value_or(Phase::kForward), seen, inputs, outputs);
-    if (type == "Loss") return put(Phase::kLoss, seen, inputs, outputs);
-    if (type == "Gradient") return put(Phase::kGradient, seen, inputs, outputs);
-    if (type == "ParameterUpdate") return;  // is not finite where the parameter is not
-    if (type == "ModuleBuffer") return put(Phase::kBuffer, seen, inputs, outputs);
-    if (type == "OptimizerState") return put(Phase::kOptimizer, seen, inputs, outputs);
-    if (type == "Parameter") {  // before the step, and behind it
-      if (!inputs.empty()) put(Phase::kParameter, seen, inputs, {});
-      if (!outputs.empty()) put(Phase::kOptimizer, seen, {}, outputs);
-      return;
+    switch (row_kind(type)) {
+      case RowKind::kOfCall:
+        return put(is_of_backward(name) ? Phase::kBackward : Phase::kForward, seen, inputs, outputs);
+      case RowKind::kParameter:  // before the step, and behind it
+        if (!inputs.empty()) put(Phase::kParameter, seen, inputs, {});
+        if (!outputs.empty()) put(Phase::kOptimizer, seen, {}, outputs);
+        return;
+      case RowKind::kGradient:
+        return put(Phase::kGradient, seen, inputs, outputs);
+      case RowKind::kOptimizerState:
+        return put(Phase::kOptimizer, seen, inputs, outputs);
+      case RowKind::kUpdate:  // is not finite where the parameter is not
+        return;
+      case RowKind::kBuffer:
+        return put(Phase::kBuffer, seen, inputs, outputs);
+      case RowKind::kLoss:
+        return put(Phase::kLoss, seen, inputs, outputs);
     }
-    put(is_of_backward(name) ? Phase::kBackward : Phase::kForward, seen, inputs, outputs);
   }
 
   // The rows belong to a call that waits for them, or begin a new one. A call that is run inside a call of its own name
@@ -310,8 +316,9 @@ bool Model::is_inside(std::uint32_t call, std::uint32_t of) const {
 }
 
 std::optional<Form> form_shown_by(std::string_view op_type, std::string_view op_name, bool is_of_operator) {
-  if (op_type == "Loss" || op_type == "Gradient" || op_type == "OptimizerState" || op_type == "ModuleBuffer")
-    return Form::kWatch;
+  const RowKind kind = row_kind(op_type);
+  // MindSpore's graphs have rows of parameters, too.
+  if (kind != RowKind::kOfCall && kind != RowKind::kParameter) return Form::kWatch;
   if (op_name.ends_with(kForwardEnding) || op_name.ends_with(kBackwardEnding) || op_name.ends_with(kEvalEnding))
     return Form::kWatch;
   if (is_of_operator && phase_of_call(op_name)) return Form::kModules;
@@ -348,7 +355,7 @@ std::vector<Part> parts_of(const Record& record, Form form, std::uint32_t rank, 
     const Direction direction = directed_name_of(record.texts()[seen.name]).direction;
     has_evaluation |= is_of_evaluation(record, seen);
     has_forward |= direction == Direction::kForward;
-    has_backward |= direction == Direction::kBackward || record.texts()[seen.op_type] == "Loss";
+    has_backward |= direction == Direction::kBackward || row_kind(record.texts()[seen.op_type]) == RowKind::kLoss;
   }
   if (!has_evaluation) return {Part::kAll};
   if (has_backward && !has_forward) return {Part::kAll};

@@ -5,6 +5,7 @@
 
 #include "stats/answer/origin/sentence.hpp"
 #include "stats/core/base/printable.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 
@@ -14,7 +15,7 @@ void put_nothing_into_words(const Record& record, Form form, FaultVerdict& verdi
   for (const Seen& row : record.rows()) {
     if (iterations == 0 || row.iteration != last) ++iterations;
     last = row.iteration;
-    has_loss |= record.texts()[row.op_type] == "Loss";
+    has_loss |= row_kind(record.texts()[row.op_type]) == RowKind::kLoss;
   }
   const auto plural = [](std::uint64_t count, std::string_view what) {
     return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");

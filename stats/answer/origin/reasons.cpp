@@ -12,6 +12,7 @@
 
 #include "stats/core/base/printable.hpp"
 #include "stats/data/rows/names/op_name.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 #include "stats/data/rules/comparison.hpp"
 
 namespace tensorstat {
@@ -113,7 +114,7 @@ std::string reason_of_leap(const Record& record, const Seen& seen, std::span<con
   std::map<Tensor, First> firsts;
   for (const Seen& row : record.rows()) {
     if (row.iteration > seen.iteration) break;
-    const bool is_parameter = record.texts()[row.op_type] == "Parameter";
+    const bool is_parameter = row_kind(record.texts()[row.op_type]) == RowKind::kParameter;
     const bool is_of_model = std::ranges::any_of(of_model, [&](std::uint32_t at) {
       const Seen& given = record.rows()[at];
       return given.name == row.name && given.slot == row.slot && given.is_input && row.is_input;

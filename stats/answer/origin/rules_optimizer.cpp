@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "stats/answer/origin/rules.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat::origin_rules {
 
@@ -27,7 +28,7 @@ std::optional<Fault> changed_after_backward(const Scene& scene, const StepRows& 
 std::optional<Fault> written_by_optimizer(const Scene& scene, const StepRows& rows) {
   const Call& of = rows.call(scene.call);
   std::string_view parameter = rows.text(of.name);
-  const bool is_state = rows.text(of.op_type) == "OptimizerState";
+  const bool is_state = row_kind(rows.text(of.op_type)) == RowKind::kOptimizerState;
   if (is_state) parameter = parameter.substr(0, parameter.rfind('/'));
   bool has_gradient = false, has_value = is_state;
   for (const Call& each : rows.model.calls) {
@@ -37,7 +38,7 @@ std::optional<Fault> written_by_optimizer(const Scene& scene, const StepRows& ro
   }
   for (std::uint32_t at = 0; !has_value && at < scene.row; ++at) {
     const Seen& row = rows.row(at);
-    has_value = row.name == of.name && row.rank == of.rank && rows.text(row.op_type) == "Parameter";
+    has_value = row.name == of.name && row.rank == of.rank && row_kind(rows.text(row.op_type)) == RowKind::kParameter;
   }
   if (has_gradient && has_value && rows.hints.are_gradients_gone(of.rank, of.iteration)) {
     Fault fault = unknown(scene, rows, scene.call,

@@ -6,6 +6,7 @@
 
 #include "stats/answer/origin/reasons.hpp"
 #include "stats/core/base/printable.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 namespace {
@@ -85,7 +86,7 @@ class Words {
     if (verdict_.before.is_named()) text += (text.empty() ? " before " : ", before ") + call(verdict_.before);
     return text;
   }
-  bool is_of_buffer() const { return verdict_.row_of.op_type == "ModuleBuffer"; }
+  bool is_of_buffer() const { return row_kind(verdict_.row_of.op_type) == RowKind::kBuffer; }
   std::string slot_of(std::uint32_t row) const {
     const Seen& seen = record_.rows()[row];
     const auto name = verdict_.tensor_names.find(row);
@@ -131,7 +132,7 @@ class Words {
         return what + " holds " + counted() + " before anything ran" + when();
       }
       case FaultKind::kLoss:
-        if (verdict_.guilty.op_type != "Loss") {
+        if (row_kind(verdict_.guilty.op_type) != RowKind::kLoss) {
           return "The loss: " + fault() + " in " + who + ", " + phase + when() + ": " +
                  (made_of().empty()
                       ? seen().is_input ? "what it was given holds it, such as the targets" : "made of finite values"
@@ -207,7 +208,8 @@ class Words {
              (verdict_.code->line == 0 ? "" : ":" + std::to_string(verdict_.code->line)));
     }
     if (zoom == nullptr) return;
-    if (verdict_.guilty.op_type == "Loss" && !zoom->why.empty()) return detail(printable_name(zoom->why));
+    if (row_kind(verdict_.guilty.op_type) == RowKind::kLoss && !zoom->why.empty())
+      return detail(printable_name(zoom->why));
     if (zoom->found == Zoom::Found::kClean) {
       detail("run again, it gave finite values: hidden state, or the hardware");
     } else if (zoom->found == Zoom::Found::kRefused && !zoom->why.empty()) {

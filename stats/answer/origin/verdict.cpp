@@ -10,6 +10,7 @@
 #include "stats/answer/origin/sentence.hpp"
 #include "stats/answer/origin/telling.hpp"
 #include "stats/answer/origin/walk.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 
@@ -256,8 +257,9 @@ Answer FaultSearch::answer(const Record& read) { return state_->answer(read); }
 RunFacts facts_of(const Record& record, const Hints& hints) {
   RunFacts facts{.form = form_of(record, hints)};
   for (const Seen& row : record.rows()) {
-    facts.has_loss |= record.texts()[row.op_type] == "Loss";
-    if (record.texts()[row.op_type] != "Parameter") continue;
+    const RowKind kind = row_kind(record.texts()[row.op_type]);
+    facts.has_loss |= kind == RowKind::kLoss;
+    if (kind != RowKind::kParameter) continue;
     facts.has_parameters = true;
     facts.has_written |= !row.is_input;
   }

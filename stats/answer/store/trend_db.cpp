@@ -9,6 +9,7 @@
 
 #include "stats/answer/store/database.hpp"
 #include "stats/data/rows/names/direction.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 #include "stats/data/rules/comparison.hpp"
 
 namespace tensorstat {
@@ -37,22 +38,31 @@ struct TrendTarget {
   std::string metric;
 };
 
+const char* metric_of(RowKind kind) {
+  switch (kind) {
+    case RowKind::kParameter:
+      return "parameters";
+    case RowKind::kGradient:
+      return "parameters_grad";
+    case RowKind::kOptimizerState:
+      return "optimizer";
+    case RowKind::kUpdate:
+      return "updates";
+    case RowKind::kBuffer:
+      return "buffers";
+    case RowKind::kLoss:
+      return "loss";
+    case RowKind::kOfCall:
+      break;
+  }
+  return "forward";
+}
+
 // "Module.a.Linear.forward.0" is the target Module.a.Linear of the metric forward, and its micro step is 0.
 TrendTarget target_of(const Row& row, std::string_view op_name) {
   TrendTarget target{.name = std::string(op_name), .micro_step = 0, .metric = "forward"};
-  const std::string& type = row.identity.op_type;
-  if (type == "Parameter") {
-    target.metric = "parameters";
-  } else if (type == "Gradient") {
-    target.metric = "parameters_grad";
-  } else if (type == "ParameterUpdate") {
-    target.metric = "updates";
-  } else if (type == "ModuleBuffer") {
-    target.metric = "buffers";
-  } else if (type == "OptimizerState") {
-    target.metric = "optimizer";
-  } else if (type == "Loss") {
-    target.metric = "loss";
+  if (const RowKind kind = row_kind(row.identity.op_type); kind != RowKind::kOfCall) {
+    target.metric = metric_of(kind);
   } else {
     const DirectedName call = directed_name_of(op_name);
     if (call.direction == Direction::kBackward) target.metric = "backward";

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "stats/core/base/printable.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 #include "stats/data/rules/comparison.hpp"
 
 namespace tensorstat {
@@ -171,8 +172,8 @@ class EventsOfRun {
   void add(const Row& row, const Record::Place& place) {
     if (!status_) return;
     const Identity& who = row.identity;
-    const bool shares_name = who.op_type == "Parameter" || who.op_type == "Gradient" ||
-                             who.op_type == "ParameterUpdate" || who.op_type == "OptimizerState";
+    const RowKind kind = row_kind(who.op_type);
+    const bool shares_name = kind != RowKind::kOfCall && kind != RowKind::kBuffer && kind != RowKind::kLoss;
     const std::string name = (shares_name ? who.op_type + "/" : "") + std::string(place.name) + "/" + who.io + "." +
                              std::to_string(who.slot);
     WireWriter summary;

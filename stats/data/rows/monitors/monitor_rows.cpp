@@ -13,6 +13,7 @@
 #include "stats/data/files/io/random_file.hpp"
 #include "stats/data/rows/csv/csv_fields.hpp"
 #include "stats/data/rows/csv/csv_value.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 namespace {
@@ -187,7 +188,7 @@ class MsprobeReader final : public MonitorReader {
             text.ends_with(".0") && word->category == Category::kNanCount ? text.substr(0, text.size() - 2) : text);
       }
     }
-    if (type_ != "Parameter") row.identity.op_name += "/" + monitored_;
+    if (row_kind(type_) != RowKind::kParameter) row.identity.op_name += "/" + monitored_;
     if (growing()) growing()->offset += bytes;
     return give(std::move(row));
   }
