@@ -3,8 +3,8 @@
     count.py FOLDER      with fold-DTYPE-15-256x4.ptx for each dtype, and optionally ptxas's .log beside it
 
 The main loop is the one with the wide loads. Counts the instructions of a lane when the fast path takes all elements and
-none is zero. That is the shortest path around the loop through the loads of a step and the longest block, which adds them, and through
-no inner loop, because inner loops process what the fast path leaves. `loads` says at which of these instructions the loads stand. With a comparison
+none is zero. That is the path around the loop, through the loads of a step, that adds most in the fewest instructions and enters no inner
+loop, because inner loops process what the fast path leaves. `loads` says at which of these instructions the loads stand. With a comparison
 between two of them a lane would have fewer loads in flight: the exit status is then 1.
 """
 import os
@@ -70,20 +70,22 @@ def main_loop(path):
     inner = {label: [to for to in edges[label] if to in loop and to != head] for label in loop}
     once = {label for label in loop if label not in reach(inner, label)}
 
-    def ways(label, end):
-        """The shortest list of instructions from one block up to another; None if there is none."""
+    def best(ways):
+        """The way that adds most; of several, the shortest: zeros, and a flush of the sums, are no part of it."""
+        return max(ways, key=lambda way: (sum(".f64" in each for each in way), -len(way)), default=None)
+
+    def way(label, end):
+        """The instructions from one block up to another; None if there is no way."""
         if label == end:
             return []
-        rest = [ways(to, end) for to in inner[label] if to in once]
-        rest = [each for each in rest if each is not None]
-        return found[label][0] + min(rest, key=len) if rest else None
+        rest = best(each for each in (way(to, end) for to in inner[label] if to in once) if each is not None)
+        return None if rest is None else found[label][0] + rest
 
-    arithmetic = max(once, key=lambda label: len(found[label][0]))
-    ends = [ways(arithmetic, label) + found[label][0] for label in once
-            if head in edges[label] and ways(arithmetic, label) is not None]
-    way = ways(head, loads) + (ways(loads, arithmetic) or []) + min(ends, key=len)
+    ends = [label for label in once if head in edges[label]]
+    tails = [way(loads, label) + found[label][0] for label in ends if way(loads, label) is not None]
+    instructions = way(head, loads) + best(tails)
     # ptxas removes moves between registers
-    return [each for each in way if not re.match(r"(@!?%p\d+\s+)?mov", each)]
+    return [each for each in instructions if not re.match(r"(@!?%p\d+\s+)?mov", each)]
 
 
 is_wrong = False

@@ -6,13 +6,15 @@
 //
 // A family's text (gpu_float.cl and the like) defines
 //   Lane, open_lane               the registers
-//   take_step                     takes the LOADS vectors of a step; nothing, and false, if an element of them must be lifted
-//   take_vector, take             the same for 16 bytes, and for one element
+//   take_step                     takes the LOADS vectors of a step; returns a bit for each vector that it did not take
+//   take_vector, take             take 16 bytes, or one element; false, and nothing taken, if an element must be lifted
 //   SUMS, close_lane              the tally; its SUMS integer sums are last
 //   deposit_sums                  adds the sums to the partial
-// A step is looked at before any of it is added. So one branch stands between a step's loads and its arithmetic, and no
-// compiler moves a load behind the arithmetic of another. Families of floats define STEPS_A_FLUSH, too: then the loads of
-// the next step come before the arithmetic of this one, and flush_lane() adds the sums of that many steps to integers.
+// Families of floats define STEPS_A_FLUSH, too: flush_lane() adds the sums of that many steps to integers.
+//
+// Two things kept an H200 at half of its speed. A compiler sinks a load behind the branch of another vector, so the loads of
+// a step are kept together. A lane that had taken another way went on alone, and its warp ran the rest of the slice twice, so
+// the lanes of a warp meet after each step.
 // For complex dtypes an element is a real or imaginary part here; PARTS of them are one element of the tensor
 // (gpu_complex.cl).
 // clang-format off: each text needs those before it
@@ -46,14 +48,16 @@
 #ifdef FOLDS
 #ifndef STEPS_A_FLUSH
 #define STEPS_A_FLUSH 0  // there is nothing to flush
+#define LOADS_AHEAD false
 INLINE void flush_lane(Lane* lane, const Window* window) { (void)lane, (void)window; }
 #endif
-#define TAKES_STEP(step) take_step(&state, &window, step)
+#define REFUSED_OF_STEP(step) take_step(&state, &window, step)
 #define TAKES_VECTOR(vector) take_vector(&state, &window, vector)
 #define TAKES(element) take(&state, &window, element)
 #else
 #define STEPS_A_FLUSH 0
-#define TAKES_STEP(step) false
+#define LOADS_AHEAD false
+#define REFUSED_OF_STEP(step) ((1u << LOADS) - 1)
 #define TAKES_VECTOR(vector) false
 #define TAKES(element) false
 #define flush_lane(lane, window)
@@ -61,8 +65,8 @@ INLINE void flush_lane(Lane* lane, const Window* window) { (void)lane, (void)win
 #define TAKE(i) \
   if (is_summed(elements, i) && !TAKES(elements[i])) lift_one(partial, elements[i])
 
-// The instruction keeps the loads of a step together, and leaves the cache to those who read twice.
-#if PTX >= 70
+#if PTX >= 70 && LANES_A_GROUP % 32 == 0
+#define MEET_IN_WARP() __asm__ volatile("bar.warp.sync 0xffffffff;" : : : "memory")
 INLINE uint4 load_vector(global const uint4* from) {
   uint4 to;
   __asm__ volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -71,6 +75,7 @@ INLINE uint4 load_vector(global const uint4* from) {
   return to;
 }
 #else
+#define MEET_IN_WARP()
 INLINE uint4 load_vector(global const uint4* from) { return *from; }
 #endif
 INLINE void load_step(uint4* step, global const uint4* from) {
@@ -119,28 +124,29 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
   const u32 step_count = vector_count / (LOADS * LANES_A_GROUP);  // that all lanes have whole
   u32 i = lane, steps_to_flush = STEPS_A_FLUSH;
   uint4 ahead[LOADS];
-  if (STEPS_A_FLUSH != 0 && step_count != 0) load_step(ahead, vectors + i);
+  if (LOADS_AHEAD && step_count != 0) load_step(ahead, vectors + i);
 #pragma unroll 1
   for (u32 step = 0; step < step_count; ++step, i += LOADS * LANES_A_GROUP) {
     uint4 now[LOADS];
-    if (STEPS_A_FLUSH == 0) {
-      load_step(now, vectors + i);
-    } else {
+    if (LOADS_AHEAD) {
 #pragma unroll
       for (u32 k = 0; k < LOADS; ++k) now[k] = ahead[k];
       if (step + 1 < step_count) load_step(ahead, vectors + i + LOADS * LANES_A_GROUP);
+    } else {
+      load_step(now, vectors + i);
     }
 #pragma unroll
     for (u32 k = 0; k < LOADS; ++k) take_elements(&beside, now[k], FIRST_OF(k));
-    if (!TAKES_STEP(now)) {
+    u32 refused = REFUSED_OF_STEP(now);
 #pragma unroll 1
-      for (u32 k = 0; k < LOADS; ++k) {
-        if (TAKES_VECTOR(vectors[i + k * LANES_A_GROUP])) continue;
+    for (u32 k = 0; refused != 0; ++k, refused >>= 1) {
+      if ((refused & 1) == 0 || TAKES_VECTOR(vectors[i + k * LANES_A_GROUP])) continue;
 #pragma unroll 1
-        for (u32 e = 0; e < VECTOR_ELEMENTS; ++e) TAKE(FIRST_OF(k) + e);
-      }
+      for (u32 e = 0; e < VECTOR_ELEMENTS; ++e) TAKE(FIRST_OF(k) + e);
     }
-    if (STEPS_A_FLUSH != 0 && --steps_to_flush == 0) {
+    if (STEPS_A_FLUSH == 0) continue;
+    MEET_IN_WARP();
+    if (--steps_to_flush == 0) {
       flush_lane(&state, &window);
       steps_to_flush = STEPS_A_FLUSH;
     }

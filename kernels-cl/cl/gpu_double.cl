@@ -107,7 +107,7 @@ INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
 }
 
 // The upper halves of the smallest and of the largest magnitude decide, unless a small one may be a zero.
-INLINE bool take_step(Lane* lane, const Window* window, const uint4* vectors) {
+INLINE u32 take_step(Lane* lane, const Window* window, const uint4* vectors) {
   u32 nearest = 0x7fffffff, farthest = 0;
 #pragma unroll
   for (u32 k = 0; k < LOADS; ++k) {
@@ -129,13 +129,13 @@ INLINE bool take_step(Lane* lane, const Window* window, const uint4* vectors) {
       }
     }
   }
-  if (!are_inside) return false;
+  if (!are_inside) return (1u << LOADS) - 1;
 #pragma unroll
   for (u32 k = 0; k < LOADS; ++k) {
     add_element(lane, window, as_ulong(vectors[k].xy));
     add_element(lane, window, as_ulong(vectors[k].zw));
   }
-  return true;
+  return 0;
 }
 
 // Of several zeros the highest is +0 if there is one, and the lowest is -0 if there is one.

@@ -139,7 +139,19 @@ INLINE void add_value(Lane* lane, f64* short_squares, f64 d, const bool is_short
 #define OF_WORDS(name) name##_of_step
 #include "kernels-cl/cl/gpu_float_words.cl"
 
-INLINE bool take_step(Lane* lane, const Window* window, const uint4* vectors) {
+// A step of float16 has an element outside of the short window more often than a vector has, so each vector is looked at.
+INLINE u32 take_short_vectors(Lane* lane, const Window* window, const uint4* vectors) {
+  u32 refused = 0;
+#pragma unroll
+  for (u32 k = 0; k < LOADS; ++k) {
+    const u32 words[4] = {vectors[k].x, vectors[k].y, vectors[k].z, vectors[k].w};
+    if (!take_words_of_vector(lane, window, words, window->short_smallest, window->short_largest, true)) refused |= 1u << k;
+  }
+  return refused;
+}
+
+INLINE u32 take_step(Lane* lane, const Window* window, const uint4* vectors) {
+  if (IS_FLOAT16) return take_short_vectors(lane, window, vectors);
   u32 words[TAKEN_WORDS];
 #pragma unroll
   for (int k = 0; k < (int)LOADS; ++k) {
@@ -148,8 +160,7 @@ INLINE bool take_step(Lane* lane, const Window* window, const uint4* vectors) {
     words[4 * k + 2] = vectors[k].z;
     words[4 * k + 3] = vectors[k].w;
   }
-  return take_words_of_step(lane, window, words, HAS_SHORT_SQUARES ? window->short_smallest : window->smallest,
-                    HAS_SHORT_SQUARES ? window->short_largest : window->largest, HAS_SHORT_SQUARES);
+  return take_words_of_step(lane, window, words, window->smallest, window->largest, IS_BFLOAT16) ? 0 : (1u << LOADS) - 1;
 }
 
 INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {

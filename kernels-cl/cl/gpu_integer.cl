@@ -121,10 +121,10 @@ INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
   return true;
 }
 
-INLINE bool take_step(Lane* lane, const Window* window, const uint4* vectors) {
+INLINE u32 take_step(Lane* lane, const Window* window, const uint4* vectors) {
 #pragma unroll
   for (u32 k = 0; k < LOADS; ++k) (void)take_vector(lane, window, vectors[k]);
-  return true;
+  return 0;
 }
 
 // Takes one element. The sums take a word with this element and zeros, the bounds a word with copies of it.

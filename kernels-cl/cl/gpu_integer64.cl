@@ -55,10 +55,10 @@ INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
   return take(lane, window, as_ulong(vector.xy)) & take(lane, window, as_ulong(vector.zw));
 }
 
-INLINE bool take_step(Lane* lane, const Window* window, const uint4* vectors) {
+INLINE u32 take_step(Lane* lane, const Window* window, const uint4* vectors) {
 #pragma unroll
   for (u32 k = 0; k < LOADS; ++k) (void)take_vector(lane, window, vectors[k]);
-  return true;
+  return 0;
 }
 
 INLINE void close_lane(const Lane* lane, const Window* window, i64* tally) {

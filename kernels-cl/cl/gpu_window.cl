@@ -7,7 +7,7 @@
 typedef struct {
   UBITS smallest, largest;  // bits without the sign; zeros are always inside
   u32 unit;                 // of the smallest: 2^unit units of the partial
-  // Where squares are so short that four are added without splitting. For bfloat16 this is the whole window.
+  // The part of the window where squares are so short that four are added without splitting; for bfloat16, all of it.
   u32 short_smallest, short_largest, short_unit;
 } Window;
 
@@ -66,6 +66,7 @@ INLINE f64 linear_value(f64 d, int sum) {
 // Before a lane's sums could exceed 2^51 units they are added to integers. Beside its steps a lane takes fewer than 64 elements.
 #if HAS_WINDOW
 #define STEPS_A_FLUSH (((1u << LOG2_STEPS) - 64) / (LOADS * 16 / (u32)sizeof(UBITS)))
+#define LOADS_AHEAD (sizeof(UBITS) == 4)  // where registers suffice for the loads of the next step
 #endif
 
 // 1.5 * 2^(52 + exponent): the start of a sum with the unit 2^exponent. The sum may become negative.
