@@ -302,6 +302,20 @@ class Hdf5(unittest.TestCase):
         with self.assertRaisesRegex(tensorstat.Error, "libhdf5 cannot open it"):
             tensorstat.read(self.path("not.h5"))
 
+    def test_members_beyond_their_structure_are_damage(self):
+        with h5py.File(self.path(), "w", libver="earliest") as file:
+            file["records"] = numpy.zeros(3000, dtype=[("a", "f4"), ("b", "i4")])
+        with open(self.path(), "rb") as file:
+            whole = file.read()
+        member = b"b" + bytes(7) + (4).to_bytes(4, "little")  # its name, padded, and its offset
+        self.assertEqual(whole.count(member), 1)
+        for offset in 5, 8, 1 << 20, (1 << 32) - 1:
+            with open(self.path("beyond.h5"), "wb") as file:
+                file.write(whole.replace(member, member[:8] + offset.to_bytes(4, "little")))
+            ran = subprocess.run([os.environ["COMMAND"], self.path("beyond.h5"), "--on", "host", "--stats", "max"],
+                                 capture_output=True, text=True, check=False)
+            self.assertEqual((ran.returncode, "damaged" in ran.stderr), (3, True), (offset, ran.stderr))
+
     def damaged(self, draw, whole):
         damaged = bytearray(whole)
         for _ in range(draw.choice([1, 1, 2, 4, 16])):
