@@ -72,9 +72,10 @@ INLINE void widen(Bounds* bounds, const Bounds* by) {
                                 : max(bounds->unsigned_max, by->unsigned_max);
   bounds->nearest = nearer(bounds->nearest, by->nearest);
 }
-INLINE Bounds bounds_of(u32 word) {
-  const Bounds bounds = {word, word, magnitude_of(word)};
-  return bounds;
+// Not as a returned structure: Oclgrind 21.10 does not know what LLVM then notes of its memory.
+INLINE void set_bounds(Bounds* bounds, u32 word) {
+  bounds->signed_max = bounds->unsigned_max = word;
+  bounds->nearest = magnitude_of(word);
 }
 
 INLINE bool none_above(const Bounds* bounds, u32 most) {
@@ -171,7 +172,8 @@ INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
 INLINE bool take(Lane* lane, const Window* window, UBITS element) {
   const u32 magnitude = element & MAGNITUDE_MASK;
   if (magnitude != 0 && (magnitude < window->smallest || magnitude > window->largest)) return false;
-  const Bounds bounds = bounds_of(HALVES ? IN_EACH_16((u32)element) : element);
+  Bounds bounds;
+  set_bounds(&bounds, HALVES ? IN_EACH_16((u32)element) : element);
   widen(&lane->bounds, &bounds);
   lane->count += 1;
   lane->zeros += magnitude == 0;

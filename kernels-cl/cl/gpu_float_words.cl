@@ -44,10 +44,11 @@ INLINE void OF_WORDS(count_signs_and_zeros)(Lane* lane, const u32* words) {
 // Takes the words; nothing, and false, if an element lies below `smallest` or above `largest`. Zeros may be among them.
 INLINE bool OF_WORDS(take_words)(Lane* lane, const Window* window, const u32* words, const u32 smallest,
                        const u32 largest, const bool is_short) {
-  Bounds bounds = bounds_of(words[0]);
+  Bounds bounds, more;
+  set_bounds(&bounds, words[0]);
 #pragma unroll
   for (int k = 1; k < TAKEN_WORDS; ++k) {
-    const Bounds more = bounds_of(words[k]);
+    set_bounds(&more, words[k]);
     widen(&bounds, &more);
   }
   bool are_inside = none_above(&bounds, largest);
