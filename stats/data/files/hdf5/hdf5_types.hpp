@@ -16,8 +16,8 @@ Result<Dtype> hdf5_dtype(const Hdf5Library& hdf5, hid_t type);
 // The members of a structure; empty for any other type, and for complex numbers.
 std::vector<std::string> hdf5_members(const Hdf5Library& hdf5, hid_t type);
 
-// Whether the members of a structure lie inside of it; true for any other type. libhdf5 1.10 does not ask when it reads a
-// damaged file, and copies past the structure.
+// Whether the members of a structure lie inside of it; true for any other type. libhdf5 1.10 does not ask when it reads
+// a damaged file, and copies past the structure.
 bool hdf5_holds_members(const Hdf5Library& hdf5, hid_t type);
 
 // The type of the member with this name; for an enumeration, its integer type. Below 0 if the member is missing.
