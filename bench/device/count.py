@@ -2,10 +2,10 @@
 
     count.py FOLDER      with fold-DTYPE-15-256x4.ptx for each dtype, and optionally ptxas's .log beside it
 
-The main loop is the one with the wide loads. Counts the instructions of a lane when the fast path takes all elements and
-none is zero. That is the path around the loop, through the loads of a step, that adds most in the fewest instructions and enters no inner
-loop, because inner loops process what the fast path leaves. `loads` says at which of these instructions the loads stand. With a comparison
-between two of them a lane would have fewer loads in flight: the exit status is then 1.
+The main loop has the wide loads. The count is of a lane whose fast path takes all elements, none of them zero. This path
+goes through the loads of a step, adds most in the fewest instructions, and enters no inner loop: inner loops process what
+the fast path leaves. `loads` says at which of these instructions the loads stand. If a comparison stands between two of
+them, a lane has fewer loads in flight, and the exit status is 1.
 """
 import os
 import re
@@ -71,11 +71,11 @@ def main_loop(path):
     once = {label for label in loop if label not in reach(inner, label)}
 
     def best(ways):
-        """The way that adds most; of several, the shortest: zeros, and a flush of the sums, are no part of it."""
+        """The shortest of the ways that add most. It counts no zeros, and flushes no sums."""
         return max(ways, key=lambda way: (sum(".f64" in each for each in way), -len(way)), default=None)
 
     def way(label, end):
-        """The instructions from one block up to another; None if there is no way."""
+        """The instructions from one block up to another, or None if they are not connected."""
         if label == end:
             return []
         rest = best(each for each in (way(to, end) for to in inner[label] if to in once) if each is not None)

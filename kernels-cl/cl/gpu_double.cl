@@ -1,12 +1,12 @@
 // A lane's tally of float64. This is a second algorithm beside precision/fold/fold_double.h; both must agree with
-// precision/lift/lift_double.h. A square is its rounded value d * d and what that lacks, which fma() gives exactly (T. Ogita,
-// S. M. Rump, S. Oishi, Accurate Sum and Dot Product, 2005, call this TwoProductFMA). Each sum has a high and a low part.
+// precision/lift/lift_double.h. A square is cut into the rounded d * d and its rounding error, which fma() gives exactly
+// (TwoProductFMA of T. Ogita, S. M. Rump, S. Oishi, Accurate Sum and Dot Product, 2005). Each sum has a high and a low part.
 #define SPLIT(bits) (LOG2_STEPS + (bits)-51)
 #define SCALED_UNIT (-60)  // a window's unit after scaling, as a power of two
 
-// The linear sums, then those of rounded squares and of what these lack. UNIT_OF and BITS_OF are the unit and the bits of
-// their addends: d is a multiple of 1 with 53 + SPAN bits and at least 2^52, or 0. So a rounded square is a multiple of 2^52,
-// and lacks at most half a unit of its last place.
+// The linear sums, the sum of rounded squares, and the sum of their rounding errors. UNIT_OF and BITS_OF are the unit and the
+// bits of an addend. d is 0, or a multiple of 1 with 53 + SPAN bits and at least 2^52. So a rounded square is a multiple of
+// 2^52, and its error is at most half a unit of its last place.
 enum { ROUNDED = LINEAR, LACKING, KINDS };
 #define IS_LINEAR(k) ((k) < LINEAR)
 #define UNIT_OF(k) ((k) == ROUNDED ? 52 : 0)

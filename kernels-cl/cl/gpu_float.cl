@@ -140,13 +140,19 @@ INLINE void add_value(Lane* lane, f64* short_squares, f64 d, const bool is_short
 #define OF_WORDS(name) name##_of_step
 #include "kernels-cl/cl/gpu_float_words.cl"
 
+INLINE bool take_vector_between(Lane* lane, const Window* window, uint4 vector, const u32 smallest, const u32 largest,
+                                const bool is_short) {
+  const u32 words[4] = {vector.x, vector.y, vector.z, vector.w};
+  return take_words_of_vector(lane, window, words, smallest, largest, is_short);
+}
+
 // A step of float16 has an element outside of the short window more often than a vector has, so each vector is looked at.
 INLINE u32 take_short_vectors(Lane* lane, const Window* window, const uint4* vectors) {
+  const u32 smallest = window->short_smallest, largest = window->short_largest;
   u32 refused = 0;
 #pragma unroll
   for (u32 k = 0; k < LOADS; ++k) {
-    const u32 words[4] = {vectors[k].x, vectors[k].y, vectors[k].z, vectors[k].w};
-    if (!take_words_of_vector(lane, window, words, window->short_smallest, window->short_largest, true)) refused |= 1u << k;
+    if (!take_vector_between(lane, window, vectors[k], smallest, largest, true)) refused |= 1u << k;
   }
   return refused;
 }
@@ -165,8 +171,7 @@ INLINE u32 take_step(Lane* lane, const Window* window, const uint4* vectors) {
 }
 
 INLINE bool take_vector(Lane* lane, const Window* window, uint4 vector) {
-  const u32 words[4] = {vector.x, vector.y, vector.z, vector.w};
-  return take_words_of_vector(lane, window, words, window->smallest, window->largest, IS_BFLOAT16);
+  return take_vector_between(lane, window, vector, window->smallest, window->largest, IS_BFLOAT16);
 }
 
 INLINE bool take(Lane* lane, const Window* window, UBITS element) {

@@ -1,5 +1,5 @@
-// The part of gpu_float.cl that takes TAKEN_WORDS words together. It is included for the words of a vector and for those of a
-// step, because compilers keep an array in registers only if they know its length when they unroll the loops.
+// Takes TAKEN_WORDS words together. gpu_float.cl includes this text twice: for a vector, and for a step. Compilers keep an
+// array in registers only if they know its length when they unroll the loops.
 INLINE void OF_WORDS(add_words)(Lane* lane, const Window* window, const u32* words, const bool is_short) {
   f64 squares = as_double(SHORT_START(window));
 #pragma unroll
@@ -43,7 +43,7 @@ INLINE void OF_WORDS(count_signs_and_zeros)(Lane* lane, const u32* words) {
 
 // Takes the words; nothing, and false, if an element lies below `smallest` or above `largest`. Zeros may be among them.
 INLINE bool OF_WORDS(take_words)(Lane* lane, const Window* window, const u32* words, const u32 smallest,
-                       const u32 largest, const bool is_short) {
+                                 const u32 largest, const bool is_short) {
   Bounds bounds, more;
   set_bounds(&bounds, words[0]);
 #pragma unroll

@@ -8,7 +8,7 @@
 namespace tensorstat {
 
 // The line of --names that pairs at least half of the fewer names: "*,module.*" if B has module. before each name of A.
-// A prefix ends behind one of . / and :. Empty if there is no such line. If both sides have a prefix, at least two
+// A prefix ends with `.`, `/` or `:`. Empty if no prefix pairs enough names. If both sides have a prefix, at least two
 // names must pair, because a.weight and b.weight alone are too little evidence.
 std::string prefix_line(std::span<const std::string_view> a, std::span<const std::string_view> b);
 

@@ -131,7 +131,7 @@ const HistorySeries& History::add(const Entry& entry) {
   if (kind.has(kHasMax | kHasMin)) {
     kind.measured |= kHasAbsmax;
   } else if (!kind.has(kHasMax) && !kind.has(kHasMin)) {
-    take(Category::kAbsmax, kHasAbsmax, cell.max);  // the bit of max stays clear, so absmax() knows what it is
+    take(Category::kAbsmax, kHasAbsmax, cell.max);  // kHasMax stays clear: absmax() reads this value as absmax
   }
   if (const auto count = entry.count) {
     kind.count = *count;

@@ -206,7 +206,7 @@ std::optional<Fault> brought_back(const Scene& scene, const StepRows& rows, cons
 bool is_in_results(const StepRows& rows, const Fault& fault) {
   return std::ranges::any_of(fault.carriers, [&](std::uint32_t each) {
     const Call& of = rows.call(each);
-    // What came in is in the results where they were seen to have it.
+    // A fault of the data counts in the results only if a second row of the call holds it.
     if (fault.kind == FaultKind::kEntered && each == fault.seen_in && std::ranges::count(fault.carriers, each) == 1)
       return false;
     return of.phase == Phase::kForward && rows.is_outermost(of) &&
