@@ -50,6 +50,24 @@ TEST(OriginEndsAndSteps, R7EndsBeforeTheLoss) {
             "produced, forward, Net/forward, 0, 0");
 }
 
+// Without a zoom the rows do not tell a mask, of which the loss made NaN, from an overflow.
+TEST(OriginEndsAndSteps, ANegativeInfOfOwnCodeMayBeAMask) {
+  const std::string rows = kCode + std::string(R"(
+    Net Net/forward i0 ok
+    Linear a/forward i0 ok
+    Linear a/forward o0 ok
+    Net Net/forward o0 -inf
+    Loss loss o0 nan)");
+  const Answer answer = ask(rows);
+  EXPECT_EQ(told(answer.verdict), "unknown, forward, Net/forward, 0, 0");
+  EXPECT_TRUE(says(answer, "may have computed the -Inf, or written it as a mask is written"));
+  EXPECT_TRUE(says(answer, "zoom=True"));
+  const std::string zoom =
+      R"({"kind": "zoom", "iteration": 0, "op_name": "Net/forward", "result": "found", "file": "m.py", "line": 3, "operation": ")";
+  EXPECT_EQ(ask_who(zoom + "log\"}\n" + rows), "produced, forward, Net/forward, 0, 0");
+  EXPECT_EQ(ask_who(zoom + "masked_fill\", \"inf_written\": true}\n" + rows).substr(0, 4), "loss");
+}
+
 // A call is run again once. In an evaluation nothing else says that a mask's Inf is none.
 TEST(OriginEndsAndSteps, AMaskOfAnEarlierIterationIsOneAgain) {
   const std::string zoom =

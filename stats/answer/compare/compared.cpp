@@ -1,17 +1,19 @@
 #include "stats/answer/compare/compared.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <new>
+#include <set>
 #include <system_error>
 #include <tensorstat/pair.hpp>
 #include <unordered_set>
 
 #include "stats/answer/compare/comparison_json.hpp"
 #include "stats/answer/compare/name_prefixes.hpp"
-#include "stats/answer/origin/origin.hpp"
-#include "stats/answer/origin/verdict.hpp"
+#include "stats/answer/compare/row_prints.hpp"
+#include "stats/answer/origin/run_search.hpp"
 #include "stats/core/base/fault_list.hpp"
 #include "stats/core/base/float_environment.hpp"
 
@@ -65,6 +67,8 @@ std::string line_between(const Record& a, const std::vector<std::uint32_t>& rows
   return prefix_line(names_of(a, rows_a), names_of(b, rows_b));
 }
 
+bool is_of_watch(const Recorded& run) { return facts_of(run.record, run.hints).form == Form::kWatch; }
+
 // Pairs rows by name. If no name is in both runs, by the names of tensors without the names of files. If none of these
 // is in both, by the same names without a prefix.
 void pair_up(Compared& compared, const Renames& renames, const Tolerances& tolerances) {
@@ -89,10 +93,71 @@ void pair_up(Compared& compared, const Renames& renames, const Tolerances& toler
   found = compare(a, b, *prefix, tolerances, by_tensor, hints);
 }
 
+// Reads one of the two runs. All of its rows stay in memory if all pairs are wanted, or if it is short.
+class SideReader {
+ public:
+  SideReader(const std::string& path, const DiffOptions& options, const ReadListener& listener, const Reading& how,
+             PairsWanted wanted, Recorded& to)
+      : path_(path),
+        rows_(path, options.meter, listener, how),
+        // With renames, equal rows are not those that pair.
+        may_leave_out_(wanted == PairsWanted::kUnequal && options.names.empty()),
+        to_(to) {}
+
+  Status read() {
+    const Status gone = rows_.each([&](const Row& row, const Record::Place& place) {
+      // A call in graph/ may pair with one in pynative/. To read tensors again is to measure them again.
+      if (place.execution != Execution::kUnknown || rows_.are_measured()) may_leave_out_ = false;
+      if (may_leave_out_) prints_.add(row, place);
+      if (may_leave_out_ && has_all_ && to_.record.rows().size() == kMostRows) {
+        has_all_ = false;
+        to_.record = {};
+      }
+      if (has_all_) to_.record.add(row, place);
+    });
+    if (!gone) return gone;
+    if (has_all_ && to_.record.rows().empty()) return nothing_to_read(path_);
+    to_.hints = std::move(rows_.hints());
+    to_.is_whole = rows_.is_whole();
+    to_.record.sort();
+    return {};
+  }
+
+  // Puts the rows of these iterations into the record; all without `only`.
+  Status read_again(const std::set<std::uint64_t>* only) {
+    to_.record = {};
+    const Status read =
+        rows_.each([&](const Row& row, const Record::Place& place) { to_.record.add(row, place); }, only);
+    to_.record.sort();
+    return read;
+  }
+
+  bool has_all() const { return has_all_; }
+  bool may_leave_out() const { return may_leave_out_; }
+  const RowPrints& prints() const { return prints_; }
+
+ private:
+  static constexpr std::size_t kMostRows = 200'000;  // of some 350 bytes each
+
+  const std::string& path_;
+  RunRows rows_;
+  bool may_leave_out_, has_all_ = true;
+  RowPrints prints_;
+  Recorded& to_;
+};
+
+Status of_both(SideReader& a, SideReader& b, const std::function<Status(SideReader&)>& what) {
+  auto of_b = std::async(std::launch::async, [&] { return what(b); });
+  const Status of_a = what(a);
+  Status second = of_b.get();
+  return of_a ? std::move(second) : of_a;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Compared>> compare_paths(const std::string& path_a, const std::string& path_b,
-                                                const DiffOptions& options, const ReadListener& listener) {
+                                                const DiffOptions& options, const ReadListener& listener,
+                                                PairsWanted wanted) {
   auto tolerances = Tolerances::parse(options.tolerances);
   if (!tolerances) return Error{Code::kInvalid, "tolerances, " + tolerances.error().message};
   const auto renames = Renames::parse(options.names);
@@ -106,14 +171,29 @@ Result<std::unique_ptr<Compared>> compare_paths(const std::string& path_a, const
   }
   const bool are_containers = is_one_container(path_a) && is_one_container(path_b);
   const Reading how{.names = are_containers ? Reading::Names::kOfTensors : Reading::Names::kWithFiles};
-  auto reading = std::async(std::launch::async, [&] { return read_recorded(path_b, options.meter, listener, how); });
-  auto a = read_recorded(path_a, options.meter, listener, how);
-  auto b = reading.get();
-  if (!a) return a.error();
-  if (!b) return b.error();
-  auto compared = std::make_unique<Compared>(Compared{*std::move(a), *std::move(b), {}, {}, {}});
-  const Record &in_a = compared->a.record, &in_b = compared->b.record;
+  auto compared = std::make_unique<Compared>();
+  SideReader a(path_a, options, listener, how, wanted, compared->a),
+      b(path_b, options, listener, how, wanted, compared->b);
+  if (Status read = of_both(a, b, &SideReader::read); !read) return read.error();
+  const auto read_again = [&](const std::set<std::uint64_t>* only) {
+    return of_both(a, b, [&](SideReader& side) { return side.read_again(only); });
+  };
+  const bool leaves_out = a.may_leave_out() && b.may_leave_out() && !(a.has_all() && b.has_all());
+  if (leaves_out) {
+    const std::set<std::uint64_t> unequal = RowPrints::unequal(a.prints(), b.prints());
+    if (Status read = read_again(&unequal); !read) return read.error();
+  } else if (!a.has_all() || !b.has_all()) {
+    if (Status read = read_again(nullptr); !read) return read.error();
+  }
   pair_up(*compared, *renames, *tolerances);
+  if (leaves_out && compared->differences.has_unpaired() && is_of_watch(compared->a)) {
+    // Whether a watch was told to leave a row out is seen in the rows of the whole run.
+    if (Status read = read_again(nullptr); !read) return read.error();
+    pair_up(*compared, *renames, *tolerances);
+  } else if (leaves_out) {
+    compared->left_out_pairs = a.prints().row_count() - compared->a.record.rows().size();
+  }
+  const Record &in_a = compared->a.record, &in_b = compared->b.record;
   compared->elements = compare_elements(in_a, in_b, *tolerances, options.meter, compared->differences, listener);
   if (options.first) compared->first = beginnings(in_a, in_b, compared->differences, compared->a.hints);
   return compared;
@@ -139,12 +219,11 @@ Result<OriginAnswer> origin(const std::string& path, const OriginOptions& option
   const FloatEnvironment ieee;
   OriginAnswer answer;
   Faults faults;
-  auto read = read_recorded(path, options.meter, faults.listener(), {.is_alone = true});
-  if (!read) return read.error();
-  const Answer found = answer_of(read->record, read->hints,
-                                 {.nan_only = options.nan_only, .ended_inf = options.inf, .with_lists = true});
-  answer.is_clean = found.verdict.kind == FaultKind::kNone;
-  answer.json = json_of(read->record, found);
+  const auto run = search_run(path, options.meter, faults.listener(),
+                              {.nan_only = options.nan_only, .ended_inf = options.inf, .with_lists = true});
+  if (!run) return run.error();
+  answer.is_clean = run->answer.verdict.kind == FaultKind::kNone;
+  answer.json = json_of(run->record, run->answer);
   answer.faults = std::move(faults).taken();
   return answer;
 } catch (const std::bad_alloc&) {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "stats/answer/compare/fault_roles.hpp"
+#include "stats/answer/origin/run_facts.hpp"
 #include "stats/core/base/printable.hpp"
 #include "stats/data/files/io/text_lines.hpp"
 #include "stats/data/rows/names/row_kind.hpp"
@@ -62,7 +63,7 @@ constexpr std::uint32_t kNoPair = UINT32_MAX;
 
 // Says of each beginning its phase, what contains it and its line, and leaves out what contains another.
 void place_in_model(const Record& a, Hints& hints, std::vector<Beginning>& found) {
-  const Form form = form_of(a, hints);
+  const Form form = facts_of(a, hints).form;
   const auto run_of = [&](const Beginning& of) { return a.rows()[of.in_a].run; };
   const auto place_of = [&](const Beginning& of) {
     return std::pair(a.rows()[of.in_a].iteration, a.rows()[of.in_a].rank);

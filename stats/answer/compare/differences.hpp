@@ -65,6 +65,9 @@ struct Differences {
   // Rows of only_a and of only_b with another value than the other run wrote last, each with that run's row.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> changed_a, changed_b;
 
+  bool has_unpaired() const {
+    return !only_a.empty() || !only_b.empty() || left_out_a != LeftOutCounts{} || left_out_b != LeftOutCounts{};
+  }
   bool is_clean() const { return different_count == 0 && only_a.empty() && only_b.empty(); }
 };
 

@@ -222,17 +222,4 @@ Error nothing_to_read(const std::string& path) {
   return {Code::kUnreadable, words};
 }
 
-Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener,
-                               const Reading& reading) {
-  RunRows rows(path, meter, listener, reading);
-  Recorded read;
-  const Status gone = rows.each([&](const Row& row, const Record::Place& place) { read.record.add(row, place); });
-  if (!gone) return gone.error();
-  if (read.record.rows().empty()) return nothing_to_read(path);
-  read.hints = std::move(rows.hints());
-  read.is_whole = rows.is_whole();
-  read.record.sort();
-  return read;
-}
-
 }  // namespace tensorstat

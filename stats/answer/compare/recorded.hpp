@@ -84,9 +84,6 @@ class RunRows {
   std::set<std::tuple<std::uint32_t, std::uint64_t, std::string>> folders_;
 };
 
-// All of them, in the order of execution. An error: nothing could be read.
-Result<Recorded> read_recorded(const std::string& path, const MeterOptions& meter, const ReadListener& listener,
-                               const Reading& reading = {});
 Error nothing_to_read(const std::string& path);
 
 // Whether all tensors below `path` are in one file, or in the shards of one model, with an index or without. Then the

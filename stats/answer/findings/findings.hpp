@@ -22,8 +22,7 @@ struct JudgedRun {
   Findings findings;
 };
 
-// Reads what `origin` reads. Of all rows the history is kept; of the iterations with NaN or Inf, one after another, all
-// their statistics, until origin has its verdict.
+// Searches as `origin` does, and keeps the history of all rows.
 Result<JudgedRun> judge_run(const std::string& path, const FindingLimits& limits, const MeterOptions& meter,
                             const ReadListener& listener);
 

@@ -30,15 +30,15 @@ std::optional<CodeLine> line_behind(std::string_view text) {
   return std::nullopt;
 }
 
-// The operators of a graph's text with the first line of their code: each(name, line or nullopt).
+// The operators of a graph's text with the first line of their code: each(name, line). Without a line, `file` is empty.
 template <typename Each>
 void each_operator(std::string_view text, const Each& each) {
   std::string_view name;
-  std::optional<CodeLine> code;
+  CodeLine code;
   const auto end = [&] {
     if (!name.empty()) each(name, code);
     name = {};
-    code.reset();
+    code = {};
   };
   while (!text.empty()) {
     std::string_view line = take_line(text);
@@ -46,13 +46,13 @@ void each_operator(std::string_view text, const Each& each) {
     if (line.starts_with('%')) {
       end();
     } else if (line.starts_with("# In file ")) {
-      if (!name.empty() && !code) code = line_behind(line.substr(10));
+      if (!name.empty() && code.file.empty()) code = line_behind(line.substr(10)).value_or(CodeLine{});
     } else if (line.starts_with(':') || line.starts_with("# Fullname") || line.starts_with("# fullname")) {
       const auto open = line.find('('), close = line.rfind(')');
       if (open == line.npos || close == line.npos || close < open) continue;
       const std::string_view inside = line.substr(open + 1, close - open - 1);
       if (inside.find('<') != inside.npos) continue;  // types
-      if (code) end();
+      if (!code.file.empty()) end();
       name = inside;
     }
   }
@@ -71,17 +71,17 @@ bool is_ending(std::string_view a, std::string_view b) {
 // Files of tensors may have the last part of a name alone. It is taken if it ends the name of one operator only.
 std::optional<CodeLine> line_in_graph(std::string_view text, std::string_view op_name) {
   const std::string wanted = escaped_op_name(op_name);
-  std::optional<CodeLine> whole, by_ending;
+  CodeLine whole, by_ending;
   std::set<std::string> endings;
-  each_operator(text, [&](std::string_view name, const std::optional<CodeLine>& code) {
+  each_operator(text, [&](std::string_view name, const CodeLine& code) {
     const std::string own = escaped_op_name(name);
-    if (own == wanted && !whole) whole = code;
+    if (own == wanted && whole.file.empty()) whole = code;
     if (!is_ending(own, wanted)) return;
     endings.insert(own);
-    if (!by_ending) by_ending = code;
+    if (by_ending.file.empty()) by_ending = code;
   });
-  if (whole) return whole;
-  return endings.size() == 1 ? by_ending : std::nullopt;
+  const CodeLine& found = whole.file.empty() && endings.size() == 1 ? by_ending : whole;
+  return found.file.empty() ? std::nullopt : std::optional(found);
 }
 
 std::optional<CodeLine> line_in_stack(const std::vector<std::string_view>& frames) {

@@ -32,6 +32,13 @@ void doubt(Fault& fault, std::string reason, std::string next) {
   fault.next = std::move(next);
 }
 
+// Whether the own code of a call may have written its -Inf, as a mask is written: no operation is known.
+bool may_be_written(const StepRows& rows, const Fault& fault) {
+  const Specials specials = rows.fault_of(fault.row);
+  return rows.model.form == Form::kWatch && fault.is_own_code && !found(fault.zoom) &&
+         !found(rows.zoom_of(fault.call)) && !specials.has_nan() && !specials.has_plus_inf;
+}
+
 // Whether results of the model hold the fault, and backward gave none of them a gradient.
 bool is_unused(const StepRows& rows, const Fault& fault) {
   bool has_results = false, has_backward = false;
@@ -150,7 +157,11 @@ const Fault* select(StepRows& rows, bool& is_skipped) {
   }
   const bool may_be_meant =
       verdict.kind == FaultKind::kProduced && verdict.phase == Phase::kForward && !verdict.is_confirmed && !has_loss;
-  if (may_be_meant && !verdict.has_nan && !has_step && rows.hints.has_gradients_off()) {
+  if (verdict.kind == FaultKind::kProduced && verdict.phase == Phase::kForward && has_loss &&
+      may_be_written(rows, verdict)) {
+    doubt(verdict, "the code may have computed the -Inf, or written it as a mask is written",
+          "watch(..., zoom=True) would tell");
+  } else if (may_be_meant && !verdict.has_nan && !has_step && rows.hints.has_gradients_off()) {
     doubt(verdict, "nothing that was watched says whether it ended",
           "watch(..., gradients=True) and step(loss) would tell");
   } else if (may_be_meant && verdict.has_nan && has_step && rows.hints.has_gradients_off()) {

@@ -325,21 +325,6 @@ std::optional<Form> form_shown_by(std::string_view op_type, std::string_view op_
   return std::nullopt;
 }
 
-Form form_of(const Record& record, const Hints& hints) {
-  if (hints.are_launches()) return Form::kLaunches;
-  if (hints.is_of_watch()) return Form::kWatch;
-  std::vector<bool> is_known(record.texts().size());
-  for (const Seen& row : record.rows()) {
-    if (is_known[row.name]) continue;
-    is_known[row.name] = true;
-    // Names in a checkpoint may look alike: their tensors have the type Tensor.
-    const std::string_view type = record.texts()[row.op_type];
-    const bool is_of_operator = record.texts()[row.file].empty() || type != "Tensor";
-    if (const auto shown = form_shown_by(type, record.texts()[row.name], is_of_operator)) return *shown;
-  }
-  return Form::kGraph;
-}
-
 Model model_of(const Record& record, Form form, Hints& hints, std::uint32_t rank, std::uint32_t first,
                std::uint32_t last, Part part) {
   return Builder(record, form, hints).build(rank, first, last, part);

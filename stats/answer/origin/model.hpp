@@ -57,7 +57,6 @@ struct Model {
   bool is_inside(std::uint32_t call, std::uint32_t of) const;  // at any depth
 };
 
-Form form_of(const Record& record, const Hints& hints);
 // The form that one row shows, if it shows one. `is_of_operator`: it is not a tensor of a file.
 std::optional<Form> form_shown_by(std::string_view op_type, std::string_view op_name, bool is_of_operator);
 

@@ -5,30 +5,23 @@
 
 #include "stats/answer/origin/sentence.hpp"
 #include "stats/core/base/printable.hpp"
-#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 
-void put_nothing_into_words(const Record& record, Form form, FaultVerdict& verdict, bool is_without_notes) {
-  std::uint64_t iterations = 0, last = 0;
-  bool has_loss = false;
-  for (const Seen& row : record.rows()) {
-    if (iterations == 0 || row.iteration != last) ++iterations;
-    last = row.iteration;
-    has_loss |= row_kind(record.texts()[row.op_type]) == RowKind::kLoss;
-  }
+void put_nothing_into_words(const RunFacts& facts, FaultVerdict& verdict, bool is_without_notes) {
   const auto plural = [](std::uint64_t count, std::string_view what) {
     return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
   };
-  const std::string where = plural(record.rows().size(), "tensor") +
-                            (iterations > 1 ? " of " + plural(iterations, "iteration") : "");  // files have none
+  const std::string where =
+      plural(facts.row_count, "tensor") +
+      (facts.iteration_count > 1 ? " of " + plural(facts.iteration_count, "iteration") : "");  // files have none
   if (verdict.unseen.empty()) {
     verdict.sentence = "Nothing wrong" + std::string(is_without_notes ? ": neither NaN nor Inf" : "") + " in " + where;
   } else {
     verdict.sentence = "Not known: nothing of the model was read, " + verdict.unseen +
                        ". There is neither NaN nor Inf in what was read, " + where;
   }
-  if (form == Form::kWatch && !has_loss)
+  if (facts.form == Form::kWatch && !facts.has_loss)
     verdict.details = {"The loss is not in the rows: step(loss) of the watch tells it, too"};
   constexpr std::size_t kMostNamed = 5;
   for (std::size_t i = 0; i < verdict.not_seen.size() && i < kMostNamed; ++i)

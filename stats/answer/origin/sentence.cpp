@@ -393,9 +393,6 @@ class Words {
 
 }  // namespace
 
-void put_into_words(const Record& record, Form form, FaultVerdict& verdict, bool is_without_notes) {
-  if (verdict.kind != FaultKind::kNone) return Words(record, form, verdict).put();
-  put_nothing_into_words(record, form, verdict, is_without_notes);
-}
+void put_into_words(const Record& record, Form form, FaultVerdict& verdict) { Words(record, form, verdict).put(); }
 
 }  // namespace tensorstat

@@ -10,10 +10,10 @@ namespace tensorstat {
 
 // Sets `sentence` and `details` of a verdict: what, where, when; then from what, why as far as the numbers tell, the
 // line of code, what contains it, and what to look at next. Of names from outside only what may be printed.
-void put_into_words(const Record& record, Form form, FaultVerdict& verdict, bool is_without_notes);
+void put_into_words(const Record& record, Form form, FaultVerdict& verdict);
 
 // The same of one without a fault.
-void put_nothing_into_words(const Record& record, Form form, FaultVerdict& verdict, bool is_without_notes);
+void put_nothing_into_words(const RunFacts& facts, FaultVerdict& verdict, bool is_without_notes);
 
 // "blocks.0.attn (Attention)"; msprobe's names have the class.
 std::string shown_call(Form form, const NamedCall& call);

@@ -48,12 +48,11 @@ class FaultSearch::State {
     record_ = nullptr;
   }
 
-  Answer answer(const Record& read) {
+  Answer answer() {
     if (!has_verdict() && cut_off_.kind != FaultKind::kNone) {
       verdict_ = std::move(cut_off_);
       lists_ = std::move(lists_of_cut_off_);
     } else if (!has_verdict()) {
-      record_ = &read;
       finish(verdict_);
     }
     Answer answer{.verdict = std::move(verdict_), .lists = std::move(lists_), .notes = notes()};
@@ -75,7 +74,7 @@ class FaultSearch::State {
     last_clean_ = iteration;
   }
 
-  // While its rows are at hand.
+  // While its rows are at hand; without a fault it has none.
   void finish(FaultVerdict& verdict) const {
     if (hints_.has_parameters_off()) verdict.not_watched.emplace_back("parameters");
     if (hints_.has_gradients_off()) verdict.not_watched.emplace_back("gradients");
@@ -91,7 +90,11 @@ class FaultSearch::State {
       verdict.row_is_input = row.is_input;
       verdict.row_slot = row.slot;
     }
-    put_into_words(*record_, facts_.form, verdict, notes().empty());
+    if (verdict.kind == FaultKind::kNone) {
+      put_nothing_into_words(facts_, verdict, notes().empty());
+    } else {
+      put_into_words(*record_, facts_.form, verdict);
+    }
   }
 
   // An overflow that a clamp or the like cut off is the verdict where the whole run has no other.
@@ -252,19 +255,7 @@ void FaultSearch::look_at(const Record& record, std::span<const std::uint64_t> c
 }
 const FaultVerdict& FaultSearch::verdict() const { return state_->verdict(); }
 bool FaultSearch::has_verdict() const { return state_->has_verdict(); }
-Answer FaultSearch::answer(const Record& read) { return state_->answer(read); }
-
-RunFacts facts_of(const Record& record, const Hints& hints) {
-  RunFacts facts{.form = form_of(record, hints)};
-  for (const Seen& row : record.rows()) {
-    const RowKind kind = row_kind(record.texts()[row.op_type]);
-    facts.has_loss |= kind == RowKind::kLoss;
-    if (kind != RowKind::kParameter) continue;
-    facts.has_parameters = true;
-    facts.has_written |= !row.is_input;
-  }
-  return facts;
-}
+Answer FaultSearch::answer() { return state_->answer(); }
 
 std::string_view certainty_of(const FaultVerdict& verdict) {
   if (verdict.kind == FaultKind::kNone) return "";
@@ -281,7 +272,7 @@ std::string_view name(FaultKind kind) {
 Answer answer_of(const Record& record, Hints& hints, const FaultChoice& choice) {
   FaultSearch search(facts_of(record, hints), hints, choice);
   search.look_at(record);
-  return search.answer(record);
+  return search.answer();
 }
 
 bool is_fault(const StatisticsView& statistics, const FaultChoice& choice) {

@@ -15,6 +15,7 @@
 #include "stats/answer/origin/hints.hpp"
 #include "stats/answer/origin/model.hpp"
 #include "stats/answer/origin/origin.hpp"
+#include "stats/answer/origin/run_facts.hpp"
 
 namespace tensorstat {
 
@@ -94,14 +95,6 @@ struct Answer {
   std::vector<std::string> notes;  // events that are not faults: faults that ended, steps that were skipped
 };
 
-// The facts about all rows of a run that the rules need.
-struct RunFacts {
-  Form form = Form::kGraph;
-  bool has_loss = false, has_parameters = false;
-  bool has_written = false;  // a parameter has a row behind a step
-};
-RunFacts facts_of(const Record& record, const Hints& hints);
-
 // Looks for the verdict iteration after iteration. Only those that hold a fault need to be in memory. A copy goes on by
 // itself.
 class FaultSearch {
@@ -119,8 +112,7 @@ class FaultSearch {
   void look_at(const Record& record, std::span<const std::uint64_t> clean = {}, std::uint64_t first = 0);
   bool has_verdict() const;
   const FaultVerdict& verdict() const;
-  // `read`: the rows read, for the words of an answer without a fault.
-  Answer answer(const Record& read = {});
+  Answer answer();
 
  private:
   class State;

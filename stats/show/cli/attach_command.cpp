@@ -18,8 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "stats/answer/compare/recorded.hpp"
-#include "stats/answer/origin/verdict.hpp"
+#include "stats/answer/origin/run_search.hpp"
 #include "stats/core/base/joined_key.hpp"
 #include "stats/core/base/printable.hpp"
 #include "stats/data/files/io/text_lines.hpp"
@@ -136,12 +135,12 @@ Result<int> run_program(const AttachArguments& arguments, const std::vector<std:
 
 void say_verdict(const std::string& output, Console& console) {
   const auto failed = [&](std::string_view words) { console.say(words); };
-  auto read = read_recorded(output, {}, {failed, [](std::size_t, std::size_t, std::uint64_t) {}}, {.is_alone = true});
-  if (!read) return;  // no rows
-  const Answer answer = answer_of(read->record, read->hints, {});
-  if (answer.verdict.kind == FaultKind::kNone) return;
-  console.say(answer.verdict.sentence);
-  for (const std::string& detail : answer.verdict.details) console.say("  " + detail);
+  const auto run = search_run(output, {}, {failed, [](std::size_t, std::size_t, std::uint64_t) {}}, {});
+  if (!run) return;  // no rows
+  const FaultVerdict& verdict = run->answer.verdict;
+  if (verdict.kind == FaultKind::kNone) return;
+  console.say(verdict.sentence);
+  for (const std::string& detail : verdict.details) console.say("  " + detail);
 }
 
 // Who read memory that nobody wrote, as --poison found it.

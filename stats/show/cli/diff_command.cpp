@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "stats/answer/compare/comparison_json.hpp"
+#include "stats/answer/origin/run_search.hpp"
 #include "stats/core/base/printable.hpp"
 #include "stats/data/files/io/whole_file.hpp"
 #include "stats/data/rows/store_door.hpp"
@@ -169,14 +170,15 @@ int run_diff(DiffArguments arguments, Console& console) {
     arguments.msprobe.names = options.names;
     return run_msprobe_rules(arguments.a, arguments.b, arguments.msprobe, arguments.output, console);
   }
-  const auto compared = compare_paths(arguments.a, arguments.b, options, listener_of(console));
+  const auto wanted = choice->is_all || choice->where ? PairsWanted::kAll : PairsWanted::kUnequal;
+  const auto compared = compare_paths(arguments.a, arguments.b, options, listener_of(console), wanted);
   console.hide_progress();
   if (!compared) {
     console.say(compared.error().message);
     return compared.error().code == Code::kInvalid ? kUsage : kNotRead;
   }
   const Differences& found = (*compared)->differences;
-  if (found.pairs.empty()) console.say(why_nothing_pairs((*compared)->a.record, (*compared)->b.record));
+  if ((*compared)->pair_count() == 0) console.say(why_nothing_pairs((*compared)->a.record, (*compared)->b.record));
   if (const std::string& line = (*compared)->paired_by; !line.empty())
     console.say("no name is in both: paired as --names does with the line " + printable_name(line));
   if (const std::string& line = (*compared)->would_pair; !line.empty())
@@ -196,25 +198,24 @@ int run_origin(OriginArguments arguments, Console& console) {
   if (Status allowed = check_is_no_input(arguments.output, {&arguments.path, 1}); !allowed) {
     return console.say(allowed.error().message), kUsage;
   }
-  auto read = read_recorded(arguments.path, {}, listener_of(console), {.is_alone = true});
+  const bool with_lists = arguments.is_json || arguments.all;
+  const auto run = search_run(arguments.path, {}, listener_of(console),
+                              {.nan_only = arguments.nan_only, .ended_inf = arguments.inf, .with_lists = with_lists});
   console.hide_progress();
-  if (!read) {
-    console.say(read.error().message);
+  if (!run) {
+    console.say(run.error().message);
     return kNotRead;
   }
-  const bool with_lists = arguments.is_json || arguments.all;
-  const Answer answer =
-      answer_of(read->record, read->hints,
-                {.nan_only = arguments.nan_only, .ended_inf = arguments.inf, .with_lists = with_lists});
+  const Answer& answer = run->answer;
   int exit = answer.verdict.kind == FaultKind::kNone ? kDone : kFound;
   const bool is_blind = answer.verdict.kind == FaultKind::kNone && !answer.verdict.unseen.empty();
-  if (!read->is_whole || is_blind) exit = kNotRead;
+  if (!run->is_whole || is_blind) exit = kNotRead;
   std::string text;
   if (arguments.is_json) {
-    text = json_of(read->record, answer);
+    text = json_of(run->record, answer);
   } else {
     text = text_of(answer, arguments.all);
-    if (arguments.all) text += "\n" + lists_of(read->record, answer);
+    if (arguments.all) text += "\n" + lists_of(*run);
   }
   return write_out(arguments.output, text, exit, console);
 }

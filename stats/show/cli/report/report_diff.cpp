@@ -9,6 +9,7 @@
 #include "stats/answer/origin/sentence.hpp"
 #include "stats/core/base/printable.hpp"
 #include "stats/show/cli/report/report.hpp"
+#include "stats/show/cli/terminal/console.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -131,10 +132,9 @@ std::string summary_of(const Compared& compared) {
   const Record& a = compared.a.record;
   const Differences& differences = compared.differences;
   std::string text;
-  text += std::to_string(differences.pairs.size()) +
-          (differences.pairs.size() == 1 ? " tensor compared, " : " tensors compared, ") +
-          std::to_string(differences.different_count) + " differ, " + std::to_string(differences.only_a.size()) +
-          " only in A, " + std::to_string(differences.only_b.size()) + " only in B";
+  text += counted_noun(compared.pair_count(), "tensor") + " compared, " + std::to_string(differences.different_count) +
+          " differ, " + std::to_string(differences.only_a.size()) + " only in A, " +
+          std::to_string(differences.only_b.size()) + " only in B";
   const auto differs = [](const Pair& pair) { return pair.judgement.verdict == Verdict::kDifferent; };
   if (compared.first && !compared.first->empty()) {
     text += "; the first operator to differ: " + place_of(compared, compared.first->front());
@@ -170,7 +170,9 @@ std::string text_of(const Answer& answer, bool with_all) {
   return text;
 }
 
-std::string lists_of(const Record& record, const Answer& answer) {
+std::string lists_of(const SearchedRun& searched) {
+  const Record& record = searched.record;
+  const Answer& answer = searched.answer;
   const Origin& lists = answer.lists;
   std::string text;
   const auto add = [&](const std::vector<Source>& sources, const char* what, bool with_past) {
@@ -200,10 +202,8 @@ std::string lists_of(const Record& record, const Answer& answer) {
   for (const auto& [sources, what] : beginnings) add(*sources, what, true);
   add(lists.turned, "turned Inf into NaN", true);
   add(lists.propagators, "passed on", false);
-  const std::uint32_t runs = record.run_count();
-  text += std::to_string(runs) + (runs == 1 ? " run of an operator, " : " runs of operators, ") +
-          std::to_string(lists.producers.size()) + " produced NaN or Inf, " + std::to_string(lists.propagators.size()) +
-          " passed it on";
+  text += counted_noun(searched.row_count, "row") + ", " + std::to_string(lists.producers.size()) +
+          " produced NaN or Inf, " + std::to_string(lists.propagators.size()) + " passed it on";
   return text + "\n";
 }
 

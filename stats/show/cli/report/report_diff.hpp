@@ -4,8 +4,7 @@
 #include <string>
 
 #include "stats/answer/compare/compared.hpp"
-#include "stats/answer/origin/origin.hpp"
-#include "stats/answer/origin/verdict.hpp"
+#include "stats/answer/origin/run_search.hpp"
 
 namespace tensorstat::cli {
 
@@ -22,6 +21,6 @@ std::string summary_of(const Compared& compared);
 std::string text_of(const Answer& answer, bool with_all);
 
 // The lists of an answer, a line for each operator. The verdict is the first.
-std::string lists_of(const Record& record, const Answer& answer);
+std::string lists_of(const SearchedRun& searched);
 
 }  // namespace tensorstat::cli
