@@ -150,6 +150,19 @@ class Streams(unittest.TestCase):
         self.assertIn(b"1073741824", ran.stdout)
         self.assertLess(max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss), 150 * 1024)
 
+    @unittest.skipIf("ASAN_OPTIONS" in os.environ, "ASan keeps memory that was freed")
+    def test_memory_does_not_grow_with_a_file_in_the_page_cache(self):
+        with open("cached.npy", "wb") as file:
+            file.write(npy(numpy.zeros(0, "u1"))[:128].replace(b"(0,)", b"(314572800,)").replace(b" " * 8, b"", 1))
+            for _ in range(300):  # this process's greatest memory counts as the child's
+                file.write(b"1" * (1 << 20))
+        started = subprocess.Popen([COMMAND, "cached.npy", "--on", "host", "--stats", "max,count"], stdout=subprocess.PIPE)
+        text = started.stdout.read()
+        _, status, used = os.wait4(started.pid, 0)
+        self.assertEqual(status, 0)
+        self.assertIn(b"314572800", text)
+        self.assertLess(used.ru_maxrss, 150 * 1024)
+
     @unittest.skipUnless(os.environ.get("TENSORSTAT_FULL"), "the long version")
     def test_memory_does_not_grow_with_24_gib_of_a_file_nor_with_16_gib_of_a_pipe(self):
         def head(count):

@@ -22,6 +22,8 @@ constexpr std::uint64_t kLeastBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kProgressBytes = std::uint64_t{16} << 20;
 // The blocks that a thread takes at a time from a mapping: some tens of microseconds of work.
 constexpr std::uint64_t kBlocksMapped = 8;
+// What is folded of a mapping is given back in windows of so many steps. Each interrupts the other threads.
+constexpr std::uint64_t kStepsGivenBack = 32;
 // The kernel maps a large piece of the page cache by one fault, and small ones by 16 faults a MiB or more. Those take
 // longer than a copy.
 constexpr std::uint64_t kMostFaults = 8;  // a MiB
@@ -66,6 +68,29 @@ class MappedChoice {
   rusage before_{};
   std::uint64_t mapped_bytes_ = 0;  // since then
   std::uint32_t pause_ = 0, reads_ = 0;
+};
+
+// Gives the parts of a mapping back that all threads have folded.
+class FoldedWindows {
+ public:
+  FoldedWindows(const MappedFile* file, std::uint64_t begin, std::uint64_t end, std::uint64_t step_bytes)
+      : file_(file),
+        begin_(begin),
+        end_(end),
+        window_bytes_(kStepsGivenBack * step_bytes),
+        folded_(file == nullptr ? 0 : (end - begin) / window_bytes_ + 1) {}
+
+  void add(std::uint64_t at, std::uint64_t bytes) {
+    if (file_ == nullptr) return;
+    const std::uint64_t window = (at - begin_) / window_bytes_, first = begin_ + window * window_bytes_;
+    const std::uint64_t whole = std::min(window_bytes_, end_ - first);
+    if ((folded_[window] += bytes) == whole) file_->give_back(first, whole);
+  }
+
+ private:
+  const MappedFile* const file_;
+  const std::uint64_t begin_, end_, window_bytes_;
+  std::vector<std::atomic<std::uint64_t>> folded_;  // bytes, by window
 };
 
 }  // namespace
@@ -124,6 +149,7 @@ Result<Partial> BlockFold::fold_blocks(const Part& part, const MappedFile* mappe
     const auto at = [&](std::uint64_t part) { return std::min(end, begin + tiles * part / number * tile_bytes); };
     stretches.emplace_back(at(i), at(i + 1));
   }
+  FoldedWindows windows(mapped, begin, end, step_bytes);
   std::atomic<std::uint64_t> done{0};
   std::atomic<bool> has_failed{false};
   const auto fold_stretch = [&](unsigned thread, const std::function<void()>& after_step) -> Result<Partial> {
@@ -145,6 +171,7 @@ Result<Partial> BlockFold::fold_blocks(const Part& part, const MappedFile* mappe
           return status.error();
         }
       }
+      windows.add(next, after - next);
       done += after - next;
       after_step();
     }

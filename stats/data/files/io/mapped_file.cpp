@@ -92,6 +92,13 @@ bool MappedFile::is_cached(std::uint64_t first_byte, std::uint64_t bytes) const 
   return pages.cached >= end_page - first_page;
 }
 
+void MappedFile::give_back(std::uint64_t first_byte, std::uint64_t bytes) const {
+  // Whole pages: their ends may belong to what others still read.
+  const auto begin = reinterpret_cast<std::uintptr_t>(data_ + first_byte), end = begin + bytes;
+  const std::uintptr_t first = (begin + page_bytes - 1) / page_bytes * page_bytes, last = end / page_bytes * page_bytes;
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
 bool MappedFile::is_whole() const {
   struct stat now;
   return !has_torn && ::fstat(descriptor_, &now) == 0 && now.st_size == facts_.st_size &&

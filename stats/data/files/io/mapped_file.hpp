@@ -34,6 +34,9 @@ class MappedFile {
   // pieces, which slow down the next reader, too.
   bool is_cached(std::uint64_t first_byte, std::uint64_t bytes) const;
 
+  // These bytes leave the process's resident memory, and stay in the page cache. A later read maps them again.
+  void give_back(std::uint64_t first_byte, std::uint64_t bytes) const;
+
   // Ask it after all bytes have been read: whether they were the file's. False if the file was cut or written since
   // map(), or if the disk failed. Without a signal, the bytes behind a new end in its page are zeros.
   bool is_whole() const;
