@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._journal import caller_of
+from ._checkpoints import taken_out
 from ._forward_faults import ForwardFaults
 from ._rerun import Run, Stop, World, as_it_was, counts_of, kinds_in, refusal_of, values_of
 from ._tensors import tensors_in
@@ -22,7 +23,7 @@ def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str]
     try:
         nodes = _Nodes(module_name)
         with as_it_was(run, hooks) as world, silence(nodes.take_of_module), torch.enable_grad(), _writes(world):
-            with world.named(nodes.run):
+            with world.named(nodes.run), taken_out():
                 outputs = tensors_in(world.call())
             if kinds_in(outputs):
                 return {"result": "refused", "why": "run again, it gave other results"}
