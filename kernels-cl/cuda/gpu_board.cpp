@@ -8,14 +8,24 @@ GpuBoard::GpuBoard(gpu::Lanes& lanes, gpu::Lanes::Lent lane, std::shared_ptr<OnG
     : lanes_(lanes),
       gpu_(std::move(gpu)),
       lane_(std::move(lane)),
-      wanted_(wanted),
+      folds_(lanes, gpu_, lane_->device(), wanted),
       steps_([this] { return GpuSheet::make(*gpu_, *lane_); }, [this] { return lanes_.forked(); }) {}
 
-// On a lane of its own: the board's is in use.
-Result<GpuBoard::Maker> GpuBoard::make_maker(Dtype dtype) {
+Task GpuFolds::Maker::task_of(const Tensor& tensor) const {
+  Task made = task;
+  made.operands[0] = tensor;
+  return made;
+}
+
+Result<GpuFolds::Maker> GpuFolds::get(Dtype dtype) {
+  return makers_.get(dtype, [&] { return make(dtype); });
+}
+
+// On a lane of its own: the caller's is in use.
+Result<GpuFolds::Maker> GpuFolds::make(Dtype dtype) {
   Partial partial(dtype, wanted_.precision, wanted_.needs, wanted_.cast_scale);
-  const Task task = task_of(Job{{.dtype = dtype}, &partial});
-  const auto lane = lanes_.lend({&gpu_->driver(), lane_->device()});
+  const Task task = cl_engine::task_of(Job{{.dtype = dtype}, &partial});
+  const auto lane = lanes_.lend({&gpu_->driver(), device_});
   if (!lane) return lane.error();
   const auto kernel = gpu_->kernel(**lane, task.kind);
   if (!kernel) return kernel.error();
@@ -23,10 +33,9 @@ Result<GpuBoard::Maker> GpuBoard::make_maker(Dtype dtype) {
 }
 
 Result<DeviceBoard::Fold> GpuBoard::fold(const Tensor& tensor) {
-  const auto maker = makers_.get(tensor.dtype, [&] { return make_maker(tensor.dtype); });
+  const auto maker = folds_.get(tensor.dtype);
   if (!maker) return maker.error();
-  Task task = maker->task;
-  task.operands[0] = tensor;
+  const Task task = maker->task_of(tensor);
   return steps_.fold([&](Sheet& sheet) { return static_cast<GpuSheet&>(sheet).fold(task, maker->kernel); });
 }
 

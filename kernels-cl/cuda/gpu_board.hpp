@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "kernels-cl/cuda/gpu_sheet.hpp"
 #include "kernels-cl/launch/steps.hpp"
@@ -9,6 +10,31 @@
 #include "stats/core/engine/engine.hpp"
 
 namespace tensorstat::cl_engine {
+
+// What folds of single tensors on one GPU share. Thread-safe.
+class GpuFolds {
+ public:
+  struct Maker {
+    Task task;  // of no tensor
+    gpu::Handle kernel;
+    Task task_of(const Tensor& tensor) const;
+  };
+  // `lanes` outlives it.
+  GpuFolds(gpu::Lanes& lanes, std::shared_ptr<OnGpu> gpu, int device, const Wanted& wanted)
+      : lanes_(lanes), gpu_(std::move(gpu)), device_(device), wanted_(wanted) {}
+
+  // Made once for each dtype.
+  Result<Maker> get(Dtype dtype);
+
+ private:
+  Result<Maker> make(Dtype dtype);
+
+  gpu::Lanes& lanes_;
+  const std::shared_ptr<OnGpu> gpu_;
+  const int device_;
+  const Wanted wanted_;
+  MadeOnce<Dtype, Maker> makers_;
+};
 
 // A board on one GPU. Thread-safe.
 class GpuBoard final : public DeviceBoard {
@@ -21,18 +47,10 @@ class GpuBoard final : public DeviceBoard {
   void end_step() override { steps_.end(); }
 
  private:
-  // All folds of a dtype share it.
-  struct Maker {
-    Task task;  // of no tensor
-    gpu::Handle kernel;
-  };
-  Result<Maker> make_maker(Dtype dtype);
-
   gpu::Lanes& lanes_;
   const std::shared_ptr<OnGpu> gpu_;
   const gpu::Lanes::Lent lane_;
-  const Wanted wanted_;
-  MadeOnce<Dtype, Maker> makers_;
+  GpuFolds folds_;
   Steps steps_;  // destroyed first
 };
 

@@ -4,11 +4,13 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernels-cl/cuda/gpu_board.hpp"
+#include "kernels-cl/cuda/gpu_graph.hpp"
 #include "kernels-cl/launch/batch.hpp"
 #include "stats/core/base/abandon.hpp"
 #include "stats/core/engine/engine.hpp"
@@ -56,6 +58,7 @@ class CudaFolder final : public GpuFolder {
   }
 
   std::unique_ptr<DeviceBoard> board(const Wanted& wanted) override { return std::make_unique<Boards>(*this, wanted); }
+  std::unique_ptr<DeviceGraph> graph(const Wanted& wanted) override { return std::make_unique<Graph>(*this, wanted); }
 
   Result<std::uint64_t> fold(std::span<const Job> jobs) override { return fold_all(jobs); }
   Result<std::uint64_t> compare(std::span<const PairJob> jobs) override { return fold_all(jobs); }
@@ -94,6 +97,55 @@ class CudaFolder final : public GpuFolder {
     CudaFolder& folder_;
     const Wanted wanted_;
     MadeOnce<std::pair<int, Handle>, std::shared_ptr<GpuBoard>> boards_;  // lend() refuses another context
+  };
+
+  // A graph on the GPU of its first tensor.
+  class Graph final : public DeviceGraph {
+   public:
+    Graph(CudaFolder& folder, const Wanted& wanted) : folder_(folder), wanted_(wanted) {}
+
+    Result<std::size_t> fold(const Tensor& tensor) override {
+      const auto found = folder_.lanes_.find(tensor);
+      if (!found) return found.error();
+      if (std::string why = folder_.refusal_there(tensor, *found); !why.empty()) {
+        return Error{Code::kUnsupported, std::move(why)};
+      }
+      const auto graph = on(*found);
+      return graph ? (*graph)->fold(tensor) : graph.error();
+    }
+    Result<std::shared_ptr<DeviceStep>> replayed(void* stream) override {
+      if (folder_.lanes_.forked()) return Error{Code::kDevice, "a forked child cannot use its parent's GPU"};
+      std::shared_ptr<GpuGraph> graph;
+      {
+        const std::lock_guard lock(mutex_);
+        graph = graph_;
+      }
+      if (graph == nullptr) return Error{Code::kInvalid, "the graph has no folds"};
+      return graph->replayed(stream);
+    }
+
+   private:
+    Result<std::shared_ptr<GpuGraph>> on(const Lanes::Place& place) {
+      const std::lock_guard lock(mutex_);
+      if (graph_ != nullptr && place_ != place) {
+        return Error{Code::kUnsupported, "the graph has tensors on another GPU"};
+      }
+      if (graph_ == nullptr) {
+        auto lane = folder_.lanes_.lend(place);
+        if (!lane) return lane.error();
+        auto gpu = folder_.on(**lane);
+        if (!gpu) return gpu.error();
+        graph_ = std::make_shared<GpuGraph>(folder_.lanes_, *std::move(lane), *std::move(gpu), wanted_);
+        place_ = place;
+      }
+      return graph_;
+    }
+
+    CudaFolder& folder_;
+    const Wanted wanted_;
+    std::mutex mutex_;
+    std::shared_ptr<GpuGraph> graph_;
+    Lanes::Place place_;
   };
 
   // The tensors on one GPU. The lane follows their streams.

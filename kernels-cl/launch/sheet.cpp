@@ -109,15 +109,15 @@ Result<std::size_t> Sheet::fold(const Task& task, std::uint64_t first_byte, cons
   return number;
 }
 
-bool Sheet::is_written(const Spot& spot) const {
-  return std::ranges::all_of(
-      spot.targets, [&](const BatchLayout::Target& target) { return target.is_written(pages_[spot.page].image); });
+bool Sheet::is_written(const Spot& spot, std::int64_t* image) {
+  return std::ranges::all_of(spot.targets, [&](const BatchLayout::Target& target) { return target.is_written(image); });
 }
 
 bool Sheet::results_are_there() const {
   for (const auto& [key, shelf] : shelves_) {
     for (std::size_t i = 0; i < shelf.used; ++i) {
-      if (!is_written(spots_[shelf.spots[i]])) return false;
+      const Spot& spot = spots_[shelf.spots[i]];
+      if (!spot.targets.empty() && !is_written(spot, pages_[spot.page].image)) return false;
     }
   }
   return true;
@@ -125,12 +125,20 @@ bool Sheet::results_are_there() const {
 
 Status Sheet::merge_into(std::size_t fold, Partial& partial) const {
   if (has_failed()) return failure();
+  std::vector<std::int64_t*> images;
+  for (const Page& page : pages_) images.push_back(page.image);
+  return merge_from(images, fold, partial);
+}
+
+Status Sheet::merge_from(std::span<std::int64_t* const> images, std::size_t fold, Partial& partial) const {
   const Spot& spot = spots_[fold];
-  if (!is_written(spot)) {
+  if (spot.targets.empty()) return {};
+  std::int64_t* const image = images[spot.page];
+  if (!is_written(spot, image)) {
     return Error{Code::kDevice, "a kernel left no result, though no call failed"};
   }
   for (const BatchLayout::Target& target : spot.targets) {
-    const std::span<const std::int64_t> words(pages_[spot.page].image + target.words_at, spot.partial_words);
+    const std::span<const std::int64_t> words(image + target.words_at, spot.partial_words);
     merge_words(partial, words, target.first_element);
   }
   return {};

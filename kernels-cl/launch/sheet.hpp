@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "kernels-cl/launch/batch_layout.hpp"
@@ -72,6 +73,8 @@ class Sheet {
   virtual Error failure() const = 0;
 
   const std::vector<Page>& pages() const { return pages_; }
+  // merge_into() from other copies of the pages.
+  Status merge_from(std::span<std::int64_t* const> images, std::size_t fold, Partial& partial) const;
   // Whether the kernels of all folds of this step have left their results on the host.
   bool results_are_there() const;
 
@@ -99,7 +102,7 @@ class Sheet {
 
   Result<std::size_t> page_for(std::size_t words);
   Result<std::size_t> make_spot(const Task& task, std::uint64_t first_byte);
-  bool is_written(const Spot& spot) const;
+  static bool is_written(const Spot& spot, std::int64_t* image);
   void empty(const Spot& spot);
 
   std::vector<Page> pages_;

@@ -208,6 +208,7 @@ struct DumpDemands {
 };
 
 class DumpOperator;  // owned by its session
+class DumpGraph;     // the tensors of a CUDA graph: see DumpSession::begin_capture()
 
 class DumpSession {
  public:
@@ -318,6 +319,25 @@ class DumpSession {
   // iteration is not wanted, this takes some nanoseconds; every 512th such call wakes the thread that writes the
   // iterations' numbers.
   bool step_end(const DumpPlace& place);
+
+  // Rows of CUDA graphs, with DumpOptions::ordered_by_queue. collect() between these two, on any thread, adds the
+  // tensors whose stream is being captured to the graph, and writes nothing: each replay has their rows. What
+  // ordered_by_queue cannot enqueue has none, and is counted as lost. One capture at a time: another begin_capture()
+  // ends the one before.
+  //
+  //   auto graph = session.begin_capture();
+  //   ...                                    // cuStreamBeginCapture, collect(), cuStreamEndCapture
+  //   session.end_capture();
+  //   cuGraphLaunch(executable, stream);
+  //   session.replayed(*graph, iteration, stream);   // behind each replay that is to have rows, before the next one
+  //
+  // The graph writes to the memory of the DumpGraph. Keep it until the CUDA graph is destroyed and its last replay is
+  // over; it may outlive the session. nullptr: there will be no rows; the log says why.
+  std::shared_ptr<DumpGraph> begin_capture();
+  void end_capture();
+  // Enqueues a copy of the results, and the rows of this iteration. The numbers of tensors are DumpTensor::number +
+  // added_to_numbers. False: they are lost, and counted.
+  bool replayed(DumpGraph& graph, std::uint64_t iteration, void* stream, std::uint64_t added_to_numbers = 0);
 
   // Waits until the steps that have ended are measured, and delivers their alerts. Returns the faults of the tensors
   // that have a number, in no order, and each once. `with_this_step`: the same for the tensors that were collected

@@ -113,6 +113,7 @@ class BoardTicket {
 
  private:
   friend class Board;
+  friend class BoardGraph;
   struct State;
   explicit BoardTicket(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
@@ -161,6 +162,42 @@ class Board {
   explicit Board(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
   friend class BoardTicket;
+  friend class BoardGraph;
+};
+
+// The statistics of the tensors in a CUDA graph, for each of its replays. fold() adds a kernel to the graph that is
+// being captured. A replay empties the results first, so it may be left unread.
+//
+//   auto graph = BoardGraph::on(meter, {.categories = *categories_from("max,l2norm")});
+//   cuStreamBeginCapture(stream, mode);
+//   graph->fold(tensor);                      // tensor.stream is `stream`, or another one of this capture
+//   cuStreamEndCapture(stream, &captured);
+//   cuGraphLaunch(executable, stream);
+//   auto tickets = graph->replayed(stream);   // in the order of the folds
+//
+// Keep it for as long as the graph may be replayed: replays write to its memory, at most 64 MiB. It goes back with the
+// Meter, and not before. Thread-safe. May outlive the Meter, and tickets may outlive it.
+class BoardGraph {
+ public:
+  // For one graph. Errors: those of Board::on().
+  static Result<BoardGraph> on(Meter& meter, const Request& request);
+  BoardGraph(BoardGraph&&) noexcept;
+  BoardGraph& operator=(BoardGraph&&) noexcept;
+  ~BoardGraph();
+
+  // Adds the fold of a tensor in CUDA's memory whose stream is being captured. Allocates memory and, for the first
+  // tensor of a dtype, makes a kernel, in a way that no capture forbids. Never waits for the captured work. After an
+  // error no result is expected. kInvalid: the stream is not being captured. kUnsupported: it is captured into another
+  // graph, or the tensor is on another GPU. The rest as of Board::fold().
+  Status fold(const Tensor& tensor);
+  // Enqueues the copy of the results on the stream, behind a replay. Call it before the next replay, which is ordered
+  // behind the copy. Returns one ticket for each fold. kOverBudget: 64 replays have tickets.
+  Result<std::vector<BoardTicket>> replayed(void* stream);
+
+ private:
+  struct State;
+  explicit BoardGraph(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
 };
 
 // The speed of a device on its own memory. It tells whether using the device is worthwhile.

@@ -809,6 +809,17 @@ TENSORSTAT_API tensorstat_code tensorstat_save_execution_order(tensorstat_sessio
 /* Ends the iteration of this rank and graph. With `enable` in the config, waits until all of it is in its files and
  * returns what tensorstat_session_flush returns; else returns 1. */
 TENSORSTAT_API int tensorstat_step_end(tensorstat_session* session, const tensorstat_place* place);
+/* Rows of CUDA graphs: between the first two calls, tensorstat_collect adds the tensors whose stream is being captured to
+ * a graph, and tensorstat_replayed makes their rows, once behind each replay on this stream. `iteration`: the rows' own.
+ * The numbers of tensors are theirs + `added_to_numbers`. *graph is NULL if there will be no rows. Free it when the CUDA
+ * graph is destroyed and its last replay is over; it may outlive the session. See DumpSession::begin_capture in
+ * dump.hpp. tensorstat_replayed returns 0 if rows are lost. */
+typedef struct tensorstat_graph tensorstat_graph;
+TENSORSTAT_API tensorstat_code tensorstat_begin_capture(tensorstat_session* session, tensorstat_graph** graph);
+TENSORSTAT_API void tensorstat_end_capture(tensorstat_session* session);
+TENSORSTAT_API int tensorstat_replayed(tensorstat_session* session, tensorstat_graph* graph, uint64_t iteration,
+                                       void* stream, uint64_t added_to_numbers);
+TENSORSTAT_API void tensorstat_graph_free(tensorstat_graph* graph);
 /* Waits until the steps that have ended are measured, and delivers their alerts. If `tell` is not NULL, it is called
  * once for each tensor with a `number` that was not measured when tensorstat_collect returned, in no order, with what
  * tensorstat_collect writes to `faults`; 0: the tensor is lost. No lock is held. If `with_this_step` is not 0: the same

@@ -1,10 +1,10 @@
 // A driver of a GPU without one: libcuda.so.1 or, with FAKE_ROCM, libamdhip64.so.6. Device memory is a mapping that
 // nobody may touch; its content is elsewhere. Streams do their work when somebody waits for them or advances them, and
-// not before. An upload from pinned memory reads it then, too. The destination of a copy is spoilt when the copy is
-// enqueued. What a real driver refuses is refused. A call that has to fail does nothing, except that what it gives back
-// is given back, as by a driver that reports an earlier error. CUDA's double also launches: a module is a text that
-// names a dtype and needs, and its kernel folds each slice with the reference lift. The functions fake_gpu_... are for
-// the tests.
+// not before. Captured work runs in replays. An upload from pinned memory reads it then, too. The destination of a copy
+// is spoilt when the copy is enqueued. What a real driver refuses is refused. A call that has to fail does nothing,
+// except that what it gives back is given back, as by a driver that reports an earlier error. CUDA's double also
+// launches: a module is a text that names a dtype and needs, and its kernel folds each slice with the reference lift.
+// The functions fake_gpu_... are for the tests.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -42,13 +42,25 @@
 namespace {
 
 constexpr int kSuccess = 0, kInvalidValue = 1, kInvalidContext = 201, kInvalidHandle = 400, kIllegalAddress = 700,
-              kOutOfMemory = 2, kInvalidPtx = 218, kNotReady = 600, kCaptureUnsupported = 900, kCaptureImplicit = 906;
+              kOutOfMemory = 2, kInvalidPtx = 218, kNotReady = 600, kCaptureUnsupported = 900, kCaptureIsolation = 905,
+              kCaptureImplicit = 906;
 constexpr int kDevices = 2, kFirstDevice = 7;  // a device is no ordinal
 constexpr int kGlobalMode = 0, kRelaxedMode = 2;
 
+// Work of a graph, and the nodes that it is behind.
+struct Node {
+  std::function<void()> work;
+  std::vector<std::size_t> behind;
+};
+struct Graph {
+  std::uint64_t number = 0;
+  std::vector<Node> nodes{};
+};
 struct Stream {
   int device = 0;
   bool is_blocking = true, is_callers = true, is_capturing = false;
+  Graph* graph = nullptr;             // that its work is captured into
+  std::vector<std::size_t> behind{};  // there
   std::vector<std::function<void()>> work{};
   std::size_t done = 0;
 
@@ -60,6 +72,8 @@ struct Event {
   int device = 0;
   Stream* stream = nullptr;
   std::size_t end = 0;
+  Graph* graph = nullptr;  // that it was captured into
+  std::vector<std::size_t> behind{};
 };
 // The bytes of host memory that a command reads when its stream comes to it.
 struct Upload {
@@ -96,6 +110,7 @@ struct State {
   std::vector<std::unique_ptr<Stream>> destroyed_streams;  // what they held goes on
   std::vector<std::weak_ptr<Upload>> uploads;
   std::set<std::unique_ptr<Event>> events;
+  std::vector<std::unique_ptr<Graph>> graphs;
   std::set<std::unique_ptr<Module>> modules;
   std::map<void*, std::size_t> pinned;
   std::size_t largest_copy = 0;
@@ -120,9 +135,23 @@ int counted() {
   return fails ? kIllegalAddress : kSuccess;
 }
 
+// Of the nodes that wait for nothing more, the latest goes first: a missing edge is noticed.
+void replay(const Graph& graph) {
+  std::vector<bool> is_done(graph.nodes.size(), false);
+  for (std::size_t left = graph.nodes.size(); left != 0; --left) {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      const auto is_over = [&](std::size_t each) { return bool(is_done[each]); };
+      if (!is_done[i] && std::ranges::all_of(graph.nodes[i].behind, is_over)) next = i;
+    }
+    is_done[next] = true;
+    graph.nodes[next].work();
+  }
+}
+
 bool any_capture() {
   for (const auto& each : state().streams) {
-    if (each->is_capturing) return true;
+    if (each->is_capturing || each->graph != nullptr) return true;
   }
   return false;
 }
@@ -173,6 +202,11 @@ bool is_default(void* handle) { return reinterpret_cast<std::uintptr_t>(handle) 
 // Puts a command on a stream. The default stream waits for all streams that block, and they wait for it.
 void put(Stream& stream, std::function<void()> work) {
   State& all = state();
+  if (stream.graph != nullptr) {
+    stream.graph->nodes.push_back({std::move(work), stream.behind});
+    stream.behind = {stream.graph->nodes.size() - 1};
+    return;
+  }
   all.has_broken_a_capture |= stream.is_capturing;
   const auto wait_for = [&stream](Stream& other) {
     stream.work.push_back([from = &other, end = other.work.size()] { from->run_to(end); });
@@ -352,7 +386,7 @@ int CALL(cuStreamIsCapturing, hipStreamIsCapturing)(void* stream, int* is_captur
       if (each->is_capturing && each->is_blocking && each->device == found->device) return kCaptureImplicit;
     }
   }
-  *is_capturing = found->is_capturing;
+  *is_capturing = found->is_capturing || found->graph != nullptr;
   return kSuccess;
 }
 int CALL(cuStreamWaitEvent, hipStreamWaitEvent)(void* stream, void* event, unsigned flags) {
@@ -361,6 +395,15 @@ int CALL(cuStreamWaitEvent, hipStreamWaitEvent)(void* stream, void* event, unsig
   for (const auto& each : state().events) {
     if (each.get() != event) continue;
     if (found == nullptr || flags != 0 || each->stream == nullptr) return kInvalidHandle;
+    if (found->graph != each->graph && (found->graph != nullptr || !found->is_callers)) {
+      state().has_broken_a_capture = true;
+      return kCaptureIsolation;
+    }
+    if (each->graph != nullptr) {  // the stream joins the capture
+      found->graph = each->graph;
+      found->behind.insert(found->behind.end(), each->behind.begin(), each->behind.end());
+      return kSuccess;
+    }
     put(*found, [from = each->stream, end = each->end] { from->run_to(end); });
     return kSuccess;
   }
@@ -371,7 +414,7 @@ int CALL(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
   waits();
   Stream* const found = stream_of(stream);
   if (found == nullptr) return kInvalidHandle;
-  if (found->is_capturing) {
+  if (found->is_capturing || found->graph != nullptr) {
     state().has_broken_a_capture = true;
     return kCaptureUnsupported;
   }
@@ -399,9 +442,11 @@ int CALL(cuEventRecord, hipEventRecord)(void* event, void* stream) {
   ENTER();
   Stream* const found = stream_of(stream);
   if (found == nullptr) return kInvalidHandle;
-  put(*found, [] {});
+  if (found->graph == nullptr) put(*found, [] {});
   for (const auto& each : state().events) {
     if (each.get() != event || each->device != found->device) continue;
+    each->graph = found->graph;
+    each->behind = found->behind;
     each->stream = found;
     each->end = found->work.size();
     return kSuccess;
@@ -527,6 +572,17 @@ int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, 
   auto* const memory = memory_at(to, bytes);
   if (found == nullptr || !is_current(found->device)) return kInvalidHandle;
   if (memory == nullptr || bytes == 0 || memory->second.device != found->device) return kInvalidValue;
+  if (found->graph != nullptr) {  // each replay reads it
+    put(*found, [=, pinned = is_pinned(from)] {
+      auto* const there = memory_at(to, bytes);
+      if (there == nullptr || !pinned || !is_pinned(from)) {
+        state().has_broken_a_capture = true;
+        return;
+      }
+      std::memcpy(there->second.content.data() + (to - there->first), from, bytes);
+    });
+    return kSuccess;
+  }
   auto upload = std::make_shared<Upload>(Upload{static_cast<const std::byte*>(from), bytes});
   if (!is_pinned(from)) upload->take();
   state().uploads.push_back(upload);
@@ -538,10 +594,25 @@ int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, 
   });
   return kSuccess;
 }
+int cuStreamGetCaptureInfo(void* stream, int* status, std::uint64_t* number) {
+  ENTER();
+  const Stream* found = stream_of(stream);
+  if (found == nullptr) return kInvalidHandle;
+  if (is_default(stream)) {
+    for (const auto& each : state().streams) {
+      const bool is_captured = each->is_capturing || each->graph != nullptr;
+      if (is_captured && each->is_blocking && each->device == found->device) return kCaptureImplicit;
+    }
+  }
+  *status = found->is_capturing || found->graph != nullptr ? 1 : 0;
+  *number = found->graph != nullptr ? found->graph->number : 0;
+  return kSuccess;
+}
 int cuEventQuery(void* event) {
   ENTER();
   for (const auto& each : state().events) {
     if (each.get() != event) continue;
+    state().has_broken_a_capture |= each->graph != nullptr;
     return each->stream == nullptr || each->stream->done >= each->end ? kSuccess : kNotReady;
   }
   return kInvalidHandle;
@@ -553,6 +624,7 @@ int cuEventSynchronize(void* event) {
   for (const auto& each : state().events) {
     if (each.get() != event) continue;
     if (each->stream == nullptr) return kInvalidHandle;
+    state().has_broken_a_capture |= each->graph != nullptr;
     each->stream->run_to(each->end);
     return kSuccess;
   }
@@ -572,7 +644,9 @@ int cuLaunchKernel(void* function, unsigned groups, unsigned y, unsigned z, unsi
   if (module.is_of_pairs && (values[0] != 0 || values[1] != 0)) return kInvalidValue;  // slices have addresses
   const long number = ++state().launches;
   if (number == state().loses_launch) return kSuccess;
-  put(*found, [=] {
+  put(*found, [=, is_captured = found->graph != nullptr] {
+    const std::uint64_t workspace = values[module.is_of_pairs ? 2 : 1];
+    if (is_captured && memory_at(workspace, 1) == nullptr) state().has_broken_a_capture = true;  // it was freed
     for (std::uint64_t group = 0; group < groups; ++group) {
       if (module.is_of_pairs) {
         compare_slice(module, group, std::span(values).subspan(2));
@@ -668,8 +742,33 @@ std::size_t fake_gpu_largest_copy() {
   const std::lock_guard lock(state().mutex);
   return state().largest_copy;
 }
+// A stream in a capture that nothing may be added to.
 void fake_gpu_capture(void* stream, int on) { static_cast<Stream*>(stream)->is_capturing = on != 0; }
-int fake_gpu_has_broken_a_capture() { return state().has_broken_a_capture; }
+// Captures this stream into a graph, or with a graph, into this one.
+void* fake_gpu_begin_capture(void* stream, void* graph) {
+  const std::lock_guard lock(state().mutex);
+  auto& graphs = state().graphs;
+  if (graph == nullptr) {
+    graphs.push_back(std::make_unique<Graph>(Graph{.number = graphs.size() + 1}));
+    graph = graphs.back().get();
+  }
+  static_cast<Stream*>(stream)->graph = static_cast<Graph*>(graph);
+  return graph;
+}
+void fake_gpu_end_capture(void* graph) {
+  const std::lock_guard lock(state().mutex);
+  for (const auto& each : state().streams) {
+    if (each->graph != graph) continue;
+    each->graph = nullptr;
+    each->behind.clear();
+  }
+}
+void fake_gpu_replay(void* graph, void* stream) {
+  const std::lock_guard lock(state().mutex);
+  put(*static_cast<Stream*>(stream), [made = static_cast<Graph*>(graph)] { replay(*made); });
+}
+// Since the last call.
+int fake_gpu_has_broken_a_capture() { return std::exchange(state().has_broken_a_capture, false); }
 void* fake_gpu_current() { return current; }
 void fake_gpu_make_current(void* context) { current = context; }
 int fake_gpu_capture_mode() { return mode; }

@@ -40,6 +40,9 @@ struct FakeGpu {
   FUNCTION(largest_copy, std::size_t);
   FUNCTION(capture, void, void*, int);
   FUNCTION(has_broken_a_capture, int);
+  FUNCTION(begin_capture, void*, void*, void*);
+  FUNCTION(end_capture, void, void*);
+  FUNCTION(replay, void, void*, void*);
   FUNCTION(current, void*);
   FUNCTION(make_current, void, void*);
   FUNCTION(capture_mode, int);

@@ -329,6 +329,40 @@ int tensorstat_step_end(tensorstat_session* session, const tensorstat_place* pla
   return session != nullptr && where && session->session.step_end(*where);
 }
 
+struct tensorstat_graph {
+  std::shared_ptr<DumpGraph> graph;
+};
+
+tensorstat_code tensorstat_begin_capture(tensorstat_session* session, tensorstat_graph** graph) {
+  return guarded([&]() -> tensorstat_code {
+    if (session == nullptr || graph == nullptr) {
+      return missing(session == nullptr ? "the session" : "the place for the graph");
+    }
+    *graph = nullptr;
+    auto made = std::make_unique<tensorstat_graph>();
+    made->graph = session->session.begin_capture();
+    if (made->graph != nullptr) *graph = made.release();
+    return TENSORSTAT_OK;
+  });
+}
+
+void tensorstat_end_capture(tensorstat_session* session) {
+  const c::Uncancelled here;
+  if (session != nullptr) session->session.end_capture();
+}
+
+int tensorstat_replayed(tensorstat_session* session, tensorstat_graph* graph, uint64_t iteration, void* stream,
+                        uint64_t added_to_numbers) {
+  const c::Uncancelled here;
+  return session != nullptr && graph != nullptr &&
+         session->session.replayed(*graph->graph, iteration, stream, added_to_numbers);
+}
+
+void tensorstat_graph_free(tensorstat_graph* graph) {
+  const c::Uncancelled here;
+  delete graph;
+}
+
 void tensorstat_settle(tensorstat_session* session, int with_this_step, void (*tell)(uint64_t, uint32_t, void*),
                        void* user) {
   const c::Uncancelled here;

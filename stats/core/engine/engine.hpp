@@ -141,6 +141,17 @@ class DeviceBoard {
   virtual void end_step() = 0;
 };
 
+// Folds in a graph that is captured from streams. A replay runs each of them anew. Thread-safe.
+class DeviceGraph {
+ public:
+  // Keeps the memory that replays write to until the engine ends.
+  virtual ~DeviceGraph() = default;
+  // Adds the fold of a tensor whose stream is being captured; kInvalid if it is not. Returns the fold's number.
+  virtual Result<std::size_t> fold(const Tensor& tensor) = 0;
+  // Enqueues the copy of all results behind a replay on this stream. The next replay must be behind the copy.
+  virtual Result<std::shared_ptr<DeviceStep>> replayed(void* stream) = 0;
+};
+
 class DeviceEngine : public Engine {
  public:
   using Engine::refusal;
@@ -203,6 +214,7 @@ class GpuFolder {
 
   // A board for partials of `wanted`, which has no digests and no quantiles. The folder must outlive it.
   virtual std::unique_ptr<DeviceBoard> board(const Wanted& wanted) = 0;
+  virtual std::unique_ptr<DeviceGraph> graph(const Wanted& wanted) = 0;
 };
 // Both must outlive it.
 std::unique_ptr<GpuFolder> make_gpu_folder(gpu::Lanes& lanes, Ledger& ledger);

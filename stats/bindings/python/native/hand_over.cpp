@@ -14,6 +14,9 @@ namespace {
 
 constexpr const char* kOperator = "tensorstat_operator";
 
+// Of the last tensor whose faults settle() tells.
+std::atomic<std::uint64_t> last_number{0};
+
 // operator_named(session, type, name, set_dump = False, stream_id = TENSORSTAT_NO_ID, task_id = TENSORSTAT_NO_ID)
 // -> an operator, good as long as the session; None where the session wants nothing
 PyObject* operator_named(PyObject*, PyObject* arguments) {
@@ -199,7 +202,6 @@ PyObject* collect(PyObject*, PyObject* arguments) {
         may_be_late != 0 && std::ranges::any_of(views.tensors(), [](const tensorstat_tensor& each) {
           return each.where == TENSORSTAT_CUDA || each.where == TENSORSTAT_ROCM;
         });
-    static std::atomic<std::uint64_t> last_number{0};
     for (std::size_t i = 0; i < handed.size(); ++i) {
       const auto shape = views.shape(i);
       handed[i].faults = &faults[i];
@@ -277,6 +279,51 @@ PyObject* step_end(PyObject*, PyObject* arguments) {
   return PyBool_FromLong(whole);
 }
 
+// begin_capture(session) -> (a graph, or None if it will have no rows; the last number before it)
+PyObject* begin_capture(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  const unsigned long long before = last_number;
+  tensorstat_graph* graph = nullptr;
+  if (!call([&] { return tensorstat_begin_capture(session, &graph); })) return nullptr;
+  const Ref made(graph == nullptr ? Py_NewRef(Py_None) : capsule_of(graph));
+  return made ? Py_BuildValue("(OK)", made.get(), before) : nullptr;
+}
+
+// end_capture(session) -> the last number in the graph, or one behind it
+PyObject* end_capture(PyObject*, PyObject* arguments) {
+  PyObject* capsule = nullptr;
+  if (PyArg_ParseTuple(arguments, "O", &capsule) == 0) return nullptr;
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  if (session == nullptr) return nullptr;
+  tensorstat_end_capture(session);
+  return PyLong_FromUnsignedLongLong(last_number);
+}
+
+// replayed(session, graph, iteration, stream, before, last) -> what is added to the numbers in the graph, which are
+// above `before` and at most `last`; None if the rows are lost
+PyObject* replayed(PyObject*, PyObject* arguments) {
+  PyObject *capsule = nullptr, *graph_capsule = nullptr;
+  Whole64 iteration{"iteration"}, stream{"stream"}, before{"before"}, last{"last"};
+  if (PyArg_ParseTuple(arguments, "OOO&O&O&O&", &capsule, &graph_capsule, whole64, &iteration, whole64, &stream,
+                       whole64, &before, whole64, &last) == 0) {
+    return nullptr;
+  }
+  tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
+  tensorstat_graph* const graph = session == nullptr ? nullptr : handle_of<tensorstat_graph>(graph_capsule);
+  if (graph == nullptr) return nullptr;
+  const std::uint64_t added = last_number.fetch_add(last.value - before.value) - before.value;
+  int is_there = 0;
+  call([&] {
+    is_there = tensorstat_replayed(session, graph, iteration.value,
+                                   reinterpret_cast<void*>(static_cast<std::uintptr_t>(stream.value)), added);
+    return TENSORSTAT_OK;
+  });
+  return is_there != 0 ? PyLong_FromUnsignedLongLong(added) : Py_NewRef(Py_None);
+}
+
 // settle(session, with_this_step) -> {number: the faults of its tensor, as collect() gives them}
 PyObject* settle(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
@@ -319,6 +366,9 @@ PyMethodDef hand_over_functions[] = {
                       "save_kernel_args(session, operator, rank, device, graph, iteration, names, values)"),
     TENSORSTAT_METHOD(save_execution_order, "save_execution_order(session, rank, graph, names)"),
     TENSORSTAT_METHOD(step_end, "step_end(session, None, rank, device, graph, iteration)"),
+    TENSORSTAT_METHOD(begin_capture, "begin_capture(session): (a graph or None, the last number before it)"),
+    TENSORSTAT_METHOD(end_capture, "end_capture(session): the last number in the graph"),
+    TENSORSTAT_METHOD(replayed, "replayed(session, graph, iteration, stream, before, last): what numbers grow by"),
     TENSORSTAT_METHOD(settle, "settle(session, with_this_step): {number: faults}"),
     {}};
 

@@ -138,6 +138,7 @@ TENSORSTAT_HANDLE(tensorstat_stream, tensorstat_stream_close);
 TENSORSTAT_HANDLE(tensorstat_partial, tensorstat_partial_free);
 TENSORSTAT_HANDLE(tensorstat_session, tensorstat_session_close);
 TENSORSTAT_HANDLE(tensorstat_follower, tensorstat_follower_free);
+TENSORSTAT_HANDLE(tensorstat_graph, tensorstat_graph_free);
 
 template <typename Handle>
 PyObject* capsule_of(Handle* handle) {

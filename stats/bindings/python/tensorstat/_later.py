@@ -5,6 +5,7 @@ from typing import Any
 from . import _native
 
 Numbers = tuple[int, ...]  # of the tensors of one call: see faults_of
+PutOff = tuple[int, bool, int | Numbers, Callable[..., Any], tuple[Any, ...]]  # iteration, is_evaluation, faults, call, arguments
 
 
 def joined(each: Sequence[int | Numbers]) -> int | Numbers:
@@ -31,12 +32,20 @@ class Later:
     """Calls that wait for faults, in the order in which a watch that waits would make them."""
 
     def __init__(self) -> None:
-        self._calls: list[tuple[int, bool, int | Numbers, Callable[..., Any], tuple[Any, ...]]] = []
-        self._ended: list[tuple[int, bool, int | Numbers, Callable[..., Any], tuple[Any, ...]]] = []
+        self._calls: list[PutOff] = []
+        self._ended: list[PutOff] = []
+        self.captured: list[PutOff] | None = None  # while a CUDA graph is captured: its calls, which each replay repeats
         self._known: dict[int, int] = {}
 
     def put_off(self, iteration: int, is_evaluation: bool, faults: int | Numbers, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        self._calls.append((iteration, is_evaluation, faults, call, arguments))
+        (self._calls if self.captured is None else self.captured).append((iteration, is_evaluation, faults, call, arguments))
+
+    def repeat(self, calls: Sequence[PutOff], iteration: int, added: int) -> None:
+        """The same calls in this iteration, with tensors whose numbers are greater by `added`."""
+        for _, is_evaluation, faults, call, arguments in calls:
+            if isinstance(faults, tuple):
+                faults = tuple(number + added if number > 0 else number for number in faults)
+            self.put_off(iteration, is_evaluation, faults, call, arguments)
 
     def end_step(self) -> None:
         self._ended += self._calls

@@ -56,6 +56,18 @@ class Parameters:
         self._is_taken_in_backward |= gradient is None
         self._seen_gradients[name] = id(gradient), gradient._version if gradient is not None else -1
 
+    def states(self) -> dict[str, Any]:
+        """What changes when a parameter is written."""
+        return {name: state for (name, _), state in zip(self.named, self._states())}
+
+    def are_replayed(self, written: list[str], with_gradients: set[str]) -> None:
+        """A CUDA graph has written these parameters, and has rows of these gradients. Versions do not show it."""
+        for name in written:
+            self._known.pop(name, None)
+        for name, parameter in self.named if with_gradients else ():
+            if name in with_gradients:
+                self.saw_gradient(name, parameter.grad)
+
     def look_before(self, graph: int = 0) -> None:
         """Before the first forward of a step."""
         known = self._known

@@ -11,6 +11,7 @@ from ._alerts import Step
 from ._buffers import Buffers
 from ._calls import Call, PerThread, Place, is_inside_backward
 from ._compiled import is_tracing, is_transformed
+from ._cuda_graphs import CudaGraphs
 from ._edges import edges_of
 from ._faulty import FaultyTensors
 from ._gradients import Gradients
@@ -93,6 +94,7 @@ class RowWatch(Watch):
         self._operations = _operations.enter(self) if level == "op" else None
         self._shards = (None if shards is None else
                         Shards(shards, output_shards, group, folder_of_whole(folder), self._journal, run))
+        self._cuda_graphs = CudaGraphs(self) if may_be_late else None
         self._made_iteration: int | None = None  # of the call that was put off, and is made now
         self._group, self._kind_of_shards = group, shards
         self._compared: dict[str, Shards] = {}  # by the names of groups
@@ -205,6 +207,8 @@ class RowWatch(Watch):
         if self._operations is not None:
             _operations.leave(self._operations)
             self._operations = None
+        if self._cuda_graphs is not None:
+            self._cuda_graphs.close()
         self._gradients.close()
         self._parameters.clear()
         self._buffers.clear()

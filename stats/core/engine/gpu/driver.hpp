@@ -58,6 +58,7 @@ constexpr unsigned kBlockingSync = 1, kDisableTiming = 2;  // flags of an event;
   F(free, "cuMemFree_v2", std::uint64_t)                                                                            \
   F(address_range, "cuMemGetAddressRange_v2", std::uint64_t*, std::size_t*, std::uint64_t)                          \
   F(copy_to_device, "cuMemcpyHtoDAsync_v2", std::uint64_t, const void*, std::size_t, Handle)                        \
+  F(capture_info, "cuStreamGetCaptureInfo", Handle, int*, std::uint64_t*)                                           \
   F(event_query, "cuEventQuery", Handle)                                                                            \
   F(event_synchronize, "cuEventSynchronize", Handle)                                                                \
   F(launch, "cuLaunchKernel", Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, \

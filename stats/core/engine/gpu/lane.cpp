@@ -82,6 +82,20 @@ Status Lane::refuse_capture(Handle stream) {
                                        "Measure it after the capture"};
 }
 
+Result<std::uint64_t> Lane::capture_of(Handle stream) {
+  int status = 0;
+  std::uint64_t capture = 0;
+  bool is_default = false;
+  const Called called = inside([&] {
+    const Called asked = driver_.call(driver_.capture_info, stream, &status, &capture);
+    is_default = asked.outcome == kCaptureImplicit;
+    return is_default ? Called() : asked;
+  });
+  if (!called) return driver_.status(called).error();
+  if (is_default) return Error{Code::kUnsupported, "the default stream cannot be used while another is captured"};
+  return status == 0 ? 0 : capture;
+}
+
 Called Lane::copy(const std::byte* from, std::span<std::byte> to) const {
   return driver_.call(driver_.copy_to_host, to.data(), pointer_of(from), to.size(), stream_);
 }

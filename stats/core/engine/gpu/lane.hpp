@@ -36,6 +36,8 @@ class Lane {
   // The two halves of it. join() is called in inside().
   Status refuse_capture(Handle stream);
   Called join(Handle stream) const;
+  // The capture that a stream of CUDA's is in; 0: none. kUnsupported: the default stream, while another is captured.
+  Result<std::uint64_t> capture_of(Handle stream);
 
   // The elements [first, first + count) of a contiguous tensor, at most kWindowBytes of them, in a window. They are
   // valid until the next call. As many elements behind them are already on their way.

@@ -6,6 +6,7 @@
 #include "stats/core/base/abandon.hpp"
 #include "stats/data/files/npy/npy_writer.hpp"
 #include "stats/data/rules/specials.hpp"
+#include "stats/job/dump/session/dump_graph.hpp"
 
 namespace tensorstat {
 namespace {
@@ -101,6 +102,14 @@ bool DumpMeter::fold_on_board(std::span<PendingTensor* const> tensors) {
 void DumpMeter::end_board_step() {
   const std::lock_guard lock(board_mutex_);
   if (board_ && *board_) (*board_)->end_step();
+}
+
+std::shared_ptr<DumpGraph> DumpMeter::open_graph() {
+  if (plain_.empty()) return nullptr;
+  auto made = BoardGraph::on(meter_, {.categories = plain_, .precision = precision_});
+  if (made) return std::make_shared<DumpGraph>(*std::move(made));
+  notices_->inform_once("no graph", [&] { return "tensors in CUDA graphs have no rows: " + made.error().message; });
+  return nullptr;
 }
 
 void DumpMeter::take_from_board(PendingTensor& held) {

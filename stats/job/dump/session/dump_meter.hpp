@@ -39,6 +39,8 @@ class DumpMeter {
   // a reason that is reported once. Several threads may call this.
   bool fold_on_board(std::span<PendingTensor* const> tensors);
   static std::string waits_for_tensors(std::string_view why);
+  // For a CUDA graph's tensors. nullptr for a reason that is reported once.
+  std::shared_ptr<DumpGraph> open_graph();
   // Tensors folded since the last call can be measured from now on.
   void end_board_step();
 

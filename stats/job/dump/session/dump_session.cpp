@@ -213,6 +213,29 @@ bool DumpSession::step_end(const DumpPlace& place) {
   return state_ == nullptr || state_->closed.load(std::memory_order_relaxed) || state_->step_end(place);
 }
 
+std::shared_ptr<DumpGraph> DumpSession::begin_capture() try {
+  const FloatEnvironment ieee;
+  if (state_ == nullptr || state_->closed || state_->is_in_fork()) return nullptr;
+  const Notices::Hold hold(*state_->notices);
+  return state_->begin_capture();
+} catch (const std::exception&) {
+  return nullptr;
+}
+
+void DumpSession::end_capture() {
+  if (state_ != nullptr && !state_->is_in_fork()) state_->end_capture();
+}
+
+bool DumpSession::replayed(DumpGraph& graph, std::uint64_t iteration, void* stream,
+                           std::uint64_t added_to_numbers) try {
+  const FloatEnvironment ieee;
+  if (state_ == nullptr || state_->closed || state_->is_in_fork()) return true;
+  const Notices::Hold hold(*state_->notices);
+  return state_->replayed(graph, iteration, stream, added_to_numbers);
+} catch (const std::exception&) {
+  return false;
+}
+
 std::vector<LateFaults> DumpSession::settle(bool with_this_step) {
   const FloatEnvironment ieee;
   if (state_ == nullptr || state_->is_in_fork()) return {};

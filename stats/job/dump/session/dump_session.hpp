@@ -71,6 +71,9 @@ struct DumpSession::State {
   void post(DumpQueue::Items items, bool is_on_board = false) noexcept;
   // Ends the board's step, and lets what waits here go to the queue.
   void release() noexcept;
+  std::shared_ptr<DumpGraph> begin_capture();
+  void end_capture() noexcept;
+  bool replayed(DumpGraph& graph, std::uint64_t iteration, void* stream, std::uint64_t added_to_numbers);
   // See DumpSession::settle().
   std::vector<LateFaults> settle(bool with_this_step);
   // Returns when everything posted so far is done.
@@ -112,6 +115,7 @@ struct DumpSession::State {
   void hold_all(std::span<const DumpTensor> tensors, PendingRun& run) noexcept;
   void measure_here(PendingRun& run) noexcept;
   bool fold_here(PendingRun& run) noexcept;
+  bool add_to_graph(PendingRun& run);
   std::string_view why_no_board(const PendingRun& run) const;
   bool goes_on_board(const PendingRun& run) const;
   void hand_over(DumpQueue::Items one) noexcept;
@@ -140,6 +144,9 @@ struct DumpSession::State {
   DumpQueue::Items waiting_items_;
   std::atomic<std::size_t> waiting_count_{0};
   bool lets_wait_ = true;  // false once the session closes
+  std::mutex captured_mutex_;
+  std::shared_ptr<DumpGraph> captured_;  // between begin_capture() and end_capture()
+  std::atomic<bool> is_capturing_{false};
   // With settles_later, once a run was on the board: rules are then asked in the order of the queue alone.
   std::atomic<bool> has_late_{false};
 

@@ -234,14 +234,19 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
   if (!op->is_only_seen) hold_all(tensors, run);
   if (!config.form->has_layouts()) layout = {};
   if (run.tensors.empty() && layout.empty() && !op->is_bound) return;
+  try {
+    if (op->is_bound) note_bound(run, tensors, layout);
+    if (!op->is_only_seen) run.layout = layout;
+    if (add_to_graph(run)) return;
+  } catch (const std::bad_alloc&) {
+    return work.tally.lose(run.tensors.size());
+  }
   const auto is_for_event = [](const PendingTensor& held) { return held.is_for_event; };
   const bool has_layout = !layout.empty() && !op->is_only_seen;
   work.tally.operators += !has_layout && std::ranges::all_of(run.tensors, is_for_event) ? 0 : 1;
   const std::size_t count = run.tensors.size();
   DumpQueue::Items one;
   try {
-    if (op->is_bound) note_bound(run, tensors, layout);
-    if (!op->is_only_seen) run.layout = layout;
     if (!fold_here(run)) measure_here(run);
     tell_faults(run);
     judge_here(run);

@@ -1,0 +1,258 @@
+#include "kernels-cl/cuda/gpu_graph.hpp"
+
+#include <array>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "stats/core/base/abandon.hpp"
+
+namespace tensorstat::cl_engine {
+
+using gpu::Called;
+using gpu::Driver;
+using gpu::Handle;
+
+namespace {
+
+// Replays whose steps may be there.
+constexpr std::size_t kMostReplays = 64;
+constexpr std::size_t kMostSpare = 4;
+
+}  // namespace
+
+GraphSheet::~GraphSheet() {
+  const Driver& driver = gpu_.driver();
+  for (const Memory& each : memory_) gpu_.give_back(each.workspace, false);
+  const auto destroy = [&] {
+    for (Memory& each : memory_) {
+      if (each.begun != nullptr) driver.event_destroy.address(std::exchange(each.begun, nullptr));
+    }
+    return Called();
+  };
+  driver.inside(gpu_.context(), destroy);
+  destroy();  // if the context could not be set
+}
+
+std::uint64_t GraphSheet::held_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Memory& each : memory_) bytes += each.workspace.bytes;
+  return bytes;
+}
+
+Result<Sheet::Page> GraphSheet::make_page(std::uint64_t bytes, std::uint64_t least) {
+  memory_.reserve(memory_.size() + 1);
+  auto made = gpu_.take_workspace(lane_, bytes);
+  if (!made && made.error().code == Code::kOverBudget && least < bytes) made = gpu_.take_workspace(lane_, least);
+  if (!made) return made.error();
+  memory_.push_back({*made});
+  return Page{.image = static_cast<std::int64_t*>(made->on_host), .words = made->bytes / kWordBytes};
+}
+
+// A replay reads the page's image when it comes to the upload: with the words of folds that are added later. The folds
+// on other streams of the capture are behind it, too.
+Called GraphSheet::begin_page(std::size_t page, Handle stream) {
+  const Driver& driver = gpu_.driver();
+  Memory& memory = memory_[page];
+  if (memory.begins_on == stream) return {};
+  if (memory.begins_on != nullptr) return driver.call(driver.stream_wait_event, stream, memory.begun, 0u);
+  Called done;
+  if (memory.begun == nullptr) done = driver.call(driver.event_create, &memory.begun, gpu::kDisableTiming);
+  if (done) {
+    done = driver.call(driver.copy_to_device, memory.workspace.on_device,
+                       static_cast<const void*>(memory.workspace.on_host), std::size_t{memory.workspace.bytes}, stream);
+  }
+  if (done) done = driver.call(driver.event_record, memory.begun, stream);
+  if (done) memory.begins_on = stream;
+  return done;
+}
+
+Result<std::size_t> GraphSheet::fold(const Task& task, Handle kernel) {
+  const Tensor& tensor = task.operands[0];
+  const auto stream = static_cast<Handle>(tensor.stream);
+  std::uint64_t source = source_of(tensor).first_byte;
+  std::optional<Result<std::size_t>> number;
+  std::exception_ptr thrown;  // nothing may leave inside()
+  const Called called = gpu_.driver().inside(gpu_.context(), [&]() -> Called {
+    try {
+      number.emplace(Sheet::fold(task, 0, [&](std::size_t page, const Launch& each) -> Status {
+        Called done = begin_page(page, stream);
+        std::uint64_t workspace = memory_[page].workspace.on_device, slices_at = each.slices_at * kWordBytes,
+                      partials_at = each.partials_at * kWordBytes;
+        std::array<void*, 4> arguments = {&source, &workspace, &slices_at, &partials_at};
+        if (done) done = gpu_.launch(kernel, each.slices, stream, arguments.data());
+        return done ? Status{} : Status(gpu_.failure(done, "adding a fold to a graph on " + device_.info.name));
+      }));
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    return {};
+  });
+  if (thrown) std::rethrow_exception(thrown);
+  if (number && !*number) return *number;
+  if (!called) return gpu_.failure(called, "adding a fold to a graph on " + device_.info.name);
+  return *number;
+}
+
+std::uint64_t GraphSheet::result_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Page& page : pages()) bytes += page.partials_end * kWordBytes;
+  return bytes;
+}
+
+Called GraphSheet::copy_results(std::byte* to, Handle stream) const {
+  const Driver& driver = gpu_.driver();
+  Called done;
+  for (std::size_t i = 0; done && i < memory_.size(); ++i) {
+    const std::size_t bytes = pages()[i].partials_end * kWordBytes;
+    if (bytes == 0) continue;
+    done = driver.call(driver.copy_to_host, static_cast<void*>(to), memory_[i].workspace.on_device, bytes, stream);
+    to += bytes;
+  }
+  return done;
+}
+
+Status GraphSheet::merge_copied(std::byte* results, std::size_t fold, Partial& partial) const {
+  std::vector<std::int64_t*> images;
+  for (const Page& page : pages()) {
+    images.push_back(reinterpret_cast<std::int64_t*>(results));
+    results += page.partials_end * kWordBytes;
+  }
+  return merge_from(images, fold, partial);
+}
+
+// The results of one replay.
+class GpuGraph::Replay final : public DeviceStep {
+ public:
+  Replay(std::shared_ptr<GpuGraph> graph, const Mirror& mirror) : graph_(std::move(graph)), mirror_(mirror) {}
+  ~Replay() override {
+    if (graph_->lanes_.forked()) {
+      abandon(std::make_unique<std::shared_ptr<GpuGraph>>(std::move(graph_)));
+    } else {
+      graph_->give_back(mirror_, wait().operator bool());
+    }
+  }
+
+  Status wait() override {
+    if (graph_->lanes_.forked()) return Error{Code::kDevice, "a forked child cannot use its parent's GPU"};
+    const std::lock_guard lock(mutex_);
+    if (!outcome_) {
+      const OnGpu& gpu = *graph_->gpu_;
+      const Driver& driver = gpu.driver();
+      outcome_ = driver.inside(gpu.context(), [&] { return driver.call(driver.event_synchronize, mirror_.copied); });
+    }
+    return *outcome_ ? Status{} : Status(graph_->gpu_->failure(*outcome_, "reading the results of a graph"));
+  }
+  Status merge_into(std::size_t fold, Partial& partial) override {
+    const std::lock_guard lock(graph_->mutex_);
+    return graph_->sheet_->merge_copied(static_cast<std::byte*>(mirror_.memory), fold, partial);
+  }
+  std::uint64_t held_bytes() const override { return graph_->sheet_->held_bytes(); }
+
+ private:
+  std::shared_ptr<GpuGraph> graph_;
+  const Mirror mirror_;
+  std::mutex mutex_;  // of wait()
+  std::optional<Called> outcome_;
+};
+
+GpuGraph::GpuGraph(gpu::Lanes& lanes, gpu::Lanes::Lent lane, std::shared_ptr<OnGpu> gpu, const Wanted& wanted)
+    : lanes_(lanes),
+      gpu_(std::move(gpu)),
+      lane_(std::move(lane)),
+      folds_(lanes, gpu_, lane_->device(), wanted),
+      sheet_(std::make_unique<GraphSheet>(*gpu_, *lane_)) {
+  spare_.reserve(kMostReplays);
+  in_doubt_.reserve(kMostReplays);
+}
+
+GpuGraph::~GpuGraph() {
+  if (lanes_.forked()) {
+    abandon(std::move(sheet_));
+    return;
+  }
+  for (const auto* all : {&spare_, &in_doubt_}) {
+    for (const Mirror& each : *all) free(each);
+  }
+}
+
+Result<std::size_t> GpuGraph::fold(const Tensor& tensor) {
+  const auto maker = folds_.get(tensor.dtype);
+  if (!maker) return maker.error();
+  const std::lock_guard lock(mutex_);
+  if (is_complete_) return Error{Code::kInvalid, "the graph has been replayed: its capture is over"};
+  const auto capture = lane_->capture_of(static_cast<Handle>(tensor.stream));
+  if (!capture) return capture.error();
+  if (*capture == 0) return Error{Code::kInvalid, "the tensor's stream is not being captured"};
+  if (capture_ != 0 && capture_ != *capture) {
+    return Error{Code::kUnsupported, "the tensor's stream is captured into another graph"};
+  }
+  capture_ = *capture;
+  return sheet_->fold(maker->task_of(tensor), maker->kernel);
+}
+
+Result<GpuGraph::Mirror> GpuGraph::take_mirror(std::uint64_t bytes) {
+  if (replays_ + in_doubt_.size() >= kMostReplays) {
+    return Error{Code::kOverBudget, std::to_string(replays_) + " replays of the graph wait for the GPU, or are kept"};
+  }
+  if (!spare_.empty()) {
+    const Mirror found = spare_.back();
+    spare_.pop_back();
+    return found;
+  }
+  Mirror made;
+  const Driver& driver = gpu_->driver();
+  const Called called = driver.inside(gpu_->context(), [&] {
+    const Called done = driver.call(driver.host_allocate, &made.memory, std::size_t{bytes}, 0u);
+    return done ? driver.call(driver.event_create, &made.copied, gpu::kDisableTiming | gpu::kBlockingSync) : done;
+  });
+  if (called) return made;
+  free(made);
+  return gpu_->failure(called, "the memory for a graph's results");
+}
+
+void GpuGraph::give_back(const Mirror& mirror, bool is_quiet) noexcept {
+  const std::lock_guard lock(mutex_);
+  --replays_;
+  if (!is_quiet) return in_doubt_.push_back(mirror);
+  if (spare_.size() < kMostSpare) return spare_.push_back(mirror);
+  free(mirror);
+}
+
+void GpuGraph::free(Mirror mirror) const {
+  const Driver& driver = gpu_->driver();
+  const auto free_all = [&] {
+    if (mirror.copied != nullptr) driver.event_destroy.address(std::exchange(mirror.copied, nullptr));
+    if (mirror.memory != nullptr) driver.host_free.address(std::exchange(mirror.memory, nullptr));
+    return Called();
+  };
+  driver.inside(gpu_->context(), free_all);
+  free_all();  // if the context could not be set
+}
+
+Result<std::shared_ptr<DeviceStep>> GpuGraph::replayed(void* stream) {
+  const auto on = static_cast<Handle>(stream);
+  const std::lock_guard lock(mutex_);
+  if (const auto capture = lane_->capture_of(on); !capture || *capture != 0) {
+    return capture ? Error{Code::kUnsupported, "a graph inside of a captured graph has no results"} : capture.error();
+  }
+  is_complete_ = true;  // results have one layout
+  if (sheet_->result_bytes() == 0) return Error{Code::kInvalid, "the graph has no folds"};
+  const auto mirror = take_mirror(sheet_->result_bytes());
+  if (!mirror) return mirror.error();
+  ++replays_;
+  const Driver& driver = gpu_->driver();
+  const Called called = driver.inside(gpu_->context(), [&] {
+    const Called copied = sheet_->copy_results(static_cast<std::byte*>(mirror->memory), on);
+    return copied ? driver.call(driver.event_record, mirror->copied, on) : copied;
+  });
+  if (!called) {
+    --replays_;
+    in_doubt_.push_back(*mirror);  // a copy may be under way
+    return gpu_->failure(called, "reading the results of a graph");
+  }
+  return std::shared_ptr<DeviceStep>(std::make_shared<Replay>(shared_from_this(), *mirror));
+}
+
+}  // namespace tensorstat::cl_engine
