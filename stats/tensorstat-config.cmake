@@ -1,16 +1,19 @@
-# find_package(tensorstat REQUIRED [COMPONENTS core dump c]) defines the C++ targets tensorstat::core and
-# tensorstat::dump, and tensorstat::c, the C library, which needs no other target. tensorstat::tensorstat links all
-# requested C++ targets. Without COMPONENTS all installed components are used.
+# find_package(tensorstat REQUIRED [COMPONENTS core dump c_core c]) defines the C++ targets tensorstat::core and
+# tensorstat::dump, and the C libraries tensorstat::c_core, which has <tensorstat/core.h>, and tensorstat::c, which has all.
+# tensorstat::tensorstat links all requested C++ targets. Without COMPONENTS all installed components are used.
 set(_tensorstat_parts ${tensorstat_FIND_COMPONENTS})
 if(NOT _tensorstat_parts)
-  set(_tensorstat_parts core dump c)
+  set(_tensorstat_parts core dump c_core c)
 endif()
 if("core" IN_LIST _tensorstat_parts OR "dump" IN_LIST _tensorstat_parts)
   include(CMakeFindDependencyMacro)
   find_dependency(Threads)
   list(PREPEND _tensorstat_parts core)  # the dump layer needs it
-  list(REMOVE_DUPLICATES _tensorstat_parts)
 endif()
+if("c" IN_LIST _tensorstat_parts)
+  list(PREPEND _tensorstat_parts c_core)  # libtensorstat.so needs it
+endif()
+list(REMOVE_DUPLICATES _tensorstat_parts)
 
 if(NOT TARGET tensorstat::tensorstat)
   add_library(tensorstat::tensorstat INTERFACE IMPORTED)
@@ -21,13 +24,13 @@ foreach(_tensorstat_part IN LISTS _tensorstat_parts)
       find_dependency(ZLIB)
     endif()
     include(${CMAKE_CURRENT_LIST_DIR}/tensorstat-${_tensorstat_part}.cmake)
-    if(NOT _tensorstat_part STREQUAL "c")
+    if(NOT _tensorstat_part MATCHES "^c(_core)?$")
       target_link_libraries(tensorstat::tensorstat INTERFACE tensorstat::${_tensorstat_part})
     endif()
     set(tensorstat_${_tensorstat_part}_FOUND TRUE)
   elseif(tensorstat_FIND_REQUIRED_${_tensorstat_part})
     set(tensorstat_FOUND FALSE)
-    set(tensorstat_NOT_FOUND_MESSAGE "tensorstat has no component \"${_tensorstat_part}\" here; known are core, dump and c")
+    set(tensorstat_NOT_FOUND_MESSAGE "tensorstat has no component \"${_tensorstat_part}\" here; known are core, dump, c_core and c")
   endif()
 endforeach()
 unset(_tensorstat_part)

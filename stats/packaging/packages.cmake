@@ -1,7 +1,8 @@
-# `cpack` in a build folder makes four .deb packages from the installed components. Also defines the target `uninstall`.
+# `cpack` in a build folder makes five .deb packages from the installed components. Also defines the target `uninstall`.
 #
 #   tensorstat           the command, its man pages and completions, and the layer that `attach` loads
-#   libtensorstat0       libtensorstat.so, the C library, and the helper program that tries a driver out
+#   libtensorstat-core0  libtensorstat-core.so, the C library of the core, and the helper program that tries a driver out
+#   libtensorstat0       libtensorstat.so, the C library with files, rows and dump sessions
 #   libtensorstat-dev    headers, static libraries of C++, files for find_package and pkg-config
 #   python3-tensorstat   import tensorstat
 set(major ${PROJECT_VERSION_MAJOR})
@@ -61,14 +62,22 @@ endif()
 set(hdf5 "libhdf5-103-1 | libhdf5-103-1t64 | libhdf5-310 | libhdf5-320")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "${hdf5}")
 
+tensorstat_package(core_library libtensorstat-core${major}
+  "The core of the C library: measures tensors in host memory with SIMD, or on an
+OpenCL device. The bits of each result are the same everywhere."
+  c_core helper)
+set(CPACK_DEBIAN_CORE_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_CORE_LIBRARY_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_CORE_LIBRARY_PACKAGE_DEPENDS "libssl3 | libssl3t64, ocl-icd-libopencl1 | libopencl1")
+set(CPACK_DEBIAN_CORE_LIBRARY_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
+
 tensorstat_package(library libtensorstat${major}
-  "The C library: measures tensors in host memory with SIMD, or on an OpenCL
-device. The bits of each result are the same everywhere."
-  c helper)
+  "The C library: the core, files of tensors, rows of statistics, answers about
+runs, and dump sessions for a framework's backend."
+  c)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libssl3 | libssl3t64, libsqlite3-0, ocl-icd-libopencl1 | libopencl1")
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libtensorstat-core${major} ${same}, libsqlite3-0")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "${hdf5}")
 
 tensorstat_package(dev libtensorstat-dev

@@ -42,7 +42,9 @@ class Abi : public testing::Test {
  protected:
   void SetUp() override {
     if (run("command -v abidiff >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no abidiff here (abigail-tools)";
-    header_ = without_comments(content_of(built::source_dir() + "/stats/tensorstat/tensorstat.h"));
+    const std::string folder = built::source_dir() + "/stats/tensorstat/";
+    header_ = without_comments(content_of(folder + "core.h") + content_of(folder + "tensorstat.h"));
+    header_ = replaced("#include <tensorstat/core.h>\n", "");
   }
 
   std::string library_of(const std::string& header) {

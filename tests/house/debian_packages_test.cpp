@@ -21,8 +21,8 @@ namespace debian_packages_test {
 
 namespace fs = std::filesystem;
 
-const std::string kPackages[] = {"tensorstat", "libtensorstat" + built::major(), "libtensorstat-dev",
-                                 "python3-tensorstat"};
+const std::string kPackages[] = {"tensorstat", "libtensorstat-core" + built::major(), "libtensorstat" + built::major(),
+                                 "libtensorstat-dev", "python3-tensorstat"};
 
 bool has(const std::string& program) {
   return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
@@ -102,23 +102,31 @@ TEST_F(DebianPackages, SayWhatTheyNeedAndUnderWhichLicense) {
     }
     EXPECT_GT(others, 0) << name;
   }
-  const std::string depends = printed("dpkg-deb -f packages/libtensorstat" + built::major() + "_*.deb Depends");
-  for (const char* each : {"libc6 (>=", "libssl3", "ocl-icd-libopencl1", "zlib1g (>="}) {
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, each, depends);
+  const std::string library = "libtensorstat" + built::major(), core = "libtensorstat-core" + built::major();
+  const std::string needs_of_core = printed("dpkg-deb -f packages/" + core + "_*.deb Depends");
+  for (const char* each : {"libc6 (>=", "libssl3", "ocl-icd-libopencl1"}) {
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, each, needs_of_core);
+  }
+  for (const char* each : {"zlib1g", "libsqlite3-0"}) {
+    EXPECT_PRED_FORMAT2(testing::IsNotSubstring, each, needs_of_core);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, each, printed("dpkg-deb -f packages/" + library + "_*.deb Depends"));
   }
   if (fs::exists("/etc/debian_version")) {
-    EXPECT_EQ(run("dpkg-deb -c packages/libtensorstat" + built::major() +
+    EXPECT_EQ(run("dpkg-deb -c packages/" + library +
                   "_*.deb | grep -q \"/usr/lib/$(cc -print-multiarch)/libtensorstat.so." + built::major() + "\""),
               0)
         << "the library lies in the folder of its architecture: "
-        << printed("dpkg-deb -c packages/libtensorstat" + built::major() + "_*.deb");
+        << printed("dpkg-deb -c packages/" + library + "_*.deb");
   }
   const std::string command = printed("dpkg-deb -c packages/tensorstat_*.deb");
   for (const char* each : {"/tensorstat/libtensorstat-layer.so\n", "/man1/tensorstat-attach.1.gz\n"}) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, each, command);
   }
-  EXPECT_EQ(printed("dpkg-deb -I packages/libtensorstat" + built::major() + "_*.deb shlibs"),
-            "libtensorstat " + built::major() + " libtensorstat" + built::major() + " (>= " + built::version() + ")\n");
+  for (const std::string name : {"libtensorstat", "libtensorstat-core"}) {
+    const std::string package = name + built::major();
+    EXPECT_EQ(printed("dpkg-deb -I packages/" + package + "_*.deb shlibs"),
+              name + " " + built::major() + " " + package + " (>= " + built::version() + ")\n");
+  }
 }
 
 TEST_F(DebianPackages, AreCleanUnderLintian) {
@@ -218,7 +226,9 @@ TEST_F(DebianPackages, AreAllThatABareDebianNeeds) {
       << said_;
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "\"max\":99", printed(in_root + "tensorstat /x.npy --format ndjson"));
   EXPECT_PRED_FORMAT2(testing::IsSubstring, "nan nan 1\n", printed(in_root + "python3 /measure.py"));
-  ASSERT_EQ(run(in_root + "apt-get purge -q -y tensorstat libtensorstat" + built::major() + " python3-tensorstat"), 0)
+  ASSERT_EQ(run(in_root + "apt-get purge -q -y tensorstat libtensorstat" + built::major() + " libtensorstat-core" +
+                built::major() + " python3-tensorstat"),
+            0)
       << said_;
   EXPECT_EQ(printed(installed), "");
 }

@@ -96,7 +96,7 @@ class ForeignPackages(unittest.TestCase):
 
     def test_are_for_the_processor_and_need_what_owns_their_libraries(self):
         self.assertEqual([os.path.basename(each).split("_")[0] for each in self.packages],
-                         ["libtensorstat-dev", "libtensorstat0", "python3-tensorstat", "tensorstat"])
+                         ["libtensorstat-core0", "libtensorstat-dev", "libtensorstat0", "python3-tensorstat", "tensorstat"])
         owner, count = owners(), 0
         for package in self.packages:
             self.assertEqual(output("dpkg-deb", "--field", package, "Architecture"), b"arm64\n")

@@ -77,6 +77,7 @@ TEST_F(InstalledPackage, TheDumpLayerComesBesideItAndBothByOneName) {
 
 TEST_F(InstalledPackage, TheCLibraryStandsAloneAndIsFoundByPkgConfigToo) {
   install("core");  // find_package reads its file
+  install("c_core");
   install("c");
   install("c_dev");
   const Ran found = find("c", "-DCMAKE_DISABLE_FIND_PACKAGE_OpenCL=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON");
@@ -88,7 +89,19 @@ TEST_F(InstalledPackage, TheCLibraryStandsAloneAndIsFoundByPkgConfigToo) {
   EXPECT_FALSE(holds(pc, built::build_dir())) << pc;
 }
 
+TEST_F(InstalledPackage, TheCoreInCNeedsNoOtherLibraryOfTheProject) {
+  install("core");  // find_package reads its file
+  install("c_core");
+  install("c_dev");
+  const Ran found = find("c_core", "-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON");
+  ASSERT_EQ(found.exit, 0) << found.err;
+  build();
+  EXPECT_EQ(said(folder_, "consumer/uses_c_core"), "98\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / ("here/" + built::libdir() + "/libtensorstat.so." + built::major())));
+}
+
 TEST_F(InstalledPackage, ThePythonPackageFindsTheCLibraryWhereverBothAre) {
+  install("c_core");
   install("c");
   install("python");
   std::filesystem::rename(folder_ / "here", folder_ / "there");

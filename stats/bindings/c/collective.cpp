@@ -1,4 +1,4 @@
-// Collectives of <tensorstat/tensorstat.h>.
+// Collectives of <tensorstat/core.h>.
 #include <tensorstat/collective.hpp>
 
 #include "stats/bindings/c/handles.hpp"

@@ -1,4 +1,6 @@
 // Comparisons and findings of <tensorstat/tensorstat.h>.
+#include <tensorstat/tensorstat.h>
+
 #include <tensorstat/compare.hpp>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Device meters and tickets of <tensorstat/tensorstat.h>.
+// Device meters and tickets of <tensorstat/core.h>.
 #include <cstdint>
 #include <optional>
 #include <tensorstat/opencl.hpp>

@@ -1,4 +1,6 @@
 // Dump sessions of <tensorstat/tensorstat.h>.
+#include <tensorstat/tensorstat.h>
+
 #include <tensorstat/dump.hpp>
 
 #include "stats/bindings/c/support.hpp"

@@ -1,4 +1,6 @@
 // Files of tensors of <tensorstat/tensorstat.h>.
+#include <tensorstat/tensorstat.h>
+
 #include "stats/bindings/c/handles.hpp"
 #include "stats/core/base/fault_list.hpp"
 #include "stats/core/base/printable.hpp"

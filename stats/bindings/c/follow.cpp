@@ -1,4 +1,6 @@
 // Following a dump that is being written, of <tensorstat/tensorstat.h>.
+#include <tensorstat/tensorstat.h>
+
 #include <tensorstat/findings.hpp>
 
 #include "stats/answer/findings/live_run.hpp"

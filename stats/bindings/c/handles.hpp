@@ -1,4 +1,4 @@
-// The handles of <tensorstat/tensorstat.h> that several source files use.
+// The handles of <tensorstat/core.h> that several source files use.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Meters, results, streams and partials of <tensorstat/tensorstat.h>.
+// Meters, results, streams and partials of <tensorstat/core.h>.
 #include <algorithm>
 #include <tensorstat/dlpack.hpp>
 

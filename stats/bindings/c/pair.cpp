@@ -1,4 +1,4 @@
-// Pairs of tensors of <tensorstat/tensorstat.h>.
+// Pairs of tensors of <tensorstat/core.h>.
 #include <tensorstat/pair.hpp>
 
 #include "stats/bindings/c/handles.hpp"

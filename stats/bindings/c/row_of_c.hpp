@@ -1,6 +1,8 @@
 // A row as C sees it.
 #pragma once
 
+#include <tensorstat/tensorstat.h>
+
 #include <string>
 #include <tensorstat/rows.hpp>
 #include <variant>

@@ -1,4 +1,6 @@
 // Rows of statistics of <tensorstat/tensorstat.h>.
+#include <tensorstat/tensorstat.h>
+
 #include <filesystem>
 #include <tensorstat/rows.hpp>
 

@@ -1,8 +1,9 @@
-// Helpers of all functions of <tensorstat/tensorstat.h>: error codes, structs of any version, conversions.
+// Helpers of all functions of <tensorstat/tensorstat.h>: error codes, structs of any version, conversions. They are in
+// libtensorstat-core.so, and libtensorstat.so takes them from there: so both have one last error a thread.
 #pragma once
 
 #include <pthread.h>
-#include <tensorstat/tensorstat.h>
+#include <tensorstat/core.h>
 
 #include <algorithm>
 #include <cstring>
@@ -22,6 +23,8 @@ namespace tensorstat::c {
 // Stores the message for this thread's tensorstat_last_error, and returns the code.
 tensorstat_code failed(tensorstat_code code, const char* words) noexcept;
 tensorstat_code failed(const Error& error) noexcept;
+// The message of this thread's last failure.
+const char* last_error() noexcept;
 // The error for a missing argument. May throw.
 tensorstat_code missing(const char* what);
 

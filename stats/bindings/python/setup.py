@@ -1,4 +1,4 @@
-"""A wheel of the package, with the C library and the command inside: pip wheel --no-build-isolation stats/bindings/python
+"""A wheel of the package, with the C libraries and the command inside: pip wheel --no-build-isolation stats/bindings/python
 
 CMake builds it. TENSORSTAT_BUILD names a build folder of the project that is there already, such as .build; without it
 the project is built in .build-wheel. The wheel fits every CPython from 3.11 on, and every Linux that has the glibc which
@@ -51,7 +51,7 @@ class BuildPackage(build_py):
             targets += ["tensorstat_command", "tensorstat_pages"]
         run("cmake", "--build", BUILD, "--parallel", os.cpu_count() or 1, "--target", *targets)
         shutil.rmtree(INSTALLED, ignore_errors=True)
-        for component in ("c", "helper", "python"):
+        for component in ("c_core", "c", "helper", "python"):
             self.install(component, INSTALLED / "package")
         (found,) = (INSTALLED / "package").glob("**/tensorstat/_native.abi3.so")
         package = Path(self.build_lib) / "tensorstat"
@@ -59,8 +59,8 @@ class BuildPackage(build_py):
         shutil.copytree(found.parent, package, ignore=shutil.ignore_patterns("__pycache__"))
         for text in ("LICENSE", "packaging/copyright"):
             shutil.copy(PROJECT / "stats" / text, package)
-        for library in (INSTALLED / "package").glob("**/libtensorstat.so.*"):
-            if library.is_symlink():  # libtensorstat.so.0, by which the extension knows it
+        for library in (INSTALLED / "package").glob("**/libtensorstat*.so.*"):
+            if library.is_symlink():  # libtensorstat.so.0, by which the extension knows it, and libtensorstat-core.so.0
                 self.copy(library, package)
         for helper in (INSTALLED / "package").glob("**/tensorstat-preflight"):
             self.copy(helper, package)
@@ -97,7 +97,7 @@ def platform(files):
     for file in files:
         text = output("readelf", "-dVW", file)
         others = [each for each in re.findall(r"\(NEEDED\).*\[(.*)\]", text)
-                  if not SYSTEM.fullmatch(each) and not each.startswith("libtensorstat.so.")]
+                  if not SYSTEM.fullmatch(each) and not re.match(r"libtensorstat(-core)?\.so\.", each)]
         if others:
             print(f"{file} needs {', '.join(others)}: the wheel is for this distribution alone")
             return "linux_" + processor()
