@@ -71,7 +71,7 @@ TEST_F(CommandPaths, FilesOfBitsAloneAreNamedInAWalk) {
   fs::remove(folder / "d/a.npy");
   const Ran ran = run(folder, "d --stats max");
   EXPECT_EQ(ran.exit, 3);
-  EXPECT_TRUE(holds(ran.err, "holds no file of tensors") && holds(ran.err, "2 files hold the bits")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "no supported tensor file") && holds(ran.err, "2 files hold the bits")) << ran.err;
   EXPECT_EQ(run(folder, bits + " --dtype bfloat16 --shape 1 --stats max").exit, 0);
 }
 

@@ -244,7 +244,7 @@ TEST(CommandRows, OfAFolderWithoutTensorsAreShown) {
   const auto both = run(folder, "tensors run --format csv");
   EXPECT_EQ(both.exit, 3);
   EXPECT_EQ(both.err,
-            "tensorstat: run: holds no file of tensors, such as .npy, but rows of statistics, such as those of "
+            "tensorstat: run: no supported tensor file in it, such as .npy; it has rows of statistics, such as "
             "run/rank_3/net/1/2/statistic.csv\n");
   EXPECT_FALSE(holds(both.out, "Default_net_Conv2D-op1")) << both.out;
   std::filesystem::rename(folder / "tensors/x.npy", folder / "run/x.npy");
@@ -261,7 +261,7 @@ TEST(CommandRows, OfAFolderWithoutTensorsAreShown) {
     "statistics": {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": "statistics"}})";
   const auto replayed = run(folder, "dump --config c.json step0 -o out");
   EXPECT_TRUE(holds(replayed.err,
-                    "step0: holds no file of tensors, such as .npy, but rows of statistics, such as those of "
+                    "step0: no supported tensor file in it, such as .npy; it has rows of statistics, such as "
                     "step0/rank/dump.json\n"))
       << replayed.err;
 }

@@ -206,7 +206,7 @@ TEST(Command, ADirectoryWithoutTensorsIsSaid) {
   const Ran ran = run(folder, ".");
   EXPECT_EQ(ran.exit, 3);
   EXPECT_EQ(ran.out, "");
-  EXPECT_EQ(ran.err, "tensorstat: .: holds no file of tensors, such as .npy\n");
+  EXPECT_EQ(ran.err, "tensorstat: .: no supported tensor file in it, such as .npy\n");
 }
 
 TEST(Command, WrongUsageExitsWithTwoAndSaysWhatIsAllowed) {

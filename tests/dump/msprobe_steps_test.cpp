@@ -73,7 +73,7 @@ TEST_F(MsprobeSteps, AnEarlierRunIsReplaced) {
     session.close();
   }
   EXPECT_EQ(keys(), Keys{"Tensor.b.0.forward"});
-  EXPECT_TRUE(was_said("is there from an earlier run and is replaced"));
+  EXPECT_TRUE(was_said(": replaced; an earlier run wrote it"));
 }
 
 // The calls of a large step are not kept in memory: settled calls are copied from the old file to the new one.

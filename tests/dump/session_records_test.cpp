@@ -27,7 +27,7 @@ TEST_F(SessionRecords, MetadataIsTheConfigOfTheLastRunAsItWas) {
   EXPECT_TRUE(parsed(text).config);
   EXPECT_EQ(nlohmann::json::parse(content_of(folder / "rank_2/.dump_metadata/config.json")),
             (nlohmann::json{{"device_target", "GPU"}, {"ms_version", "2.7.0"}}));
-  EXPECT_TRUE(was_said("data_dump.json is there from a run with another config and is replaced"));
+  EXPECT_TRUE(was_said("data_dump.json: replaced; a run with another config wrote it"));
   EXPECT_FALSE(std::filesystem::exists(folder / "rank_0"));
 }
 

@@ -235,8 +235,7 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
   for (const TensorFormat* format : kFormats) {
     if (format->fits(path)) return format->open(file, options);
   }
-  return Error{Code::kUnreadable,
-               printable(path) + ": begins like none of the formats that are read (" + known_formats() + ")"};
+  return Error{Code::kUnreadable, printable(path) + ": unknown format; supported: " + known_formats()};
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }

@@ -85,8 +85,8 @@ struct Found : Inputs {
 };
 
 Error without_tensors(const std::string& folder, const std::string& rows) {
-  return {Code::kUnreadable, printable(folder) + ": holds no file of tensors, such as .npy" +
-                                 (rows.empty() ? "" : ", but rows of statistics, such as those of " + printable(rows))};
+  return {Code::kUnreadable, printable(folder) + ": no supported tensor file in it, such as .npy" +
+                                 (rows.empty() ? "" : "; it has rows of statistics, such as " + printable(rows))};
 }
 
 // Counts the raw files (bits without a header) in a folder.

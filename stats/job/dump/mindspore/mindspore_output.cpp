@@ -184,7 +184,7 @@ void MindsporeOutput::save_metadata(std::uint32_t rank) noexcept try {
     const std::string path = folder + "/" + name;
     constexpr std::size_t kMostBytes = std::size_t{16} << 20;
     if (const auto earlier = read_whole_file(path, kMostBytes); earlier && *earlier != text) {
-      notices_->warn_once(path, path + " is there from a run with another config and is replaced");
+      notices_->warn_once(path, path + ": replaced; a run with another config wrote it");
     }
     files_.save_text(path, text);
   }

@@ -313,7 +313,7 @@ std::string MsprobeOutput::leaf_of(OpenStep& step, const OpenCall& entry, const 
 // Writes the file without calls, over an earlier run's.
 void MsprobeOutput::begin(OpenStep& step) {
   if (exists(step.dump.path())) {
-    notices_->warn_once("replaced", step.dump.path() + " is there from an earlier run and is replaced");
+    notices_->warn_once("replaced", step.dump.path() + ": replaced; an earlier run wrote it");
   }
   remove_unfinished_files(step.folder);
   step.is_begun = static_cast<bool>(step.dump.write({}, {}, false));  // an error here will show again in save()
