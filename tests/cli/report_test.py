@@ -21,15 +21,15 @@ class Report(unittest.TestCase):
         self.random = random.Random(SEED)
 
     def write(self, iterations, rows, ranks=1):
-        """`rows(rank, iteration)`: tuples of op type, op name, dtype, greatest magnitude."""
+        """`rows(rank, iteration)`: tuples of op type, op name, dtype, greatest magnitude, and the slot where it is not 0."""
         for rank in range(ranks):
             for iteration in range(iterations[rank] if isinstance(iterations, list) else iterations):
                 path = os.path.join(self.folder, f"rank_{rank}", "net", "0", str(iteration))
                 os.makedirs(path)
                 with open(os.path.join(path, "statistic.csv"), "w") as file:
                     file.write(HEADING)
-                    for at, (kind, name, dtype, size) in enumerate(rows(rank, iteration)):
-                        file.write(f'{kind},{name},0,0,{1000 * iteration + at},output,0,64,{dtype},"(16)",'
+                    for at, (kind, name, dtype, size, *slot) in enumerate(rows(rank, iteration)):
+                        file.write(f'{kind},{name},0,0,{1000 * iteration + at},output,{slot[0] if slot else 0},64,{dtype},"(16)",'
                                    f"{size!r},{-size!r},{size / 3!r},{size * 2.5!r},0\n")
 
     def run_report(self, *arguments):
@@ -57,6 +57,13 @@ class Report(unittest.TestCase):
     def test_a_mask_is_no_overflow(self):
         self.write(40, lambda rank, iteration: [("Mask", "mask", "float16", 65504.0), ("Fill", "fill", "float16", 60000.0),
                                                 ("Scaled", "scaled", "float8_e4m3fn", 440.0)])
+        self.assertEqual(self.findings()[0], [])
+
+    def test_a_list_of_an_optimizer_has_no_past(self):
+        """As LBFGS keeps its last directions: a tensor moves from slot to slot, and the list may become shorter."""
+        sizes = [(1 if each % 45 == 30 else 0.001) * self.noise() for each in range(120)]
+        self.write(100, lambda rank, iteration: [("Parameter", "a", "float32", self.noise())]
+                   + [("OptimizerState", "a/old_dirs", "float32", sizes[iteration + slot], slot) for slot in range(3 if iteration < 60 else 2)])
         self.assertEqual(self.findings()[0], [])
 
     def test_ranks_that_part_are_named_with_the_iteration(self):

@@ -68,6 +68,18 @@ TEST(OriginEndsAndSteps, ANegativeInfOfOwnCodeMayBeAMask) {
   EXPECT_EQ(ask_who(zoom + "masked_fill\", \"inf_written\": true}\n" + rows).substr(0, 4), "loss");
 }
 
+TEST(OriginEndsAndSteps, AnInfThatIsAssignedIsAMask) {
+  const std::string zoom =
+      R"({"kind": "zoom", "iteration": 0, "op_name": "Net/forward", "result": "found", "operation": "index_put", )";
+  const std::string rows = "Net Net/forward i0 ok\n Linear head/forward o0 ok\n Net Net/forward o0 -inf\n";
+  EXPECT_EQ(ask_who(zoom + "\"inf_written\": true}\n" + rows + "Loss loss o0 inf"), "loss, loss, loss, 0, 0");
+  EXPECT_EQ(ask_who(zoom + "\"inf_written\": false}\n" + rows + "Loss loss o0 inf"),
+            "produced, forward, Net/forward, 0, 0");
+  // The call is run again once, in an iteration in which the loss is clean.
+  EXPECT_EQ(ask_who(zoom + "\"inf_written\": true}\n" + rows + "Loss loss o0 ok\n@1\n" + rows + "Loss loss o0 inf"),
+            "loss, loss, loss, 1, 0");
+}
+
 // A call is run again once. In an evaluation nothing else says that a mask's Inf is none.
 TEST(OriginEndsAndSteps, AMaskOfAnEarlierIterationIsOneAgain) {
   const std::string zoom =
@@ -393,6 +405,16 @@ TEST(OriginEndsAndSteps, GrowthWithoutInputsIsLikelyAnOverflow) {
   EXPECT_TRUE(says(answer, "Likely: overflow of float16 in a (Linear), forward, iteration 11 (10 was clean)"));
   EXPECT_TRUE(says(answer, "absmax grew 1.2 times a step from iteration 0 on"));
   EXPECT_TRUE(says(answer, "watch(model, inputs=True) would tell"));
+}
+
+TEST(OriginEndsAndSteps, AnOverflowStaysOneIfTheLossMakesNanOfIt) {
+  Rows run = growing(false);
+  Row loss = Rows::row_of("Loss", "loss", false, 0, 100, "nan");
+  run.record.add(loss, {.name = "loss", .iteration = 11});
+  run.record.sort();
+  const Answer answer = answer_of(run.record, run.hints, {});
+  EXPECT_EQ(told(answer.verdict), "produced, forward, a/forward, 11, 0");
+  EXPECT_EQ(certainty_of(answer.verdict), "likely");
 }
 
 }  // namespace origin_ends_and_steps_test

@@ -26,6 +26,26 @@ TEST(OriginRules, R1AParameterWasWrongBeforeAnythingRan) {
   EXPECT_TRUE(says(answer, "The parameter b.weight holds 3 NaN of 8 values before anything ran, iteration 0"));
 }
 
+TEST(OriginRules, AModuleThatIsCalledLossIsNone) {
+  const std::string rows = R"(
+    Net Net/forward i0 ok
+    Criterion loss/forward i0 ok
+    Criterion loss/forward o0 nan
+    Net Net/forward o0 nan
+    Loss loss o0 nan)";
+  EXPECT_EQ(ask_who(rows), "produced, forward, loss/forward, 0, 0");
+  const std::string code =
+      R"({"kind": "code", "iteration": 0, "op_name": "loss/log.0/forward", "file": "a.py", "line": 3, )";
+  const std::string operation = R"(
+    Net Net/forward i0 ok
+    log loss/log.0/forward i0 ok
+    log loss/log.0/forward o0 nan
+    Criterion loss/forward o0 nan
+    Net Net/forward o0 nan
+    Loss loss o0 nan)";
+  EXPECT_EQ(ask_who(code + R"("parent": "loss/forward"})" + operation), "produced, forward, loss/log.0/forward, 0, 0");
+}
+
 // An unwatched part is an excuse.
 
 TEST(OriginRules, AParameterThatWasNotWatchedIsAsSuspiciousAsItsModule) {

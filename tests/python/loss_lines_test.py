@@ -34,6 +34,12 @@ def nothing_to_learn(x, y):
     return F.cross_entropy(x, torch.full_like(y, -100))  # TARGETS
 
 
+def nothing_to_learn_by_hand(x, y):
+    y = torch.full_like(y, -100)
+    is_kept = y != -100  # KEPT
+    return (F.cross_entropy(x, y, reduction="none") * is_kept).sum() / is_kept.sum()
+
+
 def bad_targets(x, y):
     targets = F.one_hot(y, 3).float()
     targets[0, 0] = torch.nan
@@ -103,6 +109,7 @@ class LossLines(unittest.TestCase):
                         self.assertEqual((checked.fault.operation, checked.fault.line), expected)
         self.renew()
         self.assertIn("-100", self.why(nothing_to_learn))
+        self.assertIn(f"the int64[5] that ne at loss_lines_test.py:{line_of('KEPT')} was given is all -100", self.why(nothing_to_learn_by_hand))
         self.assertIn("such as the targets", self.why(bad_targets))
         self.assertIn("the Inf that it was given", self.why(times_mask))
 

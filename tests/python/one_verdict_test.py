@@ -1,5 +1,6 @@
-"""Whichever statistics a watch writes of a training in which NaN begins, the watch itself, its closing words and its alerts, `origin`,
-`report`, --fail-on and --where say so, and of a clean one all say that nothing is wrong. Skipped without torch."""
+"""The same rows give the same verdict everywhere. Whichever statistics a watch writes of a training in which NaN begins, the watch itself,
+its closing words and its alerts, `origin`, `report` and its page, --fail-on and --where say so, and of a clean one all say that nothing is
+wrong. Faults with words about earlier iterations are checked, too. Skipped without torch."""
 import contextlib
 import io
 import itertools
@@ -16,6 +17,8 @@ try:
     import torch
 except ImportError:
     torch = None
+
+import same_verdict
 
 COMMAND = os.environ["COMMAND"]
 FULL = bool(os.environ.get("TENSORSTAT_FULL"))
@@ -75,11 +78,122 @@ class OneVerdict(unittest.TestCase):
                     self.assertEqual("log at " in origin.stdout, is_bad, origin.stdout)
                     report = self.run_command("report", path)
                     self.assertEqual("NaN in 2" in report.stdout, is_bad, report.stdout)
+                    same_verdict.check(self, path, fault)
                     failing = self.run_command(path, "--fail-on", "nan")
                     self.assertEqual(failing.returncode, 1 if is_bad else 0, failing.stderr)
                     shown = self.run_command(path, "--where", "nan", "--format", "csv", "-q")
                     self.assertEqual(shown.returncode, 0, shown.stderr)
                     self.assertEqual(len(shown.stdout.splitlines()) > 1, is_bad, shown.stdout)
+
+
+if torch is not None:
+    class Do(torch.nn.Module):
+        """function(step, x, *others)"""
+
+        def __init__(self, function):
+            super().__init__()
+            self.function, self.step = function, 0
+
+        def forward(self, *given):
+            return self.function(self.step, *given)
+
+    class Product(torch.nn.Module):
+        """Grows ten times a step, and beyond float32."""
+
+        def __init__(self, is_cut_off):
+            super().__init__()
+            self.line, self.is_cut_off = torch.nn.Linear(4, 4), is_cut_off
+            self.product = Do(lambda step, x: x * 1e30 * 10.0**(step + 2))
+
+        def forward(self, x):
+            x = self.product(self.line(x))
+            return x.clamp(-1e30, 1e30) * 1e-30 if self.is_cut_off else x
+
+    class Norm(torch.nn.Module):
+        """One sample has no variance."""
+
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("running_var", torch.ones(4))
+
+        def forward(self, x):
+            with torch.no_grad():
+                self.running_var.lerp_(x.var(0), 0.1)
+            return x - x.mean(0)
+
+
+@unittest.skipUnless(torch, "there is no torch")
+class WordsOfThePast(unittest.TestCase):
+    """The details of a verdict refer to earlier iterations."""
+
+    def setUp(self):
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+        torch.manual_seed(3)
+
+    def check(self, model, words, steps=8, batch=lambda step: (torch.randn(3, 4),), spoil=lambda step, model: None,
+              loss=lambda out: out.square().mean(), checks=None, **options):
+        with tempfile.TemporaryDirectory() as path:
+            optimizer = torch.optim.SGD([*model.parameters(), torch.zeros(1, requires_grad=True)], 0)
+            with tensorstat.watch(model, path=path, **options) as watch:
+                for step in range(steps):
+                    for each in model.modules():
+                        each.step = step
+                    value = loss(model(*batch(step)))
+                    value.backward()
+                    if not (watch.check(value, then=checks) if checks else False):
+                        optimizer.step()
+                    spoil(step, model)
+                    watch.step(value)
+                    optimizer.zero_grad()
+            verdict = same_verdict.check(self, path, watch.first_fault)["verdict"]
+            self.assertRegex(" ".join([verdict["sentence"], *verdict["details"]]), words)
+
+    def net(self, *last):
+        return torch.nn.Sequential(torch.nn.Linear(4, 4), *last)
+
+    def test_a_parameter_that_grew(self):
+        def spoil(step, model):
+            if step == 2:
+                model[0].weight.data.mul_(1e8)
+
+        bad = Do(lambda step, x: x.sub(x) / x.sub(x) if step == 6 else x / x.norm())
+        self.check(self.net(bad), "0.weight grew: absmax .* behind the step of iteration 2", spoil=spoil)
+
+    def test_data_that_grew(self):
+        bad = Do(lambda step, x: x.sub(x) / x.sub(x) if step == 6 else x / x.norm())
+        self.check(self.net(bad), "is given grew: .* in iteration 3", batch=lambda step: (torch.randn(3, 4) * (1e9 if step > 2 else 1),))
+
+    def test_data_that_was_odd_before(self):
+        def function(step, x, labels):
+            return torch.nn.functional.cross_entropy(x, labels.clamp(min=0) if step < 6 else labels)
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.line, self.loss = torch.nn.Linear(4, 4), Do(function)
+
+            def forward(self, x, labels):
+                return self.loss(self.line(x), labels)
+
+        for first in (3, 6):
+            ignored = (first, 6)
+            self.check(Net(), "is all -100" if first == 6 else "^(?!.*is all -100)",
+                       batch=lambda step: (torch.randn(3, 4), torch.full((3,), -100) if step in ignored else torch.tensor([0, 1, 2])))
+
+    def test_an_overflow_that_is_likely(self):
+        self.check(Product(False), "^Likely: overflow of float32 in product .* grew", zoom=False, loss=lambda out: out.mul(1e-30).mean(),
+                   batch=lambda step: (torch.ones(3, 4),))
+
+    def test_an_overflow_that_is_cut_off(self):
+        self.check(Product(True), "^Likely: overflow of float32 in product .* cut the Inf off")
+
+    def test_a_buffer_that_the_forward_wrote(self):
+        self.check(self.net(Norm()), "written into its buffer 1.running_var", batch=lambda step: (torch.randn(1 if step == 5 else 3, 4),))
+
+    def test_what_check_told(self):
+        root = Do(lambda step, x: (x * (step != 5)).abs().sqrt() * x)
+        self.check(self.net(root, torch.nn.Linear(4, 1)), "check\\(\\) of the watch told it", checks="skip")
 
 
 if __name__ == "__main__":

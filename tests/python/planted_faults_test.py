@@ -24,6 +24,8 @@ import planted.ranks
 from planted.kit import JOBS, LAST
 from planted.ranks import RANK_JOBS
 
+import same_verdict
+
 # Settings that a user may switch off, and the words of the answer for each.
 MODES = {
     "parameters": ({"parameters": False}, True, {"parameters"}),
@@ -38,19 +40,8 @@ class Jobs(unittest.TestCase):
     def verdict_of(self, path):
         found = tensorstat.origin(path)
         self.check_lists(found)
-        self.check_findings(tensorstat.findings(path), found)
+        same_verdict.check_report(self, path, found)
         return found["verdict"]
-
-    def check_findings(self, findings, found):
-        """`report` reads the rows in a stream, and says what origin says of all of them."""
-        verdict = found["verdict"]
-        self.assertEqual(findings.notes, found["notes"])
-        if verdict["kind"] == "none":
-            self.assertEqual(list(findings), [])
-            return
-        self.assertEqual(findings.sentences[:1 + len(verdict["details"])], [verdict["sentence"], *verdict["details"]])
-        self.assertEqual((findings[0].op_name, findings[0].rank, findings[0].first_iteration, findings[0].last_clean_iteration),
-                         (verdict["op_name"], verdict["rank"], verdict["iteration"], verdict["last_clean_iteration"]))
 
     def dump_of(self, name):
         """The verdict on a job that runs now."""
@@ -83,7 +74,7 @@ class Jobs(unittest.TestCase):
         if wanted.get("phase"):
             self.assertEqual(said["phase"], wanted["phase"], shown)
         if wanted.get("op_name"):
-            self.assertEqual(bare(said["op_name"]), wanted["op_name"], shown)
+            self.assertEqual(same_verdict.bare(said["op_name"]), wanted["op_name"], shown)
         if wanted.get("operation"):
             self.assertIn(wanted["operation"], said["operation"] or "", shown)
         if wanted.get("at"):
@@ -100,7 +91,7 @@ class PlantedFaults(Jobs):
         self.assertIsNotNone(fault, "the watch saw no fault")
         self.assertEqual(fault.iteration, wanted["iteration"], fault)
         if wanted["op_name"]:
-            self.assertEqual(bare(fault.op_name), wanted["op_name"], fault)
+            self.assertEqual(same_verdict.bare(fault.op_name), wanted["op_name"], fault)
         if wanted["operation"]:
             self.assertIn(wanted["operation"], fault.operation or "", fault)
         if wanted["at"]:
@@ -120,7 +111,10 @@ class PlantedFaults(Jobs):
             with self.subTest("the watch itself"):
                 self.check_watch(LAST[-1], wanted)
             with self.subTest("origin"):
-                self.check(job, self.verdict_of(path), wanted)
+                verdict = self.verdict_of(path)
+                self.check(job, verdict, wanted)
+            with self.subTest("one verdict"):
+                same_verdict.check_watch(self, verdict, LAST[-1].first_fault)
 
     def test_ranks(self):
         if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
@@ -171,10 +165,6 @@ class SwitchedOff(Jobs):
         finally:
             planted.kit.SWITCHED, planted.kit.TELLS_LOSS = {}, True
         print(f"without {mode}: {counts}", file=sys.stderr)
-
-
-def bare(name):
-    return name.removesuffix("/forward").removesuffix("/backward")
 
 
 def line_of(file, line):

@@ -130,6 +130,10 @@ class Search {
                               .next = std::string(facts(FindingRule::kTurned).next)});
   }
 
+  bool is_of_list(const HistorySeries& series) const {
+    return listed_.contains(history_.tensors()[series.tensor].op_name);
+  }
+
   // Asks `judge` about a range of iterations. If the answer is a consequence of the fault, asks again about the
   // iterations after it. Returns the first iteration that broke the rule.
   template <typename Judge>
@@ -168,6 +172,7 @@ class Search {
     for (const HistorySeries& series : history_.series()) {
       const TensorKind kind = kind_of(history_, series);
       if (kind == TensorKind::kBuffer) continue;  // running statistics begin at 0 and grow by design
+      if (is_of_list(series)) continue;
       const auto judged = [&](FindingRule rule, auto judge, const auto&... noise) {
         return [&, limit = limit_of(rule), judge](IterationRange range) {
           return judge(history_, series, limit, range, noise...);
@@ -212,6 +217,7 @@ class Search {
     const double limit = limit_of(FindingRule::kGone);
     for (const GoneTensor& gone : gone_tensors(history_, limit, judged_[static_cast<int>(FindingRule::kGone)])) {
       const HistorySeries& series = *gone.series;
+      if (is_of_list(series)) continue;
       Finding finding = finding_of(FindingRule::kGone, series, {.cell = series.cells.size() - 1});
       finding.last_clean_iteration = finding.first_iteration;
       finding.first_iteration = history_.iteration(gone.longest->cells[gone.last + 1]);
@@ -376,6 +382,7 @@ class Search {
   std::array<bool, kRuleCount> judged_{};
   const std::vector<double> noise_ = noise_of_steps(history_);
   const std::set<std::pair<std::uint32_t, std::uint32_t>> noisy_ = noisy_parameters(history_, noise_);
+  const std::set<std::uint32_t> listed_ = listed_states(history_);
   std::set<const HistorySeries*> stuck_;
   std::vector<Finding> silent_;
   Findings findings_;

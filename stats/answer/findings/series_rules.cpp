@@ -118,6 +118,15 @@ TensorKind kind_of(const History& history, const HistorySeries& series) {
   return is_of_backward(history.op_name(series.tensor)) ? TensorKind::kBackward : TensorKind::kForward;
 }
 
+std::set<std::uint32_t> listed_states(const History& history) {
+  std::set<std::uint32_t> names;
+  for (std::uint32_t at = 0; at < history.tensors().size(); ++at) {
+    const HistoryTensor& tensor = history.tensors()[at];
+    if (tensor.slot != 0 && row_kind(history.op_type(at)) == RowKind::kOptimizerState) names.insert(tensor.op_name);
+  }
+  return names;
+}
+
 std::string label_of(const History& history, const HistorySeries& series) {
   const std::string name(history.op_name(series.tensor));
   switch (kind_of(history, series)) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,10 @@ inline constexpr double kShareOfGreatest = 0.1;
 // A tensor's role in a training, as far as its names tell.
 enum class TensorKind : std::uint8_t { kForward, kBackward, kGradient, kParameter, kUpdate, kBuffer, kLoss };
 TensorKind kind_of(const History& history, const HistorySeries& series);
+
+// The op names of optimizer states that are lists, such as the last directions of LBFGS. The tensors move from slot to
+// slot, so the values of a slot are no series.
+std::set<std::uint32_t> listed_states(const History& history);
 
 // "layers.6/forward output 0", "parameter layers.6.weight", "gradient of layers.6.weight", "the loss"
 std::string label_of(const History& history, const HistorySeries& series);

@@ -71,8 +71,8 @@ bool is_skipped_step(const StepRows& rows, const Call& of) {
 
 // An output grew step by step and became Inf beyond its dtype. The inputs of its call have no rows.
 bool is_overflow(const StepRows& rows, const Fault& fault) {
-  if (fault.phase != Phase::kForward || fault.has_nan || rows.row(fault.row).is_input || !fault.next.empty())
-    return false;
+  if (fault.phase != Phase::kForward || rows.row(fault.row).is_input || !fault.next.empty()) return false;
+  if (rows.fault_of(fault.row).nan != 0u) return false;  // the loss may have made NaN of the Inf
   return !reason_of_growth(rows.record, rows.row(fault.row)).empty();
 }
 
@@ -186,6 +186,7 @@ bool is_inf_written(const Record& record, const Hints& hints, const Model& model
   if (found(of_maker)) words = of_maker->operation;
   constexpr std::string_view kWriters[] = {"mask", "fill", "where", "triu", "tril", "full"};
   const bool is_written =
+      (found(of_maker) && of_maker->inf_written.value_or(false)) ||
       std::ranges::any_of(kWriters, [&](std::string_view word) { return words.find(word) != words.npos; });
   if (is_written && found(of_maker) && writers != nullptr) writers->emplace(name);
   return is_written;

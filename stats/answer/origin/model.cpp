@@ -136,11 +136,19 @@ class Builder {
       call->op_type = seen.op_type;
       call->name = seen.name;
       call->nth = static_cast<std::uint32_t>(known.size() - 1);
-      call->is_of_loss = model_.form == Form::kWatch && text(seen.name).starts_with("loss/") &&
-                         (phase == Phase::kForward || phase == Phase::kBackward);
+      call->is_of_loss = is_of_loss(*call);
     }
     call->inputs.insert(call->inputs.end(), inputs.begin(), inputs.end());
     call->outputs.insert(call->outputs.end(), outputs.begin(), outputs.end());
+  }
+
+  // An operation between the model and the loss, such as "loss/log.0/forward". A module may be called "loss", too.
+  bool is_of_loss(const Call& call) {
+    const std::string_view name = text(call.name), path = path_of(model_.form, name);
+    const bool is_of_place = call.phase == Phase::kForward || call.phase == Phase::kBackward;
+    if (model_.form != Form::kWatch || !is_of_place || !path.starts_with("loss/")) return false;
+    const auto said = hints_.parent_of(call.rank, call.iteration, std::string(path) + std::string(kForwardEnding));
+    return !said || said->empty();
   }
 
   static void set_times(Call& call) {

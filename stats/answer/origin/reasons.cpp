@@ -18,6 +18,8 @@
 namespace tensorstat {
 namespace {
 
+constexpr double kLeap = 1e6;
+
 // The greatest magnitude that a row says; none where it is not finite.
 std::optional<double> absmax_of(const StatisticsView& statistics) {
   const auto most = as_double(statistics.find(Category::kMax)), least = as_double(statistics.find(Category::kMin));
@@ -105,7 +107,6 @@ std::string reason_of_growth(const Record& record, const Seen& seen) {
 }
 
 std::string reason_of_leap(const Record& record, const Seen& seen, std::span<const std::uint32_t> of_model) {
-  constexpr double kLeap = 1e6;
   using Tensor = std::pair<std::uint32_t, std::uint32_t>;
   struct First {
     double size = 0;
@@ -153,6 +154,13 @@ std::string oddity_of(const Record& record, const Seen& row) {
   }
   const bool is_usual = *least == 0 || *least == 1;  // of a mask or of types of tokens
   return was_so || (is_usual && !has_other) ? std::string() : "is all " + short_number(*least);
+}
+
+bool may_explain(const Row& row, const Record::Place& place, const FaultVerdict& verdict,
+                 const std::set<std::string, std::less<>>& of_model) {
+  if (place.rank != verdict.rank) return false;
+  if (place.name == verdict.row_of.op_name || of_model.contains(place.name)) return true;
+  return row_kind(row.identity.op_type) == RowKind::kParameter && absmax_of(row.statistics).value_or(0) >= kLeap;
 }
 
 std::string short_number(double value, int digits) {

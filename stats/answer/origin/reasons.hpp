@@ -1,6 +1,8 @@
 // Why a call gave NaN or Inf, as far as the numbers of the rows tell. Each reason is "" where they do not.
 #pragma once
 
+#include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +21,6 @@ std::string reason_of_inputs(const Record& record, std::string_view operation, s
 // "absmax grew 1.2 times a step from iteration 880 on, ...": the faulty tensor grew steadily beyond its dtype.
 std::string reason_of_growth(const Record& record, const Seen& row);
 
-// A number as sentences have it, with so many digits.
 // What became 1e6 times as great before this fault: a parameter, or what the model is given (its rows). "": nothing
 // did.
 std::string reason_of_leap(const Record& record, const Seen& seen, std::span<const std::uint32_t> of_model);
@@ -28,6 +29,12 @@ std::string reason_of_leap(const Record& record, const Seen& seen, std::span<con
 // odd.
 std::string oddity_of(const Record& record, const Seen& row);
 
+// Whether a row of an iteration before the verdict's may be read by one of the reasons above. `of_model`: the names of
+// the calls that hold `verdict.of_model`.
+bool may_explain(const Row& row, const Record::Place& place, const FaultVerdict& verdict,
+                 const std::set<std::string, std::less<>>& of_model);
+
+// A number as sentences have it, with so many digits.
 std::string short_number(double value, int digits = 6);
 
 }  // namespace tensorstat

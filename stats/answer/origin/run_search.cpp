@@ -1,12 +1,14 @@
 #include "stats/answer/origin/run_search.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "stats/answer/origin/reasons.hpp"
 #include "stats/answer/origin/run_facts.hpp"
 
 namespace tensorstat {
@@ -77,9 +79,9 @@ class RunSearch {
       if (Status read = read_again(wanted); !read) return read;
       FaultSearch trial(search);
       trial.look_at(record_, clean, first);
-      // An Inf is explained by the course of its tensor, too.
-      if (trial.has_verdict() && trial.verdict().specials.inf != 0U && trial.verdict().row != kNoRow) {
-        if (Status read = read_again(wanted, &trial.verdict()); !read) return read;
+      const bool is_new = trial.has_verdict() || search.verdict().kind == FaultKind::kNone;
+      if (is_new && trial.verdict().row != kNoRow) {
+        if (Status read = read_again(wanted, past_of(trial.verdict())); !read) return read;
         search.look_at(record_, clean, first);
       } else {
         search = std::move(trial);
@@ -88,16 +90,25 @@ class RunSearch {
     return {};
   }
 
-  // Reads the rows of these iterations, and all rows of the tensor that the verdict names.
-  Status read_again(const std::set<std::uint64_t>& iterations, const FaultVerdict* verdict = nullptr) {
+  using Filter = std::function<bool(const Row&, const Record::Place&)>;
+
+  // A verdict is explained by the past of its tensor, of what the model is given and of parameters, too.
+  Filter past_of(const FaultVerdict& verdict) const {
+    std::set<std::string, std::less<>> of_model;
+    for (const std::uint32_t at : verdict.of_model) of_model.emplace(record_.texts()[record_.rows()[at].name]);
+    return [&verdict, of_model](const Row& row, const Record::Place& place) {
+      return place.iteration < verdict.iteration && may_explain(row, place, verdict, of_model);
+    };
+  }
+
+  // Reads the rows of these iterations, and of the others those that `past` chooses.
+  Status read_again(const std::set<std::uint64_t>& iterations, const Filter& past = {}) {
     record_ = {};
     if (iterations.empty()) return {};
     const auto take = [&](const Row& row, const Record::Place& place) {
-      const bool is_of_course =
-          verdict != nullptr && place.rank == verdict->rank && place.name == verdict->row_of.op_name;
-      if (is_of_course || iterations.count(place.iteration) != 0) record_.add(row, place);
+      if (iterations.count(place.iteration) != 0 || (past && past(row, place))) record_.add(row, place);
     };
-    if (Status read = rows_.each(take, verdict == nullptr ? &iterations : nullptr); !read) return read;
+    if (Status read = rows_.each(take, past ? nullptr : &iterations); !read) return read;
     record_.sort();
     return {};
   }

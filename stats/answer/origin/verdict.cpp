@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "stats/answer/origin/ended.hpp"
 #include "stats/answer/origin/lists.hpp"
 #include "stats/answer/origin/ranks.hpp"
 #include "stats/answer/origin/sentence.hpp"
@@ -21,7 +22,7 @@ class FaultSearch::State {
 
   bool has_verdict() const { return verdict_.kind != FaultKind::kNone; }
 
-  const FaultVerdict& verdict() const { return verdict_; }
+  const FaultVerdict& verdict() const { return has_verdict() ? verdict_ : cut_off_; }
 
   void look_at(const Record& record, std::span<const std::uint64_t> clean, std::uint64_t first_iteration) {
     record_ = &record;
@@ -135,6 +136,9 @@ class FaultSearch::State {
       const origin_rules::Walked& walked = by_rank[{rank, part}] = walk(all, rank, first, last, part);
       origin_rules::Telling telling(*record_, hints_, choice_, walked, facts_.has_parameters);
       for (const origin_rules::Fault& fault : walked.faults) {
+        // Its zoom may say that a mask wrote the Inf. Later iterations have no zoom of that call.
+        if (!fault.has_nan && fault.kind == FaultKind::kProduced && fault.call != kNoCall)
+          origin_rules::is_inf_written(*record_, hints_, walked.model, fault, &writers_);
         if (fault.is_open || &fault == walked.verdict || fault.is_received || fault.is_spent) continue;
         if (fault.has_nan && fault.call != kNoCall)
           ended_makers.emplace_back(record_->texts()[walked.model.calls[fault.call].name]);

@@ -111,7 +111,7 @@ class FaultSearch {
   // fault, and of the tensor that the answer names.
   void look_at(const Record& record, std::span<const std::uint64_t> clean = {}, std::uint64_t first = 0);
   bool has_verdict() const;
-  const FaultVerdict& verdict() const;
+  const FaultVerdict& verdict() const;  // that answer() would give now
   Answer answer();
 
  private:

@@ -91,10 +91,10 @@ class Unit(nn.Module):
         return x / x.norm(dim=-1, keepdim=True)  # the length of padding
 
 
-def padded(path, loss):
+def padded(path, loss, model=None):
     batch = torch.randn(6, 8)
     batch[5] = 0
-    train(nn.Sequential(Unit(), nn.Linear(8, 3)), path, [batch], loss=loss)
+    train(model or nn.Sequential(Unit(), nn.Linear(8, 3)), path, [batch], loss=loss)
 
 
 @planted("produced", "0", phase="forward", operation="div", at="the length of padding")
@@ -105,6 +105,19 @@ def rows_of_nan_that_are_cut_off_and_come_back(path):
 @planted("produced", "0", phase="forward", operation="div", at="the length of padding")
 def rows_of_nan_that_the_loss_ignores_and_that_come_back(path):
     padded(path, lambda y: nn.functional.cross_entropy(y, torch.tensor([0, 1, 2, 0, 1, -100])))
+
+
+@planted("produced", "unit", phase="forward", operation="div", at="the length of padding")
+def rows_of_nan_that_the_model_cuts_off_and_that_come_back(path):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.unit, self.line, self.head = Unit(), nn.Linear(8, 8), nn.Linear(8, 1)
+
+        def forward(self, x):
+            return self.head(self.line(self.unit(x))[:5])
+
+    padded(path, lambda y: y.square().mean(), Net())
 
 
 @planted("produced", "Net", phase="backward", operation="Sqrt", at="functional root")

@@ -32,6 +32,32 @@ def a_forbidden_class_with_label_smoothing(path):
     train(Policy(), path, batches(), loss=lambda y: F.cross_entropy(y, torch.tensor([0, 1, 2, 3]), label_smoothing=0.1))
 
 
+@planted("loss", iteration=0)
+def a_forbidden_class_that_is_assigned(path):
+    class Assigned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 6)
+
+        def forward(self, x):
+            y = self.body(x).clone()
+            y[:, 4] = -INF
+            return y
+
+    train(Assigned(), path, batches(), loss=lambda y: F.cross_entropy(y, torch.tensor([0, 1, 2, 3]), label_smoothing=0.1))
+
+
+@planted("loss", iteration=1)
+def a_target_that_the_mask_forbids(path):
+    targets = iter([torch.tensor([0, 1, 2, 3]), torch.tensor([0, 1, 2, 5])])
+    train(Policy(), path, batches(2), loss=lambda y: F.cross_entropy(y, next(targets)))
+
+
+@planted("produced", "loss", operation="log", at="log of a negative")
+def a_module_that_is_called_loss(path):
+    train(Chain(line=nn.Linear(8, 8), loss=Log()), path, batches())
+
+
 # --- modules' forward ---
 
 @planted("produced", "1", phase="forward", operation="log", at="# log of a negative")

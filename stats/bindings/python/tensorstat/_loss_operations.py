@@ -69,8 +69,10 @@ class LossOperations:
 
     def forget(self) -> None:
         self._known: dict[int, tuple[Any, int, Any, _Operation | None]] = {}  # by id: the tensor (weak), version, kinds, maker
+        self._integers: dict[int, tuple[Any, str]] = {}  # by id: the tensor (weak), and where an operation was given it first
         self._faulty: list[_Operation] = []  # or of a device all
         self._backward: list[tuple[_Operation, Any]] = []  # nodes in the order in which they ran, with the kinds that they gave
+        self._odd = ""
         self._count = 0
 
     def begin(self, outputs: list[Any]) -> None:
@@ -140,8 +142,12 @@ class LossOperations:
         if is_transformed() or is_tracing():
             return None
         given = tensors_in((*args, *kwargs.values()) if kwargs else args)
+        where = caller_of(sys._getframe(2))
+        for each in given:
+            if each.dtype is sys.modules["torch"].int64 and ((known := self._integers.get(id(each))) is None or known[0]() is not each):
+                self._integers[id(each)] = weakref.ref(each), at_line(name, where)
         parents = [(known[2], known[3]) for each in given if _is_plain(each) and (known := self._look(each, None))]
-        return _Operation(name, caller_of(sys._getframe(2)), 0, parents)
+        return _Operation(name, where, 0, parents)
 
     def _look(self, tensor: Any, maker: _Operation | None) -> tuple[Any, int, Any, _Operation | None]:
         known = self._known.get(id(tensor))
@@ -166,6 +172,8 @@ class LossOperations:
             self._faulty.append(call)
             if isinstance(call.kinds, int):
                 self._describe(call, given, faulty)
+                if call.kinds & NAN:  # labels may be gone at the end of the step
+                    self._odd = self._odd or self._odd_labels()
         if self._watch._with_gradients:
             for each in results:
                 if each.grad_fn is not None:
@@ -217,7 +225,23 @@ class LossOperations:
         wanted = NAN if kinds & NAN else INF
         if made is None or not _known(made.kinds) & wanted:
             made = next((each for each in self._faulty if _known(each.kinds) & wanted and not each.is_written), None)
-        return _root_of(made, wanted).told() if made is not None else None
+        if made is None:
+            return None
+        found = _root_of(made, wanted).told()
+        if "targets are" not in found.get("why", "") and (odd := self._odd or self._odd_labels()):
+            found["why"] = f"{found['why']}; {odd}" if "why" in found else odd
+        return found
+
+    def _odd_labels(self) -> str:
+        """Labels of one negative number alone, as those that a loss ignores; "" if there are none."""
+        for reference, where in self._integers.values():
+            labels = reference()
+            if labels is None or not 2 <= labels.numel() <= _MOST_SHOWN or labels.device.type == "meta":
+                continue
+            low, high = (int(each) for each in sys.modules["torch"].aminmax(labels))
+            if low == high < 0:
+                return f"the int64{list(labels.shape)} that {where} was given is all {low}"
+        return ""
 
     def maker_of_gradient(self) -> dict[str, Any] | None:
         return next((made.told() for made, kinds in self._backward if _known(kinds)), None)

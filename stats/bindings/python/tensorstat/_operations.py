@@ -63,10 +63,11 @@ def _before(watch: Any, name: str, args: Any, kwargs: Any) -> _Operation | None:
     if place is None or not name or _is_called_by_watch():
         return None
     given = tensors_in((args, kwargs))
-    if place == "loss" and not any(each.requires_grad for each in given):
+    in_loss = not watch._local.calls  # and not in a module of that name
+    if in_loss and not any(each.requires_grad for each in given):
         return None
     numbered = f"{place}/{name}.{watch._next_number(f'{place}/{name}/{_direction(watch)}')}"
-    call = _Operation(name, numbered, caller_of(sys._getframe(2)), place == "loss")
+    call = _Operation(name, numbered, caller_of(sys._getframe(2)), in_loss)
     if any(not each.numel() for each in given):
         call.empty = ", ".join(f"{str(each.dtype).removeprefix('torch.')}{list(each.shape)}" for each in given)
     if given:
@@ -134,7 +135,7 @@ def _gave(watch: Any, call: _Operation, results: list[Any]) -> None:
 def _judge(faults: int, watch: Any, call: _Operation, name: str, is_floating: bool) -> None:
     if not faults:
         if call.took and watch._course.pending is not None and is_floating:
-            watch._course.end()
+            watch._course.end(f"{call.name}/forward")
     elif call.took & NAN or call.took == faults & 3:
         watch._course.pass_on()
     else:

@@ -9,6 +9,25 @@ _MOST_KEPT = 1000
 
 
 @dataclasses.dataclass
+class _Ended:
+    """A fault of the forward that a call ended."""
+    fault: "Fault"
+    kinds: int
+    is_written: bool  # a mask wrote the Inf
+    modules: set[str]  # that held it
+    by: str
+
+    def comes_back_in(self, row: "Fault") -> bool:
+        """Whether backward brought it back: this row is of a module that held it, or of the code of the module that ended it. See R7c."""
+        name = module_of(row.op_name)
+        if row.op_type == "Gradient":
+            name = name.rpartition(".")[0]
+        if not self.kinds & NAN and (self.is_written or name == module_of(self.fault.op_name)):
+            return False
+        return name in self.modules or row.io == "input" and name.startswith(f"{self.by}.")
+
+
+@dataclasses.dataclass
 class Fault:
     """Where NaN or Inf began, as far as a watch knows. `tensorstat origin` looks at all rows."""
     kind: str  # "NaN" or "Inf"
@@ -64,6 +83,7 @@ class Course:
         self.first: Fault | None = None
         self._writers: set[str] = set()  # operators that wrote Inf, as masks do: they are run again once
         self._harmless: set[tuple[str, str, int]] = set()  # (operator, io, slot) of faults that did no harm in a checked step
+        self._harmless_makers: set[str] = set()  # operators that made a NaN that ended, in a step without a fault
         self.cut_off: Fault | None = None  # the first overflow that went no further; the fault if there is no other
         self._begin()
 
@@ -71,6 +91,8 @@ class Course:
         self.pending: Fault | None = None  # of the forward, that no call has ended
         self.pending_kinds = 0
         self._ended: tuple[Fault | None, int] = None, 0
+        self._ended_ones: list[_Ended] = []
+        self._came_back: Fault | None = None  # the one that backward brought back
         self._has_gone_on = False  # a loss or a gradient came to be faulty while a fault of the forward was pending
         self._parameter: Fault | None = None
         self._forward: list[Fault] = []  # all of the forward, the first ones
@@ -105,6 +127,9 @@ class Course:
             self._parameter = self._parameter or found
         else:
             self._has_gone_on |= self.pending is not None
+            if found.phase == "backward" and kinds & NAN and not self.has_fault_of_backward:
+                self._came_back = next((each.fault for each in reversed(self._ended_ones) if each.comes_back_in(found)
+                                        and each.fault.op_name not in self._harmless_makers), None)
             self._later.setdefault(found.phase, found)
         return False
 
@@ -133,10 +158,13 @@ class Course:
         where = f" ({file.rpartition('/')[2]}:{line})" if file else ""
         self.cut_off = dataclasses.replace(fault, cut_off=f"{operation}{where}")
 
-    def end(self) -> None:
-        """A call has taken the fault of the forward in, and gave none; or the model ran anew, and gave none."""
+    def end(self, by: str) -> None:
+        """This call has taken the fault of the forward in, and gave none; or the model ran anew, and gave none."""
         if self._has_gone_on:
             return
+        if self.pending is not None:
+            modules = {module_of(each.op_name) for each in self._forward} | {module_of(self.row), module_of(by)}
+            self._ended_ones.append(_Ended(self.pending, self.pending_kinds, self.is_written, modules, module_of(by)))
         self._ended = self.pending, self.pending_kinds
         self.pending, self.pending_kinds = None, 0
 
@@ -177,7 +205,8 @@ class Course:
         is_spent = is_mere_inf and self.is_written and ("loss" in later or "backward" in later)  # the loss made NaN or Inf of it
         if pending is not None and (is_spent or not later and is_ended):
             pending = None  # it was meant
-        for each in (self._parameter, pending, *(later.get(phase) for phase in ("loss", "backward", "buffer", "gradient", "optimizer"))):
+        of_step = (later.get(phase) for phase in ("backward", "buffer", "gradient", "optimizer"))
+        for each in (self._parameter, pending, later.get("loss"), self._came_back, *of_step):
             if each is not None:
                 return each
         return None
@@ -196,4 +225,5 @@ class Course:
 
     def end_iteration(self, is_skipped: bool) -> None:
         self.first = self.now(is_skipped)
+        self._harmless_makers.update(each.fault.op_name for each in self._ended_ones if each.kinds & NAN)
         self._begin()

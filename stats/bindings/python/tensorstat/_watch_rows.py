@@ -542,7 +542,7 @@ class RowWatch(Watch):
             if self._with_zoom and not call.is_transformed:
                 self._zooms.cut_off(call)
             if call.took and not call.is_only_held or call.parent is None:
-                self._course.end()
+                self._course.end(call.name)
 
     def _say_line_at(self, call: Call, where: Any, parent: str | None = None) -> None:
         name = call.name
