@@ -112,6 +112,21 @@ model = model_of(); shard(model, plane["tp"])  # each pair by itself, with the s
 train(model, "pairs", rank % 2, shards="dtensor")
 """)
 
+    def test_sharded_after_the_watch_has_begun(self):
+        found = self.run_ranks(2, """
+model = model_of()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+with tensorstat.watch(model, path=folder + "late") as w:
+    shard(model, init_device_mesh("cpu", (2,)))
+    for step in range(2):
+        model[1].log.on = step == 1
+        model(torch.randn(4, 8)).square().mean().backward()
+        w.step()
+assert not said, said
+assert w.first_fault.op_name == "1.log/forward", w.first_fault
+""", ["late"])
+        self.assertEqual(found["late"]["op_name"], "1.log/forward")
+
     def test_faults_are_named(self):
         found = self.run_ranks(2, """
 line = init_device_mesh("cpu", (2,))

@@ -102,6 +102,21 @@ class Replaced(Unseen):
         self.assertIn((1, "Linear", "2/forward"), rows_of(self.path))
         self.assertEqual(self.parameter_rows("Gradient", 1), {name for name, _ in model.named_parameters()})
 
+    def test_a_class_that_is_replaced(self):
+        """By parametrize, as by FSDP2's fully_shard()."""
+        class Half(torch.nn.Module):
+            def forward(self, weight):
+                return weight * 0.5
+
+        def parametrized(model):
+            torch.nn.utils.parametrize.register_parametrization(model, "weight", Half())
+        model = torch.nn.Linear(4, 1)
+        with tensorstat.watch(model, path=self.path) as watch:
+            self.run_steps(model, watch, parametrized)
+        for step in range(3):
+            self.assertIn((step, "Linear", "Linear/forward"), rows_of(self.path))
+        self.assertEqual(self.parameter_rows("Gradient", 2), {"bias", "parametrizations.weight.original"})
+
     def test_meta_then_assigned(self):
         if release() < (2, 1):
             self.skipTest("load_state_dict(assign=True) is of torch 2.1")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._alerts import Actions, Alert, Asked, Step
+from ._calls import class_of
 from ._check import Checked, check, has_scaler
 from ._compiled import inner_of, is_compiled, name_in_model
 from ._hooks import leave_in_fork
@@ -325,7 +326,7 @@ def named_modules(models: Any) -> list[tuple[str, Any, bool]]:
     """(name, module, whether it is outermost) of a model, or of several: by their keys, or in a list by their classes."""
     found = []
     for prefix, model in models_of(models).items():
-        outermost = prefix or type(model).__name__
+        outermost = prefix or class_of(model)
         found += [(".".join(filter(None, (prefix, name_in_model(name)))) or outermost, module, not name)
                   for name, module in model.named_modules() if not is_compiled(module)]
     return found
@@ -355,7 +356,7 @@ def models_of(models: Any) -> dict[str, Any]:
         named = {name: inner_of(each) for name, each in models.items()}
     elif isinstance(models, (list, tuple)):
         inner = [inner_of(each) for each in models]
-        classes = [type(each).__name__ for each in inner]
+        classes = [class_of(each) for each in inner]
         named = {name if classes.count(name) == 1 else f"{name}{number}": each
                  for number, (name, each) in enumerate(zip(classes, inner))}
     else:
