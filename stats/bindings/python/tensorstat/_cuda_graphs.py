@@ -24,7 +24,7 @@ class _Capture:
         self.written: list[str] = []  # the parameters that the graph writes
         self.gradients: set[str] = set()  # those of parameters that have rows in it
 
-    def renew(self, _: int) -> None:
+    def renew(self, _number: int) -> None:
         """For Later: what the calls remember is of another replay."""
         for *_, arguments in self.calls:
             for each in arguments:
@@ -60,7 +60,8 @@ class CudaGraphs:
             return
         if watch._later is None:
             watch._is_late()
-        watch._later.captured = []
+        later: Any = watch._later
+        later.captured = []
         self._open = _Capture(graph, before, watch._parameters.states())
 
     def after_capture(self, graph: Any) -> None:
@@ -116,7 +117,8 @@ def _wrap() -> None:
 def _unwrap() -> None:
     kind = getattr(sys.modules["torch"].cuda, "CUDAGraph", None)
     for name in ("capture_begin", "capture_end", "replay"):
-        if hasattr(now := getattr(kind, name, None), "of_tensorstat"):  # not where somebody has wrapped ours
+        now: Any = getattr(kind, name, None)
+        if hasattr(now, "of_tensorstat"):  # not where somebody has wrapped ours
             setattr(kind, name, now.of_tensorstat)
 
 
@@ -137,7 +139,9 @@ def _around(method: Any, before: Callable[..., None] | None, after: Callable[...
 
 
 def _tell(what: Callable[..., None] | None, graph: Any) -> None:
-    for each in list(_WATCHING) if what is not None else ():
+    if what is None:
+        return
+    for each in list(_WATCHING):
         try:
             what(each, graph)
         except Exception as fault:

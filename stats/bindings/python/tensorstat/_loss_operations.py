@@ -146,7 +146,8 @@ class LossOperations:
         for each in given:
             if each.dtype is sys.modules["torch"].int64 and ((known := self._integers.get(id(each))) is None or known[0]() is not each):
                 self._integers[id(each)] = weakref.ref(each), at_line(name, where)
-        parents = [(known[2], known[3]) for each in given if _is_plain(each) and (known := self._look(each, None))]
+        looked = [self._look(each, None) for each in given if _is_plain(each)]
+        parents = [(kinds, maker) for _, _, kinds, maker in looked]
         return _Operation(name, where, 0, parents)
 
     def _look(self, tensor: Any, maker: _Operation | None) -> tuple[Any, int, Any, _Operation | None]:
