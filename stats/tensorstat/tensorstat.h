@@ -381,16 +381,18 @@ TENSORSTAT_API tensorstat_code tensorstat_save_execution_order(tensorstat_sessio
 /* Ends the iteration of this rank and graph. With `enable` in the config, waits until all of it is in its files and
  * returns what tensorstat_session_flush returns; else returns 1. */
 TENSORSTAT_API int tensorstat_step_end(tensorstat_session* session, const tensorstat_place* place);
-/* Rows of CUDA graphs: between the first two calls, tensorstat_collect adds the tensors whose stream is being captured to
- * a graph, and tensorstat_replayed makes their rows, once behind each replay on this stream. `iteration`: the rows' own.
- * The numbers of tensors are theirs + `added_to_numbers`. *graph is NULL if there will be no rows. Free it when the CUDA
- * graph is destroyed and its last replay is over; it may outlive the session. See DumpSession::begin_capture in
- * dump.hpp. tensorstat_replayed returns 0 if rows are lost. */
+/* A CUDA graph that is captured while a session is open. See DumpSession::begin_capture in dump.hpp. */
 typedef struct tensorstat_graph tensorstat_graph;
+/* From here to tensorstat_end_capture, tensorstat_collect adds the tensors whose stream is being captured to a graph.
+ * *graph is NULL if there will be no rows. */
 TENSORSTAT_API tensorstat_code tensorstat_begin_capture(tensorstat_session* session, tensorstat_graph** graph);
+/* Ends what tensorstat_begin_capture began; else does nothing. */
 TENSORSTAT_API void tensorstat_end_capture(tensorstat_session* session);
+/* Makes the rows of the graph's tensors. Call it once behind each replay on this stream. `iteration`: the rows' own. The
+ * numbers of tensors are theirs + `added_to_numbers`. Returns 0 if rows are lost. */
 TENSORSTAT_API int tensorstat_replayed(tensorstat_session* session, tensorstat_graph* graph, uint64_t iteration,
                                        void* stream, uint64_t added_to_numbers);
+/* Call it when the CUDA graph is destroyed and its last replay is over. It may outlive the session. NULL: nothing. */
 TENSORSTAT_API void tensorstat_graph_free(tensorstat_graph* graph);
 /* Waits until the steps that have ended are measured, and delivers their alerts. If `tell` is not NULL, it is called
  * once for each tensor with a `number` that was not measured when tensorstat_collect returned, in no order, with what
