@@ -122,7 +122,7 @@ with tensorstat.watch(model, path=folder + "late") as w:
         model[1].log.on = step == 1
         model(torch.randn(4, 8)).square().mean().backward()
         w.step()
-assert not said, said
+assert [each for each in said if not each.startswith("first NaN")] == [], said
 assert w.first_fault.op_name == "1.log/forward", w.first_fault
 """, ["late"])
         self.assertEqual(found["late"]["op_name"], "1.log/forward")
