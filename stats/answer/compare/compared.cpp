@@ -109,7 +109,7 @@ class SideReader {
       // A call in graph/ may pair with one in pynative/. To read tensors again is to measure them again.
       if (place.execution != Execution::kUnknown || rows_.are_measured()) may_leave_out_ = false;
       if (may_leave_out_) prints_.add(row, place);
-      if (may_leave_out_ && has_all_ && to_.record.rows().size() == kMostRows) {
+      if (may_leave_out_ && has_all_ && to_.record.rows().size() == kMostRowsKept) {
         has_all_ = false;
         to_.record = {};
       }
@@ -137,8 +137,6 @@ class SideReader {
   const RowPrints& prints() const { return prints_; }
 
  private:
-  static constexpr std::size_t kMostRows = 200'000;  // of some 350 bytes each
-
   const std::string& path_;
   RunRows rows_;
   bool may_leave_out_, has_all_ = true;

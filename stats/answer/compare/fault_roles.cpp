@@ -101,10 +101,7 @@ std::uint64_t content_of(const StatisticsView& statistics, std::uint64_t so_far)
     const auto* digest = std::get_if<Digest>(&value);
     return digest ? std::hash<std::string>()(to_string(*digest)) : 2;
   };
-  for (const Value& value : statistics.values) {
-    so_far = (so_far ^ word(value)) * 0x9e3779b97f4a7c15u;
-    so_far ^= so_far >> 32;
-  }
+  for (const Value& value : statistics.values) so_far = mixed(so_far, word(value));
   return so_far;
 }
 

@@ -25,6 +25,12 @@ struct Marked {
   bool is_proof = true;  // the same number says the same content: see proves_content()
 };
 
+// A number for a word behind those that `so_far` stands for. Not for what an adversary chooses.
+inline std::uint64_t mixed(std::uint64_t so_far, std::uint64_t word) {
+  so_far = (so_far ^ word) * 0x9e3779b97f4a7c15u;
+  return so_far ^ so_far >> 32;
+}
+
 // Such a number for the values of a row. `so_far` combines it with the number of another row of the same tensor.
 std::uint64_t content_of(const StatisticsView& statistics, std::uint64_t so_far = 0);
 

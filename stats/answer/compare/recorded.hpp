@@ -39,6 +39,9 @@ struct Reading {
   bool is_alone = false;
 };
 
+// A run of so many rows is kept in memory: some 350 bytes each. Of a longer one, as much is in memory at a time.
+inline constexpr std::size_t kMostRowsKept = 200'000;
+
 // Reads the rows of a run, as often as needed. At most one row is in memory.
 //
 // `path` is a file of rows (statistic.csv in any dialect), a file of tensors, or a folder. A folder gives all files of

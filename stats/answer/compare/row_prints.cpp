@@ -28,10 +28,7 @@ void RowPrints::add(const Row& row, const Record::Place& place) {
   ++row_count_;
   Print& print = prints_[{place.iteration, place.rank}];
   std::uint64_t hash = content_of(row.statistics, print.hash + 1);
-  const auto mix = [&](std::uint64_t word) {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    hash ^= hash >> 32;
-  };
+  const auto mix = [&](std::uint64_t word) { hash = mixed(hash, word); };
   for (const std::string_view text : {std::string_view(row.identity.op_type), place.name, place.argument,
                                       std::string_view(row.identity.io), std::string_view(row.data_type)})
     mix(std::hash<std::string_view>{}(text));

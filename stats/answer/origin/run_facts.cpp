@@ -11,7 +11,7 @@ void RunFactsReader::add(std::string_view op_type, std::string_view op_name, boo
     last_type_ = op_type;
     last_name_ = op_name;
     last_kind_ = row_kind(op_type);
-    // Names in a checkpoint may look like those of calls.
+    // A checkpoint may have names that look like names of calls.
     if (!shown_) shown_ = form_shown_by(op_type, op_name, !is_of_file || op_type != "Tensor");
   }
   facts_.has_loss |= last_kind_ == RowKind::kLoss;

@@ -1,4 +1,4 @@
-// What the rules of origin need to know of all rows of a run.
+// The facts about all rows of a run that the rules of origin need.
 #pragma once
 
 #include <cstdint>

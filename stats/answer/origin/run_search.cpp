@@ -14,9 +14,6 @@
 namespace tensorstat {
 namespace {
 
-// Rows that are in memory at a time: some 350 bytes each.
-constexpr std::uint64_t kMostRows = 200'000;
-
 class RunSearch {
  public:
   RunSearch(const std::string& path, const MeterOptions& meter, const ReadListener& listener, const FaultChoice& choice)
@@ -32,7 +29,7 @@ class RunSearch {
       ++row_counts_[place.iteration];
       if (is_fault(row.statistics, choice_)) faulty_.insert(place.iteration);
       // Tensors stay: to read them again is to measure them again.
-      if (is_short && !rows_.are_measured() && record_.rows().size() == kMostRows) {
+      if (is_short && !rows_.are_measured() && record_.rows().size() == kMostRowsKept) {
         is_short = false;
         record_ = {};
       }
@@ -65,7 +62,7 @@ class RunSearch {
       std::set<std::uint64_t> wanted;
       std::vector<std::uint64_t> clean;
       std::uint64_t rows = 0;
-      const auto fits = [&] { return choice_.with_lists || rows == 0 || rows + next->second <= kMostRows; };
+      const auto fits = [&] { return choice_.with_lists || rows == 0 || rows + next->second <= kMostRowsKept; };
       for (; next != row_counts_.end() && fits(); ++next) {
         if (faulty_.count(next->first) == 0) {
           clean.push_back(next->first);
