@@ -11,7 +11,7 @@
 
 namespace tensorstat::cl_engine {
 
-// What folds of single tensors on one GPU share. Thread-safe.
+// The kernels for folds of single tensors on one GPU, one for each dtype. Thread-safe.
 class GpuFolds {
  public:
   struct Maker {
