@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 
 #include <cstring>
+#include <set>
 #include <sstream>
 
 #include "tests/support/dump_session.hpp"
@@ -188,6 +189,18 @@ TEST_F(SessionTensors, OneTimestampGivenTwiceTakesTwoFiles) {
   const auto found = rows();
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[1].identity.timestamp_us, 1001u) << "the row and the file are one";
+}
+
+// Names of files tell tensors apart by it.
+TEST_F(SessionTensors, NoTimestampComesTwice) {
+  auto session = open();
+  const std::vector<float> values{1};
+  const std::vector<DumpTensor> many(200, tensor(values, Dtype::kFloat32));
+  for (int i = 0; i < 10; ++i) collect(session, {}, "x", many);
+  session.close();
+  std::set<std::uint64_t> timestamps;
+  for (const Row& row : rows()) timestamps.insert(row.identity.timestamp_us);
+  EXPECT_EQ(timestamps.size(), 2000u);
 }
 
 TEST_F(SessionTensors, ComplexTensorsWithoutAFileAreNoFault) {

@@ -113,6 +113,20 @@ TEST(StepRing, ProcessesThatBeginTogetherKeepTheirSteps) {
   }
 }
 
+// A step may end and go on: an alert ends it, and rows that come late are of it.
+TEST(StepRing, AStepThatGoesOnIsOneStep) {
+  ScratchFolder folder;
+  auto ring = StepRing::open(options_of(folder));
+  std::vector<std::string> errors;
+  for (const std::uint64_t step : {0, 1, 1, 2, 2, 2}) run_step(**ring, 0, step, 5, errors);
+  EXPECT_EQ(errors, std::vector<std::string>());
+  const auto read = read_ring_file((*ring)->path());
+  ASSERT_TRUE(read) << read.error().message;
+  std::vector<std::pair<std::uint64_t, std::size_t>> kept;
+  for (const KeptStep& step : read->steps) kept.emplace_back(step.step, step.rows.size());
+  EXPECT_EQ(kept, (std::vector<std::pair<std::uint64_t, std::size_t>>{{0, 5}, {1, 10}, {2, 15}}));
+}
+
 // Cron and daemons close them. What the job prints then must not land in the ring.
 TEST(StepRing, HasNoStandardDescriptor) {
   ScratchFolder folder;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -81,6 +82,18 @@ TEST_F(WorkQueueOfNumbers, DestructionDoesWhatIsLeft) {
     for (int i = 0; i < 300; ++i) queue.post(Item(i));
   }
   EXPECT_EQ(recorder.done, up_to(300));
+}
+
+// The queue's thread sleeps when nothing has come for a tenth of a second.
+TEST_F(WorkQueueOfNumbers, AnItemWakesASleepingQueue) {
+  Queue queue(recorder, notices);
+  queue.post(Item(0));
+  queue.drain();
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  queue.post(Item(1));
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (queue.unfinished() != 0 && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+  EXPECT_EQ(queue.unfinished(), 0u) << "after a minute";
 }
 
 // The thread in drain() may hold a lock that an item's destructor takes. So it leaves these items to the queue's

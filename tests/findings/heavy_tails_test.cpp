@@ -1,4 +1,5 @@
-// Norms with heavy tails are accused of a jump in few series, and a jump in a quiet one is found in all.
+// Norms with heavy tails are accused of a jump in few series, and a jump in a quiet one is found in all. A jump of a
+// smaller batch is none.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +13,7 @@ namespace heavy_tails_test {
 
 constexpr int kSeries = 300, kIterations = 300;
 
-History history_of(const std::vector<double>& norms) {
+History history_of(const std::vector<double>& norms, std::size_t odd = 0, std::uint64_t count_of_odd = 64) {
   const Categories categories = {Category::kL2norm};
   History history;
   for (std::uint64_t iteration = 0; iteration < norms.size(); ++iteration) {
@@ -20,9 +21,9 @@ History history_of(const std::vector<double>& norms) {
     history.add({.op_type = "Gradient",
                  .op_name = "w",
                  .dtype = "float32",
-                 .shape = "(1)",
+                 .shape = "(64)",
                  .place = {.iteration = iteration},
-                 .count = 1,
+                 .count = odd != 0 && iteration == odd ? count_of_odd : 64,
                  .statistics = StatisticsView{categories, values}});
   }
   history.finish();
@@ -64,6 +65,17 @@ TEST(HeavyTails, AJumpInAQuietSeriesIsFound) {
     const auto breach = jump_in(norms);
     ASSERT_TRUE(breach.has_value()) << i;
     EXPECT_EQ(breach->cell, at);
+  }
+}
+
+// The gradient of a mean is larger where the batch is smaller: at the end of an epoch.
+TEST(HeavyTails, AJumpOfASmallerBatchIsNone) {
+  std::vector<double> norms(60, 1);
+  norms[40] = 20;
+  for (const auto& [count, is_found] : {std::pair{64, true}, {40, true}, {31, false}, {129, false}}) {
+    const History history = history_of(norms, 40, static_cast<std::uint64_t>(count));
+    const auto judged = judge_jump(history, history.series().front(), facts(FindingRule::kJump).limit, {}, {});
+    EXPECT_EQ(judged.breach.has_value(), is_found) << count << " elements instead of 64";
   }
 }
 

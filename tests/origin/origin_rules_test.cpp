@@ -46,6 +46,27 @@ TEST(OriginRules, AModuleThatIsCalledLossIsNone) {
   EXPECT_EQ(ask_who(code + R"("parent": "loss/forward"})" + operation), "produced, forward, loss/log.0/forward, 0, 0");
 }
 
+// Second runs of the call and of what contains it were refused, but for the outermost one.
+TEST(OriginRules, R3ASecondRunOfAModuleThreeLevelsAboveTells) {
+  const std::string rows = R"(
+    Net Net/forward i0 ok
+    Linear a.b.c/forward o0 nan
+    Block a.b/forward o0 nan
+    Block a/forward o0 nan
+    Net Net/forward o0 nan)";
+  EXPECT_EQ(ask_who(rows), "unknown, forward, a.b.c/forward, 0, 0");
+  std::string zooms;
+  for (const char* module : {"a", "a.b", "a.b.c"}) {
+    zooms += R"({"kind": "zoom", "iteration": 0, "op_name": ")" + std::string(module) +
+             "/forward\", \"result\": \"refused\", \"why\": \"its arguments were written\"}\n";
+  }
+  zooms += R"({"kind": "zoom", "iteration": 0, "op_name": "Net/forward", "result": "found", "operation": "sqrt", )"
+           R"("inside": "a.b.c", "file": "x.py", "line": 3})";
+  const Answer answer = ask(zooms + rows);
+  EXPECT_EQ(told(answer.verdict), "produced, forward, a.b.c/forward, 0, 0");
+  EXPECT_TRUE(says(answer, "sqrt at x.py:3"));
+}
+
 // An unwatched part is an excuse.
 
 TEST(OriginRules, AParameterThatWasNotWatchedIsAsSuspiciousAsItsModule) {

@@ -1,0 +1,123 @@
+// The state of a plan's part is read back as it was written, is refused when a byte of it is changed or cut, and states
+// join in any order into one that gives the same rows.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "stats/answer/parts/merged_states.hpp"
+
+namespace tensorstat {
+namespace part_states_test {
+
+constexpr std::uint64_t kKey = 77;
+
+StateHead head_of(std::uint32_t part, std::uint64_t records, std::uint64_t key = kKey) {
+  StateHead head;
+  head.key = key;
+  head.parts = 3;
+  head.held = {part};
+  head.records = records;
+  head.request.asked = head.request.measured = {Category::kMax, Category::kCount};
+  return head;
+}
+
+StateRecord row_of(std::uint64_t file, std::uint64_t tensor) {
+  StateRecord record{.file = file, .tensor = tensor, .engines = {"host"}};
+  record.entry.path = "/f" + std::to_string(file) + ".npz";
+  record.entry.tensor = "t" + std::to_string(tensor);
+  record.entry.row.data_type = "float32";
+  record.entry.row.shape = {2, 3};
+  record.entry.row.statistics =
+      Statistics({Category::kMax, Category::kCount}, {Value(double(tensor) + 0.5), Value(std::uint64_t{6})});
+  return record;
+}
+
+// Part n of three has tensors n, n + 3 and n + 6.
+std::string state_of(std::uint32_t part, std::uint64_t key = kKey) {
+  std::string text = written(head_of(part, 3, key));
+  for (const std::uint64_t tensor : {part, part + 3, part + 6}) text += written(row_of(tensor / 4, tensor));
+  return text;
+}
+
+std::vector<std::string> rows_of(const MergedStates& states) {
+  std::vector<std::string> rows;
+  states.each({.row =
+                   [&](SurveyedTensor&& row) {
+                     rows.push_back(row.path + " " + *row.tensor + " " + std::to_string(row.row.shape.size()));
+                   },
+               .fault = [&](const StateRecord& record) { rows.push_back("fault " + record.label); },
+               .broken = [&](const std::string& words) { rows.push_back("broken " + words); }});
+  return rows;
+}
+
+TEST(PartStates, AreReadBack) {
+  const auto state = parse_state(state_of(2));
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(state->head.key, kKey);
+  EXPECT_EQ(state->head.held, std::vector<std::uint32_t>{2});
+  ASSERT_EQ(state->records.size(), 3u);
+  EXPECT_EQ(written(state->head) + written(state->records[0]) + written(state->records[1]) + written(state->records[2]),
+            state_of(2));
+  EXPECT_EQ(state->records[1].entry.label(), "/f1.npz::t5");
+}
+
+TEST(PartStates, ThatAreDamagedOrCutAreRefused) {
+  const std::string whole = state_of(1);
+  EXPECT_TRUE(begins_as_state(whole));
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 4);
+    EXPECT_FALSE(parse_state(damaged)) << "byte " << at;
+    EXPECT_FALSE(parse_state(whole.substr(0, at))) << "cut at byte " << at;
+  }
+}
+
+TEST(PartStates, JoinInAnyOrder) {
+  const std::vector<std::string> wanted = {"/f0.npz t0 2", "/f0.npz t1 2", "/f0.npz t2 2",
+                                           "/f0.npz t3 2", "/f1.npz t4 2", "/f1.npz t5 2",
+                                           "/f1.npz t6 2", "/f1.npz t7 2", "/f2.npz t8 2"};
+  std::string first;
+  for (const auto& order : std::vector<std::vector<std::uint32_t>>{{0, 1, 2}, {2, 0, 1}, {1, 2, 0}}) {
+    MergedStates states;
+    for (const std::uint32_t part : order) ASSERT_TRUE(states.add(std::to_string(part), state_of(part)));
+    ASSERT_TRUE(states.join());
+    EXPECT_TRUE(states.missing().empty());
+    EXPECT_EQ(rows_of(states), wanted);
+    const auto joined = states.state();
+    ASSERT_TRUE(joined);
+    if (first.empty()) first = *joined;
+    EXPECT_EQ(*joined, first);
+    MergedStates again;
+    ASSERT_TRUE(again.add("joined", *joined));
+    ASSERT_TRUE(again.add("a part of it", state_of(1)));
+    ASSERT_TRUE(again.join()) << "the state of all parts has this one";
+    EXPECT_EQ(rows_of(again), wanted);
+  }
+}
+
+TEST(PartStates, ThatLackOrContradictSaySo) {
+  MergedStates states;
+  ASSERT_TRUE(states.add("0", state_of(0)));
+  EXPECT_FALSE(states.add("of another plan", state_of(1, kKey + 1)));
+  ASSERT_TRUE(states.join());
+  EXPECT_EQ(states.missing(), (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_EQ(missing_text({1}, 3), "part 001 of 3 is missing");
+  EXPECT_EQ(missing_text({3, 17}, 64), "parts 003, 017 of 64 are missing");
+
+  MergedStates joined;
+  ASSERT_TRUE(joined.add("0", state_of(0)));
+  ASSERT_TRUE(joined.add("1", state_of(1)));
+  ASSERT_TRUE(joined.join());
+  MergedStates overlapping;
+  ASSERT_TRUE(overlapping.add("0 and 1", *joined.state()));
+  MergedStates others;
+  ASSERT_TRUE(others.add("1", state_of(1)));
+  ASSERT_TRUE(others.add("2", state_of(2)));
+  ASSERT_TRUE(others.join());
+  ASSERT_TRUE(overlapping.add("1 and 2", *others.state()));
+  EXPECT_FALSE(overlapping.join()) << "both have part 1";
+}
+
+}  // namespace part_states_test
+}  // namespace tensorstat
