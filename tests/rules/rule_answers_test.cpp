@@ -1,5 +1,5 @@
-// A rule means what rule.hpp says: words, exact comparisons, globs, and/or/not, windows and "for N steps", and what is
-// unknown meets nothing, as its negation.
+// A rule means what rule.hpp says: words, exact comparisons, globs, and/or/not, windows and "for N steps". An unknown
+// condition meets nothing, nor does its negation.
 #include <gtest/gtest.h>
 
 #include <cmath>

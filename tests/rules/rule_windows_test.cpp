@@ -1,4 +1,4 @@
-// Windows of a rule are those of their definitions, over random series with NaN, equal values and infinities.
+// The windows of rules equal their definitions, over random series with NaN, equal values and infinities.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -43,10 +43,10 @@ bool may_be_written(const StepRows& rows, const Fault& fault) {
 bool is_unused(const StepRows& rows, const Fault& fault) {
   bool has_results = false, has_backward = false;
   for (const std::uint32_t carrier : fault.carriers) {
-    const Call& of = rows.call(carrier);
-    if (of.phase != Phase::kForward || !rows.is_outermost(of)) continue;
+    const Call& call = rows.call(carrier);
+    if (call.phase != Phase::kForward || !rows.is_outermost(call)) continue;
     const std::string_view path = path_of(rows.model.form, rows.name_of(carrier));
-    for (const std::uint32_t result : of.outputs) {
+    for (const std::uint32_t result : call.outputs) {
       if (!rows.is_faulty(result)) continue;
       has_results = true;
       for (const Call& backward : rows.model.calls) {
@@ -62,9 +62,9 @@ bool is_unused(const StepRows& rows, const Fault& fault) {
   return has_results && has_backward;
 }
 
-bool is_skipped_step(const StepRows& rows, const Call& of) {
-  if (rows.hints.was_told_by_check(of.rank, of.iteration)) return false;  // the training skipped it for the fault
-  if (rows.hints.wrote_nothing(of.rank, of.iteration)) return true;
+bool is_skipped_step(const StepRows& rows, const Call& call) {
+  if (rows.hints.was_told_by_check(call.rank, call.iteration)) return false;  // the training skipped it for the fault
+  if (rows.hints.wrote_nothing(call.rank, call.iteration)) return true;
   if (rows.model.form != Form::kWatch || rows.hints.is_of_watch() || !rows.around.has_written) return false;
   return std::ranges::none_of(rows.model.calls, [](const Call& each) { return each.phase == Phase::kOptimizer; });
 }
@@ -79,21 +79,22 @@ bool is_overflow(const StepRows& rows, const Fault& fault) {
 }  // namespace
 
 void end_by_inputs(StepRows& rows, std::uint32_t at) {
-  const Call& of = rows.call(at);
+  const Call& call = rows.call(at);
   // The loss was given an Inf and hands back clean gradients: the Inf ended. A NaN proves nothing: a sum has clean
   // gradients.
-  if (!is_flat(rows.model.form) && of.phase == Phase::kBackward && rows.is_outermost(of) && rows.loss_call() == kNoCall)
+  if (!is_flat(rows.model.form) && call.phase == Phase::kBackward && rows.is_outermost(call) &&
+      rows.loss_call() == kNoCall)
     end_of_forward(rows, false);
 }
 
 void end_by_outputs(StepRows& rows, std::uint32_t at) {
-  const Call& of = rows.call(at);
-  if (of.phase == Phase::kLoss) return end_of_forward(rows, true);
-  const Phase phase = rows.rules_of(of);
+  const Call& call = rows.call(at);
+  if (call.phase == Phase::kLoss) return end_of_forward(rows, true);
+  const Phase phase = rows.rules_of(call);
   if (phase != Phase::kForward && phase != Phase::kBackward) return;
-  if (rows.hints.not_seen(of.rank, of.iteration, rows.text(of.name), false) != nullptr) return;
+  if (rows.hints.not_seen(call.rank, call.iteration, rows.text(call.name), false) != nullptr) return;
   // A container may pass values to another call.
-  const bool is_given = rows.given_to(of) == Given::kFaulty && (of.parent == kNoCall || !rows.is_only_held(at));
+  const bool is_given = rows.given_to(call) == Given::kFaulty && (call.parent == kNoCall || !rows.is_only_held(at));
   for (Fault& fault : rows.faults) {
     // A launch may look at a part of a buffer: that its results are clean says nothing of a NaN.
     if (rows.model.form == Form::kLaunches && fault.has_nan) continue;
@@ -144,8 +145,8 @@ const Fault* select(StepRows& rows, bool& is_skipped) {
     if (counts && (best == nullptr || rank_of(fault) < rank_of(*best))) best = &fault;
   }
   if (best == nullptr || best->is_received) return nullptr;
-  const Call& of = rows.call(best->seen_in);
-  if (best->phase >= Phase::kBackward && best->phase != Phase::kOptimizer && is_skipped_step(rows, of)) {
+  const Call& call = rows.call(best->seen_in);
+  if (best->phase >= Phase::kBackward && best->phase != Phase::kOptimizer && is_skipped_step(rows, call)) {
     is_skipped = true;  // a gradient scaler did that
     return nullptr;
   }
@@ -217,12 +218,12 @@ std::optional<Fault> brought_back(const Scene& scene, const StepRows& rows, cons
 
 bool is_in_results(const StepRows& rows, const Fault& fault) {
   return std::ranges::any_of(fault.carriers, [&](std::uint32_t each) {
-    const Call& of = rows.call(each);
+    const Call& call = rows.call(each);
     // A fault of the data counts in the results only if a second row of the call holds it.
     if (fault.kind == FaultKind::kEntered && each == fault.seen_in && std::ranges::count(fault.carriers, each) == 1)
       return false;
-    return of.phase == Phase::kForward && rows.is_outermost(of) &&
-           std::ranges::any_of(of.outputs, [&](std::uint32_t output) { return rows.is_faulty(output); });
+    return call.phase == Phase::kForward && rows.is_outermost(call) &&
+           std::ranges::any_of(call.outputs, [&](std::uint32_t output) { return rows.is_faulty(output); });
   });
 }
 

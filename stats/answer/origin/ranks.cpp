@@ -55,9 +55,9 @@ FaultVerdict pick_of_ranks(std::vector<OfRank>& ranks) {
 }
 
 std::optional<Fault> is_received(const Scene& scene, const StepRows& rows) {
-  const Call& of = rows.call(scene.call);
-  if (!communicates(rows.text(of.op_type)) || scene.given == Given::kFaulty) return std::nullopt;
-  if (rows.around.faulty_meetings.contains({of.name, of.nth})) {
+  const Call& call = rows.call(scene.call);
+  if (!communicates(rows.text(call.op_type)) || scene.given == Given::kFaulty) return std::nullopt;
+  if (rows.around.faulty_meetings.contains({call.name, call.nth})) {
     Fault fault = fault_at(scene, rows, FaultKind::kUnknown, scene.call);
     fault.is_received = true;
     return fault;

@@ -19,8 +19,8 @@ std::uint32_t backward_of(const StepRows& rows, std::string_view owner) {
 }  // namespace
 
 const Zoom* zoom_of_backward(const StepRows& rows, std::uint32_t at) {
-  const Call& of = rows.call(at);
-  const Zoom* zoom = rows.hints.zoom_because_of(of.rank, of.iteration, rows.text(of.name));
+  const Call& call = rows.call(at);
+  const Zoom* zoom = rows.hints.zoom_because_of(call.rank, call.iteration, rows.text(call.name));
   if (zoom == nullptr) zoom = rows.zoom_of(at);
   return found(zoom) || (zoom != nullptr && zoom->found == Zoom::Found::kRefused) ? zoom : nullptr;
 }

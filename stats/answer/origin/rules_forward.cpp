@@ -11,9 +11,9 @@ namespace {
 constexpr const char* kNoInputs = "its inputs are not in the rows";
 
 // Whether slots of its inputs are missing among those that have rows.
-bool has_gap(const StepRows& rows, const Call& of) {
+bool has_gap(const StepRows& rows, const Call& call) {
   std::vector<std::uint32_t> slots;
-  for (const std::uint32_t input : of.inputs) slots.push_back(rows.row(input).slot);
+  for (const std::uint32_t input : call.inputs) slots.push_back(rows.row(input).slot);
   std::ranges::sort(slots);
   for (std::uint32_t i = 0; i < slots.size(); ++i) {
     if (slots[i] != i) return true;
@@ -22,9 +22,9 @@ bool has_gap(const StepRows& rows, const Call& of) {
 }
 
 // Where digests or finite statistics are the same, and not NaN alone.
-bool is_surely_overwritten(const StepRows& rows, const Call& of) {
-  return std::ranges::any_of(of.inputs, [&](std::uint32_t input) {
-    return rows.is_overwritten(of, input) && proves_content(rows.record.statistics(rows.row(input)));
+bool is_surely_overwritten(const StepRows& rows, const Call& call) {
+  return std::ranges::any_of(call.inputs, [&](std::uint32_t input) {
+    return rows.is_overwritten(call, input) && proves_content(rows.record.statistics(rows.row(input)));
   });
 }
 
@@ -41,14 +41,14 @@ bool is_in(std::string_view path, std::string_view outer) {
 
 // In a Sequential, a call is given what the call before it gave, and nothing is between them.
 bool is_given_clean(const StepRows& rows, std::uint32_t at) {
-  const Call& of = rows.call(at);
-  const Given given = rows.given_to(of);
+  const Call& call = rows.call(at);
+  const Given given = rows.given_to(call);
   const Zoom* zoom = rows.zoom_of(at);
   if (given == Given::kUnseen && zoom != nullptr && zoom->given_finite) return true;
-  if (given != Given::kUnseen || of.parent == kNoCall) return given == Given::kClean;
-  if (!hands_on(rows.text(rows.call(of.parent).op_type))) return false;
-  const std::uint32_t before = rows.last_before(of.parent, Phase::kForward, at);
-  if (before == kNoCall) return is_given_clean(rows, of.parent);
+  if (given != Given::kUnseen || call.parent == kNoCall) return given == Given::kClean;
+  if (!hands_on(rows.text(rows.call(call.parent).op_type))) return false;
+  const std::uint32_t before = rows.last_before(call.parent, Phase::kForward, at);
+  if (before == kNoCall) return is_given_clean(rows, call.parent);
   const std::vector<std::uint32_t>& outputs = rows.call(before).outputs;
   return !outputs.empty() && std::ranges::none_of(outputs, [&](std::uint32_t each) { return rows.is_faulty(each); });
 }
@@ -56,8 +56,8 @@ bool is_given_clean(const StepRows& rows, std::uint32_t at) {
 // Why it cannot be told that the code of a call made something behind a call that it contains; "" if it can.
 std::string unseen_between(const StepRows& rows, std::uint32_t parent, std::uint32_t after) {
   const auto why = [&](std::uint32_t at, bool is_input) -> std::string {
-    const Call& of = rows.call(at);
-    const std::string* said = rows.hints.not_seen(of.rank, of.iteration, rows.name_of(at), is_input);
+    const Call& call = rows.call(at);
+    const std::string* said = rows.hints.not_seen(call.rank, call.iteration, rows.name_of(at), is_input);
     if (said == nullptr) return {};
     return (is_input ? "inputs of " : "results of ") + std::string(rows.path_of(at)) + " are not understood (" + *said +
            ")";
@@ -81,18 +81,19 @@ Fault made_by(const Scene& scene, const StepRows& rows, std::uint32_t last_child
 
 // An operator of a graph, or a launch.
 Fault made_by_operator(const Scene& scene, const StepRows& rows) {
-  const Call& of = rows.call(scene.call);
+  const Call& call = rows.call(scene.call);
   // A launch has rows of all its buffers. Its other arguments have none.
   const bool is_given_clean = rows.model.form == Form::kLaunches ? scene.given != Given::kFaulty
-                                                                 : scene.given == Given::kClean && !has_gap(rows, of);
+                                                                 : scene.given == Given::kClean && !has_gap(rows, call);
   if (is_given_clean) return made_by(scene, rows, kNoCall);
-  if (rows.text(of.op_type) == "Tensor")
+  if (rows.text(call.op_type) == "Tensor")
     return unknown(scene, rows, scene.call, "these are tensors, without the operators that made them");
-  const bool is_unclear = scene.given != Given::kClean && !of.inputs.empty();
-  if (is_unclear && is_surely_overwritten(rows, of)) return made_by(scene, rows, kNoCall);
+  const bool is_unclear = scene.given != Given::kClean && !call.inputs.empty();
+  if (is_unclear && is_surely_overwritten(rows, call)) return made_by(scene, rows, kNoCall);
   const char* const why = scene.given == Given::kClean ? "some of its inputs are not in the rows"
-                          : of.inputs.empty()          ? kNoInputs
-                                              : "it wrote over its input, and what that was before is not in the rows";
+                          : call.inputs.empty()
+                              ? kNoInputs
+                              : "it wrote over its input, and what that was before is not in the rows";
   Fault fault = unknown(scene, rows, scene.call, why);
   fault.after = rows.last_before(kNoCall, Phase::kForward, scene.call);
   return fault;
@@ -137,12 +138,12 @@ std::uint32_t zoomed_above(const StepRows& rows, std::uint32_t at) {
 }
 
 std::optional<Fault> came_in(const Scene& scene, const StepRows& rows) {
-  const Call& of = rows.call(scene.call);
-  if (of.parent != kNoCall) return std::nullopt;
+  const Call& call = rows.call(scene.call);
+  if (call.parent != kNoCall) return std::nullopt;
   const std::uint32_t before = rows.last_before(kNoCall, Phase::kForward, scene.call);
   const bool is_other = before != kNoCall && rows.path_of(before) != rows.path_of(scene.call);
   Fault fault;
-  if (of.has_unseen_parent) {
+  if (call.has_unseen_parent) {
     fault = unknown(scene, rows, scene.call, "what contains it is not in the rows");
     fault.after = before;
   } else if (!is_other && !rows.sees_code) {
@@ -180,7 +181,7 @@ std::optional<Fault> made_by_parent(const Scene& scene, const StepRows& rows) {
 }
 
 std::optional<Fault> made_by_call(const Scene& scene, const StepRows& rows) {
-  const Call& of = rows.call(scene.call);
+  const Call& call = rows.call(scene.call);
   const std::uint32_t last_child =
       rows.has_children[scene.call] ? rows.last_before(scene.call, Phase::kForward, kNoCall) : kNoCall;
   if (std::string why = unseen_between(rows, scene.call, last_child); !why.empty()) {
@@ -203,14 +204,14 @@ std::optional<Fault> made_by_call(const Scene& scene, const StepRows& rows) {
   }
   if (found(zoom) || (is_clean && !is_held)) return made_by(scene, rows, last_child);
   // Its inputs have no rows, or a tensor that is not an input holds it.
-  const std::uint32_t after = rows.last_before(of.parent, Phase::kForward, scene.call);
+  const std::uint32_t after = rows.last_before(call.parent, Phase::kForward, scene.call);
   if (is_held) return held_by_tensor(scene, rows, *zoom, after);
   Fault fault;
-  if (was_given && of.parent != kNoCall) {
-    const std::uint32_t zoomed = zoomed_above(rows, of.parent);
-    const bool is_sure = zoomed != kNoCall || is_given_clean(rows, of.parent);
-    fault =
-        is_sure ? fault_at(scene, rows, FaultKind::kProduced, of.parent) : unknown(scene, rows, of.parent, kNoInputs);
+  if (was_given && call.parent != kNoCall) {
+    const std::uint32_t zoomed = zoomed_above(rows, call.parent);
+    const bool is_sure = zoomed != kNoCall || is_given_clean(rows, call.parent);
+    fault = is_sure ? fault_at(scene, rows, FaultKind::kProduced, call.parent)
+                    : unknown(scene, rows, call.parent, kNoInputs);
     fault.rule = "R4";
     fault.zoom = rows.zoom_of(zoomed);
     fault.is_own_code = true;

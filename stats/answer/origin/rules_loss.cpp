@@ -40,8 +40,8 @@ namespace {
 // Whether the model may have used this result itself, as it does the keys of a cache that it gives back: the gradient
 // then has a part from inside. It has one only if backward has been inside of the call already.
 bool may_come_from_inside(const Scene& scene, const StepRows& rows) {
-  const Call& of = rows.call(scene.call);
-  const Zoom* zoom = rows.hints.zoom_because_of(of.rank, of.iteration, rows.text(of.name));
+  const Call& call = rows.call(scene.call);
+  const Zoom* zoom = rows.hints.zoom_because_of(call.rank, call.iteration, rows.text(call.name));
   if (zoom != nullptr && zoom->found == Zoom::Found::kGiven) return false;
   return std::ranges::any_of(std::span(rows.events).first(rows.now), [&](const Event& each) {
     return rows.call(each.call).phase == Phase::kBackward && rows.model.is_inside(each.call, scene.call);
@@ -51,18 +51,18 @@ bool may_come_from_inside(const Scene& scene, const StepRows& rows) {
 }  // namespace
 
 std::optional<Fault> handed_by_loss(const Scene& scene, const StepRows& rows) {
-  const Call& of = rows.call(scene.call);
-  if (of.parent != kNoCall) return std::nullopt;
+  const Call& call = rows.call(scene.call);
+  if (call.parent != kNoCall) return std::nullopt;
   const std::uint32_t before = rows.last_before(kNoCall, Phase::kBackward, scene.call);
   const bool is_other = before != kNoCall && rows.path_of(before) != rows.path_of(scene.call);
   Fault fault;
   if (const Zoom* zoom = zoom_of_backward(rows, scene.call); found(zoom)) {
     fault = fault_at(scene, rows, FaultKind::kProduced, scene.call);
     fault.zoom = zoom;
-  } else if (of.has_unseen_parent || is_other) {
+  } else if (call.has_unseen_parent || is_other) {
     fault = unknown(scene, rows, scene.call,
-                    of.has_unseen_parent ? "what contains it is not in the rows"
-                                         : "code that is no call of the rows, or a sum of gradients, made it");
+                    call.has_unseen_parent ? "what contains it is not in the rows"
+                                           : "code that is no call of the rows, or a sum of gradients, made it");
     fault.after = before;
   } else if (may_come_from_inside(scene, rows)) {
     fault = unknown(scene, rows, scene.call,

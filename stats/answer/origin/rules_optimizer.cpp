@@ -26,9 +26,9 @@ std::optional<Fault> changed_after_backward(const Scene& scene, const StepRows& 
 }
 
 std::optional<Fault> written_by_optimizer(const Scene& scene, const StepRows& rows) {
-  const Call& of = rows.call(scene.call);
-  std::string_view parameter = rows.text(of.name);
-  const bool is_state = row_kind(rows.text(of.op_type)) == RowKind::kOptimizerState;
+  const Call& call = rows.call(scene.call);
+  std::string_view parameter = rows.text(call.name);
+  const bool is_state = row_kind(rows.text(call.op_type)) == RowKind::kOptimizerState;
   if (is_state) parameter = parameter.substr(0, parameter.rfind('/'));
   bool has_gradient = false, has_value = is_state;
   for (const Call& each : rows.model.calls) {
@@ -38,9 +38,10 @@ std::optional<Fault> written_by_optimizer(const Scene& scene, const StepRows& ro
   }
   for (std::uint32_t at = 0; !has_value && at < scene.row; ++at) {
     const Seen& row = rows.row(at);
-    has_value = row.name == of.name && row.rank == of.rank && row_kind(rows.text(row.op_type)) == RowKind::kParameter;
+    has_value =
+        row.name == call.name && row.rank == call.rank && row_kind(rows.text(row.op_type)) == RowKind::kParameter;
   }
-  if (has_gradient && has_value && rows.hints.are_gradients_gone(of.rank, of.iteration)) {
+  if (has_gradient && has_value && rows.hints.are_gradients_gone(call.rank, call.iteration)) {
     Fault fault = unknown(scene, rows, scene.call,
                           "its gradient was zeroed before step() of the watch, which saw it behind backward alone");
     fault.next = "call step() between optimizer.step() and optimizer.zero_grad()";
