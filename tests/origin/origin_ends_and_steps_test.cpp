@@ -121,6 +121,23 @@ TEST(OriginEndsAndSteps, R7cCutOffAndBackAgain) {
   EXPECT_TRUE(says(answer, "it was cut off at b (Cut), and came back in backward"));
 }
 
+// The code of Net cut off what a module in it made. No input of another module has a row.
+TEST(OriginEndsAndSteps, ACallThatContainsTheMakerCutItOffInside) {
+  const std::string forward = R"(
+    Net Net/forward i0 ok
+    Log a/forward o0 nan
+    Net Net/forward o0 ok
+    Loss loss o0 ok
+)";
+  EXPECT_TRUE(says(ask(forward), "NaN of a (Log) ended inside Net: iteration 0"));
+  const Answer answer = ask(forward + R"(
+    Net Net/backward i0 ok
+    Log a/backward i0 ok
+    Log a/backward o0 nan)");
+  EXPECT_EQ(told(answer.verdict), "unknown, forward, a/forward, 0, 0");
+  EXPECT_TRUE(says(answer, "it was cut off inside Net, and came back in the backward of a (Log) (0 * NaN)"));
+}
+
 // 0 * NaN: what the forward cut off is in the backward of all that was given it.
 TEST(OriginEndsAndSteps, R7cCutOffAtTheLossAndBackInAnother) {
   const std::string forward = R"(

@@ -100,6 +100,10 @@ class Words {
     return verdict_.wrote_inf.is_named() ? "made it of the Inf that " + call(verdict_.wrote_inf) + " wrote" : "";
   }
 
+  // "at head (Linear)", or "inside Model", whose own code cut off what a module in it made.
+  std::string place_of_cut() const {
+    return (verdict_.is_cut_off_inside ? "inside " : "at ") + call(verdict_.cut_off_at);
+  }
   // "clamp at modeling_t5.py:593 in layers.1 (T5Block) cut the Inf off"
   std::string cut_off() const {
     const CutOff& cut = *verdict_.cut_off;
@@ -273,11 +277,10 @@ class Words {
       detail(printable_name(wrote->operation) + " at " + shown_line(*wrote->at) + " wrote the Inf, which is no fault");
     if (verdict_.turned_by.is_named()) detail(call(verdict_.turned_by) + " made NaN of that Inf");
     if (verdict_.back_in.is_named()) {
-      detail("it was cut off at " + call(verdict_.cut_off_at) + ", and came back in the backward of " +
-             call(verdict_.back_in) + " (0 * " + fault() + ")");
+      detail("it was cut off " + place_of_cut() + ", and came back in the backward of " + call(verdict_.back_in) +
+             " (0 * " + fault() + ")");
     } else if (verdict_.cut_off_at.is_named()) {
-      detail("the forward had it, too: it was cut off at " + call(verdict_.cut_off_at) +
-             ", and came back in backward (0 * NaN)");
+      detail("the forward had it, too: it was cut off " + place_of_cut() + ", and came back in backward (0 * NaN)");
     }
     const bool is_span_said =
         verdict_.phase == Phase::kBackward && verdict_.after.is_named() && verdict_.before.is_named();

@@ -68,6 +68,7 @@ FaultVerdict Telling::verdict(const Fault& fault) {
   const Fault* ended = fault.back_in != kNoCall ? &fault : fault.back_of;
   if (ended != nullptr) {
     verdict.cut_off_at = ended->ended_by == kNoCall ? NamedCall{"Loss", "loss"} : named(ended->ended_by);
+    verdict.is_cut_off_inside = is_ended_inside(*ended);
   }
   verdict.back_in = named(fault.back_in);
   verdict.through = named(fault.through);
@@ -147,7 +148,13 @@ std::string Telling::note(const Fault& fault) const {
   if (fault.is_meant) return text + " was written, as a mask is, and no NaN came of it";
   if (fault.ended_by == kNoCall) return text + " ended before the loss and the gradients";
   const NamedCall ender = named(fault.ended_by);
-  return text + (ender.op_name == maker.op_name ? " ended there" : " ended at " + shown_call(form, ender));
+  if (ender.op_name == maker.op_name) return text + " ended there";
+  return text + (is_ended_inside(fault) ? " ended inside " : " ended at ") + shown_call(form, ender);
+}
+
+bool Telling::is_ended_inside(const Fault& fault) const {
+  const std::uint32_t maker = fault.is_in_container || fault.call == kNoCall ? fault.seen_in : fault.call;
+  return fault.ended_by != kNoCall && (maker == fault.ended_by || walked_.model.is_inside(maker, fault.ended_by));
 }
 
 NamedCall Telling::named(std::uint32_t at) const {

@@ -34,6 +34,8 @@ class Telling {
   std::uint32_t module_of(const Zoom& zoom, std::uint32_t guilty, FaultVerdict& verdict) const;
   // Whether the Inf that became NaN was written, as a mask is, and not computed.
   bool is_written(const Fault& fault) const;
+  // Whether the call that ended it contains its maker, or is its maker.
+  bool is_ended_inside(const Fault& fault) const;
 
   const Record& record_;
   Hints& hints_;

@@ -68,6 +68,7 @@ struct FaultVerdict : FaultFacts {
   NamedCall wrote_inf;                                // wrote the Inf, which alone is not a fault
   const Zoom* wrote_zoom = nullptr;                   // the operation that did
   NamedCall cut_off_at;                  // ended the same fault in forward, before backward brought it back
+  bool is_cut_off_inside = false;        // that call contains the maker
   NamedCall back_in;                     // its backward brought the fault back; in the loss: its gradient
   std::optional<CutOff> cut_off;         // an overflow that nothing passed on
   bool has_no_parameters = false;        // in the rows
