@@ -86,6 +86,49 @@ def what_where_cut_off_comes_back(path):
     train(model, path, batches())
 
 
+class MadeAndCut(nn.Module):
+    """What one line makes, another uses, and a third cuts off."""
+
+    def __init__(self, make):
+        super().__init__()
+        self.make = make
+
+    def forward(self, x):
+        y = self.make(x)
+        z = y * x  # uses it
+        return torch.where(x > 0, z, torch.zeros_like(x))
+
+
+class OwnLog(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.log()
+        y = y * 2
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 0
+
+
+@planted("produced", "cut", phase="backward", operation="sqrt", at="is made a line before")
+def what_is_made_a_line_before_its_use(path):
+    cut = MadeAndCut(lambda x: x.sqrt())  # is made a line before
+    train(Chain(a=nn.Linear(8, 8), cut=cut, b=nn.Linear(8, 1)), path, batches())
+
+
+@planted("produced", "cut", phase="backward", operation="OwnLog", at="a function of its own makes it")
+def what_a_function_of_its_own_makes(path):
+    cut = MadeAndCut(lambda x: OwnLog.apply(x))  # a function of its own makes it
+    train(Chain(a=nn.Linear(8, 8), cut=cut, b=nn.Linear(8, 1)), path, batches())
+
+
+@planted("produced", "cut", phase="backward", operation="MulBackward0", at="uses it")
+def an_inf_that_is_written_for_its_use(path):
+    cut = MadeAndCut(lambda x: torch.full_like(x, INF).masked_fill(x > 0, 1))
+    train(Chain(a=nn.Linear(8, 8), cut=cut, b=nn.Linear(8, 1)), path, batches())
+
+
 class Unit(nn.Module):
     def forward(self, x):
         return x / x.norm(dim=-1, keepdim=True)  # the length of padding

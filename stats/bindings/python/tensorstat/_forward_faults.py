@@ -1,18 +1,25 @@
 """What a forward did to the operands of a backward that made NaN of finite gradients: it made a NaN or Inf, or held one, and cut it
 off before its results. Backward brings it back: 0 * NaN."""
 import os
+import sys
+from types import FrameType
 from typing import Any
 
+from ._journal import caller_of
 from ._rerun import counts_of, kinds_in, storage_of
 from ._tensors import tensors_in
+
+_WRITERS = "mask", "fill", "where", "triu", "tril", "full", "setitem", "pad", "scatter"  # in names of functions
 
 
 class _Source:
     """An operation that gave the first NaN or Inf of a storage; without a name, it was there before."""
-    __slots__ = ("name", "where", "gave", "cut_by")
+    __slots__ = ("name", "where", "gave", "cut_by", "is_inside")
 
-    def __init__(self, name: str, where: Any, gave: str) -> None:
+    def __init__(self, name: str, where: Any, gave: str, is_inside: bool = False) -> None:
         self.name, self.where, self.gave, self.cut_by = name, where, gave, ""
+        self.is_inside = is_inside  # a torch.autograd.Function of the caller's, which has not given it yet
+
 
 class ForwardFaults:
     """Those of the operations of one run, in their order."""
@@ -28,6 +35,8 @@ class ForwardFaults:
         for each in tensors_in((args, kwargs)):
             if _is_float(each) and kinds_in([each]):
                 found = self._sources.get(storage_of(each))
+                if found is not None and found.is_inside and function_around(sys._getframe(2)) is None:
+                    found.is_inside, found.gave = False, counts_of([each])
                 return found if found is not None else self._keep(each, _Source("", None, counts_of([each])))
         return None
 
@@ -35,11 +44,13 @@ class ForwardFaults:
         faulty = [each for each in results if _is_float(each) and kinds_in([each])]
         written = [each for each in tensors_in(arguments[0][:1]) if given is None and _is_float(each) and kinds_in([each])]
         self._now = given
+        inside = function_around(sys._getframe(2)) if given is not None or faulty or written else None
         if not faulty and not written:
-            if given is not None and results and not given.cut_by and uses_values(name) and any(_is_float(each) for each in results):
+            if given is not None and inside is None and results and not given.cut_by and uses_values(name) and any(_is_float(each) for each in results):
                 given.cut_by = at_line(name, where)
             return
-        source = given or _Source(name, where, counts_of(faulty or written))
+        gave = counts_of(faulty or written)
+        source = given or (_Source(*inside, gave, True) if inside is not None else _Source(name, where, gave))
         self._now = source
         for each in (*faulty, *written):
             self._keep(each, source)
@@ -47,6 +58,16 @@ class ForwardFaults:
     def take_node(self, node: int) -> None:
         if self._now is not None:
             self._of_nodes[node] = self._now
+
+    def maker_of(self, node: int, line: Any) -> tuple[str, Any, str, str] | None:
+        """The operation that computed the fault of the node's operand at another line: its name, its line, what it gave, and what became of
+        that. An Inf that was written is meant: the node, which made NaN of it, is to blame."""
+        source = self._of_nodes.get(node)
+        if source is None or source.where is None or line is None or source.where[:2] == line[:2] or is_writer(source.name):
+            return None
+        cut = f"{source.cut_by} cut it off, and " if source.cut_by else ""
+        words = f"{cut}backward at {os.path.basename(line[0])}:{line[1]} multiplied it by 0"
+        return source.name, source.where, f"{source.gave} in the forward", words
 
     def words_of(self, node: int) -> str:
         source = self._of_nodes.get(node)
@@ -58,6 +79,27 @@ class ForwardFaults:
         self._sources[storage_of(tensor)] = source
         self._held.append(tensor)
         return source
+
+
+def is_writer(name: str) -> bool:
+    """Whether it puts a value where the caller wants it: an Inf of it is meant."""
+    return any(word in name for word in _WRITERS)
+
+
+def function_around(frame: FrameType | None) -> tuple[str, Any] | None:
+    """The caller's own torch.autograd.Function whose forward runs in this frame: its name, and the line that called it. Autograd knows its
+    operations as one."""
+    torch = sys.modules["torch"]
+    if torch.is_grad_enabled():
+        return None
+    while frame is not None:
+        code, before = frame.f_code, frame.f_back
+        if code.co_name == "forward" and code.co_argcount:
+            of_function = getattr(type(frame.f_locals.get(code.co_varnames[0])), "_forward_cls", None)
+            if of_function is not None and not of_function.__module__.startswith("torch."):
+                return of_function.__name__, caller_of(before)
+        frame = before
+    return None
 
 
 def uses_values(name: str) -> bool:

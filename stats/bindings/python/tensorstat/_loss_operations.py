@@ -9,7 +9,7 @@ from typing import Any
 
 from ._check import losses_of
 from ._compiled import is_tracing, is_transformed, is_used
-from ._forward_faults import at_line, uses_values, words_of_source
+from ._forward_faults import at_line, is_writer, uses_values, words_of_source
 from ._hooks import say_fault
 from ._journal import caller_of
 from ._loss import OF_MODEL
@@ -24,7 +24,6 @@ _MOST_SHOWN = 1 << 22  # elements of a tensor with a shown range
 _LEFT_OUT = {"__get__", "__set__", "__delete__", "requires_grad_", "detach", "detach_", "register_hook", "retain_grad", "item",
              "tolist", "numpy", "size", "stride", "numel", "dim", "empty", "empty_like", "new_empty", "empty_strided", "__repr__",
              "__format__", "__deepcopy__", "__reduce_ex__", "__len__", "__hash__", "is_floating_point", "is_complex"}
-_WRITERS = "mask", "fill", "where", "triu", "tril", "full", "setitem", "pad", "scatter"  # they write an Inf that is meant
 _OF_LOSS = "tensorstat: an operation of the loss"  # in the metadata of its node
 
 
@@ -38,7 +37,7 @@ class _Operation:
 
     @property
     def is_written(self) -> bool:
-        return _known(self.kinds) == INF and any(word in self.name for word in _WRITERS) and not any(
+        return _known(self.kinds) == INF and is_writer(self.name) and not any(
             _known(kinds) for kinds, _ in self.parents)
 
     def told(self) -> dict[str, Any]:

@@ -58,6 +58,9 @@ def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str]
         found["why"] = "no node gave the NaN that the next was given: a hook on a tensor did"
     if public:
         found["why"] = f"backward of {public}{nodes.words_of_forward()}"
+    if (maker := nodes.maker(where)) is not None:  # in the forward, as where it is seen in another module
+        found["operation"], where, found["gave"], found["why"] = maker
+        found["given"] = ""
     if where is not None:
         found["file"], found["line"] = where[:2]
     return found
@@ -115,6 +118,10 @@ class _Nodes:
     def words_of_forward(self) -> str:
         """What the forward did to the operands of the node that was found."""
         return self._forward.words_of(self._found_id)
+
+    def maker(self, line: Any) -> tuple[str, Any, str, str] | None:
+        """What made the operand of the node that was found, at another line than the node's."""
+        return self._forward.maker_of(self._found_id, line) if self._found_id else None
 
     def take_of_module(self, outputs: Any) -> None:
         self.take(tensors_in(outputs), "")
