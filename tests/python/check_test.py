@@ -17,6 +17,7 @@ except ImportError:
     torch = None
 sys.path.insert(0, os.path.dirname(__file__))
 import gloo_ranks
+import same_verdict
 
 BAD = (3, 4, 9)
 
@@ -251,6 +252,24 @@ class Check(unittest.TestCase):
         told = [f"step {step} is faulty: first NaN: iteration {step}, came in with the data, Sequential input 0" for step in (7, 12)]
         self.assertEqual((done.returncode, done.stdout.splitlines()[:2]), (0, told), done.stderr)
         self.assertRegex(done.stdout.splitlines()[2], r"^the loss is 0\.\d+$")
+
+    def test_a_skipped_gradient_that_was_changed_behind_backward_is_in_the_rows(self):
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        w = self.watch(model)
+        for step in range(4):
+            loss = model(torch.randn(3, 4)).square().mean()
+            loss.backward()
+            if step == 2:
+                model[0].weight.grad[0, 1] = math.nan
+            self.assertEqual(bool(w.check(loss, then="skip")), step == 2)
+            optimizer.step()
+            w.step(loss)
+            optimizer.zero_grad()
+        w.close()
+        said = same_verdict.check(self, self.path, w.first_fault)["verdict"]
+        self.assertEqual((said["kind"], said["op_name"], said["iteration"]), ("gradient", "0.weight", 2), said)
+        self.assertIn("the step was skipped", "\n".join(said["details"]))
 
     def test_ranks_decide_alike(self):
         gloo_ranks.run_ranks(self, 2, gloo_ranks.BEGIN + RANK, self.folder.name)

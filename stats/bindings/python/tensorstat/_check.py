@@ -129,6 +129,7 @@ def check(watch: Any, loss: Any, then: str | None, first_of_all: Callable[[int],
     weight = 0 if fault is None else 2 if fault.phase in OF_ONE_RANK else 1
     found = Checked(watch.iteration, fault, first_of_all(weight))
     if found.faulty and then == "skip":
+        watch.is_to_skip()
         for _, parameter in watch.parameters_now():
             parameter.grad = None
         found.skipped = True

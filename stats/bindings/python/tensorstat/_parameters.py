@@ -86,6 +86,20 @@ class Parameters:
             small = itertools.islice(readable, 3)
             self._by_data = [(name, each, local_of(each).detach().clone()) for name, each in small if each.numel() <= 1 << 16]
 
+    def look_at_changed(self) -> None:
+        """Before check() takes the gradients: a row of each that was changed behind backward."""
+        for name, parameter in self.named if self._watch._with_gradients else ():
+            if not is_lazy(parameter) and parameter.grad is not None:
+                self._take_changed(name, parameter.grad)
+
+    def _take_changed(self, name: str, gradient: Any) -> bool:
+        watch = self._watch
+        if watch._world_size == 1 and self._seen_gradients.get(name) == (id(gradient), gradient._version):
+            return False
+        if faults := watch._collect("Gradient", name, (), (gradient,)):
+            watch.judge(faults, watch.note, "gradient", "Gradient", name, "output")
+        return True
+
     def look_after(self) -> bool:
         """At the end of a step. Whether gradients are there and no parameter was written: a scaler has skipped the step."""
         watch = self._watch
@@ -93,18 +107,15 @@ class Parameters:
         is_written_by_data = self._is_written_by_data()
         zeroed = 0
         is_compared, with_gradients, known = bool(watch._compared), watch._with_gradients, self._known
-        seen_gradients, is_alone = self._seen_gradients, watch._world_size == 1
+        seen_gradients = self._seen_gradients
         for (name, parameter), state in zip(self.named, self._states()):
             if state is None:
                 continue
             gradient = parameter.grad if with_gradients else None
             if gradient is not None:
                 gradient_count += 1
-                seen = seen_gradients.get(name)
-                if not is_alone or seen != (id(gradient), gradient._version):
-                    zeroed += seen is not None and not self._has_checked_zero and _is_zero(gradient)
-                    if faults := watch._collect("Gradient", name, (), (gradient,)):
-                        watch.judge(faults, watch.note, "gradient", "Gradient", name, "output")
+                if self._take_changed(name, gradient):
+                    zeroed += name in seen_gradients and not self._has_checked_zero and _is_zero(gradient)
             else:
                 zeroed += name in seen_gradients
             is_written = is_written_by_data and parameter.requires_grad or known.get(name) != state

@@ -105,8 +105,6 @@ class Watch:
         leave()
         found = check(self, loss, then, self._actions.first_of_all)
         if found.faulty:
-            if found.skipped:
-                self._has_skipped()
             is_of_scaler = not found.skipped and has_scaler()
             if not is_of_scaler:
                 self._has_told_by_check()
@@ -139,8 +137,8 @@ class Watch:
         """Whether backward was clean in a step that is measured, and something has changed this gradient since."""
         return False
 
-    def _has_skipped(self) -> None:
-        """check() has taken the gradients."""
+    def is_to_skip(self) -> None:
+        """check() takes the gradients now."""
 
     def _has_told_by_check(self) -> None:
         """check() has told a fault: a step without a written parameter is one that the training skips for it."""

@@ -256,8 +256,13 @@ class RowWatch(Watch):
     def operation_of_loss(self, loss: Any, name: str) -> dict[str, Any] | None:
         return self._loss_operations.maker_in(loss, name) if self.active else None
 
-    def _has_skipped(self) -> None:
+    def is_to_skip(self) -> None:
         self._parameters.is_taken_by_check = True
+        if self.active and self._is_begun:
+            try:
+                self._parameters.look_at_changed()
+            except Exception as fault:
+                say_fault(fault)
 
     def _has_told_by_check(self) -> None:
         self._course.is_told_by_check = True
