@@ -88,6 +88,29 @@ class SilentFaults(unittest.TestCase):
         self.check(found, "dead", {"1/forward"}, 0)
         self.check_clean(self.findings(self.net(nn.ReLU)))
 
+    def test_a_module_of_functions_that_is_dead_from_the_start(self):
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.line = nn.Linear(6, 8)
+
+            def forward(self, x):
+                return F.relu(self.line(x))
+
+        class Gated(nn.Module):
+            """0 at first, as what starts as a residual's nothing."""
+
+            def __init__(self):
+                super().__init__()
+                self.gate, self.line = nn.Parameter(torch.zeros(1)), nn.Linear(8, 8)
+
+            def forward(self, x):
+                return self.gate * self.line(x)
+        model = nn.Sequential(Block(), Gated(), nn.Linear(8, 1))
+        self.check_clean(self.findings(model))
+        nn.init.constant_(model[0].line.bias, -100)
+        self.assertIn(("dead", "0/forward", 0), [(each.rule, each.op_name, each.first_iteration) for each in self.findings(model)])
+
     def test_gradients_that_become_0(self):
         def loss(model, x, step):
             return model(x).mul(0 if step >= 30 else 1).sub(1).square().mean()

@@ -45,7 +45,8 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
      "l2norm, or max and min, of 201 iterations"},
     {FindingRule::kDead, "dead", FindingSeverity::kWarning, 10,
      "an output of the forward pass, or the gradient of a parameter, that held other values is all 0 for this many "
-     "iterations, to the end; the output of a ReLU also if it is all 0 in all of at least 20 iterations",
+     "iterations, to the end; the output of a ReLU also if it is all 0 in all of at least 20 iterations, and that of a "
+     "module if its gradients are, too",
      "the activation before it, and its bias", "max and min"},
     {FindingRule::kFrozen, "frozen", FindingSeverity::kNotice, 50,
      "a parameter that changed has equal max, min and l2norm for this many iterations, to the end, while three others "
@@ -59,7 +60,7 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
      "a parameter has a gradient other than 0 in this many iterations, to the end, and is written in no iteration, "
      "while "
      "three others of its rank are",
-     "is it in the optimizer?", "rows of parameters and gradients, by watch()"},
+     "is it in the optimizer?", "rows of parameters and gradients, by watch(), of 50 iterations"},
     {FindingRule::kRanks, "ranks", FindingSeverity::kError, 0,
      "a parameter that was equal on two ranks differs in a bit of max, min, avg or l2norm, to the end",
      "the ranks' gradients after the reduction", "rows of parameters of two ranks"},
@@ -73,16 +74,17 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
      "a parameter is written and keeps all its statistics for this many steps, to the end, while its gradient is above "
      "a tenth of its greatest and above 2^-20 of the largest gradient of the step",
      "are updates below half a step of its dtype? keep it in float32, or round stochastically",
-     "rows of parameters and gradients, by watch()"},
+     "rows of parameters and gradients, by watch(), and finite values at the end"},
     {FindingRule::kUnreached, "unreached", FindingSeverity::kNotice, 20,
      "a parameter asks for a gradient, its module runs, and in this many steps, all there are, backward made none, "
      "while three others have one",
      "detach(), no_grad, reentrant checkpointing of an input without a gradient; is its result used?",
-     "rows of gradients, and what watch() says of parameters"},
+     "rows of gradients of 20 iterations, and what watch() says of parameters"},
     {FindingRule::kShrunk, "shrunk", FindingSeverity::kWarning, 1000,
      "in all of at least 20 steps the median gradient is divided by this and more between backward and the step, by a "
      "varying number, and the norm of all is below 0.002 then",
-     "are gradients clipped before the scaler has unscaled them?", "rows of gradients, by watch(), that are changed"},
+     "are gradients clipped before the scaler has unscaled them?",
+     "rows of gradients, by watch(), that are changed before at least 20 steps"},
     {FindingRule::kMode, "mode", FindingSeverity::kWarning, 10,
      "a dropout or batch norm that trained is in eval mode for this many steps with gradients, to the end",
      "call train() behind the evaluation", "what watch() says of modules"},

@@ -132,7 +132,8 @@ std::vector<std::string> verdict_of(const Findings& findings, const History& his
     sentences.push_back("Nothing found in " + what_was_read(findings));
     if (std::string nearest = nearest_limit(history); !nearest.empty()) sentences.push_back(std::move(nearest));
   } else {
-    sentences.push_back(as_sentence(findings.list.front().text) + ". No NaN and no Inf lasted");
+    sentences.push_back(as_sentence(findings.list.front().text) + ". " +
+                        (findings.notes.empty() ? "Neither NaN nor Inf" : "No NaN and no Inf lasted"));
   }
   return sentences;
 }

@@ -126,19 +126,50 @@ class Silent {
     }
   }
 
-  // All 0 in every iteration, of a module that is made to give other values.
+  bool is_all_zero(const HistorySeries& series) const {
+    return series.cells.size() >= kLeastSteps &&
+           std::ranges::all_of(series.cells, [&](const HistoryCell& cell) { return history_.absmax(cell) == 0; });
+  }
+
+  // Whether the module has gradients, and each of them is all 0 in every iteration.
+  bool is_untrained(std::uint32_t rank, std::string_view module) {
+    if (is_loss_zero(rank)) return false;
+    bool has_gradients = false;
+    for (const auto& [name, all] : ranks_[rank]) {
+      const bool is_inside = name.size() > module.size() && name.starts_with(module) && name[module.size()] == '.';
+      if (all.made == nullptr || !is_inside) continue;
+      if (!is_all_zero(*all.made)) return false;
+      has_gradients = true;
+    }
+    return has_gradients;
+  }
+
+  // All 0 in every iteration: of a ReLU, or of the innermost module whose parameters have no other gradients.
   void find_dead_from_the_start() {
-    for (const HistorySeries& series : history_.series()) {
-      const bool is_output =
-          kind_of(history_, series) == TensorKind::kForward && !history_.tensors()[series.tensor].is_input;
-      const std::string type = lower_case(std::string(history_.op_type(series.tensor)));
-      const bool is_relu = type.find("relu") != type.npos && type.find("leaky") == type.npos;
-      if (!is_output || !is_relu || series.cells.size() < kLeastSteps) continue;
-      const auto is_zero = [&](const HistoryCell& cell) { return history_.absmax(cell) == 0; };
-      if (!std::ranges::all_of(series.cells, is_zero)) continue;
+    std::map<std::uint32_t, std::vector<std::string>> dead;  // modules
+    std::vector<std::pair<const HistorySeries*, std::string>> others;
+    const auto add = [&](const HistorySeries& series) {
       found_.push_back({FindingRule::kDead, &series, history_.iteration(series.cells.front()),
                         static_cast<double>(series.cells.size()),
                         label_of(history_, series) + " is all 0 from its first iteration on"});
+    };
+    for (const HistorySeries& series : history_.series()) {
+      const bool is_output =
+          kind_of(history_, series) == TensorKind::kForward && !history_.tensors()[series.tensor].is_input;
+      if (!is_output || !is_all_zero(series)) continue;
+      const std::string type = lower_case(std::string(history_.op_type(series.tensor)));
+      std::string module(directed_name_of(history_.op_name(series.tensor)).stem);
+      if (type.find("relu") != type.npos && type.find("leaky") == type.npos) {
+        add(series);
+        dead[series.rank].push_back(std::move(module));
+      } else if (is_untrained(series.rank, module)) {
+        dead[series.rank].push_back(module);
+        others.emplace_back(&series, std::move(module));
+      }
+    }
+    for (const auto& [series, module] : others) {
+      const auto is_inside = [&](const std::string& each) { return each.starts_with(module + "."); };
+      if (std::ranges::none_of(dead[series->rank], is_inside)) add(*series);
     }
   }
 

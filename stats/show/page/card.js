@@ -70,7 +70,9 @@ function exact_table() {
     ...shown.map(index => element('th', {scope: 'col', class: 'n'}, run.statistics[index].name)), element('th', {}, ''));
   const table = element('table', {}, element('thead', {}, head)), rows = element('tbody');
   const middle = view.at < 0 ? run.iterations.length - 1 : view.at;
-  for (let at = Math.max(0, middle - 5); at <= Math.min(run.iterations.length - 1, middle + 5); ++at) {
+  const has = at => shown.some(index => run.statistics[index].codes[cell_of(view.tensor, rank, at)] !== MISSING);
+  const near = run.iterations.map((_, at) => at).filter(at => at === middle || has(at)), centre = near.indexOf(middle);
+  for (const at of near.slice(Math.max(0, centre - 5), centre + 6)) {
     const cell = cell_of(view.tensor, rank, at), fault = run.faults[cell];
     rows.append(element('tr', {'aria-current': at === view.at}, element('td', {}, iteration_name(at)),
       ...shown.map(index => { const text = told(index, cell); return element('td', {class: /NaN|Inf/i.test(text) ? 'n nan' : 'n'}, text || '–'); }),

@@ -52,12 +52,14 @@ function draw_lines(context, box, tensor, index, options = {}) {
   lines.forEach((line, index) => {
     context.strokeStyle = line_colour(base[index]);
     context.lineWidth = 1.4;
+    context.fillStyle = line_colour(base[index]);
     context.setLineDash(line_dash(base[index]));
     context.beginPath();
     let open = false;
     for (let i = 0; i < columns; ++i) {
       const y = y_of(line[i]);
       if (Number.isNaN(y)) { open = false; continue; }
+      if (!open && Number.isNaN(y_of(line[i + 1]))) context.fillRect(x_of(i) - 1.5, y - 1.5, 3, 3);  // between gaps
       if (open) context.lineTo(x_of(i), y); else { context.moveTo(x_of(i), y); context.lineTo(x_of(i) + .8, y); }
       open = true;
     }
