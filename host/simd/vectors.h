@@ -4,6 +4,7 @@
 // Everything has internal linkage: the linker must never choose a function of another instruction set.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -217,6 +218,16 @@ INLINE v_u64 alternate(u64 a, u64 b) {
 #define ALTERNATE(a, b) alternate(a, b)
 #else
 #define LOOKS_UP 0
+#endif
+
+#if LANE_BYTES == 64
+// The numbers of bits of integers of 32 or 64 bits.
+template <typename V>
+INLINE V bit_widths(V v) {
+  using T = std::remove_cvref_t<decltype(v[0])>;
+  return T{8 * sizeof(T)} - (V)(sizeof(T) == 8 ? _mm512_lzcnt_epi64((__m512i)v) : _mm512_lzcnt_epi32((__m512i)v));
+}
+#define BIT_WIDTHS(v) bit_widths(v)
 #endif
 
 #define STORE(type, to, x) memcpy(to, &static_cast<const VECTOR_OF(type)&>(x), sizeof(VECTOR_OF(type)))

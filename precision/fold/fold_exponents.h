@@ -76,16 +76,33 @@ INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int shif
   return moved & exponent;
 }
 #else
-// The same for integers, by bisection: if the upper half of the bits is not 0, the exponent lies there.
-INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int shift) {
-  VECTOR_OF(UBITS) left = ELEMENT_SIZES(bits), width = SPLAT(UBITS, 0);
+// The numbers of bits of integers, by bisection: if the upper half of the bits is not 0, the highest bit lies there.
+INLINE VECTOR_OF(UBITS) bisected_widths(VECTOR_OF(UBITS) left) {
+  VECTOR_OF(UBITS) width = SPLAT(UBITS, 0);
   UNROLL
   for (int half_bits = 4 * (int)sizeof(UBITS); half_bits > 0; half_bits /= 2) {
     const VECTOR_OF(UBITS) upper = left >> (UBITS)half_bits, has_upper = AS(UBITS, upper != (UBITS)0);
     width += has_upper & (UBITS)half_bits;
     left = (upper & has_upper) | (left & ~has_upper);
   }
-  return (width + left) << (UBITS)shift;
+  return width + left;
+}
+
+// The same for bytes, by a table for each half.
+INLINE v_u8 looked_up_widths(const v_u8 bytes) {
+  const v_u8 lower = AS(u8, ALTERNATE((u64)0x0303030302020100, (u64)0x0404040404040404));
+  const v_u8 upper = AS(u8, ALTERNATE((u64)0x0707070706060500, (u64)0x0808080808080808));
+  return MAX(LOOK_UP(lower, bytes & (u8)15), LOOK_UP(upper, bytes >> (u8)4));
+}
+
+// The same as exponents_at() above, for integers.
+INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int shift) {
+  const VECTOR_OF(UBITS) sizes = ELEMENT_SIZES(bits);
+  if (sizeof(UBITS) == 1) return AS(UBITS, looked_up_widths(AS(u8, sizes)));
+#ifdef BIT_WIDTHS
+  if (sizeof(UBITS) >= 4) return BIT_WIDTHS(sizes) << (UBITS)shift;
+#endif
+  return bisected_widths(sizes) << (UBITS)shift;
 }
 #endif
 
@@ -129,28 +146,42 @@ INLINE v_u8 below(const VECTOR_OF(EXPONENT) * packed, const VECTOR_OF(EXPONENT) 
 #endif
 }
 
-// Counts the exponents `top`, `top` - 1, ... in the window's lanes. There are `vectors` times LANES(u8) elements.
-NOINLINE void count_window(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, const u32 vectors, const u32 top) {
+// Counts the exponents `top`, `top` - 1, ... in the window's lanes, two for each table. There are `vectors` times
+// LANES(u8) elements.
+INLINE void count_in_tables(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, const u32 vectors, const u32 top,
+                            const int table_count) {
   v_u8 tables[EXPONENT_WINDOW / 2];
-  for (int t = 0; t < EXPONENT_WINDOW / 2; ++t) {
+  for (int t = 0; t < table_count; ++t) {
     const u64 both = (u64)0x1001 << 16 * (t & 3);
     tables[t] = AS(u8, ALTERNATE(t < 4 ? both : 0, t < 4 ? 0 : both));
   }
   const VECTOR_OF(EXPONENT) tops = SPLAT(EXPONENT, (EXPONENT)top);
   for (u32 i = 0; i < vectors;) {
     v_u8 counts[EXPONENT_WINDOW / 2];
-    for (int t = 0; t < EXPONENT_WINDOW / 2; ++t) counts[t] = SPLAT(u8, 0);
+    for (int t = 0; t < table_count; ++t) counts[t] = SPLAT(u8, 0);
     const u32 end = MIN(i + 15, vectors);  // four bits hold up to 15
     for (; i < end; ++i) {
       // A table gives 0 if the highest bit of the index is set. Here it is set from 16 on.
       const v_u8 index = MIN(below(packed + i * sizeof(EXPONENT), tops), SPLAT(u8, 143)) + (u8)112;
       UNROLL
-      for (int t = 0; t < EXPONENT_WINDOW / 2; ++t) counts[t] += LOOK_UP(tables[t], index);
+      for (int t = 0; t < table_count; ++t) counts[t] += LOOK_UP(tables[t], index);
     }
-    for (int t = 0; t < EXPONENT_WINDOW / 2; ++t) {
+    for (int t = 0; t < table_count; ++t) {
       lanes[2 * t] += counts[t] & (u8)15;
       lanes[2 * t + 1] += counts[t] >> (u8)4;
     }
+  }
+}
+
+// The same with as few tables as hold `used` exponents: int8 has 8 besides 0, bool one.
+NOINLINE void count_window(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, const u32 vectors, const u32 top,
+                           const u32 used) {
+  if (used <= 2) {
+    count_in_tables(lanes, packed, vectors, top, 1);
+  } else if (used <= EXPONENT_WINDOW / 2) {
+    count_in_tables(lanes, packed, vectors, top, EXPONENT_WINDOW / 4);
+  } else {
+    count_in_tables(lanes, packed, vectors, top, EXPONENT_WINDOW / 2);
   }
 }
 
@@ -171,7 +202,8 @@ INLINE int count_packed(Exponents* exponents, WORDS i64* words, SPACE const u8* 
     }
     const u32 top = exponents->top, bytes = count / (u32)LANES(u8);
     for (u32 w = (top - high) / EXPONENT_WINDOW; w <= (top - near) / EXPONENT_WINDOW; ++w) {
-      count_window(exponents->lanes[w], packed, bytes, top - w * EXPONENT_WINDOW);
+      const u32 first = top - w * EXPONENT_WINDOW;
+      count_window(exponents->lanes[w], packed, bytes, first, first - near + 1);
       exponents->used |= 1u << w;
     }
   }

@@ -121,6 +121,7 @@
 #if LOOKS_UP && !(defined(LOOK_UP) && defined(ALTERNATE))
 #error "vectors: LOOK_UP or ALTERNATE is missing"
 #endif
+// BIT_WIDTHS(v): the numbers of bits of unsigned integers of 32 or 64 bits, where there is an instruction for it.
 // PREFETCH(p): asks for the cache line some way ahead of p; may be empty.
 #ifndef PREFETCH
 #error "vectors: PREFETCH is missing"
