@@ -21,20 +21,30 @@ class Faults(unittest.TestCase):
             with open(count) as file:
                 return ran, int(file.read())
 
-    def test_errors_of_ours_never_reach_the_program(self):
-        for program in GUILTY if STEP == 1 else ["own_memory"]:
-            alone = subprocess.run([PROGRAMS, program], capture_output=True, text=True, timeout=120)
-            whole, calls = self.run_with(program, 0)
-            self.assertIn(f"NaN in {GUILTY[program]} (", whole.stderr)
-            self.assertGreater(calls, 30)
-            for call in range(1, calls + 1, STEP):
-                for fail in (call, -call):
-                    with self.subTest(program, fail=fail):
-                        ran, _ = self.run_with(program, fail)
-                        self.assertEqual((ran.stdout, ran.returncode), (alone.stdout, alone.returncode), ran.stderr)
-                        self.assertIn("argument", ran.stderr)
-                        if "NaN in " in ran.stderr:
-                            self.assertIn(f"NaN in {GUILTY[program]} (", ran.stderr)
+    def errors_of_ours_never_reach(self, program):
+        alone = subprocess.run([PROGRAMS, program], capture_output=True, text=True, timeout=120)
+        whole, calls = self.run_with(program, 0)
+        self.assertIn(f"NaN in {GUILTY[program]} (", whole.stderr)
+        self.assertGreater(calls, 30)
+        for call in range(1, calls + 1, STEP):
+            for fail in (call, -call):
+                with self.subTest(program, fail=fail):
+                    ran, _ = self.run_with(program, fail)
+                    self.assertEqual((ran.stdout, ran.returncode), (alone.stdout, alone.returncode), ran.stderr)
+                    self.assertIn("argument", ran.stderr)
+                    if "NaN in " in ran.stderr:
+                        self.assertIn(f"NaN in {GUILTY[program]} (", ran.stderr)
+
+    def test_a_program_with_its_own_memory(self):
+        self.errors_of_ours_never_reach("own_memory")
+
+    @unittest.skipUnless(STEP == 1, "with TENSORSTAT_FULL=1")
+    def test_a_program_with_two_queues(self):
+        self.errors_of_ours_never_reach("two_queues")
+
+    @unittest.skipUnless(STEP == 1, "with TENSORSTAT_FULL=1")
+    def test_a_program_with_a_queue_out_of_order(self):
+        self.errors_of_ours_never_reach("out_of_order")
 
 
 if __name__ == "__main__":

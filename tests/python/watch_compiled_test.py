@@ -173,6 +173,12 @@ class Compiled(unittest.TestCase):
         if graphs is not None:
             self.assertEqual(found, graphs)
 
+    def test_what_is_compiled_inside_of_the_watch_has_rows_from_the_first_step_on(self):
+        wanted = rows_of(self.run_job(how="bare")[0])
+        for how in ("whole", "inside"):
+            with self.subTest(how):
+                self.check_rows(rows_of(self.run_job(how=how)[0]), wanted)
+
     def test_however_it_was_compiled(self):
         for how in ("whole", "method", "inside", "function"):
             with self.subTest(how):

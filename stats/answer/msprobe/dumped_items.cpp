@@ -72,7 +72,7 @@ class JsonDump {
     std::error_code ignored;
     if (!fs::exists(path, ignored)) return {};
     dump_.has_stacks = true;
-    PythonTree all{PythonTree::Kind::kDict, {}, {}};
+    PythonTree all(PythonTree::Kind::kDict);
     const JsonListener listener{
         [&](const std::string& name, PythonTree&& value) { all.members.emplace_back(name, std::move(value)); },
         [](const std::string&, PythonTree&&) {}};

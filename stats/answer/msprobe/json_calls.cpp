@@ -33,7 +33,7 @@ class Reader : public JsonReader {
     return true;
   }
 
-  bool add(PythonValue value) { return put({PythonTree::Kind::kValue, std::move(value), {}}); }
+  bool add(PythonValue value) { return put(PythonTree(PythonTree::Kind::kValue, std::move(value))); }
 
   // Takes a complete value. The listener gets it, or else the innermost open list or dict.
   bool put(PythonTree&& tree) {
@@ -53,7 +53,7 @@ class Reader : public JsonReader {
 
   bool begin(bool is_list) override {
     if (levels_.empty() && is_list) return refuse("it is no object");
-    levels_.push_back({{is_list ? PythonTree::Kind::kList : PythonTree::Kind::kDict, {}, {}}, {}});
+    levels_.push_back({PythonTree(is_list ? PythonTree::Kind::kList : PythonTree::Kind::kDict), {}});
     return true;
   }
 

@@ -94,6 +94,10 @@ bool PythonTree::is_true() const {
   return as_double(value) != 0;
 }
 
+PythonTree::PythonTree() = default;
+
+PythonTree::PythonTree(Kind kind, PythonValue value) : kind(kind), value(std::move(value)) {}
+
 const PythonTree* PythonTree::find(std::string_view name) const {
   if (kind != Kind::kDict) return nullptr;
   for (auto member = members.rbegin(); member != members.rend(); ++member) {

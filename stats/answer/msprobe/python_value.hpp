@@ -35,7 +35,11 @@ struct PythonTree {
   enum class Kind : std::uint8_t { kNone, kValue, kList, kDict };
   Kind kind = Kind::kNone;
   PythonValue value = {};
-  std::vector<std::pair<std::string, PythonTree>> members = {};  // the names are empty in a list
+  std::vector<std::pair<std::string, PythonTree>> members;  // the names are empty in a list
+
+  // Not inline, and `members` has no initializer: clang 19 would want the complete type there.
+  PythonTree();
+  explicit PythonTree(Kind kind, PythonValue value = {});
 
   bool is_list() const { return kind == Kind::kList; }
   bool is_dict() const { return kind == Kind::kDict; }

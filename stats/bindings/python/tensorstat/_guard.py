@@ -108,7 +108,7 @@ class Guard:
                 self._has_handled = True
             elif not is_trusted_call(frame):
                 self._enter(frame, code)
-            elif code.co_name == "_find_and_load" and code.co_filename.startswith("<frozen importlib"):
+            elif code.co_name in ("_find_and_load", "_find_spec") and code.co_filename.startswith("<frozen importlib"):
                 self._look_at_import(frame)
             elif is_denied(code) and not (is_of_ours(frame) or is_below_torch(frame) or self.torch_state.may_set(code.co_name, None)):
                 self._refuse(f"{code.co_name} of {'torch' if code.co_filename.startswith(torch_folder()) else 'Python'} changes more "
@@ -135,13 +135,14 @@ class Guard:
         raise Stop(self.stop)
 
     def _look_at_import(self, frame: FrameType) -> None:
-        """A module that is not loaded yet. Torch loads its own when they are first used; nothing of the call's runs there."""
+        """A module that is not loaded yet, or is looked for: the finders of sys.meta_path run, such as setuptools's. Torch loads its own
+        when they are first used; nothing of the call's runs there."""
         importer = frame.f_back
         while importer is not None and importer.f_code.co_filename.startswith("<frozen importlib"):
             importer = importer.f_back
         if importer is None or is_trusted_call(importer):
             self._handler = frame
-        else:
+        elif frame.f_code.co_name == "_find_and_load":
             self._refuse(f"{importer.f_code.co_name} imports {frame.f_locals.get('name')}, which cannot be put back")
 
     # --- functions in Python ---

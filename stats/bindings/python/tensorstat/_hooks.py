@@ -54,7 +54,7 @@ class ModuleHooks:
 
     def start(self) -> None:
         self._is_on[0] = True
-        self.is_eager = STANCE.hold(self, self.tracer)
+        self._hold()
         if not self._handles:
             hooks = sys.modules["torch.nn.modules.module"]
             before, behind = self._functions() if self.tracer is None else self.tracer.hooks(*self._functions())
@@ -63,6 +63,9 @@ class ModuleHooks:
         for handle, hook in self._handles:  # under the same number: a graph that was compiled with them knows them by it
             handle.hooks_dict_ref()[handle.id] = hook
 
+    def _hold(self) -> None:
+        self.is_eager = STANCE.hold(self, self.tracer)
+
     def _functions(self) -> tuple[Callable[..., None], Callable[..., None]]:
         places, enter, leave, is_on, is_compiling = self._places, self._before, self._behind, self._is_on, compiling_of_torch()
 
@@ -70,6 +73,8 @@ class ModuleHooks:
         def before(module: Any, arguments: Any) -> None:
             if is_compiling() or not is_on[0]:
                 return
+            if not self.is_eager and self.tracer is None:  # what was compiled since start() has not run yet
+                self._hold()
             at = places.get(id(module))
             if at is not None and at[0]() is module:
                 try:

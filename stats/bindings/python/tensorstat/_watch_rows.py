@@ -36,7 +36,7 @@ from ._zooms import Zooms
 
 EVALUATION = 1  # the graph of its rows
 _NOTHING_RAN = ("in a step that was watched no module of the model ran: is it the model that is trained? What torch.compile (before "
-                "torch 2.6), torch.jit or torch.export made of it is not seen")
+                "torch 2.6, or called since the step began), torch.jit or torch.export made of it is not seen")
 _UNSEEN = "because none of its modules ran: another model was trained, or one that was compiled, traced or exported"
 
 

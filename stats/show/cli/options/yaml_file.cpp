@@ -105,7 +105,7 @@ class YamlReader {
     std::string text(reinterpret_cast<const char*>(event.data.scalar.value), event.data.scalar.length);
     const bool is_none = event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
                          (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL");
-    return is_none ? PythonTree{} : PythonTree{PythonTree::Kind::kValue, std::move(text), {}};
+    return is_none ? PythonTree{} : PythonTree(PythonTree::Kind::kValue, std::move(text));
   }
 
   Status open(PythonTree::Kind kind, std::size_t line) {
@@ -113,7 +113,7 @@ class YamlReader {
     if (!levels_.empty() && levels_.back().tree.is_dict() && !levels_.back().has_name) {
       return fault(line, "a name should be a text");
     }
-    levels_.push_back({.tree = {kind, {}, {}}, .name = {}});
+    levels_.push_back({.tree = PythonTree(kind), .name = {}});
     return {};
   }
 
