@@ -39,6 +39,32 @@ def a_loss_whose_backward_is_bad(path):
     train(nn.Sequential(nn.Linear(8, 8), nn.ReLU()), path, [torch.zeros(2, 8)], loss=lambda y: torch.sqrt((y * 0).sum()))
 
 
+def cut_off(y, used):
+    return torch.where(y > 0, used, torch.zeros_like(y)).mean()
+
+
+def root_and_use(y):
+    root = y.sqrt()  # the loss makes it a line before
+    used = root * y
+    return cut_off(y, used)
+
+
+def fill_and_use(y):
+    filled = y.masked_fill(y < 0, INF)
+    used = filled * y  # the loss uses what it wrote
+    return cut_off(y, used)
+
+
+@planted("loss", phase="backward", operation="sqrt", at="the loss makes it a line before")
+def what_a_loss_makes_a_line_before_its_use(path):
+    train(nn.Linear(8, 8), path, batches(), loss=root_and_use)
+
+
+@planted("loss", phase="backward", operation="MulBackward0", at="the loss uses what it wrote")
+def what_a_loss_writes_a_line_before_its_use(path):
+    train(nn.Linear(8, 8), path, batches(), loss=fill_and_use)
+
+
 # --- backward ---
 
 class BadBackward(torch.autograd.Function):

@@ -65,9 +65,7 @@ class ForwardFaults:
         source = self._of_nodes.get(node)
         if source is None or source.where is None or line is None or source.where[:2] == line[:2] or is_writer(source.name):
             return None
-        cut = f"{source.cut_by} cut it off, and " if source.cut_by else ""
-        words = f"{cut}backward at {os.path.basename(line[0])}:{line[1]} multiplied it by 0"
-        return source.name, source.where, f"{source.gave} in the forward", words
+        return source.name, source.where, f"{source.gave} in the forward", words_of_return(source.cut_by, line)
 
     def words_of(self, node: int) -> str:
         source = self._of_nodes.get(node)
@@ -110,6 +108,12 @@ def uses_values(name: str) -> bool:
 
 def _is_float(tensor: Any) -> bool:
     return bool(tensor.is_floating_point() or tensor.is_complex()) and tensor.device.type != "meta"
+
+
+def words_of_return(cut_by: str, line: Any) -> str:
+    """How a fault that the forward made at another line than this one came into backward."""
+    cut = f"{cut_by} cut it off, and " if cut_by else ""
+    return f"{cut}backward at {os.path.basename(line[0])}:{line[1]} multiplied it by 0"
 
 
 def words_of_source(maker: str, gave: str, cut_by: str) -> str:

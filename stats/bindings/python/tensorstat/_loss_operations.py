@@ -9,7 +9,7 @@ from typing import Any
 
 from ._check import losses_of
 from ._compiled import is_tracing, is_transformed, is_used
-from ._forward_faults import at_line, is_writer, uses_values, words_of_source
+from ._forward_faults import at_line, is_writer, uses_values, words_of_return, words_of_source
 from ._hooks import say_fault
 from ._journal import caller_of
 from ._loss import OF_MODEL
@@ -215,6 +215,9 @@ class LossOperations:
                     return
                 found.gave = counts_of([each])
                 found.given = values_of(each for each in given if each is not None and each.numel() <= _MOST_SHOWN)
+                if (maker := _maker_of_operand(call)) is not None:  # of the fault that backward brought back
+                    found.name, found.where, found.given, found.gave = maker.name, maker.where, "", f"{maker.gave} in the forward"
+                    found.why = words_of_return(call.cut_by or maker.cut_by, call.where)
             self._backward.append((found, kinds))
             return
 
@@ -305,6 +308,17 @@ def _root_of(made: _Operation, wanted: int) -> _Operation:
             break
         made = same[0]
     return made
+
+
+def _maker_of_operand(call: _Operation) -> _Operation | None:
+    """The operation that computed the NaN or Inf of an operand at another line, if the loss computed it. An Inf that was written is meant:
+    the backward that made NaN of it is to blame."""
+    for kinds, made in call.parents:
+        if made is not None and (known := _known(kinds)):
+            root = _root_of(made, NAN if known & NAN else INF)
+            is_elsewhere = root.where is not None and call.where is not None and root.where[:2] != call.where[:2]
+            return root if is_elsewhere and root.gave and not root.is_written and not any(_known(each) for each, _ in root.parents) else None
+    return None
 
 
 def _words_of_forward(call: _Operation) -> str:
