@@ -144,7 +144,8 @@ class Silent {
     return has_gradients;
   }
 
-  // All 0 in every iteration: of a ReLU, or of the innermost module whose parameters have no other gradients.
+  // Finds outputs that are all 0 in every iteration: those of a ReLU, and those of a module whose gradients are all 0,
+  // too. Of modules inside each other the innermost is named.
   void find_dead_from_the_start() {
     std::map<std::uint32_t, std::vector<std::string>> dead;  // modules
     std::vector<std::pair<const HistorySeries*, std::string>> others;

@@ -100,7 +100,7 @@ class Words {
     return verdict_.wrote_inf.is_named() ? "made it of the Inf that " + call(verdict_.wrote_inf) + " wrote" : "";
   }
 
-  // "at head (Linear)", or "inside Model", whose own code cut off what a module in it made.
+  // "at head (Linear)". "inside Model" where the code of Model cut off what a module in it made.
   std::string place_of_cut() const {
     return (verdict_.is_cut_off_inside ? "inside " : "at ") + call(verdict_.cut_off_at);
   }

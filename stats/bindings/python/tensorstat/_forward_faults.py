@@ -60,8 +60,8 @@ class ForwardFaults:
             self._of_nodes[node] = self._now
 
     def maker_of(self, node: int, line: Any) -> tuple[str, Any, str, str] | None:
-        """The operation that computed the fault of the node's operand at another line: its name, its line, what it gave, and what became of
-        that. An Inf that was written is meant: the node, which made NaN of it, is to blame."""
+        """Returns the operation that computed the fault of the node's operand at another line: its name, its line, the counts of its result and
+        the words about the way into backward. Returns None for an Inf that was written: the node made NaN of it."""
         source = self._of_nodes.get(node)
         if source is None or source.where is None or line is None or source.where[:2] == line[:2] or is_writer(source.name):
             return None
@@ -85,8 +85,8 @@ def is_writer(name: str) -> bool:
 
 
 def function_around(frame: FrameType | None) -> tuple[str, Any] | None:
-    """The caller's own torch.autograd.Function whose forward runs in this frame: its name, and the line that called it. Autograd knows its
-    operations as one."""
+    """Returns the name of the caller's own torch.autograd.Function whose forward runs in this frame, and the line that called it. Autograd
+    takes its operations for one."""
     torch = sys.modules["torch"]
     if torch.is_grad_enabled():
         return None

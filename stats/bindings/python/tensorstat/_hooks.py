@@ -73,7 +73,7 @@ class ModuleHooks:
         def before(module: Any, arguments: Any) -> None:
             if is_compiling() or not is_on[0]:
                 return
-            if not self.is_eager and self.tracer is None:  # what was compiled since start() has not run yet
+            if not self.is_eager and self.tracer is None:  # the caller may have compiled a module since start()
                 self._hold()
             at = places.get(id(module))
             if at is not None and at[0]() is module:
