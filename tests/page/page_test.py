@@ -325,6 +325,11 @@ class Page(unittest.TestCase):
         self.write(a, lambda rank, i: 1.5 + i / 7, ranks=1)
         self.write(b, lambda rank, i: (1.5 + i / 7) * (1 if i < 10 else 1.000001 if i < 20 else 1.1), ranks=1)
         self.report("two", a, b)
+        self.open("two")  # it shows where they part
+        self.assertIn("w param", " ".join(self.text("#card-title").split()))
+        self.assertIn("iteration 20", self.text("#readout"))
+        self.assertIn("≠", self.text("#verdict .lead"))
+        self.assertEqual(self.browser.title.split(" · ")[0], "A and B part")
         self.open("two", "#tensor=w++output.0&step=20")
         said = self.text("#verdict")
         self.assertIn("A and B part at iteration 20, rank 0, in w output.0", said)

@@ -255,9 +255,13 @@ class PageFiller {
                                     std::to_string(contents_.lanes[lane].rank) + ", in " +
                                     contents_.tensors[tensor].name + " " + contents_.tensors[tensor].io + ": " +
                                     plane.name + " " + to_string(Value(a)) + " in A, " + to_string(Value(b)) + " in B";
-          if (in_a_bit.empty()) in_a_bit = where;
+          if (in_a_bit.empty()) {
+            in_a_bit = where;
+            contents_.words.parting = cell;
+          }
           if (std::fabs(a - b) > kMuch * std::max(std::fabs(a), std::fabs(b)) || std::isfinite(a) != std::isfinite(b)) {
             by_much = where;
+            contents_.words.parting = cell;
             break;
           }
         }
@@ -338,6 +342,9 @@ class PageFiller {
       want(tensor, iterations - 1, 0);
       if (contents_.words.findings.empty() || !contents_.words.findings.front().first_iteration) continue;
       want(tensor, contents_.column_of(*contents_.words.findings.front().first_iteration), 1);
+    }
+    if (const auto parting = contents_.words.parting) {
+      want(*parting / iterations / contents_.lanes.size(), *parting % iterations, kAround);
     }
     for (const PageFinding& finding : contents_.words.findings) {
       if (finding.tensor && finding.first_iteration) {

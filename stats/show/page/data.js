@@ -50,8 +50,9 @@ async function read_run() {
   });
   const seen = new Map();
   run.tensors.forEach((tensor, index) => {
-    const kind = KINDS.get(tensor.type);
-    tensor.label = tensor.name + '  ' + (kind ? kind + (tensor.io === 'output.0' ? '' : ' ' + tensor.io) : tensor.io);
+    const kind = KINDS.get(tensor.type), io = tensor.io === 'output.0' ? '' : ' ' + tensor.io;
+    tensor.label = tensor.name + '  ' + (kind ? kind + io : tensor.io);
+    tensor.short = tensor.name + (kind ? ' ' + kind : '') + io;  // where there is little room
     tensor.key = `${tensor.type} ${tensor.label} ${tensor.io} ${tensor.dtype}`.toLowerCase();
     for (const label of [tensor.label, tensor.name + '  ' + tensor.io]) {
       if (!seen.has(label)) seen.set(label, index);

@@ -85,7 +85,7 @@ function colour_table() {
 const shape = {};  // of the map on the screen: left, width, height
 function measure_map() {
   const width = by_id('heat').clientWidth, rows = Math.max(1, view.bottom - view.top);
-  shape.left = width < 700 ? 110 : GUTTER;
+  shape.left = width < 700 ? 140 : GUTTER;
   shape.width = Math.max(50, width - shape.left - 4);
   const least = rows <= MOST_LINES ? rows * LABEL : 280;  // that many labels have room
   shape.height = Math.max(60, Math.min(rows * 16, Math.max(least, Math.min(560, window.innerHeight - by_id('heat').offsetTop - 50))));
@@ -177,7 +177,7 @@ function labels(context, rows) {
     if (row !== chosen && (y - last < LABEL - .1 || (chosen >= 0 && Math.abs((chosen + .5) * step - y) < LABEL - .1))) continue;
     if (row !== chosen) last = y;
     context.fillStyle = css(row === chosen ? 'link' : is_folded(line.node) ? 'ink' : 'soft');
-    const text = shape.left < 200 && !is_folded(line.node) ? run.tensors[line.tensors[0]].name : label_of(line);
+    const text = shape.left < 200 && !is_folded(line.node) ? run.tensors[line.tensors[0]].short : label_of(line);
     context.fillText((row === chosen && !is_folded(line.node) ? '• ' : '') + fitted(context, text, shape.left - (row === chosen ? 30 : 12)), shape.left - 8, y);
   }
 }

@@ -115,6 +115,10 @@ function restore() {
     const at = parts.has('step') ? at_iteration(Number(parts.get('step'))) : -1;
     choose(tensor, rank, at < 0 ? run.iterations.length - 1 : at);
   } else if (run.findings.length && !by_id('find').value) choose_finding(0, false);
+  else if (run.parting >= 0 && !by_id('find').value) {
+    const n = run.iterations.length, lane = Math.floor(run.parting / n);
+    choose(Math.floor(lane / run.ranks.length), lane % run.ranks.length, run.parting % n);
+  }
   else show_card();
   restoring = false;
 }
@@ -228,7 +232,7 @@ function keep_up() {
 async function open_page() {
   try {
     await read_run();
-    document.title = `${run.findings.length ? many(run.findings.length, 'finding') : 'Nothing found'} · ${shortened(run.source, 60)}`;
+    document.title = `${run.findings.length ? many(run.findings.length, 'finding') : run.parting >= 0 ? 'A and B part' : 'Nothing found'} · ${shortened(run.source, 60)}`;
     show_verdict();
     document.querySelector('main').hidden = false;
     by_id('statistic').append(...run.statistics.map((s, index) => element('option', {value: index}, s.name)));

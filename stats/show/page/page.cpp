@@ -127,6 +127,7 @@ std::string head_of(const PageContents& contents, const std::vector<std::pair<st
   json.key("verdict").text(verdict).key("findings").begin_list();
   for (const PageFinding& finding : words.findings) write_finding(json, finding);
   json.end();
+  json.key("parting").raw(words.parting ? std::to_string(*words.parting) : "-1");
   write_texts(json, "measured", contents.measured);
   write_texts(json, "not_measured", words.not_measured);
   std::vector<std::string> notes = words.notes;

@@ -30,6 +30,7 @@ interface Run {
   rows: number;
   verdict: string;
   findings: Finding[];
+  parting: number;  // the cell where B parts from A; -1: none
   measured: string[];
   not_measured: string[];
   notes: string[];

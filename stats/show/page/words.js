@@ -36,7 +36,7 @@ function show_verdict() {
   header.className = worst;
   header.replaceChildren();
   const lines = String(run.verdict).split('\n').filter(Boolean);
-  header.append(element('p', {class: 'lead'}, element('span', {class: 'mark', 'aria-hidden': 'true'}, worst === 'clean' ? '✓' : worst === 'fault' ? '✕' : '!'),
+  header.append(element('p', {class: 'lead'}, element('span', {class: 'mark', 'aria-hidden': 'true'}, worst === 'clean' ? (run.parting < 0 ? '✓' : '≠') : worst === 'fault' ? '✕' : '!'),
     shortened(lines[0] || '', 400)));
   for (const line of lines.slice(1)) header.append(element('p', {}, shortened(line, 1200)));
   if (first) {
@@ -100,7 +100,7 @@ function show_read() {
   for (const text of run.not_measured) line('Not judged:', text);
   for (const text of run.notes) line('Note:', text);
   const steps = [...new Set(run.statistics.map(s => `within ${short((2 ** (s.step / 2) - 1) * 100)} %`))].join(' or ');
-  line('Kept:', `values as 16-bit logarithms (${steps}), marked with ≈. ${many(run.exact.size, 'cell')} also as written: near the first iteration of a finding, and the last iteration. NaN, +Inf, −Inf, zero and missing are exact everywhere.`);
+  line('Kept:', `values as 16-bit logarithms (${steps}), marked with ≈. ${many(run.exact.size, 'cell')} also as written: near the first iteration of a finding${run.parting < 0 ? '' : ', where B parts from A'}, and in the last iteration. NaN, +Inf, −Inf, zero and missing are exact everywhere.`);
   line('Version:', 'tensorstat ' + run.version);
 }
 
