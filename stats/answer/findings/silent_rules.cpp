@@ -169,7 +169,7 @@ class Silent {
       }
     }
     for (const auto& [series, module] : others) {
-      const auto is_inside = [&](const std::string& each) { return each.starts_with(module + "."); };
+      const auto is_inside = [inside = module + "."](const std::string& each) { return each.starts_with(inside); };
       if (std::ranges::none_of(dead[series->rank], is_inside)) add(*series);
     }
   }

@@ -123,7 +123,7 @@ std::string reason_of_leap(const Record& record, const Seen& seen, std::span<con
     if (row.rank != seen.rank || (!is_parameter && !is_of_model)) continue;
     const auto size = absmax_of(record.statistics(row));
     if (!size) continue;
-    const auto [first, is_new] = firsts.try_emplace({row.name, row.slot}, *size, row.iteration);
+    const auto [first, is_new] = firsts.try_emplace({row.name, row.slot}, First{*size, row.iteration});
     if (is_new || !(first->second.size > 0) || *size < kLeap || *size < kLeap * first->second.size) continue;
     const std::string grown = " grew: absmax " + short_number(first->second.size) + " in iteration " +
                               std::to_string(first->second.iteration) + ", " + short_number(*size);
