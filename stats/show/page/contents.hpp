@@ -26,10 +26,10 @@ struct PageFinding {
 
 // The findings of the caller, and sentences about the whole run.
 struct PageWords {
-  std::string source;                 // the file or folder that was read
-  std::vector<std::string> verdict;   // sentences, the first of them in large letters
-  std::vector<PageFinding> findings;  // the first is the verdict's
-  std::uint32_t tensor = UINT32_MAX;  // the first finding's index in the history; UINT32_MAX: search by name
+  std::string source;                  // the file or folder that was read
+  std::vector<std::string> verdict;    // sentences, the first of them in large letters
+  std::vector<PageFinding> findings;   // the first is the verdict's
+  std::uint32_t tensor = UINT32_MAX;   // the first finding's index in the history; UINT32_MAX: search by name
   std::optional<std::size_t> parting;  // the cell where B parts from A; none: there is one run, or they agree
   std::vector<std::string> not_measured, notes;
   std::uint64_t follow_seconds = 0;  // the file is rewritten after so many seconds; 0: never
