@@ -32,7 +32,8 @@ function(tensorstat_loaded_name variable file)
 endfunction()
 
 # tensorstat_room(TARGET ROOM SOURCE...): adds a room's sources. They are compiled together as one unity source, because
-# headers take most of the time. So names in anonymous namespaces must be unique in the room.
+# headers take most of the time. A change of one source compiles all of them again, so large rooms have several groups. Names
+# in anonymous namespaces must be unique in a room.
 function(tensorstat_room target room)
   target_sources(${target} PRIVATE ${ARGN})
   set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${room})

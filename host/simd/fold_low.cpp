@@ -1,5 +1,5 @@
 // The folds of `low`. The order of their operations is fixed, element by element, so there is only a baseline version.
-#include <tensorstat/catalog.inc>
+#include <tensorstat/dtypes.inc>
 
 #include "host/simd/folds.hpp"
 #include "host/simd/vectors.h"

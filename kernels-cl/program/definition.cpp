@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include <algorithm>
-#include <tensorstat/catalog.inc>
+#include <tensorstat/dtypes.inc>
 
 #include "precision/generated/families.h"
 #include "precision/partial.h"

@@ -6,21 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tensorstat/catalog.inc>
+#include <tensorstat/catalog_ids.hpp>
 #include <tensorstat/status.hpp>
 #include <vector>
 
 namespace tensorstat {
-
-#define TENSORSTAT_ID(id, ...) id,
-enum class Category : std::uint32_t { TENSORSTAT_CATEGORIES(TENSORSTAT_ID) };  // and the quantiles, below
-enum class Dtype : std::uint8_t { TENSORSTAT_DTYPES(TENSORSTAT_ID) };
-#undef TENSORSTAT_ID
-
-#define TENSORSTAT_ONE(...) +1
-inline constexpr int kCategoryCount = 0 TENSORSTAT_CATEGORIES(TENSORSTAT_ONE);
-inline constexpr int kDtypeCount = 0 TENSORSTAT_DTYPES(TENSORSTAT_ONE);
-#undef TENSORSTAT_ONE
 
 // Each quantile pN is a category, too, though not in the catalog's list. N is from 0 to 100, in thousandths.
 inline constexpr std::uint32_t kFirstQuantile = std::uint32_t{1} << 16, kMostThousandths = 100'000;

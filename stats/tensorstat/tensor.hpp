@@ -31,7 +31,7 @@ struct Strides {
   std::vector<std::int64_t> bytes;  // one for each dimension
 };
 
-// A tensor of a packed dtype (catalog.inc) begins at a byte and has no strides.
+// A tensor of a packed dtype (dtypes.inc) begins at a byte and has no strides.
 struct Tensor {
   Dtype dtype = Dtype::kFloat32;
   std::uint64_t element_count = 0;

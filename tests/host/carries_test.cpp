@@ -13,7 +13,7 @@ namespace carries_test {
 
 TEST(Carries, ArePropagatedInTime) {
   constexpr Dtype kDtype = Dtype::kInt8;
-  constexpr Needs kNeeds = needs(Category::kAvg) | needs(Category::kL2norm);
+  const Needs kNeeds = needs(Category::kAvg) | needs(Category::kL2norm);
   std::vector<std::int64_t> words(partial_words(kDtype, kNeeds));
   host::Folder folder(kDtype, Precision::kHigh, kNeeds, words);
   const std::size_t end = std::min(first_element(kDtype), words.size());  // the sums are before it

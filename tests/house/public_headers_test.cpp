@@ -9,6 +9,7 @@
 #include <tensorstat/alerts.hpp>
 #include <tensorstat/by.hpp>
 #include <tensorstat/catalog.hpp>
+#include <tensorstat/catalog_ids.hpp>
 #include <tensorstat/collective.hpp>
 #include <tensorstat/compare.hpp>
 #include <tensorstat/dlpack.hpp>

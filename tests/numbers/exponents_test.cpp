@@ -12,7 +12,7 @@
 namespace tensorstat {
 namespace exponents_test {
 
-constexpr Needs kAsked = needs(Category::kExponents);
+const Needs kAsked = needs(Category::kExponents);
 
 class InBinades : public testing::TestWithParam<Dtype> {
  protected:

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <iostream>
 #include <random>
-#include <tensorstat/catalog.inc>
+#include <tensorstat/dtypes.inc>
 #include <vector>
 
 #include "host/simd/folds.hpp"

@@ -15,7 +15,7 @@
 namespace tensorstat {
 namespace windows_test {
 
-constexpr Needs kSums = needs(Category::kAvg) | needs(Category::kL2norm) | needs(Category::kL1norm);
+const Needs kSums = needs(Category::kAvg) | needs(Category::kL2norm) | needs(Category::kL1norm);
 
 class Windows : public testing::TestWithParam<Dtype> {
  protected:

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <tensorstat/catalog.inc>
+#include <tensorstat/dtypes.inc>
 
 #include "precision/generated/families.h"
 #include "precision/names.h"

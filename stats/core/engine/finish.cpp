@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <tensorstat/catalog.inc>
 #include <utility>
 
 #include "precision/round.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <tensorstat/catalog.inc>
 #include <utility>
 
 #include "stats/core/engine/finish.hpp"

@@ -25,12 +25,11 @@ enum Need : Needs {
 #undef NEED
 static_assert((kDigests & Needs{NEED_ALL}) == 0 && (kQuantiles & Needs{NEED_ALL}) == 0);
 
-#define ROW(id, name, column, kind, in_all, of_complex, needs, ...) needs,
-inline constexpr Needs kCategoryNeeds[] = {TENSORSTAT_CATEGORIES(ROW)};
-inline constexpr Needs kQuantileNeeds[] = {TENSORSTAT_QUANTILE(ROW)};
-#undef ROW
-constexpr Needs needs(Category category) {
-  return is_quantile(category) ? kQuantileNeeds[0] : kCategoryNeeds[static_cast<int>(category)];
+// By the number of a category; kQuantileNeeds is for each quantile.
+extern const Needs kCategoryNeeds[kCategoryCount];
+extern const Needs kQuantileNeeds;
+inline Needs needs(Category category) {
+  return is_quantile(category) ? kQuantileNeeds : kCategoryNeeds[static_cast<int>(category)];
 }
 
 }  // namespace tensorstat

@@ -1,7 +1,7 @@
 #include "stats/core/engine/quantile_codes.hpp"
 
 #include <algorithm>
-#include <tensorstat/catalog.inc>
+#include <tensorstat/dtypes.inc>
 
 #include "precision/scalars.hpp"
 #include "stats/core/engine/accumulator_layout.hpp"

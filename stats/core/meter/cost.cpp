@@ -1,6 +1,7 @@
 // The cost of a statistic, as a text for people.
 #include <algorithm>
 #include <string_view>
+#include <tensorstat/catalog.inc>
 
 #include "stats/core/engine/needs.hpp"
 
@@ -33,8 +34,9 @@ constexpr Cost kCosts[] = {
 constexpr bool every_need_has_words() {
   Needs known = 0;
   for (const Cost& cost : kCosts) known |= cost.need;
-  return (kQuantileNeeds[0] & ~known) == 0 &&
-         std::ranges::all_of(kCategoryNeeds, [known](Needs needs) { return (needs & ~known) == 0; });
+#define ROW(id, name, column, kind, in_all, of_complex, needs, ...) &&((needs) & ~known) == 0
+  return true TENSORSTAT_CATEGORIES(ROW) TENSORSTAT_QUANTILE(ROW);
+#undef ROW
 }
 static_assert(every_need_has_words());
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <memory>
 #include <tensorstat/catalog.hpp>
+#include <tensorstat/catalog.inc>
 
 #include "precision/dtypes.hpp"
 #include "stats/core/base/caught.hpp"
@@ -61,6 +62,18 @@ std::string_view without_alias(std::string_view typed) {
 constexpr std::array kCategoryRows = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
 constexpr std::array kQuantileRows = {TENSORSTAT_QUANTILE(TENSORSTAT_ROW)};
 #undef TENSORSTAT_ROW
+
+// catalog_ids.hpp lists the same ids in the same order.
+#define TENSORSTAT_ROW(id, ...) Category::id,
+constexpr std::array kRowIds = {TENSORSTAT_CATEGORIES(TENSORSTAT_ROW)};
+#undef TENSORSTAT_ROW
+constexpr bool ids_are_positions() {
+  for (std::size_t i = 0; i < kRowIds.size(); ++i) {
+    if (kRowIds[i] != static_cast<Category>(i)) return false;
+  }
+  return kRowIds.size() == std::size_t{kCategoryCount};
+}
+static_assert(ids_are_positions());
 
 using precision::kDtypeFacts;
 
