@@ -1,10 +1,9 @@
 #include "stats/core/meter/meter_state.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "stats/core/base/abandon.hpp"
+#include "stats/core/base/process_id.hpp"
 
 namespace tensorstat {
 namespace {
@@ -37,12 +36,12 @@ void Meter::State::log(Severity severity, std::string_view text) const noexcept 
 
 bool Meter::State::forked_since_the_search() const {
   const pid_t who = finder;
-  return who != 0 && who != getpid();
+  return who != 0 && who != process_id();
 }
 
 DeviceEngine* Meter::State::find_device(const std::optional<Errand>& errand) {
   pid_t nobody = 0;
-  finder.compare_exchange_strong(nobody, getpid());
+  finder.compare_exchange_strong(nobody, process_id());
   // In a forked child, the searching thread may exist only in the parent; then call_once would wait forever.
   if (forked_since_the_search()) return nullptr;
   bool in_vain = false;
@@ -63,7 +62,7 @@ const std::string& Meter::State::host_memory_stays() {
   static const std::string is_to_be_seen;
   if (forked_since_the_search()) return is_to_be_seen;
   pid_t nobody = 0;
-  finder.compare_exchange_strong(nobody, getpid());
+  finder.compare_exchange_strong(nobody, process_id());
   if (forked_since_the_search()) return is_to_be_seen;
   std::call_once(driver_seen, [&] { why_stays = why_host_memory_stays(options); });
   return why_stays;

@@ -1,7 +1,5 @@
 #include "stats/data/rows/append_file.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -9,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "stats/core/base/process_id.hpp"
 #include "stats/data/rows/line_file.hpp"
 
 namespace tensorstat {
@@ -21,10 +20,10 @@ class AppendFile::Writer {
       : options_(options),
         notices_(notices),
         tally_(std::move(tally)),
-        process_(getpid()),
+        process_(process_id()),
         file_(options_, notices_, *tally_) {}
 
-  bool is_mine() const { return process_ == getpid(); }
+  bool is_mine() const { return process_ == process_id(); }
   const LineTally& tally() const { return *tally_; }
 
   Outcome append(std::string_view lines) noexcept {

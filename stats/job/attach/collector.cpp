@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "stats/core/base/abandon.hpp"
+#include "stats/core/base/process_id.hpp"
 #include "stats/core/base/thread_signals.hpp"
 #include "stats/job/attach/rows.hpp"
 
@@ -153,7 +154,7 @@ class CollectorThread final : public Collector {
   }
 
   void finish() {
-    if (getpid() != layer().process) return;
+    if (process_id() != layer().process) return;
     layer().is_open = false;
     {
       const std::lock_guard lock(mutex_);

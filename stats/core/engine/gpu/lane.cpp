@@ -1,12 +1,11 @@
 #include "stats/core/engine/gpu/lane.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "stats/core/base/abandon.hpp"
+#include "stats/core/base/process_id.hpp"
 
 namespace tensorstat::gpu {
 namespace {
@@ -147,12 +146,12 @@ Lanes::~Lanes() {
 
 bool Lanes::forked() const {
   const pid_t owner = owner_;
-  return owner != 0 && owner != getpid();
+  return owner != 0 && owner != process_id();
 }
 
 Result<Lanes::Place> Lanes::find(const Tensor& tensor) {
   pid_t nobody = 0;
-  owner_.compare_exchange_strong(nobody, getpid());
+  owner_.compare_exchange_strong(nobody, process_id());
   if (forked()) {
     return Error{Code::kDevice,
                  "the tensor is in a GPU's memory, which cannot be read in a forked child: measure it in the parent"};

@@ -2,8 +2,6 @@
 // contexts.
 #pragma once
 
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -15,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "stats/core/base/process_id.hpp"
 #include "stats/job/attach/below.hpp"
 #include "stats/job/attach/measured.hpp"
 #include "stats/job/attach/program/open_launch.hpp"
@@ -196,12 +195,12 @@ struct Objects {
 struct Layer {
   Settings settings;
   Tally* tally = nullptr;
-  pid_t process = getpid();
+  pid_t process = process_id();
   std::atomic<bool> is_open{false};
   Objects objects;
 
   // Not in a forked child, nor once the process ends.
-  bool is_active() const { return is_open.load(std::memory_order_relaxed) && getpid() == process; }
+  bool is_active() const { return is_open.load(std::memory_order_relaxed) && process_id() == process; }
 };
 Layer& layer();
 

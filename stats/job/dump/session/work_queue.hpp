@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +18,7 @@
 #include <utility>
 
 #include "stats/core/base/float_environment.hpp"
+#include "stats/core/base/process_id.hpp"
 #include "stats/data/rows/notices.hpp"
 
 namespace tensorstat {
@@ -47,7 +47,7 @@ class WorkQueue {
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
-  bool is_in_fork() const { return process_ != getpid(); }
+  bool is_in_fork() const { return process_ != process_id(); }
 
   void post(Item item) {
     Items one;
@@ -202,7 +202,7 @@ class WorkQueue {
 
   Worker& worker_;
   Notices& notices_;
-  const pid_t process_ = getpid();
+  const pid_t process_ = process_id();
   std::mutex work_mutex_;  // held by the thread that works
   std::mutex mutex_;
   std::condition_variable came_, done_;
