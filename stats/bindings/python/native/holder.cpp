@@ -1,5 +1,6 @@
 #include "stats/bindings/python/native/holder.hpp"
 
+#include <iterator>
 #include <utility>
 
 namespace tensorstat::python {
@@ -26,17 +27,24 @@ Holder holder_of_type(PyObject* type) {
 
 }  // namespace
 
-// Most tensors have the same type as the one before; the GIL guards the cache. Releasing the old type may run Python,
-// which may call this again: so both are set before, and not read after it.
+// Most tensors have a type of the last ones; the GIL guards the cache. Releasing an old type may run Python, which may
+// call this again: so the cache is set before, and not read after it.
 Holder holder_of(PyObject* x) {
-  static PyObject* last = nullptr;
-  static Holder holder = Holder::kBuffer;
+  struct Known {
+    PyObject* type = nullptr;
+    Holder holder = Holder::kBuffer;
+  };
+  static Known known[4];
+  static unsigned next = 0;
   PyObject* const type = type_of(x);
-  if (type == last) return holder;
+  for (const Known& each : known) {
+    if (each.type == type) return each.holder;
+  }
   const Holder found = holder_of_type(type);
-  holder = found;
+  Known& place = known[next++ % std::size(known)];
+  place.holder = found;
   Py_INCREF(type);
-  const Ref before(std::exchange(last, type));
+  const Ref before(std::exchange(place.type, type));
   return found;
 }
 

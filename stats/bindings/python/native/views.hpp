@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -69,7 +68,7 @@ class Views {
   Shapes shapes_;
   std::vector<Ref> owners_;
   std::vector<std::unique_ptr<Py_buffer>> buffers_;
-  std::deque<std::vector<std::int64_t>> numbers_;    // shapes and strides that tensors point to
+  std::vector<std::vector<std::int64_t>> numbers_;   // shapes and strides that tensors point to
   std::vector<std::pair<std::size_t, Ref>> queues_;  // by the tensor's number, in ascending order
   bool last_is_bytes_ = false;
 };

@@ -39,6 +39,8 @@ void DumpMeter::sort(const Categories& categories) {
     Categories& kind = is_of_bytes(category) ? digests_ : plain_;
     if (std::find(kind.begin(), kind.end(), category) == kind.end()) kind.push_back(category);
   }
+  all_ = plain_;
+  all_.insert(all_.end(), digests_.begin(), digests_.end());
 }
 
 void DumpMeter::also_measure(const Categories& more) {
@@ -127,8 +129,6 @@ void DumpMeter::take_from_board(PendingTensor& held) {
 }
 
 void DumpMeter::measure(std::span<PendingTensor* const> tensors) {
-  Categories all = plain_;
-  all.insert(all.end(), digests_.begin(), digests_.end());
   for (std::size_t first = 0; first < tensors.size(); first += kBatch) {
     struct Batch {
       std::vector<Tensor> tensors{};
@@ -145,19 +145,19 @@ void DumpMeter::measure(std::span<PendingTensor* const> tensors) {
         batch.whose.push_back(&held);
       } else if (held.stored == Stored::kInt4 || held.stored == Stored::kUint1) {
         held.found = measure_packed(held);
-        if (held.found && !all.empty()) ++on_host_count_;
+        if (held.found && !all_.empty()) ++on_host_count_;
       } else {
         notices_->warn_once("complex", "complex tensors have no statistics, and no rows");
       }
     }
     for (const Batch* batch : {&anywhere, &on_gpus, &on_the_host}) {
-      const auto found = ask(batch->tensors, all,
-                             batch == &anywhere  ? on_
-                             : batch == &on_gpus ? on_gpus_
-                                                 : On::kHost,
-                             Counted::kByPlace);
+      auto found = ask(batch->tensors, all_,
+                       batch == &anywhere  ? on_
+                       : batch == &on_gpus ? on_gpus_
+                                           : On::kHost,
+                       Counted::kByPlace);
       for (std::size_t i = 0; i < found.size(); ++i) {
-        if (found[i]) batch->whose[i]->found = in_columns(*found[i]);
+        if (found[i]) batch->whose[i]->found = in_columns(*std::move(found[i]));
       }
     }
   }
@@ -247,11 +247,13 @@ std::optional<Statistics> DumpMeter::measure_packed(const PendingTensor& held) {
   if (!found || !digests) return std::nullopt;
   found->categories.insert(found->categories.end(), digests_.begin(), digests_.end());
   found->values.insert(found->values.end(), digests->values.begin(), digests->values.end());
-  return in_columns(*found);
+  return in_columns(*std::move(found));
 }
 
-Statistics DumpMeter::in_columns(const Statistics& found) const {
+Statistics DumpMeter::in_columns(Statistics found) const {
+  if (found.categories == columns_) return found;
   Statistics row{columns_, {}};
+  row.values.reserve(columns_.size());
   for (const Category category : columns_) row.values.push_back(*found.find(category));
   return row;
 }

@@ -77,7 +77,7 @@ class DumpMeter {
   void count(const Measurement& measured, const Tensor& tensor, On on, Counted counted);
   void note(const Error& error);
   std::optional<Statistics> measure_packed(const PendingTensor& tensor);
-  Statistics in_columns(const Statistics& found) const;
+  Statistics in_columns(Statistics found) const;
 
   void sort(const Categories& categories);
   Board* board();
@@ -86,6 +86,7 @@ class DumpMeter {
   Categories columns_;
   const std::size_t column_count_;  // without the columns of also_measure()
   Categories plain_, digests_;      // without duplicates
+  Categories all_;                  // both
   const Precision precision_;
   const On on_;
   const On on_gpus_;  // tensors in a GPU's memory

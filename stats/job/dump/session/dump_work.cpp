@@ -57,7 +57,11 @@ void DumpWork::work_on(DumpQueue::Items& items) noexcept {
       runs[count++] = run;
       if (next != items.end() && count < kMostRuns && std::holds_alternative<PendingRun>(*next)) continue;
       dump({runs.data(), count});
-      if (meter.left_in_use()) in_use_->splice(in_use_->end(), items, first, next);
+      if (meter.left_in_use()) {
+        in_use_->splice(in_use_->end(), items, first, next);
+      } else {
+        for (PendingRun* const done : std::span(runs.data(), count)) done->buffer = {};
+      }
       count = 0;
     } else {
       std::get<DumpErrand> (*at)(*output);

@@ -61,9 +61,13 @@ class WorkQueue {
   // destroying them under a lock would run the caller's code there.
   void post_all(Items& items) noexcept {
     if (items.empty()) return;
+    Items spent;
     {
       const std::lock_guard lock(mutex_);
       if (has_thread()) {
+        for (std::size_t i = 0; i <= items.size() && !spent_.empty(); ++i) {
+          spent.splice(spent.end(), spent_, spent_.begin());
+        }
         posted_ += items.size();
         queue_.splice(queue_.end(), items);
         if (asleep_) came_.notify_one();
@@ -132,6 +136,7 @@ class WorkQueue {
   static constexpr auto kGlance = std::chrono::milliseconds(2);
   static constexpr int kPatience = 50;
   static constexpr std::size_t kMostInATurn = 64;
+  static constexpr std::size_t kMostSpent = 256;
 
   bool is_own_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
 
@@ -179,20 +184,30 @@ class WorkQueue {
   }
 
   // Works on the first items of the queue, with the lock released. The items are destroyed after they count as
-  // finished: their destructors may run the caller's code, which may wait for a thread that waits in drain().
+  // finished: their destructors may run the caller's code, which may wait for a thread that waits in drain(). Items
+  // without such code go back to the threads that post: memory that one thread takes and another frees makes both wait
+  // for malloc's lock.
   void take_turn(std::unique_lock<std::mutex>& lock) noexcept {
     Items items;
     const std::size_t count = std::min(queue_.size(), kMostInATurn);
     items.splice(items.end(), queue_, queue_.begin(), std::next(queue_.begin(), static_cast<std::ptrdiff_t>(count)));
     is_at_work_ = true;
+    const bool is_thread = is_own_thread();
     lock.unlock();
     work_now(items);
+    Items spent;
+    for (auto next = items.begin(); is_thread && next != items.end();) {
+      const auto at = next++;
+      if (!worker_.runs_callers_code(*at)) spent.splice(spent.end(), items, at);
+    }
     lock.lock();
     finished_ += count;
     is_at_work_ = false;
+    if (spent_.size() < kMostSpent) spent_.splice(spent_.end(), spent);
     done_.notify_all();
     lock.unlock();
     items.clear();
+    spent.clear();
     lock.lock();
   }
 
@@ -207,6 +222,7 @@ class WorkQueue {
   std::mutex mutex_;
   std::condition_variable came_, done_;
   Items queue_;
+  Items spent_;  // done; the threads that post destroy these, one more than they post
   std::uint64_t posted_ = 0, finished_ = 0;
   bool stopping_ = false, asleep_ = false, hurry_ = false, thread_refused_ = false;
   bool is_at_work_ = false;  // a thread is working on items from the queue; the next items must not overtake them
