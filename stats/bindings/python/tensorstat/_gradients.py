@@ -175,7 +175,8 @@ class Gradients:
             self._watch._zooms.say_hooks(op_name, self._user_hooks(op_name), kinds)
 
     def take(self, op_type: str, op_name: str, io: str, slot: int, gradient: Any) -> None:
-        faults = self._watch._collect(op_type, op_name, **{f"{io}s": alone(gradient, slot)})
+        given = alone(gradient, slot)
+        faults = self._watch._collect(op_type, op_name, given) if io == "input" else self._watch._collect(op_type, op_name, (), given)
         if faults:
             self._watch.judge(faults, self._judge, op_type, op_name, io, slot)
 

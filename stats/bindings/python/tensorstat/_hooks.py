@@ -68,12 +68,13 @@ class ModuleHooks:
 
     def _functions(self) -> tuple[Callable[..., None], Callable[..., None]]:
         places, enter, leave, is_on, is_compiling = self._places, self._before, self._behind, self._is_on, compiling_of_torch()
+        modules = sys.modules
 
         # Dynamo reads the first condition alone: nothing else of these is compiled, and their state makes it compile nothing again.
         def before(module: Any, arguments: Any) -> None:
             if is_compiling() or not is_on[0]:
                 return
-            if not self.is_eager and self.tracer is None:  # the caller may have compiled a module since start()
+            if not self.is_eager and self.tracer is None and "torch._dynamo" in modules:  # a module may be compiled since start()
                 self._hold()
             at = places.get(id(module))
             if at is not None and at[0]() is module:

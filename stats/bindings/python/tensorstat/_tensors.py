@@ -30,7 +30,10 @@ def can_be_walked(value: Any, around: tuple[Any, ...]) -> bool:
 
 
 def tensors_in(value: Any) -> list[Any]:
-    if type(value) is tuple and len(value) == 1 and isinstance(value[0], sys.modules["torch"].Tensor):  # most calls
+    tensor = sys.modules["torch"].Tensor
+    if isinstance(value, tensor):
+        return [value]
+    if type(value) is tuple and len(value) == 1 and isinstance(value[0], tensor):  # most calls
         return [value[0]]
     return look_into(value).tensors
 
