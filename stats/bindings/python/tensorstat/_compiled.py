@@ -1,8 +1,9 @@
 """A watch beside torch.compile: what torch traces is not watched, and steps that are measured run without it."""
 import contextlib
+import functools
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _TRACERS = {"FakeTensorMode", "ProxyTorchDispatchMode", "FunctionalTensorMode", "PreDispatchTorchFunctionMode"}
@@ -23,7 +24,12 @@ def is_tracing(arguments: Any = ()) -> bool:
         modes = sys.modules["torch.utils._python_dispatch"]._get_current_dispatch_mode_stack()
         if any(type(each).__name__ in _TRACERS for each in modes):
             return True
-    return any(type(each).__name__ == "Proxy" and type(each).__module__.startswith("torch.fx") for each in arguments)
+    return any(_is_proxy(type(each)) for each in arguments)
+
+
+def _is_proxy(kind: type) -> bool:
+    return (kind.__name__ == "Proxy" and kind.__module__.startswith("torch.fx")
+            or kind.__name__ == "FakeTensor" and kind.__module__.startswith("torch._subclasses"))
 
 
 def is_transformed() -> bool:
@@ -40,6 +46,50 @@ def is_used() -> bool:
         return False
     backends = getattr(frames, "cached_backends", {})
     return any(each is not None for each in backends.values()) or bool(dynamo.utils.counters.get("frames"))
+
+
+def for_autograd(hook: Callable[..., None]) -> Callable[..., None]:
+    """`hook` as a hook of a node. Compiled autograd, which traces a node's hooks, passes it over; and where backward runs inside of a
+    compiled function, dynamo compiles neither it nor what it calls."""
+    is_compiling, set_callback = _compiling(), callback_of_dynamo()
+
+    def called(*arguments: Any) -> None:
+        if is_compiling():
+            return
+        callback = set_callback(None)
+        try:
+            hook(*arguments)
+        finally:
+            set_callback(callback)
+    skip(called)
+    return called
+
+
+_compiling = functools.cache(compiling_of_torch)
+
+
+def backwards_compiled() -> int:
+    """How often compiled autograd has traced a backward in this process."""
+    utils = sys.modules.get("torch._dynamo.utils")
+    return 0 if utils is None else int(utils.counters.get("compiled_autograd", {}).get("captures", 0))
+
+
+def skip(*functions: Callable[..., Any]) -> None:
+    """As frames of their own, which dynamo does not trace from another, these run uncompiled."""
+    if (frames := sys.modules.get("torch._dynamo.convert_frame")) is not None:
+        for code in {each.__code__ for each in functions} - _skipped:
+            _skipped.add(code)
+            if not sys.modules["torch._C._dynamo.eval_frame"]._debug_get_cache_entry_list(code):  # else it may be running
+                frames.skip_code(code)
+
+
+_skipped: set[Any] = set()
+
+
+@functools.cache
+def callback_of_dynamo() -> Callable[[Any], Any]:
+    """Sets what compiles the frames of this thread, None for nothing, and returns what did."""
+    return getattr(sys.modules.get("torch._C._dynamo.eval_frame"), "set_eval_frame", lambda _: None)
 
 
 def has_stance() -> bool:
@@ -116,11 +166,12 @@ class Stance:
         if self._mine is not None and backend is self._backend:
             return True
         self._put_back()
-        set_stance = sys.modules["torch"].compiler.set_stance
+        set_stance, frames = sys.modules["torch"].compiler.set_stance, sys.modules["torch._dynamo.eval_frame"]
         try:
             self._mine = set_stance("force_eager") if backend is None else set_stance("default", force_backend=backend)
         except RuntimeError:  # inside of a compiled call
             return False
+        self._mine.stance = frames._stance = _ButForExport(self._mine.stance)  # type: ignore[attr-defined]
         self._backend = backend
         warnings.filterwarnings("ignore", "Using `torch.compile\\(module\\)` when there are global hooks", UserWarning)
         self._filter = warnings.filters[0]
@@ -135,6 +186,19 @@ class Stance:
         frames = sys.modules["torch._dynamo.eval_frame"]
         if getattr(frames, "_stance", mine.stance) is mine.stance:  # else the caller has set another since
             mine.__exit__(None, None, None)
+
+
+class _ButForExport:
+    """A stance for torch.compile alone. torch.export traces by dynamo, too, and would fail without it."""
+
+    def __init__(self, stance: Any) -> None:
+        self._stance = stance
+
+    def __getattr__(self, name: str) -> Any:
+        callback = sys._getframe(1).f_locals.get("callback")
+        while callback is not None and not getattr(callback, "_export", False):
+            callback = getattr(callback, "_torchdynamo_orig_backend", None) or getattr(callback, "_torchdynamo_orig_callable", None)
+        return getattr(self._stance if callback is None else type(self._stance)(), name)
 
 
 def _is_default() -> bool:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ._compiled import for_autograd
 from ._hooks import say_fault
 
 _MOST_NODES = 20_000  # that are looked at behind one call
@@ -40,7 +41,7 @@ def wait_for(edges: Edges, results: list[Any], take: Callable[[int, Any], None])
             node = tensor.grad_fn or sources.get(_leaf_of(tensor, edges))
             if node is not None and (whole := sums.get((id(node), tensor.output_nr))) is not None and not whole.is_passed:
                 whole.is_passed = True
-                node.register_hook(_OfResult(whole, tensor.output_nr))
+                node.register_hook(for_autograd(_OfResult(whole, tensor.output_nr)))
             elif node is not None and id(node) not in sources:
                 waiting.append(node)
     first = min((_age(node) for node in sources.values()), default=0)
@@ -62,7 +63,7 @@ def wait_for(edges: Edges, results: list[Any], take: Callable[[int, Any], None])
         if parts:
             for _, whole in parts:
                 whole.expected += 1
-            node.register_hook(_OfNode(parts))
+            node.register_hook(for_autograd(_OfNode(parts)))
     return True
 
 

@@ -1,10 +1,12 @@
 """The gradients of a model's modules and parameters, by hooks on autograd's nodes."""
+import contextlib
 import functools
 import sys
 from typing import Any
 
 from . import _rerun, _user_hooks, _zoom_backward
 from ._calls import Call, module_of
+from ._compiled import for_autograd
 from ._edges import wait_for
 from ._hooks import Accumulation, say_fault
 from ._loss import OF_MODEL, look_at_loss, loss_of_backward
@@ -84,7 +86,7 @@ class Gradients:
                 calls = [said]
                 hook = _GradientOfResult(self, calls, tensor.output_nr)
                 call.results[key] = node, calls, hook
-                node.register_hook(hook)
+                node.register_hook(for_autograd(hook))
             if call.parent is None:
                 node.metadata[OF_MODEL] = True
         if call.parent is None:
@@ -106,14 +108,15 @@ class Gradients:
         """Only to know that it runs."""
         for tensor in outputs:
             if tensor.requires_grad and tensor.grad_fn is not None:
-                tensor.grad_fn.register_hook(_GradientOfResult(self, [], 0))
+                tensor.grad_fn.register_hook(for_autograd(_GradientOfResult(self, [], 0)))
                 return
 
     def begin(self) -> None:
         self.is_running, self._watch._is_behind_forward = True, False
         self._watch._loss_operations.begins_backward()
         self._loss = loss_of_backward() if self.finds_loss and self._watch.active else None
-        sys.modules["torch"].autograd.Variable._execution_engine.queue_callback(self._end)
+        with contextlib.suppress(RuntimeError):  # compiled autograd runs it: the next forward ends it
+            sys.modules["torch"].autograd.Variable._execution_engine.queue_callback(self._end)
 
     def _end(self) -> None:
         self.is_running = False

@@ -49,7 +49,7 @@ class Tracer:
         importlib.import_module("torch._dynamo")
         _define()
         constant: Callable[[Any], Any] = torch._dynamo.assume_constant_result
-        is_compiling, board, look, tensor = torch.compiler.is_compiling, _board(), torch.ops.tensorstat.look, torch.Tensor
+        is_compiling, board, look, tensor = torch.compiler.is_dynamo_compiling, _board(), torch.ops.tensorstat.look, torch.Tensor
         eager_before, eager_behind = torch._dynamo.disable(before), torch._dynamo.disable(behind)
 
         # Dynamo calls this while it traces, and treats the result as a constant.
@@ -89,8 +89,6 @@ class Tracer:
                     look(tensors_in(outputs), board, mark, 1)
                 return
             eager_behind(module, arguments, outputs)
-        for each in (enter, leave):  # as frames of their own, between graph breaks, they run
-            sys.modules["torch._dynamo.convert_frame"].skip_code(each.__code__)
         return enter, leave
 
     def _mark(self, is_enter: bool) -> str:
@@ -99,6 +97,8 @@ class Tracer:
             return ""
         try:
             tx = _translator()
+            if tx.export:
+                return ""
             module = _value(tx.symbolic_locals["module"], tx)
             known = self._places.get(id(module))
             if known is None or known[0]() is not module:

@@ -2,8 +2,8 @@
 from typing import Any
 
 from ._calls import Call
+from ._compiled import backwards_compiled, has_stance
 from ._graph import LIMIT, Site, Tracer
-from ._compiled import has_stance
 from ._library import logger
 from ._tensors import is_lazy
 
@@ -30,6 +30,7 @@ class GraphRows:
         self.wants_gradients = gradients
         self.why_eager = ""  # why measured steps run without torch.compile from the next one on
         self.tracer = watch._hooks.tracer = Tracer(self, watch._hooks.places, inputs, gradients)
+        self._backwards_compiled = backwards_compiled()
         LIMIT.raise_for(self)
 
     def close(self) -> None:
@@ -47,6 +48,8 @@ class GraphRows:
         """Before a step that is measured, because inside of a graph no hook can be set. False: it is to run without
         torch.compile."""
         watch = self._watch
+        if backwards_compiled() != self._backwards_compiled:
+            self.is_incomplete("compiled autograd runs the backward")
         if self.why_eager:
             watch._say_once("from now on steps that are measured run without torch.compile: %s", self.why_eager)
             watch._hooks.close()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-from ._compiled import STANCE, compiling_of_torch
+from ._compiled import STANCE, callback_of_dynamo, compiling_of_torch, for_autograd, skip
 from ._library import logger
 from ._modes import HERE, resume, suspend
 
@@ -58,6 +58,7 @@ class ModuleHooks:
         if not self._handles:
             hooks = sys.modules["torch.nn.modules.module"]
             before, behind = self._functions() if self.tracer is None else self.tracer.hooks(*self._functions())
+            skip(before, behind)
             self._handles = [(hooks.register_module_forward_pre_hook(before), before),
                              (hooks.register_module_forward_hook(behind), behind)]
         for handle, hook in self._handles:  # under the same number: a graph that was compiled with them knows them by it
@@ -69,6 +70,7 @@ class ModuleHooks:
     def _functions(self) -> tuple[Callable[..., None], Callable[..., None]]:
         places, enter, leave, is_on, is_compiling = self._places, self._before, self._behind, self._is_on, compiling_of_torch()
         modules = sys.modules
+        set_callback = callback_of_dynamo()  # as frames of their own these run, and nothing that they call is compiled
 
         # Dynamo reads the first condition alone: nothing else of these is compiled, and their state makes it compile nothing again.
         def before(module: Any, arguments: Any) -> None:
@@ -78,10 +80,13 @@ class ModuleHooks:
                 self._hold()
             at = places.get(id(module))
             if at is not None and at[0]() is module:
+                callback = set_callback(None)
                 try:
                     enter(module, at[1], arguments)
                 except Exception as fault:
                     say_fault(fault)
+                finally:
+                    set_callback(callback)
             elif HERE.mode is not None:
                 suspend(module)
 
@@ -90,10 +95,13 @@ class ModuleHooks:
                 return
             at = places.get(id(module))
             if at is not None and at[0]() is module:
+                callback = set_callback(None)
                 try:
                     leave(module, at[1], arguments, outputs)
                 except Exception as fault:
                     say_fault(fault)
+                finally:
+                    set_callback(callback)
             elif HERE.suspended is not None:
                 resume(module)
 
@@ -149,7 +157,7 @@ class Accumulation:
                 hook(parameter, gradients)
             except Exception as fault:
                 say_fault(fault)
-        self._hook = self._node.register_hook(guarded)
+        self._hook = self._node.register_hook(for_autograd(guarded))
 
     def remove(self) -> None:
         self._hook.remove()
