@@ -134,11 +134,12 @@ class Silent {
   // Whether the module has gradients, and each of them is all 0 in every iteration.
   bool is_untrained(std::uint32_t rank, std::string_view module) {
     if (is_loss_zero(rank)) return false;
+    const std::string inside = std::string(module) + ".";
+    const Parameters& parameters = ranks_[rank];
     bool has_gradients = false;
-    for (const auto& [name, all] : ranks_[rank]) {
-      const bool is_inside = name.size() > module.size() && name.starts_with(module) && name[module.size()] == '.';
-      if (all.made == nullptr || !is_inside) continue;
-      if (!is_all_zero(*all.made)) return false;
+    for (auto at = parameters.lower_bound(inside); at != parameters.end() && at->first.starts_with(inside); ++at) {
+      if (at->second.made == nullptr) continue;
+      if (!is_all_zero(*at->second.made)) return false;
       has_gradients = true;
     }
     return has_gradients;
