@@ -33,6 +33,17 @@ TEST(OriginRanks, R10OfOnePhaseTheFirstInTheOrderOfTheProgramMadeIt) {
   EXPECT_EQ(ask_who(received + rank(1, "ok", "ok", "nan")), "produced, forward, b/forward, 0, 0");
 }
 
+// A call that gathers what it computes gives NaN on all ranks. A second run ends before the collective.
+TEST(OriginRanks, R10OfOneCallTheRankThatKnowsTheOperationMadeIt) {
+  const auto rank = [](int number, const std::string& zoom) {
+    return "#" + std::to_string(number) + "\n" + R"({"kind": "zoom", "iteration": 0, "op_name": "a/forward", )" + zoom +
+           "}\n Net Net/forward i0 ok\n Gather a/forward o0 nan\n Net Net/forward o0 nan\n Loss loss o0 nan\n";
+  };
+  const std::string refused = rank(0, R"("result": "refused", "why": "all_gather changes more than its results")");
+  EXPECT_EQ(ask_who(refused + rank(1, R"("result": "found", "operation": "sqrt", "inside": "a")")),
+            "produced, forward, a/forward, 0, 1");
+}
+
 // Stages of a pipeline are other programs: what came in with the later one is what the first one made.
 TEST(OriginRanks, R10OfOtherProgramsTheOrderSaysNothing) {
   EXPECT_EQ(ask_who("#0\n First First/forward i0 ok\n Log a/forward i0 ok\n Log a/forward o0 nan\n First "

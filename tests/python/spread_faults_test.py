@@ -31,7 +31,11 @@ class Root(torch.nn.Module):
 
 
 class Gather(torch.nn.Module):
+    is_bad = False
+
     def forward(self, x):
+        if self.is_bad:
+            x = torch.sqrt(x - 1e9)
         every = [torch.empty_like(x) for _ in range(ranks)]
         dist.all_gather(every, x.detach().contiguous())
         return x @ torch.cat(every).t()
@@ -50,10 +54,17 @@ def train(kind):
             if is_bad and "data" in kind:
                 x[1, 2] = math.nan
             model[1].is_bad, model[2].is_bad = is_bad and kind == "root", is_bad and "log" in kind
+            model[3].is_bad = is_bad and kind == "gathered_own"
+            if kind == "accumulated":
+                with ddp.no_sync():
+                    loss = ddp(x).square().mean()
+                    (loss * torch.log(loss * 0 - 1) if is_bad else loss).backward()
             loss = ddp(x).square().mean()
             if is_bad and kind == "loss":
                 loss = loss * torch.log(loss * 0 - 1)
             loss.backward()
+            if kind == "accumulated":
+                assert step == 2 or w.check(loss).rank == (1 if step == 1 else None), step
             optimizer.step()
             w.step(loss)
             optimizer.zero_grad()
@@ -63,7 +74,7 @@ def train(kind):
     return str(w.first_fault)
 
 
-words = {kind: train(kind) for kind in ("data", "loss", "log", "root", "gathered_data", "gathered_log")}
+words = {kind: train(kind) for kind in ("data", "loss", "log", "root", "accumulated", "gathered_data", "gathered_log", "gathered_own")}
 if rank == 0:
     for kind in ("data", "loss", "log", "root"):
         assert "iteration 1, gradient of module." in words[kind], words[kind]
@@ -81,6 +92,8 @@ class SpreadFaults(unittest.TestCase):
                                    "loss": ("loss", "loss", "log"),
                                    "log": ("produced", "module.2/forward", "log"),
                                    "root": ("produced", "module.1/backward", "SqrtBackward0"),
+                                   "accumulated": ("loss", "loss", "log"),
+                                   "gathered_own": ("produced", "module.3/forward", "sqrt"),
                                    "gathered_data": ("entered", "DistributedDataParallel/forward", ""),
                                    "gathered_log": ("produced", "module.2/forward", "log")}.items():
                 with self.subTest(kind=kind):

@@ -345,10 +345,10 @@ std::vector<Part> parts_of(const Record& record, Form form, std::uint32_t rank, 
   for (std::uint32_t run = first; run < last; ++run) {
     const Seen& seen = record.run(run).front();
     if (seen.rank != rank) continue;
-    const Direction direction = directed_name_of(record.texts()[seen.name]).direction;
+    const DirectedName name = directed_name_of(record.texts()[seen.name]);
     has_evaluation |= is_of_evaluation(record, seen);
-    has_forward |= direction == Direction::kForward;
-    has_backward |= direction == Direction::kBackward || row_kind(record.texts()[seen.op_type]) == RowKind::kLoss;
+    has_forward |= name.direction == Direction::kForward && !name.stem.starts_with("loss/");
+    has_backward |= name.direction == Direction::kBackward || row_kind(record.texts()[seen.op_type]) == RowKind::kLoss;
   }
   if (!has_evaluation) return {Part::kAll};
   if (has_backward && !has_forward) return {Part::kAll};

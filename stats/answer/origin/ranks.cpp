@@ -42,8 +42,9 @@ FaultVerdict pick_of_ranks(std::vector<OfRank>& ranks) {
     // A stage of a pipeline is given what another rank made.
     const bool may_be_received = !is_same_program && verdict.phase == Phase::kInput;
     const bool is_unsure = verdict.kind == FaultKind::kUnknown || verdict.is_own_code || may_be_received;
+    // A call with a collective inside gives the fault on all ranks; one of them may know its operation.
     return std::tuple(may_be_received ? Phase::kForward : verdict.phase, is_same_program ? of.nth_event : 0, is_unsure,
-                      verdict.rank);
+                      verdict.operation.empty(), verdict.rank);
   };
   const auto best =
       std::ranges::min_element(ranks, [&](const OfRank& a, const OfRank& b) { return place(a) < place(b); });

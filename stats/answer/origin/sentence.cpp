@@ -147,9 +147,12 @@ class Words {
                  ": what follows it made it, the loss or its backward" + when() + "; step(loss) would tell";
         }
         if (verdict_.is_of_backward) {
+          const bool has_several = verdict_.call_count > 1;  // step() is told one of their losses, or a sum
           return "The gradient that the loss hands to " +
                  call(verdict_.seen_in.is_named() ? verdict_.seen_in : verdict_.guilty) + " holds " + counted() +
-                 ", and the loss is finite: the backward of the loss made it" + when();
+                 (has_several ? ", and the loss that step() was told is finite: the loss of this call or its backward"
+                              : ", and the loss is finite: the backward of the loss") +
+                 " made it" + when();
         }
         return the_loss() + " is " + fault() +
                (made_of().empty() ? ", and the model is not: what follows the model made it, or the targets hold it"

@@ -125,7 +125,7 @@ void Telling::name_tensors(const Fault& fault, FaultVerdict& verdict) const {
 
 void Telling::count_calls(const Fault& fault, FaultVerdict& verdict) const {
   const auto& calls = walked_.model.calls;
-  const std::uint32_t outermost = outermost_of(fault);
+  const std::uint32_t outermost = fault.is_of_backward ? fault.seen_in : outermost_of(fault);
   const Call& of = call(outermost);
   const bool is_call = of.phase == Phase::kForward || of.phase == Phase::kLoss || of.phase == Phase::kBackward;
   if (walked_.model.form != Form::kWatch || !is_call || of.is_of_loss) return;

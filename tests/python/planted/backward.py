@@ -29,6 +29,21 @@ def one_of_several_losses(path):
         w.step(losses)
 
 
+@planted("loss", phase="backward", iteration=1, operation="log", at="of the first of two calls")
+def the_loss_of_an_earlier_call_of_an_accumulation(path):
+    model = nn.Linear(8, 8)
+    with watch(model, path) as w:
+        for step in range(2):
+            for call in range(2):
+                loss = model(torch.randn(4, 8)).square().mean()
+                if (step, call) == (1, 0):
+                    loss = loss * torch.log(loss - 1e9)  # of the first of two calls
+                loss.backward()
+            assert (found := w.check(loss)).faulty == (step == 1), found
+            assert step == 0 or found.fault.operation == "log", found
+            w.step(loss)
+
+
 @planted("loss", "loss", phase="loss")
 def a_mean_of_nothing(path):
     train(nn.Linear(8, 8), path, batches(), loss=lambda y: y[y > 1e9].mean())

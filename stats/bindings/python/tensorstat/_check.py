@@ -94,6 +94,9 @@ def fault_of(watch: Any, loss: Any) -> Fault | None:
     if began is None and of_gradients is not None:
         phase = "gradient" if watch.has_seen_gradient(of_gradients[0]) else "backward"
         return Fault(of_gradients[1], phase, "Gradient", of_gradients[0], watch.iteration, watch.rank)
+    if began is not None and began.phase == "backward" and began.operation is None and (found := watch.operation_of_gradient()) is not None:
+        return dataclasses.replace(began, op_type="Loss", op_name=losses[0][0] if losses else "loss", io="output", slot=0,
+                                   operation=found["operation"], file=found.get("file"), line=found.get("line"))
     return began
 
 
@@ -125,8 +128,9 @@ def check(watch: Any, loss: Any, then: str | None, first_of_all: Callable[[int],
         fault = fault_of(watch, loss)
     except Exception as refused:
         say_fault(refused)
-    # A gradient may have come from another rank, by an all-reduce: a rank with more than that goes before.
-    weight = 0 if fault is None else 2 if fault.phase in OF_ONE_RANK else 1
+    # A parameter's gradient may have come from another rank, by an all-reduce: a rank with more than that goes before.
+    is_of_this_rank = fault is not None and (fault.phase in OF_ONE_RANK or fault.phase == "backward" and fault.op_type != "Gradient")
+    weight = 0 if fault is None else 2 if is_of_this_rank else 1
     found = Checked(watch.iteration, fault, first_of_all(weight))
     if found.faulty and then == "skip":
         watch.is_to_skip()

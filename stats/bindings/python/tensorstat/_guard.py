@@ -12,6 +12,7 @@ import signal
 import struct
 import sys
 import weakref
+from collections.abc import Sequence
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
@@ -19,6 +20,7 @@ from ._code import Code, Store, code_of, is_trusted_module
 from ._rerun import Stop
 from ._before import Before
 from ._shadow import CONTAINERS, Shadow, is_atom, is_of_module
+from ._tensors import tensors_in
 from ._torch_state import TorchState
 from ._trusted import is_below_torch, is_denied, is_of_ours, is_trusted, is_trusted_call, torch_folder
 
@@ -111,8 +113,9 @@ class Guard:
             elif code.co_name in ("_find_and_load", "_find_spec") and code.co_filename.startswith("<frozen importlib"):
                 self._look_at_import(frame)
             elif is_denied(code) and not (is_of_ours(frame) or is_below_torch(frame) or self.torch_state.may_set(code.co_name, None)):
+                sent = tensors_in(list(frame.f_locals.values())) if "distributed" in code.co_filename else ()
                 self._refuse(f"{code.co_name} of {'torch' if code.co_filename.startswith(torch_folder()) else 'Python'} changes more "
-                             "than its results")
+                             "than its results", sent)
         elif event == "c_call":
             self._call(frame, argument)
 
@@ -130,9 +133,9 @@ class Guard:
             sys.setprofile(self._event)
         return self._trace
 
-    def _refuse(self, words: str) -> None:
+    def _refuse(self, words: str, sent: Sequence[Any] = ()) -> None:
         self.stop = self.stop or words
-        raise Stop(self.stop)
+        raise Stop(self.stop, sent)
 
     def _look_at_import(self, frame: FrameType) -> None:
         """A module that is not loaded yet, or is looked for: the finders of sys.meta_path run, such as setuptools's. Torch loads its own

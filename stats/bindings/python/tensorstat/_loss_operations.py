@@ -73,12 +73,16 @@ class LossOperations:
         self._backward: list[tuple[_Operation, Any]] = []  # nodes in the order in which they ran, with the kinds that they gave
         self._odd = ""
         self._count = 0
+        self._loss: _Operation | None = None  # that gave what backward began with
+        self._of_earlier_call: dict[str, Any] | None = None  # maker_of_gradient() of a call before, where gradients are accumulated
 
     def begin(self, outputs: list[Any]) -> None:
         """The outermost forward is over."""
         if self._is_over:
             self._is_over = False
+            found = self.maker_of_gradient() if self._watch._gradients.is_loss_suspect and self._watch._later is None else None
             self.forget()
+            self._of_earlier_call = found
         torch = sys.modules["torch"]
         if self._is_given_up or HERE.mode is not None or not torch.is_grad_enabled() or not any(each.requires_grad for each in outputs):
             return
@@ -113,6 +117,8 @@ class LossOperations:
                 self._is_of_loss = False
         if name in ("backward", "grad"):
             mode.is_on = False
+            known = self._known.get(id(args[0])) if name == "backward" and args else None
+            self._loss = known[3] if known is not None and known[0]() is args[0] else None
             try:
                 return func(*args, **kwargs)
             finally:
@@ -247,7 +253,12 @@ class LossOperations:
         return ""
 
     def maker_of_gradient(self) -> dict[str, Any] | None:
-        return next((made.told() for made, kinds in self._backward if _known(kinds)), None)
+        """Of a loss that was faulty itself, which step() is not told where gradients are accumulated, what made the loss so."""
+        made = next((made for made, kinds in self._backward if _known(kinds)), None)
+        if self._of_earlier_call is not None or made is None:
+            return self._of_earlier_call
+        kinds = _known(self._loss.kinds) if self._loss is not None else 0
+        return (_root_of(self._loss, NAN if kinds & NAN else INF) if kinds else made).told()
 
     def maker_in(self, loss: Any, name: str) -> dict[str, Any] | None:
         """For the loss of this name, as check() calls it."""

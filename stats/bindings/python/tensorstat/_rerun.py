@@ -8,7 +8,7 @@ import gc
 import sys
 import traceback
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ._calls import Call
@@ -21,7 +21,12 @@ from ._verdict import INF, NAN
 
 
 class Stop(BaseException):
-    """Ends a run; no `except Exception` of the caller's takes it for his own."""
+    """Ends a run; no `except Exception` of the caller's takes it for his own. `sent`: the tensors of the collective that it ends before."""
+
+    def __init__(self, why: str, sent: Sequence[Any] = ()) -> None:
+        super().__init__(why)
+        self.sent = sent
+        self.maker: Any = None  # of a fault in them
 
 
 class Run:
@@ -154,7 +159,7 @@ class World:
         """The storages that an operation writes to. If one is not the run's own, the run ends."""
         self.guard.check()
         if words := refusal_of_operation(schema, args, kwargs):
-            raise Stop(words)
+            raise Stop(words, tensors_in((args, kwargs)))
         written = written_by(schema, args, kwargs)
         if any(storage_of(each) not in self._own for each in written):
             raise Stop(f"{schema.name.split('::')[-1].strip('_')} would write to a tensor that was there before")

@@ -133,6 +133,10 @@ class Watch:
         """The operation that made this loss, with its line; None where it is not known."""
         return None
 
+    def operation_of_gradient(self) -> dict[str, Any] | None:
+        """The operation that made the gradient that the loss hands to the model faulty; None where it is not known, or not the loss's."""
+        return None
+
     def has_seen_gradient(self, name: str) -> bool:
         """Whether backward was clean in a step that is measured, and something has changed this gradient since."""
         return False
@@ -539,6 +543,6 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         session.close()
         raise
     made.act_by(actions)
-    made.iteration = first_iteration
+    made.go_to(first_iteration)
     made.close_with(model)
     return made

@@ -202,6 +202,8 @@ class RowWatch(Watch):
                            "optimizer.step()", self.iteration)
         elif not self._has_seen:
             self._say_once(_NOTHING_RAN)
+        if self._has_stepped and ((self.iteration - 1) % self._every or self._is_stopped):
+            self._journal.say("closed", iteration=self.iteration)  # the last steps have no rows, by which a resume would count on
         self._journal.flush()
         super().close()
         if self._operations is not None:
@@ -255,6 +257,9 @@ class RowWatch(Watch):
 
     def operation_of_loss(self, loss: Any, name: str) -> dict[str, Any] | None:
         return self._loss_operations.maker_in(loss, name) if self.active else None
+
+    def operation_of_gradient(self) -> dict[str, Any] | None:
+        return self._loss_operations.maker_of_gradient() if self.active and self._gradients.is_loss_suspect else None
 
     def is_to_skip(self) -> None:
         self._parameters.is_taken_by_check = True

@@ -3,7 +3,7 @@ given finite values and gave others, and at which line. `_zoom_backward` does th
 """
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._journal import caller_of
@@ -94,8 +94,12 @@ def _look(run: Run, module_name: Callable[[], str], silence: Any, hooks: Any) ->
     with as_it_was(run, hooks) as world, silence(), sys.modules["torch"].no_grad():
         eye = _eye_class()(module_name, world)
         given = world.storages_given()
-        with _names(eye, world), eye:
-            outputs = tensors_in(world.call())
+        try:
+            with _names(eye, world), eye:
+                outputs = tensors_in(world.call())
+        except Stop as stop:
+            stop.maker = eye.maker_of
+            raise
         run.may_write_arguments = world.storages_given() != given
     return eye, outputs
 
@@ -104,8 +108,10 @@ def _again(run: Run, kinds: int, module_name: Callable[[], str], silence: Any, h
     try:
         eye, outputs = _look(run, module_name, silence, hooks)
         made = eye.maker(outputs, kinds)
-    except Stop as stop:
-        return {"result": "refused", "why": str(stop)}
+    except Stop as stop:  # before a collective: the other ranks got the fault, if this one has made it
+        made = stop.maker(stop.sent, kinds) if stop.maker is not None else None
+        if made is None or not made[0].operation:
+            return {"result": "refused", "why": str(stop)}
     except Exception as fault:
         return {"result": "refused", "why": f"run again, it raised {type(fault).__name__}: {str(fault)[:160]}"}
     if made is None:
@@ -256,14 +262,20 @@ def _eye_class() -> Any:
                         return kind, name
             return None
 
-        def maker(self, outputs: list[Any], kinds: int) -> tuple[Made, bool] | None:
+        def maker_of(self, tensors: Sequence[Any], kinds: int) -> tuple[Made, bool] | None:
+            """Of the fault in these tensors; None if they hold none of this kind, or what gave it was not seen."""
             wanted = NAN if kinds & NAN else INF
+            for each in tensors if kinds else ():
+                found = kinds_in([each])
+                if found & wanted and (made := self._faulty.get(storage_of(each))) is not None:
+                    return _root_of(made, wanted)
+            return None
+
+        def maker(self, outputs: list[Any], kinds: int) -> tuple[Made, bool] | None:
             if kinds:
-                for each in outputs:
-                    found = kinds_in([each])
-                    if found & wanted and (made := self._faulty.get(storage_of(each))) is not None:
-                        return _root_of(made, wanted)
-                if not kinds_in(outputs) & wanted:
+                if (made := self.maker_of(outputs, kinds)) is not None:
+                    return made
+                if not kinds_in(outputs) & (NAN if kinds & NAN else INF):
                     return None
             events = [each for each in self._events if not each.is_written]
             if not events:
