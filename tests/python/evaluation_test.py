@@ -97,6 +97,21 @@ class Evaluation(unittest.TestCase):
                 self.assertEqual(tensorstat.compare(self.path("bare"), self.path(name), first=True)["first"], [])
         self.assertEqual([each for each in self.said if "was never called" not in each], [])
 
+    def test_before_the_first_step(self):
+        torch.manual_seed(3)
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for path, model in ((self.path("trained"), model), (self.path("infers"), Net())):
+            with tensorstat.watch(model, path=path) as w:
+                with torch.no_grad():
+                    model.eval()(torch.ones(5, 4))
+                model.train()(torch.ones(5, 4)).square().mean().backward()
+                optimizer.step()
+                w.step()
+            names = {row[1] for row in rows_of(path, 0, 0) if row[1].startswith("Net/")}
+            self.assertEqual(names, {"Net/forward", "Net/backward"})
+            self.assertEqual(os.path.isdir(f"{path}/rank_0/model/1/0"), path.endswith("trained"))
+
     def test_a_fault_of_evaluation_is_told_as_one(self):
         def data(step):
             x = torch.ones(5, 4)

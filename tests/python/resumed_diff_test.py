@@ -17,12 +17,23 @@ except ImportError:
 COMMAND = os.environ["COMMAND"]
 
 
+class Wrapper(torch.nn.Module if torch else object):
+    """As DistributedDataParallel names what it holds."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, x):
+        return self.module(x)
+
+
 @unittest.skipUnless(torch, "there is no torch")
 class ResumedDiff(unittest.TestCase):
     def train(self, path, parts, *, changed_between=0.0, evaluated=(), rate=None, state=False, optimizer=torch and torch.optim.SGD,
-              **options):
+              stays_in_eval=None, frozen=None, zeroed=False, wrap=lambda model: model, **options):
         torch.manual_seed(0)
-        model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
+        model = wrap(torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1)))
         steps = optimizer(model.parameters(), 0.1)
         for number, part in enumerate(parts):
             if number and changed_between:
@@ -34,13 +45,18 @@ class ResumedDiff(unittest.TestCase):
                         model.eval()
                         with torch.no_grad():
                             model(torch.full((2, 2), 7.0))
-                        model.train()
+                        model.train(step != stays_in_eval)
+                    if step == frozen:
+                        model[0].requires_grad_(False)
                     if rate is not None:
                         steps.param_groups[0]["lr"] = rate(step)
                     loss = model(torch.ones(4, 2) * (step + 1)).pow(2).mean()
                     steps.zero_grad()
                     loss.backward()
+                    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
                     steps.step()
+                    if zeroed:
+                        steps.zero_grad(set_to_none=True)
                     watch.step(loss)
 
     def compare(self, *options):
@@ -49,7 +65,7 @@ class ResumedDiff(unittest.TestCase):
         return ran.returncode, json.loads(ran.stdout)
 
     def test_of_equal_runs(self):
-        for options in ({}, {"inputs": True}, {"gradients": False}, {"optimizer": torch.optim.Adam}, {"optimizer": torch.optim.AdamW}):
+        for options in ({}, {"inputs": True}, {"every": 2}, {"gradients": False}, {"optimizer": torch.optim.Adam}, {"optimizer": torch.optim.AdamW}):
             for parts in ((range(2), range(2, 4)), (range(1), range(1, 3), range(3, 4))):
                 with self.subTest(options=options, parts=parts), tempfile.TemporaryDirectory() as folder:
                     self.a, self.b = folder + "/a", folder + "/b"
@@ -83,7 +99,8 @@ class ResumedDiff(unittest.TestCase):
         return found
 
     def test_what_one_watch_leaves_out(self):
-        for reason, one, other in (("evaluation", {}, {"evaluated": (1, 3)}), ("not_watched", {}, {"inputs": True}),
+        for reason, one, other in (("evaluation", {}, {"evaluated": (0, 1, 3)}), ("evaluation", {}, {"evaluated": (1,), "stays_in_eval": 1}),
+                                   ("not_watched", {}, {"zeroed": True}), ("not_watched", {}, {"wrap": Wrapper}), ("not_watched", {}, {"inputs": True}),
                                    ("not_watched", {}, {"parameters": False}), ("not_watched", {}, {"gradients": False}),
                                    ("not_watched", {}, {"level": "op"}), ("not_watched", {}, {"where": "^0"}),
                                    ("not_watched", {"optimizer": torch.optim.Adam}, {"optimizer": torch.optim.Adam, "state": True}),
@@ -104,6 +121,10 @@ class ResumedDiff(unittest.TestCase):
     def test_other_values_after_a_resume_come_first(self):
         for code, first, _ in self.compare_both_ways({}, {"parts": (range(2), range(2, 4)), "changed_between": 0.5}):
             self.assertEqual((code, first["op_name"], first["iteration"], first["phase"]), (1, "0.bias", 2, "parameter"))
+
+    def test_a_layer_that_is_frozen_after_a_resume(self):
+        for code, first, _ in self.compare_both_ways({}, {"frozen": 2}):
+            self.assertEqual((code, first["iteration"], first["phase"], first["op_name"]), (1, 2, "gradient", "0.bias"))
 
     def test_a_run_that_ended_early_differs(self):
         for code, first, _ in self.compare_both_ways({}, {"parts": [range(3)]}):

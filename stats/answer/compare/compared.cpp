@@ -70,11 +70,21 @@ std::string line_between(const Record& a, const std::vector<std::uint32_t>& rows
 bool is_of_watch(const Recorded& run) { return facts_of(run.record, run.hints).form == Form::kWatch; }
 
 // Pairs rows by name. If no name is in both runs, by the names of tensors without the names of files. If none of these
-// is in both, by the same names without a prefix.
+// is in both, by the same names without a prefix. If the model of one watch alone is wrapped, by names without the
+// wrapper's.
 void pair_up(Compared& compared, const Renames& renames, const Tolerances& tolerances) {
   const Record &a = compared.a.record, &b = compared.b.record;
   const HintsOfBoth hints{&compared.a.hints, &compared.b.hints};
   Differences& found = compared.differences;
+  if (const std::string lines = wrapper_lines(a, b); renames.is_empty() && !lines.empty()) {
+    const auto without_wrapper = Renames::parse(lines);
+    if (without_wrapper) {
+      compared.paired_by = lines.substr(lines.rfind('\n') + 1);
+      compared.is_wrapped = true;
+      found = compare(a, b, *without_wrapper, tolerances, false, hints);
+      return;
+    }
+  }
   found = compare(a, b, renames, tolerances, false, hints);
   bool by_tensor = false;
   if (found.pairs.empty() && have_names_of_their_own(a) && have_names_of_their_own(b)) {

@@ -21,6 +21,7 @@ struct Compared {
   std::optional<std::vector<Beginning>> first;  // where DiffOptions::first asks
   // The line of names by which tensors were paired, because no name is in both: "*,module.*". Else empty.
   std::string paired_by = {};
+  bool is_wrapped = false;  // paired_by leaves out the name of a wrapper, such as DistributedDataParallel
   // A line for --names by which tensors without a partner would pair; may be empty.
   std::string would_pair = {};
   std::uint64_t left_out_pairs = 0;  // of equal rows in long runs: they are in no record

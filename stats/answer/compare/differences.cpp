@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "stats/answer/compare/fault_roles.hpp"
@@ -119,22 +120,70 @@ void place_in_model(const Record& a, Hints& hints, std::vector<Beginning>& found
   found.resize(kept);
 }
 
+bool is_gradient(const Record& record, const Seen& row) {
+  return row_kind(record.texts()[row.op_type]) == RowKind::kGradient;
+}
+
+using Place = std::pair<std::uint32_t, std::uint64_t>;  // rank, iteration
+
+// Where both records have rows.
+std::set<Place> places_of_both(const Record& a, const Differences& differences) {
+  std::set<Place> places;
+  for (const Pair& pair : differences.pairs) {
+    const Seen& row = a.rows()[pair.in_a];
+    places.emplace(row.rank, row.iteration);
+  }
+  return places;
+}
+
+// A row that only B has: its value is another than A wrote last, or it is a gradient that A did not take.
+struct OnlyInB {
+  std::uint32_t in_b = 0, in_a = 0;
+  std::uint64_t iteration = 0;
+  Phase phase = Phase::kParameter;
+  bool has_value_in_a = true;
+
+  auto when() const { return std::tuple(iteration, phase, in_b); }
+};
+
+// The first of these, by rank.
+std::map<std::uint32_t, OnlyInB> first_only_in_b(const Record& a, const Record& b, const Differences& differences) {
+  std::map<std::uint32_t, OnlyInB> first;
+  const auto add = [&](std::uint32_t in_b, std::uint32_t in_a, bool has_value_in_a) {
+    const Seen& row = b.rows()[in_b];
+    const Phase phase = is_gradient(b, row) ? Phase::kGradient : row.is_input ? Phase::kParameter : Phase::kOptimizer;
+    const OnlyInB found{in_b, in_a, row.iteration, phase, has_value_in_a};
+    const auto [known, is_new] = first.try_emplace(row.rank, found);
+    if (!is_new && found.when() < known->second.when()) known->second = found;
+  };
+  for (const auto& [in_b, in_a] : differences.changed_b) add(in_b, in_a, true);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> partners;  // by rank and name in B: the last in A
+  for (const Pair& pair : differences.pairs) {
+    const Seen& row = b.rows()[pair.in_b];
+    partners[{row.rank, row.name}] = pair.in_a;
+  }
+  const std::set<Place> places = places_of_both(a, differences);
+  std::set<std::uint32_t> changed;
+  for (const auto& [in_b, in_a] : differences.changed_b) changed.insert(in_b);
+  for (const std::uint32_t in_b : differences.only_b) {
+    const Seen& row = b.rows()[in_b];
+    const auto partner = partners.find({row.rank, row.name});
+    if (!is_gradient(b, row) || partner == partners.end() || changed.contains(in_b)) continue;
+    if (places.contains({row.rank, row.iteration})) add(in_b, partner->second, false);
+  }
+  return first;
+}
+
 // A run may go on with other values: then B has a row that A lacks, and its value is another than A wrote last. This
 // row comes first. Later calls without inputs that agree have the difference from it, and are left out.
 void put_changed_first(const Record& a, const Record& b, const Differences& differences,
                        std::vector<Beginning>& found) {
-  std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> first;  // by rank: in B, and before it in A
-  for (const auto& [in_b, in_a] : differences.changed_b) {
-    const Seen& row = b.rows()[in_b];
-    const auto [known, is_new] = first.try_emplace(row.rank, in_b, in_a);
-    if (!is_new && row.iteration < b.rows()[known->second.first].iteration) known->second = {in_b, in_a};
-  }
-  for (const auto& [of_rank, rows] : first) {
+  for (const auto& [of_rank, of_b] : first_only_in_b(a, b, differences)) {
     const auto rank = of_rank;  // clang 15 captures no structured binding
-    const Seen& row = b.rows()[rows.first];
+    const OnlyInB& only = of_b;
     const auto is_before = [&](const Beginning& each) {
       const Seen& its = a.rows()[each.in_a];
-      return its.rank == rank && its.iteration < row.iteration;
+      return its.rank == rank && std::pair(its.iteration, each.phase) < std::pair(only.iteration, only.phase);
     };
     if (std::ranges::any_of(found, is_before)) continue;
     const auto has_no_inputs = [&](const Beginning& each) {
@@ -142,14 +191,12 @@ void put_changed_first(const Record& a, const Record& b, const Differences& diff
       return a.rows()[each.in_a].rank == rank && std::ranges::none_of(rows_of_run, &Seen::is_input);
     };
     std::erase_if(found, has_no_inputs);
-    const bool is_gradient = row_kind(b.texts()[row.op_type]) == RowKind::kGradient;
-    found.insert(found.begin(), {.in_a = rows.second,
+    found.insert(found.begin(), {.in_a = only.in_a,
                                  .added = HUGE_VAL,
                                  .enters = true,
-                                 .phase = is_gradient    ? Phase::kGradient
-                                          : row.is_input ? Phase::kParameter
-                                                         : Phase::kOptimizer,
-                                 .in_b = rows.first});
+                                 .phase = only.phase,
+                                 .in_b = only.in_b,
+                                 .is_in_b_alone = !only.has_value_in_a});
   }
 }
 
@@ -222,17 +269,24 @@ Differences compare(const Record& a, const Record& b, const Renames& renames, co
 std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differences& differences, Hints& hints) {
   std::vector<std::uint32_t> pair_of(a.rows().size(), kNoPair);
   std::vector<bool> is_known(a.run_count());  // to the other run
+  std::vector<bool> is_known_name(a.texts().size());
   for (std::uint32_t i = 0; i < differences.pairs.size(); ++i) {
     const std::uint32_t row = differences.pairs[i].in_a;
     pair_of[row] = i;
-    is_known[a.rows()[row].run] = true;
+    is_known[a.rows()[row].run] = is_known_name[a.rows()[row].name] = true;
   }
   const auto pair = [&](const Seen& row) -> const Pair* {
     const std::uint32_t at = pair_of[static_cast<std::size_t>(&row - a.rows().data())];
     return at == kNoPair ? nullptr : &differences.pairs[at];
   };
   std::vector<bool> is_missing(a.rows().size());  // from the other run, and not left out
-  for (const std::uint32_t row : differences.only_a) is_missing[row] = true;
+  const std::set<Place> places = places_of_both(a, differences);
+  for (const std::uint32_t row : differences.only_a) {
+    is_missing[row] = true;
+    const Seen& seen = a.rows()[row];  // a gradient that B did not take, of a parameter that B has
+    if (is_gradient(a, seen) && is_known_name[seen.name] && places.contains({seen.rank, seen.iteration}))
+      is_known[seen.run] = true;
+  }
   for (const auto& [in_a, in_b] : differences.changed_a) is_known[a.rows()[in_a].run] = true;
   const auto is_fault = [&](const Seen& row) {
     return is_missing[static_cast<std::size_t>(&row - a.rows().data())] && is_known[row.run];
@@ -255,7 +309,7 @@ std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differ
     for (const Seen& row : a.run(run)) {
       const Pair* of_row = pair(row);
       const bool differs = of_row == nullptr ? is_fault(row) : of_row->judgement.verdict == Verdict::kDifferent;
-      const double difference = of_row == nullptr ? HUGE_VAL : of_row->judgement.difference;
+      const double difference = of_row != nullptr ? of_row->judgement.difference : differs ? HUGE_VAL : 0;
       if (row.is_input && !differs) of_inputs = std::max(of_inputs, difference);
       if (row.is_input != enters || !differs) continue;
       if (first == nullptr) first = &row;

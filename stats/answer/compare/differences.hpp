@@ -54,6 +54,8 @@ struct Beginning {
   // A row that only B has. It differs from what A wrote of this tensor last, in_a, as where B was resumed from other
   // values.
   std::optional<std::uint32_t> in_b = {};
+  // A has no row of this tensor in the iteration: in_a is one of its parameter.
+  bool is_in_b_alone = false;
 };
 
 struct Differences {

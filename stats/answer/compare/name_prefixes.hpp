@@ -5,11 +5,21 @@
 #include <string>
 #include <string_view>
 
+#include "stats/answer/compare/record.hpp"
+
 namespace tensorstat {
 
 // The line of --names that pairs at least half of the fewer names: "*,module.*" if B has module. before each name of A.
 // A prefix ends with `.`, `/` or `:`. Empty if no prefix pairs enough names. If both sides have a prefix, at least two
 // names must pair, because a.weight and b.weight alone are too little evidence.
 std::string prefix_line(std::span<const std::string_view> a, std::span<const std::string_view> b);
+
+// The class of a wrapper around the model, such as DistributedDataParallel, in the rows of a watch: the outermost call
+// is the wrapper's, and "module" is the model. "" if there is none.
+std::string wrapper_of(const Record& record);
+
+// The lines of --names between the rows of two watches, if the model is wrapped in one of them alone. The calls of the
+// wrapper pair with those of the model, which are outermost, too. "" if both or none is wrapped.
+std::string wrapper_lines(const Record& a, const Record& b);
 
 }  // namespace tensorstat

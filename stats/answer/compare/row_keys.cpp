@@ -1,9 +1,13 @@
 #include "stats/answer/compare/row_keys.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 
 #include "stats/answer/compare/differences.hpp"
+#include "stats/answer/origin/model.hpp"
+#include "stats/data/rows/names/direction.hpp"
 #include "stats/data/rows/names/msprobe_file_name.hpp"
 #include "stats/data/rows/names/op_name.hpp"
 #include "stats/data/rows/names/row_kind.hpp"
@@ -17,19 +21,76 @@ RowKind told_apart(RowKind kind) {
                                                                                                     : RowKind::kOfCall;
 }
 
+// Marks the rows of one rank and iteration that are named as an evaluation's and are the training's. The model may have
+// been evaluated before. So its last calls are meant, as many as have a backward.
+void mark_training(const Record& record, std::uint32_t rank, std::uint32_t first, std::uint32_t last,
+                   std::vector<bool>& found) {
+  using Tensor = std::tuple<std::uint32_t, bool, std::uint32_t>;  // name, is_input, slot
+  std::map<Tensor, std::vector<std::uint32_t>> rows;
+  std::map<Tensor, std::uint64_t> backward;
+  std::uint64_t call_count = 0, backward_count = 0;  // of the outermost module
+  for (std::uint32_t run = first; run < last; ++run) {
+    for (const Seen& row : record.run(run)) {
+      if (row.rank != rank) continue;
+      const DirectedName name = directed_name_of(record.texts()[row.name]);
+      const bool is_outermost = name.stem == record.texts()[row.op_type];
+      const Tensor tensor{row.name, row.is_input, row.slot};
+      if (name.direction == Direction::kEvaluation) {
+        auto& same = rows[tensor];
+        same.push_back(static_cast<std::uint32_t>(&row - record.rows().data()));
+        if (is_outermost) call_count = std::max<std::uint64_t>(call_count, same.size());
+      } else if (name.direction == Direction::kBackward && is_outermost && row.is_input) {
+        backward_count = std::max(backward_count, ++backward[tensor]);
+      }
+    }
+  }
+  const std::uint64_t before = backward_count != 0 && call_count > backward_count ? call_count - backward_count : 0;
+  for (const auto& [tensor, same] : rows) {
+    const std::size_t skipped = before == 0 ? 0 : same.size() * before / call_count;
+    for (std::size_t i = skipped; i < same.size(); ++i) found[same[i]] = true;
+  }
+}
+
+// The rows of a watch that are named as an evaluation's where the model trains in eval mode; empty if there are none.
+std::vector<bool> trained_in_eval_mode(const Record& record) {
+  std::vector<bool> found;
+  const auto is_of_evaluation = [&](const Seen& row) {
+    return directed_name_of(record.texts()[row.name]).direction == Direction::kEvaluation;
+  };
+  for (std::uint32_t first = 0, last = 0; first < record.run_count(); first = last) {
+    std::set<std::uint32_t> ranks;
+    const std::uint64_t iteration = record.run(first).front().iteration;
+    for (; last < record.run_count() && record.run(last).front().iteration == iteration; ++last) {
+      if (is_of_evaluation(record.run(last).front())) ranks.insert(record.run(last).front().rank);
+    }
+    for (const std::uint32_t rank : ranks) {
+      if (parts_of(record, Form::kWatch, rank, first, last) != std::vector{Part::kAll}) continue;
+      found.resize(record.rows().size());
+      mark_training(record, rank, first, last, found);
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<Key> keys_of(const Record& record, const Renames* renames, const Pairing& pairing, InternedTexts& shared) {
   std::vector<std::uint32_t> known(record.texts().size(), InternedTexts::kNone);
   const std::uint32_t Seen::*const called = pairing.by_tensor ? &Seen::tensor : &Seen::name;
+  const std::vector<bool> is_training = pairing.by_kind ? trained_in_eval_mode(record) : std::vector<bool>();
   std::vector<Key> keys;
   keys.reserve(record.rows().size());
   for (std::uint32_t i = 0; i < record.rows().size(); ++i) {
     const Seen& row = record.rows()[i];
-    std::uint32_t& name = known[row.*called];
-    if (name == InternedTexts::kNone) {
+    std::uint32_t& known_name = known[row.*called];
+    if (known_name == InternedTexts::kNone) {
       const std::string_view own = record.texts()[row.*called];
-      name = shared.id(escaped_op_name(without_gradient_count(renames ? renames->of(own) : std::string(own))));
+      known_name = shared.id(escaped_op_name(without_gradient_count(renames ? renames->of(own) : std::string(own))));
+    }
+    std::uint32_t name = known_name;
+    if (!is_training.empty() && is_training[i]) {
+      const std::string_view stem = directed_name_of(shared[name]).stem;
+      name = shared.id(std::string(stem) + escaped_op_name(kForwardEnding));
     }
     const std::uint32_t slot = pairing.by_argument ? shared.id(record.texts()[row.argument]) : row.slot;
     const RowKind kind = pairing.by_kind ? told_apart(row_kind(record.texts()[row.op_type])) : RowKind::kOfCall;

@@ -33,7 +33,8 @@ struct Pairing {
 };
 
 // The keys of a record's rows, sorted. Of a call in both folders, the row of pynative/ comes first: a job without jit
-// executes all its calls so. `renames` may be null. `shared` holds the texts of both records.
+// executes all its calls so. With `by_kind`, the calls of a model that trains in eval mode have the names of a forward.
+// `renames` may be null. `shared` holds the texts of both records.
 std::vector<Key> keys_of(const Record& record, const Renames* renames, const Pairing& pairing, InternedTexts& shared);
 
 }  // namespace tensorstat

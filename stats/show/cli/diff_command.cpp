@@ -180,7 +180,8 @@ int run_diff(DiffArguments arguments, Console& console) {
   const Differences& found = (*compared)->differences;
   if ((*compared)->pair_count() == 0) console.say(why_nothing_pairs((*compared)->a.record, (*compared)->b.record));
   if (const std::string& line = (*compared)->paired_by; !line.empty())
-    console.say("no name is in both: paired as --names does with the line " + printable_name(line));
+    console.say(std::string((*compared)->is_wrapped ? "one of the two models is wrapped" : "no name is in both") +
+                ": paired as --names does with the line " + printable_name(line));
   if (const std::string& line = (*compared)->would_pair; !line.empty())
     console.say("more would pair by --names with the line " + printable_name(line));
   int exit = found.is_clean() ? kDone : kFound;

@@ -1,4 +1,5 @@
 """A model's modules, and their calls that are open."""
+import gc
 import sys
 import threading
 from collections.abc import Callable
@@ -12,19 +13,33 @@ def module_of(op_name: str) -> str:
 
 class Place:
     """A module of the model."""
-    __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random_now", "has_trained", "mode", "forward", "backward", "eval")
+    __slots__ = ("name", "op_type", "is_outermost", "is_wanted", "is_random_now", "has_trained", "is_of_optimizer", "mode", "forward", "backward", "eval")
 
     def __init__(self, name: str, module: Any, is_outermost: bool, is_wanted: bool) -> None:
         self.name, self.op_type, self.is_outermost, self.is_wanted = name, class_of(module), is_outermost, is_wanted
         self.forward, self.backward, self.eval = f"{name}/forward", f"{name}/backward", f"{name}/eval"
         self.is_random_now = self.has_trained = False
+        self.is_of_optimizer: bool | None = None  # None: not asked yet
         self.mode: bool | None = None  # module.training of its last call with gradients
 
     def evaluates(self, module: Any) -> bool:
         """Whether a call of this outermost module is an evaluation, and no part of a training step. A module that never
-        trains, such as a teacher or one that only infers, has none."""
+        trains, such as a teacher or one that only infers, has none. One that has not trained yet, but has an optimizer, may be
+        evaluated before its first step, without gradients."""
         self.has_trained |= bool(module.training)
-        return self.has_trained and not module.training
+        if module.training or self.has_trained or sys.modules["torch"].is_grad_enabled():
+            return self.has_trained and not module.training
+        if self.is_of_optimizer is None:
+            self.is_of_optimizer = is_of_optimizer(module)
+        return self.is_of_optimizer
+
+
+def is_of_optimizer(module: Any) -> bool:
+    """Whether an optimizer of torch's in this process has a parameter of this module. This runs no code of other objects."""
+    held, kind = set(map(id, module.parameters())), sys.modules["torch"].optim.Optimizer
+    groups = [group for each in gc.get_objects() if issubclass(type(each), kind)
+              for group in object.__getattribute__(each, "__dict__").get("param_groups", ())]
+    return any(id(each) in held for group in groups for each in group["params"])
 
 
 def class_of(module: Any) -> str:

@@ -76,8 +76,16 @@ def make_way(folder: str, exist: str, resume: bool | int) -> int:
                     "resume=True to go on behind them", "unwritable")
     elif resume:
         nets = folder, *(os.path.join(event, net) for event in events)
-        return 1 + max((step for each in nets for step in _steps_in(each, ["0"])), default=-1)  # evaluations stand before a step
+        behind = 1 + max((step for each in nets for step in _steps_in(each, ["0"])), default=-1)  # evaluations stand before a step
+        return max(behind, *_closed_before(folder), 0)
     return 0
+
+
+def _closed_before(net: str) -> list[int]:
+    """The iterations before which watches were closed, if steps without rows came last."""
+    with contextlib.suppress(OSError), open(os.path.join(net, "watch.ndjson"), encoding="utf-8") as file:
+        return [_iteration_in(line) for line in file if line.startswith('{"kind": "closed"')]
+    return []
 
 
 def _take_away_from(net: str, iteration: int) -> None:

@@ -32,6 +32,7 @@ std::string place_of(const Compared& compared, const Beginning& beginning) {
 
 // The two rows of a beginning, side by side.
 std::optional<Pair> pair_of(const Compared& compared, const Beginning& beginning) {
+  if (beginning.is_in_b_alone) return std::nullopt;
   if (beginning.in_b) return Pair{beginning.in_a, *beginning.in_b, {}};
   const Differences& differences = compared.differences;
   const auto pair = std::ranges::find(differences.pairs, beginning.in_a, &Pair::in_a);
@@ -99,11 +100,11 @@ std::string beginnings_of(const Compared& compared) {
   for (const Beginning& beginning : *compared.first) {
     text += (beginning.enters ? "enters here  " : "begins here  ") + place_of(compared, beginning) + ", " +
             std::string(name(beginning.phase)) + "  adds " + digits_of(Value(beginning.added)) + "\n";
-    if (beginning.in_b) text += "    B has another value here than A wrote last\n";
-    if (const auto pair = pair_of(compared, beginning)) {
-      const std::string numbers = numbers_that_differ(compared, *pair);
-      if (!numbers.empty()) text += "    " + numbers + "\n";
-    }
+    const auto pair = pair_of(compared, beginning);
+    if (beginning.in_b && pair) text += "    B has another value here than A wrote last\n";
+    if (!pair) text += std::string("    only ") + (beginning.in_b ? "B" : "A") + " has it\n";
+    const std::string numbers = pair ? numbers_that_differ(compared, *pair) : "";
+    if (!numbers.empty()) text += "    " + numbers + "\n";
     if (beginning.code) {
       text += "    called at " + printable_name(beginning.code->file) +
               (beginning.code->line == 0 ? "" : ":" + std::to_string(beginning.code->line)) + "\n";
