@@ -144,7 +144,8 @@ class Words {
         }
         if (verdict_.has_no_loss) {
           return "The gradient that " + call(verdict_.seen_in) + " is given holds " + counted() +
-                 ": what follows it made it, the loss or its backward" + when() + "; step(loss) would tell";
+                 ": what follows it made it, the loss or its backward" + when() +
+                 (is_zoomed() ? "" : "; step(loss) would tell");
         }
         if (verdict_.is_of_backward) {
           const bool has_several = verdict_.call_count > 1;  // step() is told one of their losses, or a sum

@@ -47,9 +47,9 @@ FaultVerdict Telling::verdict(const Fault& fault) {
     verdict.wrote_zoom = fault.made_of->zoom != nullptr ? fault.made_of->zoom : zoom_of(fault.made_of->call);
   }
   verdict.guilty = guilty == kNoCall ? NamedCall{"Loss", "loss"} : named(guilty);
-  if (guilty != kNoCall && zoom != nullptr && zoom->found == Zoom::Found::kOperation) {
+  if (zoom != nullptr && zoom->found == Zoom::Found::kOperation) {
     verdict.operation = zoom->operation;
-    guilty = module_of(*zoom, guilty, verdict);
+    if (guilty != kNoCall) guilty = module_of(*zoom, guilty, verdict);
   }
   if (zoom != nullptr && zoom->found == Zoom::Found::kHeld && !zoom->held_by.empty()) {
     const std::string path(path_of(walked_.model.form, verdict.guilty.op_name));

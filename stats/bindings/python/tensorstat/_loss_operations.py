@@ -257,8 +257,9 @@ class LossOperations:
         made = next((made for made, kinds in self._backward if _known(kinds)), None)
         if self._of_earlier_call is not None or made is None:
             return self._of_earlier_call
-        kinds = _known(self._loss.kinds) if self._loss is not None else 0
-        return (_root_of(self._loss, NAN if kinds & NAN else INF) if kinds else made).told()
+        if self._loss is not None and (kinds := _known(self._loss.kinds)):
+            made = _root_of(self._loss, NAN if kinds & NAN else INF)
+        return made.told()
 
     def maker_in(self, loss: Any, name: str) -> dict[str, Any] | None:
         """For the loss of this name, as check() calls it."""
