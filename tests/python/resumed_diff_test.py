@@ -18,7 +18,7 @@ COMMAND = os.environ["COMMAND"]
 
 
 class Wrapper(torch.nn.Module if torch else object):
-    """As DistributedDataParallel names what it holds."""
+    """Names its module as DistributedDataParallel does."""
 
     def __init__(self, module):
         super().__init__()
