@@ -173,7 +173,7 @@ INLINE void count_in_tables(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, con
   }
 }
 
-// The same with as few tables as hold `used` exponents: int8 has 8 besides 0, bool one.
+// The same with as few tables as hold `used` exponents: int8 has 8 besides 0.
 NOINLINE void count_window(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, const u32 vectors, const u32 top,
                            const u32 used) {
   if (used <= 2) {
@@ -183,6 +183,26 @@ NOINLINE void count_window(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, cons
   } else {
     count_in_tables(lanes, packed, vectors, top, EXPONENT_WINDOW / 2);
   }
+}
+
+// Says that `count` elements are in the windows' lanes, which hold bytes.
+INLINE void note_steps(Exponents* exponents, WORDS i64* words, const u32 count) {
+  exponents->steps += count / (u32)LANES(u8);
+  if (exponents->steps > 255u - ELEMENT_BLOCK / (u32)LANES(u8)) flush_windows(exponents, words);
+}
+
+// Counts the `count` elements at p, which are bools: each is its exponent.
+INLINE void count_bools(Exponents* exponents, WORDS i64* words, SPACE const u8* p, const u32 count) {
+  v_u8 ones = exponents->lanes[0][0], zeros = AS(u8, exponents->lowest);
+  for (u32 i = 0; i < count; i += (u32)LANES(u8)) {
+    const v_u8 one = MIN(LOAD(u8, p + i), SPLAT(u8, 1));
+    ones += one;
+    zeros += one ^ (u8)1;
+  }
+  exponents->lanes[0][0] = ones;
+  exponents->lowest = AS(EXPONENT, zeros);
+  exponents->top = exponents->used = 1;
+  note_steps(exponents, words, count);
 }
 
 // Counts the `count` elements at p. Returns false if they must go into the bins.
@@ -207,8 +227,7 @@ INLINE int count_packed(Exponents* exponents, WORDS i64* words, SPACE const u8* 
       exponents->used |= 1u << w;
     }
   }
-  exponents->steps += count / (u32)LANES(u8);
-  if (exponents->steps > 255u - ELEMENT_BLOCK / (u32)LANES(u8)) flush_windows(exponents, words);
+  note_steps(exponents, words, count);
   return 1;
 }
 #endif
@@ -216,6 +235,10 @@ INLINE int count_packed(Exponents* exponents, WORDS i64* words, SPACE const u8* 
 // Counts the `count` elements at p: whole groups, at most a block.
 NOINLINE void fold_exponents(Exponents* exponents, WORDS i64* partial, SPACE const u8* p, const u32 count) {
 #if PACKS_EXPONENTS
+  if (IS_BOOL) {
+    count_bools(exponents, partial + OFFSET(EXPONENTS), p, count);
+    return;
+  }
   if (count_packed(exponents, partial + OFFSET(EXPONENTS), p, count)) return;
 #endif
   (void)partial;
