@@ -188,6 +188,12 @@ class Words(unittest.TestCase):
         self.assertEqual((said["kind"], said["operation"]), ("produced", "mean"), self.told)
         self.assertIn("a tensor without elements", self.told)
 
+    def test_the_backward_of_the_loss_is_called_so_at_any_level(self):
+        for options in OPTIONS:
+            said = self.answer(nn.Linear(8, 8), [(torch.randn(3, 8),)], lambda out: (out - out.detach()).square().sum().sqrt(), **options)
+            self.assertEqual((said["kind"], said["phase"]), ("loss", "backward"), self.told)
+            self.assertIn("ackward of the loss", said["sentence"])
+
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

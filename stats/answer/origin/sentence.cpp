@@ -137,7 +137,9 @@ class Words {
       }
       case FaultKind::kLoss:
         if (row_kind(verdict_.guilty.op_type) != RowKind::kLoss) {
-          return "The loss: " + fault() + " in " + who + ", " + phase + when() + ": " +
+          const bool is_backward = verdict_.phase == Phase::kBackward;
+          return (is_backward ? "The backward of the loss: " : "The loss: ") + fault() + " in " + who +
+                 (is_backward ? "" : ", " + phase) + when() + ": " +
                  (made_of().empty()
                       ? seen().is_input ? "what it was given holds it, such as the targets" : "made of finite values"
                       : made_of());
