@@ -8,7 +8,7 @@
 #include "stats/core/base/printable.hpp"
 #include "stats/data/files/io/folders.hpp"
 #include "stats/data/rows/names/dump_place.hpp"
-#include "stats/data/rows/store_door.hpp"
+#include "stats/data/rows/row_source.hpp"
 #include "stats/data/survey/row_files.hpp"
 #include "stats/data/survey/survey.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "stats/answer/compare/row_place.hpp"
-#include "stats/data/rows/store_door.hpp"
+#include "stats/data/rows/row_source.hpp"
 
 namespace tensorstat {
 namespace {

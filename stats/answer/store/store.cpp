@@ -90,7 +90,6 @@ bool stays_below(const std::string& folder) {
   return std::ranges::none_of(fs::path(folder), [](const fs::path& part) { return part == ".."; });
 }
 
-// Opens the store of a path through the door.
 Result<Store> opened(const StoredPath& path) { return Store::open(path.store, Access::kRead); }
 
 }  // namespace
@@ -280,21 +279,24 @@ Status Store::ask(std::string_view sql, const std::function<void(const std::vect
   }
 }
 
-StoreDoor door_of_stores() {
-  return {.files = [](const StoredPath& path) -> Result<std::vector<StoredRows>> {
-            auto store = opened(path);
-            if (!store) return store.error();
-            if (path.file.empty()) return store->files(path.run);
-            return std::vector<StoredRows>{{.path = path.store + "//" + path.run + path.file, .folder = ""}};
-          },
-          .read = [](const StoredPath& path, const EachRow& each) -> Result<RowsRead> {
-            auto store = opened(path);
-            return store ? store->read(path.run, path.file, each) : store.error();
-          },
-          .columns = [](const StoredPath& path) -> Result<RowsRead> {
-            auto store = opened(path);
-            return store ? store->columns(path.run, path.file) : store.error();
-          }};
+const RowSource& source_of_stores() {
+  static const RowSource kSource = {
+      .magic = {"SQLite format 3\0", 16},
+      .files = [](const StoredPath& path) -> Result<std::vector<StoredRows>> {
+        auto store = opened(path);
+        if (!store) return store.error();
+        if (path.file.empty()) return store->files(path.run);
+        return std::vector<StoredRows>{{.path = path.store + "//" + path.run + path.file, .folder = ""}};
+      },
+      .read = [](const StoredPath& path, const EachRow& each) -> Result<RowsRead> {
+        auto store = opened(path);
+        return store ? store->read(path.run, path.file, each) : store.error();
+      },
+      .columns = [](const StoredPath& path) -> Result<RowsRead> {
+        auto store = opened(path);
+        return store ? store->columns(path.run, path.file) : store.error();
+      }};
+  return kSource;
 }
 
 std::vector<StoreQuestion> store_questions() {

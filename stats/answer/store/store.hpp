@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "stats/answer/store/database.hpp"
-#include "stats/data/rows/store_door.hpp"
+#include "stats/data/rows/row_source.hpp"
 #include "stats/data/survey/row_files.hpp"
 
 namespace tensorstat {
@@ -58,8 +58,8 @@ std::string run_of_path(const std::string& path);
 // Whether a run may be called so: a name is a folder, too, and holds no '/'.
 bool is_name_of_run(std::string_view name);
 
-// The store's side of the door.
-StoreDoor door_of_stores();
+// What add_row_source() takes: with it the paths of rows may lead into stores.
+const RowSource& source_of_stores();
 
 // Questions that `store ask` knows.
 struct StoreQuestion {

@@ -10,12 +10,12 @@
 #include "stats/data/survey/row_files.hpp"
 #ifdef TENSORSTAT_STORE
 #include "stats/answer/store/store.hpp"
-#include "stats/data/rows/store_door.hpp"
+#include "stats/data/rows/row_source.hpp"
 
 namespace {
 
 // Each function that takes a folder of rows takes a store, as the command does. Set before any of them can be called.
-[[maybe_unused]] const bool kHasStores = (tensorstat::open_store_door(tensorstat::door_of_stores()), true);
+[[maybe_unused]] const bool kHasStores = (tensorstat::add_row_source(tensorstat::source_of_stores()), true);
 
 }  // namespace
 #endif

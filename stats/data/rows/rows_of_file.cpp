@@ -11,7 +11,7 @@
 #include "stats/data/rows/csv/statistic_csv_reader.hpp"
 #include "stats/data/rows/monitors/monitor_rows.hpp"
 #include "stats/data/rows/names/run_name.hpp"
-#include "stats/data/rows/store_door.hpp"
+#include "stats/data/rows/row_source.hpp"
 
 namespace tensorstat {
 namespace {
@@ -57,7 +57,7 @@ Result<RowsRead> read_rows_of_file(const std::string& path, const EachRow& each)
 }
 
 Result<RowsRead> read_calls_of_file(const std::string& path, const EachRow& each, const CallListener& listener) try {
-  if (const auto stored = stored_path(path)) return store_door()->read(*stored, each);
+  if (const auto stored = stored_path(path)) return stored->source->read(*stored, each);
   const auto beginning = beginning_of(path);
   if (!beginning) return beginning.error();
   auto next_piece = pieces_of(path);
@@ -96,7 +96,7 @@ Result<RowsRead> read_growing_rows(const std::string& path, GrowingRows& so_far,
 }
 
 Result<RowsRead> read_columns(const std::string& path) try {
-  if (const auto stored = stored_path(path)) return store_door()->columns(*stored);
+  if (const auto stored = stored_path(path)) return stored->source->columns(*stored);
   const auto beginning = beginning_of(path);
   if (!beginning) return beginning.error();
   auto next_piece = pieces_of(path);

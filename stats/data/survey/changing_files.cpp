@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "stats/data/files/io/folders.hpp"
-#include "stats/data/rows/store_door.hpp"
+#include "stats/data/rows/row_source.hpp"
 #include "stats/data/text/natural_order.hpp"
 
 namespace tensorstat {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "stats/data/rows/store_door.hpp"
+#include "stats/data/rows/row_source.hpp"
 
 namespace tensorstat {
 namespace {
@@ -27,7 +27,7 @@ std::vector<std::pair<RowFile, std::uint64_t>> GrowingDump::changed_files(Look& 
       changed.emplace_back(std::move(file), 0);
       continue;
     }
-    auto inside = store_door()->files(*stored);
+    auto inside = stored->source->files(*stored);
     if (!inside) {
       faults.push_back(inside.error());
       continue;

@@ -14,7 +14,7 @@
 #include "stats/data/rows/monitors/monitor_rows.hpp"
 #include "stats/data/rows/names/dump_place.hpp"
 #include "stats/data/rows/names/run_name.hpp"
-#include "stats/data/rows/store_door.hpp"
+#include "stats/data/rows/row_source.hpp"
 
 namespace tensorstat {
 namespace {
@@ -92,7 +92,7 @@ std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::
   std::vector<RowFile> files;
   for (const std::string& path : paths) {
     if (const auto stored = stored_path(path)) {
-      const auto found = store_door()->files(*stored);
+      const auto found = stored->source->files(*stored);
       if (!found) faults.push_back(found.error());
       for (size_t i = 0; found && i < found->size(); ++i) files.push_back({(*found)[i].path, (*found)[i].folder});
       continue;

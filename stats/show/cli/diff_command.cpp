@@ -11,7 +11,7 @@
 #include "stats/answer/origin/run_search.hpp"
 #include "stats/core/base/printable.hpp"
 #include "stats/data/files/io/whole_file.hpp"
-#include "stats/data/rows/store_door.hpp"
+#include "stats/data/rows/row_source.hpp"
 #include "stats/show/cli/exit_status.hpp"
 #include "stats/show/cli/inputs.hpp"
 #include "stats/show/cli/msprobe_rules.hpp"

@@ -17,7 +17,7 @@
 #include "stats/data/files/io/whole_file.hpp"
 #include "stats/data/files/tensor_source.hpp"
 #include "stats/data/rows/names/mindspore_file_name.hpp"
-#include "stats/data/rows/store_door.hpp"
+#include "stats/data/rows/row_source.hpp"
 #include "stats/data/survey/row_files.hpp"
 #include "stats/data/text/natural_order.hpp"
 

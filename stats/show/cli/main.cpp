@@ -197,7 +197,7 @@ int main(int argc, char** argv) {
   tensorstat::MappedFile::allow();
   Console console;
 #ifdef TENSORSTAT_STORE
-  tensorstat::open_store_door(tensorstat::door_of_stores());
+  tensorstat::add_row_source(tensorstat::source_of_stores());
 #endif
   try {
     CommandLine line(std::span<const char* const>(argv + 1, argv + std::max(argc, 1)));
