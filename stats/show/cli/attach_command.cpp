@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -264,47 +263,47 @@ int run_attach(AttachArguments arguments, Console& console) {
 
 }  // namespace
 
-Subcommand attach_command(CLI::App& command) {
+Subcommand attach_command(App command) {
   const auto arguments = std::make_shared<AttachArguments>();
   arguments->output = "tensorstat-attach";
   std::vector<std::string> statistics;
   for (const Category category : every_category()) statistics.emplace_back(name(category));
-  CLI::App* attach = command.add_subcommand(
+  App attach = command.add_subcommand(
       "attach",
       "Run an OpenCL program as it is, measure the arguments of its kernels, and name the kernel that made NaN");
   attach
-      ->add_option("-o,--output", arguments->output,
-                   "The folder for the rows, which must be new or empty; by default tensorstat-attach")
-      ->check(names_output())
-      ->type_name("DUMP");
-  attach->add_option("--kernels", arguments->kernels, "Only kernels with names that match this pattern in whole")
-      ->type_name("REGEX");
-  attach->add_option("--launches", arguments->launches, "Only launches of these numbers, counted from 0")
-      ->type_name("A-B");
-  attach->add_option("--every", arguments->every, "Only each N-th launch of a kernel")->type_name("N");
-  suggest_list(attach
-                   ->add_option("--stats", arguments->statistics,
-                                "The statistics, separated by commas; by default max, min, avg, l2norm, counts of NaN "
-                                "and Inf, and the first of them")
-                   ->type_name("LIST"),
-               statistics);
+      .add_option("-o,--output", arguments->output,
+                  "The folder for the rows, which must be new or empty; by default tensorstat-attach")
+      .check(names_output())
+      .type_name("DUMP");
+  attach.add_option("--kernels", arguments->kernels, "Only kernels with names that match this pattern in whole")
+      .type_name("REGEX");
+  attach.add_option("--launches", arguments->launches, "Only launches of these numbers, counted from 0")
+      .type_name("A-B");
+  attach.add_option("--every", arguments->every, "Only each N-th launch of a kernel").type_name("N");
   attach
-      ->add_option("--fail-on", arguments->fail_on,
-                   "End with exit status 1 if an argument meets one of these conditions, e.g. nan,inf")
-      ->type_name("LIST");
+      .add_option("--stats", arguments->statistics,
+                  "The statistics, separated by commas; by default max, min, avg, l2norm, counts of NaN "
+                  "and Inf, and the first of them")
+      .type_name("LIST")
+      .suggest_list(statistics);
   attach
-      ->add_option("--types", arguments->types,
-                   "Lines of KERNEL.ARGUMENT = DTYPE for arguments that are declared as bytes; both are patterns")
-      ->type_name("FILE");
-  attach->add_flag("--poison", arguments->poison,
-                   "Fill new buffers with a NaN of its own, and name who reads memory that nobody wrote");
-  attach->add_flag("--refuse-binaries", arguments->refuse_binaries,
-                   "Refuse programs from binaries, so that the program compiles its source, which names the types");
-  attach->add_option("PROGRAM", arguments->program, "The program and its arguments, behind --")
-      ->type_name("ARGS...")
-      ->required();
-  attach->positionals_at_end();
-  attach->footer(
+      .add_option("--fail-on", arguments->fail_on,
+                  "End with exit status 1 if an argument meets one of these conditions, e.g. nan,inf")
+      .type_name("LIST");
+  attach
+      .add_option("--types", arguments->types,
+                  "Lines of KERNEL.ARGUMENT = DTYPE for arguments that are declared as bytes; both are patterns")
+      .type_name("FILE");
+  attach.add_flag("--poison", arguments->poison,
+                  "Fill new buffers with a NaN of its own, and name who reads memory that nobody wrote");
+  attach.add_flag("--refuse-binaries", arguments->refuse_binaries,
+                  "Refuse programs from binaries, so that the program compiles its source, which names the types");
+  attach.add_option("PROGRAM", arguments->program, "The program and its arguments, behind --")
+      .type_name("ARGS...")
+      .required();
+  attach.positionals_at_end();
+  attach.footer(
       "Examples:\n"
       "  tensorstat attach -- python3 model.py                     which kernel made the first NaN\n"
       "  tensorstat attach -o a -- ./solver; tensorstat diff a b --first\n"

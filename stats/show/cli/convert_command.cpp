@@ -236,29 +236,34 @@ int run_convert(const ConvertArguments& arguments, Console& console) {
 
 }  // namespace
 
-Subcommand convert_command(CLI::App& command) {
+Subcommand convert_command(App command) {
   const auto arguments = std::make_shared<ConvertArguments>();
-  CLI::App* convert = command.add_subcommand(
+  App convert = command.add_subcommand(
       "convert", "Convert rows of statistics to another dialect, and report what it cannot express");
   convert
-      ->add_option("PATH", arguments->paths,
-                   "Files of rows, and folders: each statistic.csv, dump.json and csv of an operator's run in them")
-      ->type_name("")
-      ->required();
-  convert->add_option("-o,--output", arguments->output, "The new file or folder; it must not exist yet")
-      ->check(names_output())
-      ->type_name("OUT")
-      ->required();
+      .add_option("PATH", arguments->paths,
+                  "Files of rows, and folders: each statistic.csv, dump.json and csv of an operator's run in them")
+      .type_name("")
+      .required();
+  convert.add_option("-o,--output", arguments->output, "The new file or folder; it must not exist yet")
+      .check(names_output())
+      .type_name("OUT")
+      .required();
   Choices<TargetFormat> formats;
-  for (const std::string_view each : dialect_names()) formats.emplace_back(each, *dialect_from(each));
+  std::string words;
+  for (const std::string_view each : dialect_names()) {
+    formats.emplace_back(each, *dialect_from(each));
+    words.append(each).append("|");
+  }
+  words += "msprobe|tensorboard|msprobe-trend";
   formats.emplace_back("msprobe", OtherFormat::kDumpJson);
   formats.emplace_back("tensorboard", OtherFormat::kTensorBoard);
   formats.emplace_back("msprobe-trend", OtherFormat::kTrendDatabase);
-  add_choice(*convert, "--to", arguments->to, formats,
+  add_choice(convert, "--to", arguments->to, formats,
              "The dialect; msprobe is its dump.json. Or tensorboard: event files; msprobe-trend: a .trend.db")
-      ->type_name(CLI::detail::join(dialect_names(), "|") + "|msprobe|tensorboard|msprobe-trend")
-      ->required();
-  convert->footer(kAfterwards);
+      .type_name(words)
+      .required();
+  convert.footer(kAfterwards);
   return {convert, [arguments](Console& console) { return run_convert(*arguments, console); }};
 }
 

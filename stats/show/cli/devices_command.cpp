@@ -1,7 +1,6 @@
 // `tensorstat devices`: lists the devices that can compute.
 #include "stats/show/cli/devices_command.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -145,26 +144,24 @@ Result<DeviceList> device_list(const DevicesArguments& arguments) {
 
 }  // namespace
 
-Subcommand devices_command(CLI::App& command) {
+Subcommand devices_command(App command) {
   const auto arguments = std::make_shared<DevicesArguments>();
-  CLI::App* devices =
-      command.add_subcommand("devices", "List the OpenCL platforms and devices, and why one is not used");
-  devices->add_flag("--json", arguments->json, "As JSON: a list of objects");
-  CLI::Option* check = devices->add_flag(
+  App devices = command.add_subcommand("devices", "List the OpenCL platforms and devices, and why one is not used");
+  devices.add_flag("--json", arguments->json, "As JSON: a list of objects");
+  Option check = devices.add_flag(
       "--check", arguments->check,
       "Check each device that is used: every dtype's bits against the host's, and GB/s beside a read-only stream. Exit "
       "status 4 if one fails");
-  devices->add_option("--device", arguments->only, "Only this device, as numbered here")->type_name("P:D");
-  devices->add_option("--bytes", arguments->check_bytes, "Size of the tensor for the GB/s of --check; by default 64M")
-      ->transform(CLI::AsSizeValue(false).description(""))
-      ->check(CLI::Range(std::uint64_t{1} << 20, std::uint64_t{1} << 40).description(""))
-      ->type_name("BYTES")
-      ->needs(check);
-  devices
-      ->add_option("--dtypes", arguments->dtypes, "Check only these, such as float32,int8: each is a kernel to build")
-      ->delimiter(',')
-      ->type_name("NAME,...")
-      ->needs(check);
+  devices.add_option("--device", arguments->only, "Only this device, as numbered here").type_name("P:D");
+  devices.add_option("--bytes", arguments->check_bytes, "Size of the tensor for the GB/s of --check; by default 64M")
+      .as_size()
+      .between(std::uint64_t{1} << 20, std::uint64_t{1} << 40)
+      .type_name("BYTES")
+      .needs(check);
+  devices.add_option("--dtypes", arguments->dtypes, "Check only these, such as float32,int8: each is a kernel to build")
+      .delimiter(',')
+      .type_name("NAME,...")
+      .needs(check);
   return {devices, [arguments](Console& console) {
             const auto list = device_list(*arguments);
             if (!list) return console.say(list.error().message), int{kUsage};

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 #include <utility>
@@ -74,10 +73,10 @@ std::string why_nothing_pairs(const Record& a, const Record& b) {
          "; --names FILE pairs them by lines NAME_IN_A,NAME_IN_B, or old/*,new/* for a prefix";
 }
 
-void add_output_option(CLI::App& command, std::string& output) {
+void add_output_option(App command, std::string& output) {
   command.add_option("-o,--output", output, "Write to this file, whole or not at all, instead of stdout")
-      ->check(names_output())
-      ->type_name("FILE");
+      .check(names_output())
+      .type_name("FILE");
 }
 
 // The pairs that the arguments choose. Tables are for people: short, unless more is asked for.
@@ -223,90 +222,97 @@ int run_origin(OriginArguments arguments, Console& console) {
 
 }  // namespace
 
-Subcommand diff_command(CLI::App& command) {
+Subcommand diff_command(App command) {
   const auto arguments = std::make_shared<DiffArguments>();
-  CLI::App* diff = command.add_subcommand(
+  App diff = command.add_subcommand(
       "diff",
       "What differs between two runs: statistic.csv files or tensors, paired by name, rank, iteration, io and slot");
-  diff->add_option("A", arguments->a, "A file of rows or of tensors, or a folder; of a folder with both, the rows")
-      ->type_name("")
-      ->required();
-  diff->add_option("B", arguments->b, "The file or folder to compare it with")->type_name("");
-  diff->add_option("--runs", arguments->runs, "Two runs of the store A, instead of B")->type_name("A,B")->excludes("B");
-  diff->add_flag("--first", arguments->options.first,
-                 "Only the operators where a difference begins: their inputs agree and their outputs do not");
-  diff->add_flag("--all", arguments->all, "Every pair in the order of A, with all digits")->excludes("--first");
-  diff->add_option("--rtol", arguments->options.rtol,
-                   "How far apart two values may be, relative to the greater; by default 1e-5, 2^-10 of float16, "
-                   "2^-8 of bfloat16, 0 of integers")
-      ->check(CLI::NonNegativeNumber.description(""))
-      ->type_name("NUMBER");
-  diff->add_option("--atol", arguments->options.atol, "The same, absolute; requires --rtol")
-      ->check(CLI::NonNegativeNumber.description(""))
-      ->type_name("NUMBER")
-      ->needs("--rtol");
-  diff->add_flag("--any-dtype", arguments->options.any_dtype, "Compare tensors of different dtypes by their values")
-      ->needs("--rtol");
-  diff->add_option("--tolerances", arguments->tolerances,
-                   "Lines of NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any; the first pattern that matches a whole name "
-                   "counts")
-      ->type_name("FILE");
-  diff->add_option("--names", arguments->names,
-                   "Lines of NAME_IN_A,NAME_IN_B for tensors with different names; old/*,new/* for prefixes")
-      ->type_name("FILE");
-  diff->add_option("--where", arguments->where,
-                   "The pairs that meet this rule, e.g. 'cosine < 0.99', 'nan b > 0' or 'a ~ \"*q_proj*\"', instead of "
-                   "those that differ")
-      ->type_name("RULE")
-      ->excludes("--first");
-  diff->add_option("--sort", arguments->sort,
-                   "The greatest of this first, e.g. max-abs-diff; with a leading - the least first; by default what "
-                   "differs most")
-      ->type_name("NAME")
-      ->excludes("--first");
-  diff->add_option("--top", arguments->top, "Show no more than the first N; a table has 10 by default")
-      ->check(CLI::NonNegativeNumber.description(""))
-      ->type_name("N")
-      ->excludes("--first");
-  suggest_list(diff->add_option("--columns", arguments->columns,
-                                "What to show, e.g. cosine,max-abs-diff,nan-a; any statistic of two tensors, one of a "
-                                "side such as max-b, or a fact")
-                   ->type_name("LIST")
-                   ->excludes("--first"),
-               subject_names(About::kPairs));
-  add_choice(*diff, "--format", arguments->format,
+  diff.add_option("A", arguments->a, "A file of rows or of tensors, or a folder; of a folder with both, the rows")
+      .type_name("")
+      .required();
+  diff.add_option("B", arguments->b, "The file or folder to compare it with").type_name("");
+  diff.add_option("--runs", arguments->runs, "Two runs of the store A, instead of B").type_name("A,B").excludes("B");
+  diff.add_flag("--first", arguments->options.first,
+                "Only the operators where a difference begins: their inputs agree and their outputs do not");
+  diff.add_flag("--all", arguments->all, "Every pair in the order of A, with all digits").excludes("--first");
+  diff.add_option("--rtol", arguments->options.rtol,
+                  "How far apart two values may be, relative to the greater; by default 1e-5, 2^-10 of float16, "
+                  "2^-8 of bfloat16, 0 of integers")
+      .not_negative()
+      .type_name("NUMBER");
+  diff.add_option("--atol", arguments->options.atol, "The same, absolute; requires --rtol")
+      .not_negative()
+      .type_name("NUMBER")
+      .needs("--rtol");
+  diff.add_flag("--any-dtype", arguments->options.any_dtype, "Compare tensors of different dtypes by their values")
+      .needs("--rtol");
+  diff.add_option("--tolerances", arguments->tolerances,
+                  "Lines of NAME_PATTERN rtol=1e-3 atol=1e-6 dtype=any; the first pattern that matches a whole name "
+                  "counts")
+      .type_name("FILE");
+  diff.add_option("--names", arguments->names,
+                  "Lines of NAME_IN_A,NAME_IN_B for tensors with different names; old/*,new/* for prefixes")
+      .type_name("FILE");
+  diff.add_option("--where", arguments->where,
+                  "The pairs that meet this rule, e.g. 'cosine < 0.99', 'nan b > 0' or 'a ~ \"*q_proj*\"', instead of "
+                  "those that differ")
+      .type_name("RULE")
+      .excludes("--first");
+  diff.add_option("--sort", arguments->sort,
+                  "The greatest of this first, e.g. max-abs-diff; with a leading - the least first; by default what "
+                  "differs most")
+      .type_name("NAME")
+      .excludes("--first");
+  diff.add_option("--top", arguments->top, "Show no more than the first N; a table has 10 by default")
+      .not_negative()
+      .type_name("N")
+      .excludes("--first");
+  diff.add_option("--columns", arguments->columns,
+                  "What to show, e.g. cosine,max-abs-diff,nan-a; any statistic of two tensors, one of a "
+                  "side such as max-b, or a fact")
+      .type_name("LIST")
+      .excludes("--first")
+      .suggest_list(subject_names(About::kPairs));
+  add_choice(diff, "--format", arguments->format,
              {{"table", Format::kTable},
               {"csv", Format::kCsv},
               {"json", Format::kJson},
               {"ndjson", Format::kNdjson},
               {"md", Format::kMarkdown}},
              "table, csv, json, ndjson or md (Markdown). A table is short; csv, json and ndjson have every pair")
-      ->type_name("FORMAT");
-  add_output_option(*diff, arguments->output);
-  diff->add_option(
+      .type_name("FORMAT");
+  add_output_option(diff, arguments->output);
+  diff.add_option(
           "--rules", arguments->rules,
           "msprobe: the table, cells and verdicts of msprobe's compare, as csv, or with -o FILE.xlsx as a coloured "
           "spreadsheet; A is its NPU and B its Bench. Folders of several ranks and steps have a table for each; their "
           "names begin with the name of -o")
-      ->check(CLI::IsMember({"msprobe"}).description(""))
-      ->type_name("WHOSE")
-      ->excludes("--first", "--all", "--rtol", "--tolerances", "--format")
-      ->excludes("--where", "--sort", "--top", "--columns");
-  diff->add_option("--mapping", arguments->msprobe.mapping,
-                   "How names of A become names of B, with one of msprobe's mapping files: cell=FILE, api=FILE, "
-                   "layer=FILE or data=FILE; cell, api and layer also work without a file")
-      ->type_name("KIND[=FILE]")
-      ->excludes("--names")
-      ->needs("--rules");
-  diff->add_flag("--fuzzy-match", arguments->msprobe.is_fuzzy,
-                 "Pair calls whose numbers differ, in the order of both dumps, as msprobe does")
-      ->needs("--rules");
-  diff->add_option("--merge", arguments->msprobe.merge,
-                   "Write one table of all ranks instead: msprobe's merge_result. FILE is its yaml: api, a list of "
-                   "parts of names, and compare_index, a list of columns; by default all")
-      ->type_name("FILE")
-      ->needs("--rules");
-  diff->footer(
+      .one_of({"msprobe"})
+      .type_name("WHOSE")
+      .excludes("--first")
+      .excludes("--all")
+      .excludes("--rtol")
+      .excludes("--tolerances")
+      .excludes("--format")
+      .excludes("--where")
+      .excludes("--sort")
+      .excludes("--top")
+      .excludes("--columns");
+  diff.add_option("--mapping", arguments->msprobe.mapping,
+                  "How names of A become names of B, with one of msprobe's mapping files: cell=FILE, api=FILE, "
+                  "layer=FILE or data=FILE; cell, api and layer also work without a file")
+      .type_name("KIND[=FILE]")
+      .excludes("--names")
+      .needs("--rules");
+  diff.add_flag("--fuzzy-match", arguments->msprobe.is_fuzzy,
+                "Pair calls whose numbers differ, in the order of both dumps, as msprobe does")
+      .needs("--rules");
+  diff.add_option("--merge", arguments->msprobe.merge,
+                  "Write one table of all ranks instead: msprobe's merge_result. FILE is its yaml: api, a list of "
+                  "parts of names, and compare_index, a list of columns; by default all")
+      .type_name("FILE")
+      .needs("--rules");
+  diff.footer(
       "Examples:\n"
       "  tensorstat diff npu/rank_0 gpu/rank_0 --first        which operator was the first to differ\n"
       "  tensorstat diff old.safetensors new.safetensors      which weights changed most\n"
@@ -321,29 +327,29 @@ Subcommand diff_command(CLI::App& command) {
   return {diff, [arguments](Console& console) { return run_diff(*arguments, console); }};
 }
 
-Subcommand origin_command(CLI::App& command) {
+Subcommand origin_command(App command) {
   const auto arguments = std::make_shared<OriginArguments>();
-  CLI::App* origin = command.add_subcommand(
+  App origin = command.add_subcommand(
       "origin",
       "Find where NaN and Inf began in a dump: the call or operator, its phase, its iteration and its inputs");
-  origin->add_option("DUMP", arguments->path, "A statistic.csv, a dump's folder, or tensors named as in a dump")
-      ->type_name("")
-      ->required();
-  origin->add_option("--run", arguments->run, "The run, if DUMP is a store")->type_name("NAME");
-  origin->add_flag("--nan-only", arguments->nan_only, "Do not count Inf as a fault");
+  origin.add_option("DUMP", arguments->path, "A statistic.csv, a dump's folder, or tensors named as in a dump")
+      .type_name("")
+      .required();
+  origin.add_option("--run", arguments->run, "The run, if DUMP is a store").type_name("NAME");
+  origin.add_flag("--nan-only", arguments->nan_only, "Do not count Inf as a fault");
   origin
-      ->add_flag("--inf", arguments->inf, "Count an Inf that ended, such as a mask's Inf in a softmax, as a fault, too")
-      ->excludes("--nan-only");
-  CLI::Option* all = origin->add_flag(
-      "--all", arguments->all, "Every call with NaN or Inf, too: those that produced it and those that passed it on");
+      .add_flag("--inf", arguments->inf, "Count an Inf that ended, such as a mask's Inf in a softmax, as a fault, too")
+      .excludes("--nan-only");
+  Option all = origin.add_flag("--all", arguments->all,
+                               "Every call with NaN or Inf, too: those that produced it and those that passed it on");
   origin
-      ->add_option_function<std::string>(
+      .add_option_function(
           "--format", [arguments](const std::string& word) { arguments->is_json = word == "json"; }, "text or json")
-      ->check(CLI::IsMember({"text", "json"}).description(""))
-      ->type_name("FORMAT");
-  add_output_option(*origin, arguments->output);
-  all->excludes("--format");
-  origin->footer(
+      .one_of({"text", "json"})
+      .type_name("FORMAT");
+  add_output_option(origin, arguments->output);
+  all.excludes("--format");
+  origin.footer(
       "Example:\n"
       "  tensorstat origin dump                       which call made the first NaN, its rank and its inputs\n\n"
       "Needs rows of inputs and outputs of all ranks, with nan count and inf counts, or max and min. The line of code "

@@ -84,20 +84,20 @@ int run_dump(const DumpArguments& arguments, Console& console) {
 
 }  // namespace
 
-Subcommand dump_command(CLI::App& command) {
+Subcommand dump_command(App command) {
   const auto arguments = std::make_shared<DumpArguments>();
-  CLI::App* dump = command.add_subcommand(
+  App dump = command.add_subcommand(
       "dump",
       "Replay dumped tensors through a config (data_dump.json, msprobe's config.json, acl.json): write the files "
       "that a dump with this config would have written");
-  dump->add_option("PATH", arguments->paths, "Dumped files (.npy, Ascend's dump files), directories and globs")
-      ->type_name("")
-      ->required();
-  dump->add_option("--config", arguments->config, "The config; by default the file that MINDSPORE_DUMP_CONFIG names")
-      ->type_name("FILE");
-  dump->add_option("-o,--output", arguments->output, "Write below this directory instead of the config's `path`")
-      ->check(names_output())
-      ->type_name("DIR");
+  dump.add_option("PATH", arguments->paths, "Dumped files (.npy, Ascend's dump files), directories and globs")
+      .type_name("")
+      .required();
+  dump.add_option("--config", arguments->config, "The config; by default the file that MINDSPORE_DUMP_CONFIG names")
+      .type_name("FILE");
+  dump.add_option("-o,--output", arguments->output, "Write below this directory instead of the config's `path`")
+      .check(names_output())
+      .type_name("DIR");
   // Only dialects with one form of statistic.csv for every config.
   Choices<Dialect> dialects;
   std::vector<std::string> names;
@@ -106,24 +106,24 @@ Subcommand dump_command(CLI::App& command) {
     dialects.emplace_back(each, *dialect_from(each));
     names.emplace_back(each);
   }
-  add_choice(*dump, "--dialect", arguments->dialect, dialects, "How statistic.csv is written")
-      ->type_name(CLI::detail::join(names, "|"));
+  add_choice(dump, "--dialect", arguments->dialect, dialects, "How statistic.csv is written")
+      .type_name(joined_words(names, "|"));
   Choices<std::string> frameworks;
   for (const char* each : {"mindspore", "pytorch", "mindtorch"}) frameworks.emplace_back(each, each);
-  add_choice(*dump, "--framework", arguments->framework, frameworks,
+  add_choice(dump, "--framework", arguments->framework, frameworks,
              "The framework that names the types in msprobe's dump.json")
-      ->type_name("mindspore|pytorch|mindtorch");
-  dump->add_flag("--device-rows", arguments->device_rows,
-                 "With stat_calc_mode device, write the rows of MindSpore's device: True, False, all digits of "
-                 "integers, null for what the device does not compute");
-  dump->add_flag("--by-step", arguments->by_step,
-                 "Write the folders of MindSpore's O2: STEP/TIME/DEVICE/MODEL/ID/ITERATION");
-  CLI::Option* append = dump->add_flag("--append", arguments->append,
-                                       "If an earlier dump exists, add to its statistic.csv and its tensors");
-  dump->add_flag("--replace", arguments->replace,
-                 "If an earlier dump exists, replace files of the same names, each as a whole, once everything is "
-                 "written")
-      ->excludes(append);
+      .type_name("mindspore|pytorch|mindtorch");
+  dump.add_flag("--device-rows", arguments->device_rows,
+                "With stat_calc_mode device, write the rows of MindSpore's device: True, False, all digits of "
+                "integers, null for what the device does not compute");
+  dump.add_flag("--by-step", arguments->by_step,
+                "Write the folders of MindSpore's O2: STEP/TIME/DEVICE/MODEL/ID/ITERATION");
+  Option append = dump.add_flag("--append", arguments->append,
+                                "If an earlier dump exists, add to its statistic.csv and its tensors");
+  dump.add_flag("--replace", arguments->replace,
+                "If an earlier dump exists, replace files of the same names, each as a whole, once everything is "
+                "written")
+      .excludes(append);
   return {dump, [arguments](Console& console) { return run_dump(*arguments, console); }};
 }
 

@@ -1,6 +1,5 @@
 // `tensorstat events` lists the alerts of a run, and writes the last steps of a process that died as a dump.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -138,14 +137,14 @@ int run_events(const EventsArguments& arguments, Console& console) {
 
 }  // namespace
 
-Subcommand events_command(CLI::App& command) {
+Subcommand events_command(App command) {
   const auto arguments = std::make_shared<EventsArguments>();
-  CLI::App* events = command.add_subcommand(
+  App events = command.add_subcommand(
       "events", "List the alerts of a run, and write the last steps of a process that died as a dump");
-  events->add_option("FOLDER", arguments->path, "The path of a run that had alerts or keep")->type_name("")->required();
-  events->add_flag("--write", arguments->writes_all, "Write the kept steps also if the run has ended or goes on");
-  events->add_flag("--list", arguments->only_lists, "Write nothing");
-  events->footer(
+  events.add_option("FOLDER", arguments->path, "The path of a run that had alerts or keep").type_name("").required();
+  events.add_flag("--write", arguments->writes_all, "Write the kept steps also if the run has ended or goes on");
+  events.add_flag("--list", arguments->only_lists, "Write nothing");
+  events.footer(
       "With keep=20, watch() writes no rows. Those of the last 20 steps stand in rank_0/last_steps.ring, which is "
       "readable\n"
       "after any death of the process: an exception, a segmentation fault, kill -9, no memory. `events` writes them "

@@ -17,7 +17,7 @@ std::string indented(std::string_view label, std::string_view text) {
   std::string lines = "  " + std::string(label) + std::string(kLabel - label.size(), ' ');
   std::size_t column = lines.size();
   bool is_first = true;
-  for (const std::string& word : CLI::detail::split(std::string(text), ' ')) {
+  for (const std::string& word : split(std::string(text), ' ')) {
     if (!is_first && column + 1 + word.size() > kWidth) {
       lines += '\n' + std::string(2 + kLabel, ' ');
       column = 2 + kLabel;
@@ -106,19 +106,19 @@ struct ExplainArguments {
 
 }  // namespace
 
-Subcommand explain_command(CLI::App& command) {
+Subcommand explain_command(App command) {
   const auto arguments = std::make_shared<ExplainArguments>();
-  CLI::App* explain =
+  App explain =
       command.add_subcommand("explain", "Describe statistics: the definition, the rule for NaN, and the cost");
-  CLI::Option* names = explain->add_option("NAME", arguments->names, "Statistics, e.g. l2norm; without one, the list");
-  names->type_name("");
-  explain->add_flag("--all", arguments->all, "Describe every statistic")->excludes(names);
+  Option names = explain.add_option("NAME", arguments->names, "Statistics, e.g. l2norm; without one, the list");
+  names.type_name("");
+  explain.add_flag("--all", arguments->all, "Describe every statistic").excludes(names);
   std::vector<std::string> known;
   for (const Category category : every_category()) known.emplace_back(name(category));
   for (const Category category : usual_quantiles()) known.emplace_back(name(category));
   for (const PairStatistic statistic : every_pair()) known.emplace_back(name(statistic));
   std::ranges::for_each(known, [](std::string& each) { std::ranges::replace(each, ' ', '-'); });
-  suggest_list(names, known);
+  names.suggest_list(known);
   return {explain, [arguments](Console& console) {
             if (arguments->names.empty() && !arguments->all) return write_out("", list(), kDone, console);
             const auto texts = arguments->all ? every_explanation() : explanations(arguments->names);

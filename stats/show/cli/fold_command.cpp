@@ -1,6 +1,5 @@
 // `tensorstat fold` measures one part of a plan and writes its state.
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -103,20 +102,19 @@ int run_fold(const FoldArguments& arguments, Console& console) {
 
 }  // namespace
 
-Subcommand fold_command(CLI::App& command) {
+Subcommand fold_command(App command) {
   const auto arguments = std::make_shared<FoldArguments>();
-  CLI::App* fold =
-      command.add_subcommand("fold", "Measure one part of a plan and write its state, whole or not at all");
-  fold->add_option("@LIST", arguments->list, "A list that `tensorstat plan` wrote, such as @plan/017")
-      ->type_name("")
-      ->required();
-  fold->add_option("-o,--output", arguments->output,
-                   "The state, such as states/017.tsp; its folder is made. If it is there and whole, nothing is read")
-      ->check(names_output())
-      ->type_name("FILE.tsp")
-      ->required();
-  arguments->options.declare(*fold, PlainOptions::kComputes);
-  fold->footer(
+  App fold = command.add_subcommand("fold", "Measure one part of a plan and write its state, whole or not at all");
+  fold.add_option("@LIST", arguments->list, "A list that `tensorstat plan` wrote, such as @plan/017")
+      .type_name("")
+      .required();
+  fold.add_option("-o,--output", arguments->output,
+                  "The state, such as states/017.tsp; its folder is made. If it is there and whole, nothing is read")
+      .check(names_output())
+      .type_name("FILE.tsp")
+      .required();
+  arguments->options.declare(fold, PlainOptions::kComputes);
+  fold.footer(
       "Any machine may fold any part, in any order, and again: a part that is done costs nothing. A killed fold leaves "
       "no state behind. What could not be read or measured is in the state, too, and merge reports it; such a state is "
       "folded again by the next call.\n\n"
@@ -125,7 +123,7 @@ Subcommand fold_command(CLI::App& command) {
       "  for part in plan/*; do tensorstat fold @$part -o states/${part##*/}.tsp; done\n\n"
       "Exit status: 0 the state is there and whole; 2 wrong usage, or another file is there; 3 some input could not be "
       "read; 4 no device can compute what --on device asks for; 5 the state could not be written.");
-  fold->parse_complete_callback([arguments] { arguments->plain = arguments->options.take(); });
+  fold.parse_complete_callback([arguments] { arguments->plain = arguments->options.take(); });
   return {fold, [arguments](Console& console) { return run_fold(*arguments, console); }};
 }
 

@@ -1,6 +1,5 @@
 // `tensorstat merge` joins the states of a plan's parts and shows the rows of the whole tree.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -180,13 +179,13 @@ int run_merge(MergeArguments& arguments, Console& console) {
 
 }  // namespace
 
-Subcommand merge_command(CLI::App& command) {
+Subcommand merge_command(App command) {
   const auto arguments = std::make_shared<MergeArguments>();
-  CLI::App* merge = command.add_subcommand(
+  App merge = command.add_subcommand(
       "merge", "Join the states of a plan's parts: the rows of the whole tree, as one call of the command gives them");
-  merge->add_option("STATE", arguments->paths, "States, and folders: every .tsp in them")->type_name("")->required();
-  arguments->options.declare(*merge, PlainOptions::kStats | PlainOptions::kShows);
-  merge->footer(
+  merge.add_option("STATE", arguments->paths, "States, and folders: every .tsp in them").type_name("").required();
+  arguments->options.declare(merge, PlainOptions::kStats | PlainOptions::kShows);
+  merge.footer(
       "The statistics are those of the plan, and others that its accumulators give, such as absmax with max.\n"
       "-o FILE.tsp writes a state of all parts, which merge reads again. So a large tree can be merged in steps.\n\n"
       "Examples:\n"
@@ -195,13 +194,12 @@ Subcommand merge_command(CLI::App& command) {
       "  tensorstat merge states/0*.tsp -o all-0.tsp; tensorstat merge all-*.tsp --sort absmax --top 20\n\n"
       "Exit status: 0 done; 1 done, and a tensor meets a condition of --fail-on; 2 wrong usage; 3 a part is missing or "
       "damaged, or some input could not be read (the others are shown); 5 the results could not be written.");
-  merge->parse_complete_callback([arguments] {
+  merge.parse_complete_callback([arguments] {
     // A state is not a format of rows.
     if (arguments->options.output().ends_with(kStateEnding)) std::swap(arguments->state, arguments->options.output());
     for (const char* option : {"--format", "--stats", "--where", "--fail-on", "--sort", "--top", "--columns"}) {
       if (arguments->state.empty() || !arguments->options.is_given(option)) continue;
-      throw CLI::ValidationError(option,
-                                 "a state keeps everything; give " + std::string(option) + " where the rows are shown");
+      refuse(option, "a state keeps everything; give " + std::string(option) + " where the rows are shown");
     }
     arguments->plain = arguments->options.take();
   });

@@ -1,7 +1,6 @@
 // `tensorstat plan` cuts a tree into parts of equal work, for many machines. `fold` measures a part, `merge` joins
 // them.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <memory>
@@ -104,22 +103,22 @@ int run_plan(const PlanArguments& arguments, Console& console) {
 
 }  // namespace
 
-Subcommand plan_command(CLI::App& command) {
+Subcommand plan_command(App command) {
   const auto arguments = std::make_shared<PlanArguments>();
-  CLI::App* plan = command.add_subcommand(
+  App plan = command.add_subcommand(
       "plan", "Cut a tree into parts of equal work, which `fold` measures on any machines and `merge` joins");
-  arguments->options.declare(*plan, PlainOptions::kFiles | PlainOptions::kStats | PlainOptions::kMeasures);
-  plan->get_option("PATH")->required();
-  plan->add_option("--parts", arguments->parts,
-                   "The number of parts; several for each machine, so that all end together")
-      ->check(CLI::Range(1u, kMostParts).description(""))
-      ->type_name("N")
-      ->required();
-  plan->add_option("-o,--output", arguments->output, "The new folder for the lists, PLAN/000 and so on")
-      ->check(names_output())
-      ->type_name("PLAN")
-      ->required();
-  plan->footer(
+  arguments->options.declare(plan, PlainOptions::kFiles | PlainOptions::kStats | PlainOptions::kMeasures);
+  plan.get_option("PATH").required();
+  plan.add_option("--parts", arguments->parts,
+                  "The number of parts; several for each machine, so that all end together")
+      .between(1u, kMostParts)
+      .type_name("N")
+      .required();
+  plan.add_option("-o,--output", arguments->output, "The new folder for the lists, PLAN/000 and so on")
+      .check(names_output())
+      .type_name("PLAN")
+      .required();
+  plan.footer(
       "Only the heads of the files are read. Each list is a text: its files, and numbers of tensors or elements in "
       "them. A large tensor is cut, unless the file stores it packed or compressed, or md5, hash or --by is asked "
       "for.\n"
@@ -131,7 +130,7 @@ Subcommand plan_command(CLI::App& command) {
       "  tensorstat merge states --fail-on nan,inf\n\n"
       "Exit status: 0 planned; 2 wrong usage; 3 some path could not be read (the others are planned; merge reports it, "
       "too); 5 the plan could not be written.");
-  plan->parse_complete_callback([arguments] { arguments->plain = arguments->options.take(); });
+  plan.parse_complete_callback([arguments] { arguments->plain = arguments->options.take(); });
   return {plan, [arguments](Console& console) { return run_plan(*arguments, console); }};
 }
 

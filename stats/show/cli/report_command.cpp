@@ -1,7 +1,6 @@
 // `tensorstat report` says whether a run went wrong, where first, and what to look at next: as text, as JSON, or as one
 // HTML page.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -80,7 +79,7 @@ int run_report(ReportArguments arguments, Console& console) {
   }
   if (format.empty()) format = "text";
   if (has_two && format != "html") return console.say("two runs are shown on a page: -o page.html"), kUsage;
-  const auto limits = finding_limits_from(CLI::detail::join(arguments.limits, ","));
+  const auto limits = finding_limits_from(joined_words(arguments.limits, ","));
   if (!limits) return console.say("--limit: " + limits.error().message), kUsage;
   if (arguments.follow > 0) {
     if (format == "html" && !arguments.output.empty() && !has_two) return follow_run(arguments, *limits, console);
@@ -118,31 +117,31 @@ int run_report(ReportArguments arguments, Console& console) {
 
 }  // namespace
 
-Subcommand report_command(CLI::App& command) {
+Subcommand report_command(App command) {
   const auto arguments = std::make_shared<ReportArguments>();
-  CLI::App* report = command.add_subcommand(
+  App report = command.add_subcommand(
       "report", "Whether a run went wrong, where first, and what to look at next: as text, JSON or one HTML page");
-  report->add_option("DUMP", arguments->path, "A statistic.csv, a dump's folder, or tensors named as in a dump")
-      ->type_name("")
-      ->required();
-  report->add_option("B", arguments->other, "A second run: the page holds it against the first")->type_name("");
-  report->add_option("--run", arguments->run, "The run, if DUMP is a store")->type_name("NAME");
+  report.add_option("DUMP", arguments->path, "A statistic.csv, a dump's folder, or tensors named as in a dump")
+      .type_name("")
+      .required();
+  report.add_option("B", arguments->other, "A second run: the page holds it against the first").type_name("");
+  report.add_option("--run", arguments->run, "The run, if DUMP is a store").type_name("NAME");
   report
-      ->add_option("--format", arguments->format,
-                   "text, json, html, svg, png or openmetrics; by default as FILE ends, else text")
-      ->check(CLI::IsMember({"text", "json", "html", "svg", "png", "openmetrics"}).description(""))
-      ->type_name("FORMAT");
-  report->add_option("-o,--output", arguments->output, "Write to this file, whole or not at all, instead of stdout")
-      ->check(names_output())
-      ->type_name("FILE");
+      .add_option("--format", arguments->format,
+                  "text, json, html, svg, png or openmetrics; by default as FILE ends, else text")
+      .one_of({"text", "json", "html", "svg", "png", "openmetrics"})
+      .type_name("FORMAT");
+  report.add_option("-o,--output", arguments->output, "Write to this file, whole or not at all, instead of stdout")
+      .check(names_output())
+      .type_name("FILE");
   report
-      ->add_option("--follow", arguments->follow,
-                   "Write the page again every so many seconds while the run is written; it reloads itself")
-      ->check(CLI::Range(0.5, 86400.0).description(""))
-      ->type_name("SECONDS");
-  report->add_option("--limit", arguments->limits, "Another limit for a rule, such as jump=20; may be repeated")
-      ->type_name("RULE=NUMBER");
-  report->footer(
+      .add_option("--follow", arguments->follow,
+                  "Write the page again every so many seconds while the run is written; it reloads itself")
+      .between(0.5, 86400.0)
+      .type_name("SECONDS");
+  report.add_option("--limit", arguments->limits, "Another limit for a rule, such as jump=20; may be repeated")
+      .type_name("RULE=NUMBER");
+  report.footer(
       "Examples:\n"
       "  tensorstat report dump                     the verdict, and what else was found\n"
       "  tensorstat report dump -o page.html        a page for a browser; it needs no network\n"

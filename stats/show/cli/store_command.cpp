@@ -218,32 +218,32 @@ int run_store(const StoreArguments&, Console& console) {
 
 }  // namespace
 
-Subcommand store_command(CLI::App& command) {
+Subcommand store_command(App command) {
   const auto arguments = std::make_shared<StoreArguments>();
-  CLI::App* store = command.add_subcommand("store", "Collect the rows of many dumps in one SQLite file, and ask it");
+  App store = command.add_subcommand("store", "Collect the rows of many dumps in one SQLite file, and ask it");
   add_choice(
-      *store, "ACTION", arguments->action,
+      store, "ACTION", arguments->action,
       Choices<Action>{{"add", Action::kAdd}, {"rows", Action::kRows}, {"runs", Action::kRuns}, {"ask", Action::kAsk}},
       "add: add the rows of dumps that the store lacks; rows: print rows; runs: list the runs; ask: ask a question")
-      ->type_name("")
-      ->required();
-  store->add_option("STORE", arguments->store, "The store, such as runs.db; add makes it")->type_name("");
-  store->add_option("NAME", arguments->names, "add: files of rows, and folders; ask: a question's name")->type_name("");
+      .type_name("")
+      .required();
+  store.add_option("STORE", arguments->store, "The store, such as runs.db; add makes it").type_name("");
+  store.add_option("NAME", arguments->names, "add: files of rows, and folders; ask: a question's name").type_name("");
   store
-      ->add_option("--run", arguments->run,
-                   "add: the run of all DUMPs, by default one for each, named as its folder; rows: only this run")
-      ->type_name("RUN");
-  store->add_flag("--follow", arguments->is_following, "add: go on adding what is written, until this is ended");
-  store->add_option("--where", arguments->where, "rows: only those that meet this rule, as `tensorstat --where` has it")
-      ->type_name("RULE");
-  add_choice(*store, "--format", arguments->format, Choices<Format>{{"csv", Format::kCsv}, {"ndjson", Format::kNdjson}},
+      .add_option("--run", arguments->run,
+                  "add: the run of all DUMPs, by default one for each, named as its folder; rows: only this run")
+      .type_name("RUN");
+  store.add_flag("--follow", arguments->is_following, "add: go on adding what is written, until this is ended");
+  store.add_option("--where", arguments->where, "rows: only those that meet this rule, as `tensorstat --where` has it")
+      .type_name("RULE");
+  add_choice(store, "--format", arguments->format, Choices<Format>{{"csv", Format::kCsv}, {"ndjson", Format::kNdjson}},
              "rows: csv or ndjson")
-      ->type_name("FORMAT");
-  store->add_option("-o,--output", arguments->output, "rows: write to this file, whole or not at all")
-      ->check(names_output())
-      ->type_name("FILE");
-  store->add_flag("--list", arguments->is_list, "ask: list the questions and their SQL");
-  store->footer(
+      .type_name("FORMAT");
+  store.add_option("-o,--output", arguments->output, "rows: write to this file, whole or not at all")
+      .check(names_output())
+      .type_name("FILE");
+  store.add_flag("--list", arguments->is_list, "ask: list the questions and their SQL");
+  store.footer(
       "Examples:\n"
       "  tensorstat store add runs.db dump --run monday        again and again: only what is new is added\n"
       "  tensorstat store add runs.db dump --follow            while the training writes\n"

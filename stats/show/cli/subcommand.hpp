@@ -13,30 +13,30 @@
 namespace tensorstat::cli {
 
 struct Subcommand {
-  CLI::App* app;
+  App app;
   std::function<int(Console&)> run;  // returns the exit status; call it after parsing if app->parsed()
 };
 
 // Adds the subcommand and its options to the command.
-Subcommand explain_command(CLI::App& command);
-Subcommand devices_command(CLI::App& command);
-Subcommand dump_command(CLI::App& command);
-Subcommand convert_command(CLI::App& command);
-Subcommand diff_command(CLI::App& command);
-Subcommand origin_command(CLI::App& command);
-Subcommand report_command(CLI::App& command);
-Subcommand top_command(CLI::App& command);
-Subcommand store_command(CLI::App& command);
-Subcommand trend_command(CLI::App& command);
-Subcommand attach_command(CLI::App& command);
-Subcommand plan_command(CLI::App& command);
-Subcommand fold_command(CLI::App& command);
-Subcommand merge_command(CLI::App& command);
-Subcommand events_command(CLI::App& command);
+Subcommand explain_command(App command);
+Subcommand devices_command(App command);
+Subcommand dump_command(App command);
+Subcommand convert_command(App command);
+Subcommand diff_command(App command);
+Subcommand origin_command(App command);
+Subcommand report_command(App command);
+Subcommand top_command(App command);
+Subcommand store_command(App command);
+Subcommand trend_command(App command);
+Subcommand attach_command(App command);
+Subcommand plan_command(App command);
+Subcommand fold_command(App command);
+Subcommand merge_command(App command);
+Subcommand events_command(App command);
 
 struct NamedSubcommand {
   std::string_view name;
-  Subcommand (*add)(CLI::App& command);
+  Subcommand (*add)(App command);
 };
 
 // In the order in which --help lists them.

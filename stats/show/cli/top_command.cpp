@@ -1,6 +1,5 @@
 // `tensorstat top` shows a run while it is written, full screen, and can wait until something happens.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -64,11 +63,13 @@ std::vector<std::string> parts_of_list(const std::string& text) {
 }
 
 Result<Until> until_from(const std::string& text) {
+  constexpr const char* kBlanks = " \t";
   Until until;
   if (text.empty()) return until;
   std::vector<Rule> rules;
   for (const std::string& each : parts_of_list(text)) {
-    const std::string part = CLI::detail::trim_copy(each);
+    const std::size_t begin = std::min(each.find_first_not_of(kBlanks), each.size());
+    const std::string part = each.substr(begin, each.find_last_not_of(kBlanks) + 1 - begin);
     if (const auto rule = finding_rule_from(part)) {
       until.findings.push_back(*rule);
       continue;
@@ -220,29 +221,28 @@ int run_top(TopArguments arguments, Console& console) {
   arguments.path = *path;
   auto until = until_from(arguments.until);
   if (!until) return console.say(until.error().message), kUsage;
-  const auto limits = finding_limits_from(CLI::detail::join(arguments.limits, ","));
+  const auto limits = finding_limits_from(joined_words(arguments.limits, ","));
   if (!limits) return console.say("--limit: " + limits.error().message), kUsage;
   return Top(arguments, *std::move(until), *limits, console).run();
 }
 
 }  // namespace
 
-Subcommand top_command(CLI::App& command) {
+Subcommand top_command(App command) {
   const auto arguments = std::make_shared<TopArguments>();
-  CLI::App* top =
-      command.add_subcommand("top", "Watch a run while it is written: findings, tensors and ranks, full screen");
-  top->add_option("DUMP", arguments->path, "A statistic.csv, a dump's folder, or a store; it may be made later")
-      ->type_name("")
-      ->required();
-  top->add_option("--run", arguments->run, "The run, if DUMP is a store")->type_name("NAME");
-  top->add_flag("--once", arguments->is_once, "Print one screen and end; the default where stdout is no terminal");
-  top->add_option("--until", arguments->until,
-                  "End with status 1 and print it when one of these happens: findings by their rules' names, and rules "
-                  "on rows as in --where and alerts, between commas; without a terminal it waits silently")
-      ->type_name("LIST");
-  top->add_option("--limit", arguments->limits, "Another limit for a rule, such as jump=20; may be repeated")
-      ->type_name("RULE=NUMBER");
-  top->footer(
+  App top = command.add_subcommand("top", "Watch a run while it is written: findings, tensors and ranks, full screen");
+  top.add_option("DUMP", arguments->path, "A statistic.csv, a dump's folder, or a store; it may be made later")
+      .type_name("")
+      .required();
+  top.add_option("--run", arguments->run, "The run, if DUMP is a store").type_name("NAME");
+  top.add_flag("--once", arguments->is_once, "Print one screen and end; the default where stdout is no terminal");
+  top.add_option("--until", arguments->until,
+                 "End with status 1 and print it when one of these happens: findings by their rules' names, and rules "
+                 "on rows as in --where and alerts, between commas; without a terminal it waits silently")
+      .type_name("LIST");
+  top.add_option("--limit", arguments->limits, "Another limit for a rule, such as jump=20; may be repeated")
+      .type_name("RULE=NUMBER");
+  top.footer(
       "Examples:\n"
       "  tensorstat top dump                              q leaves, ? lists the keys\n"
       "  tensorstat top dump --until nan || scancel $JOB  end a job that is lost\n"

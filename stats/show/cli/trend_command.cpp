@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <string>
 #include <unordered_set>
@@ -31,8 +31,13 @@ bool take_iterations(const std::string& text, HeatMap::Choice& choice) {
   const std::size_t dots = text.find("..");
   if (dots == text.npos) return false;
   const std::string first = text.substr(0, dots), last = text.substr(dots + 2);
-  return (first.empty() || CLI::detail::lexical_cast(first, choice.first)) &&
-         (last.empty() || CLI::detail::lexical_cast(last, choice.last)) && choice.first <= choice.last;
+  const auto is_number = [](const std::string& digits, std::uint64_t& number) {
+    const char* const end = digits.data() + digits.size();
+    const auto [read_to, fault] = std::from_chars(digits.data(), end, number);
+    return fault == std::errc() && read_to == end;
+  };
+  return (first.empty() || is_number(first, choice.first)) && (last.empty() || is_number(last, choice.last)) &&
+         choice.first <= choice.last;
 }
 
 int run_trend(const TrendArguments& arguments, Console& console) {
@@ -74,28 +79,27 @@ int run_trend(const TrendArguments& arguments, Console& console) {
 
 }  // namespace
 
-Subcommand trend_command(CLI::App& command) {
+Subcommand trend_command(App command) {
   const auto arguments = std::make_shared<TrendArguments>();
-  CLI::App* trend = command.add_subcommand(
+  App trend = command.add_subcommand(
       "trend",
       "Draw a run in the terminal: a map of tensors by iterations, and bars of the loss and of what was found");
-  trend->add_option("DUMP", arguments->path, "A statistic.csv, a dump's folder, or a store")->type_name("")->required();
-  trend->add_option("--run", arguments->run, "The run, if DUMP is a store")->type_name("NAME");
+  trend.add_option("DUMP", arguments->path, "A statistic.csv, a dump's folder, or a store").type_name("").required();
+  trend.add_option("--run", arguments->run, "The run, if DUMP is a store").type_name("NAME");
   trend
-      ->add_option("--value", arguments->value,
-                   "l2norm, absmax, max, min or avg; by default the first that was measured")
-      ->check(CLI::IsMember({"l2norm", "absmax", "max", "min", "avg"}).description(""))
-      ->type_name("STATISTIC");
-  trend->add_option("--rank", arguments->rank, "Only this rank; by default the worst of all is drawn")
-      ->type_name("RANK");
-  trend->add_option("--name", arguments->name, "Only tensors with this in their name, such as layers.6")
-      ->type_name("TEXT");
-  trend->add_option("--iterations", arguments->iterations, "Only these, such as 120..180")->type_name("FIRST..LAST");
-  add_choice(*trend, "--color", arguments->color,
+      .add_option("--value", arguments->value,
+                  "l2norm, absmax, max, min or avg; by default the first that was measured")
+      .one_of({"l2norm", "absmax", "max", "min", "avg"})
+      .type_name("STATISTIC");
+  trend.add_option("--rank", arguments->rank, "Only this rank; by default the worst of all is drawn").type_name("RANK");
+  trend.add_option("--name", arguments->name, "Only tensors with this in their name, such as layers.6")
+      .type_name("TEXT");
+  trend.add_option("--iterations", arguments->iterations, "Only these, such as 120..180").type_name("FIRST..LAST");
+  add_choice(trend, "--color", arguments->color,
              Choices<Color>{{"auto", Color::kAuto}, {"always", Color::kAlways}, {"never", Color::kNever}},
              "auto: colours on a terminal, unless NO_COLOR is set; always; never")
-      ->type_name("WHEN");
-  trend->footer(
+      .type_name("WHEN");
+  trend.footer(
       "Each cell shows the worst that it covers: NaN, Inf, else the greatest change against the tensor's own past, "
       "the\n"
       "median of its values that are more than 50 iterations old. So no fault is lost where many tensors share a "

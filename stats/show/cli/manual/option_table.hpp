@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/show/cli/options/options.hpp"
+#include "stats/show/cli/options/suggestions.hpp"
 
 namespace tensorstat::cli {
 

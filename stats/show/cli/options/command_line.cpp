@@ -6,7 +6,6 @@
 
 #include "stats/core/base/printable.hpp"
 #include "stats/show/cli/options/help.hpp"
-#include "stats/show/cli/options/options.hpp"
 
 namespace tensorstat::cli {
 namespace {
@@ -58,8 +57,8 @@ CommandLine::Parsed CommandLine::parse(int argc, const char* const* argv) {
   try {
     app_->parse(argc, argv);
     for (Subcommand& subcommand : subcommands_) {
-      if (!subcommand.app->parsed()) continue;
-      refuse_unused_options(*app_, subcommand.app->get_name());
+      if (!subcommand.app.cli11().parsed()) continue;
+      refuse_unused_options(*app_, subcommand.app.cli11().get_name());
       return std::move(subcommand);
     }
     if (options_.paths().empty()) {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace tensorstat::cli {
+#include "stats/show/cli/options/app.hpp"
 
-inline constexpr const char* kMoreOptions = "More options";  // the group that only --help-all shows
+namespace tensorstat::cli {
 
 inline constexpr std::string_view kExamples =
     R"(  tensorstat weights.npy                          what is in it, at a glance

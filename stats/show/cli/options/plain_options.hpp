@@ -30,10 +30,10 @@ class PlainOptions {
   };
 
   // Declares the options of these groups. `app` must outlive this object.
-  void declare(CLI::App& app, unsigned uses);
+  void declare(App app, unsigned uses);
 
-  // After parsing: the arguments. Options that were not declared have their defaults. Throws CLI::ValidationError.
-  // Call it once.
+  // After parsing: the arguments. Options that were not declared have their defaults. Ends the parsing if they are
+  // wrong (refuse). Call it once.
   Arguments take();
 
   // Whether the user gave the option.
@@ -47,7 +47,7 @@ class PlainOptions {
   void read_raw();        // --dtype and --shape
   void read_by();
 
-  CLI::App* app_ = nullptr;
+  std::optional<App> app_;
   Arguments arguments_;
   std::string stats_, device_, columns_, fail_on_, where_, sort_, by_, raw_dtype_, raw_shape_;
   std::uint64_t top_ = 0;
