@@ -67,8 +67,6 @@ std::string line_between(const Record& a, const std::vector<std::uint32_t>& rows
   return prefix_line(names_of(a, rows_a), names_of(b, rows_b));
 }
 
-bool is_of_watch(const Recorded& run) { return facts_of(run.record, run.hints).form == Form::kWatch; }
-
 // Pairs rows by name. If no name is in both runs, by the names of tensors without the names of files. If none of these
 // is in both, by the same names without a prefix. If the model of one watch alone is wrapped, by names without the
 // wrapper's.
@@ -119,11 +117,7 @@ class SideReader {
       // A call in graph/ may pair with one in pynative/. To read tensors again is to measure them again.
       if (place.execution != Execution::kUnknown || rows_.are_measured()) may_leave_out_ = false;
       if (may_leave_out_) prints_.add(row, place);
-      if (may_leave_out_ && has_all_ && to_.record.rows().size() == kMostRowsKept) {
-        has_all_ = false;
-        to_.record = {};
-      }
-      if (has_all_) to_.record.add(row, place);
+      add_while_short(to_.record, has_all_, !may_leave_out_, row, place);
     });
     if (!gone) return gone;
     if (has_all_ && to_.record.rows().empty()) return nothing_to_read(path_);
@@ -134,13 +128,7 @@ class SideReader {
   }
 
   // Puts the rows of these iterations into the record; all without `only`.
-  Status read_again(const std::set<std::uint64_t>* only) {
-    to_.record = {};
-    const Status read =
-        rows_.each([&](const Row& row, const Record::Place& place) { to_.record.add(row, place); }, only);
-    to_.record.sort();
-    return read;
-  }
+  Status read_again(const std::set<std::uint64_t>* only) { return tensorstat::read_again(to_.record, rows_, only); }
 
   bool has_all() const { return has_all_; }
   bool may_leave_out() const { return may_leave_out_; }
@@ -194,7 +182,7 @@ Result<std::unique_ptr<Compared>> compare_paths(const std::string& path_a, const
     if (Status read = read_again(nullptr); !read) return read.error();
   }
   pair_up(*compared, *renames, *tolerances);
-  if (leaves_out && compared->differences.has_unpaired() && is_of_watch(compared->a)) {
+  if (leaves_out && compared->differences.has_unpaired() && is_of_watch(compared->a.record, &compared->a.hints)) {
     // Whether a watch was told to leave a row out is seen in the rows of the whole run.
     if (Status read = read_again(nullptr); !read) return read.error();
     pair_up(*compared, *renames, *tolerances);

@@ -30,16 +30,6 @@ struct Executions {
   bool any() const { return graph || pynative; }
 };
 
-// Whether a watch wrote the rows: its types give a tensor's role. In other dumps a type is a framework's operator.
-bool is_of_watch(const Record& record) {
-  std::vector<bool> is_known(record.texts().size());
-  return std::ranges::any_of(record.rows(), [&](const Seen& row) {
-    if (is_known[row.name] || !record.texts()[row.file].empty()) return false;
-    is_known[row.name] = true;
-    return form_shown_by(record.texts()[row.op_type], record.texts()[row.name], true) == Form::kWatch;
-  });
-}
-
 // Whether graph/ and pynative/ are kept apart. A job with jit may have the same call in both folders: these are two
 // calls. A record with only one of the folders is one execution, so it may be compared with the other folder of another
 // record. A job without jit has neither folder: its calls pair with the calls of either.
@@ -229,10 +219,15 @@ std::string Renames::of(std::string_view name) const {
   return std::string(name);
 }
 
+bool is_of_watch(const Record& record, const Hints* hints) {
+  static const Hints kNone;
+  return facts_of(record, hints == nullptr ? kNone : *hints).form == Form::kWatch;
+}
+
 Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances,
                     bool by_tensor, const HintsOfBoth& hints) {
   InternedTexts shared;
-  const bool are_of_watches = is_of_watch(a) && is_of_watch(b);
+  const bool are_of_watches = is_of_watch(a, hints.a) && is_of_watch(b, hints.b);
   const Pairing pairing{.by_tensor = by_tensor,
                         .by_execution = are_apart(a, b),
                         .by_argument = have_arguments(a, b),

@@ -78,6 +78,9 @@ struct HintsOfBoth {
   const Hints *a = nullptr, *b = nullptr;
 };
 
+// Whether a watch wrote the rows: its types give a tensor's role. In other dumps a type is a framework's operator.
+bool is_of_watch(const Record& record, const Hints* hints);
+
 // Pairs rows of the same name, rank, iteration, io and slot; of several, the first with the first. Between two watches
 // a gradient, an optimizer's state and a parameter's value never pair. Rows that the other watch left out
 // (left_out_rows.hpp) are counted apart and do not count as differences. If a record has rows of graph/ and of

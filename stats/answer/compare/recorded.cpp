@@ -209,6 +209,25 @@ void RunRows::complain(const std::string& words) {
   is_whole_ = false;
 }
 
+void add_while_short(Record& record, bool& is_short, bool must_keep, const Row& row, const Record::Place& place) {
+  if (is_short && !must_keep && record.rows().size() == kMostRowsKept) {
+    is_short = false;
+    record = {};
+  }
+  if (is_short) record.add(row, place);
+}
+
+Status read_again(Record& record, RunRows& rows, const std::set<std::uint64_t>* only,
+                  const std::function<bool(const Row&, const Record::Place&)>& takes) {
+  record = {};
+  const auto add = [&](const Row& row, const Record::Place& place) {
+    if (!takes || takes(row, place)) record.add(row, place);
+  };
+  const Status read = rows.each(add, only);
+  record.sort();
+  return read;
+}
+
 Error nothing_to_read(const std::string& path) {
   std::string words = printable(path) + ": there is nothing to compare: no rows and no tensors";
   std::vector<Error> ignored;

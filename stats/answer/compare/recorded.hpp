@@ -87,6 +87,14 @@ class RunRows {
   std::set<std::tuple<std::uint32_t, std::uint64_t, std::string>> folders_;
 };
 
+// Adds a row to the record of a run that is read for the first time. A record with kMostRowsKept rows and one more
+// drops all, unless it `must_keep` them, and keeps none from then on: `is_short` becomes false.
+void add_while_short(Record& record, bool& is_short, bool must_keep, const Row& row, const Record::Place& place);
+
+// Replaces a record by the rows of these iterations (all without `only`) that `takes` chooses, sorted.
+Status read_again(Record& record, RunRows& rows, const std::set<std::uint64_t>* only,
+                  const std::function<bool(const Row&, const Record::Place&)>& takes = {});
+
 Error nothing_to_read(const std::string& path);
 
 // Whether all tensors below `path` are in one file, or in the shards of one model, with an index or without. Then the

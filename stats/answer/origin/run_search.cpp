@@ -29,11 +29,7 @@ class RunSearch {
       ++row_counts_[place.iteration];
       if (is_fault(row.statistics, choice_)) faulty_.insert(place.iteration);
       // Tensors stay: to read them again is to measure them again.
-      if (is_short && !rows_.are_measured() && record_.rows().size() == kMostRowsKept) {
-        is_short = false;
-        record_ = {};
-      }
-      if (is_short) record_.add(row, place);
+      add_while_short(record_, is_short, rows_.are_measured(), row, place);
     });
     if (!gone) return gone.error();
     if (row_counts_.empty()) return nothing_to_read(path_);
@@ -100,14 +96,14 @@ class RunSearch {
 
   // Reads the rows of these iterations, and of the others those that `past` chooses.
   Status read_again(const std::set<std::uint64_t>& iterations, const Filter& past = {}) {
-    record_ = {};
-    if (iterations.empty()) return {};
-    const auto take = [&](const Row& row, const Record::Place& place) {
-      if (iterations.count(place.iteration) != 0 || (past && past(row, place))) record_.add(row, place);
-    };
-    if (Status read = rows_.each(take, past ? nullptr : &iterations); !read) return read;
-    record_.sort();
-    return {};
+    if (iterations.empty()) {
+      record_ = {};
+      return {};
+    }
+    if (!past) return tensorstat::read_again(record_, rows_, &iterations);
+    return tensorstat::read_again(record_, rows_, nullptr, [&](const Row& row, const Record::Place& place) {
+      return iterations.count(place.iteration) != 0 || past(row, place);
+    });
   }
 
   const std::string& path_;
