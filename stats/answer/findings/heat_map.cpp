@@ -109,6 +109,8 @@ double HeatKey::change() const {
   return (key_ & 1) != 0 ? -size : size;
 }
 
+double HeatKey::shade() const { return std::pow(std::clamp((std::fabs(change()) - 1) / 5, 0.0, 1.0), 0.8); }
+
 std::string_view name(HeatValue value) {
   constexpr std::string_view kNames[] = {"l2norm", "absmax", "max", "min", "avg"};
   return kNames[static_cast<int>(value)];

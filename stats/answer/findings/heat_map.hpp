@@ -27,6 +27,9 @@ class HeatKey {
   HeatLook look() const;
   // For kValue: log2 of the value over the median of the tensor's own past, in steps of 1/16, at most 1024 either way.
   double change() const;
+  // The strength of its colour in every picture, from 0 to 1. A change of less than a factor of two has no colour: a
+  // calm run is a calm picture. heat.js computes the same.
+  double shade() const;
   friend auto operator<=>(const HeatKey&, const HeatKey&) = default;
 
  private:

@@ -72,9 +72,8 @@ std::uint8_t ink_of(HeatKey key, std::size_t x, std::size_t y) {
     case HeatLook::kValue:
       break;
   }
-  const double share = std::pow(std::clamp((std::fabs(key.change()) - 1) / 5, 0.0, 1.0), 0.8);
   const std::size_t first = key.change() < 0 ? std::size_t{kSmaller} : kGreater;
-  return static_cast<std::uint8_t>(first + static_cast<std::size_t>(std::lround(share * (kShades - 1))));
+  return static_cast<std::uint8_t>(first + static_cast<std::size_t>(std::lround(key.shade() * (kShades - 1))));
 }
 
 void append_number(std::string& to, std::uint32_t number) {

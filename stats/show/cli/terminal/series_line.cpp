@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "stats/show/cli/terminal/bars.hpp"
+
 namespace tensorstat::cli {
 namespace {
 
@@ -27,7 +29,6 @@ SeriesValues pooled_worst(std::span<const std::optional<double>> values, std::si
 }
 
 std::vector<std::string> series_bars(std::span<const std::optional<double>> values, std::size_t rows) {
-  constexpr std::string_view kBars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   double low = INFINITY, high = -INFINITY;
   for (const auto& value : values) {
     if (!value || !std::isfinite(*value) || *value == 0) continue;
@@ -50,7 +51,7 @@ std::vector<std::string> series_bars(std::span<const std::optional<double>> valu
     }
     for (std::size_t row = 0; row < rows; ++row) {
       const double above = height - static_cast<double>(rows - 1 - row) * 8;
-      std::string_view shape = kBars[static_cast<std::size_t>(std::clamp(above, 0.0, 8.0))];
+      std::string_view shape = bar(static_cast<std::size_t>(std::clamp(above, 0.0, 8.0)));
       if (row == 0 && (is_nan || is_inf)) shape = is_nan ? "×" : "▲";
       if (row + 1 == rows && is_zero) shape = "·";
       lines[row] += shape;

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
+
+#include "stats/show/cli/terminal/bars.hpp"
 
 namespace tensorstat::cli {
 
 std::string sparkline(const ExponentCounts& counts) {
-  constexpr std::string_view kBars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr int kMostBars = 10;
   if (counts.binades.empty()) return "";
   const int least = counts.binades.front().exponent, last = counts.binades.back().exponent;
@@ -22,8 +22,8 @@ std::string sparkline(const ExponentCounts& counts) {
   const auto most = static_cast<double>(std::ranges::max(bars));
   std::string text = (least < first ? "≤" : "") + std::to_string(first) + " ";
   for (const std::uint64_t count : std::span(bars).first(static_cast<std::size_t>(last - first + 1))) {
-    const double height = std::ceil(static_cast<double>(count) / most * std::size(kBars));
-    text += count == 0 ? " " : kBars[static_cast<std::size_t>(height) - 1];
+    const double height = std::ceil(static_cast<double>(count) / most * kEighths);
+    text += bar(static_cast<std::size_t>(height));
   }
   return text + " " + std::to_string(last);
 }

@@ -10,6 +10,7 @@
 #include "stats/answer/findings/series_rules.hpp"
 #include "stats/core/base/printable.hpp"
 #include "stats/show/cli/report/name_cut.hpp"
+#include "stats/show/cli/terminal/bars.hpp"
 #include "stats/show/cli/terminal/text_width.hpp"
 
 namespace tensorstat::cli {
@@ -41,9 +42,7 @@ CellLook look_of(HeatKey key) {
     case HeatLook::kValue:
       break;
   }
-  // A change of less than a factor of two has no colour: a calm run is a calm picture.
-  const double change = key.change(), size = std::fabs(change);
-  const double share = std::pow(std::clamp((size - 1) / 5, 0.0, 1.0), 0.8);
+  const double change = key.change(), size = std::fabs(change), share = key.shade();
   const Rgb& end = change < 0 ? kDown : kUp;
   Rgb colour;
   for (std::size_t i = 0; i < 3; ++i) colour[i] = kCalm[i] + static_cast<int>((end[i] - kCalm[i]) * share);
@@ -262,7 +261,6 @@ class Picture {
 
   // The heights are logarithms between the least and the greatest value. A column shows the greatest that it covers.
   void draw_bars(const HeatMap& map, const HistorySeries& series, const std::string& label) {
-    constexpr std::string_view kBars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     const std::vector<HeatKey> keys = keys_of(history_, series, choice_.value);
     std::vector<HeatKey> worst(map.columns());
     std::vector<double> most(map.columns(), 0);
@@ -287,7 +285,7 @@ class Picture {
         const double span = std::log2(greatest / least);
         const double height = span > 0 ? std::log2(most[column] / least) / span : 0.5;
         painter_.plain();
-        painter_.text() += kBars[std::min<std::size_t>(7, static_cast<std::size_t>(std::max(0.0, height * 8)))];
+        painter_.text() += bar(std::min(kEighths, 1 + static_cast<std::size_t>(std::max(0.0, height * kEighths))));
       } else {
         painter_.put(shown.letter, kInk, look == HeatLook::kMissing ? kInk : shown.colour);
       }
