@@ -1,5 +1,5 @@
-// A file that begins as a pickle of protocol 2 to 5 is refused with what to save instead. Other first bytes are no
-// pickle.
+// A file that begins as a pickle of protocol 2 to 5 is refused, with words on how to save tensors instead. A file with
+// other first bytes is not taken for a pickle.
 #include <gtest/gtest.h>
 
 #include <fstream>

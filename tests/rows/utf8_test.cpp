@@ -1,5 +1,5 @@
 // Every code point is read back from its UTF-8, whatever follows. Overlong forms, surrogates, cut and stray bytes are
-// none.
+// refused.
 #include "stats/core/base/utf8.hpp"
 
 #include <gtest/gtest.h>
