@@ -1,4 +1,4 @@
-// A text of JSON is read alike whole and in pieces, and a fault is told at its place; what is written is read back.
+// A text of JSON is read alike whole and in pieces, and a fault is told at its place; a written text is read back.
 #include "stats/data/json/json_reader.hpp"
 
 #include <gtest/gtest.h>
@@ -111,7 +111,7 @@ TEST(JsonReader, KnowsBareNumbersFromTexts) {
   EXPECT_FALSE(is_json(std::string("1\0", 2)));
 }
 
-// As nlohmann writes the same, whose indent of 1 is Python's.
+// As nlohmann writes the same: its indent of 1 is Python's.
 TEST(JsonWriter, WritesEachStyleToTheByte) {
   nlohmann::ordered_json tree = {
       {"a\"\n\xc3\xa9", {1, true, nullptr, "\xf0\x9f\x98\x80\x7f", nlohmann::ordered_json::array()}},

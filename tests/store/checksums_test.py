@@ -70,7 +70,7 @@ class Checksums(StoreTest):
         self.assertGreater(told, len(places) // 4)
 
     def test_every_page_that_rows_read_is_looked_at(self):
-        """Of each page one bit, in its unused room too: nothing but SQLite reads that."""
+        """One bit of each page, in its unused room too: only SQLite reads that."""
         for page in range(len(self.sound) // PAGE):
             damaged = bytearray(self.sound)
             damaged[PAGE * page + PAGE // 2] ^= 16

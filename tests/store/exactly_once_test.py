@@ -38,7 +38,7 @@ class ExactlyOnce(StoreTest):
                     rows += 40
                 adder.send_signal(signal.SIGKILL)
                 adder.wait()
-                # A reader takes back what the killed one left half done; what is in the store is a whole beginning.
+                # A reader takes back half an addition of a killed one; the store holds a whole beginning.
                 if os.path.exists("runs.db") and kill % 10 == 0:
                     run("store", "runs", "runs.db")
             self.add("runs.db", "dump")

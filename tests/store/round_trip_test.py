@@ -36,7 +36,7 @@ class RoundTrip(StoreTest):
             plain = file.read()
         self.add("runs.db", "a")
         self.assertEqual(self.converted("out.csv"), plain)
-        # What is written once comes back as it was: 9007199254740993 of a float is a binary64's text from then on.
+        # Each value comes back as it was written: 9007199254740993 of a float is a binary64's text from then on.
         self.write("b/statistic.csv", plain)
         self.add("second.db", "b")
         self.assertEqual(self.converted("again.csv", "second.db"), plain)

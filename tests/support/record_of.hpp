@@ -8,7 +8,7 @@
 
 namespace tensorstat {
 
-// The byte at which the record of that name begins; the size of `bytes` if there is none. `header` is 16, or 32 for a
+// The byte where the record of that name begins; the size of `bytes` if there is none. `header` is 16, or 32 for a
 // pair.
 inline std::size_t record_of(std::span<const std::byte> bytes, std::string_view name, std::size_t header = 16) {
   std::size_t at = header;

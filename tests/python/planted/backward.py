@@ -128,7 +128,7 @@ def what_where_cut_off_comes_back(path):
 
 
 class MadeAndCut(nn.Module):
-    """What one line makes, another uses, and a third cuts off."""
+    """One line makes a fault, another uses it, and a third cuts it off."""
 
     def __init__(self, make):
         super().__init__()

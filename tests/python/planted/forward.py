@@ -8,7 +8,7 @@ from torch.utils.checkpoint import checkpoint
 
 from .kit import INF, Between, Chain, Log, Where, batches, block, causal, planted, train, watch
 
-# --- a mask's Inf in the results, of which the loss makes NaN or Inf ---
+# --- a mask's Inf in the results; the loss makes NaN or Inf from it ---
 
 class Policy(nn.Module):
     def __init__(self):

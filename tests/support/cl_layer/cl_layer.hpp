@@ -14,7 +14,7 @@ struct ClLayer {
   std::atomic<std::int64_t> searches{0};                                  // calls of clGetDeviceIDs
   std::atomic<std::int64_t> announced_pointers{0}, announced_systems{0};  // by clSetKernelExecInfo, in total
   std::atomic<std::int64_t> stale_pointers{0};  // launches with a cl_mem by a kernel that pointers were announced to
-  std::atomic<std::int64_t> builds{0};          // programs whose build began
+  std::atomic<std::int64_t> builds{0};          // programs with a build that began
   // Written by the test.
   std::atomic<std::int64_t> svm_capabilities{-1};  // what the device claims; -1: the truth
   // Calls count from 1; 0: never.
