@@ -231,7 +231,6 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
   PendingRun run;
   run.place = counted(place);
   run.op = op;
-  run.tensors.reserve(tensors.size());
   if (!op->is_only_seen) hold_all(tensors, run);
   if (!config.form->has_layouts()) layout = {};
   if (run.tensors.empty() && layout.empty() && !op->is_bound) return;
