@@ -85,7 +85,8 @@ void* counted(std::size_t bytes, const void* caller) {
 
 [[gnu::noinline]] void* operator new(std::size_t bytes) { return counted(bytes, __builtin_return_address(0)); }
 [[gnu::noinline]] void* operator new[](std::size_t bytes) { return counted(bytes, __builtin_return_address(0)); }
-// The operators that throw nothing, too: under ASan they are its own otherwise, and do not go with the operators delete below.
+// The operators that throw nothing, too: under ASan they are its own otherwise, and do not go with the operators delete
+// below.
 [[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept try {
   return counted(bytes, __builtin_return_address(0));
 } catch (const std::bad_alloc&) {
