@@ -14,12 +14,12 @@ namespace tensorstat {
 // names must pair, because a.weight and b.weight alone are too little evidence.
 std::string prefix_line(std::span<const std::string_view> a, std::span<const std::string_view> b);
 
-// The class of a wrapper around the model, such as DistributedDataParallel, in the rows of a watch: the outermost call
-// is the wrapper's, and "module" is the model. "" if there is none.
+// The class of a wrapper around the model, such as DistributedDataParallel, in the rows of a watch. The wrapper makes
+// the outermost call, and the model is named "module". Without a wrapper: "".
 std::string wrapper_of(const Record& record);
 
-// The lines of --names between the rows of two watches, if the model is wrapped in one of them alone. The calls of the
-// wrapper pair with those of the model, which are outermost, too. "" if both or none is wrapped.
+// The lines of --names between the rows of two watches, if the model is wrapped in one of them alone. The wrapper's
+// calls pair with the model's outermost calls. If both or neither is wrapped: "".
 std::string wrapper_lines(const Record& a, const Record& b);
 
 }  // namespace tensorstat

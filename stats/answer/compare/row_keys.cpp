@@ -51,7 +51,8 @@ void mark_training(const Record& record, std::uint32_t rank, std::uint32_t first
   }
 }
 
-// The rows of a watch that are named as an evaluation's where the model trains in eval mode; empty if there are none.
+// Marks the rows of calls in eval mode that train the model: a watch names them as an evaluation's. Empty if a run has
+// no such row.
 std::vector<bool> trained_in_eval_mode(const Record& record) {
   std::vector<bool> found;
   const auto is_of_evaluation = [&](const Seen& row) {

@@ -145,8 +145,8 @@ class Silent {
     return has_gradients;
   }
 
-  // Finds outputs that are all 0 in every iteration: those of a ReLU, and those of a module whose gradients are all 0,
-  // too. Of modules inside each other the innermost is named.
+  // Finds outputs that are all 0 in every iteration, if a ReLU made them or all gradients of their module are 0, too.
+  // If one module contains another, the inner one is named.
   void find_dead_from_the_start() {
     std::map<std::uint32_t, std::vector<std::string>> dead;  // modules
     std::vector<std::pair<const HistorySeries*, std::string>> others;

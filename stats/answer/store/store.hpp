@@ -58,7 +58,7 @@ std::string run_of_path(const std::string& path);
 // Whether a run may be called so: a name is a folder, too, and holds no '/'.
 bool is_name_of_run(std::string_view name);
 
-// What add_row_source() takes: with it the paths of rows may lead into stores.
+// The argument of add_row_source(). A program that adds it can read rows from stores.
 const RowSource& source_of_stores();
 
 // Questions that `store ask` knows.

@@ -9,6 +9,7 @@ from typing import Any
 _TRACERS = {"FakeTensorMode", "ProxyTorchDispatchMode", "FunctionalTensorMode", "PreDispatchTorchFunctionMode"}
 
 
+@functools.cache
 def compiling_of_torch() -> Any:
     """torch.compiler.is_compiling, which dynamo knows: instructions behind such a test are not compiled."""
     torch = sys.modules["torch"]
@@ -49,9 +50,9 @@ def is_used() -> bool:
 
 
 def for_autograd(hook: Callable[..., None]) -> Callable[..., None]:
-    """`hook` as a hook of a node. Compiled autograd, which traces a node's hooks, passes it over; and where backward runs inside of a
-    compiled function, dynamo compiles neither it nor what it calls."""
-    is_compiling, set_callback = _compiling(), callback_of_dynamo()
+    """Returns `hook` for a node of autograd. Compiled autograd traces a node's hooks, and passes this one over. A backward may run inside
+    of a compiled function: dynamo does not compile the hook or its callees there."""
+    is_compiling, set_callback = compiling_of_torch(), callback_of_dynamo()
 
     def called(*arguments: Any) -> None:
         if is_compiling():
@@ -63,9 +64,6 @@ def for_autograd(hook: Callable[..., None]) -> Callable[..., None]:
             set_callback(callback)
     skip(called)
     return called
-
-
-_compiling = functools.cache(compiling_of_torch)
 
 
 def backwards_compiled() -> int:

@@ -85,8 +85,8 @@ def is_writer(name: str) -> bool:
 
 
 def function_around(frame: FrameType | None) -> tuple[str, Any] | None:
-    """Returns the name of the caller's own torch.autograd.Function whose forward runs in this frame, and the line that called it. Autograd
-    takes its operations for one."""
+    """Returns the name and the calling line of the caller's torch.autograd.Function, if this frame runs its forward. Autograd takes its
+    operations for one."""
     torch = sys.modules["torch"]
     if torch.is_grad_enabled():
         return None
