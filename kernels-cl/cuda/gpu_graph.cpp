@@ -1,7 +1,5 @@
 #include "kernels-cl/cuda/gpu_graph.hpp"
 
-#include <array>
-#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,9 +22,9 @@ constexpr std::size_t kMostSpare = 4;
 
 GraphSheet::~GraphSheet() {
   const Driver& driver = gpu_.driver();
-  for (const Memory& each : memory_) gpu_.give_back(each.workspace, false);
+  for (const OnGpu::Workspace& each : memory_) gpu_.give_back(each, false);
   const auto destroy = [&] {
-    for (Memory& each : memory_) {
+    for (Upload& each : uploads_) {
       if (each.begun != nullptr) driver.event_destroy.address(std::exchange(each.begun, nullptr));
     }
     return Called();
@@ -35,64 +33,31 @@ GraphSheet::~GraphSheet() {
   destroy();  // if the context could not be set
 }
 
-std::uint64_t GraphSheet::held_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const Memory& each : memory_) bytes += each.workspace.bytes;
-  return bytes;
-}
-
-Result<Sheet::Page> GraphSheet::make_page(std::uint64_t bytes, std::uint64_t least) {
-  memory_.reserve(memory_.size() + 1);
-  auto made = gpu_.take_workspace(lane_, bytes);
-  if (!made && made.error().code == Code::kOverBudget && least < bytes) made = gpu_.take_workspace(lane_, least);
-  if (!made) return made.error();
-  memory_.push_back({*made});
-  return Page{.image = static_cast<std::int64_t*>(made->on_host), .words = made->bytes / kWordBytes};
-}
-
 // A replay reads the page's image when it comes to the upload: with the words of folds that are added later. The folds
 // on other streams of the capture are behind it, too.
 Called GraphSheet::begin_page(std::size_t page, Handle stream) {
   const Driver& driver = gpu_.driver();
-  Memory& memory = memory_[page];
-  if (memory.begins_on == stream) return {};
-  if (memory.begins_on != nullptr) return driver.call(driver.stream_wait_event, stream, memory.begun, 0u);
+  uploads_.resize(memory_.size());
+  Upload& upload = uploads_[page];
+  if (upload.begins_on == stream) return {};
+  if (upload.begins_on != nullptr) return driver.call(driver.stream_wait_event, stream, upload.begun, 0u);
+  const OnGpu::Workspace& memory = memory_[page];
   Called done;
-  if (memory.begun == nullptr) done = driver.call(driver.event_create, &memory.begun, gpu::kDisableTiming);
+  if (upload.begun == nullptr) done = driver.call(driver.event_create, &upload.begun, gpu::kDisableTiming);
   if (done) {
-    done = driver.call(driver.copy_to_device, memory.workspace.on_device,
-                       static_cast<const void*>(memory.workspace.on_host), std::size_t{memory.workspace.bytes}, stream);
+    done = driver.call(driver.copy_to_device, memory.on_device, static_cast<const void*>(memory.on_host),
+                       std::size_t{memory.bytes}, stream);
   }
-  if (done) done = driver.call(driver.event_record, memory.begun, stream);
-  if (done) memory.begins_on = stream;
+  if (done) done = driver.call(driver.event_record, upload.begun, stream);
+  if (done) upload.begins_on = stream;
   return done;
 }
 
 Result<std::size_t> GraphSheet::fold(const Task& task, Handle kernel) {
-  const Tensor& tensor = task.operands[0];
-  const auto stream = static_cast<Handle>(tensor.stream);
-  std::uint64_t source = source_of(tensor).first_byte;
-  std::optional<Result<std::size_t>> number;
-  std::exception_ptr thrown;  // nothing may leave inside()
-  const Called called = gpu_.driver().inside(gpu_.context(), [&]() -> Called {
-    try {
-      number.emplace(Sheet::fold(task, 0, [&](std::size_t page, const Launch& each) -> Status {
-        Called done = begin_page(page, stream);
-        std::uint64_t workspace = memory_[page].workspace.on_device, slices_at = each.slices_at * kWordBytes,
-                      partials_at = each.partials_at * kWordBytes;
-        std::array<void*, 4> arguments = {&source, &workspace, &slices_at, &partials_at};
-        if (done) done = gpu_.launch(kernel, each.slices, stream, arguments.data());
-        return done ? Status{} : Status(gpu_.failure(done, "adding a fold to a graph on " + device_.info.name));
-      }));
-    } catch (...) {
-      thrown = std::current_exception();
-    }
-    return {};
-  });
-  if (thrown) std::rethrow_exception(thrown);
-  if (number && !*number) return *number;
-  if (!called) return gpu_.failure(called, "adding a fold to a graph on " + device_.info.name);
-  return *number;
+  const auto stream = static_cast<Handle>(task.operands[0].stream);
+  const auto nothing = [] { return Called(); };
+  const auto prepare = [&](std::size_t page) { return begin_page(page, stream); };
+  return fold_inside(task, kernel, stream, "adding a fold to a graph on ", nothing, prepare, nothing);
 }
 
 std::uint64_t GraphSheet::result_bytes() const {
@@ -107,7 +72,7 @@ Called GraphSheet::copy_results(std::byte* to, Handle stream) const {
   for (std::size_t i = 0; done && i < memory_.size(); ++i) {
     const std::size_t bytes = pages()[i].partials_end * kWordBytes;
     if (bytes == 0) continue;
-    done = driver.call(driver.copy_to_host, static_cast<void*>(to), memory_[i].workspace.on_device, bytes, stream);
+    done = driver.call(driver.copy_to_host, static_cast<void*>(to), memory_[i].on_device, bytes, stream);
     to += bytes;
   }
   return done;

@@ -14,10 +14,9 @@ namespace tensorstat::cl_engine {
 
 // The memory of a graph. A replay begins with the upload of each page as it is on the host, where partials are empty,
 // and its folds write to the device alone. Nothing here waits, but memory is allocated during the capture.
-class GraphSheet final : public Sheet {
+class GraphSheet final : public SheetOnGpu {
  public:
-  // Both outlive it.
-  GraphSheet(OnGpu& gpu, gpu::Lane& lane) : Sheet(gpu.device()), gpu_(gpu), lane_(lane) {}
+  GraphSheet(OnGpu& gpu, gpu::Lane& lane) : SheetOnGpu(gpu, lane) {}
   // The OnGpu keeps the memory until its end, because a replay may be under way.
   ~GraphSheet() override;
 
@@ -29,17 +28,14 @@ class GraphSheet final : public Sheet {
   gpu::Called copy_results(std::byte* to, gpu::Handle stream) const;
   // Merges a fold from such a copy into an empty partial.
   Status merge_copied(std::byte* results, std::size_t fold, Partial& partial) const;
-  std::uint64_t held_bytes() const override;
 
  private:
-  struct Memory {
-    OnGpu::Workspace workspace;
-    gpu::Handle begins_on = nullptr, begun = nullptr;  // the stream that has the page's upload, and the event behind it
+  struct Upload {
+    gpu::Handle begins_on = nullptr, begun = nullptr;  // the stream that has it, and the event behind it
   };
 
   void close() noexcept override {}
   bool come_to_end() noexcept override { return true; }
-  Result<Page> make_page(std::uint64_t bytes, std::uint64_t least) override;
   Status upload(std::size_t, std::size_t, std::size_t, const char*) override { return {}; }  // each replay does
   bool is_under_way() const override { return true; }
   bool has_failed() const override { return false; }
@@ -47,9 +43,7 @@ class GraphSheet final : public Sheet {
 
   gpu::Called begin_page(std::size_t page, gpu::Handle stream);
 
-  OnGpu& gpu_;
-  gpu::Lane& lane_;
-  std::vector<Memory> memory_;  // of each page
+  std::vector<Upload> uploads_;  // of each page
 };
 
 // Thread-safe. Its replays keep it.

@@ -1,9 +1,6 @@
 #include "kernels-cl/cuda/gpu_sheet.hpp"
 
-#include <array>
-#include <exception>
 #include <memory>
-#include <optional>
 #include <utility>
 
 namespace tensorstat::cl_engine {
@@ -11,6 +8,21 @@ namespace tensorstat::cl_engine {
 using gpu::Called;
 using gpu::Driver;
 using gpu::Handle;
+
+std::uint64_t SheetOnGpu::held_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const OnGpu::Workspace& each : memory_) bytes += each.bytes;
+  return bytes;
+}
+
+Result<Sheet::Page> SheetOnGpu::make_page(std::uint64_t bytes, std::uint64_t least) {
+  memory_.reserve(memory_.size() + 1);
+  auto made = gpu_.take_workspace(lane_, bytes);
+  if (!made && made.error().code == Code::kOverBudget && least < bytes) made = gpu_.take_workspace(lane_, least);
+  if (!made) return made.error();
+  memory_.push_back(*made);
+  return Page{.image = static_cast<std::int64_t*>(made->on_host), .words = made->bytes / kWordBytes};
+}
 
 Result<std::unique_ptr<Sheet>> GpuSheet::make(OnGpu& gpu, gpu::Lane& lane) {
   std::unique_ptr<GpuSheet> sheet(new GpuSheet(gpu, lane));
@@ -22,21 +34,6 @@ Result<std::unique_ptr<Sheet>> GpuSheet::make(OnGpu& gpu, gpu::Lane& lane) {
   });
   if (!called) return gpu.failure(called, "opening a board");
   return std::unique_ptr<Sheet>(std::move(sheet));
-}
-
-std::uint64_t GpuSheet::held_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const OnGpu::Workspace& each : memory_) bytes += each.bytes;
-  return bytes;
-}
-
-Result<Sheet::Page> GpuSheet::make_page(std::uint64_t bytes, std::uint64_t least) {
-  memory_.reserve(memory_.size() + 1);
-  auto made = gpu_.take_workspace(lane_, bytes);
-  if (!made && made.error().code == Code::kOverBudget && least < bytes) made = gpu_.take_workspace(lane_, least);
-  if (!made) return made.error();
-  memory_.push_back(*made);
-  return Page{.image = static_cast<std::int64_t*>(made->on_host), .words = made->bytes / kWordBytes};
 }
 
 Status GpuSheet::upload(std::size_t page, std::size_t first, std::size_t end, const char* what) {
@@ -72,42 +69,22 @@ Called GpuSheet::wait_for_opening() {
   return asked.outcome == gpu::kNotReady ? driver.call(driver.stream_wait_event, stream_, opened_, 0u) : asked;
 }
 
-Called GpuSheet::launch(std::size_t page, const Launch& each, Handle kernel, std::uint64_t source) const {
-  std::uint64_t workspace = memory_[page].on_device, slices_at = each.slices_at * kWordBytes,
-                partials_at = each.partials_at * kWordBytes;
-  std::array<void*, 4> arguments = {&source, &workspace, &slices_at, &partials_at};
-  return gpu_.launch(kernel, each.slices, stream_, arguments.data());
-}
-
 // Whatever was enqueued is followed, also behind a failed call: then the copy of this step waits for it, and the memory
 // can be used again.
 Result<std::size_t> GpuSheet::fold(const Task& task, Handle kernel) {
-  const Tensor& tensor = task.operands[0];
-  stream_ = static_cast<Handle>(tensor.stream);
+  stream_ = static_cast<Handle>(task.operands[0].stream);
   if (Status status = lane_.refuse_capture(stream_); !status) return status.error();
-  std::optional<Result<std::size_t>> number;
-  std::exception_ptr thrown;  // nothing may leave inside()
-  const std::uint64_t source = source_of(tensor).first_byte;
-  const Called called = gpu_.driver().inside(gpu_.context(), [&]() -> Called {
-    Called done = wait_for_opening();
-    if (!done) return done;
-    try {
-      number.emplace(Sheet::fold(task, 0, [&](std::size_t page, const Launch& each) -> Status {
-        is_under_way_ = true;
-        done = launch(page, each, kernel, source);
-        return done ? Status{} : Status(gpu_.failure(done, "folding on a board of " + device_.info.name));
-      }));
-    } catch (...) {
-      thrown = std::current_exception();
-    }
+  const auto begin = [&] { return wait_for_opening(); };
+  const auto prepare = [&](std::size_t) {
+    is_under_way_ = true;
+    return Called();
+  };
+  const auto end = [&] {
     const Called joined = lane_.join(stream_);
     is_in_doubt_ = is_in_doubt_ || !joined;
     return joined;
-  });
-  if (thrown) std::rethrow_exception(thrown);
-  if (number && !*number) return *number;
-  if (!called) return gpu_.failure(called, "folding on a board of " + device_.info.name);
-  return *number;
+  };
+  return fold_inside(task, kernel, stream_, "folding on a board of ", begin, prepare, end);
 }
 
 void GpuSheet::close() noexcept {
