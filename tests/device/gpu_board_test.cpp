@@ -13,9 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/support/fake_gpu.hpp"
-#include "tests/support/planted_ptx.hpp"
-#include "tests/support/scratch_folder.hpp"
+#include "tests/support/on_fake_cuda.hpp"
 
 namespace tensorstat {
 namespace gpu_board_test {
@@ -28,19 +26,11 @@ using test::OnGpu;
 const Categories kSome = {Category::kMax, Category::kAvg, Category::kL2norm, Category::kNanCount, Category::kArgmax};
 const std::vector<Dtype> kDtypes = {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kInt64};
 
-class GpuBoard : public testing::Test {
+class GpuBoard : public test::OnFakeCuda {
  protected:
   void SetUp() override {
-    setenv("XDG_CACHE_HOME", cache_.path().c_str(), 1);
+    OnFakeCuda::SetUp();
     for (const Dtype dtype : kDtypes) test::plant(dtype, kSome);
-    EXPECT_EQ(gpu.held(), 0);
-  }
-  void TearDown() override {
-    gpu.fail(0, 0);
-    gpu.lose_launch(0);
-    EXPECT_EQ(gpu.held(), 0) << "contexts, streams, events, memory and modules are given back with the Meter";
-    EXPECT_EQ(gpu.capture_mode(), 0);
-    EXPECT_FALSE(gpu.has_broken_a_capture());
   }
 
   // A tensor on a GPU, and its values.
@@ -74,10 +64,6 @@ class GpuBoard : public testing::Test {
     }
     for (const BoardTicket& each : tickets) expect_same(each.collect(), expected(sample.tensor.dtype, sample.bytes));
   }
-
-  const test::FakeGpu& gpu = test::fake(Where::kCuda);
-  samples::Random random{samples::seed()};
-  ScratchFolder cache_{folder_of_this_program()};
 };
 
 // Each step has other values, memory, streams, GPUs and another order. Tensors of two steps are collected together.

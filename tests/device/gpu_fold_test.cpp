@@ -12,9 +12,7 @@
 
 #include "tests/support/config_text.hpp"
 #include "tests/support/dl_tensor.hpp"
-#include "tests/support/fake_gpu.hpp"
-#include "tests/support/planted_ptx.hpp"
-#include "tests/support/scratch_folder.hpp"
+#include "tests/support/on_fake_cuda.hpp"
 
 namespace tensorstat {
 namespace gpu_fold_test {
@@ -27,21 +25,8 @@ using test::plant;
 
 const Categories kSome = {Category::kMax, Category::kAvg, Category::kL2norm, Category::kNanCount, Category::kZeroCount};
 
-class GpuFold : public testing::Test {
+class GpuFold : public test::OnFakeCuda {
  protected:
-  void SetUp() override {
-    setenv("XDG_CACHE_HOME", cache_.path().c_str(), 1);
-    EXPECT_EQ(gpu.held(), 0);
-  }
-  void TearDown() override {
-    gpu.fail(0, 0);
-    gpu.most_memory(std::size_t{1} << 40);
-    gpu.is_wrong(0);
-    EXPECT_EQ(gpu.held(), 0) << "contexts, streams, memory and modules are given back with the Meter";
-    EXPECT_EQ(gpu.capture_mode(), 0);
-    EXPECT_FALSE(gpu.has_broken_a_capture());
-  }
-
   Bytes some(Dtype dtype, std::uint64_t count) { return samples::one_of(dtype, random(), count, random); }
   static Tensor there(const OnGpu& memory, Tensor host, void* stream = nullptr) {
     host.address = memory.address();
@@ -55,10 +40,6 @@ class GpuFold : public testing::Test {
   static std::string reason(const Result<Measurements>& found) {
     return std::string(found->front().placement[0].reason);
   }
-
-  const test::FakeGpu& gpu = test::fake(Where::kCuda);
-  samples::Random random{samples::seed()};
-  ScratchFolder cache_{folder_of_this_program()};
 };
 
 TEST_F(GpuFold, HasTheHostsValuesInEveryDtype) {

@@ -11,9 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/support/fake_gpu.hpp"
-#include "tests/support/planted_ptx.hpp"
-#include "tests/support/scratch_folder.hpp"
+#include "tests/support/on_fake_cuda.hpp"
 
 namespace tensorstat {
 namespace gpu_graph_test {
@@ -25,19 +23,11 @@ using test::OnGpu;
 
 const Categories kSome = {Category::kMax, Category::kAvg, Category::kL2norm, Category::kNanCount, Category::kArgmax};
 
-class GpuGraph : public testing::Test {
+class GpuGraph : public test::OnFakeCuda {
  protected:
   void SetUp() override {
-    setenv("XDG_CACHE_HOME", cache_.path().c_str(), 1);
+    OnFakeCuda::SetUp();
     for (const Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16}) test::plant(dtype, kSome);
-    EXPECT_EQ(gpu.held(), 0);
-  }
-  void TearDown() override {
-    gpu.fail(0, 0);
-    gpu.lose_launch(0);
-    EXPECT_EQ(gpu.held(), 0) << "everything is given back with the Meter";
-    EXPECT_EQ(gpu.capture_mode(), 0);
-    EXPECT_FALSE(gpu.has_broken_a_capture());
   }
 
   // Memory that a graph reads, on one of its streams. Each replay finds other values there.
@@ -79,10 +69,14 @@ class GpuGraph : public testing::Test {
     ASSERT_EQ(tickets->size(), 1u);
     expect_same(tickets->front().collect(), values);
   }
-
-  const test::FakeGpu& gpu = test::fake(Where::kCuda);
-  samples::Random random{samples::seed()};
-  ScratchFolder cache_{folder_of_this_program()};
+  // Captures the fold of one input into a graph of the driver.
+  void* capture(BoardGraph& graph, const Input& one) {
+    void* const captured = gpu.begin_capture(one.tensor.stream, nullptr);
+    const Status added = graph.fold(one.tensor);
+    EXPECT_TRUE(added) << added.error().message;
+    gpu.end_capture(captured);
+    return captured;
+  }
 };
 
 // Two streams, an input that the graph writes between two folds, and tensors that need several pages. Replays whose
@@ -137,9 +131,7 @@ TEST_F(GpuGraph, TheMemoryIsThereForAsLongAsTheGraph) {
   const auto one = input(Dtype::kFloat32, 5000, stream);
   std::optional<Meter> meter(std::in_place);
   std::optional<BoardGraph> graph(this->graph(*meter));
-  void* const captured = gpu.begin_capture(stream, nullptr);
-  ASSERT_TRUE(graph->fold(one->tensor));
-  gpu.end_capture(captured);
+  void* const captured = capture(*graph, *one);
   const auto values = write(*one, stream);
   gpu.replay(captured, stream);
   auto tickets = graph->replayed(stream);
@@ -160,9 +152,7 @@ TEST_F(GpuGraph, AReplayThatIsUnderWaySpoilsNoBoard) {
   const auto one = input(Dtype::kFloat32, 5000, stream), other = input(Dtype::kFloat32, 5000, nullptr);
   Meter meter;
   std::optional<BoardGraph> graph(this->graph(meter));
-  void* const captured = gpu.begin_capture(stream, nullptr);
-  ASSERT_TRUE(graph->fold(one->tensor));
-  gpu.end_capture(captured);
+  void* const captured = capture(*graph, *one);
   gpu.replay(captured, stream);
   graph.reset();
   auto board = Board::on(meter, {.categories = kSome});
@@ -275,9 +265,7 @@ TEST_F(GpuGraph, IsHarmlessInAForkedChild) {
   const auto one = input(Dtype::kFloat32, 3000, stream);
   auto meter = std::make_unique<Meter>();
   auto graph = std::make_unique<BoardGraph>(this->graph(*meter));
-  void* const captured = gpu.begin_capture(stream, nullptr);
-  ASSERT_TRUE(graph->fold(one->tensor));
-  gpu.end_capture(captured);
+  void* const captured = capture(*graph, *one);
   const auto values = write(*one, stream);
   gpu.replay(captured, stream);
   auto tickets = std::make_unique<Result<std::vector<BoardTicket>>>(graph->replayed(stream));

@@ -7,10 +7,7 @@
 #include <map>
 #include <memory>
 
-#include "tests/support/dump_session.hpp"
-#include "tests/support/fake_gpu.hpp"
-#include "tests/support/planted_ptx.hpp"
-#include "tests/support/samples.hpp"
+#include "tests/dump/session_on_gpu.hpp"
 
 namespace tensorstat {
 namespace session_gpu_board_test {
@@ -18,52 +15,23 @@ namespace session_gpu_board_test {
 using test::Bytes;
 using test::OnGpu;
 
-class SessionGpuBoard : public SessionTest {
+class SessionGpuBoard : public test::SessionOnGpu {
  protected:
-  void SetUp() override {
-    setenv("XDG_CACHE_HOME", cache_.path().c_str(), 1);
-    test::plant(Dtype::kFloat32, {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm});
-    options.dialect = Dialect::kOurs;  // numbers that read back
-    options.ordered_by_queue = true;
-    EXPECT_EQ(gpu.held(), 0);
-  }
-  void TearDown() override {
-    EXPECT_EQ(gpu.held(), 0);
-    EXPECT_FALSE(gpu.has_broken_a_capture());
-  }
-
-  DumpTensor there(const OnGpu& memory, std::uint64_t count, std::uint32_t slot = 0, void* stream = nullptr) const {
-    DumpTensor tensor;
-    tensor.tensor = {
-        .dtype = Dtype::kFloat32, .element_count = count, .address = memory.address(), .where = Where::kCuda};
-    tensor.tensor.stream = stream;
-    tensor.shape = {count};
-    tensor.slot = slot;
-    return tensor;
+  static DumpTensor there(const OnGpu& memory, std::uint64_t count, std::uint32_t slot = 0, void* stream = nullptr) {
+    return SessionOnGpu::there(memory, count, slot, stream);
   }
   Bytes floats(std::uint64_t count) { return samples::one_of(Dtype::kFloat32, 0, count, random); }
 
-  // All that the rows of these steps say but their time.
   std::vector<std::string> texts(const std::string& run, int steps) const {
     std::vector<std::string> all;
     for (int step = 0; step < steps; ++step) {
-      for (const Row& row : rows(run + "/rank_0/Net/0/" + std::to_string(step) + "/statistic.csv")) {
-        std::string text = std::to_string(step) + " " + row.identity.op_name + " " + to_string(row.shape) + " " +
-                           std::string(row.identity.io) + std::to_string(row.identity.slot);
-        for (const Value& value : row.statistics.values) text += " " + to_string(value);
-        all.push_back(text);
-      }
+      for (const std::string& text : SessionOnGpu::texts(run, static_cast<std::uint64_t>(step)))
+        all.push_back(std::to_string(step) + " " + text);
     }
     return all;
   }
 
-  const std::string kStatistics = R"({"statistic_category": ["max", "min", "avg", "l2norm"]})";
   const std::string kAsynchronous = R"({"enable": false})";  // step_end() does not wait for the files
-  const test::FakeGpu& gpu = test::fake(Where::kCuda);
-  samples::Random random{samples::seed()};
-
- private:
-  ScratchFolder cache_{folder_of_this_program()};
 };
 
 // In the session that does not wait, each tensor is overwritten behind its fold. Nothing of that has run when the steps

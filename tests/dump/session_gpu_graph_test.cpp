@@ -6,10 +6,7 @@
 #include <map>
 #include <memory>
 
-#include "tests/support/dump_session.hpp"
-#include "tests/support/fake_gpu.hpp"
-#include "tests/support/planted_ptx.hpp"
-#include "tests/support/samples.hpp"
+#include "tests/dump/session_on_gpu.hpp"
 
 namespace tensorstat {
 namespace session_gpu_graph_test {
@@ -17,50 +14,24 @@ namespace session_gpu_graph_test {
 using test::Bytes;
 using test::OnGpu;
 
-class SessionGpuGraph : public SessionTest {
+class SessionGpuGraph : public test::SessionOnGpu {
  protected:
   void SetUp() override {
-    setenv("XDG_CACHE_HOME", cache_.path().c_str(), 1);
-    test::plant(Dtype::kFloat32, {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm});
-    options.dialect = Dialect::kOurs;  // numbers that read back
-    options.ordered_by_queue = true;
+    SessionOnGpu::SetUp();
     options.settles_later = true;
-    EXPECT_EQ(gpu.held(), 0);
   }
   void TearDown() override {
     gpu.advance(0, stream, 1'000'000);
-    EXPECT_EQ(gpu.held(), 0);
-    EXPECT_FALSE(gpu.has_broken_a_capture());
+    SessionOnGpu::TearDown();
   }
 
   DumpTensor there(const OnGpu& memory, std::uint64_t count, std::uint32_t slot, std::uint64_t number) const {
-    DumpTensor tensor;
-    tensor.tensor = {
-        .dtype = Dtype::kFloat32, .element_count = count, .address = memory.address(), .where = Where::kCuda};
-    tensor.tensor.stream = stream;
-    tensor.shape = {count};
-    tensor.slot = slot;
+    DumpTensor tensor = SessionOnGpu::there(memory, count, slot, stream);
     tensor.number = number;
     return tensor;
   }
-  // All that the rows of a step say but their time.
-  std::vector<std::string> texts(const std::string& run, std::uint64_t step) const {
-    std::vector<std::string> all;
-    for (const Row& row : rows(run + "/rank_0/Net/0/" + std::to_string(step) + "/statistic.csv")) {
-      std::string text = row.identity.op_name + " " + to_string(row.shape) + " " + std::to_string(row.identity.slot);
-      for (const Value& value : row.statistics.values) text += " " + to_string(value);
-      all.push_back(text);
-    }
-    return all;
-  }
 
-  const std::string kStatistics = R"({"statistic_category": ["max", "min", "avg", "l2norm"]})";
-  const test::FakeGpu& gpu = test::fake(Where::kCuda);
   void* const stream = gpu.stream(0, 0);
-  samples::Random random{samples::seed()};
-
- private:
-  ScratchFolder cache_{folder_of_this_program()};
 };
 
 // Between the tensors of the graph stand those that are measured at once, and a tensor of the host in a captured call.
