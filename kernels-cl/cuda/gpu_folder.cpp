@@ -26,13 +26,13 @@ using gpu::Lanes;
 // A kernel that reads what is not allocated would end all of the process's work on the GPU. A tensor may lie in several
 // allocations, one behind the other (PyTorch's expandable segments).
 bool is_allocated(const Driver& driver, const Tensor& tensor) {
-  auto at = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(tensor.data()));
-  const std::uint64_t end = at + tensor.bytes();
-  while (at < end) {
+  auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(tensor.data()));
+  const std::uint64_t end = address + tensor.bytes();
+  while (address < end) {
     std::uint64_t base = 0;
     std::size_t bytes = 0;
-    if (!driver.call(driver.address_range, &base, &bytes, at) || base + bytes <= at) return false;
-    at = base + bytes;
+    if (!driver.call(driver.address_range, &base, &bytes, address) || base + bytes <= address) return false;
+    address = base + bytes;
   }
   return true;
 }
@@ -72,12 +72,12 @@ class CudaFolder final : public GpuFolder {
     Boards(CudaFolder& folder, const Wanted& wanted) : folder_(folder), wanted_(wanted) {}
 
     Result<Fold> fold(const Tensor& tensor) override {
-      const auto found = folder_.lanes_.find(tensor);
-      if (!found) return found.error();
-      if (std::string why = folder_.refusal_there(tensor, *found); !why.empty()) {
+      const auto place = folder_.lanes_.find(tensor);
+      if (!place) return place.error();
+      if (std::string why = folder_.refusal_there(tensor, *place); !why.empty()) {
         return Error{Code::kUnsupported, std::move(why)};
       }
-      const auto board = boards_.get({found->device, found->context}, [&] { return open(*found); });
+      const auto board = boards_.get({place->device, place->context}, [&] { return open(*place); });
       return board ? (*board)->fold(tensor) : board.error();
     }
     void end_step() override {
@@ -105,12 +105,12 @@ class CudaFolder final : public GpuFolder {
     Graph(CudaFolder& folder, const Wanted& wanted) : folder_(folder), wanted_(wanted) {}
 
     Result<std::size_t> fold(const Tensor& tensor) override {
-      const auto found = folder_.lanes_.find(tensor);
-      if (!found) return found.error();
-      if (std::string why = folder_.refusal_there(tensor, *found); !why.empty()) {
+      const auto place = folder_.lanes_.find(tensor);
+      if (!place) return place.error();
+      if (std::string why = folder_.refusal_there(tensor, *place); !why.empty()) {
         return Error{Code::kUnsupported, std::move(why)};
       }
-      const auto graph = on(*found);
+      const auto graph = on(*place);
       return graph ? (*graph)->fold(tensor) : graph.error();
     }
     Result<std::shared_ptr<DeviceStep>> replayed(void* stream) override {
@@ -182,11 +182,11 @@ class CudaFolder final : public GpuFolder {
     Result<Lanes::Place> place = Lanes::Place();
     for (const Tensor& tensor : tensors) {
       if (!is_in_gpu_memory(tensor.where)) return "the other tensor is not in its memory";
-      const auto found = lanes_.find(tensor);
-      if (!found) return found.error().message;
-      if (&tensor != &tensors.front() && *found != *place) return "the other tensor is on another GPU";
-      place = found;
-      if (std::string why = refusal_there(tensor, *found); !why.empty()) return why;
+      const auto next = lanes_.find(tensor);
+      if (!next) return next.error().message;
+      if (&tensor != &tensors.front() && *next != *place) return "the other tensor is on another GPU";
+      place = next;
+      if (std::string why = refusal_there(tensor, *next); !why.empty()) return why;
     }
     auto lane = lanes_.lend(*place);
     if (!lane) return lane.error().message;

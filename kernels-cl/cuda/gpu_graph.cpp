@@ -162,9 +162,9 @@ Result<GpuGraph::Mirror> GpuGraph::take_mirror(std::uint64_t bytes) {
     return Error{Code::kOverBudget, std::to_string(replays_) + " replays of the graph wait for the GPU, or are kept"};
   }
   if (!spare_.empty()) {
-    const Mirror found = spare_.back();
+    const Mirror mirror = spare_.back();
     spare_.pop_back();
-    return found;
+    return mirror;
   }
   Mirror made;
   const Driver& driver = gpu_->driver();

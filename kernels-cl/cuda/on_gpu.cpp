@@ -87,7 +87,7 @@ Result<Handle> OnGpu::made_kernel(Lane& lane, const KernelKind& kind) {
     return driver_.call(driver_.copy_to_device, memory->on_device, static_cast<const void*>(memory->on_host),
                         answer.bytes().size(), lane.stream());
   });
-  std::vector<std::int64_t> found;
+  std::vector<std::int64_t> words_folded;
   const auto fold_into = [&](auto partial) -> Status {
     if (!copied) return failure(copied, doing);
     std::uint64_t held_bytes = 0;
@@ -97,47 +97,48 @@ Result<Handle> OnGpu::made_kernel(Lane& lane, const KernelKind& kind) {
           merge_words(partial, words, target.first_element);
         },
         held_bytes);
-    found.assign(partial.words().begin(), partial.words().end());
+    words_folded.assign(partial.words().begin(), partial.words().end());
     return folded;
   };
   const Status folded = kind.beside ? fold_into(PairPartial(kind.dtype, *kind.beside, answer.tolerance()))
                                     : fold_into(Partial(kind.dtype, Precision::kHigh, kind.needs));
   give_back(*memory, folded.operator bool());
   if (!folded) return folded.error();
-  if (Status status = answer.check(found, {}, doing); !status) return status.error();
+  if (Status status = answer.check(words_folded, {}, doing); !status) return status.error();
   return function;
 }
 
 Result<OnGpu::Workspace> OnGpu::take_workspace(Lane& lane, std::uint64_t bytes) {
-  Workspace found;
+  Workspace workspace;
   {
     const std::lock_guard lock(mutex_);
     const auto fits = std::ranges::find_if(idle_, [&](const Workspace& each) { return each.bytes >= bytes; });
     if (fits != idle_.end()) {
-      found = *fits;
+      workspace = *fits;
       idle_.erase(fits);
-      return found;
+      return workspace;
     }
   }
-  found.bytes = std::max(std::bit_ceil(bytes), kLeastWorkspace);
-  if (!ledger_.reserve(found.bytes)) {
+  workspace.bytes = std::max(std::bit_ceil(bytes), kLeastWorkspace);
+  if (!ledger_.reserve(workspace.bytes)) {
     return Error{Code::kOverBudget, "the budget leaves " + std::to_string(ledger_.free_bytes()) +
-                                        " bytes, and a batch needs " + std::to_string(found.bytes)};
+                                        " bytes, and a batch needs " + std::to_string(workspace.bytes)};
   }
   const Called called = lane.inside([&] {
-    const Called allocated = driver_.call(driver_.allocate, &found.on_device, std::size_t{found.bytes});
-    return allocated ? driver_.call(driver_.host_allocate, &found.on_host, std::size_t{found.bytes}, 0u) : allocated;
+    const Called allocated = driver_.call(driver_.allocate, &workspace.on_device, std::size_t{workspace.bytes});
+    return allocated ? driver_.call(driver_.host_allocate, &workspace.on_host, std::size_t{workspace.bytes}, 0u)
+                     : allocated;
   });
   if (called) {
     const std::lock_guard lock(mutex_);
     ++workspaces_;
     idle_.reserve(workspaces_);  // so that giving back needs no memory
     in_doubt_.reserve(workspaces_);
-    return found;
+    return workspace;
   }
-  const auto free_found = [&] { return free(std::exchange(found, {})), Called(); };
-  lane.inside(free_found);
-  free_found();
+  const auto free_workspace = [&] { return free(std::exchange(workspace, {})), Called(); };
+  lane.inside(free_workspace);
+  free_workspace();
   return failure(called, "the memory of a batch");
 }
 

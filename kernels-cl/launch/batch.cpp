@@ -172,12 +172,12 @@ Status Batch::wait() {
 }
 
 void Batch::merge_bins(const BatchLayout::Bins& bins, BinCounter& counter, Partial& partial) const {
-  const auto* const found = reinterpret_cast<const std::byte*>(image_.get() + bins.words_at);
+  const auto* const counted = reinterpret_cast<const std::byte*>(image_.get() + bins.words_at);
   counter.open(bins.dtype);
   if (bins.holds_codes) {
-    counter.take_codes({found, bins.count * code_bytes(bins.dtype)});
+    counter.take_codes({counted, bins.count * code_bytes(bins.dtype)});
   } else {
-    counter.take_counts({reinterpret_cast<const std::uint32_t*>(found), code_count(bins.dtype)}, bins.count);
+    counter.take_counts({reinterpret_cast<const std::uint32_t*>(counted), code_count(bins.dtype)}, bins.count);
   }
   // Some bins hold Inf and NaN together. The words tell how many of them are Inf.
   std::array<std::int64_t, PARTIAL_FIELDS> words{};

@@ -28,9 +28,9 @@ Result<BufferCache::Buffer> BufferCache::take(std::uint64_t bytes, const char* p
   }
   const bool tight = best != idle_.end() && ledger_.free_bytes() < kAmple * best->bytes;
   if (best != idle_.end() && (!tight || best->bytes - bytes <= bytes / 8)) {
-    Buffer found = std::move(*best);
+    Buffer buffer = std::move(*best);
     idle_.erase(best);
-    return found;
+    return buffer;
   }
   if (best == idle_.end()) drop_idle();  // all are too small
   if (!ledger_.reserve(bytes)) {

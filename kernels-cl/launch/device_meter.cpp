@@ -30,7 +30,7 @@ namespace {
 // A batch under way, and the partials that it will be merged into.
 template <typename Owner, typename PartialType>
 struct Underway {
-  explicit Underway(std::shared_ptr<Owner> of) : owner(std::move(of)) {}
+  explicit Underway(std::shared_ptr<Owner> meter) : owner(std::move(meter)) {}
   ~Underway() {
     if (owner->queue_context->forked()) abandon(std::move(batch));
   }

@@ -67,9 +67,9 @@ Result<DeviceSpeed> device_speed(const MeterOptions& options, std::uint64_t byte
   if (code != CL_SUCCESS) return error(doing, "clCreateCommandQueue", code);
   const std::size_t group = device->is_cpu ? 1 : 256;
   const std::size_t items = group * device->compute_units * (device->is_cpu ? 4 : 16);
-  const std::uint64_t held = bytes + items * kMostVectorBytes;
-  if (options.budget_bytes && held > *options.budget_bytes) {
-    return Error{Code::kOverBudget, doing + " takes " + std::to_string(held) + " bytes"};
+  const std::uint64_t needed = bytes + items * kMostVectorBytes;
+  if (options.budget_bytes && needed > *options.budget_bytes) {
+    return Error{Code::kOverBudget, doing + " takes " + std::to_string(needed) + " bytes"};
   }
   const cl::Buffer from(context, CL_MEM_READ_WRITE, bytes, nullptr, &code);
   if (code != CL_SUCCESS) return error(doing, "clCreateBuffer", code);
@@ -79,9 +79,9 @@ Result<DeviceSpeed> device_speed(const MeterOptions& options, std::uint64_t byte
   std::vector<std::uint32_t> some(std::size_t{1} << 18);
   std::uint32_t random = 1;
   for (std::uint32_t& each : some) each = 0x3f800000 | (random = random * 1664525 + 1013904223) >> 9;
-  for (std::uint64_t at = 0; at < bytes && code == CL_SUCCESS; at += 4 * some.size()) {
-    code =
-        queue.enqueueWriteBuffer(from, CL_TRUE, at, std::min<std::uint64_t>(4 * some.size(), bytes - at), some.data());
+  for (std::uint64_t offset = 0; offset < bytes && code == CL_SUCCESS; offset += 4 * some.size()) {
+    code = queue.enqueueWriteBuffer(from, CL_TRUE, offset, std::min<std::uint64_t>(4 * some.size(), bytes - offset),
+                                    some.data());
   }
   if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
 

@@ -28,14 +28,14 @@ std::uint64_t mix(std::uint64_t x) {  // the finalizer of splitmix64
 std::vector<std::byte> awkward(Dtype dtype, std::size_t count = kElements + 1) {
   if (is_complex(dtype)) return awkward(part_of(dtype), 2 * count);
   const std::size_t element_bytes = size_bytes(dtype);
-  const precision::DtypeFacts& of = facts(dtype);
-  const bool is_wide_float = of.is_float && !of.is_coded && !of.unpacks;  // these four have Inf
+  const precision::DtypeFacts& format = facts(dtype);
+  const bool is_wide_float = format.is_float && !format.is_coded && !format.unpacks;  // these four have Inf
   const auto near_one = [&](std::uint64_t raw) {
-    const std::uint64_t exponent = (of.largest >> of.mantissa_shift) / 2 - raw % 8;
+    const std::uint64_t exponent = (format.largest >> format.mantissa_shift) / 2 - raw % 8;
     const std::uint64_t sign = (raw >> 3 & 1) << (8 * element_bytes - 1);
-    return sign | exponent << of.mantissa_shift | (raw >> 11 & ((std::uint64_t{1} << of.mantissa_shift) - 1));
+    return sign | exponent << format.mantissa_shift | (raw >> 11 & ((std::uint64_t{1} << format.mantissa_shift) - 1));
   };
-  const std::uint64_t infinity = is_wide_float && element_bytes >= 4 ? of.largest : 0;
+  const std::uint64_t infinity = is_wide_float && element_bytes >= 4 ? format.largest : 0;
   std::vector<std::byte> bytes(count * element_bytes);
   for (std::size_t i = 0; i < count; ++i) {
     std::uint64_t bits = mix(i + 1);
@@ -68,11 +68,11 @@ std::vector<std::byte> awkward_beside(Dtype dtype, Dtype beside) {
   if (dtype != beside) return bytes;
   const std::vector<std::byte> equal = awkward(beside);
   for (std::size_t i = 0; i <= kElements; ++i) {
-    const std::size_t at = i * element_bytes;
+    const std::size_t offset = i * element_bytes;
     if (i % 3 == 0) continue;
-    std::copy_n(equal.begin() + static_cast<std::ptrdiff_t>(at), element_bytes,
-                bytes.begin() + static_cast<std::ptrdiff_t>(at));
-    if (i % 3 == 1) bytes[at] ^= std::byte{1};
+    std::copy_n(equal.begin() + static_cast<std::ptrdiff_t>(offset), element_bytes,
+                bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+    if (i % 3 == 1) bytes[offset] ^= std::byte{1};
   }
   return bytes;
 }
@@ -118,9 +118,9 @@ KnownAnswer::KnownAnswer(const KernelKind& kind)
   bytes_.insert(bytes_.end(), beside.begin(), beside.end());
 }
 
-std::vector<Piece> KnownAnswer::pieces(const Device& device, const Source& at) const {
+std::vector<Piece> KnownAnswer::pieces(const Device& device, const Source& source) const {
   Piece whole = whole_;
-  for (Source& each : whole.sources) each = {at.memory, at.first_byte + each.first_byte};
+  for (Source& each : whole.sources) each = {source.memory, source.first_byte + each.first_byte};
   std::vector<Piece> pieces;
   if (whole.kind.beside || (whole.kind.needs & kQuantiles) == 0) {
     cut(device, whole, bytes_.size(), pieces);
@@ -168,7 +168,7 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
     memory = *std::move(taken);
     source = memory.memory;
   }
-  std::vector<std::int64_t> found;
+  std::vector<std::int64_t> words_folded;
   std::vector<BinCount> found_bins;
   const Status folded = [&]() -> Status {
     if (memory.bytes != 0) {
@@ -181,11 +181,11 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
     if (kind.beside) {
       PairPartial pair(kind.dtype, *kind.beside, answer.tolerance());
       if (Status status = (*batch)->collect(std::span(&pair, 1)); !status) return status;
-      found.assign(pair.words().begin(), pair.words().end());
+      words_folded.assign(pair.words().begin(), pair.words().end());
     } else {
       Partial partial(kind.dtype, Precision::kHigh, kind.needs);
       if (Status status = (*batch)->collect(std::span(&partial, 1)); !status) return status;
-      found.assign(partial.words().begin(), partial.words().end());
+      words_folded.assign(partial.words().begin(), partial.words().end());
       found_bins = partial.bins();
     }
     return {};
@@ -196,7 +196,7 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
   }
   if (memory.bytes != 0) buffers.give_back(std::move(memory));
   if (!folded) return folded;
-  return answer.check(found, found_bins, doing);
+  return answer.check(words_folded, found_bins, doing);
 }
 
 }  // namespace tensorstat::cl_engine

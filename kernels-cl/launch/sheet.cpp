@@ -28,16 +28,16 @@ Status Sheet::open() {
 
 Result<std::size_t> Sheet::page_for(std::size_t words) {
   if (!pages_.empty() && pages_.back().slices_begin - pages_.back().partials_end >= words) return pages_.size() - 1;
-  std::uint64_t held = 0;
-  for (const Page& page : pages_) held += page.words * kWordBytes;
+  std::uint64_t bytes_held = 0;
+  for (const Page& page : pages_) bytes_held += page.words * kWordBytes;
   const std::uint64_t least = std::max<std::uint64_t>(words, 1) * kWordBytes;
-  if (held + least > kMostSheetBytes) {
+  if (bytes_held + least > kMostSheetBytes) {
     is_full_ = true;
-    return Error{Code::kOverBudget, "the board is full: it has " + std::to_string(held) + " bytes"};
+    return Error{Code::kOverBudget, "the board is full: it has " + std::to_string(bytes_held) + " bytes"};
   }
   std::uint64_t bytes =
       pages_.empty() ? kFirstPageBytes : std::min(pages_.back().words * kWordBytes * 2, kMostPageBytes);
-  bytes = std::max(std::min(bytes, kMostSheetBytes - held), least);
+  bytes = std::max(std::min(bytes, kMostSheetBytes - bytes_held), least);
   pages_.reserve(pages_.size() + 1);  // a page that was made has its place
   auto page = make_page(bytes, least);
   if (!page) return page.error();
@@ -56,10 +56,10 @@ Result<std::size_t> Sheet::make_spot(const Task& task, std::uint64_t first_byte)
   const BatchLayout layout(device_, std::move(pieces));
   Spot spot{.partial_words = task.kind.words(), .dtype = task.kind.dtype};
   if (layout.words() != 0) {
-    const auto found = page_for(layout.words());
-    if (!found) return found.error();
-    spot.page = *found;
-    Page& page = pages_[*found];
+    const auto number = page_for(layout.words());
+    if (!number) return number.error();
+    spot.page = *number;
+    Page& page = pages_[*number];
     const std::size_t slices = layout.partials_at(), partials_at = page.partials_end,
                       slices_at = page.slices_begin - slices;
     const std::size_t moved = partials_at - slices;  // wraps around, as offsets in words do
@@ -74,7 +74,7 @@ Result<std::size_t> Sheet::make_spot(const Task& task, std::uint64_t first_byte)
       target.count_at += moved;
       spot.targets.push_back(target);
     }
-    const auto from = [&](std::size_t at) { return words.get() + at; };
+    const auto from = [&](std::size_t word) { return words.get() + word; };
     std::copy(from(0), from(slices), page.image + slices_at);
     std::copy(from(slices), from(layout.words()), page.image + partials_at);
     page.partials_end += layout.words() - slices;

@@ -147,29 +147,29 @@ Status UploadRing::stage(const Task& task, std::size_t job) {
 
 Status UploadRing::put(const std::byte* from, std::uint64_t bytes) {
   Slot& slot = slots_[filling_];
-  const std::uint64_t at = aligned(slot.used_bytes);
+  const std::uint64_t offset = aligned(slot.used_bytes);
   if (bytes < kWorthACommandBytes) {
     auto& packed = slot.memory.host;
     if (packed == nullptr) packed = std::make_unique_for_overwrite<std::byte[]>(slot.memory.bytes);
-    std::memcpy(packed.get() + at, from, bytes);
-    slot.used_bytes = at + bytes;
+    std::memcpy(packed.get() + offset, from, bytes);
+    slot.used_bytes = offset + bytes;
     return {};
   }
   if (Status status = send_packed(); !status) return status;
-  slot.used_bytes = slot.sent_bytes = at + bytes;
-  return send(from, at, bytes);
+  slot.used_bytes = slot.sent_bytes = offset + bytes;
+  return send(from, offset, bytes);
 }
 
 Status UploadRing::send_packed() {
   Slot& slot = slots_[filling_];
-  const std::uint64_t at = std::exchange(slot.sent_bytes, slot.used_bytes);
-  return at == slot.used_bytes ? Status{} : send(slot.memory.host.get() + at, at, slot.used_bytes - at);
+  const std::uint64_t offset = std::exchange(slot.sent_bytes, slot.used_bytes);
+  return offset == slot.used_bytes ? Status{} : send(slot.memory.host.get() + offset, offset, slot.used_bytes - offset);
 }
 
-Status UploadRing::send(const std::byte* from, std::uint64_t at, std::uint64_t bytes) {
+Status UploadRing::send(const std::byte* from, std::uint64_t offset, std::uint64_t bytes) {
   cl::Event sent;
   const cl_int code = clEnqueueWriteBuffer(queue_context_.upload_queue()(), slots_[filling_].memory.memory(), CL_FALSE,
-                                           at, bytes, from, 0, nullptr, &sent());
+                                           offset, bytes, from, 0, nullptr, &sent());
   if (code != CL_SUCCESS) return error("uploading a tensor", "clEnqueueWriteBuffer", code);
   sent_ = std::move(sent);
   return {};
@@ -183,9 +183,9 @@ Status UploadRing::turn() {
   auto batch = queue_context_.enqueue(queue_, std::move(slot.pieces), {}, {&sent_(), sent_() == nullptr ? 0u : 1u});
   if (!batch) return batch.error();
   slot.batch = *std::move(batch);
-  std::uint64_t held = 0;
-  for (const Slot& each : slots_) held += each.memory.bytes + (each.batch ? each.batch->device_bytes() : 0);
-  held_bytes_ = std::max(held_bytes_, held);
+  std::uint64_t sum = 0;
+  for (const Slot& each : slots_) sum += each.memory.bytes + (each.batch ? each.batch->device_bytes() : 0);
+  held_bytes_ = std::max(held_bytes_, sum);
   filling_ = (filling_ + 1) % slots_.size();
   return collect(slots_[filling_]);
 }

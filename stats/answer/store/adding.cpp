@@ -53,27 +53,27 @@ Adding::PlaceAndExtra Adding::place_and_extra(const Identity& who, const DumpPla
 }
 
 void Adding::add(const Row& row, const DumpPlace& place) {
-  const Identity& who = row.identity;
+  const Identity& identity = row.identity;
   File& file = files_.back();
   Pending pending{};
   pending.file = static_cast<std::uint32_t>(files_.size() - 1);
   pending.line = (file.is_replaced ? 0 : file.before.growth.row_count) + file.rows++;
-  pending.task_id = who.task_id;
-  pending.stream_id = who.stream_id;
-  pending.time_us = who.timestamp_us;
+  pending.task_id = identity.task_id;
+  pending.stream_id = identity.stream_id;
+  pending.time_us = identity.timestamp_us;
 
   key_.clear();
-  append_key(key_, who.op_name);
-  append_key(key_, who.op_type);
-  append_key(key_, who.io);
-  append_key(key_, who.slot);
+  append_key(key_, identity.op_name);
+  append_key(key_, identity.op_type);
+  append_key(key_, identity.io);
+  append_key(key_, identity.slot);
   pending.tensor = tensors_.of(key_);
   if (pending.tensor == tensor_facts_.size()) {
-    tensor_facts_.push_back(who);
+    tensor_facts_.push_back(identity);
     tensor_facts_.back().more.clear();
   }
 
-  if (!last_ || who.more != last_->more) last_ = place_and_extra(who, place);
+  if (!last_ || identity.more != last_->more) last_ = place_and_extra(identity, place);
   pending.place = last_->place;
   pending.extra = last_->extra;
 

@@ -46,14 +46,14 @@ Status Adding::settle_file(File& file) {
       "SELECT source, bytes, row_count, inode, head_crc32, modified_ns FROM sources WHERE run=? AND path=?");
   if (!now) return now.error();
   now->bind(1, run_).bind(2, file.path);
-  const auto found = database_.step(*now);
-  if (!found) return found.error();
+  const auto step = database_.step(*now);
+  if (!step) return step.error();
   const SourceState& before = file.before;
-  const bool is_same =
-      *found ? now->number(0) == before.source && now->number(1) == before.growth.read.offset &&
-                   now->number(2) == before.growth.row_count && now->number(3) == before.growth.inode &&
-                   now->number(4) == before.growth.head_crc32 && now->number(5) == before.growth.modified_ns
-             : before.source == 0;
+  const bool is_same = *step ? now->number(0) == before.source && now->number(1) == before.growth.read.offset &&
+                                   now->number(2) == before.growth.row_count && now->number(3) == before.growth.inode &&
+                                   now->number(4) == before.growth.head_crc32 &&
+                                   now->number(5) == before.growth.modified_ns
+                             : before.source == 0;
   file.is_left = !is_same;
   if (file.is_left) return {};
   if (before.source == 0) {
@@ -112,12 +112,12 @@ Status Adding::resolve(Interned& interned, const std::string& find, const std::s
 
 // The numbers that the store has for what the rows name.
 Status Adding::resolve() {
-  Status done = resolve(tensors_, "SELECT tensor FROM tensors WHERE op_type=? AND op_name=? AND io=? AND slot=?",
-                        "INSERT INTO tensors(op_type, op_name, io, slot) VALUES(?,?,?,?)",
-                        [&](Statement& statement, std::size_t i) {
-                          const Identity& who = tensor_facts_[i];
-                          statement.bind(1, who.op_type).bind(2, who.op_name).bind(3, who.io).bind(4, who.slot);
-                        });
+  Status done = resolve(
+      tensors_, "SELECT tensor FROM tensors WHERE op_type=? AND op_name=? AND io=? AND slot=?",
+      "INSERT INTO tensors(op_type, op_name, io, slot) VALUES(?,?,?,?)", [&](Statement& statement, std::size_t i) {
+        const Identity& identity = tensor_facts_[i];
+        statement.bind(1, identity.op_type).bind(2, identity.op_name).bind(3, identity.io).bind(4, identity.slot);
+      });
   if (!done) return done;
   done = resolve(places_, "SELECT place FROM places WHERE run=? AND rank=? AND graph=? AND iteration=?",
                  "INSERT INTO places(run, rank, graph, iteration) VALUES(?,?,?,?)",

@@ -31,9 +31,9 @@ bool is_page(int bytes, sqlite3_int64 offset) {
 
 std::uint64_t checksum_of(const unsigned char* page, int bytes) {
   std::uint32_t s1 = 0, s2 = 0;
-  for (int at = 0; at + kReserved < bytes; at += 8) {
+  for (int offset = 0; offset + kReserved < bytes; offset += 8) {
     std::uint32_t words[2];
-    std::memcpy(words, page + at, sizeof words);
+    std::memcpy(words, page + offset, sizeof words);
     if constexpr (std::endian::native == std::endian::big) {
       words[0] = __builtin_bswap32(words[0]), words[1] = __builtin_bswap32(words[1]);
     }

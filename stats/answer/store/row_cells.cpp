@@ -32,14 +32,14 @@ StoredCell cell_of(const Value& value, Category category, Held element, std::vec
   if (const auto* number = std::get_if<std::int64_t>(&value)) {
     return {reads_signed(category, element) ? kInteger : kExact, static_cast<std::uint64_t>(*number)};
   }
-  const std::uint64_t at = texts.size();
+  const std::uint64_t number = texts.size();
   if (const auto* digest = std::get_if<Digest>(&value)) {
     const auto bytes = digest->bytes();
     texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    return {kBytes, at};
+    return {kBytes, number};
   }
   texts.push_back(to_string(value));
-  return {kText, at};
+  return {kText, number};
 }
 
 Value value_of_column(const Statement& row, int at, Category category, Held element) {

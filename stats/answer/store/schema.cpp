@@ -104,21 +104,21 @@ Result<Categories> statistics_columns(Database& database) {
   auto columns = database.prepare("SELECT name FROM pragma_table_info('rows') ORDER BY cid LIMIT -1 OFFSET ?");
   if (!columns) return columns.error();
   columns->bind(1, std::int64_t{kColumnsBefore});
-  Categories found;
+  Categories categories;
   while (true) {
     const auto row = database.step(*columns);
     if (!row) return row.error();
-    if (!*row) return found;
+    if (!*row) return categories;
     std::string text(columns->text(0));
     if (text.starts_with('p') && text.size() > 1 && text[1] >= '0' && text[1] <= '9') {
       std::ranges::replace(text, '_', '.');
     }
     const auto category = category_from(text);
-    if (!category || std::ranges::count(found, *category) != 0) {
+    if (!category || std::ranges::count(categories, *category) != 0) {
       return no_store(
           database, "its rows have the column " + shown(columns->text(0)) + ", which no statistic of this version has");
     }
-    found.push_back(*category);
+    categories.push_back(*category);
   }
 }
 

@@ -204,26 +204,26 @@ Result<RowsRead> Store::read(const std::string& run, const std::string& file, co
   read.row_count = 0;
   Row row;
   while (true) {
-    const auto found = database_.step(*rows);
-    if (!found) return found.error();
-    if (!*found) break;
+    const auto step = database_.step(*rows);
+    if (!step) return step.error();
+    if (!*step) break;
     const auto fact = fact_of(database_, kinds, *kind_of, rows->number(5), columns);
     if (!fact) return fact.error();
     row = (*fact)->row;
-    Identity& who = row.identity;
-    who.op_type = rows->text(0);
-    who.op_name = rows->text(1);
-    who.io = rows->text(2);
-    who.slot = rows->number(3);
-    who.task_id = rows->number(7);
-    who.stream_id = rows->number(8);
-    who.timestamp_us = rows->number(9);
+    Identity& identity = row.identity;
+    identity.op_type = rows->text(0);
+    identity.op_name = rows->text(1);
+    identity.io = rows->text(2);
+    identity.slot = rows->number(3);
+    identity.task_id = rows->number(7);
+    identity.stream_id = rows->number(8);
+    identity.timestamp_us = rows->number(9);
     if (rows->type(6) != Statement::Type::kNull) {
       extra_of->reset();
       extra_of->bind(1, rows->number(6));
       const auto extra = database_.step(*extra_of);
       if (!extra) return extra.error();
-      if (*extra) who.more = cells_of_text(extra_of->text(0));
+      if (*extra) identity.more = cells_of_text(extra_of->text(0));
     }
     const std::uint64_t nan = rows->number(10);
     for (std::size_t i = 0; i < row.statistics.values.size(); ++i) {
