@@ -48,9 +48,11 @@ class Guard:
         # An object of the run may get the place of one of these that went meanwhile: it is told by its type, and containers are
         # held. Others are not, because torch frees tensors that it owns itself, whoever refers to them from Python.
         objects = gc.get_objects()
-        self._old = dict(zip(map(id, objects), map(type, objects)))
-        self._old_containers = [each for each in objects if issubclass(type(each), CONTAINERS)]
-        del objects
+        kinds = list(map(type, objects))
+        self._old = dict(zip(map(id, objects), kinds))
+        of_containers = {kind for kind in set(kinds) if issubclass(kind, CONTAINERS)}
+        self._old_containers = [each for each, kind in zip(objects, kinds) if kind in of_containers]
+        del objects, kinds
         self._shadow: Shadow | None = None
         self._shared: dict[str, list[Any]] = {}  # attributes of classes and functions that can be written to
         self._before = Before()
@@ -66,8 +68,8 @@ class Guard:
 
     def of(self, shadow: Shadow) -> "Guard":
         self._shadow = shadow
-        for each in self._old.keys() - set(map(id, gc.get_objects())):  # an object that has gone may have left its address to a copy
-            del self._old[each]
+        for each in shadow.ids:  # an object that has gone may have left its address to a copy
+            self._old.pop(each, None)
         for module, _ in shadow.modules:
             self._look_at_class(type(module))
         return self

@@ -46,11 +46,11 @@ class Shadow:
         self.clones: list[Any] = []  # tensors with elements of their own
         self._copies: dict[int, Any] = {}
         self._kept: list[Any] = []  # originals and copies: none gets the id of another
-        self._ids: set[int] = set()  # of the copies
+        self.ids: set[int] = set()  # of the copies
         self._count = 0
 
     def has(self, value: Any) -> bool:
-        return id(value) in self._ids
+        return id(value) in self.ids
 
     def of(self, value: Any, is_state: bool = False) -> Any:
         """A copy. `is_state`: an attribute of a module, which the call may write to; else elements of tensors are shared."""
@@ -95,7 +95,7 @@ class Shadow:
 
     def _keep(self, value: Any, copy: Any) -> Any:
         self._copies[id(value)] = copy
-        self._ids.add(id(copy))
+        self.ids.add(id(copy))
         self._kept += value, copy
         return copy
 
