@@ -1,5 +1,6 @@
 // A fault that kills a process that uses pocl kills the trial's process instead. The host process survives, its row has
-// the same bits, and it reports why. Each fault is first shown to kill.
+// the same bits, and it reports why. Each fault is first shown to kill, or to be told by the driver: pocl 7 survives
+// some.
 #include "kernels-cl/trial/driver_trial.hpp"
 
 #include <fcntl.h>
@@ -145,7 +146,7 @@ TEST_F(DriverTrial, WhatKillsTheDriversProcessLeavesTheHostAlive) {
   const Ran warm = measured("device", home("warm"));
   ASSERT_EQ(warm.exit, 0) << warm.err;
   ASSERT_EQ(warm.out, host.out);
-  int survived = 0;
+  int survived = 0, killed = 0;
   for (const Killer& killer : killers()) {
     if (!killer.may_be_had) {
       std::printf("not had on this machine: %s\n", killer.name.c_str());
@@ -153,8 +154,12 @@ TEST_F(DriverTrial, WhatKillsTheDriversProcessLeavesTheHostAlive) {
     }
     // A driver that hangs is as bad as one that dies.
     const Ran untried = measured("auto", "timeout -k 1 120 env " + prepared(killer, "TENSORSTAT_PREFLIGHT=0 "));
-    EXPECT_NE(untried.exit, 0) << killer.name << ": does not kill";
-    EXPECT_NE(untried.out, host.out) << killer.name << ": does not kill";
+    const bool is_told = untried.exit == 0 && holds(untried.err, "the OpenCL device is not used from now on");
+    if (!is_told) {
+      EXPECT_NE(untried.exit, 0) << killer.name << ": does not kill";
+      EXPECT_NE(untried.out, host.out) << killer.name << ": does not kill";
+      ++killed;
+    }
     const Ran tried = measured("auto --explain", prepared(killer));
     EXPECT_EQ(tried.exit, 0) << killer.name << ": " << tried.err;
     EXPECT_EQ(tried.out, host.out) << killer.name;
@@ -163,6 +168,7 @@ TEST_F(DriverTrial, WhatKillsTheDriversProcessLeavesTheHostAlive) {
     ++survived;
   }
   EXPECT_GE(survived, kSanitized ? 6 : 8);
+  EXPECT_GE(killed, kSanitized ? 3 : 5);
 }
 
 // Only a trial finds a kernel that kills its process.
@@ -173,7 +179,7 @@ TEST_F(DriverTrial, IsKeptForLaterProcessesWhereThatIsAskedFor) {
   const Ran first = measured("device", kept);
   ASSERT_EQ(first.exit, 0) << first.err;
   EXPECT_EQ(measured("device", kept).out, first.out);
-  spoil("fold.so", 1, true)(folder_ / "warm/.cache/pocl");
+  spoil("program.bc", 1, true)(folder_ / "warm/.cache/pocl");
   EXPECT_NE(measured("auto", kept + "prlimit --core=0 ").exit, 0) << "it is made again";
   const std::vector<std::pair<std::string, std::string>> others = {
       {"where nothing is kept", home("warm")},
