@@ -118,7 +118,8 @@ TEST(OriginEndsAndSteps, R7cCutOffAndBackAgain) {
     Log a/backward i0 ok
     Log a/backward o0 nan)");
   EXPECT_EQ(told(answer.verdict), "produced, backward, a/backward, 0, 0");
-  EXPECT_TRUE(says(answer, "it was cut off at b (Cut), and came back in backward"));
+  EXPECT_TRUE(
+      says(answer, "a (Log) gave Inf in the forward: it was cut off at b (Cut), and came back in backward (0 * Inf)"));
 }
 
 // The code of Net cut off what a module in it made. No input of another module has a row.

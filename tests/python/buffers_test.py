@@ -84,6 +84,15 @@ class Buffers(unittest.TestCase):
         self.assertIn("written into its buffer 1.running_var", verdict["sentence"])
         self.assertEqual((fault.kind, fault.phase, fault.op_name, fault.iteration), ("NaN", "forward", "1/forward", 3))
         self.assertIn("which wrote it into its buffer 1.running_var", said.output[-1])
+        with self.assertLogs("tensorstat", "WARNING") as said:
+            model[1].running_var.fill_(1)
+            fault, verdict, _ = self.train(model, batches, "operations", level="op")
+        self.assertEqual((verdict["kind"], verdict["op_name"], verdict["operation"], verdict["iteration"]),
+                         ("produced", "1/var.0/forward", "var", 3))
+        self.assertTrue(any("written into the buffer 1.running_var" in each for each in verdict["details"]), verdict)
+        self.assertEqual((fault.op_name, fault.operation, fault.line, fault.iteration),
+                         (verdict["op_name"], "var", verdict["line"], 3))
+        self.assertIn("which wrote it into its buffer 1.running_var", said.output[-1])
 
     def test_a_nan_that_something_else_wrote(self):
         model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3).eval(), torch.nn.Linear(3, 1))

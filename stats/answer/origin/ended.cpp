@@ -250,7 +250,8 @@ std::optional<Fault> comes_again(const Scene& scene, const StepRows& rows) {
     if (!is_way) continue;
     Fault again = *at;
     again.is_open = true;
-    again.came_again = true;
+    // That it went past a comparison is no surprise.
+    again.came_again = at->ended_by == kNoCall || rows.gives_floats(rows.call(at->ended_by));
     again.again_of = &*at;
     return again;
   }

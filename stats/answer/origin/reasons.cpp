@@ -1,17 +1,15 @@
 #include "stats/answer/origin/reasons.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <optional>
+#include <vector>
 
+#include "stats/answer/origin/operation_reasons.hpp"
 #include "stats/core/base/printable.hpp"
-#include "stats/data/rows/names/op_name.hpp"
 #include "stats/data/rows/names/row_kind.hpp"
 #include "stats/data/rules/comparison.hpp"
 
@@ -27,55 +25,24 @@ std::optional<double> absmax_of(const StatisticsView& statistics) {
   return std::max(std::fabs(*most), std::fabs(*least));
 }
 
-std::optional<double> greatest_of(std::string_view dtype) {
-  if (dtype == "float16") return 65504.0;
-  if (dtype == "bfloat16") return 3.3895313892515355e38;
-  if (dtype == "float32") return double{std::numeric_limits<float>::max()};
-  if (dtype == "float64") return std::numeric_limits<double>::max();
-  return std::nullopt;
-}
-
-std::string reason_of_least(std::string_view operation, double least) {
-  const bool is_log = operation == "log" || operation == "log2" || operation == "log10";
-  if (is_log && least < 0) return "log of a negative";
-  if (is_log && least == 0) return "log of 0";
-  if (operation == "log1p" && least <= -1) return least == -1 ? "log of 0" : "log of a negative";
-  const bool is_root = operation == "sqrt" || operation == "rsqrt";
-  if (is_root && least < 0) return "root of a negative";
-  const bool is_inverse = operation == "rsqrt" || operation == "reciprocal" || operation == "inv";
-  return is_inverse && least == 0 ? "a division by 0" : "";
-}
-
 }  // namespace
-
-std::string reason_of_operation(std::string_view operation, std::string_view given) {
-  double least = NAN;
-  if (const auto at = given.find("min "); at != given.npos) {
-    std::from_chars(given.data() + at + 4, given.data() + given.size(), least);
-  }
-  return reason_of_least(lower_case(operation), least);
-}
 
 std::string reason_of_inputs(const Record& record, std::string_view operation, std::span<const Seen* const> inputs,
                              const Seen& output) {
   if (inputs.empty()) return {};
-  const std::string what = lower_case(operation);
-  const auto first = record.statistics(*inputs.front());
-  const auto least = as_double(first.find(Category::kMin)), most = as_double(first.find(Category::kMax));
-  if (least) {
-    if (std::string why = reason_of_least(what, *least); !why.empty()) return why;
+  std::vector<Operand> operands;
+  for (const Seen* input : inputs) {
+    const StatisticsView statistics = record.statistics(*input);
+    operands.push_back({.dtype = std::string(record.texts()[input->dtype]),
+                        .least = as_double(statistics.find(Category::kMin)),
+                        .most = as_double(statistics.find(Category::kMax)),
+                        .zeros = as_double(statistics.find(Category::kZeroCount)),
+                        .name = "input " + std::to_string(input->slot),
+                        .is_empty = input->element_count == 0});
   }
-  const std::string_view dtype = record.texts()[output.dtype];
-  const auto greatest = greatest_of(dtype);
-  if (what == "exp" && greatest && most && *most > std::log(*greatest)) {
-    return "exp of " + short_number(*most) + " is beyond " + std::string(dtype) + " (" + short_number(*greatest) + ")";
-  }
-  const bool divides =
-      what == "div" || what == "realdiv" || what == "true_divide" || what == "divide" || what == "divnonan";
-  if (!divides || inputs.size() < 2) return {};
-  const auto zeros = as_double(record.statistics(*inputs[1]).find(Category::kZeroCount));
-  if (!zeros || !(*zeros > 0)) return {};
-  return "a division by 0: input " + std::to_string(inputs[1]->slot) + " holds " + short_number(*zeros, 15) + " zeros";
+  const Specials gave = specials_of(record.statistics(output));
+  return reason_of_operation(operation, operands, {.nan = gave.has_nan(), .inf = gave.has_inf()},
+                             record.texts()[output.dtype]);
 }
 
 std::string reason_of_growth(const Record& record, const Seen& seen) {
@@ -161,13 +128,6 @@ bool may_explain(const Row& row, const Record::Place& place, const FaultVerdict&
   if (place.rank != verdict.rank) return false;
   if (place.name == verdict.row_of.op_name || of_model.contains(place.name)) return true;
   return row_kind(row.identity.op_type) == RowKind::kParameter && absmax_of(row.statistics).value_or(0) >= kLeap;
-}
-
-std::string short_number(double value, int digits) {
-  if (std::isnan(value)) return "nan";
-  std::array<char, 40> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, digits).ptr;
-  return {text.data(), end};
 }
 
 }  // namespace tensorstat

@@ -11,10 +11,7 @@
 
 namespace tensorstat {
 
-// "log of a negative": what an operation does to values such as `given`, which may say "min -1.5".
-std::string reason_of_operation(std::string_view operation, std::string_view given);
-
-// The same, by the rows of the operator's inputs. `output` is the row of the faulty output.
+// reason_of_operation() by the rows of the operator's inputs. `output` is the row of the faulty output.
 std::string reason_of_inputs(const Record& record, std::string_view operation, std::span<const Seen* const> inputs,
                              const Seen& output);
 
@@ -33,8 +30,5 @@ std::string oddity_of(const Record& record, const Seen& row);
 // the calls that hold `verdict.of_model`.
 bool may_explain(const Row& row, const Record::Place& place, const FaultVerdict& verdict,
                  const std::set<std::string, std::less<>>& of_model);
-
-// A number as sentences have it, with so many digits.
-std::string short_number(double value, int digits = 6);
 
 }  // namespace tensorstat

@@ -2,7 +2,7 @@
 #include <string>
 #include <variant>
 
-#include "stats/answer/origin/reasons.hpp"
+#include "stats/answer/origin/operation_reasons.hpp"
 #include "stats/answer/origin/sentence.hpp"
 #include "stats/core/base/printable.hpp"
 

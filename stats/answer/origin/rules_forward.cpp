@@ -242,6 +242,7 @@ std::optional<Fault> written_by_forward(const Scene& scene, const StepRows& rows
   if (ended != nullptr) {
     Fault again = *ended;
     again.is_open = again.came_again = true;
+    again.buffer_row = scene.row;
     again.again_of = ended;
     return again;
   }

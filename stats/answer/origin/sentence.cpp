@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "stats/answer/origin/operation_reasons.hpp"
 #include "stats/answer/origin/reasons.hpp"
 #include "stats/core/base/printable.hpp"
 #include "stats/data/rows/names/row_kind.hpp"
@@ -38,6 +39,7 @@ class Words {
 
  private:
   const Seen& seen() const { return record_.rows()[verdict_.row]; }
+  std::string_view name_of_row(std::uint32_t row) const { return record_.texts()[record_.rows()[row].name]; }
   std::string call(const NamedCall& named) const { return shown_call(form_, named); }
   void detail(std::string text) { verdict_.details.push_back(std::move(text)); }
 
@@ -198,6 +200,16 @@ class Words {
                                             : "made there");
   }
 
+  std::string reason_of_zoom(const Zoom& zoom) const {
+    if (zoom.why.empty())
+      return reason_of_operation(verdict_.operation, operands_of(zoom.given), gave_of(zoom.gave), "");
+    const std::string why = printable_name(zoom.why);
+    constexpr std::string_view kBackward = "backward of ";
+    if (!why.starts_with(kBackward) || why.find(';') != why.npos) return why;
+    const std::string reason = reason_of_backward(std::string_view(why).substr(kBackward.size()));
+    return reason.empty() ? why : why + ", and " + reason;
+  }
+
   void add_line_of_code() {
     const Zoom* zoom = verdict_.zoom;
     if (!verdict_.operation.empty()) {
@@ -209,8 +221,7 @@ class Words {
       }
       if (!zoom->given.empty()) text += " was given " + printable_name(zoom->given);
       if (!zoom->gave.empty()) text += (zoom->given.empty() ? " gave " : " and gave ") + printable_name(zoom->gave);
-      const std::string why =
-          zoom->why.empty() ? reason_of_operation(verdict_.operation, zoom->given) : printable_name(zoom->why);
+      const std::string why = reason_of_zoom(*zoom);
       return detail(text + (why.empty() ? "" : ": " + why));
     }
     if (verdict_.code && verdict_.kind != FaultKind::kEntered) {
@@ -244,7 +255,8 @@ class Words {
     const FaultyRows& found = *verdict_.faulty_rows;
     if (found.count >= found.whole) return;
     constexpr std::size_t kMost = 4;
-    std::string text = fault() + (found.count == 1 ? " is in row " : " is in rows ");
+    const bool is_both = verdict_.specials.nan != 0u && verdict_.specials.inf != 0u;
+    std::string text = fault() + (is_both ? " are in row" : " is in row") + (found.count == 1 ? " " : "s ");
     for (std::size_t i = 0; i < found.rows.size() && i < kMost; ++i)
       text += (i == 0 ? "" : ", ") + std::to_string(found.rows[i]);
     if (found.count > kMost) text += " and " + std::to_string(found.count - kMost) + " more";
@@ -278,7 +290,12 @@ class Words {
       detail(call(verdict_.through) +
              " was given it in a container, and may have made a fault of its own instead: likely, and not sure");
     }
-    if (verdict_.came_again) detail("it ended at a call, and was used another way, too: likely, and not sure");
+    if (verdict_.came_again) {
+      const std::string use = verdict_.buffer_row == kNoRow
+                                  ? "used another way"
+                                  : "written into the buffer " + printable_name(name_of_row(verdict_.buffer_row));
+      detail("it ended at a call, and was " + use + ", too: likely, and not sure");
+    }
     if (const Zoom* wrote = verdict_.wrote_zoom; wrote != nullptr && wrote->at)
       detail(printable_name(wrote->operation) + " at " + shown_line(*wrote->at) + " wrote the Inf, which is no fault");
     if (verdict_.turned_by.is_named()) detail(call(verdict_.turned_by) + " made NaN of that Inf");
@@ -286,7 +303,12 @@ class Words {
       detail("it was cut off " + place_of_cut() + ", and came back in the backward of " + call(verdict_.back_in) +
              " (0 * " + fault() + ")");
     } else if (verdict_.cut_off_at.is_named()) {
-      detail("the forward had it, too: it was cut off " + place_of_cut() + ", and came back in backward (0 * NaN)");
+      const std::string line = verdict_.forward_code ? " at " + shown_line(*verdict_.forward_code) : "";
+      const std::string maker = verdict_.forward_maker.is_named() ? call(verdict_.forward_maker) + line + " gave " +
+                                                                        verdict_.forward_fault + " in the forward"
+                                                                  : "the forward had it, too";
+      detail(maker + ": it was cut off " + place_of_cut() + ", and came back in backward (0 * " +
+             (verdict_.forward_maker.is_named() ? verdict_.forward_fault : "NaN") + ")");
     }
     const bool is_span_said =
         verdict_.phase == Phase::kBackward && verdict_.after.is_named() && verdict_.before.is_named();
@@ -311,8 +333,10 @@ class Words {
       detail(text + (verdict_.other_ranks.size() == 1 ? " has" : " have") +
              " it, too, received or made in the same iteration");
     }
-    if (verdict_.kind == FaultKind::kLoss && !verdict_.is_of_backward) {
-      if (std::string why = growth(); !why.empty()) detail(std::move(why));
+    if (verdict_.kind == FaultKind::kLoss) {
+      std::string why = verdict_.is_of_backward ? "" : growth();
+      if (why.empty() && !is_zoomed() && !verdict_.operation.empty()) why = reason_of_call();
+      if (!why.empty()) detail(std::move(why));
     }
     if (verdict_.kind != FaultKind::kProduced) return;
     if (is_of_buffer()) {
@@ -326,8 +350,16 @@ class Words {
     }
     if (std::string why = growth(); !why.empty()) return detail(std::move(why));
     if (verdict_.is_own_code || is_zoomed()) return;
-    if (std::string why = reason_of_inputs(record_, verdict_.guilty.op_type, inputs(), seen()); !why.empty())
-      detail(std::move(why));
+    if (std::string why = reason_of_call(); !why.empty()) detail(std::move(why));
+  }
+
+  // By the type of the guilty call.
+  std::string reason_of_call() const {
+    if (verdict_.phase == Phase::kBackward)
+      return verdict_.forward_maker.is_named() ? "" : reason_of_backward(verdict_.guilty.op_type);
+    std::vector<const Seen*> rows;
+    for (const std::uint32_t at : verdict_.inputs) rows.push_back(&record_.rows()[at]);
+    return reason_of_inputs(record_, verdict_.guilty.op_type, rows, seen());
   }
 
   std::string growth() const {
@@ -375,8 +407,9 @@ class Words {
         return detail("next: watch each step from iteration " + std::to_string(last) + " on");
       }
       case FaultKind::kLoss:
-        return detail(verdict_.is_of_backward ? "next: look for sqrt, norm, division or where in the loss"
-                                              : "next: look at the loss and at the targets");
+        if (!verdict_.is_of_backward) return detail("next: look at the loss and at the targets");
+        if (!has_operation) detail("next: look for sqrt, norm, division or where in the loss");
+        return;
       case FaultKind::kGradient:
         return detail("next: look at the clipping, and at all that changes gradients");
       case FaultKind::kOptimizer:

@@ -1,9 +1,11 @@
 #include "stats/answer/origin/step_rows.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "stats/answer/compare/fault_roles.hpp"
+#include "stats/tensorstat/catalog.hpp"
 
 namespace tensorstat::origin_rules {
 
@@ -41,6 +43,13 @@ Given StepRows::given_to(const Call& of) const {
     }
   }
   return is_lost ? Given::kUnseen : given;
+}
+
+bool StepRows::gives_floats(const Call& of) const {
+  return of.outputs.empty() || std::ranges::any_of(of.outputs, [&](std::uint32_t output) {
+           const std::optional<Dtype> dtype = dtype_from(text(row(output).dtype));
+           return !dtype || is_float(*dtype) || is_complex(*dtype);
+         });
 }
 
 bool StepRows::is_only_held(std::uint32_t at) const {

@@ -70,6 +70,11 @@ FaultVerdict Telling::verdict(const Fault& fault) {
     verdict.cut_off_at = ended->ended_by == kNoCall ? NamedCall{"Loss", "loss"} : named(ended->ended_by);
     verdict.is_cut_off_inside = is_ended_inside(*ended);
   }
+  if (fault.back_of != nullptr && fault.back_of->call != kNoCall) {
+    verdict.forward_maker = named(fault.back_of->call);
+    verdict.forward_fault = fault.back_of->has_nan ? "NaN" : "Inf";
+    verdict.forward_code = line_of(fault.back_of->call);
+  }
   verdict.back_in = named(fault.back_in);
   verdict.through = named(fault.through);
   if (guilty != kNoCall) {

@@ -71,8 +71,14 @@ class FaultSearch::State {
 
   void pass_clean(std::uint64_t iteration) {
     if (has_verdict()) return;
-    skipped_in_a_row_ = 0;
+    end_skipping(iteration);
     last_clean_ = iteration;
+  }
+
+  // This iteration was not skipped.
+  void end_skipping(std::uint64_t iteration) {
+    if (skipped_in_a_row_ != 0 && skipped_in_a_row_ == most_in_a_row_) end_of_most_ = iteration;
+    skipped_in_a_row_ = 0;
   }
 
   // While its rows are at hand; without a fault it has none.
@@ -170,7 +176,7 @@ class FaultSearch::State {
       skipped_.push_back(iteration);
       most_in_a_row_ = std::max(most_in_a_row_, ++skipped_in_a_row_);
     } else {
-      skipped_in_a_row_ = 0;
+      end_skipping(iteration);
       last_clean_ = iteration;
     }
     return std::nullopt;
@@ -216,8 +222,11 @@ class FaultSearch::State {
       for (std::size_t i = 0; i < skipped_.size() && i < kMostNamed; ++i)
         text += (i == 0 ? " " : ", ") + std::to_string(skipped_[i]);
       if (skipped_.size() > kMostNamed) text += " and " + std::to_string(skipped_.size() - kMostNamed) + " more";
-      if (most_in_a_row_ >= kMany)
-        text += "; " + std::to_string(most_in_a_row_) + " in a row: no scale may be small enough";
+      if (skipped_in_a_row_ >= kMany) {
+        text += "; the last " + std::to_string(skipped_in_a_row_) + " in a row: no scale may be small enough";
+      } else if (most_in_a_row_ >= kMany) {
+        text += "; " + std::to_string(most_in_a_row_) + " in a row, until iteration " + std::to_string(end_of_most_);
+      }
       notes.push_back(std::move(text));
     }
     std::vector<const std::pair<const std::string, Ended>*> in_time;
@@ -242,7 +251,7 @@ class FaultSearch::State {
   FaultVerdict verdict_, cut_off_;
   std::optional<std::uint64_t> last_clean_;
   std::vector<std::uint64_t> skipped_;
-  std::uint64_t skipped_in_a_row_ = 0, most_in_a_row_ = 0;
+  std::uint64_t skipped_in_a_row_ = 0, most_in_a_row_ = 0, end_of_most_ = 0;
   std::map<std::string, Ended> ended_;
   std::set<std::string, std::less<>> harmless_;  // calls that made a NaN that ended
   origin_rules::Writers writers_;

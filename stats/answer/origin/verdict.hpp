@@ -35,16 +35,17 @@ struct FaultFacts {
   FaultKind kind = FaultKind::kNone;
   const char* rule = "";  // the rule that decided: "R3"
   Phase phase = Phase::kForward;
-  std::uint32_t row = kNoRow;    // the first row of the record with the fault
-  bool is_own_code = false;      // of the guilty call, between calls that it contains
-  bool is_of_backward = false;   // of kLoss: its gradient is not finite
-  bool has_no_loss = false;      // and the loss itself is not in the rows
-  bool is_likely = false;        // and not sure
-  bool came_again = false;       // had ended, and was used another way
-  bool may_be_received = false;  // for kGradient and kUnknown: from another rank
-  std::string reason;            // for kUnknown: the missing rows
-  std::string next;              // for kUnknown: how to find out; "": the general advice
-  const Zoom* zoom = nullptr;    // that found the operation
+  std::uint32_t row = kNoRow;         // the first row of the record with the fault
+  bool is_own_code = false;           // of the guilty call, between calls that it contains
+  bool is_of_backward = false;        // of kLoss: its gradient is not finite
+  bool has_no_loss = false;           // and the loss itself is not in the rows
+  bool is_likely = false;             // and not sure
+  bool came_again = false;            // had ended, and was used another way
+  bool may_be_received = false;       // for kGradient and kUnknown: from another rank
+  std::uint32_t buffer_row = kNoRow;  // of a buffer that its module wrote it into, where it had ended
+  std::string reason;                 // for kUnknown: the missing rows
+  std::string next;                   // for kUnknown: how to find out; "": the general advice
+  const Zoom* zoom = nullptr;         // that found the operation
 };
 
 struct FaultVerdict : FaultFacts {
@@ -67,8 +68,11 @@ struct FaultVerdict : FaultFacts {
   NamedCall turned_by;                                // made NaN of the Inf
   NamedCall wrote_inf;                                // wrote the Inf, which alone is not a fault
   const Zoom* wrote_zoom = nullptr;                   // the operation that did
-  NamedCall cut_off_at;                  // ended the same fault in forward, before backward brought it back
-  bool is_cut_off_inside = false;        // that call contains the maker
+  NamedCall cut_off_at;            // ended the same fault in forward, before backward brought it back
+  bool is_cut_off_inside = false;  // that call contains the maker
+  NamedCall forward_maker;         // of what was cut off, where the verdict is the backward that used it
+  std::string forward_fault;       // "NaN" or "Inf"
+  std::optional<CodeLine> forward_code;
   NamedCall back_in;                     // its backward brought the fault back; in the loss: its gradient
   std::optional<CutOff> cut_off;         // an overflow that nothing passed on
   bool has_no_parameters = false;        // in the rows

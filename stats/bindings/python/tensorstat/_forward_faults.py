@@ -7,7 +7,7 @@ from typing import Any
 
 from ._journal import caller_of
 from ._rerun import counts_of, kinds_in, storage_of
-from ._tensors import tensors_in
+from ._tensors import is_float, tensors_in
 
 _WRITERS = "mask", "fill", "where", "triu", "tril", "full", "setitem", "pad", "scatter"  # in names of functions
 
@@ -107,7 +107,7 @@ def uses_values(name: str) -> bool:
 
 
 def _is_float(tensor: Any) -> bool:
-    return bool(tensor.is_floating_point() or tensor.is_complex()) and tensor.device.type != "meta"
+    return is_float(tensor) and tensor.device.type != "meta"
 
 
 def words_of_return(cut_by: str, line: Any) -> str:

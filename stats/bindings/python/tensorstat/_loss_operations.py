@@ -17,7 +17,6 @@ from ._modes import HERE, Leaver, around, is_alone, leave
 from ._rerun import counts_of, kinds_in, values_of
 from ._tensors import tensors_in
 from ._verdict import INF, NAN
-from ._zoom import REASONS
 
 _MOST = 400  # operations; a longer loss is given up: it is not looked at again
 _MOST_SHOWN = 1 << 22  # elements of a tensor with a shown range
@@ -53,8 +52,6 @@ class _Operation:
             found["why"] = f"what it was given holds {'NaN' if given & NAN else 'Inf'}, such as the targets"
         elif given:
             found["why"] = "it made NaN of the Inf that it was given"
-        elif self.name in REASONS:
-            found["why"] = REASONS[self.name]
         return found
 
 

@@ -7,7 +7,7 @@ from ._compiled import is_tracing
 from ._hooks import say_fault
 from ._journal import OURS, caller_of
 from ._modes import around
-from ._tensors import tensors_in
+from ._tensors import is_float, tensors_in
 from ._verdict import INF, NAN
 
 _WRITERS = "mask", "fill", "where", "triu", "tril", "full"  # in names of operations: they write -Inf, and compute none
@@ -109,14 +109,20 @@ def _direction(watch: Any) -> str:
     return "eval" if watch._local.is_evaluation else "forward"
 
 
-def _given(watch: Any, call: _Operation, given: list[Any]) -> None:
-    """Kinds of fault in what an operation is given."""
+def _say_line(watch: Any, call: _Operation) -> str:
+    """Returns the name of its rows."""
     name = f"{call.name}/{_direction(watch)}"
     if watch._with_code and call.where is not None and watch._lines.get((name, 0)) != call.where:
         watch._lines[name, 0] = call.where
         parent = watch._local.calls[-1].name if watch._local.calls else ""
         watch._journal.say("code", op_name=name, iteration=watch.iteration, file=call.where[0], line=call.where[1],
                            function=call.where[2], parent=parent)
+    return name
+
+
+def _given(watch: Any, call: _Operation, given: list[Any]) -> None:
+    """Kinds of fault in what an operation is given."""
+    name = _say_line(watch, call)
     if faults := watch._collect(call.op_type, name, given, graph=watch._local.is_evaluation):
         watch.judge(faults, _take, call)
 
@@ -126,10 +132,10 @@ def _take(faults: int, call: _Operation) -> None:
 
 
 def _gave(watch: Any, call: _Operation, results: list[Any]) -> None:
-    name = f"{call.name}/{_direction(watch)}"
+    name = _say_line(watch, call)
     faults = watch._collect(call.op_type, name, (), results, graph=watch._local.is_evaluation)
     watch.judge(faults, _judge, watch, call, name,
-                (call.took != 0 or watch._later is not None) and any(each.is_floating_point() for each in results))
+                (call.took != 0 or watch._later is not None) and any(map(is_float, results)))
 
 
 def _judge(faults: int, watch: Any, call: _Operation, name: str, is_floating: bool) -> None:

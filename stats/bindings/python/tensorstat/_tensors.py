@@ -29,6 +29,11 @@ def can_be_walked(value: Any, around: tuple[Any, ...]) -> bool:
     return len(around) <= _DEEPEST and all(value is not each for each in around)
 
 
+def is_float(tensor: Any) -> bool:
+    """Whether it may hold a NaN."""
+    return bool(tensor.is_floating_point() or tensor.is_complex())
+
+
 def tensors_in(value: Any) -> list[Any]:
     tensor = sys.modules["torch"].Tensor
     if isinstance(value, tensor):

@@ -17,6 +17,9 @@ class _Ended:
     modules: set[str]  # that held it
     by: str
 
+    def was_in(self, module: str) -> bool:
+        return module in self.modules or self.fault.op_name.startswith((f"{module}/", f"{module}."))
+
     def comes_back_in(self, row: "Fault") -> bool:
         """Whether backward brought it back: this row is of a module that held it, or of the code of the module that ended it. See R7c."""
         name = module_of(row.op_name)
@@ -134,9 +137,10 @@ class Course:
         return False
 
     def note_buffer(self, found: Fault) -> None:
-        """At the end of a step."""
+        """At the end of a step. A NaN that had ended in the module is what it wrote."""
         if self.first is None:
-            self._later.setdefault("buffer", found)
+            ended = next((each.fault for each in reversed(self._ended_ones) if each.kinds & NAN and each.was_in(module_of(found.op_name))), None)
+            self._later.setdefault("buffer", dataclasses.replace(ended, buffer=found.buffer) if ended is not None else found)
 
     def set_aside(self) -> tuple[Any, ...]:
         """Before a call that may have looked past the fault that is pending is judged."""

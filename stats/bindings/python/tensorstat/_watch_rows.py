@@ -29,7 +29,7 @@ from ._random_modules import RandomModules, random_state
 from ._session import DumpSession
 from ._replicas import ReplicaFault
 from ._shards import Shards, folder_of_whole
-from ._tensors import look_into, tensors_in
+from ._tensors import is_float, look_into, tensors_in
 from ._verdict import NAN, Course, Fault
 from ._watch import Watch, named_modules, named_parameters
 from ._zooms import Zooms
@@ -524,9 +524,10 @@ class RowWatch(Watch):
             self._journal.say("not_seen", iteration=self.iteration, op_name=name, io="output", why=why)
             logger.warning("outputs of %s are not seen: %s. Tensors are found in lists, dicts, dataclasses and simple objects",
                            place.name, why)
-        self.judge(faults, self._judge_outputs, call, bool(outputs), (value, outputs) if self._later is None else None)
+        gives_floats = (call.took != 0 or self._later is not None) and any(map(is_float, outputs))
+        self.judge(faults, self._judge_outputs, call, bool(outputs), gives_floats, (value, outputs) if self._later is None else None)
 
-    def _judge_outputs(self, faults: int, call: Call, has_outputs: bool, gave: tuple[Any, list[Any]] | None) -> None:
+    def _judge_outputs(self, faults: int, call: Call, has_outputs: bool, gives_floats: bool, gave: tuple[Any, list[Any]] | None) -> None:
         """`gave`: the results, and the tensors in them."""
         place, name = call.place, call.name
         if name in self._unreadable:
@@ -551,7 +552,7 @@ class RowWatch(Watch):
         elif self._course.pending is not None and has_outputs and place.is_wanted:
             if self._with_zoom and not call.is_transformed:
                 self._zooms.cut_off(call)
-            if call.took and not call.is_only_held or call.parent is None:
+            if call.took and gives_floats and not call.is_only_held or call.parent is None:
                 self._course.end(call.name)
 
     def _say_line_at(self, call: Call, where: Any, parent: str | None = None) -> None:

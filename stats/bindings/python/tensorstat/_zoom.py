@@ -24,13 +24,6 @@ _CUTTERS = {"clamp", "clamp_min", "clamp_max", "clip", "hardtanh", "nan_to_num",
 _UNWRITTEN = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "resize"}  # hold anything
 _PLAIN_NAMES = {"linear", "conv1d", "conv2d", "conv3d", "matmul", "bmm", "mm", "einsum", "batch_norm", "layer_norm", "group_norm",
                 "embedding", "softmax", "log_softmax", "gelu", "relu", "silu", "dropout", "baddbmm", "addmm", "pow", "mean"}
-REASONS = {"log": "log of a number below zero, or of zero", "log2": "log of a number below zero, or of zero",
-            "log10": "log of a number below zero, or of zero", "log1p": "log1p of a number of -1 or below",
-            "sqrt": "the root of a number below zero", "rsqrt": "the root of zero, or of a number below",
-            "acos": "acos beyond 1", "asin": "asin beyond 1", "div": "a division by zero, or an overflow",
-            "reciprocal": "a division by zero", "exp": "an overflow of the dtype", "pow": "a power that is none, or an overflow",
-            "mul": "an overflow of the dtype", "to_copy": "an overflow of the dtype that it was cast to",
-            "softmax": "a row of -Inf alone", "log_softmax": "a row of -Inf alone"}
 
 
 class Made:
@@ -141,8 +134,6 @@ def _line_of(event: Made) -> dict[str, Any]:
                              "gave": event.gave, "inside": event.module}
     if event.where is not None:
         found["file"], found["line"] = event.where[:2]
-    if event.operation in REASONS:
-        found["why"] = REASONS[event.operation]
     return found
 
 
