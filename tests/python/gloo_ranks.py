@@ -118,7 +118,9 @@ def _run(path, environment):
 
 
 def _wait_for_jobs():
-    import torch.distributed  # noqa: F401, for the forks
+    import torch.distributed  # for the forks, and what an optimizer imports in its first step
+    if hasattr(torch, "compile"):
+        import torch._dynamo  # noqa: F401
     for line in sys.stdin:
         job = json.loads(line)
         forks = [os.fork() or _run(job["path"], environment) for environment in job["environments"]]
