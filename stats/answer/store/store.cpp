@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
-#include <map>
-#include <optional>
 
 #include "stats/answer/store/row_cells.hpp"
+#include "stats/answer/store/row_reader.hpp"
 #include "stats/answer/store/schema.hpp"
 #include "stats/core/base/printable.hpp"
 
@@ -26,14 +24,8 @@ std::vector<std::string> columns_of_names(std::string_view names) {
   return columns;
 }
 
-struct KindFact {
-  Row row;  // its dtype, size, shape and statistics
-  Held element = Held::kReal;
-  std::vector<int> columns;  // of the statement, for each statistic; -1: none
-};
-
 struct Source {
-  std::uint64_t source = 0, least_tensor = 0, most_tensor = 0;
+  StoredSource rows;
   RowsRead read;
 };
 
@@ -50,38 +42,13 @@ Result<Source> find_source(Database& database, const std::string& run, const std
     return Error{Code::kUnreadable, printable(database.path()) + ": holds no rows of " + printable(file) +
                                         " in the run " + printable(run)};
   }
-  Source source{find->number(0), find->number(1), find->number(2), {}};
+  Source source{{find->number(0), find->number(1), find->number(2)}, {}};
   source.read.dialect = dialect_from(find->text(3));
   source.read.categories = categories_of_names(find->text(4));
   source.read.columns = columns_of_names(find->text(5));
   source.read.row_count = find->number(6);
   source.read.framework = find->text(7);
   return source;
-}
-
-// The statistics of a kind, and their columns.
-Result<const KindFact*> fact_of(Database& database, std::map<std::uint64_t, KindFact>& kinds, Statement& find,
-                                std::uint64_t kind, const std::map<Category, int>& columns) {
-  const auto [at, is_new] = kinds.try_emplace(kind);
-  if (!is_new) return &at->second;
-  find.reset();
-  find.bind(1, kind);
-  const auto row = database.step(find);
-  if (!row) return row.error();
-  KindFact& fact = at->second;
-  if (!*row)
-    return Error{Code::kUnreadable, printable(database.path()) + ": the store is damaged: a row without a kind"};
-  fact.row.data_type = find.text(0);
-  fact.row.shape = shape_of_text(find.text(1));
-  fact.row.data_size_bytes = find.number(2);
-  fact.row.statistics.categories = categories_of_names(find.text(3));
-  fact.row.statistics.values.resize(fact.row.statistics.categories.size());
-  fact.element = held_as(fact.row.data_type);
-  for (const Category category : fact.row.statistics.categories) {
-    const auto column = columns.find(category);
-    fact.columns.push_back(column == columns.end() ? -1 : column->second);
-  }
-  return &fact;
 }
 
 // Whether a folder that a store names stays below the folder into which its files are written again.
@@ -175,78 +142,15 @@ Result<RowsRead> Store::columns(const std::string& run, const std::string& file)
 Result<RowsRead> Store::read(const std::string& run, const std::string& file, const EachRow& each) {
   const auto source = find_source(database_, run, file);
   if (!source) return source.error();
-  const auto statistics = statistics_columns(database_);
-  if (!statistics) return statistics.error();
-  std::string sql =
-      "SELECT t.op_type, t.op_name, t.io, t.slot, r.line, r.kind, r.extra, r.task_id, r.stream_id, "
-      "r.time_us, r.nan, r.tensor, r.place";
-  std::map<Category, int> columns;
-  for (const Category category : *statistics) {
-    columns.emplace(category, 13 + static_cast<int>(columns.size()));
-    sql += ", r.\"" + sql_name(category) + "\"";
-  }
-  // The key of `rows` begins with the tensor: each tensor that the file may have is looked up in each of its places.
-  sql +=
-      " FROM source_places sp CROSS JOIN tensors t CROSS JOIN rows r ON r.tensor = t.tensor AND r.place = sp.place "
-      "AND r.source = sp.source WHERE sp.source = ?1 AND t.tensor BETWEEN ?2 AND ?3 ORDER BY r.line";
-  auto rows = database_.prepare(sql);
-  auto kind_of = database_.prepare("SELECT dtype, shape, bytes, statistics FROM kinds WHERE kind=?");
-  auto extra_of = database_.prepare("SELECT cells FROM extras WHERE extra=?");
-  auto exact_of =
-      database_.prepare("SELECT nth, type, value FROM exact WHERE tensor=? AND place=? AND source=? AND line=?");
+  auto rows = RowReader::open(database_, source->rows);
   if (!rows) return rows.error();
-  if (!kind_of) return kind_of.error();
-  if (!extra_of) return extra_of.error();
-  if (!exact_of) return exact_of.error();
-  rows->bind(1, source->source).bind(2, source->least_tensor).bind(3, source->most_tensor);
-  std::map<std::uint64_t, KindFact> kinds;
   RowsRead read = source->read;
   read.row_count = 0;
   Row row;
   while (true) {
-    const auto step = database_.step(*rows);
+    const auto step = rows->next(row);
     if (!step) return step.error();
     if (!*step) break;
-    const auto fact = fact_of(database_, kinds, *kind_of, rows->number(5), columns);
-    if (!fact) return fact.error();
-    row = (*fact)->row;
-    Identity& identity = row.identity;
-    identity.op_type = rows->text(0);
-    identity.op_name = rows->text(1);
-    identity.io = rows->text(2);
-    identity.slot = rows->number(3);
-    identity.task_id = rows->number(7);
-    identity.stream_id = rows->number(8);
-    identity.timestamp_us = rows->number(9);
-    if (rows->type(6) != Statement::Type::kNull) {
-      extra_of->reset();
-      extra_of->bind(1, rows->number(6));
-      const auto extra = database_.step(*extra_of);
-      if (!extra) return extra.error();
-      if (*extra) identity.more = cells_of_text(extra_of->text(0));
-    }
-    const std::uint64_t nan = rows->number(10);
-    for (std::size_t i = 0; i < row.statistics.values.size(); ++i) {
-      const Category category = row.statistics.categories[i];
-      const int column = (*fact)->columns[i];
-      const auto bit = static_cast<std::uint32_t>(category);
-      Value& value = row.statistics.values[i];
-      if (column >= 0) value = value_of_column(*rows, column, category, (*fact)->element);
-      if (bit < kNanBits && (nan >> bit & 1) != 0) value = std::numeric_limits<double>::quiet_NaN();
-    }
-    if ((nan & kHasExact) != 0) {
-      exact_of->reset();
-      exact_of->bind(1, rows->number(11)).bind(2, rows->number(12)).bind(3, source->source).bind(4, rows->number(4));
-      while (true) {
-        const auto exact = database_.step(*exact_of);
-        if (!exact) return exact.error();
-        if (!*exact) break;
-        const std::uint64_t nth = exact_of->number(0);
-        if (nth < row.statistics.values.size()) {
-          row.statistics.values[nth] = value_of_exact(exact_of->text(1), exact_of->text(2));
-        }
-      }
-    }
     ++read.row_count;
     if (Status taken = each(std::move(row)); !taken) return taken.error();
   }
