@@ -130,9 +130,9 @@ bool add_all(PyObject* list, int io, Views& views, std::vector<tensorstat_dump_t
   return count >= 0;
 }
 
-// The faults of the tensors. 0: not one is known. Else 4 * (the number of the first faulty one among all that were
-// handed over, without None) + TENSORSTAT_HAS_NAN and TENSORSTAT_HAS_INF of all of them together. If an alert names one
-// of them, -1 - this.
+// (kinds, first, whether an alert names one of the tensors), or None if there is nothing to say. kinds:
+// TENSORSTAT_HAS_NAN and TENSORSTAT_HAS_INF of all tensors together. first: the number of the first faulty one among
+// all that were handed over, without None.
 PyObject* faults_of(const std::vector<std::uint32_t>& faults) {
   constexpr std::uint32_t kAny = TENSORSTAT_HAS_NAN | TENSORSTAT_HAS_INF;
   std::size_t first = faults.size();
@@ -143,16 +143,16 @@ PyObject* faults_of(const std::vector<std::uint32_t>& faults) {
     has_alert |= (faults[i] & TENSORSTAT_IS_OF_ALERT) != 0;
     if ((faults[i] & kAny) != 0) first = i;
   }
-  const auto found = static_cast<Py_ssize_t>(all == 0 ? 0 : 4 * first + all);
-  return PyLong_FromSsize_t(has_alert ? -1 - found : found);
+  if (all == 0 && !has_alert) return Py_NewRef(Py_None);
+  return Py_BuildValue("(InO)", all, static_cast<Py_ssize_t>(all == 0 ? 0 : first), has_alert ? Py_True : Py_False);
 }
 
-// The numbers of the tensors, which settle() tells the faults of, in a tuple.
+// The numbers of the tensors, in a list: settle() tells their faults.
 PyObject* numbers_of(const std::vector<tensorstat_dump_tensor>& handed) {
-  Ref numbers(PyTuple_New(static_cast<Py_ssize_t>(handed.size())));
+  Ref numbers(PyList_New(static_cast<Py_ssize_t>(handed.size())));
   for (std::size_t i = 0; numbers && i < handed.size(); ++i) {
     Ref number(PyLong_FromUnsignedLongLong(handed[i].number));
-    if (!number || PyTuple_SetItem(numbers.get(), static_cast<Py_ssize_t>(i), number.release()) != 0) return nullptr;
+    if (!number || PyList_SetItem(numbers.get(), static_cast<Py_ssize_t>(i), number.release()) != 0) return nullptr;
   }
   return numbers.release();
 }
@@ -188,7 +188,7 @@ PyObject* collect(PyObject*, PyObject* arguments) {
     return nullptr;
   }
   run.place.constants = constants;
-  if (!tensorstat_wants(run.session, &run.place, run.op, failed)) return PyLong_FromLong(0);
+  if (!tensorstat_wants(run.session, &run.place, run.op, failed)) return Py_NewRef(Py_None);
   return guarded([&]() -> PyObject* {
     Views views;
     std::vector<tensorstat_dump_tensor> handed;
@@ -324,7 +324,7 @@ PyObject* replayed(PyObject*, PyObject* arguments) {
   return is_there != 0 ? PyLong_FromUnsignedLongLong(added) : Py_NewRef(Py_None);
 }
 
-// settle(session, with_this_step) -> {number: the faults of its tensor, as collect() gives them}
+// settle(session, with_this_step) -> {number: the kinds of fault of its tensor}
 PyObject* settle(PyObject*, PyObject* arguments) {
   PyObject* capsule = nullptr;
   int with_this_step = 0;
@@ -360,7 +360,8 @@ PyMethodDef hand_over_functions[] = {
     TENSORSTAT_METHOD(wants, "wants(session, operator, rank, device, graph, iteration, failed)"),
     TENSORSTAT_METHOD(collect,
                       "collect(session, operator, rank, device, graph, iteration, inputs, outputs, layout, failed, "
-                      "constants, is_for_event, differs_over, may_be_late): the faults, or a tuple of numbers"),
+                      "constants, is_for_event, differs_over, may_be_late): None, (kinds of fault, the first faulty "
+                      "tensor, whether an alert names one), or a list of numbers for settle()"),
     TENSORSTAT_METHOD(why_not, "why_not(x): why it is no tensor that can be measured, or None"),
     TENSORSTAT_METHOD(save_kernel_args,
                       "save_kernel_args(session, operator, rank, device, graph, iteration, names, values)"),
@@ -369,7 +370,7 @@ PyMethodDef hand_over_functions[] = {
     TENSORSTAT_METHOD(begin_capture, "begin_capture(session): (a graph or None, the last number before it)"),
     TENSORSTAT_METHOD(end_capture, "end_capture(session): the last number in the graph"),
     TENSORSTAT_METHOD(replayed, "replayed(session, graph, iteration, stream, before, last): what numbers grow by"),
-    TENSORSTAT_METHOD(settle, "settle(session, with_this_step): {number: faults}"),
+    TENSORSTAT_METHOD(settle, "settle(session, with_this_step): {number: kinds of fault}"),
     {}};
 
 }  // namespace tensorstat::python

@@ -24,7 +24,7 @@ class _Capture:
         self.written: list[str] = []  # the parameters that the graph writes
         self.gradients: set[str] = set()  # those of parameters that have rows in it
 
-    def renew(self, _number: int) -> None:
+    def renew(self, _: None) -> None:
         """For Later: what the calls remember is of another replay."""
         for *_, arguments in self.calls:
             for each in arguments:
@@ -101,7 +101,7 @@ class CudaGraphs:
         stream = sys.modules["torch"].cuda.current_stream().cuda_stream
         added = _native.replayed(watch._session._handle(), capture.graph, watch.iteration, stream, capture.before, capture.last)
         if added is not None:
-            watch._later.put_off(watch.iteration, False, 0, capture.renew, ())
+            watch._later.put_off(watch.iteration, False, None, capture.renew, ())
             watch._later.repeat(capture.calls, watch.iteration, added)
 
 

@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 from ._calls import Call
+from ._later import Faults
 from ._modes import modes
 from ._rerun import kinds_in
 from ._tensors import ways_in
@@ -35,8 +36,9 @@ class FaultyTensors:
         self._say("held", call.name, {"slots": held})
         call.is_only_held = bool(held) and not kinds_in(each for slot, each in enumerate(tensors) if slot not in held)
 
-    def first(self, call: Call, io: str, value: Any, tensors: list[Any], slot: int, kinds: int) -> None:
-        """The first fault of a forward is in this tensor, which is one of `tensors`, of `value`."""
+    def first(self, call: Call, io: str, value: Any, tensors: list[Any], faults: Faults) -> None:
+        """The first fault of a forward is in one of `tensors`, of `value`."""
+        slot = faults.first
         self._say_names(call.name, io, ["" if len(way) < 2 and way[:1] in ((), (str(at),)) else ".".join(way)
                                         for at, way in enumerate(ways_in(value))] if io == "output" else _names_of_arguments(call))
         outermost = call
@@ -46,7 +48,7 @@ class FaultyTensors:
             self._say_names(outermost.name, "input", _names_of_arguments(outermost))
         if slot < len(tensors) and self._count < _MOST_COUNTED and _may_look([tensors[slot]]):
             self._count += 1
-            rows, whole = _rows_with(tensors[slot], kinds)
+            rows, whole = _rows_with(tensors[slot], faults.kinds)
             if whole > 1:
                 self._watch._journal.say("rows", iteration=self._watch.iteration, op_name=call.name, io=io, slot=slot, count=len(rows),
                                          rows=rows[:_MOST_ROWS], whole=whole)

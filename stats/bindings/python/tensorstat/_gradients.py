@@ -9,6 +9,7 @@ from ._calls import Call, module_of
 from ._compiled import for_autograd
 from ._edges import wait_for
 from ._hooks import Accumulation, say_fault
+from ._later import Faults
 from ._loss import OF_MODEL, look_at_loss, loss_of_backward
 from ._tensors import is_lazy, tensors_in
 from ._watch import alone
@@ -159,7 +160,7 @@ class Gradients:
                 return found
         return _user_hooks.of_backward(watch.modules_now())
 
-    def _judge(self, faults: int, op_type: str, op_name: str, io: str, slot: int) -> None:
+    def _judge(self, faults: Faults | None, op_type: str, op_name: str, io: str, slot: int) -> None:
         if not faults:
             return
         watch = self._watch
@@ -167,10 +168,10 @@ class Gradients:
         self.is_loss_suspect |= is_first and io == "input" and self._is_of_outermost(op_name)
         watch._note("backward", faults, op_type, op_name, io, slot)
         if is_first and watch._with_zoom and watch._course.first is None and watch._course.is_forward_clean:
-            if watch._zooms.may("backward", faults & 3):
+            if watch._zooms.may("backward", faults.kinds):
                 self._is_to_be_zoomed = op_name
         elif is_first:
-            self.suspect_hooks(op_name, faults & 3)
+            self.suspect_hooks(op_name, faults.kinds)
 
     def suspect_hooks(self, op_name: str, kinds: int) -> None:
         """Call for the first fault of backward, in a row that a hook may have changed."""

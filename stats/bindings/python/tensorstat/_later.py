@@ -1,23 +1,31 @@
 """Faults that are known only after the end of a step, because a GPU measures tensors while the training continues."""
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _native
 
-Numbers = tuple[int, ...]  # of the tensors of one call: see faults_of
-PutOff = tuple[int, bool, int | Numbers, Callable[..., Any], tuple[Any, ...]]  # iteration, is_evaluation, faults, call, arguments
+
+class Faults(NamedTuple):
+    """The faults of a call's inputs or outputs."""
+    kinds: int  # NAN and INF of all tensors together; not 0
+    first: int  # the number of the first faulty tensor
 
 
-def joined(each: Sequence[int | Numbers]) -> int | Numbers:
-    """The result of _native.collect() for several tensors, from its results for each alone."""
-    numbers = tuple(part if isinstance(found, tuple) else -(found & 3)
-                    for found in each for part in (found if isinstance(found, tuple) else (found,)))
+Numbers = list[int]  # of the tensors of one call, while their faults are unknown: see faults_of
+PutOff = tuple[int, bool, Faults | Numbers | None, Callable[..., Any], tuple[Any, ...]]  # iteration, is_evaluation, faults, call, arguments
+
+
+def joined(each: Sequence[Faults | Numbers | None]) -> Faults | Numbers | None:
+    """The faults of several tensors, from those of each alone."""
+    numbers: Numbers = []
+    for found in each:
+        numbers += found if isinstance(found, list) else [-found.kinds if found else 0]
     return numbers if any(number > 0 for number in numbers) else faults_of(numbers, {})
 
 
-def faults_of(numbers: Numbers, known: dict[int, int]) -> int:
-    """The result of _native.collect() for tensors that are measured at once. A number above 0 stands for a tensor in `known`; another one
-    is -(kinds of fault). A tensor missing in `known` is lost. Takes the tensors out of `known`."""
+def faults_of(numbers: Numbers, known: dict[int, int]) -> Faults | None:
+    """A number above 0 stands for a tensor in `known`; another one is -(kinds of fault). A tensor missing in `known` is lost. Takes the
+    tensors out of `known`."""
     first = all_kinds = 0
     for position in range(len(numbers) - 1, -1, -1):
         number = numbers[position]
@@ -25,7 +33,7 @@ def faults_of(numbers: Numbers, known: dict[int, int]) -> int:
         all_kinds |= kinds
         if kinds:
             first = position
-    return 4 * first + all_kinds if all_kinds else 0
+    return Faults(all_kinds, first) if all_kinds else None
 
 
 class Later:
@@ -37,14 +45,14 @@ class Later:
         self.captured: list[PutOff] | None = None  # while a CUDA graph is captured: its calls, which each replay repeats
         self._known: dict[int, int] = {}
 
-    def put_off(self, iteration: int, is_evaluation: bool, faults: int | Numbers, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    def put_off(self, iteration: int, is_evaluation: bool, faults: Faults | Numbers | None, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         (self._calls if self.captured is None else self.captured).append((iteration, is_evaluation, faults, call, arguments))
 
     def repeat(self, calls: Sequence[PutOff], iteration: int, added: int) -> None:
         """The same calls in this iteration, with tensors whose numbers are greater by `added`."""
         for _, is_evaluation, faults, call, arguments in calls:
-            if isinstance(faults, tuple):
-                faults = tuple(number + added if number > 0 else number for number in faults)
+            if isinstance(faults, list):
+                faults = [number + added if number > 0 else number for number in faults]
             self.put_off(iteration, is_evaluation, faults, call, arguments)
 
     def end_step(self) -> None:
@@ -59,4 +67,4 @@ class Later:
             self.end_step()
         ended, self._ended = self._ended, []
         for iteration, is_evaluation, faults, call, arguments in ended:
-            make(iteration, is_evaluation, faults_of(faults, self._known) if isinstance(faults, tuple) else faults, call, arguments)
+            make(iteration, is_evaluation, faults_of(faults, self._known) if isinstance(faults, list) else faults, call, arguments)

@@ -6,6 +6,7 @@ from types import FrameType
 from typing import Any
 
 from ._check import losses_of
+from ._later import Faults
 
 OF_MODEL = "tensorstat: a result of the model"  # in the metadata of its node
 
@@ -45,7 +46,7 @@ def look_at_loss(watch: Any, loss: Any) -> None:
         _say_operation(watch, "loss", None, 0, [])
 
 
-def _judge(faults: int, watch: Any, name: str, loss: Any, behind: list[str] | None) -> None:
+def _judge(faults: Faults | None, watch: Any, name: str, loss: Any, behind: list[str] | None) -> None:
     """`behind`: the operations before the loss; None: to be asked of it."""
     is_forward_clean = watch._course.is_forward_clean
     if faults:
@@ -53,7 +54,7 @@ def _judge(faults: int, watch: Any, name: str, loss: Any, behind: list[str] | No
     else:
         watch._course.is_clean("loss")
     if faults or watch._gradients.is_loss_suspect:
-        _say_operation(watch, name, loss, faults & 3, [] if not is_forward_clean else behind)
+        _say_operation(watch, name, loss, faults.kinds if faults else 0, [] if not is_forward_clean else behind)
 
 
 def _say_operation(watch: Any, name: str, loss: Any, kinds: int, behind: list[str] | None) -> None:

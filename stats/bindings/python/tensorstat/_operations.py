@@ -6,6 +6,7 @@ from typing import Any
 from ._compiled import is_tracing
 from ._hooks import say_fault
 from ._journal import OURS, caller_of
+from ._later import Faults
 from ._modes import around
 from ._tensors import is_float, tensors_in
 from ._verdict import INF, NAN
@@ -127,8 +128,8 @@ def _given(watch: Any, call: _Operation, given: list[Any]) -> None:
         watch.judge(faults, _take, call)
 
 
-def _take(faults: int, call: _Operation) -> None:
-    call.took = faults & 3
+def _take(faults: Faults | None, call: _Operation) -> None:
+    call.took = faults.kinds if faults else 0
 
 
 def _gave(watch: Any, call: _Operation, results: list[Any]) -> None:
@@ -138,11 +139,11 @@ def _gave(watch: Any, call: _Operation, results: list[Any]) -> None:
                 (call.took != 0 or watch._later is not None) and any(map(is_float, results)))
 
 
-def _judge(faults: int, watch: Any, call: _Operation, name: str, is_floating: bool) -> None:
+def _judge(faults: Faults | None, watch: Any, call: _Operation, name: str, is_floating: bool) -> None:
     if not faults:
         if call.took and watch._course.pending is not None and is_floating:
             watch._course.end(f"{call.name}/forward")
-    elif call.took & NAN or call.took == faults & 3:
+    elif call.took & NAN or call.took == faults.kinds:
         watch._course.pass_on()
     else:
         if not call.took and not call.in_loss and any(each.is_only_held for each in watch._local.calls[-1:]):
@@ -160,19 +161,19 @@ def _judge(faults: int, watch: Any, call: _Operation, name: str, is_floating: bo
             where = {"file": call.where[0], "line": call.where[1]} if call.where is not None else {}
             watch._journal.say("zoom", iteration=watch.iteration, op_name=name, result="found", operation=call.op_type, inside="",
                                given=call.empty, why="it was given a tensor without elements", **where)
-        if not call.in_loss and faults & 3 == INF and any(word in call.op_type for word in _WRITERS):
+        if not call.in_loss and faults.kinds == INF and any(word in call.op_type for word in _WRITERS):
             watch._course.writes_inf(name)
         if call.where is not None:
             new.file, new.line = call.where[:2]
 
 
-def _judge_gradient(faults: int, watch: Any, op_type: str, name: str, io: str) -> None:
+def _judge_gradient(faults: Faults | None, watch: Any, op_type: str, name: str, io: str) -> None:
     if not faults:
         return
     is_first = not watch._course.has_fault_of_backward
     watch._note("backward", faults, op_type, name, io)
     if is_first and io == "input":
-        watch._gradients.suspect_hooks(name, faults & 3)
+        watch._gradients.suspect_hooks(name, faults.kinds)
 
 
 class _GradientOfNode:

@@ -144,7 +144,7 @@ class Parameters:
                             "optimizer.zero_grad()")
         self._has_checked_zero = self._has_checked_zero or bool(self._seen_gradients)
         if watch._with_gradients and self._seen_gradients or self._has_rows and written:
-            watch.judge(0, watch.is_clean, "gradient")
+            watch.judge(None, watch.is_clean, "gradient")
         is_skipped = not written and bool(self._seen_gradients or gradient_count or self.is_taken_by_check)
         if is_skipped:
             watch._journal.say("step", iteration=watch.iteration, written=0, parameter_count=len(self.named))

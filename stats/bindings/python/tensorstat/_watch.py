@@ -12,7 +12,7 @@ from ._check import Checked, check, has_scaler
 from ._compiled import inner_of, is_compiled, name_in_model
 from ._hooks import leave_in_fork
 from ._journal import Journal
-from ._later import Later, Numbers, joined
+from ._later import Faults, Later, Numbers, joined
 from ._library import Error, logger
 from ._modes import leave
 from ._parameters import optimizers_of
@@ -231,9 +231,8 @@ class Watch:
         self._session.step_end(rank=self._rank, iteration=self.iteration)
 
     def _collect(self, op_type: str, name: str, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
-                 layout: str = "", differs_over: Sequence[str | None] | None = None, graph: Any = 0) -> int | Numbers:
-        """Returns the faults: 0 for none, else 4 * (the number of the first faulty tensor) + 1 (NaN) + 2 (Inf). A tuple while they are
-        unknown: see _later. `differs_over` tells for each output how its replicas differ."""
+                 layout: str = "", differs_over: Sequence[str | None] | None = None, graph: Any = 0) -> Faults | Numbers | None:
+        """Returns the faults, or numbers while they are unknown: see _later. `differs_over` tells for each output how its replicas differ."""
         try:
             operator = self._operators.get((op_type, name))
             if operator is None:
@@ -245,21 +244,20 @@ class Watch:
                 if type(tensor) not in plain and is_dtensor(tensor):
                     raise Error("a DTensor has no address: this rank's shard has", "unsupported")
             handles = self._session._handles
-            faults: Any = _native.collect(handles[0] if handles else self._session._handle(), operator, self._rank, 0, graph, self.iteration, inputs, outputs,
-                                          layout, False, False, False, differs_over, self._may_be_late)
-            if not faults:
-                return 0
-            if type(faults) is tuple:
+            answer: Any = _native.collect(handles[0] if handles else self._session._handle(), operator, self._rank, 0, graph, self.iteration,
+                                          inputs, outputs, layout, False, False, False, differs_over, self._may_be_late)
+            if answer is None:
+                return None
+            if type(answer) is list:
                 if self._later is None:
                     self._is_late()
-                return faults
-            if faults < 0:
-                self._is_of_alert = True
-                return int(-1 - faults)
-            return int(faults)
+                return answer
+            kinds, first, is_of_alert = answer
+            self._is_of_alert |= is_of_alert
+            return Faults(kinds, first) if kinds else None
         except Exception as refused:  # training goes on: what can be read is, and the rest is said once
             if sum(tensor is not None for tensor in (*inputs, *outputs)) > 1:
-                each: list[int | Numbers] = []
+                each: list[Faults | Numbers | None] = []
                 for io, tensors in (("inputs", inputs), ("outputs", outputs)):
                     for slot, tensor in enumerate(tensors):
                         if tensor is None:
@@ -275,7 +273,7 @@ class Watch:
                 if self._journal is not None:
                     io = "output" if any(output is not None for output in outputs) else "input"
                     self._journal.say("not_seen", iteration=self.iteration, op_name=name, io=io, why=str(refused))
-            return 0
+            return None
 
     def _is_late(self) -> None:
         """The faults of a call are known behind its step, for the first time."""

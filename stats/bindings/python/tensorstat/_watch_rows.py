@@ -18,7 +18,7 @@ from ._gradients import Gradients
 from ._graph_rows import graph_rows
 from ._hooks import ModuleHooks, keywords_of_call, say_fault
 from ._journal import Journal, caller_of
-from ._later import Numbers
+from ._later import Faults, Numbers
 from ._layout import Layout
 from ._library import logger
 from ._loss import look_at_loss
@@ -167,7 +167,7 @@ class RowWatch(Watch):
                 if self._is_begun:
                     self._buffers.look_after(len(self._outermost) > 1)
                 is_skipped = self._parameters.look_after()
-                self.judge(0, self._end_course, is_skipped)
+                self.judge(None, self._end_course, is_skipped)
             except Exception as fault:
                 say_fault(fault)
             self._journal.flush()  # before the step ends: an event takes a copy
@@ -195,7 +195,7 @@ class RowWatch(Watch):
             return super().close()
         leave_loss()
         if (self._is_begun or self._has_evaluated) and not self._is_stopped:
-            self.judge(0, self._end_course, False)
+            self.judge(None, self._end_course, False)
         self._settle(with_this_step=True)
         if self._has_seen and not self._has_stepped:
             self._say_once("step() of the watch was never called: all is iteration %d, without parameters. Call it after "
@@ -235,7 +235,7 @@ class RowWatch(Watch):
         """The course of the call that runs in this thread."""
         return self._courses[self._local.is_evaluation]
 
-    def _end_course(self, _: int, is_skipped: bool) -> None:
+    def _end_course(self, _: None, is_skipped: bool) -> None:
         self._local.is_evaluation = self._gradients.is_loss_suspect = False
         for course in self._courses:
             course.end_iteration(is_skipped)
@@ -311,7 +311,7 @@ class RowWatch(Watch):
 
     # --- faults, at once or later ---
 
-    def judge(self, faults: int | Numbers, call: Callable[..., Any], *arguments: Any) -> None:
+    def judge(self, faults: Faults | Numbers | None, call: Callable[..., Any], *arguments: Any) -> None:
         """Calls call(faults, *arguments): now, or if faults are not known yet, or an earlier call waits, behind the end of the step and
         in the order of these calls. Arguments that wait hold no tensors."""
         if self._later is None:
@@ -338,7 +338,7 @@ class RowWatch(Watch):
         self._session._tell_alerts()
         self._journal.flush()
 
-    def _make(self, iteration: int, is_evaluation: bool, faults: int, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    def _make(self, iteration: int, is_evaluation: bool, faults: Faults | None, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         self._told_iteration = self._made_iteration = iteration
         self._local.is_evaluation = is_evaluation
         try:
@@ -351,20 +351,20 @@ class RowWatch(Watch):
         """The iteration of the row that is judged."""
         return self.iteration if self._made_iteration is None else self._made_iteration
 
-    def note(self, faults: int, phase: str, op_type: str, op_name: str, io: str) -> None:
+    def note(self, faults: Faults | None, phase: str, op_type: str, op_name: str, io: str) -> None:
         """For judge()."""
         if faults:
             self._note(phase, faults, op_type, op_name, io)
 
-    def is_clean(self, _: int, phase: str) -> None:
+    def is_clean(self, _: None, phase: str) -> None:
         """For judge()."""
         self._course.is_clean(phase)
 
-    def _note(self, phase: str, faults: int, op_type: str, op_name: str, io: str, slot: int | None = None,
+    def _note(self, phase: str, faults: Faults, op_type: str, op_name: str, io: str, slot: int | None = None,
               call: Call | None = None) -> Fault | None:
         """Handles a faulty row. Returns the fault if it is a new one of the forward. `call` has its line."""
-        kinds = faults & 3
-        fault = self._course.fault(phase, kinds, op_type, op_name, self.judged_iteration, io, faults >> 2 if slot is None else slot)
+        kinds = faults.kinds
+        fault = self._course.fault(phase, kinds, op_type, op_name, self.judged_iteration, io, faults.first if slot is None else slot)
         fault.is_of_ranks = phase == "gradient" and self._world_size > 1
         if call is not None:
             self._at_line(fault, call)
@@ -445,17 +445,17 @@ class RowWatch(Watch):
         if faults:
             self.judge(faults, self._judge_inputs, call, given if self._later is None else None)
 
-    def _judge_inputs(self, faults: int, call: Call, given: list[Any] | None) -> None:
+    def _judge_inputs(self, faults: Faults | None, call: Call, given: list[Any] | None) -> None:
         """`given`: None where the fault is known too late to look at them."""
         place = call.place
         if faults:
-            call.took = faults & 3
+            call.took = faults.kinds
             if given is not None and not call.is_transformed:
                 self._faulty.of_arguments(call, given)
             phase = "input" if call.parent is None else "forward"
             new = self._note(phase, faults, place.op_type, call.name, "input")
             if new is not None and given is not None and self._with_code and not call.is_transformed:
-                self._faulty.first(call, "input", None, given, faults >> 2, faults)
+                self._faulty.first(call, "input", None, given, faults)
             if call.parent is not None and call.parent.is_only_held and not call.is_only_held:  # which may have made it anew
                 call.parent.is_to_be_zoomed = True
             if new is not None and call.parent is not None:  # its parent's code made it
@@ -511,7 +511,7 @@ class RowWatch(Watch):
 
     def _look_at_outputs(self, call: Call, value: Any, outputs: list[Any], unknown: list[str]) -> None:
         place, name, is_evaluation = call.place, call.name, self._local.is_evaluation
-        faults = self._collect(place.op_type, name, (), outputs, graph=is_evaluation) if outputs and place.is_wanted else 0
+        faults = self._collect(place.op_type, name, (), outputs, graph=is_evaluation) if outputs and place.is_wanted else None
         if self._shards is not None and place.is_wanted and not is_evaluation:
             self._shards.saw(place.op_type, name, outputs)
         if self._is_of_alert:
@@ -527,22 +527,23 @@ class RowWatch(Watch):
         gives_floats = (call.took != 0 or self._later is not None) and any(map(is_float, outputs))
         self.judge(faults, self._judge_outputs, call, bool(outputs), gives_floats, (value, outputs) if self._later is None else None)
 
-    def _judge_outputs(self, faults: int, call: Call, has_outputs: bool, gives_floats: bool, gave: tuple[Any, list[Any]] | None) -> None:
+    def _judge_outputs(self, faults: Faults | None, call: Call, has_outputs: bool, gives_floats: bool,
+                       gave: tuple[Any, list[Any]] | None) -> None:
         """`gave`: the results, and the tensors in them."""
         place, name = call.place, call.name
         if name in self._unreadable:
             self._course.not_read = place.name
-        if faults and call.took & faults & 3 and self._course.pending is None:
+        if faults and call.took & faults.kinds and self._course.pending is None:
             self._course.pass_on()
         if faults:
             before = self._course.set_aside() if call.is_only_held and self._with_zoom and not call.is_transformed else None
             new = self._note("forward", faults, place.op_type, name, "output", call=call)
             if new is not None and gave is not None and self._with_code and not call.is_transformed:
-                self._faulty.first(call, "output", *gave, faults >> 2, faults)
+                self._faulty.first(call, "output", *gave, faults)
             if (new is not None or call.is_to_be_zoomed) and self._with_zoom and not call.is_transformed:
-                self._zooms.forward(call, faults)
+                self._zooms.forward(call, faults.kinds)
             elif new is not None and self._operations is None:  # with level="op" operations name the hooks
-                self._zooms.say_hooks(name, self._zooms.hooks_before(call), faults & 3)
+                self._zooms.say_hooks(name, self._zooms.hooks_before(call), faults.kinds)
             if before is not None and (new is None or new.operation is None):
                 self._course.take_back(before)
             if new is not None:
@@ -616,9 +617,9 @@ class RowWatch(Watch):
                 return self._places[name].evaluates(outermost)
         return place.evaluates(module)
 
-    def _note_buffer(self, faults: int, module: str, buffer: str) -> None:
+    def _note_buffer(self, faults: Faults | None, module: str, buffer: str) -> None:
         """The forward of this module wrote a buffer. An Inf in it may be a mask."""
-        if not faults & NAN:
+        if not faults or not faults.kinds & NAN:
             return
         place = self._places[module]
         where = self._lines.get((place.forward, self._numbers.get(place.forward, 1) - 1))

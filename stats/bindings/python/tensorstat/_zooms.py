@@ -34,10 +34,10 @@ class Zooms:
             self._without_copy.add(call.place.name)
             return None
 
-    def forward(self, call: Call, faults: int) -> None:
+    def forward(self, call: Call, kinds: int) -> None:
         """Runs a call again. It gave the first fault, or its code handed one to a module inside."""
         watch = self._watch
-        kinds, name = faults & 3, call.name
+        name = call.name
         if call.is_compiled:
             outer = call.parent
             while outer is not None and outer.is_compiled:
