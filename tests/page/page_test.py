@@ -367,13 +367,6 @@ class Page(unittest.TestCase):
         self.open("grows")
         self.assertNotIn("loads itself again", self.text("#verdict"))
 
-    def test_same_rows_same_bytes(self):
-        page = self.pages["planted"][0]
-        again = page + ".again.html"
-        subprocess.run([COMMAND, "report", os.path.join(os.path.dirname(page), "dump"), "-o", again], capture_output=True)
-        with open(page, "rb") as one, open(again, "rb") as other:
-            self.assertEqual(one.read(), other.read())
-
     def test_the_code_is_small(self):
         with open(self.pages["hostile"][0], encoding="utf-8") as file:
             page = file.read()

@@ -30,15 +30,6 @@ class Replaced(StoreTest):
         self.add("runs.db", "dump")
         self.assertEqual(self.ask("SELECT count(*) FROM tensorstat"), [(4,)])
 
-    def test_exact_values_go_with_their_rows(self):
-        big = row(0).replace("float32", "uint64").replace(",0.5,", ",18446744073709551615,")
-        self.write("dump/statistic.csv", HEADING + big + row(1))
-        self.add("runs.db", "dump")
-        self.assertEqual(self.ask("SELECT count(*) FROM exact"), [(1,)])
-        self.write("dump/statistic.csv", HEADING + row(1))
-        self.add("runs.db", "dump")
-        self.assertEqual(self.ask("SELECT count(*) FROM exact"), [(0,)])
-
     def test_dump_json_is_read_again(self):
         def text(numbers):
             tensors = ",".join(

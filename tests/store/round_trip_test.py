@@ -45,22 +45,6 @@ class RoundTrip(StoreTest):
         with open("rows.csv", newline="") as file:
             self.assertEqual(file.read(), plain)
 
-    def test_names_that_hold_nul(self):
-        """Joined by NUL, both rows of a pair would have one name."""
-        end = ',0,0,1,{},0,8,float32,"(2)",1,2,0,0\n'
-        pairs = [("z", "x\0y", "input"), ("y\0z", "x", "input"), ("y", "x\0", "input"), ("\0y", "x", "input"),
-                 ("z", "x\0", "input"), ("\0z", "x", "input"), ("z\0", "x", "output"), ("z", "\0x", "output"), ("z", "x", "input")]
-        text = HEADING + "".join(f"{kind},{name}" + end.format(io) for kind, name, io in pairs)
-        self.write("a/statistic.csv", text)
-        plain = run("convert", "a", "--to", "ours", "-o", "plain.csv")
-        self.assertEqual(plain.returncode, 0, plain.stderr)
-        with open("plain.csv", newline="") as file:
-            plain = file.read()
-        self.assertEqual(len(set(plain.splitlines())), len(pairs) + 1)
-        self.add("runs.db", "a")
-        self.assertEqual(self.converted("out.csv"), plain)
-        self.assertEqual(self.ask("SELECT count(*) FROM tensors"), [(len(pairs),)])
-
     def test_what_sqlite_sees(self):
         self.write("a/statistic.csv", self.hostile())
         self.add("runs.db", "a")
