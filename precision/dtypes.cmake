@@ -5,7 +5,8 @@
 #                   for C++: float32's fold_some is dtype_float32::fold_some
 #   dtypes.h        the list of dtypes
 #   families.h      the list of families
-# A file that stays the same is not written, so that nothing is compiled again.
+# A file that stays the same is not written, so that nothing is compiled again. What follows from the columns is no number
+# here: CMake counts in 64 bits with a sign, and a formula in formats.h can be read and held against its statistic.
 set(folder ${CMAKE_CURRENT_LIST_DIR})
 set(generated ${TENSORSTAT_GENERATED}/precision/generated)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/dtypes.txt ${folder}/families.txt ${folder}/dtypes.cmake)

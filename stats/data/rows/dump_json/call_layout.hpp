@@ -17,6 +17,8 @@ namespace tensorstat {
 class CallLayout {
  public:
   // A mark is this byte, which JSON never contains, then i or o, the slot of the input or output, and this byte again.
+  // Marks stand in the text itself, because a layout is one argument of a C function (tensorstat_collect_call), and its
+  // bytes go into dump.json as they are.
   static constexpr char kMark = '\x01';
   static std::string mark(bool is_output, std::uint64_t slot) {
     return kMark + std::string(is_output ? "o" : "i") + std::to_string(slot) + kMark;

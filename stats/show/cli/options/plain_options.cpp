@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "stats/data/rows/column.hpp"
 #include "stats/show/cli/devices_command.hpp"
@@ -66,6 +67,8 @@ T parsed(const std::string& option, Result<T> value) {
 
 bool PlainOptions::is_given(const std::string& option) const { return app_ && app_->is_given(option); }
 
+// One list, in the order of --help: the groups of `uses` take turns in it. Not a table of rows, because the options
+// differ in what they fill, what they check and what they suggest.
 void PlainOptions::declare(App app, unsigned uses) {
   app_ = app;
   if (uses & kFiles) {
@@ -261,14 +264,15 @@ void PlainOptions::read_questions() {
   }
   if (is_given("--top")) arguments_.top = top_;
   if (!arguments_.head_only) return;
-  const bool sorts_statistic = arguments_.sort && !needed_by(arguments_.sort->subject).empty();
-  const char* const wants = is_given("--stats")                                       ? "--stats"
-                            : arguments_.by                                           ? "--by"
-                            : !arguments_.fail_on.empty()                             ? "--fail-on"
-                            : arguments_.where && !arguments_.where->needed().empty() ? "--where"
-                            : sorts_statistic                                         ? "--sort"
-                                                                                      : nullptr;
-  if (wants) refuse("--head", std::string("cannot be combined with ") + wants + ": it reads no element");
+  const std::pair<const char*, bool> readers[] = {
+      {"--stats", is_given("--stats")},
+      {"--by", arguments_.by.has_value()},
+      {"--fail-on", !arguments_.fail_on.empty()},
+      {"--where", arguments_.where && !arguments_.where->needed().empty()},
+      {"--sort", arguments_.sort && !needed_by(arguments_.sort->subject).empty()}};
+  for (const auto& [option, reads_elements] : readers) {
+    if (reads_elements) refuse("--head", std::string("cannot be combined with ") + option + ": it reads no element");
+  }
 }
 
 Arguments PlainOptions::take() {
