@@ -21,6 +21,8 @@ struct Beginning {
 constexpr Beginning kLfsPointer = {"version https://git-lfs",
                                    {"a Git LFS pointer, and not the file itself", "`git lfs pull` brings it", true}};
 
+constexpr FileKind kPickle = {"a pickle", {}, true, true};
+
 constexpr Beginning kBeginnings[] = {
     kLfsPointer,
     {"PAR1", {"a Parquet file"}},
@@ -43,10 +45,10 @@ constexpr Beginning kBeginnings[] = {
      "ELF",
      {"a program or a library"}},
     // Protocols 2 to 5 of Python's pickle.
-    {"\x80\2", {"a pickle", {}, true}},
-    {"\x80\3", {"a pickle", {}, true}},
-    {"\x80\4", {"a pickle", {}, true}},
-    {"\x80\5", {"a pickle", {}, true}},
+    {"\x80\2", kPickle},
+    {"\x80\3", kPickle},
+    {"\x80\4", kPickle},
+    {"\x80\5", kPickle},
 };
 
 struct Ending {
@@ -83,8 +85,8 @@ constexpr Ending kEndings[] = {
     {".mindir", {"a MindIR model", {}, true}},
     {".om", {"an offline model of Ascend's", {}, true}},
     {".mat", {"a MATLAB file", {}, true}},
-    {".pkl", {"a pickle", {}, true}},
-    {".pickle", {"a pickle", {}, true}},
+    {".pkl", kPickle},
+    {".pickle", kPickle},
     {".joblib", {"a pickle of joblib's", {}, true}},
     {".tar", {"a tar archive", "unpack it first"}},
     {".tgz", {"a packed tar archive", "unpack it first"}},

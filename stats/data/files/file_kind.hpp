@@ -14,6 +14,7 @@ struct FileKind {
   std::string_view what;          // "a Parquet file"; empty if it is not known
   std::string_view instead = {};  // what to do; empty if there is nothing but to save it in another format
   bool holds_tensors = false;     // of a folder, such a file is missed
+  bool is_pickle = false;
 };
 
 // So many bytes at the beginning of a file are enough to recognise it.

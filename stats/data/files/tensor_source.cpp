@@ -221,8 +221,7 @@ OpenedSource open_tensors(std::string path, const ReadOptions& options) try {
   for (const TensorFormat* format : {&distributed_checkpoint_format, &zarr_format}) {
     if (format->fits(path)) return format->open(file, options);
   }
-  // Pickles of protocols 2 to 5 begin like this.
-  if (begin.size() > 1 && begin[0] == '\x80' && begin[1] >= 2 && begin[1] <= 5) return pickle_refused(path);
+  if (kind_of_file(begin, {}).is_pickle) return pickle_refused(path);
   // Only a name tells an index of shards from other JSON.
   if (const FileKind text = kind_of_text(begin); !text.what.empty() && !path.ends_with(".json")) {
     const FileKind told = kind_of_file(begin, {});
