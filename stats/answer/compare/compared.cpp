@@ -72,9 +72,10 @@ std::string line_between(const Record& a, const std::vector<std::uint32_t>& rows
 // wrapper's.
 void pair_up(Compared& compared, const Renames& renames, const Tolerances& tolerances) {
   const Record &a = compared.a.record, &b = compared.b.record;
-  const HintsOfBoth hints{&compared.a.hints, &compared.b.hints};
+  const Outermost outermost_a = outermost_of(a), outermost_b = outermost_of(b);
+  const HintsOfBoth hints{&compared.a.hints, &compared.b.hints, outermost_a.is_wrapper(), outermost_b.is_wrapper()};
   Differences& found = compared.differences;
-  if (const std::string lines = wrapper_lines(a, b); renames.is_empty() && !lines.empty()) {
+  if (const std::string lines = wrapper_lines(outermost_a, outermost_b); renames.is_empty() && !lines.empty()) {
     const auto without_wrapper = Renames::parse(lines);
     if (without_wrapper) {
       compared.paired_by = lines.substr(lines.rfind('\n') + 1);

@@ -246,7 +246,7 @@ Differences compare(const Record& a, const Record& b, const Renames& renames, co
     }
   }
   if (are_of_watches) {
-    const Side side_a{a, keys_a, hints.a}, side_b{b, keys_b, hints.b};
+    const Side side_a{a, keys_a, hints.a, hints.has_wrapper_a}, side_b{b, keys_b, hints.b, hints.has_wrapper_b};
     found.changed_a = take_left_out(side_a, side_b, tolerances, found.only_a, found.left_out_a);
     found.changed_b = take_left_out(side_b, side_a, tolerances, found.only_b, found.left_out_b);
   }

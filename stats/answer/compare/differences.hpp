@@ -73,9 +73,11 @@ struct Differences {
   bool is_clean() const { return different_count == 0 && only_a.empty() && only_b.empty(); }
 };
 
-// The hints of both runs, which must outlive the comparison. Null: a run without hints.
+// The hints of both runs, which must outlive the comparison. Null: a run without hints. has_wrapper_...: whether a
+// wrapper around the model makes the outermost calls (Outermost).
 struct HintsOfBoth {
   const Hints *a = nullptr, *b = nullptr;
+  bool has_wrapper_a = false, has_wrapper_b = false;
 };
 
 // Whether a watch wrote the rows: its types give a tensor's role. In other dumps a type is a framework's operator.

@@ -10,7 +10,6 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "stats/answer/compare/name_prefixes.hpp"
 #include "stats/data/rows/names/direction.hpp"
 #include "stats/data/rows/names/row_kind.hpp"
 
@@ -60,7 +59,6 @@ class OtherWatch {
       if (is_of_parameter(other.record, key)) earlier_[who(key)].emplace(when(key), key.row);
       names_.insert(key.name);
     }
-    is_of_wrapped_ = !wrapper_of(own.record).empty() && wrapper_of(other.record).empty();
   }
 
   // Why the other run has no such row; nullopt: it should have one.
@@ -71,7 +69,8 @@ class OtherWatch {
     const Watched* watched = other_.hints != nullptr && other_.hints->watched() ? &*other_.hints->watched() : nullptr;
     if (written_.was_off(row, watched != nullptr ? watched->every : 1)) return LeftOut::kIteration;
     if (!written_.has(row)) return std::nullopt;  // the other run has ended before
-    if (is_of_wrapped_ && directed_name_of(name_of(row)).stem == "module") return LeftOut::kNotWatched;
+    if (own_.has_wrapper && !other_.has_wrapper && directed_name_of(name_of(row)).stem == "module")
+      return LeftOut::kNotWatched;
     const bool is_at_step = row_kind(own_.record.texts()[row.op_type]) == RowKind::kGradient && !row.is_input;
     if (is_at_step && other_.hints != nullptr && other_.hints->are_gradients_gone(row.rank, row.iteration))
       return LeftOut::kNotWatched;
@@ -129,7 +128,6 @@ class OtherWatch {
   const Side &own_, &other_;
   const Tolerances& tolerances_;
   Written written_;
-  bool is_of_wrapped_ = false;     // the own run watched a wrapper around the other's model
   std::set<std::uint32_t> names_;  // that the other run has
   std::map<Who, std::map<When, std::uint32_t>> earlier_;
 };

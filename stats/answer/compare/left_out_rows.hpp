@@ -34,6 +34,7 @@ struct Side {
   const Record& record;
   std::span<const Key> keys;
   const Hints* hints;  // may be null
+  bool has_wrapper;    // around the model: see Outermost
 };
 
 // Takes out of `only`, rows of `own` without a partner, those that the other watch left out, and counts them.

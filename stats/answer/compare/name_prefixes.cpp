@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <set>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -40,26 +39,6 @@ std::size_t pairs_of(const Prefixes& prefixes, std::span<const std::string_view>
   }));
 }
 
-// The classes of outermost calls, by which these are named, and whether a call is named "module".
-struct Outermost {
-  std::set<std::string_view> classes;
-  bool has_module = false;
-};
-
-Outermost outermost_of(const Record& record) {
-  Outermost found;
-  std::vector<bool> is_known(record.texts().size());
-  for (const Seen& row : record.rows()) {
-    if (is_known[row.name]) continue;
-    is_known[row.name] = true;
-    const DirectedName name = directed_name_of(record.texts()[row.name]);
-    if (name.writer != DirectedName::Writer::kWatch) continue;
-    if (name.stem == record.texts()[row.op_type]) found.classes.insert(name.stem);
-    found.has_module |= name.stem == "module";
-  }
-  return found;
-}
-
 }  // namespace
 
 std::string prefix_line(std::span<const std::string_view> a, std::span<const std::string_view> b) {
@@ -89,24 +68,32 @@ std::string prefix_line(std::span<const std::string_view> a, std::span<const std
   return std::string(best.a) + "*," + std::string(best.b) + "*";
 }
 
-std::string wrapper_of(const Record& record) {
-  const Outermost found = outermost_of(record);
-  return found.has_module && found.classes.size() == 1 ? std::string(*found.classes.begin()) : "";
+Outermost outermost_of(const Record& record) {
+  Outermost found;
+  std::vector<bool> is_known(record.texts().size());
+  for (const Seen& row : record.rows()) {
+    if (is_known[row.name]) continue;
+    is_known[row.name] = true;
+    const DirectedName name = directed_name_of(record.texts()[row.name]);
+    if (name.writer != DirectedName::Writer::kWatch) continue;
+    if (name.stem == record.texts()[row.op_type]) found.classes.emplace(name.stem);
+    found.has_module |= name.stem == "module";
+  }
+  return found;
 }
 
-std::string wrapper_lines(const Record& a, const Record& b) {
-  const std::string of_a = wrapper_of(a), of_b = wrapper_of(b);
-  if (of_a.empty() == of_b.empty()) return "";
-  const Outermost bare = outermost_of(of_a.empty() ? a : b);
+std::string wrapper_lines(const Outermost& a, const Outermost& b) {
+  if (a.is_wrapper() == b.is_wrapper()) return "";
+  const Outermost& bare = a.is_wrapper() ? b : a;
   if (bare.classes.size() != 1) return "";
-  const std::string model(*bare.classes.begin()), &wrapper = of_a.empty() ? of_b : of_a;
+  const std::string &model = *bare.classes.begin(), &wrapper = *(a.is_wrapper() ? a : b).classes.begin();
   std::string lines = "loss,loss\nloss/*,loss/*\n";
-  for (const std::string_view of : {kForwardEnding, kBackwardEnding, kEvalEnding}) {
-    const std::string ending(of), inner = "module" + ending;
-    if (!of_a.empty()) lines += inner + "," + inner + "\n";  // has no partner
-    lines += (of_a.empty() ? model + ending + "," + wrapper : wrapper + ending + "," + model) + ending + "\n";
+  for (const std::string_view direction : {kForwardEnding, kBackwardEnding, kEvalEnding}) {
+    const std::string ending(direction), inner = "module" + ending;
+    if (a.is_wrapper()) lines += inner + "," + inner + "\n";  // has no partner
+    lines += (a.is_wrapper() ? wrapper + ending + "," + model : model + ending + "," + wrapper) + ending + "\n";
   }
-  return lines + (of_a.empty() ? model + "/*,module/*\n*,module.*" : "module/*," + model + "/*\nmodule.*,*");
+  return lines + (a.is_wrapper() ? "module/*," + model + "/*\nmodule.*,*" : model + "/*,module/*\n*,module.*");
 }
 
 }  // namespace tensorstat

@@ -12,8 +12,8 @@ namespace {
 
 // A sentence that begins with one of these words begins with a capital. A tensor's name is not changed.
 std::string as_sentence(std::string text) {
-  for (const std::string_view word :
-       {"parameter ", "gradient ", "gradients ", "update ", "the loss", "rank ", "optimizer state ", "output of "}) {
+  for (const std::string_view word : {"parameter ", "gradient ", "gradients ", "update ", "buffer ", "the loss",
+                                      "rank ", "optimizer state ", "output of "}) {
     if (text.starts_with(word)) text[0] = static_cast<char>(text[0] - 'a' + 'A');
   }
   return text;
@@ -108,10 +108,8 @@ std::string sentence_of(const Finding& finding, const History& history, const Hi
 
 std::string sentence_of(const UnequalReplicas& found) {
   const RowKind kind = row_kind(found.op_type);
-  std::string who = kind == RowKind::kParameter        ? "parameter "
-                    : kind == RowKind::kOptimizerState ? "optimizer state "
-                                                       : "output of ";
-  who += found.op_name + ": of " + shown_count(found.replicas, "replica");
+  std::string who = (kind == RowKind::kOfCall ? "output of " : "") + label_of(kind, found.op_name);
+  who += ": of " + shown_count(found.replicas, "replica");
   for (std::size_t i = 0; i < found.ranks.size(); ++i) {
     who += (i != 0 ? ", " : found.ranks.size() == 1 ? " rank " : " ranks ") + std::to_string(found.ranks[i]);
   }

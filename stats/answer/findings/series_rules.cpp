@@ -127,25 +127,33 @@ std::set<std::uint32_t> listed_states(const History& history) {
   return names;
 }
 
-std::string label_of(const History& history, const HistorySeries& series) {
-  const std::string name(history.op_name(series.tensor));
-  switch (kind_of(history, series)) {
-    case TensorKind::kLoss:
+std::string label_of(RowKind kind, std::string_view name) {
+  const std::string text(name);
+  switch (kind) {
+    case RowKind::kLoss:
       return "the loss";
-    case TensorKind::kParameter:
-      return "parameter " + name;
-    case TensorKind::kGradient:
-      return "gradient of " + name;
-    case TensorKind::kUpdate:
-      return "update of " + name;
-    case TensorKind::kBuffer:
-      return "buffer " + name;
-    case TensorKind::kForward:
-    case TensorKind::kBackward:
+    case RowKind::kParameter:
+      return "parameter " + text;
+    case RowKind::kGradient:
+      return "gradient of " + text;
+    case RowKind::kUpdate:
+      return "update of " + text;
+    case RowKind::kBuffer:
+      return "buffer " + text;
+    case RowKind::kOptimizerState:
+      return "optimizer state " + text;
+    case RowKind::kOfCall:
       break;
   }
+  return text;
+}
+
+std::string label_of(const History& history, const HistorySeries& series) {
+  const RowKind kind = row_kind(history.op_type(series.tensor));
+  const std::string_view name = history.op_name(series.tensor);
+  if (kind != RowKind::kOfCall && kind != RowKind::kOptimizerState) return label_of(kind, name);
   const HistoryTensor& tensor = history.tensors()[series.tensor];
-  return name + (tensor.is_input ? " input " : " output ") + std::to_string(tensor.slot);
+  return std::string(name) + (tensor.is_input ? " input " : " output ") + std::to_string(tensor.slot);
 }
 
 bool is_noise(const History& history, const HistorySeries& series, const HistoryCell& cell,

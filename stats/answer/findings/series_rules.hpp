@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stats/answer/findings/history.hpp"
+#include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
 
@@ -24,7 +25,9 @@ TensorKind kind_of(const History& history, const HistorySeries& series);
 // slot, so the values of a slot are no series.
 std::set<std::uint32_t> listed_states(const History& history);
 
-// "layers.6/forward output 0", "parameter layers.6.weight", "gradient of layers.6.weight", "the loss"
+// "parameter layers.6.weight", "gradient of layers.6.weight", "the loss"; of a call, its name.
+std::string label_of(RowKind kind, std::string_view name);
+// The same; of a call: "layers.6/forward output 0".
 std::string label_of(const History& history, const HistorySeries& series);
 
 // Where a rule was broken first.

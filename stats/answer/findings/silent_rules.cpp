@@ -98,7 +98,7 @@ class Silent {
       const std::uint64_t since = history_.iteration(begin);
       if (static_cast<double>(strong_cells(*gradient, since)) < limit(FindingRule::kStuck)) continue;
       found_.push_back({FindingRule::kStuck, all.written, since, equal,
-                        "parameter " + std::string(name) + " (" + std::string(history_.dtype(begin)) +
+                        label_of(RowKind::kParameter, name) + " (" + std::string(history_.dtype(begin)) +
                             ") is written and does not change for " + steps(equal) + ", and its gradient is not 0"});
     }
   }
@@ -122,7 +122,7 @@ class Silent {
       if (first == 0 || zeros < limit(FindingRule::kDead)) continue;
       const std::uint64_t since = history_.iteration(cells[first]);
       found_.push_back({FindingRule::kDead, all.made, since, zeros,
-                        "gradient of " + std::string(name) + " is all 0 since iteration " + std::to_string(since)});
+                        label_of(RowKind::kGradient, name) + " is all 0 since iteration " + std::to_string(since)});
     }
   }
 
@@ -197,7 +197,7 @@ class Silent {
       if (!has_run(rank, name.substr(0, dot == name.npos ? 0 : dot))) continue;
       found_.push_back({FindingRule::kUnreached, all.before, history_.iteration(all.before->cells.front()),
                         static_cast<double>(longest),
-                        "parameter " + std::string(name) + " asks for a gradient and has none in " +
+                        label_of(RowKind::kParameter, name) + " asks for a gradient and has none in " +
                             steps(static_cast<double>(longest)) + ", though its module runs"});
     }
   }
