@@ -88,17 +88,16 @@ INLINE VECTOR_OF(UBITS) bisected_widths(VECTOR_OF(UBITS) left) {
   return width + left;
 }
 
-// The same for bytes, by a table for each half.
-INLINE v_u8 looked_up_widths(const v_u8 bytes) {
-  const v_u8 lower = AS(u8, ALTERNATE((u64)0x0303030302020100, (u64)0x0404040404040404));
-  const v_u8 upper = AS(u8, ALTERNATE((u64)0x0707070706060500, (u64)0x0808080808080808));
-  return MAX(LOOK_UP(lower, bytes & (u8)15), LOOK_UP(upper, bytes >> (u8)4));
+// |x| of integers. The smaller one of x and -x is one instruction less than by the sign, but for 64 bits.
+INLINE VECTOR_OF(UBITS) integer_sizes(const VECTOR_OF(UBITS) bits) {
+  if (!IS_SIGNED || sizeof(UBITS) == 8) return ELEMENT_SIZES(bits);
+  const VECTOR_OF(UBITS) negated = SPLAT(UBITS, 0) - bits;
+  return MIN(bits, negated);
 }
 
 // The same as exponents_at() above, for integers.
 INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int shift) {
-  const VECTOR_OF(UBITS) sizes = ELEMENT_SIZES(bits);
-  if (sizeof(UBITS) == 1) return AS(UBITS, looked_up_widths(AS(u8, sizes)));
+  const VECTOR_OF(UBITS) sizes = integer_sizes(bits);
 #ifdef BIT_WIDTHS
   if (sizeof(UBITS) >= 4) return BIT_WIDTHS(sizes) << (UBITS)shift;
 #endif
@@ -173,7 +172,7 @@ INLINE void count_in_tables(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, con
   }
 }
 
-// The same with as few tables as hold `used` exponents: int8 has 8 besides 0.
+// The same with as few tables as hold `used` exponents.
 NOINLINE void count_window(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, const u32 vectors, const u32 top,
                            const u32 used) {
   if (used <= 2) {
@@ -184,6 +183,102 @@ NOINLINE void count_window(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, cons
     count_in_tables(lanes, packed, vectors, top, EXPONENT_WINDOW / 2);
   }
 }
+
+#if !IS_FLOAT
+// Integers of one or two bytes: bit i of a smeared size says that the size is at least 2^i. The bits in each place of a
+// byte are counted: sixteen vectors go through a tree of adders, and only what it carries out is counted (Harley and
+// Seal; Mula, Kurz and Lemire, "Faster Population Counts Using AVX2 Instructions", 2017).
+//   lanes[0][i]  low half of a byte: how often place i was carried out; high half: place i + 4
+//   lanes[1][i]  the same of place i, in bytes
+//   lanes[2][k]  the bits that stayed in the tree, each for 2^k elements
+//   used         the number of elements
+//   steps        how often the tree carried out
+INLINE v_u8 smeared_sizes(SPACE const u8* p) {
+  const v_u8 sizes = AS(u8, integer_sizes(LOAD(UBITS, p)));
+  const v_u8 lower = AS(u8, ALTERNATE((u64)0x0707070703030100, (u64)0x0f0f0f0f0f0f0f0f));  // 0 from 128 on
+  const v_u8 upper = AS(u8, ALTERNATE((u64)0x7f7f7f7f3f3f1f00, (u64)0xffffffffffffffff));
+  const v_u8 bytes = LOOK_UP(lower, sizes) | LOOK_UP(upper, sizes >> (u8)4);
+  if (sizeof(UBITS) == 1) return bytes;
+  const VECTOR_OF(UBITS) has_upper = AS(UBITS, bytes) >> (UBITS)(8 & SIGN_SHIFT) & (UBITS)1;
+  return bytes | AS(u8, (VECTOR_OF(UBITS))(has_upper * (UBITS)255));
+}
+
+// Adds a and b to the bits of `sum`. Returns what is carried.
+INLINE v_u8 add_bits(v_u8* sum, const v_u8 a, const v_u8 b) {
+  const v_u8 once = *sum ^ a, carried = (*sum & a) | (once & b);
+  *sum = once ^ b;
+  return carried;
+}
+
+// Adds the four vectors at p to sums of 1 and of 2. Returns what is carried.
+INLINE v_u8 add_four(v_u8* sums, SPACE const u8* p) {
+  const v_u8 two = add_bits(&sums[0], smeared_sizes(p), smeared_sizes(p + LANES(u8)));
+  const v_u8 other = add_bits(&sums[0], smeared_sizes(p + 2 * LANES(u8)), smeared_sizes(p + 3 * LANES(u8)));
+  return add_bits(&sums[1], two, other);
+}
+
+// Halves of bytes hold up to 15.
+INLINE void widen_halves(Exponents* exponents) {
+  for (int i = 0; i < 4; ++i) {
+    exponents->lanes[1][i] += exponents->lanes[0][i] & (u8)15;
+    exponents->lanes[1][i + 4] += exponents->lanes[0][i] >> (u8)4;
+    exponents->lanes[0][i] = SPLAT(u8, 0);
+  }
+}
+
+INLINE void count_carried(Exponents* exponents, const v_u8 carried) {
+  UNROLL
+  for (int i = 0; i < 4; ++i) exponents->lanes[0][i] += carried >> (u8)i & (u8)0x11;
+  if (++exponents->steps % 15 == 0) widen_halves(exponents);
+}
+
+// The sum of one byte of each element.
+INLINE i64 add_bytes(const v_u8 bytes, const int byte) {
+  return ADD_LANES(UBITS, AS(UBITS, bytes) >> (UBITS)(8 * byte) & (UBITS)255);
+}
+
+// Adds the counts to the words, and empties them.
+NOINLINE void flush_bytes(Exponents* exponents, WORDS i64* words) {
+  widen_halves(exponents);
+  i64 larger = 0;
+  for (int i = 8 * (int)sizeof(UBITS) - 1; i >= 0; --i) {
+    i64 n = 16 * add_bytes(exponents->lanes[1][i % 8], i / 8);
+    for (int k = 0; k < 4; ++k) n += add_bytes(exponents->lanes[2][k] >> (u8)(i % 8) & (u8)1, i / 8) << k;
+    ADD(words[i + 1], n - larger);
+    larger = n;
+  }
+  for (int i = 0; i < 8; ++i) exponents->lanes[1][i] = SPLAT(u8, 0);
+  for (int k = 0; k < 4; ++k) exponents->lanes[2][k] = SPLAT(u8, 0);
+  ADD(words[0], (i64)exponents->used - larger);
+  exponents->used = exponents->steps = 0;
+}
+
+// Counts the elements in the `count` bytes at p.
+INLINE void count_bytes(Exponents* exponents, WORDS i64* words, SPACE const u8* p, const u32 count) {
+  v_u8 sums[4];
+  for (int k = 0; k < 4; ++k) sums[k] = exponents->lanes[2][k];
+  u32 i = 0;
+  for (; i + 16 * LANES(u8) <= count; i += 16 * LANES(u8)) {
+    v_u8 eight[2];
+    UNROLL
+    for (int k = 0; k < 2; ++k) {
+      SPACE const u8* const at = p + i + (u32)(8 * k * LANES(u8));
+      const v_u8 four = add_four(sums, at), other = add_four(sums, at + 4 * LANES(u8));
+      eight[k] = add_bits(&sums[2], four, other);
+    }
+    count_carried(exponents, add_bits(&sums[3], eight[0], eight[1]));
+  }
+  for (; i < count; i += LANES(u8)) {
+    v_u8 left = smeared_sizes(p + i);
+    for (int k = 0; k < 4; ++k) left = add_bits(&sums[k], left, SPLAT(u8, 0));
+    count_carried(exponents, left);
+  }
+  for (int k = 0; k < 4; ++k) exponents->lanes[2][k] = sums[k];
+  exponents->used += count / (u32)sizeof(UBITS);
+  // The next call carries out once for 16 vectors of a block, and for each of up to 15 vectors. A byte holds 255.
+  if (exponents->steps > 255u - ELEMENT_BLOCK / 16u / (u32)LANES(UBITS) - 15u) flush_bytes(exponents, words);
+}
+#endif
 
 // Says that `count` elements are in the windows' lanes, which hold bytes.
 INLINE void note_steps(Exponents* exponents, WORDS i64* words, const u32 count) {
@@ -239,6 +334,12 @@ NOINLINE void fold_exponents(Exponents* exponents, WORDS i64* partial, SPACE con
     count_bools(exponents, partial + OFFSET(EXPONENTS), p, count);
     return;
   }
+#if !IS_FLOAT
+  if (sizeof(UBITS) <= 2) {
+    count_bytes(exponents, partial + OFFSET(EXPONENTS), p, count * (u32)sizeof(UBITS));
+    return;
+  }
+#endif
   if (count_packed(exponents, partial + OFFSET(EXPONENTS), p, count)) return;
 #endif
   (void)partial;
@@ -248,6 +349,9 @@ NOINLINE void fold_exponents(Exponents* exponents, WORDS i64* partial, SPACE con
 // Adds all counts to the partial.
 INLINE void close_exponents(Exponents* exponents, WORDS i64* partial) {
   WORDS i64* const words = partial + OFFSET(EXPONENTS);
+#if PACKS_EXPONENTS && !IS_FLOAT
+  if (sizeof(UBITS) <= 2 && !IS_BOOL) flush_bytes(exponents, words);
+#endif
 #if PACKS_EXPONENTS
   flush_windows(exponents, words);
 #endif
