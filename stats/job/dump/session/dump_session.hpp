@@ -17,10 +17,12 @@
 #include "stats/job/dump/config/selection.hpp"
 #include "stats/job/dump/session/alerted_output.hpp"
 #include "stats/job/dump/session/arrivals.hpp"
+#include "stats/job/dump/session/dump_graph.hpp"
 #include "stats/job/dump/session/dump_work.hpp"
 #include "stats/job/dump/session/ended_steps.hpp"
 #include "stats/job/dump/session/pending_run.hpp"
 #include "stats/job/dump/session/tensor_pool.hpp"
+#include "stats/job/dump/session/waiting_items.hpp"
 
 namespace tensorstat {
 
@@ -31,6 +33,8 @@ namespace tensorstat {
 //
 // The caller's code is never called under a lock. The log is called by the Hold at the start of every public call. The
 // deleters of keep_alive run when a list of items is destroyed, after the locks are released.
+//
+// Its members up to `private` are for DumpSession's own functions, which stand in the same files.
 struct DumpSession::State {
   State(DumpConfig config, DumpOptions options, std::shared_ptr<Notices> notices);
   ~State();
@@ -65,12 +69,7 @@ struct DumpSession::State {
   Status set_alerts(AlertOptions wanted);
   void deliver_alerts() noexcept;
 
-  // All work goes through these, in the order of the calls. Runs with tensors on the board wait here for its copy.
-  // Later work waits behind them, so that the order stays.
-  void post(DumpItem item);
-  void post(DumpQueue::Items items, bool is_on_board = false) noexcept;
-  // Ends the board's step, and lets what waits here go to the queue.
-  void release() noexcept;
+  void post(DumpItem item);  // behind all earlier work
   std::shared_ptr<DumpGraph> begin_capture();
   void end_capture() noexcept;
   bool replayed(DumpGraph& graph, std::uint64_t iteration, void* stream, std::uint64_t added_to_numbers);
@@ -94,15 +93,18 @@ struct DumpSession::State {
   TensorPool pool;
   DumpWork work;
   DumpQueue queue;
-  AlertedOutput* alerted = nullptr;  // the output of `work`, if there are alerts
-  std::function<void(const Alert&)> on_alert;
-  std::vector<std::string> alert_groups;  // each once
-  std::atomic<bool> has_unjudged{false};  // runs in the queue
-  std::atomic<bool> has_compared{false};  // a tensor came with DumpTensor::differs_over
+  WaitingItems waiting;  // before the queue: all work goes through it
+  struct {
+    AlertedOutput* output = nullptr;  // the output of `work`, if there are alerts
+    std::function<void(const Alert&)> on_alert;
+    std::vector<std::string> groups;        // each once
+    std::atomic<bool> has_unjudged{false};  // runs in the queue
+    std::atomic<bool> has_compared{false};  // a tensor came with DumpTensor::differs_over
+  } alerts;
 
  private:
   // Whether the rules are asked before collect() returns, because the tensors of an alert are saved.
-  bool judges_at_once() const { return alerted != nullptr && alerted->saves_tensors(); }
+  bool judges_at_once() const { return alerts.output != nullptr && alerts.output->saves_tensors(); }
   void judge_here(PendingRun& run) noexcept;
   void count_stall(std::chrono::steady_clock::time_point start) noexcept;
   // Whether ordered_by_queue is to spare collect() a wait for tensors of this run.
@@ -140,13 +142,7 @@ struct DumpSession::State {
 
   std::atomic<std::uint64_t> last_timestamp_us_{0};
 
-  std::mutex waiting_items_mutex_;  // taken before the board's and the queue's
-  DumpQueue::Items waiting_items_;
-  std::atomic<std::size_t> waiting_count_{0};
-  bool lets_wait_ = true;  // false once the session closes
-  std::mutex captured_mutex_;
-  std::shared_ptr<DumpGraph> captured_;  // between begin_capture() and end_capture()
-  std::atomic<bool> is_capturing_{false};
+  CapturedGraph captured_;  // between begin_capture() and end_capture()
   // With settles_later, once a run was on the board: rules are then asked in the order of the queue alone.
   std::atomic<bool> has_late_{false};
 

@@ -71,33 +71,33 @@ Status DumpSession::State::set_alerts(AlertOptions wanted) {
                    .notices = notices,
                    .lines = std::make_shared<AppendFile>(
                        AppendOptions{.path = config.path + "/alerts.ndjson", .sync = options.sync}, notices)};
-  on_alert = setup.options.on_alert;
-  alert_groups.clear();
+  alerts.on_alert = setup.options.on_alert;
+  alerts.groups.clear();
   for (const Rule& rule : setup.rules) {
     for (const std::string& group : rule.groups()) {
-      if (std::ranges::find(alert_groups, group) == alert_groups.end()) alert_groups.push_back(group);
+      if (std::ranges::find(alerts.groups, group) == alerts.groups.end()) alerts.groups.push_back(group);
     }
   }
-  queue.between_work([&] { alerted = &work.set_alerts(std::move(setup), more); });
+  queue.between_work([&] { alerts.output = &work.set_alerts(std::move(setup), more); });
   return {};
 }
 
 void DumpSession::State::deliver_alerts() noexcept {
-  if (alerted == nullptr) return;
-  for (const Alert& alert : alerted->take_alerts()) {
-    if (!on_alert) {
+  if (alerts.output == nullptr) return;
+  for (const Alert& alert : alerts.output->take_alerts()) {
+    if (!alerts.on_alert) {
       notices->warn([&] { return to_sentence(alert); });
       continue;
     }
     try {
-      on_alert(alert);
+      alerts.on_alert(alert);
     } catch (...) {  // ignore errors of the caller's function
     }
   }
 }
 
 std::vector<std::string> DumpSession::alert_groups() const {
-  return state_ == nullptr ? std::vector<std::string>() : state_->alert_groups;
+  return state_ == nullptr ? std::vector<std::string>() : state_->alerts.groups;
 }
 
 Status DumpSession::set_alerts(AlertOptions options) try {

@@ -71,40 +71,18 @@ bool DumpSession::State::fold_here(PendingRun& run) noexcept try {
 void DumpSession::State::post(DumpItem item) {
   DumpQueue::Items one;
   one.push_back(std::move(item));
-  post(std::move(one));
-}
-
-void DumpSession::State::post(DumpQueue::Items items, bool is_on_board) noexcept {
-  if (!options.ordered_by_queue) return queue.post_all(items);
-  const std::lock_guard lock(waiting_items_mutex_);  // released before `items`, which may run code of the caller's
-  if (lets_wait_ && (is_on_board || !waiting_items_.empty())) {
-    waiting_items_.splice(waiting_items_.end(), items);
-    waiting_count_ = waiting_items_.size();
-    return;
-  }
-  if (is_on_board) work.meter.end_board_step();
-  queue.post_all(items);
-}
-
-void DumpSession::State::release() noexcept {
-  if (!options.ordered_by_queue) return;
-  DumpQueue::Items items;  // destroyed without the lock
-  const std::lock_guard lock(waiting_items_mutex_);
-  work.meter.end_board_step();
-  items.splice(items.end(), waiting_items_);
-  waiting_count_ = 0;
-  queue.post_all(items);
+  waiting.post(std::move(one), false);
 }
 
 std::vector<LateFaults> DumpSession::State::settle(bool with_this_step) {
-  if (with_this_step) release();
+  if (with_this_step) waiting.release();
   queue.drain();
   deliver_alerts();
   return work.take_late_faults();
 }
 
 void DumpSession::State::drain() noexcept {
-  release();
+  waiting.release();
   queue.drain();
 }
 

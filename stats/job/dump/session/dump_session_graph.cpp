@@ -17,28 +17,16 @@ std::shared_ptr<DumpGraph> DumpSession::State::begin_capture() {
   if (!why.empty()) {
     notices->inform_once("no graph", [&] { return "tensors in CUDA graphs have no rows: " + std::string(why); });
   }
-  const std::lock_guard lock(captured_mutex_);
-  captured_ = made;
-  is_capturing_ = made != nullptr;
+  captured_.set(made);
   return made;
 }
 
-void DumpSession::State::end_capture() noexcept {
-  std::shared_ptr<DumpGraph> ended;  // released without the lock
-  const std::lock_guard lock(captured_mutex_);
-  ended = std::move(captured_);
-  is_capturing_ = false;
-}
+void DumpSession::State::end_capture() noexcept { captured_.set(nullptr); }
 
 // Whether the run belongs to the graph that is being captured. Its tensors that are not on a stream of the capture have
 // no values in a replay, and no rows.
 bool DumpSession::State::add_to_graph(PendingRun& run) {
-  if (!is_capturing_.load(std::memory_order_relaxed)) return false;
-  std::shared_ptr<DumpGraph> graph;
-  {
-    const std::lock_guard lock(captured_mutex_);
-    graph = captured_;
-  }
+  const std::shared_ptr<DumpGraph> graph = captured_.get();
   if (graph == nullptr) return false;
   DumpGraph::Run added{run.place, run.op, {}, {}, run.has_results, {}};
   added.tensors.reserve(run.tensors.size());

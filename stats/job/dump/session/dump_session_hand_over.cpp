@@ -60,7 +60,8 @@ DumpSession::State::State(DumpConfig given_config, DumpOptions given_options, st
       initial_iteration(config.initial_iteration),
       pool(options.memory_bytes),
       work(config, options, columns, notices),
-      queue(work, *notices) {}
+      queue(work, *notices),
+      waiting(queue, work.meter, options.ordered_by_queue) {}
 
 DumpSession::State::~State() {
   close();
@@ -186,7 +187,7 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
     try {
       auto held = hold(given, !config.trans_flag);
       if (held) held->is_for_event = is_for_event;
-      if (held && held->differs_over) has_compared = true;
+      if (held && held->differs_over) alerts.has_compared = true;
       if (!held) {
         ++work.tally.lost_tensors;
         notices->warn_once("refused",
@@ -293,9 +294,9 @@ void DumpSession::State::count_stall(std::chrono::steady_clock::time_point start
 
 // An output that may refuse a run does so in the order of the queue.
 void DumpSession::State::judge_here(PendingRun& run) noexcept {
-  if (alerted == nullptr) return;
-  if (run.is_measured && !config.form->refuses_runs() && !has_late_) return alerted->judge(run);
-  if (!judges_at_once()) has_unjudged = true;
+  if (alerts.output == nullptr) return;
+  if (run.is_measured && !config.form->refuses_runs() && !has_late_) return alerts.output->judge(run);
+  if (!judges_at_once()) alerts.has_unjudged = true;
 }
 
 void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
@@ -303,10 +304,10 @@ void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
   PendingRun& run = std::get<PendingRun>(one.front());
   const bool is_judged_later = judges_at_once() && !run.is_judged;
   const bool is_empty = run.tensors.empty() && run.layout.empty();  // its tensors were for an event alone
-  if (run.is_judged && ((is_empty && !run.op->is_bound) || alerted->keeps_rows())) return;
+  if (run.is_judged && ((is_empty && !run.op->is_bound) || alerts.output->keeps_rows())) return;
   if (run.is_measured && !is_judged_later) {
     if (is_behind()) drain();
-    return post(std::move(one));
+    return waiting.post(std::move(one), false);
   }
   std::size_t copied_bytes = 0;
   std::uint64_t other_bytes = sizeof run + run.tensors.size() * sizeof(PendingTensor);
@@ -326,7 +327,7 @@ void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
     const bool waits = !is_on_board && goes_without_a_wait(run);
     copy_all(run, kAlignment);
     if (waits) count_stall(start);
-    post(std::move(one), is_on_board);
+    waiting.post(std::move(one), is_on_board);
     return;
   }
   drain();  // keeps the rows in the order of hand-over
@@ -354,7 +355,7 @@ void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
 // Whether more measured tensors wait than allowed. memory_bytes does not count these; each takes less than a KiB.
 bool DumpSession::State::is_behind() noexcept {
   constexpr std::uint64_t kMostMeasured = 4096;
-  return queue.unfinished() + waiting_count_.load(std::memory_order_relaxed) >= kMostMeasured;
+  return queue.unfinished() + waiting.count() >= kMostMeasured;
 }
 
 void DumpSession::State::copy_all(PendingRun& run, std::size_t alignment) noexcept {

@@ -32,31 +32,31 @@ bool DumpSession::State::step_end(const DumpPlace& place) {
   if (!selection.wants_device(place.device) || !selection.wants_rank(place.rank)) return true;
   const DumpPlace now = counted(place);
   const bool is_wanted = wants_step(now);
-  const bool lets_wait = waiting_count_.load(std::memory_order_relaxed) != 0;  // runs from before stop()
+  const bool lets_wait = waiting.count() != 0;  // runs from before stop()
   if (!is_wanted && !lets_wait && ended_steps_.push({now.rank, now.graph, now.iteration})) return true;
   if (is_in_fork()) return true;
   const Notices::Hold hold(*notices);
   record(&now);
   if (!is_wanted) {
-    release();
+    waiting.release();
     return true;
   }
   bool is_whole = true;
   const bool settles_later = has_late_;
   try {
     post([now](DumpOutput& to) { to.end_step(now); });
-    if (alerted != nullptr && settles_later) {
-      post([this, now](DumpOutput&) { alerted->end_alerts(now.rank); });
-    } else if (alerted != nullptr) {  // the caller wants to know before the next step
-      if (has_unjudged.exchange(false)) drain();
-      alerted->end_alerts(now.rank);
+    if (alerts.output != nullptr && settles_later) {
+      post([this, now](DumpOutput&) { alerts.output->end_alerts(now.rank); });
+    } else if (alerts.output != nullptr) {  // the caller wants to know before the next step
+      if (alerts.has_unjudged.exchange(false)) drain();
+      alerts.output->end_alerts(now.rank);
     }
     is_whole = settles_later || !config.enable || flush();
     post([now](DumpOutput& to) { to.close_step(now); });
   } catch (const std::bad_alloc&) {
     notices->warn_once("memory for closing", "out of memory: the files of a step stay open");
   }
-  release();
+  waiting.release();
   if (!settles_later) deliver_alerts();
   return is_whole;
 }
@@ -74,9 +74,9 @@ void DumpSession::State::say_what_never_came() noexcept {
     const std::lock_guard lock(operators_mutex_);
     if (operators_.empty()) return;
   }
-  if (!alert_groups.empty() && !has_compared) {
+  if (!alerts.groups.empty() && !alerts.has_compared) {
     notices->warn_once("no replicas", [&] {
-      return "alerts: 'differs over " + alert_groups.front() + "' was never met: no replicas were compared";
+      return "alerts: 'differs over " + alerts.groups.front() + "' was never met: no replicas were compared";
     });
   }
   if (config.op_debug_mode == DebugMode::kException && !some_failed) {
@@ -116,7 +116,8 @@ void DumpSession::State::say_nothing_came() noexcept {
   const DumpOutput::Written written = work.output->written();
   if (written.rows + written.waiting_rows + written.lost_rows + written.tensor_files != 0 || has_lost_or_waits())
     return;
-  if (tally.tensors + tally.complex + tally.overflows != 0 || (alerted != nullptr && alerted->keeps_rows())) return;
+  if (tally.tensors + tally.complex + tally.overflows != 0 || (alerts.output != nullptr && alerts.output->keeps_rows()))
+    return;
   try {
     const std::string why = why_nothing();
     if (!why.empty()) notices->warn_once("nothing", [&] { return "nothing was dumped: " + why; });
@@ -128,11 +129,7 @@ bool DumpSession::State::close() {
   if (closed.exchange(true)) return !has_lost_or_waits();
   const Notices::Hold hold(*notices);
   record(nullptr);
-  if (options.ordered_by_queue) {
-    const std::lock_guard lock(waiting_items_mutex_);
-    lets_wait_ = false;
-  }
-  release();
+  waiting.close();
   queue.close();
   say_what_never_came();
   say_nothing_came();
