@@ -4,6 +4,7 @@
 
 #include "stats/core/base/caught.hpp"
 #include "stats/core/base/float_environment.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
 #include "stats/core/engine/measured.hpp"
 #include "stats/core/engine/request_check.hpp"
 #include "stats/core/meter/meter_state.hpp"

@@ -5,6 +5,7 @@
 
 #include "stats/core/base/caught.hpp"
 #include "stats/core/base/float_environment.hpp"
+#include "stats/core/engine/accumulator_layout.hpp"
 #include "stats/core/engine/measured.hpp"
 #include "stats/core/engine/quantile_bins.hpp"
 #include "stats/core/engine/quantile_codes.hpp"
