@@ -24,7 +24,7 @@ class _Capture:
         self.written: list[str] = []  # the parameters that the graph writes
         self.gradients: set[str] = set()  # those of parameters that have rows in it
 
-    def renew(self, _: None) -> None:
+    def renew(self, _faults: None) -> None:
         """For Later: what the calls remember is of another replay."""
         for *_, arguments in self.calls:
             for each in arguments:
