@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "stats/answer/compare/fault_roles.hpp"
+#include "stats/answer/origin/ended.hpp"
 #include "stats/answer/origin/rules.hpp"
 
 namespace tensorstat::origin_rules {
