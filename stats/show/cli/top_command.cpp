@@ -1,5 +1,7 @@
 // `tensorstat top` shows a run while it is written, full screen, and can wait until something happens.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <memory>
