@@ -14,7 +14,7 @@
 
 namespace tensorstat::cl_engine {
 
-// A sheet whose pages are workspaces of a GPU.
+// The pages of this sheet are workspaces of a GPU.
 class SheetOnGpu : public Sheet {
  public:
   std::uint64_t held_bytes() const override;

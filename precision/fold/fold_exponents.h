@@ -186,7 +186,7 @@ NOINLINE void count_window(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, cons
 
 #if !IS_FLOAT
 // Integers of one or two bytes: bit i of a smeared size says that the size is at least 2^i. The bits in each place of a
-// byte are counted: sixteen vectors go through a tree of adders, and only what it carries out is counted (Harley and
+// byte are counted: sixteen vectors go through a tree of adders, and only its carries are counted (Harley and
 // Seal; Mula, Kurz and Lemire, "Faster Population Counts Using AVX2 Instructions", 2017).
 //   lanes[0][i]  low half of a byte: how often place i was carried out; high half: place i + 4
 //   lanes[1][i]  the same of place i, in bytes
@@ -203,14 +203,14 @@ INLINE v_u8 smeared_sizes(SPACE const u8* p) {
   return bytes | AS(u8, (VECTOR_OF(UBITS))(has_upper * (UBITS)255));
 }
 
-// Adds a and b to the bits of `sum`. Returns what is carried.
+// Adds a and b to the bits of `sum`. Returns the carries.
 INLINE v_u8 add_bits(v_u8* sum, const v_u8 a, const v_u8 b) {
   const v_u8 once = *sum ^ a, carried = (*sum & a) | (once & b);
   *sum = once ^ b;
   return carried;
 }
 
-// Adds the four vectors at p to sums of 1 and of 2. Returns what is carried.
+// Adds the four vectors at p to sums of 1 and of 2. Returns the carries.
 INLINE v_u8 add_four(v_u8* sums, SPACE const u8* p) {
   const v_u8 two = add_bits(&sums[0], smeared_sizes(p), smeared_sizes(p + LANES(u8)));
   const v_u8 other = add_bits(&sums[0], smeared_sizes(p + 2 * LANES(u8)), smeared_sizes(p + 3 * LANES(u8)));

@@ -250,7 +250,7 @@ std::optional<Fault> comes_again(const Scene& scene, const StepRows& rows) {
     if (!is_way) continue;
     Fault again = *at;
     again.is_open = true;
-    // That it went past a comparison is no surprise.
+    // A comparison gives no floats: a fault that went past it is no second use.
     again.came_again = at->ended_by == kNoCall || rows.gives_floats(rows.call(at->ended_by));
     again.again_of = &*at;
     return again;

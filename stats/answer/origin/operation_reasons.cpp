@@ -39,7 +39,7 @@ Operand operand_of(std::string_view word) {
   return operand;
 }
 
-// Whether it may hold 0. An operand of which nothing is known may.
+// An operand without a known range may hold 0.
 bool may_hold_zero(const Operand& operand) {
   if (operand.zeros) return *operand.zeros > 0;
   return !(operand.least.value_or(0) > 0) && !(operand.most.value_or(0) < 0);

@@ -23,11 +23,11 @@ struct Gave {
 
 // The operands in the words of a watch: "float32[10] -0.47 to 4.5, -0.5"; or "min -1.5".
 std::vector<Operand> operands_of(std::string_view given);
-// Of "1 NaN, 2 Inf of 10".
+// Reads the words "1 NaN, 2 Inf of 10".
 Gave gave_of(std::string_view words);
 
 // "log of a negative number"; "" where the reason is not known. `dtype`: of the results; "" where it is not known.
-// Names are those of torch and of MindSpore.
+// It knows the names of torch and of MindSpore.
 std::string reason_of_operation(std::string_view operation, std::span<const Operand> operands, Gave gave,
                                 std::string_view dtype);
 

@@ -47,7 +47,7 @@ class StepRows {
   // An operator that works in place leaves its result in an input: what it was given is then not in the rows.
   bool is_overwritten(const Call& of, std::uint32_t input) const;
   Given given_to(const Call& of) const;
-  // Whether one of its results may hold a NaN, as those of a comparison cannot. Without rows of results it may.
+  // Whether a result may hold a NaN. The results of a comparison cannot; a call without rows of results may.
   bool gives_floats(const Call& of) const;
   // Whether the faults in its inputs lie in containers. It may have looked past them.
   bool is_only_held(std::uint32_t at) const;

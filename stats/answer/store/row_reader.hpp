@@ -22,7 +22,7 @@ class RowReader {
   // The database outlives the reader.
   static Result<RowReader> open(Database& database, const StoredSource& source);
 
-  // The next row, in the file's order. false: there is none.
+  // Reads the next row in the file's order. Returns false at the end.
   Result<bool> next(Row& row);
 
  private:
