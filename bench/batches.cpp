@@ -94,8 +94,8 @@ Work stream_through(std::span<const std::byte> data, const Lane& lane) {
   const Request request{.categories = value(categories_from(kTen)), .on = lane.on};
   return [data, request, &meter = bench::meter(lane)] {
     auto stream = value(meter.stream(Dtype::kFloat32, request));
-    for (std::size_t at = 0; at < data.size(); at += kPieceBytes) {
-      const Status status = stream.append(data.subspan(at, kPieceBytes));
+    for (std::size_t offset = 0; offset < data.size(); offset += kPieceBytes) {
+      const Status status = stream.append(data.subspan(offset, kPieceBytes));
       if (!status) throw std::runtime_error(status.error().message);
     }
     benchmark::DoNotOptimize(value(stream.finish()));

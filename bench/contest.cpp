@@ -39,7 +39,7 @@ class Once {
 
 }  // namespace
 
-void enter(const std::string& group, const std::string& who, double bytes, double tensors,
+void enter(const std::string& group, const std::string& name, double bytes, double tensors,
            std::function<Contestant()> prepare) {
   const auto once = std::make_shared<Once<Contestant>>(std::move(prepare));
   const auto run = [=](benchmark::State& state) {
@@ -54,10 +54,10 @@ void enter(const std::string& group, const std::string& who, double bytes, doubl
       state.SkipWithError(failed.what());
     }
   };
-  benchmark::RegisterBenchmark((group + "/" + who).c_str(), run)->UseRealTime();
+  benchmark::RegisterBenchmark((group + "/" + name).c_str(), run)->UseRealTime();
 }
 
-void enter_clocked(const std::string& group, const std::string& who, double bytes, double tensors,
+void enter_clocked(const std::string& group, const std::string& name, double bytes, double tensors,
                    std::function<Clocked()> prepare) {
   const auto once = std::make_shared<Once<Clocked>>(std::move(prepare));
   const auto run = [=](benchmark::State& state) {
@@ -69,18 +69,18 @@ void enter_clocked(const std::string& group, const std::string& who, double byte
       state.SkipWithError(failed.what());
     }
   };
-  benchmark::RegisterBenchmark((group + "/" + who).c_str(), run)->UseManualTime();
+  benchmark::RegisterBenchmark((group + "/" + name).c_str(), run)->UseManualTime();
 }
 
 Meter& meter(const Lane& lane) {
   static std::map<std::string, std::unique_ptr<Meter>> meters;
-  auto& found = meters[lane.name];
-  if (!found) {
+  auto& entry = meters[lane.name];
+  if (!entry) {
     MeterOptions options;
     options.threads = lane.threads;
-    found = std::make_unique<Meter>(std::move(options));
+    entry = std::make_unique<Meter>(std::move(options));
   }
-  return *found;
+  return *entry;
 }
 
 void enter_limits(const std::string& group, double bytes, double tensors,

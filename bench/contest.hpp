@@ -33,10 +33,10 @@ struct Contestant {
   std::function<Counters()> counters = nullptr;  // called once after the rounds
 };
 
-// Enters a contestant as "group/who". `prepare` is called at most once, untimed, and only if the contestant runs. The
+// Enters a contestant as "group/name". `prepare` is called at most once, untimed, and only if the contestant runs. The
 // work is called once before the timed calls. One call processes `bytes` and `tensors`. An exception becomes the
 // benchmark's error.
-void enter(const std::string& group, const std::string& who, double bytes, double tensors,
+void enter(const std::string& group, const std::string& name, double bytes, double tensors,
            std::function<Contestant()> prepare);
 
 // The same for another process that measures the time: a call returns the seconds it took.
@@ -44,7 +44,7 @@ struct Clocked {
   std::function<double()> seconds;
   std::function<Counters()> counters = nullptr;
 };
-void enter_clocked(const std::string& group, const std::string& who, double bytes, double tensors,
+void enter_clocked(const std::string& group, const std::string& name, double bytes, double tensors,
                    std::function<Clocked()> prepare);
 
 // Every group of tensorstat has these three lanes: the host with one thread, the host with all threads, and the OpenCL

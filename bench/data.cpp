@@ -92,22 +92,22 @@ class Source {
 void fill(std::span<std::byte> bytes, Dtype dtype, Kind kind) {
   const std::size_t size = size_bytes(dtype);
   if (kind == Kind::kAscending) {
-    for (std::size_t at = 0; at + size <= bytes.size(); at += size) {
+    for (std::size_t offset = 0; offset + size <= bytes.size(); offset += size) {
       const std::uint64_t bits =
-          encode(format(dtype), 2 * static_cast<double>(at) / static_cast<double>(bytes.size()) - 1);
-      std::memcpy(&bytes[at], &bits, size);
+          encode(format(dtype), 2 * static_cast<double>(offset) / static_cast<double>(bytes.size()) - 1);
+      std::memcpy(&bytes[offset], &bits, size);
     }
     return;
   }
   const std::size_t run_bytes = std::min<std::size_t>(bytes.size(), kRun * size);
   Source source(dtype, kind);
   const std::vector<float> real = real_values(kind);
-  for (std::size_t at = 0; at + size <= run_bytes; at += size) {
-    const std::uint64_t bits = real.empty() ? source.next() : encode(format(dtype), real[at / size]);
-    std::memcpy(&bytes[at], &bits, size);  // little-endian: the low bytes are the element
+  for (std::size_t offset = 0; offset + size <= run_bytes; offset += size) {
+    const std::uint64_t bits = real.empty() ? source.next() : encode(format(dtype), real[offset / size]);
+    std::memcpy(&bytes[offset], &bits, size);  // little-endian: the low bytes are the element
   }
-  for (std::size_t at = run_bytes; at < bytes.size(); at += run_bytes) {
-    std::memcpy(&bytes[at], bytes.data(), std::min(run_bytes, bytes.size() - at));
+  for (std::size_t offset = run_bytes; offset < bytes.size(); offset += run_bytes) {
+    std::memcpy(&bytes[offset], bytes.data(), std::min(run_bytes, bytes.size() - offset));
   }
 }
 

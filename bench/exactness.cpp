@@ -55,10 +55,10 @@ TENSORSTAT_CLONES Plain plain_sums(const float* from, std::size_t count) {
     std::uint32_t negatives[kLanes] = {}, zeros[kLanes] = {}, nans[kLanes] = {}, infinities[kLanes] = {};
     std::fill_n(maxima, kLanes, result.max);
     std::fill_n(minima, kLanes, result.min);
-    std::size_t at = block;
-    for (; at + kLanes <= end; at += kLanes) {
+    std::size_t index = block;
+    for (; index + kLanes <= end; index += kLanes) {
       for (std::size_t i = 0; i < kLanes; ++i) {
-        const float x = from[at + i];
+        const float x = from[index + i];
         const double wide = x;
         sums[i] += wide;
         squares[i] += wide * wide;
@@ -73,8 +73,8 @@ TENSORSTAT_CLONES Plain plain_sums(const float* from, std::size_t count) {
     for (std::size_t i = 0; i < kLanes; ++i) {
       result.merge({sums[i], squares[i], maxima[i], minima[i], negatives[i], zeros[i], nans[i], infinities[i]});
     }
-    for (; at < end; ++at) {
-      const float x = from[at];
+    for (; index < end; ++index) {
+      const float x = from[index];
       result.merge({x, static_cast<double>(x) * x, x, x, x < 0, x == 0, x != x, std::isinf(x)});
     }
   }
@@ -102,15 +102,15 @@ Plain plain_share(const Tensor& tensor, std::size_t first, std::size_t count) {
   Plain whole;
   std::array<float, kBlock> block;
   const auto* from = static_cast<const std::uint16_t*>(tensor.address) + first;
-  for (std::size_t at = 0; at < count; at += kBlock) {
-    const std::size_t taken = std::min(kBlock, count - at);
+  for (std::size_t offset = 0; offset < count; offset += kBlock) {
+    const std::size_t taken = std::min(kBlock, count - offset);
 #if defined(__x86_64__)
     if (tensor.dtype == Dtype::kFloat16) {
-      widen_float16(from + at, taken, block.data());
+      widen_float16(from + offset, taken, block.data());
     } else
 #endif
     {
-      widen_bfloat16(from + at, taken, block.data());
+      widen_bfloat16(from + offset, taken, block.data());
     }
     whole.merge(plain_sums(block.data(), taken));
   }

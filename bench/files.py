@@ -37,8 +37,8 @@ def read_in_parallel(path, block_bytes):
     """Seconds to pread a file with one thread per core."""
     def read_every(first):
         block = memoryview(bytearray(block_bytes))
-        for at in range(first * block_bytes, size, threads * block_bytes):
-            os.preadv(descriptor, [block], at)
+        for offset in range(first * block_bytes, size, threads * block_bytes):
+            os.preadv(descriptor, [block], offset)
 
     threads, size = os.cpu_count(), os.path.getsize(path)
     descriptor = os.open(path, os.O_RDONLY)
@@ -128,8 +128,8 @@ def main():
 
     for name, number, block, size, scales in ("Q4_0", 2, 32, 18, (0,)), ("Q4_K", 12, 256, 144, (0, 2)):
         blocks = random.integers(0, 256, ((1 << 28) // block, size), dtype="u1")
-        for at in scales:
-            blocks[:, at:at + 2] = numpy.frombuffer(numpy.float16(0.01).tobytes(), "u1")
+        for offset in scales:
+            blocks[:, offset:offset + 2] = numpy.frombuffer(numpy.float16(0.01).tobytes(), "u1")
         write_gguf("quantized.gguf", name, number, (1 << 14, 1 << 14), blocks)
         compare(f"2^28 values of {name}, {blocks.nbytes >> 20} MiB; pread of 120 KiB by a thread a core",
                 measured("quantized.gguf"), lambda: read_in_parallel("quantized.gguf", 120 << 10))

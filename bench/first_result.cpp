@@ -32,9 +32,9 @@ bool measure(On on) {
   const std::vector<float> data(std::size_t{1} << 18, 1.5F);
   Meter meter;
   const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = data.size(), .address = data.data()};
-  const auto found =
+  const auto measurements =
       meter.measure({&tensor, 1}, {.categories = {Category::kMax, Category::kAvg, Category::kL2norm}, .on = on});
-  return found && std::get<double>(*(*found)[0].statistics.find(Category::kAvg)) == 1.5;
+  return measurements && std::get<double>(*(*measurements)[0].statistics.find(Category::kAvg)) == 1.5;
 }
 
 }  // namespace

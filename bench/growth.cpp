@@ -75,8 +75,8 @@ const std::byte* numbers(std::uint64_t bytes) {
     if (written <= 0) throw std::runtime_error("no memory for the tensor");
     done += written;
   }
-  for (std::uint64_t at = 0; at < whole; at += kDistinctBytes) {
-    if (mmap(place + at, kDistinctBytes, PROT_READ, MAP_SHARED | MAP_FIXED | MAP_POPULATE, file, 0) == MAP_FAILED) {
+  for (std::uint64_t offset = 0; offset < whole; offset += kDistinctBytes) {
+    if (mmap(place + offset, kDistinctBytes, PROT_READ, MAP_SHARED | MAP_FIXED | MAP_POPULATE, file, 0) == MAP_FAILED) {
       throw std::runtime_error("no address space for the tensor");
     }
   }

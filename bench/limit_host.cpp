@@ -25,11 +25,11 @@ std::uint64_t word(const std::byte* from) {
 
 std::uint64_t read_plain(const std::byte* from, std::size_t bytes) {
   std::uint64_t lanes[16] = {}, result = 0;
-  std::size_t at = 0;
-  for (; at + sizeof(lanes) <= bytes; at += sizeof(lanes)) {
-    for (std::size_t i = 0; i < 16; ++i) lanes[i] ^= word(from + at + 8 * i);
+  std::size_t offset = 0;
+  for (; offset + sizeof(lanes) <= bytes; offset += sizeof(lanes)) {
+    for (std::size_t i = 0; i < 16; ++i) lanes[i] ^= word(from + offset + 8 * i);
   }
-  for (; at < bytes; at += 8) result ^= word(from + at);
+  for (; offset < bytes; offset += 8) result ^= word(from + offset);
   for (const std::uint64_t lane : lanes) result ^= lane;
   return result;
 }
@@ -40,14 +40,14 @@ template <std::size_t ahead>
 [[gnu::target("avx512f")]] std::uint64_t read_avx512(const std::byte* from, std::size_t bytes) {
   __m512i lanes[8];
   for (__m512i& lane : lanes) lane = _mm512_setzero_si512();
-  std::size_t at = 0;
-  for (; at + sizeof(lanes) <= bytes; at += sizeof(lanes)) {
+  std::size_t offset = 0;
+  for (; offset + sizeof(lanes) <= bytes; offset += sizeof(lanes)) {
     for (std::size_t i = 0; i < 8; ++i) {
-      if (ahead != 0) _mm_prefetch(reinterpret_cast<const char*>(from + at + 64 * i + ahead), _MM_HINT_T0);
-      lanes[i] = _mm512_xor_si512(lanes[i], _mm512_loadu_si512(from + at + 64 * i));
+      if (ahead != 0) _mm_prefetch(reinterpret_cast<const char*>(from + offset + 64 * i + ahead), _MM_HINT_T0);
+      lanes[i] = _mm512_xor_si512(lanes[i], _mm512_loadu_si512(from + offset + 64 * i));
     }
   }
-  std::uint64_t result = read_plain(from + at, bytes - at), words[8];
+  std::uint64_t result = read_plain(from + offset, bytes - offset), words[8];
   for (const __m512i& lane : lanes) {
     _mm512_storeu_si512(words, lane);
     for (const std::uint64_t each : words) result ^= each;
@@ -59,14 +59,15 @@ template <std::size_t ahead>
 [[gnu::target("avx2")]] std::uint64_t read_avx2(const std::byte* from, std::size_t bytes) {
   __m256i lanes[8];
   for (__m256i& lane : lanes) lane = _mm256_setzero_si256();
-  std::size_t at = 0;
-  for (; at + sizeof(lanes) <= bytes; at += sizeof(lanes)) {
+  std::size_t offset = 0;
+  for (; offset + sizeof(lanes) <= bytes; offset += sizeof(lanes)) {
     for (std::size_t i = 0; i < 8; ++i) {
-      if (ahead != 0) _mm_prefetch(reinterpret_cast<const char*>(from + at + 32 * i + ahead), _MM_HINT_T0);
-      lanes[i] = _mm256_xor_si256(lanes[i], _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + at + 32 * i)));
+      if (ahead != 0) _mm_prefetch(reinterpret_cast<const char*>(from + offset + 32 * i + ahead), _MM_HINT_T0);
+      lanes[i] =
+          _mm256_xor_si256(lanes[i], _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + offset + 32 * i)));
     }
   }
-  std::uint64_t result = read_plain(from + at, bytes - at), words[4];
+  std::uint64_t result = read_plain(from + offset, bytes - offset), words[4];
   for (const __m256i& lane : lanes) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(words), lane);
     for (const std::uint64_t each : words) result ^= each;
@@ -110,7 +111,7 @@ std::uint64_t read_all(host::ThreadPool& pool, Read read, std::span<const std::b
 
 std::uint64_t plain_xor(std::span<const std::byte> bytes) {
   std::uint64_t result = 0;
-  for (std::size_t at = 0; at < bytes.size(); at += 8) result ^= word(bytes.data() + at);
+  for (std::size_t offset = 0; offset < bytes.size(); offset += 8) result ^= word(bytes.data() + offset);
   return result;
 }
 

@@ -14,13 +14,13 @@ namespace {
 constexpr const char* kText = R"(
 kernel void read(global const ulong8* from, ulong vectors, ulong slice, ulong stride, global ulong* to) {
   ulong8 a = 0, b = 0, c = 0, d = 0;
-  ulong at = get_global_id(0) * slice;
-  const ulong end = min(at + max(slice, (ulong)1), vectors);
+  ulong index = get_global_id(0) * slice;
+  const ulong end = min(index + max(slice, (ulong)1), vectors);
   const ulong stop = stride == 1 ? end : vectors;
-  for (; at + 3 * stride < stop; at += 4 * stride) {
-    a ^= from[at]; b ^= from[at + stride]; c ^= from[at + 2 * stride]; d ^= from[at + 3 * stride];
+  for (; index + 3 * stride < stop; index += 4 * stride) {
+    a ^= from[index]; b ^= from[index + stride]; c ^= from[index + 2 * stride]; d ^= from[index + 3 * stride];
   }
-  for (; at < stop; at += stride) a ^= from[at];
+  for (; index < stop; index += stride) a ^= from[index];
   a ^= b ^ c ^ d;
   to[get_global_id(0)] = a.s0 ^ a.s1 ^ a.s2 ^ a.s3 ^ a.s4 ^ a.s5 ^ a.s6 ^ a.s7;
 })";

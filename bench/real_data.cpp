@@ -63,8 +63,9 @@ Matrix attention(Draw& draw) {
   for (auto row = scores.begin(); row != scores.end(); row += kColumns) {
     const float highest = *std::max_element(row, row + kColumns);
     double sum = 0;
-    for (auto at = row; at != row + kColumns; ++at) sum += * at = std::exp((*at - highest) / 8);
-    for (auto at = row; at != row + kColumns; ++at) *at = static_cast<float>(*at / sum);
+    for (auto element = row; element != row + kColumns; ++element)
+      sum += * element = std::exp((*element - highest) / 8);
+    for (auto element = row; element != row + kColumns; ++element) *element = static_cast<float>(*element / sum);
   }
   return scores;
 }

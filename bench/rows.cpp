@@ -18,9 +18,9 @@ void enter_rows() {
           ":ten");
       for (const std::uint64_t channels : {64, 4096}) {
         for (const bool is_outer : {true, false}) {
-          const std::string who =
+          const std::string variant =
               std::string(lane.name) + (is_outer ? ":outer-" : ":inner-") + std::to_string(channels);
-          enter(group, "tensorstat:" + who, kBytes, 1, [=, &lane] {
+          enter(group, "tensorstat:" + variant, kBytes, 1, [=, &lane] {
             const Tensor tensor = make(dtype, kBytes);
             By by{.shape = {channels, tensor.element_count / channels}, .axes = {0}};
             if (!is_outer) by = {.shape = {tensor.element_count / channels, channels}, .axes = {1}};

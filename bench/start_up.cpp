@@ -10,8 +10,8 @@ namespace tensorstat::bench {
 void enter_start_up(const std::string& program) {
   for (const char* what :
        {"limit:nothing", "limit:empty-kernel", "tensorstat:host", "tensorstat:device", "tensorstat:device-once"}) {
-    const std::string who = what, mode = who.substr(who.find(':') + 1);
-    enter("start-up", who, 0, 0, [=] {
+    const std::string name = what, mode = name.substr(name.find(':') + 1);
+    enter("start-up", name, 0, 0, [=] {
       return Contestant{[=] {
         std::string arguments[2] = {program, mode};
         char* argv[] = {arguments[0].data(), arguments[1].data(), nullptr};

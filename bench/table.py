@@ -56,8 +56,8 @@ def load(directory):
         for row in report["benchmarks"]:
             if row.get("run_type") == "aggregate":
                 continue
-            group, who = row["name"].rsplit("/", 2)[:2]
-            contestant = groups.setdefault(group, {}).setdefault(who, Contestant())
+            group, entry = row["name"].rsplit("/", 2)[:2]
+            contestant = groups.setdefault(group, {}).setdefault(entry, Contestant())
             if row.get("error_occurred"):
                 contestant.error = row["error_message"]
                 continue
@@ -68,8 +68,8 @@ def load(directory):
     return groups, context
 
 
-def took_part(group, who):
-    return who in group and bool(group[who].rounds_ns)
+def took_part(group, entry):
+    return entry in group and bool(group[entry].rounds_ns)
 
 
 def ratios(fast, slow):
@@ -86,18 +86,18 @@ def short(number):
     return f"{number:.{decimals}f}"
 
 
-def ratio(group, who, beside):
-    if not (took_part(group, who) and took_part(group, beside)):
+def ratio(group, entry, beside):
+    if not (took_part(group, entry) and took_part(group, beside)):
         return "-"
-    rounds = ratios(group[who], group[beside])
+    rounds = ratios(group[entry], group[beside])
     if len(rounds) < 2:
         return short(rounds[0])
     low, middle, high = statistics.quantiles(rounds, n=4, method="inclusive")
     return f"{short(middle)} ({short(low)}-{short(high)})"
 
 
-def cell(group, who, read):
-    return read(group[who]) if took_part(group, who) else "-"
+def cell(group, entry, read):
+    return read(group[entry]) if took_part(group, entry) else "-"
 
 
 def show(title, heads, rows):
@@ -114,10 +114,10 @@ def show(title, heads, rows):
 
 def in_order(group):
     """The contestants that ran: tensorstat's lanes in order, then the peers by name."""
-    def place(who):
-        kind, lane = who.split(":")[:2]
-        return (kind != "tensorstat", list(LANES).index(lane) if lane in LANES else 0, who)
-    return [(who, group[who]) for who in sorted(group, key=place) if group[who].rounds_ns]
+    def place(entry):
+        kind, lane = entry.split(":")[:2]
+        return (kind != "tensorstat", list(LANES).index(lane) if lane in LANES else 0, entry)
+    return [(entry, group[entry]) for entry in sorted(group, key=place) if group[entry].rounds_ns]
 
 
 def speed_rows(groups, prefix):
@@ -148,15 +148,15 @@ def peer_rows(groups):
         if not name.startswith("peers/"):
             continue
         what = name[len("peers/"):].replace("/", " ")
-        for who, contestant in in_order(group):
-            kind, peer = who.split(":", 1)
+        for entry, contestant in in_order(group):
+            kind, peer = entry.split(":", 1)
             if kind == "limit":
                 continue
             is_peer = kind == "peer"
             get = contestant.counters.get
             yield [what, peer if is_peer else "tensorstat, " + LANES[peer], short(contestant.gb_s()),
                    f"{get('statistics', 0):.0f}" if is_peer else "10",
-                   *(("" if not is_peer else ratio(group, f"tensorstat:{lane}", who)) for lane in LANES),
+                   *(("" if not is_peer else ratio(group, f"tensorstat:{lane}", entry)) for lane in LANES),
                    *(short(get(key)) if key in contestant.counters else "-" if is_peer else "exact"
                      for key in ("avg_ulp", "l2norm_ulp"))]
             what = ""
@@ -167,8 +167,8 @@ def batch_rows(groups):
         if not name.startswith(("batch/", "small/")):
             continue
         what = name.replace("/", " ")
-        for who, contestant in in_order(group):
-            kind, lane, *more = who.split(":")
+        for entry, contestant in in_order(group):
+            kind, lane, *more = entry.split(":")
             if kind == "limit":
                 continue
             each = contestant.counters["tensors"]
@@ -185,7 +185,7 @@ def exact_rows(groups):
     for name, group in groups.items():
         for lane, words in LANES.items():
             if name.startswith("exact/") and took_part(group, f"plain:{lane}"):
-                speeds = [cell(group, f"{who}:{lane}", lambda c: short(c.gb_s())) for who in ("tensorstat", "plain", "limit")]
+                speeds = [cell(group, f"{kind}:{lane}", lambda c: short(c.gb_s())) for kind in ("tensorstat", "plain", "limit")]
                 yield [name[len("exact/"):].replace("/", " "), words, *speeds,
                        ratio(group, f"tensorstat:{lane}", f"plain:{lane}"), ratio(group, f"plain:{lane}", f"limit:{lane}")]
 
@@ -229,20 +229,20 @@ def channel_rows(groups):
 
 
 def start_rows(groups):
-    for who, contestant in sorted(groups.get("start-up", {}).items()):
+    for entry, contestant in sorted(groups.get("start-up", {}).items()):
         if contestant.rounds_ns:
-            beside = ratio(groups["start-up"], "limit:empty-kernel", who)
-            yield [who.split(":")[1], short(contestant.ns() / 1e6), beside]
+            beside = ratio(groups["start-up"], "limit:empty-kernel", entry)
+            yield [entry.split(":")[1], short(contestant.ns() / 1e6), beside]
 
 
 def training_rows(groups):
     group = groups.get("training", {})
-    for who, contestant in sorted(group.items(), key=lambda item: (item[0] != "limit:bare", item[0])):
+    for entry, contestant in sorted(group.items(), key=lambda item: (item[0] != "limit:bare", item[0])):
         if contestant.rounds_ns:
-            kind, lane, *more = who.split(":")
+            kind, lane, *more = entry.split(":")
             words = {"limit": "nothing", "peer": "statistics by " + lane, "session": "dump session: " + lane}.get(kind)
             words = words or " + ".join(["statistics, " + LANES.get(lane, lane), *more])
-            yield [words, short(contestant.ns() / 1e6), ratio(group, "limit:bare", who)]
+            yield [words, short(contestant.ns() / 1e6), ratio(group, "limit:bare", entry)]
 
 
 def md5_rows(groups):
@@ -266,24 +266,24 @@ def processor():
 def check(groups):
     print("\nBounds")
     looked_at = 0
-    for name, who, beside, least in BOUNDS:
+    for name, entry, beside, least in BOUNDS:
         group = groups.get(name, {})
-        if not (took_part(group, who) and took_part(group, beside)):
-            print(f"  warning: {name}: {who} beside {beside} was not measured")
+        if not (took_part(group, entry) and took_part(group, beside)):
+            print(f"  warning: {name}: {entry} beside {beside} was not measured")
             continue
         looked_at += 1
-        middle = statistics.median(ratios(group[who], group[beside]))
+        middle = statistics.median(ratios(group[entry], group[beside]))
         if middle < least:
-            print(f"  warning: {name}: {who} is {short(middle)} times as fast as {beside}, usually at least {short(least)}")
+            print(f"  warning: {name}: {entry} is {short(middle)} times as fast as {beside}, usually at least {short(least)}")
     print(f"  {looked_at} ratios looked at")
 
 
 def show_errors(groups):
     whose = {}
     for name, group in groups.items():
-        for who, contestant in group.items():
+        for entry, contestant in group.items():
             if contestant.error:
-                whose.setdefault(contestant.error, []).append(f"{name}/{who}")
+                whose.setdefault(contestant.error, []).append(f"{name}/{entry}")
     for error, those in whose.items():
         print(f"\nnot measured, {error}:\n  " + "\n  ".join(those))
 

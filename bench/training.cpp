@@ -62,8 +62,8 @@ class Network {
   std::array<Eigen::MatrixXf, kLayers + 1> activations_;
 };
 
-void enter_step(const std::string& who, std::function<AfterStep()> prepare) {
-  enter("training", who, 0, 0, [prepare = std::move(prepare)] {
+void enter_step(const std::string& name, std::function<AfterStep()> prepare) {
+  enter("training", name, 0, 0, [prepare = std::move(prepare)] {
     return Contestant{[after = prepare(), network = std::make_shared<Network>()] {
       network->step([](std::initializer_list<Tensor>) {});
       after(network->tensors());
@@ -72,8 +72,8 @@ void enter_step(const std::string& who, std::function<AfterStep()> prepare) {
 }
 
 // Hands over tensors as a backend does: each operator's outputs when it has run.
-void enter_operators(const std::string& who, const std::string& categories, bool enable) {
-  enter("training", who, 0, 0, [=] {
+void enter_operators(const std::string& name, const std::string& categories, bool enable) {
+  enter("training", name, 0, 0, [=] {
     return Contestant{
         [session = SessionOfOperators(categories, enable), network = std::make_shared<Network>()]() mutable {
           network->step([&](std::initializer_list<Tensor> made) { session.ran({made.begin(), made.size()}); });
@@ -106,9 +106,9 @@ void enter_training() {
       {"statistics + md5", R"(["max", "min", "avg", "l2norm", "nan count", "md5"])"}};
   for (const auto& [name, categories] : columns) {
     for (const bool enable : {true, false}) {
-      const std::string who = std::string("session:") + name + (enable ? "" : ", asynchronous");
-      enter_step(who, [=] { return dump_session(categories, enable); });
-      enter_operators(who + ", by operator", categories, enable);
+      const std::string contestant = std::string("session:") + name + (enable ? "" : ", asynchronous");
+      enter_step(contestant, [=] { return dump_session(categories, enable); });
+      enter_operators(contestant + ", by operator", categories, enable);
     }
   }
   enter_step("peer:mindspore", [=] { return with_mindspore; });

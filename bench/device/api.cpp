@@ -31,9 +31,9 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::vector<double> each(const std::vector<double>& values, const std::function<double(double)>& of) {
+std::vector<double> each(const std::vector<double>& values, const std::function<double(double)>& function) {
   std::vector<double> all;
-  for (const double value : values) all.push_back(of(value));
+  for (const double value : values) all.push_back(function(value));
   return all;
 }
 

@@ -21,10 +21,10 @@ struct Arena {
   std::vector<Extent> extents;
 
   void add(Dtype dtype, std::uint64_t beginning, std::span<const std::byte> elements) {
-    const std::uint64_t at = (bytes.size() + 15) / 16 * 16 + beginning * size_bytes(dtype);
-    bytes.resize(at + elements.size());
-    std::ranges::copy(elements, bytes.begin() + static_cast<std::ptrdiff_t>(at));
-    extents.push_back({at, elements_of(dtype, elements.size())});
+    const std::uint64_t offset = (bytes.size() + 15) / 16 * 16 + beginning * size_bytes(dtype);
+    bytes.resize(offset + elements.size());
+    std::ranges::copy(elements, bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+    extents.push_back({offset, elements_of(dtype, elements.size())});
   }
 };
 
@@ -70,8 +70,8 @@ void check_folds(Gpu& gpu, const Plan& plan) {
           .dtype = dtype, .needs = needs, .group_size = gpu.traits().group.lanes, .loads = gpu.traits().group.loads};
       Fold fold(gpu, spec, source, arena.extents);
       fold.run();
-      const std::vector<Partial> found = fold.results();
-      for (std::size_t i = 0; i < found.size(); ++i) {
+      const std::vector<Partial> partials = fold.results();
+      for (std::size_t i = 0; i < partials.size(); ++i) {
         Partial expected(dtype, Precision::kHigh, needs);
         const Tensor tensor{.dtype = dtype,
                             .element_count = arena.extents[i].count,
@@ -80,13 +80,14 @@ void check_folds(Gpu& gpu, const Plan& plan) {
         const Job job{tensor, &expected};
         if (const Status status = host->fold({&job, 1}); !status) throw std::runtime_error(status.error().message);
         ++cases;
-        if (found[i].serialize() == expected.serialize()) continue;
+        if (partials[i].serialize() == expected.serialize()) continue;
         if (++wrong <= 20) {
           std::size_t word = 0;
-          while (word + 1 < found[i].words().size() && found[i].words()[word] == expected.words()[word]) ++word;
+          while (word + 1 < partials[i].words().size() && partials[i].words()[word] == expected.words()[word]) ++word;
           std::printf("DIFFERENT: %s, tensor %zu of %llu elements: word %zu is %lld, and must be %lld\n",
                       name(spec).c_str(), i, static_cast<unsigned long long>(tensor.element_count), word,
-                      static_cast<long long>(found[i].words()[word]), static_cast<long long>(expected.words()[word]));
+                      static_cast<long long>(partials[i].words()[word]),
+                      static_cast<long long>(expected.words()[word]));
         }
       }
     }

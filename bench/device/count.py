@@ -18,31 +18,31 @@ VECTOR, LOADS = 16, 4
 def blocks(path):
     """The kernel's basic blocks: label -> [instructions, labels of possible successors]."""
     lines = open(path).read().split(".entry fold(", 1)[1].splitlines()
-    label, found = "start", {"start": [[], []]}
+    label, graph = "start", {"start": [[], []]}
 
     def open_block(name, falls_through):
         nonlocal label
         if falls_through:
-            found[label][1].append(name)
+            graph[label][1].append(name)
         label = name
-        found[label] = [[], []]
+        graph[label] = [[], []]
 
     for line in map(str.strip, lines):
         if re.fullmatch(r"[$\w]+:.*", line):
-            last = found[label][0][-1] if found[label][0] else ""
+            last = graph[label][0][-1] if graph[label][0] else ""
             open_block(line.split(":")[0], not re.match(r"(bra|ret|exit)", last))
             continue
         for line in line.strip("{} \t").split(";"):  # a line of inline PTX can have several instructions
             line = line.strip()
             if not re.match(r"(@!?%p\d+\s+)?[a-z]", line):
                 continue
-            found[label][0].append(line)
+            graph[label][0].append(line)
             branch = re.search(r"\bbra(?:\.uni)?\s+([$\w]+)", line)
             if branch:
-                found[label][1].append(branch.group(1))
+                graph[label][1].append(branch.group(1))
                 if line.startswith("@"):
                     open_block(f"{label}+", True)
-    return found
+    return graph
 
 
 def reach(edges, start):
@@ -61,9 +61,9 @@ def wide_loads(instructions):
 
 def main_loop(path):
     """All instructions on the common path."""
-    found = blocks(path)
-    edges = {label: follow for label, (_, follow) in found.items()}
-    loads = max((label for label in found if label in reach(edges, label)), key=lambda label: wide_loads(found[label][0]))
+    graph = blocks(path)
+    edges = {label: follow for label, (_, follow) in graph.items()}
+    loads = max((label for label in graph if label in reach(edges, label)), key=lambda label: wide_loads(graph[label][0]))
     loop = {label for label in reach(edges, loads) if loads in reach(edges, label)}
     head = next(to for label in edges if label not in loop for to in edges[label] if to in loop)
     # Without the edges back to the head, a block that still reaches itself is in an inner loop.
@@ -79,10 +79,10 @@ def main_loop(path):
         if label == end:
             return []
         rest = best(each for each in (way(to, end) for to in inner[label] if to in once) if each is not None)
-        return None if rest is None else found[label][0] + rest
+        return None if rest is None else graph[label][0] + rest
 
     ends = [label for label in once if head in edges[label]]
-    tails = [way(loads, label) + found[label][0] for label in ends if way(loads, label) is not None]
+    tails = [way(loads, label) + graph[label][0] for label in ends if way(loads, label) is not None]
     instructions = way(head, loads) + best(tails)
     # ptxas removes moves between registers
     return [each for each in instructions if not re.match(r"(@!?%p\d+\s+)?mov", each)]

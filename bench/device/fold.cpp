@@ -29,11 +29,11 @@ Fold::Fold(Gpu& gpu, const KernelSpec& spec, Gpu::Buffer source, const std::vect
   const std::uint64_t most = cl_engine::most_elements_a_group(shaped, spec.dtype, total_bytes);
   const bool shares = (spec.needs & (kFingerprints | kIndices)) == 0;  // the slices of a tensor add to one partial
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    for (std::uint64_t at = 0; at == 0 || at < tensors[i].count; at += most) {
-      if (at == 0 || !shares) targets_.push_back({i, at});
-      if (at == tensors[i].count) break;  // an empty tensor has a partial but no slice
-      image_.push_back(static_cast<std::int64_t>(tensors[i].first_byte + tensorstat::bytes_of(spec.dtype, at)));
-      image_.push_back(static_cast<std::int64_t>(std::min(most, tensors[i].count - at)));
+    for (std::uint64_t first = 0; first == 0 || first < tensors[i].count; first += most) {
+      if (first == 0 || !shares) targets_.push_back({i, first});
+      if (first == tensors[i].count) break;  // an empty tensor has a partial but no slice
+      image_.push_back(static_cast<std::int64_t>(tensors[i].first_byte + tensorstat::bytes_of(spec.dtype, first)));
+      image_.push_back(static_cast<std::int64_t>(std::min(most, tensors[i].count - first)));
       image_.push_back(static_cast<std::int64_t>(targets_.size() - 1));
       image_.resize(image_.size() + 2);  // no bins and no scaled casts
     }
@@ -53,12 +53,12 @@ double Fold::run() {
 }
 
 std::vector<Partial> Fold::results() {
-  std::vector<std::int64_t> found(image_.size());
-  gpu_.read(workspace_, std::as_writable_bytes(std::span(found)));
+  std::vector<std::int64_t> workspace(image_.size());
+  gpu_.read(workspace_, std::as_writable_bytes(std::span(workspace)));
   const std::size_t words = partial_words(spec_.dtype, spec_.needs);
   std::vector<Partial> partials(tensors_, Partial(spec_.dtype, Precision::kHigh, spec_.needs));
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    const auto words_of = std::span(found).subspan(slices_ * kSliceWords + i * words, words);
+    const auto words_of = std::span(workspace).subspan(slices_ * kSliceWords + i * words, words);
     merge(spec_.dtype, partials[targets_[i].tensor].words(), words_of, targets_[i].first);
   }
   return partials;
@@ -77,10 +77,10 @@ double Read::run() { return gpu_.run(spec_, groups_, source_, results_, run_, ve
 
 void Read::prove(std::span<const std::byte> bytes) {
   using Vector = std::array<std::uint64_t, 2>;
-  std::vector<Vector> found(groups_);
-  gpu_.read(results_, std::as_writable_bytes(std::span(found)));
+  std::vector<Vector> results(groups_);
+  gpu_.read(results_, std::as_writable_bytes(std::span(results)));
   Vector seen{};
-  for (const Vector& each : found) seen[0] ^= each[0], seen[1] ^= each[1];
+  for (const Vector& each : results) seen[0] ^= each[0], seen[1] ^= each[1];
   for (std::uint64_t i = 0; i < vectors_; ++i) {
     Vector vector;
     std::memcpy(&vector, bytes.data() + i * kVectorBytes, sizeof vector);

@@ -33,24 +33,24 @@ struct Arguments {
   Plan plan;
 };
 
-bool parse(int argc, char** argv, Arguments& found) {
+bool parse(int argc, char** argv, Arguments& arguments) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--quick") {
-      found.plan = {std::uint64_t{2} << 20, 3, 256, false};
+      arguments.plan = {std::uint64_t{2} << 20, 3, 256, false};
     } else if (word == "--cuda" && i + 1 < argc) {
-      found.cuda = argv[++i];
+      arguments.cuda = argv[++i];
     } else if (word == "--mib" && i + 1 < argc) {
       const std::string_view digits = argv[++i];
-      if (std::from_chars(digits.begin(), digits.end(), found.plan.bytes).ec != std::errc{}) return false;
-      found.plan.bytes <<= 20;
-    } else if (found.stage.empty()) {
-      found.stage = word;
+      if (std::from_chars(digits.begin(), digits.end(), arguments.plan.bytes).ec != std::errc{}) return false;
+      arguments.plan.bytes <<= 20;
+    } else if (arguments.stage.empty()) {
+      arguments.stage = word;
     } else {
-      found.name = word;
+      arguments.name = word;
     }
   }
-  return !found.stage.empty() && found.plan.bytes != 0;
+  return !arguments.stage.empty() && arguments.plan.bytes != 0;
 }
 
 int run(const Arguments& arguments) {

@@ -61,8 +61,8 @@ def cupy_calls():
 
     for name in ["float32", "float64"]:
         x = cupy.random.standard_normal(MIB * 2**20 // cupy.dtype(name).itemsize, dtype=name)
-        found = benchmark(ten, (x,), n_repeat=ROUNDS, n_warmup=1)
-        figure(f"peer/cupy ten calls/{name}", [each * 1e3 for each in found.gpu_times.ravel()])
+        result = benchmark(ten, (x,), n_repeat=ROUNDS, n_warmup=1)
+        figure(f"peer/cupy ten calls/{name}", [each * 1e3 for each in result.gpu_times.ravel()])
 
 
 for peer in (torch_calls, cupy_calls):

@@ -20,10 +20,10 @@ std::string verdict(double value, const std::string& goal) {
 
 Spread spread(std::vector<double> values) {
   std::ranges::sort(values);
-  const auto at = [&](double share) {
+  const auto quantile = [&](double share) {
     return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
   };
-  return {at(0.5), at(0.25), at(0.75)};
+  return {quantile(0.5), quantile(0.25), quantile(0.75)};
 }
 
 std::vector<std::vector<double>> rounds(int count, const std::vector<std::function<double()>>& contestants) {

@@ -24,10 +24,10 @@ struct Seconds {
 double processor_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto of = [](const timeval& time) {
+  const auto seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
   };
-  return of(usage.ru_utime) + of(usage.ru_stime);
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 Seconds seconds_of(const auto& run) {
@@ -107,8 +107,8 @@ int main(int count, char** arguments) {
   print("history of rows", history.row_count(), filled);
   std::printf("%-20s %7.1f bytes\n", "a row in the history",
               static_cast<double>(history.bytes()) / static_cast<double>(history.row_count()));
-  Findings found;
-  const Seconds judged = seconds_of([&] { found = find_in(history, {}, {}); });
+  Findings findings;
+  const Seconds judged = seconds_of([&] { findings = find_in(history, {}, {}); });
   print("judged", history.row_count(), judged);
-  std::printf("%s\n", found.verdict.front().c_str());
+  std::printf("%s\n", findings.verdict.front().c_str());
 }

@@ -39,12 +39,12 @@ class Blas {
       throw std::runtime_error("reading CLBlast's results failed");
     }
     const T* elements = static_cast<const T*>(tensor_.address);
-    Findings found;
-    found.avg = static_cast<double>(result<T>(0)) / static_cast<double>(count);
-    found.l2norm = static_cast<double>(result<T>(1));
-    found.max = static_cast<double>(elements[result<cl_uint>(2)]);
-    found.min = static_cast<double>(elements[result<cl_uint>(3)]);
-    return found;
+    Findings findings;
+    findings.avg = static_cast<double>(result<T>(0)) / static_cast<double>(count);
+    findings.l2norm = static_cast<double>(result<T>(1));
+    findings.max = static_cast<double>(elements[result<cl_uint>(2)]);
+    findings.min = static_cast<double>(elements[result<cl_uint>(3)]);
+    return findings;
   }
 
  private:
@@ -56,9 +56,9 @@ class Blas {
 
   template <typename T>
   T result(std::size_t which) const {
-    T found;
-    std::memcpy(&found, results_ + 8 * which, sizeof(T));
-    return found;
+    T scalar;
+    std::memcpy(&scalar, results_ + 8 * which, sizeof(T));
+    return scalar;
   }
 
   Tensor tensor_;

@@ -41,18 +41,18 @@ class PassingFile {
 class Python {
  public:
   // Runs a script on bytes with elements of a dtype.
-  Python(const char* script, std::span<const std::byte> bytes, Dtype of) {
+  Python(const char* script, std::span<const std::byte> bytes, Dtype dtype) {
     std::signal(SIGPIPE, SIG_IGN);
     const PassingFile file(bytes);
     int requests[2], answers[2];
     if (pipe(requests) != 0 || pipe(answers) != 0) throw std::runtime_error("no pipe to Python");
-    const std::string dtype(name(of));
+    const std::string dtype_name(name(dtype));
     child_ = fork();
     if (child_ == 0) {
       dup2(requests[0], 0);
       dup2(answers[1], 1);
       for (const int end : {requests[0], requests[1], answers[0], answers[1]}) close(end);
-      execl("/usr/bin/python3", "python3", script, file.path().c_str(), dtype.c_str(), nullptr);
+      execl("/usr/bin/python3", "python3", script, file.path().c_str(), dtype_name.c_str(), nullptr);
       _exit(127);
     }
     close(requests[0]);
@@ -69,21 +69,21 @@ class Python {
   Python(const Python&) = delete;
   Python& operator=(const Python&) = delete;
 
-  // Returns the seconds and sets `found`.
+  // Returns the seconds and sets `figures`.
   double run() {
     std::fputs("go\n", to_);
     std::fflush(to_);
     std::istringstream words(line());
-    found.clear();
+    figures.clear();
     // Read as words, because streams cannot parse "nan".
-    for (std::string word; words >> word;) found.push_back(std::strtod(word.c_str(), nullptr));
-    if (found.empty()) throw std::runtime_error("NumPy's process broke off");
-    const double seconds = found.front();
-    found.erase(found.begin());
+    for (std::string word; words >> word;) figures.push_back(std::strtod(word.c_str(), nullptr));
+    if (figures.empty()) throw std::runtime_error("NumPy's process broke off");
+    const double seconds = figures.front();
+    figures.erase(figures.begin());
     return seconds;
   }
 
-  std::vector<double> found;
+  std::vector<double> figures;
 
  private:
   std::string line() {
@@ -105,10 +105,10 @@ void enter_numpy(const std::string& group, Dtype dtype, std::uint64_t bytes) {
     const auto python = std::make_shared<Python>(TENSORSTAT_BENCH_NUMPY, bytes_of(tensor), dtype);
     return Clocked{[python] { return python->run(); },
                    [=] {
-                     const std::vector<double>& found = python->found;
-                     if (found.size() != 9) throw std::runtime_error("NumPy's process broke off");
-                     return judge(tensor, {found[0], found[1], found[2], found[3], found[4], found[5], found[6],
-                                           found[7], found[8]});
+                     const std::vector<double>& figures = python->figures;
+                     if (figures.size() != 9) throw std::runtime_error("NumPy's process broke off");
+                     return judge(tensor, {figures[0], figures[1], figures[2], figures[3], figures[4], figures[5],
+                                           figures[6], figures[7], figures[8]});
                    }};
   });
 }

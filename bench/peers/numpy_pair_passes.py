@@ -23,9 +23,9 @@ def passes(stored_a, stored_b, dtype):
     difference = a - b
     distance = np.linalg.norm(difference)
     size = np.abs(difference)
-    at = np.argmax(size)
+    index = np.argmax(size)
     return [np.dot(a, b) / (np.linalg.norm(a) * norm_b), distance, distance / np.sqrt(a.size), distance / norm_b,
-            20 * np.log10(norm_b / distance), size[at], at, np.nanmax(size / np.abs(b)),
+            20 * np.log10(norm_b / distance), size[index], index, np.nanmax(size / np.abs(b)),
             np.count_nonzero(np.isclose(a, b, 1e-3, 1e-5)), np.count_nonzero(stored_a != stored_b)]
 
 
@@ -38,9 +38,9 @@ def main():
         print("ready", flush=True)
         for _ in sys.stdin:
             start = time.perf_counter()
-            found = passes(a, b, dtype)
+            figures = passes(a, b, dtype)
             seconds = time.perf_counter() - start
-            print(repr(seconds), *(repr(float(each)) for each in found), flush=True)
+            print(repr(seconds), *(repr(float(each)) for each in figures), flush=True)
 
 
 main()

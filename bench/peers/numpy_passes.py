@@ -40,9 +40,9 @@ def main():
         print("ready", flush=True)
         for _ in sys.stdin:
             start = time.perf_counter()
-            found = passes(stored, dtype)
+            figures = passes(stored, dtype)
             seconds = time.perf_counter() - start
-            print(repr(seconds), *(repr(float(each)) for each in found), flush=True)
+            print(repr(seconds), *(repr(float(each)) for each in figures), flush=True)
 
 
 main()

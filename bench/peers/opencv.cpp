@@ -14,14 +14,14 @@ namespace {
 
 template <typename Matrix>
 Findings statistics(const Matrix& matrix) {
-  Findings found;
-  cv::minMaxLoc(matrix, &found.min, &found.max);
+  Findings findings;
+  cv::minMaxLoc(matrix, &findings.min, &findings.max);
   cv::Scalar mean, deviation;
   cv::meanStdDev(matrix, mean, deviation);
-  found.avg = mean[0];
-  found.l2norm = cv::norm(matrix, cv::NORM_L2);
-  found.zeros = static_cast<double>(matrix.total()) - cv::countNonZero(matrix);
-  return found;
+  findings.avg = mean[0];
+  findings.l2norm = cv::norm(matrix, cv::NORM_L2);
+  findings.zeros = static_cast<double>(matrix.total()) - cv::countNonZero(matrix);
+  return findings;
 }
 
 int depth(Dtype dtype) {

@@ -8,34 +8,34 @@ namespace tensorstat::bench {
 namespace {
 
 double number(const StatisticsView& statistics, Category category) {
-  const Value* found = statistics.find(category);
-  if (const auto* real = std::get_if<double>(found)) return *real;
-  if (const auto* natural = std::get_if<std::uint64_t>(found)) return static_cast<double>(*natural);
-  return static_cast<double>(std::get<std::int64_t>(*found));
+  const Value* statistic = statistics.find(category);
+  if (const auto* real = std::get_if<double>(statistic)) return *real;
+  if (const auto* natural = std::get_if<std::uint64_t>(statistic)) return static_cast<double>(*natural);
+  return static_cast<double>(std::get<std::int64_t>(*statistic));
 }
 
-double ulps(double found, double exact) {
+double ulps(double computed, double exact) {
   const double up = std::nextafter(std::fabs(exact), std::numeric_limits<double>::infinity());
-  return std::fabs(found - exact) / (up - std::fabs(exact));
+  return std::fabs(computed - exact) / (up - std::fabs(exact));
 }
 
 }  // namespace
 
-Counters judge(const Tensor& tensor, const Findings& found) {
+Counters judge(const Tensor& tensor, const Findings& findings) {
   const auto measured =
       value(meter(kLanes[0]).measure({&tensor, 1}, {.categories = value(categories_from(kTen)), .on = On::kHost}));
   const StatisticsView exact = measured[0].statistics;
   struct {
     double theirs, ours;
     int statistics = 1;
-  } const same[] = {
-      {found.max, number(exact, Category::kMax)},
-      {found.min, number(exact, Category::kMin)},
-      {found.negatives, number(exact, Category::kNegativeZeroCount)},
-      {found.positives, number(exact, Category::kPositiveZeroCount)},
-      {found.zeros, number(exact, Category::kZeroCount)},
-      {found.nans, number(exact, Category::kNanCount)},
-      {found.infinities, number(exact, Category::kPositiveInfCount) + number(exact, Category::kNegativeInfCount), 2}};
+  } const same[] = {{findings.max, number(exact, Category::kMax)},
+                    {findings.min, number(exact, Category::kMin)},
+                    {findings.negatives, number(exact, Category::kNegativeZeroCount)},
+                    {findings.positives, number(exact, Category::kPositiveZeroCount)},
+                    {findings.zeros, number(exact, Category::kZeroCount)},
+                    {findings.nans, number(exact, Category::kNanCount)},
+                    {findings.infinities,
+                     number(exact, Category::kPositiveInfCount) + number(exact, Category::kNegativeInfCount), 2}};
   Counters counters;
   double& computed = counters["statistics"];
   for (const auto& each : same) {
@@ -51,14 +51,14 @@ Counters judge(const Tensor& tensor, const Findings& found) {
     computed += 1;
     counters[name] = ulps(theirs, number(exact, category));
   };
-  rounded("avg_ulp", found.avg, Category::kAvg);
-  rounded("l2norm_ulp", found.l2norm, Category::kL2norm);
+  rounded("avg_ulp", findings.avg, Category::kAvg);
+  rounded("l2norm_ulp", findings.l2norm, Category::kL2norm);
   return counters;
 }
 
 Contestant peer(const Tensor& tensor, std::function<Findings()> call) {
-  const auto found = std::make_shared<Findings>();
-  return {[found, call = std::move(call)] { *found = call(); }, {}, [=] { return judge(tensor, *found); }};
+  const auto findings = std::make_shared<Findings>();
+  return {[findings, call = std::move(call)] { *findings = call(); }, {}, [=] { return judge(tensor, *findings); }};
 }
 
 void enter_peers() {

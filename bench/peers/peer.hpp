@@ -23,7 +23,7 @@ struct Findings {
 // The counters "avg_ulp" and "l2norm_ulp": the distance to the exact value, in units in the last place of a binary64.
 // "statistics": how many of the ten statistics the peer computes. Throws if max, min or a count is wrong: such a peer
 // does not measure the same.
-Counters judge(const Tensor& tensor, const Findings& found);
+Counters judge(const Tensor& tensor, const Findings& findings);
 
 // A peer that returns its findings at each call.
 Contestant peer(const Tensor& tensor, std::function<Findings()> call);

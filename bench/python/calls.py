@@ -34,11 +34,11 @@ def main(path, rounds):
             for _ in range(calls):
                 meter.measure(x, names)
 
-        found = rounds_of({"c++": lambda: clocked(lambda: beside(addresses, count, elements, names.encode(), calls)),
+        times = rounds_of({"c++": lambda: clocked(lambda: beside(addresses, count, elements, names.encode(), calls)),
                            "python": lambda: clocked(python)}, rounds)
         what = f"a dict of {count:,} x {elements:,}" if count > 1 else f"one of {elements:,}"
         for clock, word in enumerate(("wall", "processor")):
-            pairs = [(c[clock], p[clock]) for c, p in zip(found["c++"], found["python"])]
+            pairs = [(c[clock], p[clock]) for c, p in zip(times["c++"], times["python"])]
             rows.append([what if clock == 0 else "", word, spread([c for c, _ in pairs], "{:.1f}"),
                          spread([p for _, p in pairs], "{:.1f}"), spread([(p - c) / count for c, p in pairs]),
                          spread([p / c for c, p in pairs])])

@@ -87,11 +87,11 @@ def watched(folder, make, mode, **options):
 def with_reductions(make, mode):
     """Six numbers of each output and its gradient stay on the device."""
     job = Job(make, mode)
-    job.found = []
+    job.reductions = []
 
     def look(x):
         x = x.detach()
-        job.found.append(torch.stack([x.amax(), x.amin(), x.mean(), x.norm(), x.isnan().sum(), x.isinf().sum()]))
+        job.reductions.append(torch.stack([x.amax(), x.amin(), x.mean(), x.norm(), x.isnan().sum(), x.isinf().sum()]))
 
     def hook(module, inputs, outputs):
         for x in outputs if isinstance(outputs, tuple) else (outputs,):
@@ -102,24 +102,24 @@ def with_reductions(make, mode):
 
     for module in job.model.modules():
         module.register_forward_hook(hook)
-    job.after = job.found.clear
+    job.after = job.reductions.clear
     return job
 
 
 def contestants(folder, make, mode):
-    found = {"nothing": Job(make, mode),
-             "watch(): outputs": watched(folder, make, mode, parameters=False, gradients=False),
-             "watch(): all": watched(folder, make, mode),
-             "watch(), every=10": watched(folder, make, mode, every=10)}
+    jobs = {"nothing": Job(make, mode),
+            "watch(): outputs": watched(folder, make, mode, parameters=False, gradients=False),
+            "watch(): all": watched(folder, make, mode),
+            "watch(), every=10": watched(folder, make, mode, every=10)}
     if mode == "compiled":
-        found["watch(compiled=\"graph\")"] = watched(folder, make, mode, compiled="graph")
+        jobs["watch(compiled=\"graph\")"] = watched(folder, make, mode, compiled="graph")
     if mode == "eager":
-        found["torch's reductions in hooks"] = with_reductions(make, mode)
-        found["anomaly mode"] = Job(make, mode, torch.autograd.detect_anomaly)
+        jobs["torch's reductions in hooks"] = with_reductions(make, mode)
+        jobs["anomaly mode"] = Job(make, mode, torch.autograd.detect_anomaly)
         if importlib.util.find_spec("torch.utils._debug_mode"):
             from torch.utils._debug_mode import DebugMode
-            found["torch.utils._debug_mode"] = Job(make, mode, DebugMode)
-    return found
+            jobs["torch.utils._debug_mode"] = Job(make, mode, DebugMode)
+    return jobs
 
 
 def main(rounds):

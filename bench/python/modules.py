@@ -55,12 +55,12 @@ def main(rounds):
     torch.set_num_threads(1)
     folder = tempfile.mkdtemp()
     try:
-        found = rounds_of({"bare": Job(False), "torch's own empty hooks": Job(False, with_empty_hooks),
+        times = rounds_of({"bare": Job(False), "torch's own empty hooks": Job(False, with_empty_hooks),
                            "watch(): outputs": Job(False, watched(f"{folder}/outputs", gradients=False)),
                            "bare, backward": Job(True),
                            "watch(): outputs and gradients": Job(True, watched(f"{folder}/gradients"))}, rounds)
         rows, base = [], None
-        for name, steps in found.items():
+        for name, steps in times.items():
             if name.startswith("bare"):
                 base = steps
                 continue

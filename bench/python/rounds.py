@@ -5,13 +5,13 @@ import statistics
 
 def rounds_of(contestants, count):
     """{name: [figure of each round]}. Calls each contestant once a round, in random order; it returns a figure."""
-    found = {name: [] for name in contestants}
+    figures = {name: [] for name in contestants}
     for each in contestants.values():
         each()
     for _ in range(count):
         for name in random.sample(list(contestants), len(contestants)):
-            found[name].append(contestants[name]())
-    return found
+            figures[name].append(contestants[name]())
+    return figures
 
 
 def spread(figures, form="{:.2f}"):

@@ -99,10 +99,10 @@ ALERTS = ["nan", "inf", "l2norm > 8 * median(l2norm, 50)", "zero count == count 
 
 
 def compare(contestants, rounds, base="nothing"):
-    found = rounds_of(contestants, rounds)
+    times = rounds_of(contestants, rounds)
     rows = [[name, *(spread([each[clock] * 1e3 for each in steps], "{:.0f}") for clock in (0, 1)),
-             *(spread([each[clock] / bare[clock] for each, bare in zip(steps, found[base])]) for clock in (0, 1))]
-            for name, steps in found.items()]
+             *(spread([each[clock] / bare[clock] for each, bare in zip(steps, times[base])]) for clock in (0, 1))]
+            for name, steps in times.items()]
     show(f"A training step of a transformer ({LAYERS} layers of {WIDTH}, {BATCH} x {LENGTH} tokens), "
          f"{torch.get_num_threads()} threads",
          ["after each step", "ms, wall", "ms, processor", "times, wall", "times, processor"], rows)

@@ -55,11 +55,11 @@ def merge_many(command, states, rounds):
         subprocess.run([command, "fold", "-q", "@plan/000", "-o", "one.tsp"], check=True)
         with open("one.tsp", "rb") as file:
             one = file.read()
-        frames, at = [], 8
-        while at < len(one):
-            (length,) = struct.unpack_from("<I", one, at)
-            frames.append(one[at + 8:at + 8 + length])
-            at += 8 + length
+        frames, offset = [], 8
+        while offset < len(one):
+            (length,) = struct.unpack_from("<I", one, offset)
+            frames.append(one[offset + 8:offset + 8 + length])
+            offset += 8 + length
         os.mkdir("states")
         for part in range(states):
             head = frames[0][:8] + struct.pack("<I", states) + frames[0][12:32] + struct.pack("<I", part) + frames[0][36:]

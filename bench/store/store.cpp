@@ -79,13 +79,13 @@ double raw_inserts(const std::string& csv, const std::string& path, bool has_key
       sqlite3_bind_int64(insert, 2, number / 2000);
       sqlite3_bind_int64(insert, 3, 1);
       sqlite3_bind_int64(insert, 4, number++);
-      for (const int at : {5, 6, 7, 8}) sqlite3_bind_int64(insert, at, at < 7);
+      for (const int column : {5, 6, 7, 8}) sqlite3_bind_int64(insert, column, column < 7);
       sqlite3_bind_int64(insert, 9, static_cast<std::int64_t>(row.identity.timestamp_us));
-      int at = 11;  // 10 is NULL
+      int column = 11;  // 10 is NULL
       for (const Value& value : row.statistics.values) {
-        if (const auto* real = std::get_if<double>(&value)) sqlite3_bind_double(insert, at++, *real);
+        if (const auto* real = std::get_if<double>(&value)) sqlite3_bind_double(insert, column++, *real);
         if (const auto* count = std::get_if<std::uint64_t>(&value)) {
-          sqlite3_bind_int64(insert, at++, static_cast<std::int64_t>(*count));
+          sqlite3_bind_int64(insert, column++, static_cast<std::int64_t>(*count));
         }
       }
       must(sqlite3_step(insert) == SQLITE_DONE, "inserting");
