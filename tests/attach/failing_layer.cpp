@@ -100,10 +100,10 @@ cl_int CL_API_CALL launch(cl_command_queue queue, cl_kernel kernel, cl_uint dime
   return below.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count, wait, event);
 }
 
-cl_int CL_API_CALL read(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t at, size_t bytes, void* to,
+cl_int CL_API_CALL read(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t bytes, void* to,
                         cl_uint count, const cl_event* wait, cl_event* event) {
   if (blocking == CL_FALSE && fails()) return kCode;
-  return below.clEnqueueReadBuffer(queue, buffer, blocking, at, bytes, to, count, wait, event);
+  return below.clEnqueueReadBuffer(queue, buffer, blocking, offset, bytes, to, count, wait, event);
 }
 
 cl_int CL_API_CALL native(cl_command_queue queue, void(CL_CALLBACK* function)(void*), void* arguments, size_t bytes,

@@ -78,10 +78,10 @@ void gate_rectangle() {
 void gate_map() {
   const Gated g;
   cl_int code = 0;
-  void* const at = clEnqueueMapBuffer(g.other, g.a, CL_TRUE, CL_MAP_WRITE, 0, kBytes, 0, nullptr, nullptr, &code);
+  void* const memory = clEnqueueMapBuffer(g.other, g.a, CL_TRUE, CL_MAP_WRITE, 0, kBytes, 0, nullptr, nullptr, &code);
   check(code, "map");
-  for (size_t i = 0; i < kCount; ++i) static_cast<float*>(at)[i] = 11;
-  check(clEnqueueUnmapMemObject(g.other, g.a, at, 0, nullptr, nullptr), "unmap");
+  for (size_t i = 0; i < kCount; ++i) static_cast<float*>(memory)[i] = 11;
+  check(clEnqueueUnmapMemObject(g.other, g.a, memory, 0, nullptr, nullptr), "unmap");
   g.open();
 }
 void CL_CALLBACK set_first(void* arguments) { **static_cast<float**>(arguments) = 13; }

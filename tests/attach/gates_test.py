@@ -44,23 +44,23 @@ class Gates(unittest.TestCase):
     def test_programs(self):
         for name, guilty in GUILTY.items():
             with self.subTest(name):
-                said = self.compare(name, PROGRAMS, name)
+                report = self.compare(name, PROGRAMS, name)
                 if guilty:
-                    self.assertIn(f"NaN in {guilty} (", said)
+                    self.assertIn(f"NaN in {guilty} (", report)
                 else:
-                    self.assertNotIn("NaN in", said)
+                    self.assertNotIn("NaN in", report)
                 if name in IN_PART:
-                    self.assertRegex(said, r", [1-9]\d* left out \(another command wrote the memory")
+                    self.assertRegex(report, r", [1-9]\d* left out \(another command wrote the memory")
                 if name in WHOLE:
-                    self.assertNotIn("left out", said)
+                    self.assertNotIn("left out", report)
 
     def test_readings_that_end_before_their_callbacks_are_set(self):
         self.compare("late", PROGRAMS, "destructors", OPENCL_LAYERS=FAILING_LAYER, LATE_CALLBACKS="1")
 
     def test_a_program_that_opens_opencl_again_and_again(self):
-        said = self.compare("reopened", REOPENING)
-        self.assertIn("NaN in root#2 (", said)
-        self.assertRegex(said, "4 launches, 5 arguments measured")
+        report = self.compare("reopened", REOPENING)
+        self.assertIn("NaN in root#2 (", report)
+        self.assertRegex(report, "4 launches, 5 arguments measured")
 
     def test_a_folder_may_have_any_name(self):
         for name in ("x,poison=1", "a,,b,types=/nowhere", "comma,"):

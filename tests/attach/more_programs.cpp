@@ -26,12 +26,12 @@ void write_shared(const Program& p, float* to, float first) {
   check(clEnqueueSVMUnmap(p.queue, to, 0, nullptr, nullptr), "unmap");
 }
 
-void print_shared(const Program& p, const char* name, float* of) {
-  check(clEnqueueSVMMap(p.queue, CL_TRUE, CL_MAP_READ, of, kBytes, 0, nullptr, nullptr), "map");
+void print_shared(const Program& p, const char* name, float* values) {
+  check(clEnqueueSVMMap(p.queue, CL_TRUE, CL_MAP_READ, values, kBytes, 0, nullptr, nullptr), "map");
   size_t nan = 0;
-  for (size_t i = 0; i < kCount; ++i) nan += std::isnan(of[i]) ? 1 : 0;
-  std::printf("%s: %g, %zu NaN\n", name, of[1], nan);
-  check(clEnqueueSVMUnmap(p.queue, of, 0, nullptr, nullptr), "unmap");
+  for (size_t i = 0; i < kCount; ++i) nan += std::isnan(values[i]) ? 1 : 0;
+  std::printf("%s: %g, %zu NaN\n", name, values[1], nan);
+  check(clEnqueueSVMUnmap(p.queue, values, 0, nullptr, nullptr), "unmap");
 }
 
 // Freed by the host, and on a queue behind the launches that use it.
@@ -70,9 +70,9 @@ template <typename Function>
 Function extension(const Program& p, const char* name) {
   cl_platform_id platform = nullptr;
   check(clGetDeviceInfo(p.device, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr), "platform");
-  void* const found = clGetExtensionFunctionAddressForPlatform(platform, name);
-  check(found == nullptr ? CL_INVALID_OPERATION : CL_SUCCESS, name);
-  return reinterpret_cast<Function>(found);
+  void* const address = clGetExtensionFunctionAddressForPlatform(platform, name);
+  check(address == nullptr ? CL_INVALID_OPERATION : CL_SUCCESS, name);
+  return reinterpret_cast<Function>(address);
 }
 
 // cl_khr_command_buffer, as its versions have it: the headers of one year have one of them.

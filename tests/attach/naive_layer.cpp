@@ -35,9 +35,9 @@ struct Launch {
 std::vector<Launch>& launches = *new std::vector<Launch>;
 
 bool has_nan(cl_command_queue queue, cl_mem memory) {
-  const auto found = buffers.find(memory);
-  if (found == buffers.end()) return false;
-  std::vector<float> content(found->second / sizeof(float));
+  const auto entry = buffers.find(memory);
+  if (entry == buffers.end()) return false;
+  std::vector<float> content(entry->second / sizeof(float));
   below.clEnqueueReadBuffer(queue, memory, CL_TRUE, 0, content.size() * sizeof(float), content.data(), 0, nullptr,
                             nullptr);
   for (const float each : content) {

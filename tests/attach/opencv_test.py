@@ -29,24 +29,24 @@ class OpenCV(unittest.TestCase):
         return attached.stderr
 
     def test_macros_name_the_elements(self):
-        said = self.attach("source")
-        self.assertIn("NaN in KF#0 (KF): made of finite inputs", said)
-        self.assertIn("input 0: float32 (4096), max 3995, min -100,", said)
-        self.assertIn("3 launches, 8 arguments measured, 0 not understood", said)
+        report = self.attach("source")
+        self.assertIn("NaN in KF#0 (KF): made of finite inputs", report)
+        self.assertIn("input 0: float32 (4096), max 3995, min -100,", report)
+        self.assertIn("3 launches, 8 arguments measured, 0 not understood", report)
 
     def test_a_rule_does_where_a_binary_tells_nothing(self):
         cached = {"OPENCV_OPENCL_CACHE_ENABLE": "1"}
         self.run_with(**cached)
-        said = self.attach("bytes", **cached)
-        self.assertIn("Not known: NaN is first in output 3 of KF#0 (KF)", said)
-        self.assertIn("argument 0 has elements of no known type (--types names them)", said)
-        self.assertIn("input 0: uint8 (16384)", said)
-        self.assertIn(", 1 not understood", said)
+        report = self.attach("bytes", **cached)
+        self.assertIn("Not known: NaN is first in output 3 of KF#0 (KF)", report)
+        self.assertIn("argument 0 has elements of no known type (--types names them)", report)
+        self.assertIn("input 0: uint8 (16384)", report)
+        self.assertIn(", 1 not understood", report)
         with open(f"{self.folder}/rules", "w", encoding="utf-8") as file:
             file.write("KF.0 = float32\n")
-        said = self.attach("ruled", "--types", f"{self.folder}/rules", **cached)
-        self.assertIn("NaN in KF#0 (KF): made of finite inputs", said)
-        self.assertIn(", 0 not understood", said)
+        report = self.attach("ruled", "--types", f"{self.folder}/rules", **cached)
+        self.assertIn("NaN in KF#0 (KF): made of finite inputs", report)
+        self.assertIn(", 0 not understood", report)
 
 
 if __name__ == "__main__":

@@ -38,9 +38,9 @@ class Planted(unittest.TestCase):
             ran = subprocess.run([COMMAND, "attach", "-o", "dump", "--", sys.executable, os.path.join(root, "stats", "examples", "attach.py")],
                                  capture_output=True, text=True, timeout=120, cwd=folder, check=False,
                                  env={**os.environ, "PYTHONWARNINGS": "ignore"})  # PyOpenCL's own, of what it would like installed
-        said = ran.stdout.splitlines() + ran.stderr.splitlines()
-        self.assertEqual(len(said), len(printed), said)
-        for line, of_document in zip(said, printed):
+        lines = ran.stdout.splitlines() + ran.stderr.splitlines()
+        self.assertEqual(len(lines), len(printed), lines)
+        for line, of_document in zip(lines, printed):
             for part in of_document.split("..."):
                 self.assertIn(part, line)
 

@@ -75,11 +75,11 @@ void out_of_order_gate() {
   const cl_mem a = p.buffer(true), b = p.buffer(false), c = p.buffer(false);
   cl_int code = 0;
   const cl_event gate = clCreateUserEvent(p.context, &code);
-  const cl_event held = p.launch(p.kernel("twice", {a, b}), nullptr, {gate});
+  const cl_event launch = p.launch(p.kernel("twice", {a, b}), nullptr, {gate});
   const cl_event done = p.launch(p.kernel("root", {a, c}));
   check(clWaitForEvents(1, &done), "wait");
   check(clSetUserEventStatus(gate, CL_COMPLETE), "gate");
-  check(clWaitForEvents(1, &held), "wait");
+  check(clWaitForEvents(1, &launch), "wait");
   p.print("b", b);
   p.print("c", c);
 }
@@ -321,10 +321,10 @@ void mapped() {
   const cl_mem a = p.buffer(true, CL_MEM_READ_WRITE, 1), b = p.buffer(false);
   p.run("root", {a, b});
   cl_int code = 0;
-  void* const at = clEnqueueMapBuffer(p.queue, a, CL_TRUE, CL_MAP_WRITE, 0, kBytes, 0, nullptr, nullptr, &code);
+  void* const memory = clEnqueueMapBuffer(p.queue, a, CL_TRUE, CL_MAP_WRITE, 0, kBytes, 0, nullptr, nullptr, &code);
   check(code, "map");
-  static_cast<float*>(at)[7] = -1;
-  check(clEnqueueUnmapMemObject(p.queue, a, at, 0, nullptr, nullptr), "unmap");
+  static_cast<float*>(memory)[7] = -1;
+  check(clEnqueueUnmapMemObject(p.queue, a, memory, 0, nullptr, nullptr), "unmap");
   p.run("root", {a, b});
   p.print("b", b);
 }
@@ -385,11 +385,11 @@ int main(int count, char** arguments) {
   auto programs = kPrograms;
   programs.insert(kMorePrograms.begin(), kMorePrograms.end());
   programs.insert(kGatedPrograms.begin(), kGatedPrograms.end());
-  const auto found = count == 2 ? programs.find(arguments[1]) : programs.end();
-  if (found == programs.end()) {
+  const auto program = count == 2 ? programs.find(arguments[1]) : programs.end();
+  if (program == programs.end()) {
     for (const auto& [name, run] : programs) std::printf("%s\n", name.c_str());
     return count == 1 ? 0 : 2;
   }
-  found->second();
+  program->second();
   return 0;
 }
