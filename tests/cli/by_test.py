@@ -34,8 +34,8 @@ class By(unittest.TestCase):
         self.assertEqual([tuple(row["index"]) for row in rows], indices)
         for row, index in zip(rows, indices):
             cut = [slice(None)] * x.ndim
-            for axis, at in zip(sorted(kept), index):
-                cut[axis] = at
+            for axis, coordinate in zip(sorted(kept), index):
+                cut[axis] = coordinate
             part = x[tuple(cut)]
             self.assertEqual(row["shape"], list(part.shape))
             self.assertEqual(row["bytes"], part.nbytes)

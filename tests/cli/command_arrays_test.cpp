@@ -71,13 +71,13 @@ TEST(Arrays, EachFieldOfAStructureIsATensor) {
   const json arrays = json::parse(content_of(place / "arrays.json"));
   for (const auto& [file, rows] : arrays.items()) {
     const Ran ran = run(place, file + " --stats max,min,count,zero-count --format json --on host");
-    const json found = json::parse(ran.out).at("tensors");
-    ASSERT_EQ(found.size(), rows.size()) << file << '\n' << ran.err;
+    const json tensors = json::parse(ran.out).at("tensors");
+    ASSERT_EQ(tensors.size(), rows.size()) << file << '\n' << ran.err;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       for (const char* key : {"tensor", "shape", "dtype"})
-        EXPECT_EQ(found[i].at(key), rows[i].at(key)) << file << found[i];
+        EXPECT_EQ(tensors[i].at(key), rows[i].at(key)) << file << tensors[i];
       for (const char* key : {"max", "min", "count", "zero count"}) {
-        EXPECT_EQ(found[i].at("stats").at(key), rows[i].at(key)) << file << ": " << key << " of " << found[i];
+        EXPECT_EQ(tensors[i].at("stats").at(key), rows[i].at(key)) << file << ": " << key << " of " << tensors[i];
       }
     }
     const bool has_refused = file == "s0.npy" || file == "several.npy" || file.ends_with(".npz");

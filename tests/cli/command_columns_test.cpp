@@ -42,8 +42,8 @@ TEST_F(CommandColumns, FollowTheDocumentedOnes) {
   const auto rows = rows_of(ran.out);
   ASSERT_EQ(rows.size(), 4u);
   const auto cell = [&](std::size_t row, const char* name) {
-    const Cell* found = rows[row].identity.find(name);
-    return found ? *found : Cell{std::string("none")};
+    const Cell* value = rows[row].identity.find(name);
+    return value ? *value : Cell{std::string("none")};
   };
   EXPECT_EQ(cell(0, "path"), Cell{std::string("run/apart/w.npy")});
   EXPECT_EQ(cell(0, "rank"), Cell{std::string("none")});

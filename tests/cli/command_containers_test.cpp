@@ -110,9 +110,9 @@ class Containers : public testing::Test {
 TEST_F(Containers, SafetensorsOfEveryDtypeHaveTheValuesOfNumpy) {
   for (const std::string name : {"a.safetensors", "b.safetensors"}) {
     for (const std::string on : {"host", "auto"}) {
-      const json found = tensors_of(name + " --stats max,min,count,nan-count,zero-count --on " + on);
-      ASSERT_EQ(found.size(), expected.at("small").size());
-      for (const json& tensor : found) {
+      const json tensors = tensors_of(name + " --stats max,min,count,nan-count,zero-count --on " + on);
+      ASSERT_EQ(tensors.size(), expected.at("small").size());
+      for (const json& tensor : tensors) {
         const auto& all = expected.at("small");
         const auto wanted = std::find_if(all.begin(), all.end(),
                                          [&](const json& each) { return each.at("tensor") == tensor.at("tensor"); });
@@ -182,18 +182,18 @@ TEST_F(Containers, SafetensorsOfFloatsBelowAByteHaveTheValuesOfATableAndTheDiges
   const json wanted = json::parse(content_of(*folder / "small_floats.json"));
   for (const std::string on : {"host", "auto"}) {
     const std::string values = "max,min,count,nan-count,zero-count,negative-zero-count,l1norm,argmax";
-    const json found = tensors_of("small_floats.safetensors --on " + on + " --stats md5,crc32,xor64," + values);
+    const json tensors = tensors_of("small_floats.safetensors --on " + on + " --stats md5,crc32,xor64," + values);
     const json alone = tensors_of("small_floats.safetensors --on " + on + " --stats " + values);
-    ASSERT_EQ(found.size(), wanted.size());
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const json& want = wanted.at(found[i].at("tensor"));
-      for (const char* key : {"dtype", "shape", "bytes"}) EXPECT_EQ(found[i].at(key), want.at(key)) << found[i];
+    ASSERT_EQ(tensors.size(), wanted.size());
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const json& want = wanted.at(tensors[i].at("tensor"));
+      for (const char* key : {"dtype", "shape", "bytes"}) EXPECT_EQ(tensors[i].at(key), want.at(key)) << tensors[i];
       for (const auto& [key, value] : want.at("stats").items()) {
         const bool is_value = alone[i].at("stats").contains(key);
-        EXPECT_EQ(found[i].at("stats").at(key), value) << key << " of " << found[i];
+        EXPECT_EQ(tensors[i].at("stats").at(key), value) << key << " of " << tensors[i];
         EXPECT_EQ(is_value ? alone[i].at("stats").at(key) : value, value) << key << " of " << alone[i];
       }
-      EXPECT_EQ(found[i].at("stats").at("argmax"), want.at("argmax")) << found[i];
+      EXPECT_EQ(tensors[i].at("stats").at("argmax"), want.at("argmax")) << tensors[i];
     }
   }
   // Each row covers its own elements and their bytes.
@@ -211,32 +211,34 @@ TEST_F(Containers, ArchivesOfNumpyHaveItsValues) {
   const json wanted = json::parse(content_of(*folder / "npz.json"));
   const std::string keys[] = {"max", "min", "count", "nan count", "zero count", "md5"};
   for (const std::string name : {"stored.npz", "deflated.npz"}) {
-    const json found = tensors_of(name + " --stats max,min,count,nan-count,zero-count,md5 --on host");
+    const json tensors = tensors_of(name + " --stats max,min,count,nan-count,zero-count,md5 --on host");
     const json streamed = tensors_of(name + " --stats max,min,count,nan-count,zero-count --on host");
-    ASSERT_EQ(found.size(), wanted.size());
+    ASSERT_EQ(tensors.size(), wanted.size());
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      for (const char* key : {"tensor", "shape", "bytes"}) EXPECT_EQ(found[i].at(key), wanted[i].at(key)) << found[i];
+      for (const char* key : {"tensor", "shape", "bytes"})
+        EXPECT_EQ(tensors[i].at(key), wanted[i].at(key)) << tensors[i];
       for (const auto& key : keys)
-        EXPECT_EQ(found[i].at("stats").at(key), wanted[i].at(key)) << key << " of " << found[i];
-      for (const auto& [key, value] : streamed[i].at("stats").items()) EXPECT_EQ(value, wanted[i].at(key)) << found[i];
+        EXPECT_EQ(tensors[i].at("stats").at(key), wanted[i].at(key)) << key << " of " << tensors[i];
+      for (const auto& [key, value] : streamed[i].at("stats").items())
+        EXPECT_EQ(value, wanted[i].at(key)) << tensors[i];
     }
   }
 }
 
 TEST_F(Containers, ThousandsOfTensorsKeepTheirOrder) {
-  const json found = tensors_of("many.safetensors --stats avg --on host");
-  ASSERT_EQ(found.size(), 3000u);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    EXPECT_EQ(found[i].at("tensor"), "t." + std::to_string(i));
-    EXPECT_EQ(found[i].at("stats").at("avg"), i);
+  const json tensors = tensors_of("many.safetensors --stats avg --on host");
+  ASSERT_EQ(tensors.size(), 3000u);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    EXPECT_EQ(tensors[i].at("tensor"), "t." + std::to_string(i));
+    EXPECT_EQ(tensors[i].at("stats").at("avg"), i);
   }
 }
 
 TEST_F(Containers, ALargeTensorIsReadInPieces) {
   for (const std::string name : {"large.safetensors", "large.npz"}) {
-    const json found = tensors_of(name + " --stats max,min,zero-count");
-    ASSERT_EQ(found.size(), 2u);
-    const json& stats = found[1].at("stats");
+    const json tensors = tensors_of(name + " --stats max,min,zero-count");
+    ASSERT_EQ(tensors.size(), 2u);
+    const json& stats = tensors[1].at("stats");
     EXPECT_EQ(json({stats.at("max"), stats.at("min"), stats.at("zero count")}), expected.at("large"));
   }
 }
@@ -270,10 +272,10 @@ TEST_F(Containers, AreFoundInFoldersBesideNpyFiles) {
   test::write_file(tree / "d/a.npy", test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "1234"));
   const Ran ran = run(tree, "d --stats max --format json --on host");
   EXPECT_EQ(ran.exit, 0) << ran.err;
-  const json found = json::parse(ran.out).at("tensors");
-  ASSERT_EQ(found.size(), 3001u);
-  EXPECT_FALSE(found[0].contains("tensor")) << "a file of one tensor";
-  EXPECT_EQ(found[1].at("tensor"), "t.0");
+  const json tensors = json::parse(ran.out).at("tensors");
+  ASSERT_EQ(tensors.size(), 3001u);
+  EXPECT_FALSE(tensors[0].contains("tensor")) << "a file of one tensor";
+  EXPECT_EQ(tensors[1].at("tensor"), "t.0");
 }
 
 TEST_F(Containers, APickleIsRefusedWithWordsThatHelp) {

@@ -106,9 +106,9 @@ TEST(CommandDevices, AreNotLoadedToLearnThatOnlyPoclIsInstalled) {
   }
   const ScratchFolder folder;
   test::run_python(folder, "import numpy; numpy.save('x.npy', numpy.ones(1 << 19))");
-  const std::string said = "LD_DEBUG=files ";
-  EXPECT_FALSE(holds(run(folder, "x.npy", said).err, "libpocl"));
-  EXPECT_PRED2(holds, run(folder, "x.npy", said + "OCL_ICD_VENDORS=/etc/OpenCL/vendors").err, "libpocl");
+  const std::string environment = "LD_DEBUG=files ";
+  EXPECT_FALSE(holds(run(folder, "x.npy", environment).err, "libpocl"));
+  EXPECT_PRED2(holds, run(folder, "x.npy", environment + "OCL_ICD_VENDORS=/etc/OpenCL/vendors").err, "libpocl");
 }
 
 TEST(CommandDevices, ThatAreNoneAreRefused) {

@@ -51,11 +51,11 @@ with open('files/100.npy', 'r+b') as file: file.truncate(1000)
 np.savez('files/200a.npz', **{f'x{i}': np.full(1000, i, 'f4') for i in range(100)})
 # One byte of some tensor in the middle is another.
 np.savez('damaged.npz', **{f'x{i}': np.full(1000, i, 'f4') for i in range(500)})
-with zipfile.ZipFile('damaged.npz') as archive: at = archive.getinfo('x250.npy').header_offset
+with zipfile.ZipFile('damaged.npz') as archive: offset = archive.getinfo('x250.npy').header_offset
 with open('damaged.npz', 'r+b') as file:
-    file.seek(at + 1000)
+    file.seek(offset + 1000)
     byte = file.read(1)[0]
-    file.seek(at + 1000)
+    file.seek(offset + 1000)
     file.write(bytes([byte ^ 1]))
 )";
 
@@ -77,10 +77,10 @@ TEST_F(ManyTensors, HaveTheValuesOfNumpyInTheOrderOfTheFile) {
   for (const std::string_view file : kFiles) {
     const Ran ran = run(*folder, std::string(file) + " --threads 3 --stats count,max,zero-count,argmax --format json");
     ASSERT_EQ(ran.exit, 0) << ran.err;
-    const json found = json::parse(ran.out).at("tensors");
-    ASSERT_EQ(found.size(), expected.size());
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const json &tensor = found[i], &values = tensor.at("stats");
+    const json tensors = json::parse(ran.out).at("tensors");
+    ASSERT_EQ(tensors.size(), expected.size());
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const json &tensor = tensors[i], &values = tensor.at("stats");
       EXPECT_EQ(json({tensor.at("tensor"), values.at("count"), values.at("max"), values.at("zero count"),
                       values.at("argmax")}),
                 expected[i])

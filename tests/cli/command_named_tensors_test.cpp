@@ -26,9 +26,9 @@ class NamedTensors : public testing::Test {
   std::string names(const std::string& arguments) {
     const Ran ran = run(folder_, arguments + " --format ndjson --stats max --on host");
     std::string all;
-    for (std::size_t at = 0; (at = ran.out.find("\"tensor\":\"", at)) != ran.out.npos;) {
-      at += 10;
-      all.append(all.empty() ? "" : " ").append(ran.out, at, ran.out.find('"', at) - at);
+    for (std::size_t position = 0; (position = ran.out.find("\"tensor\":\"", position)) != ran.out.npos;) {
+      position += 10;
+      all.append(all.empty() ? "" : " ").append(ran.out, position, ran.out.find('"', position) - position);
     }
     return all;
   }

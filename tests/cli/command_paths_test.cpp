@@ -84,15 +84,15 @@ TEST_F(CommandPaths, FoldersWithTheNamesOfSubcommandsAreReadAsPaths) {
 // Linux accepts no path above 4,096 bytes, but a tree can contain longer ones.
 TEST_F(CommandPaths, APathThatIsTooLongIsSaidAndTheOthersRead) {
   add("t/x.npy");
-  int at = ::open((folder / "t").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int directory = ::open((folder / "t").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::string name(250, 'd');
   for (int level = 0; level < 20; ++level) {
-    ASSERT_EQ(::mkdirat(at, name.c_str(), 0755), 0);
-    const int below = ::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ::close(at);
-    at = below;
+    ASSERT_EQ(::mkdirat(directory, name.c_str(), 0755), 0);
+    const int below = ::openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ::close(directory);
+    directory = below;
   }
-  ::close(at);
+  ::close(directory);
   EXPECT_EQ(read_from("t", 3), "t/x.npy ");
   EXPECT_PRED2(holds, run(folder, "t --stats max").err, "File name too long");
   EXPECT_EQ(read_from("'t/**/x.npy'", 3), "t/x.npy ");

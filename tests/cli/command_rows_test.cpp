@@ -133,9 +133,9 @@ TEST(CommandRows, ConditionsAreJudgedByWhatTheRowsHave) {
   const ScratchFolder folder;
   std::ofstream(folder / "a.csv") << text_in(Dialect::kOurs, {Category::kMax, Category::kNanCount},
                                              {1.5, std::uint64_t{2}});
-  const auto found = run(folder, "a.csv --fail-on nan");
-  EXPECT_EQ(found.exit, 1);
-  EXPECT_TRUE(holds(found.err, "the first: a.csv::Default_net_Conv2D-op1.output.1 (nan: nan count is 2)")) << found.err;
+  const auto check = run(folder, "a.csv --fail-on nan");
+  EXPECT_EQ(check.exit, 1);
+  EXPECT_TRUE(holds(check.err, "the first: a.csv::Default_net_Conv2D-op1.output.1 (nan: nan count is 2)")) << check.err;
   EXPECT_EQ(run(folder, "a.csv --fail-on 'max>2'").exit, 0);
   EXPECT_TRUE(holds(run(folder, "a.csv --where 'max>1'").out, "op1.output.1"));
   EXPECT_FALSE(holds(run(folder, "a.csv --where 'max>2'").out, "op1.output.1"));
@@ -160,9 +160,9 @@ TEST(CommandRows, ExtremesTellOfNanAndInfWhereNothingCountsThem) {
   const auto all = run(folder, "dump.json");
   EXPECT_EQ(all.err, "tensorstat: 4 tensors, 32 bytes, 1 with NaN, 2 with Inf, the first: " + label + "1\n");
   EXPECT_EQ(run(folder, "dump.json --stats min").err, all.err) << "whatever is shown";
-  const auto found = run(folder, "dump.json --fail-on nan --format csv");
-  EXPECT_EQ(found.exit, 1);
-  EXPECT_EQ(found.err, "tensorstat: 1 tensor meets --fail-on, the first: " + label + "1 (nan: max is nan)\n");
+  const auto check = run(folder, "dump.json --fail-on nan --format csv");
+  EXPECT_EQ(check.exit, 1);
+  EXPECT_EQ(check.err, "tensorstat: 1 tensor meets --fail-on, the first: " + label + "1 (nan: max is nan)\n");
   EXPECT_EQ(run(folder, "dump.json --fail-on inf --format csv").err,
             "tensorstat: 2 tensors meet --fail-on, the first: " + label + "2 (inf: max is inf)\n" +
                 "tensorstat:   " + label + "3 (inf: min is -inf)\n");
@@ -171,8 +171,8 @@ TEST(CommandRows, ExtremesTellOfNanAndInfWhereNothingCountsThem) {
     const auto ran = run(folder, "dump.json --where '" + condition + "'");
     EXPECT_EQ(ran.exit, 0) << ran.err;
     const std::string name = "F.f.0.forward.input.";
-    for (std::size_t at = 0; (at = ran.out.find(name, at)) != ran.out.npos; ++at)
-      slots.insert(ran.out[at + name.size()]);
+    for (std::size_t position = 0; (position = ran.out.find(name, position)) != ran.out.npos; ++position)
+      slots.insert(ran.out[position + name.size()]);
     return slots;
   };
   EXPECT_EQ(rows_where("nan"), (std::set<char>{'1'}));

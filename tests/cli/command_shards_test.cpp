@@ -33,8 +33,8 @@ class Shards : public testing::Test {
   }
   static std::vector<std::string> names_in(const Ran& ran) {
     std::vector<std::string> names;
-    const json found = json::parse(ran.out);
-    for (const json& tensor : found.at("tensors")) names.push_back(tensor.at("tensor"));
+    const json output = json::parse(ran.out);
+    for (const json& tensor : output.at("tensors")) names.push_back(tensor.at("tensor"));
     return names;
   }
 

@@ -36,8 +36,9 @@ class CommandWhere : public testing::Test {
   std::string json(const std::string& file) {
     const Ran ran = run(folder_, file + kAsked + " --format json");
     EXPECT_EQ(ran.exit, 0) << ran.err;
-    const std::size_t at = ran.out.find("\"stats\":");
-    return at == ran.out.npos ? ran.out : ran.out.substr(at + 8, ran.out.find("}}", at) + 1 - at - 8);
+    const std::size_t position = ran.out.find("\"stats\":");
+    return position == ran.out.npos ? ran.out
+                                    : ran.out.substr(position + 8, ran.out.find("}}", position) + 1 - position - 8);
   }
 
   ScratchFolder folder_;
@@ -73,10 +74,10 @@ TEST_F(CommandWhere, ALargeFileReadInBlocksHasTheSameIndices) {
   write("c.npy", "False", "(2048, 1024)", by_row);
   write("f.npy", "True", "(2048, 1024)", by_column);
   for (const char* file : {"c.npy", "f.npy", "c.npy --threads 1"}) {
-    const std::string found = json(file);
-    EXPECT_PRED2(holds, found, "\"argmin at\":[3,1000]") << file;
-    EXPECT_PRED2(holds, found, "\"argmax at\":[700,323]") << file;
-    EXPECT_PRED2(holds, found, "\"first inf index at\":[700,323]") << file;
+    const std::string stats = json(file);
+    EXPECT_PRED2(holds, stats, "\"argmin at\":[3,1000]") << file;
+    EXPECT_PRED2(holds, stats, "\"argmax at\":[700,323]") << file;
+    EXPECT_PRED2(holds, stats, "\"first inf index at\":[700,323]") << file;
   }
 }
 

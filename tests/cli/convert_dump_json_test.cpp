@@ -201,9 +201,9 @@ TEST(ConvertDumpJson, RunsAreCallsOfADumpJson) {
   EXPECT_EQ(there[0].identity.op_name, "Primitive.Default_net_Conv2D-op1.Conv2D.0.forward");
   EXPECT_EQ(there[4].identity.op_name, "Primitive.Default_net_Conv2D-op1.Conv2D.2.forward");
   EXPECT_EQ(there[0].identity.op_type, "Conv2D");
-  for (const char* said : {"NaN Count has no place in msprobe in 5 rows", "Task ID has no place in msprobe in ",
-                           "not carried: Default/net/Conv2D-op1.input.4294967296: its slot is above"}) {
-    EXPECT_TRUE(holds(ran.err, said)) << said << "\n" << ran.err;
+  for (const char* notice : {"NaN Count has no place in msprobe in 5 rows", "Task ID has no place in msprobe in ",
+                             "not carried: Default/net/Conv2D-op1.input.4294967296: its slot is above"}) {
+    EXPECT_TRUE(holds(ran.err, notice)) << notice << "\n" << ran.err;
   }
   EXPECT_FALSE(holds(ran.err, "NaN Count reads otherwise")) << "said once: " << ran.err;
 }

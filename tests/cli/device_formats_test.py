@@ -115,11 +115,11 @@ class DeviceFormats(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         return {each['tensor']: each for each in json.loads(ran.stdout)['tensors']}
 
-    def check(self, found, x):
-        self.assertEqual(tuple(found['shape']), x.shape)
-        self.assertEqual(found['stats']['count'], x.size)
-        self.assertEqual(found['stats']['nan count'], 0)
-        self.assertEqual(found['stats']['crc32'], f'{zlib.crc32(numpy.ascontiguousarray(x).tobytes()):08x}')
+    def check(self, tensor, x):
+        self.assertEqual(tuple(tensor['shape']), x.shape)
+        self.assertEqual(tensor['stats']['count'], x.size)
+        self.assertEqual(tensor['stats']['nan count'], 0)
+        self.assertEqual(tensor['stats']['crc32'], f'{zlib.crc32(numpy.ascontiguousarray(x).tobytes()):08x}')
 
     def test_elements_are_those_of_the_host(self):
         image, weights, matrix = self.array(2, 19, 3, 5), self.array(20, 35, 3, 2), self.array(3, 17, 33)
@@ -129,11 +129,11 @@ class DeviceFormats(unittest.TestCase):
                  (fractal_nz(single, 16, 8), single, 'FRACTAL_NZ'), (nc1hwc0(image, 32), image, 'NC1HWC0')]
         self.file.write_bytes(dump_file([(is_output, form, stored, x.shape, '', 0)
                                          for is_output in (False, True) for stored, x, form in cases]))
-        found = self.tensors()
-        self.assertEqual(len(found), 2 * len(cases))
+        tensors = self.tensors()
+        self.assertEqual(len(tensors), 2 * len(cases))
         for io in 'input', 'output':
             for slot, (_, x, _) in enumerate(cases):
-                self.check(found[f'{io}.{slot}'], x)
+                self.check(tensors[f'{io}.{slot}'], x)
 
     def test_the_order_of_the_original_axes(self):
         image = self.array(2, 19, 3, 3)
@@ -144,9 +144,9 @@ class DeviceFormats(unittest.TestCase):
             (True, 'NC1HWC0', nc1hwc0(image), last.shape, '', 0),  # only NHWC fits
             (True, 'NC1HWC0', nc1hwc0(square), as_nhwc.shape, 'NHWC', 0),  # both fit, and the message says it
             (True, 'NC1HWC0', nc1hwc0(square), square.shape, '', 0)]))
-        found = self.tensors()
+        tensors = self.tensors()
         for slot, x in enumerate((last, as_nhwc, square)):
-            self.check(found[f'output.{slot}'], x)
+            self.check(tensors[f'output.{slot}'], x)
 
     def test_images_with_depth_and_weights_as_hwcn(self):
         image, weights = self.array(2, 19, 3, 4, 5), self.array(20, 35, 3, 2)
@@ -159,9 +159,9 @@ class DeviceFormats(unittest.TestCase):
             (True, 'NDC1HWC0', ndc1hwc0(square), square.shape, 'NCDHW', 0),
             (True, 'NDC1HWC0', ndc1hwc0(square), as_ndhwc.shape, 'NDHWC', 0),
             (True, 'FRACTAL_Z', fractal_z(weights), hwcn.shape, 'HWCN', 0)]))
-        found = self.tensors()
+        tensors = self.tensors()
         for slot, x in enumerate((image, last, square, as_ndhwc, hwcn)):
-            self.check(found[f'output.{slot}'], x)
+            self.check(tensors[f'output.{slot}'], x)
 
     def test_a_replay_into_dump_files_keeps_the_shape_of_the_host(self):
         """The bits and the format stay. What the device's tensor is on the host stays, too, so the copy can still be
@@ -196,10 +196,10 @@ class DeviceFormats(unittest.TestCase):
                  (fractal_z(weights), (16, 16, 2**33, 2**33), 'FRACTAL_Z', 0)]
         self.file.write_bytes(dump_file([(True, form, stored, original, '', groups)
                                          for stored, original, form, groups in cases]))
-        found = self.tensors()
+        tensors = self.tensors()
         for slot, (stored, _, _, _) in enumerate(cases):
-            self.assertEqual(tuple(found[f'output.{slot}']['shape']), stored.shape)
-            self.assertEqual(found[f'output.{slot}']['stats']['crc32'], f'{zlib.crc32(stored.tobytes()):08x}')
+            self.assertEqual(tuple(tensors[f'output.{slot}']['shape']), stored.shape)
+            self.assertEqual(tensors[f'output.{slot}']['stats']['crc32'], f'{zlib.crc32(stored.tobytes()):08x}')
 
     def replay(self, trans_flag):
         config = {'common_dump_settings': {'dump_mode': 0, 'path': '/elsewhere', 'net_name': 'Net', 'iteration': 'all',

@@ -63,9 +63,9 @@ TEST(DiffCommand, RowsOfGraphAndOfPynativeAreApart) {
             "1 tensor compared, 0 differ, 1 only in A, 0 only in B\n");
   EXPECT_TRUE(holds(run(folder, "diff one both").out, "1 tensor compared, 0 differ, 0 only in A, 1 only in B"));
   EXPECT_EQ(run(folder, "diff both both").out, "2 tensors compared, 0 differ, 0 only in A, 0 only in B\n");
-  const Json found = Json::parse(run(folder, "diff both both --format json").out);
-  EXPECT_EQ(found["pairs"][0]["execution"], "graph");
-  EXPECT_EQ(found["pairs"][1]["execution"], "pynative");
+  const Json diff = Json::parse(run(folder, "diff both both --format json").out);
+  EXPECT_EQ(diff["pairs"][0]["execution"], "graph");
+  EXPECT_EQ(diff["pairs"][1]["execution"], "pynative");
   // One execution may be compared with the other, and a job without jit has no such folder.
   for (const char* a : {"one", "other", "plain"}) {
     for (const char* b : {"one", "other", "plain"}) {
@@ -86,17 +86,17 @@ TEST(DiffCommand, FindsTheFirstOperatorToDiffer) {
   put(folder, "b/rank_0/net/0/7/statistic.csv", dump({"1", "2", "2", "6", "6", "8"}));
   const Ran ran = run(folder, "diff a b --first --format json");
   EXPECT_EQ(ran.exit, 1) << ran.err;
-  const Json found = Json::parse(ran.out);
-  EXPECT_EQ(found["schema_version"], 1);
-  EXPECT_EQ(found["compared"], 6);
-  EXPECT_EQ(found["different"], 3);
-  EXPECT_EQ(found["first"], Json::parse(R"([{"op_type": "Exp", "op_name": "Default_net_Exp-op2", "rank": 0,
+  const Json diff = Json::parse(ran.out);
+  EXPECT_EQ(diff["schema_version"], 1);
+  EXPECT_EQ(diff["compared"], 6);
+  EXPECT_EQ(diff["different"], 3);
+  EXPECT_EQ(diff["first"], Json::parse(R"([{"op_type": "Exp", "op_name": "Default_net_Exp-op2", "rank": 0,
     "iteration": 7, "io": "output", "slot": 0, "added": 0.5, "enters": false, "phase": "forward", "inside": [],
     "file": null, "line": null}])"));
-  EXPECT_EQ(found["pairs"][3]["verdict"], "different");
-  EXPECT_EQ(found["pairs"][3]["stats"]["max"], Json::parse(R"({"a": 3, "b": 6})"));
-  EXPECT_EQ(found["pairs"][0]["verdict"], "equal");
-  EXPECT_EQ(found["pairs"][0]["a"], "Default_net_Mul-op1.input.0");
+  EXPECT_EQ(diff["pairs"][3]["verdict"], "different");
+  EXPECT_EQ(diff["pairs"][3]["stats"]["max"], Json::parse(R"({"a": 3, "b": 6})"));
+  EXPECT_EQ(diff["pairs"][0]["verdict"], "equal");
+  EXPECT_EQ(diff["pairs"][0]["a"], "Default_net_Mul-op1.input.0");
   const Ran text = run(folder, "diff a b --first");
   EXPECT_TRUE(text.out.ends_with(
       "6 tensors compared, 3 differ, 0 only in A, 0 only in B; the first operator to differ: Exp Default_net_Exp-op2 "
@@ -109,9 +109,9 @@ TEST(DiffCommand, GoesByTheOrderOfExecutionThatTheDumpSays) {
   put(folder, "a/rank_0/net/0/7/statistic.csv", dump({"1", "9", "1", "9", "1", "9"}));
   put(folder, "b/rank_0/net/0/7/statistic.csv", dump({"1", "2", "1", "2", "1", "2"}));
   const auto order = [&] {
-    const Json found = Json::parse(run(folder, "diff a b --first --format json").out);
+    const Json diff = Json::parse(run(folder, "diff a b --first --format json").out);
     std::vector<std::string> names;
-    for (const Json& each : found["first"]) names.push_back(each["op_name"]);
+    for (const Json& each : diff["first"]) names.push_back(each["op_name"]);
     return names;
   };
   using Names = std::vector<std::string>;
@@ -154,10 +154,10 @@ TEST(DiffCommand, ListsWhatHasNoPartner) {
   put(folder, "b.csv", dump({"1", "2"}));
   const Ran ran = run(folder, "diff a.csv b.csv --format json");
   EXPECT_EQ(ran.exit, 1) << ran.err;
-  const Json found = Json::parse(ran.out);
-  EXPECT_EQ(found["different"], 0);
-  EXPECT_EQ(found["unmatched_a"], Json::parse(R"(["Default_net_Exp-op2.input.0", "Default_net_Exp-op2.output.0"])"));
-  EXPECT_EQ(found["unmatched_b"], Json::array());
+  const Json diff = Json::parse(ran.out);
+  EXPECT_EQ(diff["different"], 0);
+  EXPECT_EQ(diff["unmatched_a"], Json::parse(R"(["Default_net_Exp-op2.input.0", "Default_net_Exp-op2.output.0"])"));
+  EXPECT_EQ(diff["unmatched_b"], Json::array());
 }
 
 TEST(DiffCommand, TakesNamesAndTolerancesFromFiles) {
@@ -191,11 +191,11 @@ np.save('a/only.npy', np.float32([1]))
 )");
   const Ran ran = run(folder, "diff a b --format json");
   EXPECT_EQ(ran.exit, 1) << ran.err;
-  const Json found = Json::parse(ran.out);
-  EXPECT_EQ(found["compared"], 2);
-  EXPECT_EQ(found["different"], 1);
-  EXPECT_EQ(found["unmatched_a"], Json::parse(R"(["a/only.npy"])"));
-  for (const Json& pair : found["pairs"]) {
+  const Json diff = Json::parse(ran.out);
+  EXPECT_EQ(diff["compared"], 2);
+  EXPECT_EQ(diff["different"], 1);
+  EXPECT_EQ(diff["unmatched_a"], Json::parse(R"(["a/only.npy"])"));
+  for (const Json& pair : diff["pairs"]) {
     const bool is_v = pair["a"] == "a/v.npy";
     EXPECT_EQ(pair["verdict"], is_v ? "different" : "equal");
     EXPECT_EQ(pair["stats"]["max"]["b"], is_v ? Json("nan") : Json(3));

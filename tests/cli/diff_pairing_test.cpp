@@ -65,10 +65,10 @@ TEST(DiffPairing, NamesThatDifferByAPrefixPair) {
     EXPECT_TRUE(holds(ran.out, "3 tensors compared, ") && holds(ran.out, " 0 only in A, 0 only in B")) << ran.out;
     return ran.err;
   };
-  const std::string said = "tensorstat: no name is in both: paired as --names does with the line ";
-  EXPECT_EQ(paired("a", "module"), said + "*,module.*\n");
-  EXPECT_EQ(paired("module", "a"), said + "module.*,*\n");
-  EXPECT_EQ(paired("module", "other"), said + "module.*,teacher.model.*\n");
+  const std::string notice = "tensorstat: no name is in both: paired as --names does with the line ";
+  EXPECT_EQ(paired("a", "module"), notice + "*,module.*\n");
+  EXPECT_EQ(paired("module", "a"), notice + "module.*,*\n");
+  EXPECT_EQ(paired("module", "other"), notice + "module.*,teacher.model.*\n");
   const Ran json = run(folder, "diff a.safetensors module.safetensors --format json");
   EXPECT_EQ(Json::parse(json.out)["paired_by"], "*,module.*");
   // Where names pair as they are, no other name is changed.

@@ -126,8 +126,8 @@ class DistributedCheckpoint(unittest.TestCase):
         self.assertEqual((same.returncode, len(same.stdout.splitlines())), (0, 1 + len(tensors)), same.stdout + same.stderr)
 
     def test_what_is_wrong_is_told_and_the_others_are_read(self):
-        def index(root, name, at=0):
-            return [info for key, info in root.storage_data.items() if key.fqn == name][at]
+        def index(root, name, shard=0):
+            return [info for key, info in root.storage_data.items() if key.fqn == name][shard]
         def lose(root, files):
             files[1] = b""
         def leave(root, files):

@@ -93,14 +93,14 @@ TEST_F(DumpCommand, OutputStandsInForAMissingPath) {
 // Linux accepts no path above 4,096 bytes, but a tree can contain longer ones.
 TEST_F(DumpCommand, WhatTheWalkCannotReachIsSaidAndTheRestIsDone) {
   const std::string name(250, 'd');
-  int at = open((folder / "run").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int directory = open((folder / "run").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   for (int level = 0; level < 20; ++level) {
-    ASSERT_EQ(mkdirat(at, name.c_str(), 0755), 0);
-    const int below = openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    close(at);
-    at = below;
+    ASSERT_EQ(mkdirat(directory, name.c_str(), 0755), 0);
+    const int below = openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    close(directory);
+    directory = below;
   }
-  close(at);
+  close(directory);
   const auto ran = run(folder, "dump run --config config.json -o out");
   EXPECT_EQ(ran.exit, 3);
   EXPECT_TRUE(holds(ran.err, "File name too long")) << ran.err;

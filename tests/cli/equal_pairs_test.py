@@ -23,8 +23,8 @@ class EqualPairs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
-        for at, side in enumerate("ab"):
-            arrays = {**EQUAL, **{name: pair[at] for name, pair in OTHERS.items()}}
+        for index, side in enumerate("ab"):
+            arrays = {**EQUAL, **{name: pair[index] for name, pair in OTHERS.items()}}
             numpy.savez(f"{cls.scratch.name}/{side}.npz", **arrays)
 
     @classmethod
@@ -55,7 +55,7 @@ class EqualPairs(unittest.TestCase):
         columns = "count,cosine,euclidean,rmse,relative-l2,snr,max-abs-diff,max-rel-diff,max-ulp,unequal-count,within-count,outside-count," \
                   "both-nan-count,same-inf-count,nan-alone-count,first-unequal-index,one-thousandth-ratio"
         rows = csv.DictReader(io.StringIO(self.diff("--all", "--columns", columns, "--format", "csv")))
-        found = {row["a"].rpartition("::")[2].rpartition("/")[2].removesuffix(".npy"): row for row in rows}
+        pairs = {row["a"].rpartition("::")[2].rpartition("/")[2].removesuffix(".npy"): row for row in rows}
         for name, array in EQUAL.items():
             parts = array.view("f4") if array.dtype.kind == "c" else array
             count, is_float = parts.size, parts.dtype.kind == "f"
@@ -67,7 +67,7 @@ class EqualPairs(unittest.TestCase):
             expected["max ulp"] = 0 if count and is_float else ""
             with self.subTest(name):
                 for column, value in expected.items():
-                    cell = found[name][column]
+                    cell = pairs[name][column]
                     self.assertEqual(float(cell) if cell else "", float(value) if value != "" else "", column)
 
     def test_json_has_them(self):

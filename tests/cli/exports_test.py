@@ -35,15 +35,15 @@ def records(data):
     def unmasked(masked):
         rotated = (masked - 0xa282ead8) & 0xffffffff
         return (rotated >> 17 | rotated << 15) & 0xffffffff
-    at = 0
-    while at < len(data):
-        length, check = struct.unpack_from("<QI", data, at)
-        assert unmasked(check) == crc32c(data[at:at + 8])
-        record = data[at + 12:at + 12 + length]
-        (check,) = struct.unpack_from("<I", data, at + 12 + length)
+    offset = 0
+    while offset < len(data):
+        length, check = struct.unpack_from("<QI", data, offset)
+        assert unmasked(check) == crc32c(data[offset:offset + 8])
+        record = data[offset + 12:offset + 12 + length]
+        (check,) = struct.unpack_from("<I", data, offset + 12 + length)
         assert unmasked(check) == crc32c(record)
         yield record
-        at += 16 + length
+        offset += 16 + length
 
 
 class Exports(unittest.TestCase):
@@ -62,9 +62,9 @@ class Exports(unittest.TestCase):
                 os.makedirs(path)
                 with open(os.path.join(path, "statistic.csv"), "w") as file:
                     file.write(HEADING)
-                    for at, (kind, name, io, slot, values) in enumerate(rows(rank, iteration)):
+                    for index, (kind, name, io, slot, values) in enumerate(rows(rank, iteration)):
                         self.rows[rank, iteration, kind, name, io, slot] = values
-                        time = 1_700_000_000_000_000 + 1_000_000 * iteration + at
+                        time = 1_700_000_000_000_000 + 1_000_000 * iteration + index
                         file.write(f'{kind},{name},0,0,{time},{io},{slot},64,float32,"(16)",' + ",".join(map(str, values)) + "\n")
 
     def convert(self, output, to, status=0):
@@ -93,9 +93,9 @@ class Exports(unittest.TestCase):
             yield "Gradient", "a.b", "input", 0, ["inf", -1.5, "inf", 1e300, 0, ""]
         self.write(rows)
         out = os.path.join(self.folder, "events")
-        said = self.convert(out, "tensorboard")
-        self.assertIn("30 rows converted, into 2 files", said)
-        self.assertIn("10 numbers are Inf or 0 in TensorBoard's float32", said)  # 1e300
+        notices = self.convert(out, "tensorboard")
+        self.assertIn("30 rows converted, into 2 files", notices)
+        self.assertIn("10 numbers are Inf or 0 in TensorBoard's float32", notices)  # 1e300
         self.assertEqual(sorted(os.listdir(out)), ["rank_0", "rank_1"])
         seen = 0
         for rank in range(2):
@@ -104,30 +104,30 @@ class Exports(unittest.TestCase):
             with open(os.path.join(out, f"rank_{rank}", name), "rb") as file:
                 events = [Event.FromString(record) for record in records(file.read())]
             self.assertEqual(events[0].file_version, "brain.Event:2")
-            found = {}
+            summaries = {}
             for event in events[1:]:
                 self.assertEqual(int(event.wall_time), 1_700_000_000 + event.step)
                 for value in event.summary.value:
-                    self.assertNotIn((event.step, value.tag), found)
-                    found[event.step, value.tag] = value
+                    self.assertNotIn((event.step, value.tag), summaries)
+                    summaries[event.step, value.tag] = value
             for (of_rank, iteration, kind, name, io, slot), values in self.rows.items():
                 if of_rank != rank:
                     continue
                 where = f"{kind}/{name}/{io}.{slot}" if kind in ("Parameter", "Gradient") else f"{name}/{io}.{slot}"
                 for statistic, wanted in zip(("max", "min", "avg", "l2norm", "nan_count"), values):
-                    got = found.pop((iteration, f"{statistic}/{where}")).simple_value
+                    got = summaries.pop((iteration, f"{statistic}/{where}")).simple_value
                     wanted = float(wanted)
                     as_float = math.inf if wanted == 1e300 else struct.unpack("f", struct.pack("f", wanted))[0]
                     self.assertTrue(got == as_float or (math.isnan(got) and math.isnan(wanted)), (where, got, wanted))
                     seen += 1
                 if values[5]:
-                    histogram = found.pop((iteration, f"exponents/{where}")).histo
+                    histogram = summaries.pop((iteration, f"exponents/{where}")).histo
                     buckets = {limit - 1: count for limit, count in zip(histogram.bucket_limit, histogram.bucket) if count}
                     self.assertEqual(buckets, {-3: 2, -2: 5, 1: 8})
                     self.assertEqual(list(histogram.bucket_limit), sorted(set(histogram.bucket_limit)))
                     self.assertEqual((histogram.min, histogram.max, histogram.num), (-3, 2, 15))
                     self.assertEqual((histogram.sum, histogram.sum_squares), (-3 * 2 - 2 * 5 + 8, 9 * 2 + 4 * 5 + 8))
-            self.assertEqual(found, {})
+            self.assertEqual(summaries, {})
         self.assertEqual(seen, 150)
 
     def test_a_trend_database_answers_the_queries_of_its_reader(self):
@@ -139,9 +139,9 @@ class Exports(unittest.TestCase):
             yield "Gradient", "a.weight", "input", 0, self.values()
         self.write(rows)
         out = os.path.join(self.folder, "run.trend.db")
-        said = self.convert(out, "msprobe-trend")
+        notices = self.convert(out, "msprobe-trend")
         for words in ("50 rows converted", "10 NaN became no value", "20 Inf became", "10 values were clipped"):
-            self.assertIn(words, said)
+            self.assertIn(words, notices)
         db = sqlite3.connect(out)
         db.row_factory = sqlite3.Row
         stats = db.execute("SELECT * FROM global_stats ORDER BY ROWID DESC LIMIT 1").fetchone()
@@ -149,7 +149,7 @@ class Exports(unittest.TestCase):
         metrics = [name for name in stats.keys() if name not in ("max_rank", "min_step", "max_step")]
         self.assertEqual(sorted(metrics), ["backward", "forward", "parameters_grad"])
         self.assertEqual(stats["forward"].split(",")[:4], ["norm", "max", "min", "mean"])
-        found = {}
+        trend = {}
         for metric in metrics:
             (number,) = db.execute("SELECT metric_id FROM monitoring_metrics WHERE metric_name = ?", (metric,)).fetchone()
             for rank in range(2):
@@ -157,8 +157,8 @@ class Exports(unittest.TestCase):
                         "SELECT t.rank, t.step, t.target_id, t.norm, t.max, t.min, t.mean, t.nans, m.target_name, m.vpp_stage, m.micro_step "
                         "FROM trend_data t JOIN monitoring_targets m ON t.target_id = m.target_id WHERE t.metric_id = ? AND t.rank = ?",
                         (number, rank)):
-                    found[metric, row["target_name"], row["micro_step"], rank, row["step"]] = tuple(row[name] for name in ("norm", "max", "min", "mean", "nans"))
-        self.assertEqual(len(found), 50)
+                    trend[metric, row["target_name"], row["micro_step"], rank, row["step"]] = tuple(row[name] for name in ("norm", "max", "min", "mean", "nans"))
+        self.assertEqual(len(trend), 50)
         for rank in range(2):
             for iteration in range(5):
                 for kind, name, io, slot, metric, target, micro in (
@@ -167,8 +167,8 @@ class Exports(unittest.TestCase):
                         ("Linear", "Module.layers.1.fc.Linear.backward.0", "input", 1, "backward", "Module.layers.1.fc.Linear.input.1", 0),
                         ("Gradient", "a.weight", "input", 0, "parameters_grad", "a.weight.input.0", 0)):
                     most, least, avg, norm, nan, _ = self.rows[rank, iteration, kind, name, io, slot]
-                    self.assertEqual(found[metric, target, micro, rank, iteration], (norm, most, least, avg, nan))
-                self.assertEqual(found["forward", "a.output.0", 0, rank, iteration], (1e9, None, 1e9 + 1, -1e9 - 1, 4))
+                    self.assertEqual(trend[metric, target, micro, rank, iteration], (norm, most, least, avg, nan))
+                self.assertEqual(trend["forward", "a.output.0", 0, rank, iteration], (1e9, None, 1e9 + 1, -1e9 - 1, 4))
 
     def test_a_call_that_comes_again_has_a_micro_step(self):
         self.write(lambda rank, iteration: [("Add", "add", "output", 0, self.values())] * 3, ranks=1, iterations=2)
@@ -178,7 +178,7 @@ class Exports(unittest.TestCase):
         self.assertEqual(rows.fetchall(), [(step, micro) for step in range(2) for micro in range(3)])
 
     def test_open_metrics(self):
-        self.write(lambda rank, iteration: [("Add", f"add{at}", "output", 0, self.values()) for at in range(30)] +
+        self.write(lambda rank, iteration: [("Add", f"add{index}", "output", 0, self.values()) for index in range(30)] +
                    ([("Log", "log", "output", 0, ["nan", "nan", "nan", "nan", 3, ""])] if (rank, iteration) == (1, 3) else []))
         ran = subprocess.run([COMMAND, "report", self.dump, "--format", "openmetrics"], capture_output=True, text=True)
         self.assertEqual((ran.returncode, ran.stderr), (1, ""))

@@ -63,9 +63,9 @@ class HostileFiles(unittest.TestCase):
             "wide": tensor((1 << 20, 1 << 20, 16), (0, 0, 1)), "last": tensor((16,), (1,))}))
         ran = self.run_command("x.pt", "--format", "ndjson", "--stats", "max,count,l1norm")
         self.assertEqual(ran.returncode, 3, ran.stderr)
-        found = self.rows(ran)
-        self.assertEqual(found, {"honest": {"max": 15, "count": 65536, "l1norm": 4096 * 120},
-                                 "scalar": {"max": 0, "count": 1_000_000, "l1norm": 0}, "last": {"max": 15, "count": 16, "l1norm": 120}})
+        rows = self.rows(ran)
+        self.assertEqual(rows, {"honest": {"max": 15, "count": 65536, "l1norm": 4096 * 120},
+                                "scalar": {"max": 0, "count": 1_000_000, "l1norm": 0}, "last": {"max": 15, "count": 16, "l1norm": 120}})
         for name in "huge", "wide":
             self.assertRegex(ran.stderr, f"x.pt::{name}: would be read as [0-9]+ bytes")
         self.assertEqual(len(self.run_command("x.pt", "--head", "--format", "ndjson").stdout.splitlines()), 3)

@@ -43,8 +43,8 @@ def most_memory(*arguments):
         os.write(writer, str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024).encode())
         os._exit(0)
     os.close(writer)
-    with os.fdopen(reader) as said:
-        most = int(said.read())
+    with os.fdopen(reader) as pipe:
+        most = int(pipe.read())
     os.waitpid(process, 0)
     return most
 
@@ -67,14 +67,14 @@ class LongRuns(unittest.TestCase):
         self.assertIn(sentence, text)
         self.assertIn("max 2", text)
         self.assertIn(sentence, self.run_command("report", "dump", exit=1))
-        found = json.loads(self.run_command("origin", "dump", "--format", "json", exit=1))
-        self.assertEqual(found["verdict"]["sentence"], text.split("\n")[0])
-        self.assertEqual(found["verdict"]["last_clean_iteration"], 149)
-        first = found["producers"][0]
+        origin = json.loads(self.run_command("origin", "dump", "--format", "json", exit=1))
+        self.assertEqual(origin["verdict"]["sentence"], text.split("\n")[0])
+        self.assertEqual(origin["verdict"]["last_clean_iteration"], 149)
+        first = origin["producers"][0]
         self.assertEqual((first["op_name"], first["iteration"], first["before"][-1], len(first["before"])),
                          (f"Default_net_Exp-op{GUILTY}", 150, f"Default_net_Exp-op{GUILTY - 1}", 20))
         self.assertEqual(first["inputs"], [{"slot": 0, "stats": {"max": 2, "min": -1, "l2norm": 2}}])
-        self.assertEqual({each["iteration"] for each in found["propagators"]}, {150, 151, 160})
+        self.assertEqual({each["iteration"] for each in origin["propagators"]}, {150, 151, 160})
         self.assertIn("272000 rows, ", self.run_command("origin", "dump", "--all", exit=1))
 
     def test_a_difference_is_found(self):
@@ -90,8 +90,8 @@ class LongRuns(unittest.TestCase):
         self.assertIn(f"begins here  Exp Default_net_Exp-op{GUILTY} output 0 (rank 0, iteration 150)",
                       self.run_command("diff", "a", "b", "--first", exit=1))
         self.assertEqual(self.run_command("diff", "a", "a", exit=0), "272000 tensors compared, 0 differ, 0 only in A, 0 only in B\n")
-        found = json.loads(self.run_command("diff", "a", "a", "--format", "json", exit=0))
-        self.assertEqual((found["compared"], len(found["pairs"])), (272000, 272000))
+        diff = json.loads(self.run_command("diff", "a", "a", "--format", "json", exit=0))
+        self.assertEqual((diff["compared"], len(diff["pairs"])), (272000, 272000))
 
     def test_memory_does_not_grow(self):
         write("short", range(130))

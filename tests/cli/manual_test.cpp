@@ -37,8 +37,9 @@ std::set<std::string> flags_in(const std::string& help) {
   std::set<std::string> flags;
   std::istringstream lines(help);
   for (std::string line; std::getline(lines, line);) {
-    const std::size_t at = line.find("--");
-    if (line.starts_with("  -") && at < 8) flags.insert(line.substr(at, line.find_first_of(" ,", at) - at));
+    const std::size_t column = line.find("--");
+    if (line.starts_with("  -") && column < 8)
+      flags.insert(line.substr(column, line.find_first_of(" ,", column) - column));
   }
   return flags;
 }
@@ -89,11 +90,11 @@ TEST(Manual, SynopsesShowWhatIsRequired) {
 }
 
 std::vector<std::filesystem::path> pages() {
-  std::vector<std::filesystem::path> found;
+  std::vector<std::filesystem::path> paths;
   for (const char* section : {"man1", "man5"}) {
-    for (const auto& entry : std::filesystem::directory_iterator(kMan + "/" + section)) found.push_back(entry.path());
+    for (const auto& entry : std::filesystem::directory_iterator(kMan + "/" + section)) paths.push_back(entry.path());
   }
-  return found;
+  return paths;
 }
 
 TEST(Manual, ManReadsThePagesWithoutAWarning) {
@@ -118,9 +119,9 @@ TEST(Manual, EveryPageIsInstalled) {
 TEST(Manual, BashCompletes) {
   if (!has("bash")) GTEST_SKIP() << "there is no bash here";
   const ScratchFolder folder;  // empty, so that no file names are completed
-  const auto complete = [&](const std::string& words, int at) {
+  const auto complete = [&](const std::string& words, int cursor) {
     return said("cd " + folder.path() + " && bash -c 'source " + kCompletions + "/tensorstat; COMP_WORDS=(tensorstat " +
-                words + "); COMP_CWORD=" + std::to_string(at) + "; _tensorstat 2>/dev/null; echo ${COMPREPLY[*]}'");
+                words + "); COMP_CWORD=" + std::to_string(cursor) + "; _tensorstat 2>/dev/null; echo ${COMPREPLY[*]}'");
   };
   EXPECT_EQ(complete("x.npy --format \"\"", 3), "table csv json ndjson md\n");
   EXPECT_EQ(complete("--stats max,l2", 2), "max,l2norm\n");

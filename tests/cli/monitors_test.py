@@ -61,11 +61,11 @@ class MsprobeMonitor(unittest.TestCase):
         self.write(3, "grad_unreduced", [6], lambda *_: 0.1234567)
         self.write(3, "param_origin", [6], lambda *_: 1.5)
         self.write(3, "actv", [6], lambda *_: math.nan, micro=True)
-        found, count = rows_of(self.folder)
-        self.assertEqual(found["Gradient", "layers.0.weight/grad_unreduced", "3", "6"],
+        rows, count = rows_of(self.folder)
+        self.assertEqual(rows["Gradient", "layers.0.weight/grad_unreduced", "3", "6"],
                          {"Min Value": "-0.123457", "Max Value": "0.123457", "L2Norm Value": "0.246913", "NaN Count": "0"})
-        self.assertEqual(found["Parameter", "vpp1.layers.1.weight", "3", "6"]["Max Value"], "1.5")
-        self.assertEqual(found["actv", "layers.0.weight/actv", "3", "6"], {"Min Value": "nan", "Max Value": "nan", "L2Norm Value": "nan", "NaN Count": "1"})
+        self.assertEqual(rows["Parameter", "vpp1.layers.1.weight", "3", "6"]["Max Value"], "1.5")
+        self.assertEqual(rows["actv", "layers.0.weight/actv", "3", "6"], {"Min Value": "nan", "Max Value": "nan", "L2Norm Value": "nan", "NaN Count": "1"})
         self.assertEqual(count, 8)
 
     def test_report_and_store(self):
@@ -91,10 +91,10 @@ class MsprobeMonitor(unittest.TestCase):
         with top_until_nan(self.folder) as waiting:
             for step in range(30):
                 self.write(1, "actv", [step], lambda rank, step, name: math.nan if step == 25 else 1.5)
-            said = waiting.communicate(timeout=PATIENCE)[0]
+            output = waiting.communicate(timeout=PATIENCE)[0]
         self.assertEqual(waiting.returncode, 1)
-        self.assertIn("NaN is first in output 0 of layers.0.weight/actv", said)
-        self.assertIn("iteration 25", said)
+        self.assertIn("NaN is first in output 0 of layers.0.weight/actv", output)
+        self.assertIn("iteration 25", output)
 
     def test_a_csv_of_others_is_left(self):
         """Others name folders and files so, too. Only a file with the monitor's heading is taken from a folder."""
@@ -125,29 +125,29 @@ class InspectLog(unittest.TestCase):
         log.addHandler(handler)
         for step in range(30):
             for tensor, value in (("activation", 4.3188), ("gradient", 3.4e-5), ("weight", 1.5), ("wgrad", math.nan if step >= 20 else 0.25)):
-                for statistic, of in (("max", value), ("min", -value), ("std", value), ("l2_norm", 8 * value), ("underflows%", 1)):
+                for statistic, number in (("max", value), ("min", -value), ("std", value), ("l2_norm", 8 * value), ("underflows%", 1)):
                     name = f"decoder.layers.1.fc1_{tensor}_{statistic}"
-                    log.info(f"{name} \t\t\t\t iteration={step:06d} \t\t\t\t value={of:.4f}")
+                    log.info(f"{name} \t\t\t\t iteration={step:06d} \t\t\t\t value={number:.4f}")
         log.removeHandler(handler)
         handler.close()
 
     def test_top_waits_for_rows_that_are_written(self):
         with tempfile.TemporaryDirectory() as folder, top_until_nan(folder) as waiting:
             self.write(folder)
-            said = waiting.communicate(timeout=PATIENCE)[0]
+            output = waiting.communicate(timeout=PATIENCE)[0]
         self.assertEqual(waiting.returncode, 1)
-        self.assertIn("NaN is first in output 0 of decoder.layers.1.fc1_wgrad", said)
-        self.assertIn("iteration 20", said)
+        self.assertIn("NaN is first in output 0 of decoder.layers.1.fc1_wgrad", output)
+        self.assertIn("iteration 20", output)
 
     def test_rows_and_report(self):
         with tempfile.TemporaryDirectory() as folder:
             self.write(folder)
-            found, count = rows_of(folder)
-            self.assertEqual((len(found), count), (30 * 4, 30 * 4))
+            rows, count = rows_of(folder)
+            self.assertEqual((len(rows), count), (30 * 4, 30 * 4))
             name = "decoder.layers.1.fc1_"
-            self.assertEqual(found["Parameter", name + "weight", "2", "7"], {"Max Value": "1.5", "Min Value": "-1.5", "L2Norm Value": "12"})
-            self.assertEqual(found["gradient", name + "gradient", "2", "7"], {"L2Norm Value": "3e-04"})
-            self.assertEqual(found["Gradient", name + "wgrad", "2", "29"]["Max Value"], "nan")
+            self.assertEqual(rows["Parameter", name + "weight", "2", "7"], {"Max Value": "1.5", "Min Value": "-1.5", "L2Norm Value": "12"})
+            self.assertEqual(rows["gradient", name + "gradient", "2", "7"], {"L2Norm Value": "3e-04"})
+            self.assertEqual(rows["Gradient", name + "wgrad", "2", "29"]["Max Value"], "nan")
             first = json.loads(run("report", folder, "--format", "json").stdout)["findings"][0]
             self.assertEqual((first["rule"], first["rank"], first["first_iteration"], first["op_name"]), ("nan", 2, 20, "decoder.layers.1.fc1_wgrad"))
 

@@ -168,7 +168,7 @@ class Merge(unittest.TestCase):
         calls = self.calls[:-1]
         merged = rows_of(self.run_diff('--merge', self.config('api:\n' + ''.join(f'- {call}\n' for call in calls))).stdout)
         self.assertEqual(merged[0], ['Compare Index', 'NPU Name', *(f'rank{rank}' for rank in RANKS)])
-        found = {(row[0], row[1], rank): cell for row in merged[1:] for rank, cell in zip(RANKS, row[2:]) if cell}
+        cells = {(row[0], row[1], rank): cell for row in merged[1:] for rank, cell in zip(RANKS, row[2:]) if cell}
         wanted = {}
         for rank in RANKS:
             head, *rows = rows_of(pathlib.Path(self.folder, f'out_rank{rank}.csv').read_text(encoding='utf-8'))
@@ -180,7 +180,7 @@ class Merge(unittest.TestCase):
                             cell = f"NPU:{row['NPU max'].strip()}  Bench:{row['Bench max'].strip()}"
                         wanted.setdefault((column, row['NPU Name'], rank), cell)
         self.assertGreater(len(wanted), 50)
-        self.assertEqual(found, wanted)
+        self.assertEqual(cells, wanted)
         self.assertEqual([row[0] for row in merged[1:]], sorted((row[0] for row in merged[1:]), key=DIFFERENCES.index))
 
     def test_columns_and_faults(self):

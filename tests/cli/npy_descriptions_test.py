@@ -60,10 +60,10 @@ class Npy(unittest.TestCase):
         self.assertGreater(len(arrays), 150)
         rows = self.rows(*(name for name, _, _ in arrays))
         for name, description, fields in arrays:
-            found = [row for row in rows if row["path"] == name]
+            matches = [row for row in rows if row["path"] == name]
             plain = [part for field in fields for part in ([field[inner] for inner in field.dtype.names] if field.dtype.names else [field])]
-            self.assertEqual(len(found), len(plain), description)
-            for row, field in zip(found, plain):
+            self.assertEqual(len(matches), len(plain), description)
+            for row, field in zip(matches, plain):
                 self.assertEqual((row["dtype"], row["shape"]), (field.dtype.name, list(field.shape)), description)
                 if field.dtype.kind not in "cb":
                     self.assertEqual(float(row["stats"]["absmax"]), float(numpy.abs(field.astype("f8")).max()), description)

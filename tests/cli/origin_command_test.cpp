@@ -17,15 +17,15 @@ TEST(OriginCommand, TellsProducersFromPropagators) {
   put(folder, "dump/rank_0/net/0/7/statistic.csv", dump({"1", "2", "2", "nan", "nan", "nan"}));
   const Ran ran = run(folder, "origin dump --format json");
   EXPECT_EQ(ran.exit, 1) << ran.err;
-  const Json found = Json::parse(ran.out);
-  EXPECT_EQ(found["producers"], Json::parse(R"([{"op_type": "Exp", "op_name": "Default_net_Exp-op2", "rank": 0,
+  const Json answer = Json::parse(ran.out);
+  EXPECT_EQ(answer["producers"], Json::parse(R"([{"op_type": "Exp", "op_name": "Default_net_Exp-op2", "rank": 0,
     "iteration": 7, "io": "output", "slot": 0, "nan": null, "inf": 0, "before": ["Default_net_Mul-op1"],
     "inputs": [{"slot": 0, "stats": {"max": 2, "min": -1, "l2norm": 2}}]}])"));
-  ASSERT_EQ(found["propagators"].size(), 1u);
-  EXPECT_EQ(found["propagators"][0]["op_name"], "Default_net_Sub-op3");
-  EXPECT_EQ(found["entered"], Json::array());
-  EXPECT_EQ(found["notes"], Json::array());
-  const Json& verdict = found["verdict"];
+  ASSERT_EQ(answer["propagators"].size(), 1u);
+  EXPECT_EQ(answer["propagators"][0]["op_name"], "Default_net_Sub-op3");
+  EXPECT_EQ(answer["entered"], Json::array());
+  EXPECT_EQ(answer["notes"], Json::array());
+  const Json& verdict = answer["verdict"];
   EXPECT_EQ(verdict["kind"], "produced");
   EXPECT_EQ(verdict["op_type"], "Exp");
   EXPECT_EQ(verdict["op_name"], "Default_net_Exp-op2");
@@ -78,13 +78,13 @@ TEST(OriginCommand, NamesWhoTurnedInfIntoNan) {
   put(folder, "dump.csv", dump({"1", "inf", "inf", "nan", "nan", "nan"}));
   const Ran ran = run(folder, "origin dump.csv --format json");
   EXPECT_EQ(ran.exit, 1) << ran.err;
-  const Json found = Json::parse(ran.out);
-  ASSERT_EQ(found["producers"].size(), 1u);
-  EXPECT_EQ(found["producers"][0]["op_name"], "Default_net_Mul-op1");
-  EXPECT_EQ(found["turned"], Json::parse(R"([{"op_type": "Exp", "op_name": "Default_net_Exp-op2", "rank": 0,
+  const Json answer = Json::parse(ran.out);
+  ASSERT_EQ(answer["producers"].size(), 1u);
+  EXPECT_EQ(answer["producers"][0]["op_name"], "Default_net_Mul-op1");
+  EXPECT_EQ(answer["turned"], Json::parse(R"([{"op_type": "Exp", "op_name": "Default_net_Exp-op2", "rank": 0,
     "iteration": 0, "io": "output", "slot": 0, "nan": null, "inf": 0, "before": ["Default_net_Mul-op1"],
     "inputs": [{"slot": 0, "stats": {"max": "inf", "min": -1, "l2norm": 2}}]}])"));
-  EXPECT_EQ(found["propagators"].size(), 2u);
+  EXPECT_EQ(answer["propagators"].size(), 2u);
   EXPECT_TRUE(holds(run(folder, "origin dump.csv --all").out, "turned Inf into NaN  Exp Default_net_Exp-op2 output 0"));
   EXPECT_TRUE(holds(run(folder, "origin dump.csv").out, "Default_net_Exp-op2 (Exp) made NaN of that Inf"));
   // If Inf is not a fault, the operator that makes NaN of it is a producer.
@@ -104,12 +104,12 @@ TEST(OriginCommand, KnowsInfAndWhatCameFromOutside) {
   put(folder, "outside.csv", dump({"nan", "nan"}));
   const Ran ran = run(folder, "origin outside.csv --format json");
   EXPECT_EQ(ran.exit, 1);
-  const Json found = Json::parse(ran.out);
-  EXPECT_EQ(found["producers"], Json::array());
-  ASSERT_EQ(found["entered"].size(), 1u);
-  EXPECT_EQ(found["entered"][0]["io"], "input");
-  EXPECT_EQ(found["verdict"]["kind"], "entered");
-  EXPECT_EQ(found["verdict"]["phase"], "input");
+  const Json answer = Json::parse(ran.out);
+  EXPECT_EQ(answer["producers"], Json::array());
+  ASSERT_EQ(answer["entered"].size(), 1u);
+  EXPECT_EQ(answer["entered"][0]["io"], "input");
+  EXPECT_EQ(answer["verdict"]["kind"], "entered");
+  EXPECT_EQ(answer["verdict"]["phase"], "input");
 }
 
 TEST(OriginCommand, OfWhatEndedIsANoteAndExitStatus0) {
@@ -120,11 +120,11 @@ TEST(OriginCommand, OfWhatEndedIsANoteAndExitStatus0) {
   EXPECT_EQ(ran.out,
             "Nothing wrong in 6 tensors\n"
             "note: Inf of Default_net_Mul-op1 (Mul) ended at Default_net_Exp-op2 (Exp): iteration 0\n");
-  const Json found = Json::parse(run(folder, "origin dump.csv --format json").out);
-  EXPECT_EQ(found["verdict"]["kind"], "none");
-  EXPECT_EQ(found["verdict"]["op_name"], nullptr);
-  EXPECT_EQ(found["notes"].size(), 1u);
-  EXPECT_EQ(found["producers"], Json::array());  // an ended fault is not a beginning
+  const Json answer = Json::parse(run(folder, "origin dump.csv --format json").out);
+  EXPECT_EQ(answer["verdict"]["kind"], "none");
+  EXPECT_EQ(answer["verdict"]["op_name"], nullptr);
+  EXPECT_EQ(answer["notes"].size(), 1u);
+  EXPECT_EQ(answer["producers"], Json::array());  // an ended fault is not a beginning
   EXPECT_EQ(run(folder, "origin dump.csv --inf").exit, 1);
   EXPECT_EQ(run(folder, "origin dump.csv --inf --nan-only").exit, 2);
   EXPECT_EQ(run(folder, "origin dump.csv --all --format json").exit, 2);

@@ -28,8 +28,8 @@ class Report(unittest.TestCase):
                 os.makedirs(path)
                 with open(os.path.join(path, "statistic.csv"), "w") as file:
                     file.write(HEADING)
-                    for at, (kind, name, dtype, size, *slot) in enumerate(rows(rank, iteration)):
-                        file.write(f'{kind},{name},0,0,{1000 * iteration + at},output,{slot[0] if slot else 0},64,{dtype},"(16)",'
+                    for index, (kind, name, dtype, size, *slot) in enumerate(rows(rank, iteration)):
+                        file.write(f'{kind},{name},0,0,{1000 * iteration + index},output,{slot[0] if slot else 0},64,{dtype},"(16)",'
                                    f"{size!r},{-size!r},{size / 3!r},{size * 2.5!r},0\n")
 
     def run_report(self, *arguments):
@@ -49,8 +49,8 @@ class Report(unittest.TestCase):
     def test_overflow_ahead_is_seen_before_it_comes(self):
         self.write(60, lambda rank, iteration: [("MatMul", "mul", "float16", 900 * 1.1**iteration), ("Add", "add", "float16", self.noise())]
                    if iteration < 46 else [("Add", "add", "float16", self.noise())])
-        found, report = self.findings()
-        self.assertEqual(found, [("overflow", "mul", 0, 38)])  # 900 * 1.1^38 is the first above 32752
+        findings, report = self.findings()
+        self.assertEqual(findings, [("overflow", "mul", 0, 38)])  # 900 * 1.1^38 is the first above 32752
         self.assertIn("float16 ends at 65504", report["verdict"])
         self.assertEqual(self.findings("--limit", "overflow=0.9")[0][0][3], 44)  # 58953.6
 
@@ -83,8 +83,8 @@ class Report(unittest.TestCase):
         for rank in range(2):  # every rank has the same lines: they are one finding
             with open(os.path.join(self.folder, f"rank_{rank}", "net", "watch.ndjson"), "w") as file:
                 file.write("\n".join(lines) + "\n")
-        found, report = self.findings()
-        self.assertEqual(found, [("replica", "b/m", 0, 9), ("replica", "0/forward", 1, 20)])
+        findings, report = self.findings()
+        self.assertEqual(findings, [("replica", "b/m", 0, 9), ("replica", "0/forward", 1, 20)])
         self.assertEqual([each["text"] for each in report["findings"]],
                          ["optimizer state b/m: of 2 replicas ranks 0, 1 differ in a bit since iteration 9; so did 1 other tensor",
                           "output of 0/forward: of 3 replicas rank 1 differs in a bit since iteration 20"])
@@ -114,8 +114,8 @@ class Report(unittest.TestCase):
 
     def test_a_rank_that_is_one_iteration_behind_has_not_stopped(self):
         self.write([30, 29], lambda rank, iteration: [("Add", "add", "float32", self.noise())], ranks=2)
-        found, report = self.findings()
-        self.assertEqual(found, [])
+        findings, report = self.findings()
+        self.assertEqual(findings, [])
         self.assertIn("nothing found", report["verdict"].lower())
         self.assertTrue(any(each.startswith("ranks: ") for each in report["not_measured"]))
 

@@ -73,8 +73,8 @@ class SavedTensors(unittest.TestCase):
         self.assertEqual([stats[each] for each in ("count", "nan count", "first nan index", "finite l2norm")], [6, 1, 2, 82 ** 0.5])
 
     def test_on_an_npu(self):
-        found = self.rows(self.save("x.pt", b"}(" + text("model") + b"}" + text("w") + NPU + b"su"))
-        self.assert_is_the_tensor(found["model.w"])
+        rows = self.rows(self.save("x.pt", b"}(" + text("model") + b"}" + text("w") + NPU + b"su"))
+        self.assert_is_the_tensor(rows["model.w"])
 
     def test_of_another_device_moved_to_the_cpu(self):
         moved = b"ctorch._utils\n_rebuild_device_tensor_from_cpu_tensor\n(" + TENSOR + b"ctorch\nfloat32\n" + text("hpu:0") + b"\x89tR"
@@ -83,20 +83,20 @@ class SavedTensors(unittest.TestCase):
     def test_by_python_2(self):
         """OrderedDict is a call with a list of pairs."""
         pairs = lambda *items: b"ccollections\nOrderedDict\n(](" + b"".join(b"](" + text(k) + v + b"e" for k, v in items) + b"etR"
-        found = self.rows(self.save("x.pth", pairs(("conv.weight", TENSOR), ("inner", pairs(("b", TENSOR))))))
-        self.assertEqual(sorted(found), ["conv.weight", "inner.b"])
-        for row in found.values():
+        rows = self.rows(self.save("x.pth", pairs(("conv.weight", TENSOR), ("inner", pairs(("b", TENSOR))))))
+        self.assertEqual(sorted(rows), ["conv.weight", "inner.b"])
+        for row in rows.values():
             self.assert_is_the_tensor(row)
 
     def test_arrays(self):
         data = struct.pack(">6f", *VALUES)
         for is_bytes in False, True:
-            found = self.rows(self.save("x.pt", b"}(" + text("big") + array("f4", ">", (2, 3), data, False, is_bytes) + text("u") +
-                                        array("u1", "|", (4,), b"\x00\x7f\x80\xff", False, is_bytes) + text("f") +
-                                        array("i2", "<", (2, 2), struct.pack("<4h", 1, 3, 2, -4), True, is_bytes) + b"u"))
-            self.assert_is_the_tensor(found["big"])
-            self.assertEqual([found["u"]["stats"][each] for each in ("max", "min")], [255, 0])
-            self.assertEqual((found["f"]["shape"], found["f"]["stats"]["min"]), ([2, 2], -4))
+            rows = self.rows(self.save("x.pt", b"}(" + text("big") + array("f4", ">", (2, 3), data, False, is_bytes) + text("u") +
+                                       array("u1", "|", (4,), b"\x00\x7f\x80\xff", False, is_bytes) + text("f") +
+                                       array("i2", "<", (2, 2), struct.pack("<4h", 1, 3, 2, -4), True, is_bytes) + b"u"))
+            self.assert_is_the_tensor(rows["big"])
+            self.assertEqual([rows["u"]["stats"][each] for each in ("max", "min")], [255, 0])
+            self.assertEqual((rows["f"]["shape"], rows["f"]["stats"]["min"]), ([2, 2], -4))
 
     def test_an_array_that_is_cut_is_named(self):
         ran = self.run_command(self.save("x.pt", b"}(" + text("a") + array("f4", "<", (3,), b"12345678") + text("w") + TENSOR + b"u"))
@@ -107,8 +107,8 @@ class SavedTensors(unittest.TestCase):
     def test_a_shard_of_a_dtensor(self):
         shard = (b"ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_wrapper_subclass\nctorch.distributed.tensor\n"
                  b"DTensor\n)N}" + text("_local_tensor") + TENSOR + b"s\x86tR")
-        found = self.rows(self.save("x.pt", b"}" + text("w") + shard + b"s"))
-        self.assert_is_the_tensor(found["w._local_tensor"])
+        rows = self.rows(self.save("x.pt", b"}" + text("w") + shard + b"s"))
+        self.assert_is_the_tensor(rows["w._local_tensor"])
 
     def test_where_a_shard_lies(self):
         """A DTensorSpec as torch 2.6 and 2.14 pickle it: the names of the mesh's axes have another key in each."""
@@ -124,15 +124,15 @@ class SavedTensors(unittest.TestCase):
                             text("tensor_meta") + b"ctorch.distributed.tensor._dtensor_spec\nTensorMeta\n" + size + integers(4, 1) + b"N\x87\x81")
             shard = (b"ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_wrapper_subclass\nctorch.distributed.tensor\n"
                      b"DTensor\n)N}(" + text("_local_tensor") + TENSOR + text("_spec") + spec + b"u\x86tR")
-            found = self.rows(self.save("x.pt", b"}(" + text("w") + shard + text("b") + TENSOR + b"u"))
-            self.assertEqual(sorted(found), ["b", "w._local_tensor"])  # the ranks of the mesh are not a tensor of the model
-            self.assert_is_the_tensor(found["w._local_tensor"])
-            self.assertEqual(found["w._local_tensor"]["shard"], "Shard(dim=0) over dp, Replicate() over tp, of shape (6,4)")
-            self.assertNotIn("shard", found["b"])
+            rows = self.rows(self.save("x.pt", b"}(" + text("w") + shard + text("b") + TENSOR + b"u"))
+            self.assertEqual(sorted(rows), ["b", "w._local_tensor"])  # the ranks of the mesh are not a tensor of the model
+            self.assert_is_the_tensor(rows["w._local_tensor"])
+            self.assertEqual(rows["w._local_tensor"]["shard"], "Shard(dim=0) over dp, Replicate() over tp, of shape (6,4)")
+            self.assertNotIn("shard", rows["b"])
 
     def test_names_that_collide(self):
-        found = self.rows(self.save("x.pt", b"}(" + text("a.b") + TENSOR + text("a") + b"}" + text("b") + NPU + b"su"))
-        self.assertEqual(sorted(found), ["a.b", "a.b#2"])
+        rows = self.rows(self.save("x.pt", b"}(" + text("a.b") + TENSOR + text("a") + b"}" + text("b") + NPU + b"su"))
+        self.assertEqual(sorted(rows), ["a.b", "a.b#2"])
 
     def test_what_is_not_read_is_named(self):
         for function, words in (("_rebuild_qtensor", "is quantized"), ("_rebuild_sparse_tensor", "is sparse")):
@@ -211,8 +211,8 @@ class SavedTensors(unittest.TestCase):
     def test_exported_programs(self):
         """.pt2 of torch.export: lists in JSON beside members of plain bytes (2.8 and later), and files of torch.save in it (before)."""
         def entry(path, dtype, sizes, strides, offset=0, **more):
-            of = lambda numbers: [{"as_int": each} for each in numbers]
-            return {"path_name": path, "use_pickle": False, "tensor_meta": {"dtype": dtype, "sizes": of(sizes), "strides": of(strides),
+            as_ints = lambda numbers: [{"as_int": each} for each in numbers]
+            return {"path_name": path, "use_pickle": False, "tensor_meta": {"dtype": dtype, "sizes": as_ints(sizes), "strides": as_ints(strides),
                                                                             "storage_offset": {"as_int": offset}}} | more
         weights = {"l.weight": entry("weight_0", 7, (2, 3), (3, 1)), "l.t": entry("weight_0", 7, (3, 2), (1, 3)), "l.tail": entry("weight_0", 7, (2,), (1,), 4)}
         constants = {"c": entry("tensor_0", 5, (1,), (1,))}

@@ -21,8 +21,8 @@ ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 PATIENCE = 60  # seconds that a slow machine may take
 
 
-def row(name, size, at=0, nan=0, io="output", inf=0):
-    return f'Op,{name},0,0,{int(time.time() * 1e6) + at},{io},0,64,float32,"(16)",{size!r},{-1.0!r},{size / 3!r},{size * 2!r},{nan},{inf},0\n'
+def row(name, size, delay=0, nan=0, io="output", inf=0):
+    return f'Op,{name},0,0,{int(time.time() * 1e6) + delay},{io},0,64,float32,"(16)",{size!r},{-1.0!r},{size / 3!r},{size * 2!r},{nan},{inf},0\n'
 
 
 class Top(unittest.TestCase):
@@ -43,7 +43,7 @@ class Top(unittest.TestCase):
     def calm(self, iterations, ranks=1):
         for rank in range(ranks):
             for i in range(iterations):
-                self.write(i, [row(name, 1 + 0.01 * ((i * 7 + len(name)) % 5), at) for at, name in enumerate(("a.up", "a.down"))], rank)
+                self.write(i, [row(name, 1 + 0.01 * ((i * 7 + len(name)) % 5), delay) for delay, name in enumerate(("a.up", "a.down"))], rank)
 
     def run_top(self, *arguments, path="dump", **more):
         environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "CLICOLOR_FORCE")}
@@ -188,33 +188,33 @@ class Top(unittest.TestCase):
         self.assertIsNone(waiting.poll(), "an Inf that ended is no reason to end a job")
         for i in range(30, 34):
             self.write(i, [row("a.up", 1.0), row("a.down", float("nan"), nan=3)])
-        said, faults = waiting.communicate(timeout=PATIENCE)
+        output, faults = waiting.communicate(timeout=PATIENCE)
         self.assertEqual((waiting.returncode, faults), (1, ""))
-        self.assertRegex(said, r"^nan  iteration 30, rank 0: .*a\.down")
+        self.assertRegex(output, r"^nan  iteration 30, rank 0: .*a\.down")
 
     def test_until_rows_end_at_a_nan(self):
         self.calm(25)
         waiting = self.wait_until("nan")
         self.write(25, [row("a.up", 1.0), row("a.down", float("nan"), nan=3)])
-        said, _ = waiting.communicate(timeout=PATIENCE)
+        output, _ = waiting.communicate(timeout=PATIENCE)
         self.assertEqual(waiting.returncode, 1)
-        self.assertIn("iteration 25", said)
+        self.assertIn("iteration 25", output)
 
     def test_until_a_rule_on_rows(self):
         self.calm(3)
         waiting = self.wait_until("max > 60")
         self.write(3, [row("a.up", 1.0), row("a.down", 70.0)])
-        said, _ = waiting.communicate(timeout=PATIENCE)
+        output, _ = waiting.communicate(timeout=PATIENCE)
         self.assertEqual(waiting.returncode, 1)
-        self.assertEqual(said, "max > 60  iteration 3, rank 0: a.down output 0: max is 70\n")
+        self.assertEqual(output, "max > 60  iteration 3, rank 0: a.down output 0: max is 70\n")
 
     def test_until_a_rule_on_earlier_iterations(self):
         self.calm(25)
         rule = "max > 30 * median(max, 20)"
         waiting = self.wait_until(f"jump,{rule},max > 1e9 for 2 steps")
         self.write(25, [row("a.up", 1.0), row("a.down", 70.0)])
-        said, _ = waiting.communicate(timeout=PATIENCE)
-        self.assertEqual((waiting.returncode, said), (1, f"{rule}  iteration 25, rank 0: a.down output 0: max is 70\n"))
+        output, _ = waiting.communicate(timeout=PATIENCE)
+        self.assertEqual((waiting.returncode, output), (1, f"{rule}  iteration 25, rank 0: a.down output 0: max is 70\n"))
         for rule, status in (("max > 30 * median(max, 26)", 0), ("max > 60 for 1 steps", 1), ("max > 60 for 2 steps", 0)):
             self.assertEqual(self.run_top("--once", "--until", rule).returncode, status, rule)
         refused = self.run_top("--once", "--until", "differs over dp")

@@ -286,11 +286,11 @@ class Trees(unittest.TestCase):
         self.fold_all(self.plan(3, "--stats", "max,avg,argmax,exponents"))
         whole = content("states/001.tsp")
         right = run("merge", "states").stdout
-        frames, at = [], 8
-        while at < len(whole):
-            (length,) = struct.unpack_from("<I", whole, at)
-            frames.append(whole[at + 8:at + 8 + length])
-            at += 8 + length
+        frames, offset = [], 8
+        while offset < len(whole):
+            (length,) = struct.unpack_from("<I", whole, offset)
+            frames.append(whole[offset + 8:offset + 8 + length])
+            offset += 8 + length
 
         def limited():
             import resource

@@ -66,15 +66,15 @@ class Trend(unittest.TestCase):
         child, terminal = pty.fork()
         if child == 0:
             os.execve(COMMAND, [COMMAND, "trend", self.folder], {**os.environ, "TERM": "xterm-256color", "COLORTERM": ""})
-        said = b""
+        screen = b""
         try:
             while piece := os.read(terminal, 65536):
-                said += piece
+                screen += piece
         except OSError:
             pass
         os.close(terminal)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
-        grounds = set(re.findall(rb"48;5;(\d+)m", said))
+        grounds = set(re.findall(rb"48;5;(\d+)m", screen))
         self.assertIn(b"237", grounds)
         self.assertNotIn(b"16", grounds, "black")
 
@@ -90,12 +90,12 @@ class Trend(unittest.TestCase):
     def test_one_nan_among_sixty_thousand_cells_is_seen_where_it_is(self):
         write(self.folder, 300, 200, lambda tensor, iteration: "nan" if (tensor, iteration) == (155, 101) else 1 + self.random.random() / 2)
         lines = [line for line in self.lines(status=1) if re.match(r"layers.*·", line)]
-        hits = [(at, line) for at, line in enumerate(lines) if "N" in line]
+        hits = [(row, line) for row, line in enumerate(lines) if "N" in line]
         self.assertEqual(len(hits), 1)
-        at, line = hits[0]
+        row, line = hits[0]
         # The line has the first tensor's label.
         first = int(line[7:11])
-        after = int(lines[at + 1][7:11]) if at + 1 < len(lines) else 300
+        after = int(lines[row + 1][7:11]) if row + 1 < len(lines) else 300
         self.assertTrue(first <= 155 < after, (first, after))
         place = line.index("N") - line.index("·")
         columns = line.count("·") + 1
