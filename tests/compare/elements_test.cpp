@@ -24,9 +24,9 @@ PairPartial compared(Dtype a, std::span<const std::byte> of_a, Dtype b, std::spa
   static Meter meter;
   const TensorPair pair{{.dtype = a, .element_count = of_a.size() / size_bytes(a), .address = of_a.data()},
                         {.dtype = b, .element_count = of_b.size() / size_bytes(b), .address = of_b.data()}};
-  auto found = meter.compare({&pair, 1}, {tolerance, first_index});
-  EXPECT_TRUE(found);
-  return std::move(found->front());
+  auto partials = meter.compare({&pair, 1}, {tolerance, first_index});
+  EXPECT_TRUE(partials);
+  return std::move(partials->front());
 }
 
 template <typename A, typename B>
@@ -35,10 +35,10 @@ PairPartial compared(Dtype a, const std::vector<A>& of_a, Dtype b, const std::ve
   return compared(a, bytes(of_a), b, bytes(of_b), tolerance);
 }
 
-std::uint64_t count(const PairPartial& found, PairStatistic statistic) {
-  return std::get<std::uint64_t>(found.finish(statistic));
+std::uint64_t count(const PairPartial& partial, PairStatistic statistic) {
+  return std::get<std::uint64_t>(partial.finish(statistic));
 }
-double real(const PairPartial& found, PairStatistic statistic) { return std::get<double>(found.finish(statistic)); }
+double real(const PairPartial& partial, PairStatistic statistic) { return std::get<double>(partial.finish(statistic)); }
 
 constexpr PairTolerance within(double rtol) { return {rtol, 0, PairTolerance::Scale::kGreater}; }
 
@@ -46,14 +46,14 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::nu
 
 TEST(Elements, ThatChangedPlacesAreFound) {
   const std::vector<float> a = {1, 2, 3, 4}, b = {1, 3, 2, 4};
-  const auto found = compared(Dtype::kFloat32, a, Dtype::kFloat32, b, within(0.1));
-  EXPECT_EQ(count(found, PairStatistic::kCount), 4u);
-  EXPECT_EQ(count(found, PairStatistic::kUnequalCount), 2u);
-  EXPECT_EQ(count(found, PairStatistic::kFirstUnequalIndex), 1u);
-  EXPECT_EQ(real(found, PairStatistic::kMaxAbsDiff), 1);
-  EXPECT_EQ(count(found, PairStatistic::kMaxAbsDiffIndex), 1u);
-  EXPECT_EQ(real(found, PairStatistic::kMaxRelDiff), 1.0 / 3);
-  const Judgement judgement = judgement_of(found);
+  const auto partial = compared(Dtype::kFloat32, a, Dtype::kFloat32, b, within(0.1));
+  EXPECT_EQ(count(partial, PairStatistic::kCount), 4u);
+  EXPECT_EQ(count(partial, PairStatistic::kUnequalCount), 2u);
+  EXPECT_EQ(count(partial, PairStatistic::kFirstUnequalIndex), 1u);
+  EXPECT_EQ(real(partial, PairStatistic::kMaxAbsDiff), 1);
+  EXPECT_EQ(count(partial, PairStatistic::kMaxAbsDiffIndex), 1u);
+  EXPECT_EQ(real(partial, PairStatistic::kMaxRelDiff), 1.0 / 3);
+  const Judgement judgement = judgement_of(partial);
   EXPECT_EQ(judgement.verdict, Verdict::kDifferent);
   EXPECT_EQ(judgement.difference, 1.0 / 3);
   EXPECT_EQ(judgement.why, "2 of 4 elements, first at 1");
@@ -61,12 +61,12 @@ TEST(Elements, ThatChangedPlacesAreFound) {
 
 TEST(Elements, OfSpecialValues) {
   const std::vector<double> a = {kNan, kInf, -0.0, 1, kInf, kNan}, b = {-kNan, kInf, 0.0, kNan, -kInf, 5};
-  const auto found = compared(Dtype::kFloat64, a, Dtype::kFloat64, b, within(1e300));
-  EXPECT_EQ(count(found, PairStatistic::kOutsideCount), 3u);
-  EXPECT_EQ(count(found, PairStatistic::kFirstOutsideIndex), 3u);
-  EXPECT_EQ(real(found, PairStatistic::kMaxAbsDiff), kInf);
-  EXPECT_EQ(count(found, PairStatistic::kMaxAbsDiffIndex), 3u);
-  EXPECT_EQ(count(found, PairStatistic::kUnequalCount), 5u) << "by bits: only Inf and Inf are equal";
+  const auto partial = compared(Dtype::kFloat64, a, Dtype::kFloat64, b, within(1e300));
+  EXPECT_EQ(count(partial, PairStatistic::kOutsideCount), 3u);
+  EXPECT_EQ(count(partial, PairStatistic::kFirstOutsideIndex), 3u);
+  EXPECT_EQ(real(partial, PairStatistic::kMaxAbsDiff), kInf);
+  EXPECT_EQ(count(partial, PairStatistic::kMaxAbsDiffIndex), 3u);
+  EXPECT_EQ(count(partial, PairStatistic::kUnequalCount), 5u) << "by bits: only Inf and Inf are equal";
 }
 
 TEST(Elements, OfOtherBitsAndEqualValuesAreWithin) {
@@ -106,11 +106,12 @@ void expect_codes(Dtype dtype, int bits, int mantissa, int bias, bool has_inf, b
     if (negative) value = -value;
     if (negative_zero_is_nan && code == 1 << (bits - 1)) value = kNan;
     const std::vector<double> expected = {value};
-    const auto found =
+    const auto partial =
         bits == 8
             ? compared(dtype, std::vector<std::uint8_t>{static_cast<std::uint8_t>(code)}, Dtype::kFloat64, expected)
             : compared(dtype, std::vector<std::uint16_t>{static_cast<std::uint16_t>(code)}, Dtype::kFloat64, expected);
-    ASSERT_EQ(count(found, PairStatistic::kUnequalCount), 0u) << name(dtype) << " code " << code << " is not " << value;
+    ASSERT_EQ(count(partial, PairStatistic::kUnequalCount), 0u)
+        << name(dtype) << " code " << code << " is not " << value;
   }
 }
 

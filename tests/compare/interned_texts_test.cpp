@@ -25,15 +25,15 @@ TEST(InternedTexts, KnowWhatIsEqual) {
     std::string text = i % 5000 == 17 ? std::string(60'000 + random() % 10'000, 'x') : "layer.";
     text += std::to_string(random() % 60'000);
     if (i == 100) text.clear();
-    const auto found = known.find(text);
-    EXPECT_EQ(texts.find(text), found == known.end() ? InternedTexts::kNone : found->second);
+    const auto entry = known.find(text);
+    EXPECT_EQ(texts.find(text), entry == known.end() ? InternedTexts::kNone : entry->second);
     const std::uint32_t id = texts.id(text);
-    if (found == known.end()) {
+    if (entry == known.end()) {
       EXPECT_EQ(id, known.size());
       known.emplace(text, id);
       kept.push_back(texts[id]);
     } else {
-      EXPECT_EQ(id, found->second);
+      EXPECT_EQ(id, entry->second);
     }
   }
   EXPECT_EQ(texts.size(), known.size());

@@ -46,9 +46,9 @@ TEST(Judgement, IsWithinTheToleranceOfTheDtype) {
 }
 
 TEST(Judgement, OfAnAverageKnowsThatTermsCancel) {
-  const auto of = [](double avg) { return row({kAvg, kL2norm}, {avg, 10.0}); };  // a root mean square of 1
-  EXPECT_EQ(judged(of(1e-9), of(-4e-6)).verdict, Verdict::kWithin);
-  EXPECT_EQ(judged(of(1e-9), of(-4e-5)).verdict, Verdict::kDifferent);
+  const auto row_of = [](double avg) { return row({kAvg, kL2norm}, {avg, 10.0}); };  // a root mean square of 1
+  EXPECT_EQ(judged(row_of(1e-9), row_of(-4e-6)).verdict, Verdict::kWithin);
+  EXPECT_EQ(judged(row_of(1e-9), row_of(-4e-5)).verdict, Verdict::kDifferent);
   EXPECT_EQ(judged(row({kAvg}, {1e-9}), row({kAvg}, {-4e-6})).verdict, Verdict::kDifferent);
 }
 
@@ -63,11 +63,11 @@ TEST(Judgement, OfNanInfAndNothingAgainstANumberIsDifferent) {
 }
 
 TEST(Judgement, OfCountsOfNanIsExactAndOfSignsRelative) {
-  const auto of = [](Category category, std::uint64_t count) { return row({category}, {count}); };
+  const auto row_of = [](Category category, std::uint64_t count) { return row({category}, {count}); };
   const Tolerance tenth{.rtol = 0.1};
-  EXPECT_EQ(judged(of(kNanCount, 0), of(kNanCount, 1), tenth).verdict, Verdict::kDifferent);
-  EXPECT_EQ(judged(of(kZeroCount, 40), of(kZeroCount, 50), tenth).verdict, Verdict::kWithin);
-  EXPECT_EQ(judged(of(kZeroCount, 40), of(kZeroCount, 51), tenth).verdict, Verdict::kDifferent);
+  EXPECT_EQ(judged(row_of(kNanCount, 0), row_of(kNanCount, 1), tenth).verdict, Verdict::kDifferent);
+  EXPECT_EQ(judged(row_of(kZeroCount, 40), row_of(kZeroCount, 50), tenth).verdict, Verdict::kWithin);
+  EXPECT_EQ(judged(row_of(kZeroCount, 40), row_of(kZeroCount, 51), tenth).verdict, Verdict::kDifferent);
 }
 
 TEST(Judgement, OfShapesAndDtypesSaysBoth) {
@@ -112,17 +112,17 @@ TEST(Tolerances, ComeFromTheFirstPatternThatMatchesTheWholeName) {
 }
 
 TEST(Specials, AreCountedOrAtLeastSeen) {
-  const auto of = [](Categories categories, std::vector<Value> values) {
+  const auto specials = [](Categories categories, std::vector<Value> values) {
     return specials_of(Statistics(std::move(categories), std::move(values)));
   };
-  EXPECT_FALSE(of({kMax, kMin}, {1.0, -1.0}).any());
-  EXPECT_FALSE(of({kMax, kL2norm}, {1e30, kInf}).any()) << "a norm may overflow where no element does";
-  EXPECT_EQ(of({kMax}, {kNan}).nan, std::nullopt);
-  EXPECT_EQ(of({kMax}, {kNan}).inf, 0u);
-  EXPECT_EQ(of({kMax, kNanCount}, {kNan, std::uint64_t{3}}).nan, 3u);
-  EXPECT_EQ(of({kMin}, {-kInf}).inf, std::nullopt);
-  EXPECT_EQ(of({kPositiveInfCount, kNegativeInfCount}, {std::uint64_t{1}, std::uint64_t{2}}).inf, 3u);
-  EXPECT_EQ(of({kL2norm}, {kInf}).inf, std::nullopt);
+  EXPECT_FALSE(specials({kMax, kMin}, {1.0, -1.0}).any());
+  EXPECT_FALSE(specials({kMax, kL2norm}, {1e30, kInf}).any()) << "a norm may overflow where no element does";
+  EXPECT_EQ(specials({kMax}, {kNan}).nan, std::nullopt);
+  EXPECT_EQ(specials({kMax}, {kNan}).inf, 0u);
+  EXPECT_EQ(specials({kMax, kNanCount}, {kNan, std::uint64_t{3}}).nan, 3u);
+  EXPECT_EQ(specials({kMin}, {-kInf}).inf, std::nullopt);
+  EXPECT_EQ(specials({kPositiveInfCount, kNegativeInfCount}, {std::uint64_t{1}, std::uint64_t{2}}).inf, 3u);
+  EXPECT_EQ(specials({kL2norm}, {kInf}).inf, std::nullopt);
 }
 
 }  // namespace judgement_test

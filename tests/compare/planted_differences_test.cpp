@@ -92,9 +92,9 @@ Record run_of(const Graph& graph, const Planted& planted) {
   Record record;
   std::uint64_t time = 1;
   std::vector<std::vector<Elements>> values(kRanks);
-  const auto value = [&](int rank, int at) -> Elements {
-    return at < 0 ? graph.weights[static_cast<std::size_t>(rank * graph.weight_count - at - 1)]
-                  : values[static_cast<std::size_t>(rank)][static_cast<std::size_t>(at)];
+  const auto value = [&](int rank, int operand) -> Elements {
+    return operand < 0 ? graph.weights[static_cast<std::size_t>(rank * graph.weight_count - operand - 1)]
+                       : values[static_cast<std::size_t>(rank)][static_cast<std::size_t>(operand)];
   };
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const Node& node = graph.nodes[static_cast<std::size_t>(i)];
@@ -233,15 +233,15 @@ TEST_P(PlantedDifferences, AreFoundWhereTheyArePlanted) {
     const Record faulty = run_of(graph, planted);
     const Differences differences = compare(faulty, golden, {}, {});
     Hints none;
-    const auto found = beginnings(faulty, golden, differences, none);
+    const auto starts = beginnings(faulty, golden, differences, none);
     const std::string expected = "net/node" + std::to_string(planted.node) + " of rank " + std::to_string(planted.rank);
     const bool is_in_place = graph.nodes[static_cast<std::size_t>(planted.node)].kind == Kind::kAddInPlace;
-    ASSERT_EQ(found.size(), 1u) << expected
-                                << (found.size() > 1 ? " and " + name_of(faulty, faulty.rows()[found[1].in_a]) : "");
-    EXPECT_EQ(name_of(faulty, faulty.rows()[found[0].in_a]), expected);
-    EXPECT_FALSE(found[0].enters);
-    EXPECT_GT(found[0].added, 0);
-    EXPECT_FALSE(faulty.rows()[found[0].in_a].is_input);
+    ASSERT_EQ(starts.size(), 1u) << expected
+                                 << (starts.size() > 1 ? " and " + name_of(faulty, faulty.rows()[starts[1].in_a]) : "");
+    EXPECT_EQ(name_of(faulty, faulty.rows()[starts[0].in_a]), expected);
+    EXPECT_FALSE(starts[0].enters);
+    EXPECT_GT(starts[0].added, 0);
+    EXPECT_FALSE(faulty.rows()[starts[0].in_a].is_input);
 
     const Answer answer = answer_of(faulty, none, {.with_lists = true});
     const Origin& origin = answer.lists;
@@ -278,12 +278,12 @@ TEST(PlantedDifferences, OfAWeightEnterWithTheOperatorThatReadsIt) {
   graph.weights[1][3] += 100;  // weight -2 of rank 0
   const Record faulty = run_of(graph, {});
   Hints none;
-  const auto found = beginnings(faulty, golden, compare(faulty, golden, {}, {}), none);
-  ASSERT_FALSE(found.empty());
-  EXPECT_TRUE(found[0].enters);
-  EXPECT_EQ(name_of(faulty, faulty.rows()[found[0].in_a]), "net/node0 of rank 0");
-  EXPECT_TRUE(faulty.rows()[found[0].in_a].is_input);
-  EXPECT_EQ(faulty.rows()[found[0].in_a].slot, 1u);
+  const auto starts = beginnings(faulty, golden, compare(faulty, golden, {}, {}), none);
+  ASSERT_FALSE(starts.empty());
+  EXPECT_TRUE(starts[0].enters);
+  EXPECT_EQ(name_of(faulty, faulty.rows()[starts[0].in_a]), "net/node0 of rank 0");
+  EXPECT_TRUE(faulty.rows()[starts[0].in_a].is_input);
+  EXPECT_EQ(faulty.rows()[starts[0].in_a].slot, 1u);
 }
 
 TEST(Origin, OfWeightsThatBecameNanOneAfterAnotherIsTheFirst) {
