@@ -27,20 +27,20 @@ class DumpDataFile : public testing::Test {
  protected:
   // The tensors of the file, by name.
   std::map<std::string, Read> read(const std::string& bytes) {
-    std::map<std::string, Read> found;
+    std::map<std::string, Read> tensors;
     auto source = open_tensors(write_file(folder / "Add.Default_Add-op1.2.7.1612439563338023", bytes), {});
     if (!source) {
       ADD_FAILURE() << source.error().message;
-      return found;
+      return tensors;
     }
     const auto count = (*source)->count();
     std::size_t seen = 0;
     for (; auto tensor = (*source)->next(); ++seen) {
       if (!*tensor) {
-        found["fault " + std::to_string(seen)].fault = tensor->error().message;
+        tensors["fault " + std::to_string(seen)].fault = tensor->error().message;
         continue;
       }
-      Read& one = found[(*tensor)->name().value_or("")];
+      Read& one = tensors[(*tensor)->name().value_or("")];
       one.data_type = (*tensor)->data_type();
       one.shape = to_string((*tensor)->shape());
       one.elements = all(**tensor, TensorReader::View::kElements);
@@ -48,7 +48,7 @@ class DumpDataFile : public testing::Test {
       EXPECT_EQ(one.original.size(), (*tensor)->data_size_bytes());
     }
     EXPECT_EQ(count, seen);
-    return found;
+    return tensors;
   }
 
   static std::string all(TensorReader& reader, TensorReader::View view) {
@@ -75,15 +75,15 @@ TEST_F(DumpDataFile, HasInputsThenOutputsThenBuffersThenWorkspaces) {
             offset: 2 arg_index: 3 input_type: 4 }
     input { data_type: 11 shape { dim: 2 } size: 2 }
     buffer { size: 5 } attr { name: "a" value: "b" } space { type: 0 size: 3 } dfx_message: "of later versions")");
-  const auto found = read(dump_file(message, "12345678\1\0abcdefBUFFESPA"s));
-  ASSERT_EQ(found.size(), 3u);
-  EXPECT_EQ(found.at("input.0").elements, "12345678");
-  EXPECT_EQ(found.at("input.0").data_type, "float32");
-  EXPECT_EQ(found.at("input.0").shape, "(2,1)");
-  EXPECT_EQ(found.at("input.1").elements, "\1\0"s);
-  EXPECT_EQ(found.at("input.1").data_type, "bool");
-  EXPECT_EQ(found.at("output.0").elements, "abcdef");
-  EXPECT_EQ(found.at("output.0").data_type, "float16");
+  const auto tensors = read(dump_file(message, "12345678\1\0abcdefBUFFESPA"s));
+  ASSERT_EQ(tensors.size(), 3u);
+  EXPECT_EQ(tensors.at("input.0").elements, "12345678");
+  EXPECT_EQ(tensors.at("input.0").data_type, "float32");
+  EXPECT_EQ(tensors.at("input.0").shape, "(2,1)");
+  EXPECT_EQ(tensors.at("input.1").elements, "\1\0"s);
+  EXPECT_EQ(tensors.at("input.1").data_type, "bool");
+  EXPECT_EQ(tensors.at("output.0").elements, "abcdef");
+  EXPECT_EQ(tensors.at("output.0").data_type, "float16");
 }
 
 TEST_F(DumpDataFile, OfEachDtypeIsReadOrRefusedByName) {
@@ -139,19 +139,19 @@ TEST_F(DumpDataFile, OfEachDtypeIsReadOrRefusedByName) {
   for (const auto& [number, data_type, bytes] : cases) {
     std::string data;
     for (std::size_t i = 0; i < bytes; ++i) data += static_cast<char>(i % 2);
-    const auto found = read(dump_file(protoc("encode", "version: '2.0' input { data_type: " + std::to_string(number) +
-                                                           " shape { dim: 4 } size: " + std::to_string(bytes) + "}"),
-                                      data));
-    ASSERT_EQ(found.size(), 1u);
+    const auto tensors = read(dump_file(protoc("encode", "version: '2.0' input { data_type: " + std::to_string(number) +
+                                                             " shape { dim: 4 } size: " + std::to_string(bytes) + "}"),
+                                        data));
+    ASSERT_EQ(tensors.size(), 1u);
     if (data_type.empty()) {
-      const std::string& fault = found.begin()->second.fault;
+      const std::string& fault = tensors.begin()->second.fault;
       EXPECT_NE(fault.find("::input.0: "), fault.npos) << number << ": " << fault;
       EXPECT_TRUE(fault.ends_with("is not supported")) << number << ": " << fault;
     } else {
-      ASSERT_TRUE(found.contains("input.0")) << number << ": " << found.begin()->second.fault;
-      EXPECT_EQ(found.at("input.0").data_type, data_type);
+      ASSERT_TRUE(tensors.contains("input.0")) << number << ": " << tensors.begin()->second.fault;
+      EXPECT_EQ(tensors.at("input.0").data_type, data_type);
       // 0, 0, 0.5, 0 of float4 as float8_e4m3fn.
-      EXPECT_EQ(found.at("input.0").elements, data_type == "float4_e2m1fn" ? std::string("\0\0\x30\0", 4) : data)
+      EXPECT_EQ(tensors.at("input.0").elements, data_type == "float4_e2m1fn" ? std::string("\0\0\x30\0", 4) : data)
           << number;
     }
   }
@@ -199,49 +199,49 @@ TEST_F(DumpDataFile, ComplexTensorsHaveBothParts) {
   const std::string message = protoc(
       "encode", "version: '2.0' input { data_type: 16 shape { dim: 2 } size: 16 } input { data_type: 17 size: 16 }");
   const std::string data = "0123456789abcdef0123456789ABCDEF", file = dump_file(message, data);
-  const auto found = read(file);
-  EXPECT_EQ(found.at("input.0").data_type, "complex64");
-  EXPECT_EQ(found.at("input.0").shape, "(2)");
-  EXPECT_EQ(found.at("input.0").elements, data.substr(0, 16));
-  EXPECT_EQ(found.at("input.1").data_type, "complex128");
-  EXPECT_EQ(found.at("input.1").shape, "()");
+  const auto tensors = read(file);
+  EXPECT_EQ(tensors.at("input.0").data_type, "complex64");
+  EXPECT_EQ(tensors.at("input.0").shape, "(2)");
+  EXPECT_EQ(tensors.at("input.0").elements, data.substr(0, 16));
+  EXPECT_EQ(tensors.at("input.1").data_type, "complex128");
+  EXPECT_EQ(tensors.at("input.1").shape, "()");
 }
 
 TEST_F(DumpDataFile, ASlotWithoutBytesWasNotDumped) {
-  const auto found = read(dump_file(protoc("encode", R"(version: "2.0"
+  const auto tensors = read(dump_file(protoc("encode", R"(version: "2.0"
       input { data_type: 1 shape { dim: 4 } } input { } input { data_type: 3 shape { dim: 0 dim: 7 } }
       input { data_type: 3 shape { dim: 1 } size: 1 })"),
-                                    "x"));
-  ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found.at("input.2").shape, "(0,7)");
-  EXPECT_EQ(found.at("input.2").elements, "");
-  EXPECT_EQ(found.at("input.3").elements, "x");
+                                      "x"));
+  ASSERT_EQ(tensors.size(), 2u);
+  EXPECT_EQ(tensors.at("input.2").shape, "(0,7)");
+  EXPECT_EQ(tensors.at("input.2").elements, "");
+  EXPECT_EQ(tensors.at("input.3").elements, "x");
 }
 
 TEST_F(DumpDataFile, WithoutDimensionsIsAScalarOrAllThatIsThere) {
-  const auto found = read(dump_file(
+  const auto tensors = read(dump_file(
       protoc("encode", "version: '2.0' input { data_type: 1 size: 4 } input { data_type: 5 shape { } size: 6 }"),
       "abcd123456"));
-  EXPECT_EQ(found.at("input.0").shape, "()");
-  EXPECT_EQ(found.at("input.0").elements, "abcd");
-  EXPECT_EQ(found.at("input.1").shape, "(3)");
-  EXPECT_EQ(found.at("input.1").elements, "123456");
+  EXPECT_EQ(tensors.at("input.0").shape, "()");
+  EXPECT_EQ(tensors.at("input.0").elements, "abcd");
+  EXPECT_EQ(tensors.at("input.1").shape, "(3)");
+  EXPECT_EQ(tensors.at("input.1").elements, "123456");
 }
 
 TEST_F(DumpDataFile, WhatFollowsTheShapesElementsIsPadding) {
-  const auto found = read(dump_file(protoc("encode",
-                                           "version: '2.0' input { data_type: 1 shape { dim: 1 } size: 32 } output { "
-                                           "data_type: 3 shape { dim: 2 } size: 2 }"),
-                                    "abcd" + std::string(28, '?') + "yz"));
-  EXPECT_EQ(found.at("input.0").elements, "abcd");
-  EXPECT_EQ(found.at("output.0").elements, "yz");
+  const auto tensors = read(dump_file(protoc("encode",
+                                             "version: '2.0' input { data_type: 1 shape { dim: 1 } size: 32 } output { "
+                                             "data_type: 3 shape { dim: 2 } size: 2 }"),
+                                      "abcd" + std::string(28, '?') + "yz"));
+  EXPECT_EQ(tensors.at("input.0").elements, "abcd");
+  EXPECT_EQ(tensors.at("output.0").elements, "yz");
 }
 
 TEST_F(DumpDataFile, TheOldestHaveTheBytesInTheMessage) {
-  const auto found = read(protoc("encode", R"(version: "1.0" dump_time: 5
+  const auto tensors = read(protoc("encode", R"(version: "1.0" dump_time: 5
       output { data_type: 7 shape { dim: 2 } data: "abcdefgh" size: 8 } input { data_type: 3 shape { dim: 3 } data: "xyz" })"));
-  EXPECT_EQ(found.at("output.0").elements, "abcdefgh");
-  EXPECT_EQ(found.at("input.0").elements, "xyz");
+  EXPECT_EQ(tensors.at("output.0").elements, "abcdefgh");
+  EXPECT_EQ(tensors.at("input.0").elements, "xyz");
 }
 
 // Fields in any order, repeated, split, or with an unknown number or wire type, are accepted as by protoc.
@@ -258,9 +258,9 @@ TEST_F(DumpDataFile, FieldsComeInAnyOrder) {
                               "\x0a\x03"
                               "2.0";
   EXPECT_NE(protoc("decode", message).find("dim: 1\n    dim: 2"), std::string::npos) << protoc("decode", message);
-  const auto found = read(dump_file(message, "xy"));
-  EXPECT_EQ(found.at("input.0").shape, "(1,2)");
-  EXPECT_EQ(found.at("input.0").elements, "xy");
+  const auto tensors = read(dump_file(message, "xy"));
+  EXPECT_EQ(tensors.at("input.0").shape, "(1,2)");
+  EXPECT_EQ(tensors.at("input.0").elements, "xy");
 }
 
 TEST_F(DumpDataFile, WhatIsWrittenProtocReads) {
@@ -308,12 +308,12 @@ TEST_F(DumpDataFile, RandomMessagesSayWhatWasPutIntoThem) {
         data[is_output] += content;
       }
     }
-    const auto found = read(dump_file(protoc("encode", text), data[0] + data[1]));
-    EXPECT_EQ(found.size(), wanted.size());
+    const auto tensors = read(dump_file(protoc("encode", text), data[0] + data[1]));
+    EXPECT_EQ(tensors.size(), wanted.size());
     for (const auto& [name, what] : wanted) {
-      ASSERT_TRUE(found.contains(name)) << name << "\n" << text;
-      EXPECT_EQ(found.at(name).shape, what.first) << text;
-      EXPECT_EQ(found.at(name).elements, what.second) << text;
+      ASSERT_TRUE(tensors.contains(name)) << name << "\n" << text;
+      EXPECT_EQ(tensors.at(name).shape, what.first) << text;
+      EXPECT_EQ(tensors.at(name).elements, what.second) << text;
     }
   }
 }

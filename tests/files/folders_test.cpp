@@ -48,8 +48,8 @@ TEST_F(Folders, TheFirstThatCannotBeMadeIsNamed) {
 }
 
 TEST_F(Folders, WhoeverWritesThereSaysSo) {
-  std::vector<std::string> said;
-  auto notices = std::make_shared<Notices>([&](Severity, std::string_view text) { said.emplace_back(text); });
+  std::vector<std::string> messages;
+  auto notices = std::make_shared<Notices>([&](Severity, std::string_view text) { messages.emplace_back(text); });
   const PlainUser plain;
   if (!plain) GTEST_SKIP() << "root cannot become a plain user here";
   const Status written = write_whole_file(folder / "a/b/x.json", "{}");
@@ -62,9 +62,9 @@ TEST_F(Folders, WhoeverWritesThereSaysSo) {
   AppendFile rows(options, notices);
   rows.append("row\n");
   rows.close();
-  ASSERT_FALSE(said.empty());
-  EXPECT_NE(said[0].find("cannot make the folder " + (folder / "a") + " for"), std::string::npos) << said[0];
-  EXPECT_NE(said[0].find("Permission denied"), std::string::npos) << said[0];
+  ASSERT_FALSE(messages.empty());
+  EXPECT_NE(messages[0].find("cannot make the folder " + (folder / "a") + " for"), std::string::npos) << messages[0];
+  EXPECT_NE(messages[0].find("Permission denied"), std::string::npos) << messages[0];
 }
 
 TEST_F(Folders, FilesAreFoundInTheOrderOfNames) {
@@ -133,15 +133,15 @@ TEST_F(Folders, OneThatCannotBeListedIsSaid) {
 // Linux accepts no path above 4,096 bytes, but a tree can contain longer ones.
 TEST_F(Folders, APathThatIsTooLongIsSaid) {
   const std::string name(250, 'd');
-  int at = open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int directory = open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   for (int level = 0; level < 20; ++level) {
-    ASSERT_EQ(mkdirat(at, name.c_str(), 0755), 0);
-    const int below = openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    close(at);
-    at = below;
+    ASSERT_EQ(mkdirat(directory, name.c_str(), 0755), 0);
+    const int below = openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    close(directory);
+    directory = below;
   }
-  close(openat(at, "deep.npy", O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
-  close(at);
+  close(openat(directory, "deep.npy", O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+  close(directory);
   std::ofstream(folder / "x.npy") << "x";
   find_tensor_files(folder.path(), files, faults);
   EXPECT_EQ(files, std::vector<std::string>{folder / "x.npy"});

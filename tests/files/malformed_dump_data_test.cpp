@@ -128,10 +128,10 @@ TEST_F(MalformedDumpData, AnyChangedByteIsReadOrRefused) {
                                           field(4, "\x08\x1b\x1a\x02\x08\x01\x28\x02") + field(6, "op"),
                                       "1234");
   EXPECT_EQ(complaint_of(whole), "");
-  for (std::size_t at = 0; at < whole.size(); ++at) {
+  for (std::size_t offset = 0; offset < whole.size(); ++offset) {
     for (const char value : {'\0', '\1', '\2', '\3', '\x08', '\x0a', '\x1a', '\x22', '\x28', '\x7f', '\x80', '\xff'}) {
       std::string changed = whole;
-      changed[at] = value;
+      changed[offset] = value;
       EXPECT_LT(complaint_of(changed).size(), 500u);
     }
   }

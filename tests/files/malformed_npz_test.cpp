@@ -70,8 +70,8 @@ TEST_F(MalformedNpz, WhatIsRightIsRead) {
   EXPECT_EQ(complaint_of(zip_archive({zip_entry("folder/", ""), zip_entry("folder/x.npy", kNpy)})), "");
   EXPECT_EQ(complaint_of(zip_archive({with([](ZipEntry& e) { e.local_extra = std::string(20, '\1'); })})), "");
   const auto parts = zip_parts({zip_entry("x.npy", kNpy)});
-  const std::uint64_t at = parts.members.size(), end = at + parts.directory.size();
-  EXPECT_EQ(complaint_of(parts.members + parts.directory + zip_end64(1, parts.directory.size(), at, end) +
+  const std::uint64_t start = parts.members.size(), end = start + parts.directory.size();
+  EXPECT_EQ(complaint_of(parts.members + parts.directory + zip_end64(1, parts.directory.size(), start, end) +
                          zip_end(0xffff, 0xffffffff, 0xffffffff)),
             "");
   const std::string wide = little(7, 2) + little(1, 2) + "e" + little(1, 2) + little(24, 2) + little(kNpy.size(), 8) +
@@ -99,7 +99,7 @@ TEST_F(MalformedNpz, IsRefusedBehindAMemberWithTheSameHeader) {
 TEST_F(MalformedNpz, IsRefusedWithTheReason) {
   const std::string good = zip_archive({zip_entry("x.npy", kNpy)});
   const auto parts = zip_parts({zip_entry("x.npy", kNpy)});
-  const std::uint64_t at = parts.members.size(), bytes = parts.directory.size(), end = at + bytes;
+  const std::uint64_t start = parts.members.size(), bytes = parts.directory.size(), end = start + bytes;
   const std::string body = parts.members + parts.directory;
   const auto wide = [&](const std::string& record) { return body + record + zip_end(0xffff, 0xffffffff, 0xffffffff); };
   const auto changed = [](auto change, bool deflate = false) { return zip_archive({with(change, deflate)}); };
@@ -110,32 +110,32 @@ TEST_F(MalformedNpz, IsRefusedWithTheReason) {
       // The archive.
       {"PK\3\4", "is too short for a zip archive"},
       {good.substr(0, good.size() - 1), "has no end of a zip archive"},
-      {good.substr(0, at), "has no end of a zip archive"},
+      {good.substr(0, start), "has no end of a zip archive"},
       {good + "x", "has no end of a zip archive"},
       {"PK\3\4" + std::string(100'000, 'x'), "has no end of a zip archive"},
-      {body + zip_end(1, bytes, at + 1), "does not end at byte"},
-      {body + zip_end(1, bytes - 1, at), "does not end at byte"},
-      {body + zip_end(1, 0xffffffff, at), "does not end at byte"},
+      {body + zip_end(1, bytes, start + 1), "does not end at byte"},
+      {body + zip_end(1, bytes - 1, start), "does not end at byte"},
+      {body + zip_end(1, 0xffffffff, start), "does not end at byte"},
       {body + zip_end(1, bytes, 0xffffffff), "does not end at byte"},
       {"PK\3\4 prepended" + good, "does not end at byte"},
-      {body + zip_end(2, bytes, at), "cannot hold 2 members"},
-      {body + zip_end(0xffff, bytes, at), "cannot hold 65535 members"},
-      {body + zip_end(0, bytes, at), "bytes in its directory that are no entry"},
-      {body + "PK\5\6" + little(1, 2) + little(0, 2) + zip_end(1, bytes, at).substr(8), "archive of several files"},
-      {body + "PK\5\6" + little(0, 4) + little(1, 2) + little(2, 2) + zip_end(1, bytes, at).substr(12),
+      {body + zip_end(2, bytes, start), "cannot hold 2 members"},
+      {body + zip_end(0xffff, bytes, start), "cannot hold 65535 members"},
+      {body + zip_end(0, bytes, start), "bytes in its directory that are no entry"},
+      {body + "PK\5\6" + little(1, 2) + little(0, 2) + zip_end(1, bytes, start).substr(8), "archive of several files"},
+      {body + "PK\5\6" + little(0, 4) + little(1, 2) + little(2, 2) + zip_end(1, bytes, start).substr(12),
        "archive of several files"},
-      {wide(zip_end64(1, bytes, at, end + 1)), "ZIP64 record would begin at byte"},
-      {wide(zip_end64(1, bytes, at, ~std::uint64_t{0})), "ZIP64 record would begin at byte"},
-      {wide(zip_end64(1, bytes, at, 0)), "has no ZIP64 record where its locator says"},
-      {wide(zip_end64(1, bytes, at, end, "PK\6\5")), "has no ZIP64 record where its locator says"},
-      {wide(zip_end64(~std::uint64_t{0}, bytes, at, end)), "cannot hold 18446744073709551615 members"},
-      {wide(zip_end64(1, ~std::uint64_t{0}, at, end)), "does not end at byte"},
+      {wide(zip_end64(1, bytes, start, end + 1)), "ZIP64 record would begin at byte"},
+      {wide(zip_end64(1, bytes, start, ~std::uint64_t{0})), "ZIP64 record would begin at byte"},
+      {wide(zip_end64(1, bytes, start, 0)), "has no ZIP64 record where its locator says"},
+      {wide(zip_end64(1, bytes, start, end, "PK\6\5")), "has no ZIP64 record where its locator says"},
+      {wide(zip_end64(~std::uint64_t{0}, bytes, start, end)), "cannot hold 18446744073709551615 members"},
+      {wide(zip_end64(1, ~std::uint64_t{0}, start, end)), "does not end at byte"},
       {wide(zip_end64(1, bytes, ~std::uint64_t{0}, end)), "does not end at byte"},
       // The directory.
-      {parts.members + "PK\1\3" + parts.directory.substr(4) + zip_end(1, bytes, at),
+      {parts.members + "PK\1\3" + parts.directory.substr(4) + zip_end(1, bytes, start),
        "damaged directory at its entry 1"},
       {parts.members + parts.directory.substr(0, 28) + little(0xffff, 2) + parts.directory.substr(30) +
-           zip_end(1, bytes, at),
+           zip_end(1, bytes, start),
        "damaged directory at its entry 1"},
       {changed([](ZipEntry& e) { e.packed_bytes = 1'000'000; }), "does not fit before the directory"},
       {changed([](ZipEntry& e) { e.offset = 1'000'000; }), "does not fit before the directory"},

@@ -157,10 +157,10 @@ TEST_F(MalformedSafetensors, AnyChangedByteIsReadOrRefused) {
   const std::string whole = file_of(
       R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"BF16","shape":[1,1],"data_offsets":[2,4]}})",
       kFour);
-  for (std::size_t at = 0; at < whole.size(); ++at) {
+  for (std::size_t offset = 0; offset < whole.size(); ++offset) {
     for (const char value : {'\0', ' ', '"', '0', '9', ',', '{', ']', '\x7f', '\xff'}) {
       std::string changed = whole;
-      changed[at] = value;
+      changed[offset] = value;
       const std::string complaint = complaint_of(changed);
       EXPECT_LT(complaint.size(), 500u) << complaint;
     }

@@ -76,10 +76,10 @@ TEST_F(Mapped, IsNothingInAProcessThatDidNotAllowIt) {
 TEST_F(Mapped, HasTheBytesOfTheFileFromAnyPlace) {
   MappedFile::allow();
   const OpenFile file(folder_, content_);
-  for (const std::size_t at : {std::size_t{0}, std::size_t{1}, kPage - 1, kPage, 3 * kPage + 5}) {
-    const auto mapped = MappedFile::map(file.descriptor(), at, content_.size() - at);
+  for (const std::size_t offset : {std::size_t{0}, std::size_t{1}, kPage - 1, kPage, 3 * kPage + 5}) {
+    const auto mapped = MappedFile::map(file.descriptor(), offset, content_.size() - offset);
     ASSERT_NE(mapped, nullptr);
-    EXPECT_EQ(text_of(*mapped, content_.size() - at), content_.substr(at));
+    EXPECT_EQ(text_of(*mapped, content_.size() - offset), content_.substr(offset));
     EXPECT_TRUE(mapped->is_whole());
     EXPECT_EQ(MappedFile::map(file.descriptor(), 0, 1), nullptr) << "while there is another one";
   }
@@ -134,9 +134,9 @@ class MeasuredFile : public testing::Test {
 
   MeasuredFile() {
     MappedFile::allow();
-    for (std::size_t at = 0; at < data_.size(); at += 8) {
+    for (std::size_t offset = 0; offset < data_.size(); offset += 8) {
       const std::uint64_t bits = (random_() & 0xbfff'ffff'bfff'ffff) | 1;  // no NaN, no Inf, no zero
-      std::memcpy(data_.data() + at, &bits, 8);
+      std::memcpy(data_.data() + offset, &bits, 8);
     }
   }
 
@@ -213,9 +213,9 @@ TEST_F(MeasuredFile, MayBeWrittenWhileItIsRead) {
       std::mt19937_64 random(1);
       std::string some(1 << 16, '\0');
       while (!is_done) {
-        for (std::size_t at = 0; at < some.size(); at += 8) {
+        for (std::size_t offset = 0; offset < some.size(); offset += 8) {
           const std::uint64_t bits = random() & (std::uint64_t{0} - (random() % 4 != 0));  // zeros, too
-          std::memcpy(some.data() + at, &bits, 8);
+          std::memcpy(some.data() + offset, &bits, 8);
         }
         for (int i = 0; i < 16; ++i) file.write(128 + random() % (kBytes - some.size()), some);
       }

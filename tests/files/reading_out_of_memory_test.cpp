@@ -56,11 +56,11 @@ class ReadingOutOfMemory : public testing::Test {
 
 TEST_F(ReadingOutOfMemory, OfAConfig) {
   const std::string right = config("statistic"), path = file_with("data_dump.json", right);
-  std::size_t said = 0;
-  const DumpOptions options{.log = [&](Severity, std::string_view) { ++said; }};
+  std::size_t message_count = 0;
+  const DumpOptions options{.log = [&](Severity, std::string_view) { ++message_count; }};
   hold("from_json", [&] { return opened(DumpSession::from_json(right, options)); });
   hold("from_file", [&] { return opened(DumpSession::from_file(path, options)); });
-  EXPECT_GT(said, 0u);
+  EXPECT_GT(message_count, 0u);
   std::string wrong = right;
   wrong.replace(wrong.find("\"max\""), 5, "\"most\"");
   hold("a wrong value", [&] { return opened(DumpSession::from_json(wrong, options), "statistic_category has"); });

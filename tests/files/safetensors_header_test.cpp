@@ -96,19 +96,19 @@ TEST(SafetensorsHeader, ThatIsChangedHasOneMeaning) {
   for (int i = 0; i < kHeaders; ++i) {
     std::string header(i % 2 == 0 ? kCompact : kSpaced);
     for (std::size_t change = 0, changes = 1 + below(3); change < changes; ++change) {
-      const std::size_t at = below(header.size()), length = std::min(1 + below(70), header.size() - at);
+      const std::size_t offset = below(header.size()), length = std::min(1 + below(70), header.size() - offset);
       switch (below(4)) {
         case 0:
-          header[at] = kBytes[below(kBytes.size())];
+          header[offset] = kBytes[below(kBytes.size())];
           break;
         case 1:
-          header.insert(at, 1, kBytes[below(kBytes.size())]);
+          header.insert(offset, 1, kBytes[below(kBytes.size())]);
           break;
         case 2:
-          header.erase(at, 1 + below(2));
+          header.erase(offset, 1 + below(2));
           break;
         default:
-          header.insert(below(header.size()), header.substr(at, length));
+          header.insert(below(header.size()), header.substr(offset, length));
       }
     }
     taken += is_taken(header);

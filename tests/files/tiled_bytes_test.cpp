@@ -39,9 +39,9 @@ struct Axis {
 };
 
 // The elements by nested counting: indices go up like the digits of a number, and each is divided by hand.
-std::vector<std::byte> expected(const std::vector<std::byte>& all, const std::vector<Axis>& axes, std::size_t at,
+std::vector<std::byte> expected(const std::vector<std::byte>& all, const std::vector<Axis>& axes, std::size_t base,
                                 std::size_t size) {
-  std::vector<std::byte> found;
+  std::vector<std::byte> elements;
   std::vector<std::uint64_t> index(axes.size(), 0);
   for (;;) {
     std::uint64_t offset = 0;
@@ -50,11 +50,11 @@ std::vector<std::byte> expected(const std::vector<std::byte>& all, const std::ve
       for (; in_block >= axes[i].block; in_block -= axes[i].block) ++block;
       offset += block * axes[i].outer_stride + in_block * axes[i].inner_stride;
     }
-    found.insert(found.end(), all.begin() + static_cast<std::ptrdiff_t>(at + offset * size),
-                 all.begin() + static_cast<std::ptrdiff_t>(at + (offset + 1) * size));
+    elements.insert(elements.end(), all.begin() + static_cast<std::ptrdiff_t>(base + offset * size),
+                    all.begin() + static_cast<std::ptrdiff_t>(base + (offset + 1) * size));
     std::size_t i = axes.size();
     while (i-- > 0 && ++index[i] == axes[i].length) index[i] = 0;
-    if (i == SIZE_MAX) return found;
+    if (i == SIZE_MAX) return elements;
   }
 }
 
@@ -62,7 +62,7 @@ TEST(TiledBytes, AreTheElementsOfTheirIndices) {
   std::mt19937_64 random(samples::seed());
   const auto below = [&](std::uint64_t n) { return random() % n; };
   for (int trial = 0; trial < 300; ++trial) {
-    const std::size_t size = std::size_t{1} << below(4), at = below(20);
+    const std::size_t size = std::size_t{1} << below(4), base = below(20);
     std::vector<Axis> axes;
     std::uint64_t span = 1, elements = 1;
     for (std::uint64_t left = 1 + below(3); left-- > 0;) {
@@ -74,12 +74,12 @@ TEST(TiledBytes, AreTheElementsOfTheirIndices) {
       span += (length - 1) / block * outer + (block - 1) * inner;
       elements *= length;
     }
-    std::vector<std::byte> all(at + span * size);
+    std::vector<std::byte> all(base + span * size);
     for (std::byte& each : all) each = static_cast<std::byte>(random());
-    const auto wanted = expected(all, axes, at, size);
+    const auto wanted = expected(all, axes, base, size);
     ASSERT_EQ(elements * size, wanted.size());
     for (const std::uint64_t most_held : {std::uint64_t{0}, span * size}) {
-      Tiles tiles{.at_bytes = at, .span_bytes = span * size, .element_bytes = size, .axes = {}};
+      Tiles tiles{.at_bytes = base, .span_bytes = span * size, .element_bytes = size, .axes = {}};
       tiles.most_held_bytes = most_held;
       for (const Axis& axis : axes)
         tiles.axes.push_back({axis.length, axis.block, axis.outer_stride, axis.inner_stride});
