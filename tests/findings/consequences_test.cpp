@@ -32,10 +32,10 @@ TEST(Consequences, EndFiveIterationsBehindTheFault) {
        {std::pair{kNanAt - 1, true}, {kNanAt, false}, {kNanAt + 1, false}, {kNanAt + 5, false}, {kNanAt + 6, true}}) {
     const ScratchFolder folder;
     write_run(folder, jump_at);
-    const auto found = findings(folder.path());
-    ASSERT_TRUE(found) << found.error().message;
+    const auto result = findings(folder.path());
+    ASSERT_TRUE(result) << result.error().message;
     bool has_nan = false, has_jump = false;
-    for (const Finding& finding : found->list) {
+    for (const Finding& finding : result->list) {
       has_nan |= name(finding.rule) == "nan" && finding.first_iteration == kNanAt;
       has_jump |= name(finding.rule) == "jump";
     }

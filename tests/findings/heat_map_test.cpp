@@ -14,22 +14,22 @@ namespace heat_map_test {
 constexpr std::uint64_t kSeed = 5;
 
 // log2 of the value over the median of what is older than 50 iterations, else of the first 50; the definition, slowly.
-double change_of(const std::vector<double>& values, std::size_t at) {
-  const auto median = [](std::vector<double> of) {
-    std::erase_if(of, [](double value) { return !std::isfinite(value) || value == 0; });
-    for (double& value : of) value = std::log2(std::fabs(value));
-    if (of.empty()) return std::pair(0.0, std::size_t{0});
-    std::sort(of.begin(), of.end());
-    return std::pair(of[(of.size() - 1) / 2], of.size());
+double change_of(const std::vector<double>& values, std::size_t iteration) {
+  const auto median = [](std::vector<double> history) {
+    std::erase_if(history, [](double value) { return !std::isfinite(value) || value == 0; });
+    for (double& value : history) value = std::log2(std::fabs(value));
+    if (history.empty()) return std::pair(0.0, std::size_t{0});
+    std::sort(history.begin(), history.end());
+    return std::pair(history[(history.size() - 1) / 2], history.size());
   };
-  const std::size_t old = at > 50 ? at - 50 : 0;
+  const std::size_t old = iteration > 50 ? iteration - 50 : 0;
   auto [past, count] = median({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(old)});
   if (count < 50) {
     past =
         median({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(50, values.size()))})
             .first;
   }
-  return std::log2(std::fabs(values[at])) - past;
+  return std::log2(std::fabs(values[iteration])) - past;
 }
 
 TEST(HeatMap, ShowsTheWorstOfWhatACellCovers) {
@@ -74,9 +74,10 @@ TEST(HeatMap, ShowsTheWorstOfWhatACellCovers) {
         int look = 0;
         double change = 0;
         for (std::size_t tensor = map.first_of_row(row); tensor < last_row; ++tensor) {
-          for (std::size_t at = map.first_of_column(column); at < last; ++at) {
-            look = std::max(look, rank_of(values[tensor][at]));
-            if (rank_of(values[tensor][at]) == 2) change = std::max(change, std::fabs(change_of(values[tensor], at)));
+          for (std::size_t iteration = map.first_of_column(column); iteration < last; ++iteration) {
+            look = std::max(look, rank_of(values[tensor][iteration]));
+            if (rank_of(values[tensor][iteration]) == 2)
+              change = std::max(change, std::fabs(change_of(values[tensor], iteration)));
           }
         }
         ASSERT_EQ(static_cast<int>(map.at(row, column).look()), look) << row << ' ' << column << " seed " << kSeed;

@@ -60,11 +60,11 @@ TEST(HeavyTails, AJumpInAQuietSeriesIsFound) {
   for (int i = 0; i < kSeries; ++i) {
     std::vector<double> norms(kIterations);
     for (double& norm : norms) norm = quiet(random);
-    const std::size_t at = 20 + static_cast<std::size_t>(i) % (kIterations - 20);
-    norms[at] = 20;
+    const std::size_t outlier = 20 + static_cast<std::size_t>(i) % (kIterations - 20);
+    norms[outlier] = 20;
     const auto breach = jump_in(norms);
     ASSERT_TRUE(breach.has_value()) << i;
-    EXPECT_EQ(breach->cell, at);
+    EXPECT_EQ(breach->cell, outlier);
   }
 }
 

@@ -85,8 +85,8 @@ TEST(RealData, IsAccusedByNoRule) {
     for (std::size_t i = 0; i < kIterations; ++i) {
       run.add(meter, each.type, each.name, i, batch_of(values, i));
     }
-    const Findings found = run.judged();
-    EXPECT_TRUE(found.is_clean()) << each.name << ": " << found.verdict.front();
+    const Findings findings = run.judged();
+    EXPECT_TRUE(findings.is_clean()) << each.name << ": " << findings.verdict.front();
   }
 }
 
@@ -102,10 +102,10 @@ TEST(RealData, OneLargeBatchIsAJump) {
       }
       run.add(meter, each.type, each.name, i, batch);
     }
-    const Findings found = run.judged();
-    ASSERT_EQ(found.list.size(), 1u) << each.name;
-    EXPECT_EQ(found.list[0].rule, FindingRule::kJump) << each.name;
-    EXPECT_EQ(found.list[0].first_iteration, 150u) << each.name;
+    const Findings findings = run.judged();
+    ASSERT_EQ(findings.list.size(), 1u) << each.name;
+    EXPECT_EQ(findings.list[0].rule, FindingRule::kJump) << each.name;
+    EXPECT_EQ(findings.list[0].first_iteration, 150u) << each.name;
   }
 }
 
