@@ -6,13 +6,13 @@
 namespace tensorstat::fuzz {
 
 void config(Input text) {
-  std::size_t said = 0;
+  std::size_t message_count = 0;
   Notices notices([&](Severity, std::string_view message) {
-    ++said;
+    ++message_count;
     demand_message(message, 6000);
   });
   const auto config = parse_config(text, {"/diagnostic", ""}, notices);
-  demand(said <= 64, "a config is not answered with a flood");
+  demand(message_count <= 64, "a config is not answered with a flood");
   if (!config) return demand_message(config.error().message, 4000);
 
   demand(config->path.starts_with('/'), "the path is absolute");

@@ -18,14 +18,14 @@ namespace {
 std::span<const std::byte> bytes_of_text(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 // Rows begin with their length and their CRC.
-void make_checksums_right(std::string& ring, std::uint64_t at, std::uint64_t end) {
-  while (at + 8 <= end) {
+void make_checksums_right(std::string& ring, std::uint64_t offset, std::uint64_t end) {
+  while (offset + 8 <= end) {
     std::uint32_t size = 0;
-    std::memcpy(&size, ring.data() + at, sizeof size);
-    if (size < 8 || size > end - at) return;
-    const std::uint32_t crc = crc32_of(0, bytes_of_text(std::string_view(ring).substr(at + 8, size - 8)));
-    std::memcpy(ring.data() + at + 4, &crc, sizeof crc);
-    at += size;
+    std::memcpy(&size, ring.data() + offset, sizeof size);
+    if (size < 8 || size > end - offset) return;
+    const std::uint32_t crc = crc32_of(0, bytes_of_text(std::string_view(ring).substr(offset + 8, size - 8)));
+    std::memcpy(ring.data() + offset + 4, &crc, sizeof crc);
+    offset += size;
   }
 }
 
@@ -35,11 +35,12 @@ std::string with_right_row_checksums(Input bytes) {
   if (ring.size() < sizeof header) return ring;
   std::memcpy(ring.data(), kRingMagic, sizeof kRingMagic);
   std::memcpy(&header, ring.data(), sizeof header);
-  std::uint64_t at = header.slots_at;
-  for (std::uint32_t i = 0; i < header.slot_count && at <= ring.size() && header.slot_bytes <= ring.size() - at; ++i) {
+  std::uint64_t offset = header.slots_at;
+  for (std::uint32_t i = 0; i < header.slot_count && offset <= ring.size() && header.slot_bytes <= ring.size() - offset;
+       ++i) {
     if (header.slot_bytes < sizeof(SlotHeader)) break;
-    make_checksums_right(ring, at + sizeof(SlotHeader), at + header.slot_bytes);
-    at += header.slot_bytes;
+    make_checksums_right(ring, offset + sizeof(SlotHeader), offset + header.slot_bytes);
+    offset += header.slot_bytes;
   }
   return ring;
 }

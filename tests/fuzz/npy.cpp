@@ -35,8 +35,8 @@ Bytes transposed(const Bytes& stored, const Shape& shape, std::size_t element_by
     std::vector<std::size_t> index(shape.size());
     for (std::size_t d = shape.size(); d-- > 0; rest /= shape[d]) index[d] = rest % shape[d];
     for (std::size_t d = shape.size(); d-- > 0;) fortran = fortran * shape[d] + index[d];
-    const auto at = stored.begin() + static_cast<std::ptrdiff_t>(fortran * element_bytes);
-    c_order.insert(c_order.end(), at, at + static_cast<std::ptrdiff_t>(element_bytes));
+    const auto element = stored.begin() + static_cast<std::ptrdiff_t>(fortran * element_bytes);
+    c_order.insert(c_order.end(), element, element + static_cast<std::ptrdiff_t>(element_bytes));
   }
   return c_order;
 }

@@ -48,11 +48,11 @@ void store(Input changes) {
   std::string bytes = file.sound;
   for (; changes.size() >= 4 && !bytes.empty(); changes.remove_prefix(4)) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(changes[i]); };
-    const std::size_t at = (byte(0) | byte(1) << 8 | byte(2) << 16) % bytes.size();
+    const std::size_t offset = (byte(0) | byte(1) << 8 | byte(2) << 16) % bytes.size();
     if (byte(3) == 0) {
-      bytes.resize(at);
+      bytes.resize(offset);
     } else {
-      bytes[at] = static_cast<char>(bytes[at] ^ changes[3]);
+      bytes[offset] = static_cast<char>(bytes[offset] ^ changes[3]);
     }
   }
   std::ofstream(file.path, std::ios::binary | std::ios::trunc) << bytes;

@@ -13,14 +13,14 @@ namespace {
 
 std::string with_right_checksums(Input bytes) {
   std::string text(bytes);
-  for (std::size_t at = 8; at + 8 <= text.size();) {
+  for (std::size_t offset = 8; offset + 8 <= text.size();) {
     std::uint32_t length = 0;
     for (int i = 3; i >= 0; --i)
-      length = length << 8 | static_cast<unsigned char>(text[at + static_cast<std::size_t>(i)]);
-    if (length > text.size() - at - 8) break;
-    const std::uint32_t crc = crc32_of(0, std::as_bytes(std::span(text).subspan(at + 8, length)));
-    for (std::size_t i = 0; i < 4; ++i) text[at + 4 + i] = static_cast<char>(crc >> (8 * i));
-    at += 8 + length;
+      length = length << 8 | static_cast<unsigned char>(text[offset + static_cast<std::size_t>(i)]);
+    if (length > text.size() - offset - 8) break;
+    const std::uint32_t crc = crc32_of(0, std::as_bytes(std::span(text).subspan(offset + 8, length)));
+    for (std::size_t i = 0; i < 4; ++i) text[offset + 4 + i] = static_cast<char>(crc >> (8 * i));
+    offset += 8 + length;
   }
   return text;
 }
