@@ -17,8 +17,8 @@ OLDEST = {"g++": 12, "clang++": 14}
 
 
 def compilers():
-    found = [f"{name}-{version}" for name, oldest in OLDEST.items() for version in range(oldest, oldest + 12)]
-    return [name for name in found if shutil.which(name)]
+    names = [f"{name}-{version}" for name, oldest in OLDEST.items() for version in range(oldest, oldest + 12)]
+    return [name for name in names if shutil.which(name)]
 
 
 def commands_of(compiler, build, *options):
@@ -34,8 +34,8 @@ def commands_of(compiler, build, *options):
 
 def complaints_of(entry):
     words = shlex.split(entry["command"])
-    at = words.index("-o")
-    del words[at:at + 2]
+    position = words.index("-o")
+    del words[position:position + 2]
     done = subprocess.run([*words, "-fsyntax-only"], cwd=entry["directory"], capture_output=True, text=True)
     return done.stderr or ("" if done.returncode == 0 else f"{entry['file']}: exit status {done.returncode}")
 

@@ -65,12 +65,12 @@ Document read(const fs::path& path) {
 
 const std::map<fs::path, Document>& documents() {
   static const auto all = [] {
-    std::map<fs::path, Document> found;
+    std::map<fs::path, Document> pages;
     for (fs::recursive_directory_iterator it(built::source_dir()), end; it != end; ++it) {
       if (it->is_directory() && it->path().filename().string().starts_with('.')) it.disable_recursion_pending();
-      if (it->path().extension() == ".md") found.emplace(it->path(), read(it->path()));
+      if (it->path().extension() == ".md") pages.emplace(it->path(), read(it->path()));
     }
-    return found;
+    return pages;
   }();
   return all;
 }
@@ -84,28 +84,28 @@ std::string said(const std::string& command) {
 
 // The options in a text: --word, if no word ends just before it.
 std::set<std::string> options_in(const std::string& text) {
-  std::set<std::string> found;
-  for (std::size_t at = 0; (at = text.find("--", at)) != text.npos; at += 2) {
-    if (at > 0 && (is_word(text[at - 1]) || text[at - 1] == '/')) continue;
-    std::size_t end = at + 2;
+  std::set<std::string> options;
+  for (std::size_t start = 0; (start = text.find("--", start)) != text.npos; start += 2) {
+    if (start > 0 && (is_word(text[start - 1]) || text[start - 1] == '/')) continue;
+    std::size_t end = start + 2;
     while (end < text.size() && (std::islower(static_cast<unsigned char>(text[end])) || text[end] == '-' ||
-                                 (end > at + 2 && std::isdigit(static_cast<unsigned char>(text[end]))))) {
+                                 (end > start + 2 && std::isdigit(static_cast<unsigned char>(text[end]))))) {
       ++end;
     }
-    while (text[end - 1] == '-' && end > at) --end;
-    if (end > at + 2) found.insert(text.substr(at, end - at));
+    while (text[end - 1] == '-' && end > start) --end;
+    if (end > start + 2) options.insert(text.substr(start, end - start));
   }
-  return found;
+  return options;
 }
 
 const std::map<std::string, std::set<std::string>>& options_of_command() {
   static const auto all = [] {
-    std::map<std::string, std::set<std::string>> found{{"", options_in(said("'" + kTool + "' --help-all"))}};
+    std::map<std::string, std::set<std::string>> options{{"", options_in(said("'" + kTool + "' --help-all"))}};
     for (const std::string name : {"diff", "origin", "dump", "convert", "devices", "explain", "store", "report",
                                    "trend", "top", "events", "attach", "plan", "fold", "merge"}) {
-      found[name] = options_in(said("'" + kTool + "' " + name + " --help"));
+      options[name] = options_in(said("'" + kTool + "' " + name + " --help"));
     }
-    return found;
+    return options;
   }();
   return all;
 }
@@ -113,8 +113,8 @@ const std::map<std::string, std::set<std::string>>& options_of_command() {
 TEST(Documents, LinksLeadSomewhere) {
   ASSERT_GT(documents().size(), 10u);
   for (const auto& [path, document] : documents()) {
-    for (std::size_t at = 0; (at = document.prose.find("](", at)) != std::string::npos; ++at) {
-      const std::string link = document.prose.substr(at + 2, document.prose.find(')', at) - at - 2);
+    for (std::size_t position = 0; (position = document.prose.find("](", position)) != std::string::npos; ++position) {
+      const std::string link = document.prose.substr(position + 2, document.prose.find(')', position) - position - 2);
       if (link.find("://") != link.npos || link.find_first_of(" \n") != link.npos) continue;
       const std::string file = link.substr(0, link.find('#'));
       const fs::path target = file.empty() ? path : (path.parent_path() / file).lexically_normal();
@@ -158,8 +158,8 @@ TEST(Documents, CommandsAreRight) {
         std::istringstream words((*it)[2]);
         std::string name;
         words >> name;
-        const auto found = options_of_command().find(name);
-        const auto& options = found == options_of_command().end() ? options_of_command().at("") : found->second;
+        const auto entry = options_of_command().find(name);
+        const auto& options = entry == options_of_command().end() ? options_of_command().at("") : entry->second;
         for (const std::string& option : options_in((*it)[2])) {
           ++seen;
           EXPECT_TRUE(options.contains(option)) << path << ": tensorstat " << name << " has no " << option;

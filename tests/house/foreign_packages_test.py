@@ -43,13 +43,13 @@ def programs(folder):
 
 def owners():
     """Which package of the sysroot has which library."""
-    found = {}
+    packages = {}
     for archive in glob.glob(BUILD + "/apt/archives/*.deb"):
         for line in output("dpkg-deb", "--contents", archive).decode().splitlines():
             path = line.split(" -> ")[0].split()[-1]
             if "/lib/aarch64-linux-gnu/" in path:
-                found[os.path.basename(path)] = os.path.basename(archive).split("_")[0]
-    return found
+                packages[os.path.basename(path)] = os.path.basename(archive).split("_")[0]
+    return packages
 
 
 def tensors(folder):
@@ -60,11 +60,11 @@ def tensors(folder):
                "BF16": rng.randbytes(9000), "F16": rng.randbytes(9000), "I8": rng.randbytes(4097),
                "U16": rng.randbytes(4098), "I64": rng.randbytes(8000), "BOOL": bytes(rng.choices((0, 1), k=999))}
     sizes = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2, "I8": 1, "U16": 2, "I64": 8, "BOOL": 1}
-    header, at = [], 0
+    header, offset = [], 0
     for dtype, data in columns.items():
         header.append(f'"{dtype.lower()}": {{"dtype": "{dtype}", "shape": [{len(data) // sizes[dtype]}], '
-                      f'"data_offsets": [{at}, {at + len(data)}]}}')
-        at += len(data)
+                      f'"data_offsets": [{offset}, {offset + len(data)}]}}')
+        offset += len(data)
     text = ("{" + ", ".join(header) + "}").encode()
     path = os.path.join(folder, "model.safetensors")
     with open(path, "wb") as file:

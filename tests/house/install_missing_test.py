@@ -71,24 +71,24 @@ class InstallMissing(unittest.TestCase):
     @unittest.skipIf(os.geteuid() != 0, "installs as root")
     def test_a_package_that_is_not_there_is_left_out_with_one_line(self):
         self.known("libc6", "g++")
-        said, installed = self.install("g++", "oclgrind")
+        output, installed = self.install("g++", "oclgrind")
         self.assertEqual(installed, [["g++"]])
-        self.assertEqual([line for line in said.splitlines() if "oclgrind" in line],
+        self.assertEqual([line for line in output.splitlines() if "oclgrind" in line],
                          ["Without oclgrind, which this system does not have: oclgrind_test skips, as does what other tests do with it"])
 
     @unittest.skipIf(os.geteuid() != 0, "installs as root")
     def test_a_needed_package_that_is_not_there_is_an_error(self):
         self.known("libc6", "oclgrind")
-        said, installed = self.install("g++", "oclgrind", code=1)
-        self.assertIn("These packages are needed, which this system does not have: g++", said)
+        output, installed = self.install("g++", "oclgrind", code=1)
+        self.assertIn("These packages are needed, which this system does not have: g++", output)
         self.assertEqual(installed, [])
 
     @unittest.skipIf(os.geteuid() != 0, "installs as root")
     def test_a_package_that_apt_refuses_does_not_keep_the_others_out(self):
         self.write("refused", "oclgrind\n")
-        said, installed = self.install("g++", "oclgrind")
+        output, installed = self.install("g++", "oclgrind")
         self.assertEqual(installed, [["g++", "oclgrind"], ["g++"], ["oclgrind"]])
-        self.assertIn("Without oclgrind, which apt-get did not install: ", said)
+        self.assertIn("Without oclgrind, which apt-get did not install: ", output)
         self.write("refused", "g++\n")
         self.assertIn("needed, which apt-get did not install: g++", self.install("g++", "oclgrind", code=1)[0])
 

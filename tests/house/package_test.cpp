@@ -52,8 +52,8 @@ class InstalledPackage : public testing::Test {
 TEST_F(InstalledPackage, TheCoreIsFoundAndLinkedWithoutTheDumpLayerAndJson) {
   install("core");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "here/include/tensorstat/dump.hpp"));
-  const Ran found = find("core", "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON");
-  ASSERT_EQ(found.exit, 0) << found.err;
+  const Ran search = find("core", "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON");
+  ASSERT_EQ(search.exit, 0) << search.err;
   build();
   EXPECT_EQ(said(folder_, "consumer/uses_core"), "7.5\n");
 
@@ -65,8 +65,8 @@ TEST_F(InstalledPackage, TheCoreIsFoundAndLinkedWithoutTheDumpLayerAndJson) {
 TEST_F(InstalledPackage, TheDumpLayerComesBesideItAndBothByOneName) {
   install("core");
   install("dump");
-  const Ran found = find("core;dump");
-  ASSERT_EQ(found.exit, 0) << found.err;
+  const Ran search = find("core;dump");
+  ASSERT_EQ(search.exit, 0) << search.err;
   build();
   EXPECT_TRUE(holds(said(folder_, "consumer/uses_dump"), "common_dump_settings"));
   const Ran everything = find("");
@@ -80,8 +80,8 @@ TEST_F(InstalledPackage, TheCLibraryStandsAloneAndIsFoundByPkgConfigToo) {
   install("c_core");
   install("c");
   install("c_dev");
-  const Ran found = find("c", "-DCMAKE_DISABLE_FIND_PACKAGE_OpenCL=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON");
-  ASSERT_EQ(found.exit, 0) << found.err;
+  const Ran search = find("c", "-DCMAKE_DISABLE_FIND_PACKAGE_OpenCL=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON");
+  ASSERT_EQ(search.exit, 0) << search.err;
   build();
   EXPECT_EQ(said(folder_, "consumer/uses_c"), "float32\n");
   const std::string pc = content_of(folder_ / ("here/" + built::libdir() + "/pkgconfig/tensorstat.pc"));
@@ -93,8 +93,8 @@ TEST_F(InstalledPackage, TheCoreInCNeedsNoOtherLibraryOfTheProject) {
   install("core");  // find_package reads its file
   install("c_core");
   install("c_dev");
-  const Ran found = find("c_core", "-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON");
-  ASSERT_EQ(found.exit, 0) << found.err;
+  const Ran search = find("c_core", "-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON");
+  ASSERT_EQ(search.exit, 0) << search.err;
   build();
   EXPECT_EQ(said(folder_, "consumer/uses_c_core"), "98\n");
   EXPECT_FALSE(std::filesystem::exists(folder_ / ("here/" + built::libdir() + "/libtensorstat.so." + built::major())));

@@ -25,20 +25,20 @@ std::vector<std::string> types_of(std::istream& text) {
       R"(^(?:struct|class|union|enum class|enum)\s+(?:alignas\(\w+\)\s+)?(\w+(?:::\w+)*)[^;]*\{)");
   static const std::regex names(R"(^using (\w+) =)");
   std::vector<std::string> types, around;
-  std::smatch found;
+  std::smatch match;
   for (std::string line; std::getline(text, line);) {
-    if (std::regex_search(line, found, opens)) {
-      around.push_back(found[1]);
+    if (std::regex_search(line, match, opens)) {
+      around.push_back(match[1]);
     } else if (std::regex_search(line, closes)) {
       if (!around.empty()) around.pop_back();
-    } else if (std::regex_search(line, found, defines) || std::regex_search(line, found, names)) {
+    } else if (std::regex_search(line, match, defines) || std::regex_search(line, match, names)) {
       std::string scope;
       bool is_own = false;
       for (const std::string& each : around) {
         is_own |= each.empty();
         scope += each + "::";
       }
-      if (!is_own && !scope.empty()) types.push_back(scope + found[1].str());
+      if (!is_own && !scope.empty()) types.push_back(scope + match[1].str());
     }
   }
   return types;

@@ -22,32 +22,32 @@ namespace fs = std::filesystem;
 TEST(Wheel, IsInstalledInABareEnvironmentAndNeedsNothingElse) {
   if (kSanitized) GTEST_SKIP() << "no wheel is made of a sanitized build";
   const ScratchFolder folder{folder_of_this_program()};  // nobody else can write here, so the helper is trusted
-  std::string said;
+  std::string output;
   const auto run = [&](const std::string& command) {
     const int status = std::system(("cd '" + folder.path() + "' && (" + command + ") >said 2>&1").c_str());
-    said = content_of(folder / "said");
+    output = content_of(folder / "said");
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   };
   const std::string python = "/usr/bin/python3 ";
-  if (run(python + "-c 'import setuptools, wheel, pip'") != 0) GTEST_SKIP() << said;
+  if (run(python + "-c 'import setuptools, wheel, pip'") != 0) GTEST_SKIP() << output;
   ASSERT_EQ(run("TENSORSTAT_BUILD='" + built::build_dir() + "' " + python +
                 "-m pip wheel --no-build-isolation --no-deps --no-index -w wheels '" + built::source_dir() +
                 "/stats/bindings/python'"),
             0)
-      << said;
+      << output;
   for (const auto& each : fs::directory_iterator(built::source_dir() + "/stats/bindings/python")) {
     const std::string name = each.path().filename();
     EXPECT_TRUE(name != "build" && !name.ends_with(".egg-info")) << each.path() << " is left among the sources";
   }
   ASSERT_EQ(run("ls wheels"), 0);
-  EXPECT_TRUE(said.starts_with("tensorstat-" + built::version() + "-cp311-abi3-manylinux_2_") &&
-              said.ends_with(".whl\n"))
-      << said;
+  EXPECT_TRUE(output.starts_with("tensorstat-" + built::version() + "-cp311-abi3-manylinux_2_") &&
+              output.ends_with(".whl\n"))
+      << output;
 
-  ASSERT_EQ(run(python + "-m venv --without-pip here"), 0) << said;
-  ASSERT_EQ(run(python + "-m pip --python here/bin/python install --no-index wheels/*.whl"), 0) << said;
-  ASSERT_EQ(run("env -i here/bin/python '" + built::source_dir() + "/stats/examples/measure.py'"), 0) << said;
-  EXPECT_EQ(said.substr(0, 10), "nan nan 1\n") << said;
+  ASSERT_EQ(run(python + "-m venv --without-pip here"), 0) << output;
+  ASSERT_EQ(run(python + "-m pip --python here/bin/python install --no-index wheels/*.whl"), 0) << output;
+  ASSERT_EQ(run("env -i here/bin/python '" + built::source_dir() + "/stats/examples/measure.py'"), 0) << output;
+  EXPECT_EQ(output.substr(0, 10), "nan nan 1\n") << output;
   // The library is the one inside, and it finds its helper, which a device needs.
   test::write_file(folder / "program.py", R"(
 import tensorstat
@@ -57,22 +57,22 @@ except tensorstat.Error as fault:  # of a machine without a device
     print(fault)
 print(open('/proc/self/maps').read())
 )");
-  ASSERT_EQ(run("env -i HOME=. PATH=/usr/bin:/bin here/bin/python program.py"), 0) << said;
-  EXPECT_NE(said.find(folder / "here/lib/python3"), said.npos) << said;
-  EXPECT_EQ(said.find(built::build_dir() + "/" + built::libdir() + "/libtensorstat.so"), said.npos) << said;
-  EXPECT_EQ(said.find("cannot be used"), said.npos) << said;
-  EXPECT_EQ(said.find("is not found"), said.npos) << said;
+  ASSERT_EQ(run("env -i HOME=. PATH=/usr/bin:/bin here/bin/python program.py"), 0) << output;
+  EXPECT_NE(output.find(folder / "here/lib/python3"), output.npos) << output;
+  EXPECT_EQ(output.find(built::build_dir() + "/" + built::libdir() + "/libtensorstat.so"), output.npos) << output;
+  EXPECT_EQ(output.find("cannot be used"), output.npos) << output;
+  EXPECT_EQ(output.find("is not found"), output.npos) << output;
 
   // The command of the environment, with its helper.
   test::write_file(folder / "x.npy", test::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "abc"));
   for (const char* command : {"tensorstat", "python -m tensorstat"}) {
     ASSERT_EQ(
         run("env -i HOME=. PATH=\"$PWD/here/bin:/usr/bin:/bin\" " + std::string(command) + " x.npy --format ndjson"), 0)
-        << said;
-    EXPECT_NE(said.find("\"max\":99"), said.npos) << said;
+        << output;
+    EXPECT_NE(output.find("\"max\":99"), output.npos) << output;
   }
-  ASSERT_EQ(run("env -i HOME=. here/bin/tensorstat devices"), 0) << said;
-  EXPECT_EQ(said.find("tensorstat-preflight"), said.npos) << said;
+  ASSERT_EQ(run("env -i HOME=. here/bin/tensorstat devices"), 0) << output;
+  EXPECT_EQ(output.find("tensorstat-preflight"), output.npos) << output;
 
   // A machine without OpenCL's loader, SQLite, libyaml and libstdc++: what they are not needed for works, and what they
   // are needed for says so.
@@ -86,14 +86,14 @@ done
 exec "$@"
 )");
   const std::string hidden = "env -i HOME=. PATH=\"$PWD/here/bin:/usr/sbin:/usr/bin:/bin\" unshare -m sh ./hidden ";
-  ASSERT_EQ(run(hidden + "python '" + built::source_dir() + "/stats/examples/measure.py'"), 0) << said;
-  EXPECT_EQ(said.substr(0, 10), "nan nan 1\n") << said;
-  ASSERT_EQ(run(hidden + "tensorstat x.npy --format ndjson"), 0) << said;
-  ASSERT_EQ(run(hidden + "tensorstat devices"), 0) << said;
-  EXPECT_NE(said.find("ocl-icd-libopencl1"), said.npos) << said;
+  ASSERT_EQ(run(hidden + "python '" + built::source_dir() + "/stats/examples/measure.py'"), 0) << output;
+  EXPECT_EQ(output.substr(0, 10), "nan nan 1\n") << output;
+  ASSERT_EQ(run(hidden + "tensorstat x.npy --format ndjson"), 0) << output;
+  ASSERT_EQ(run(hidden + "tensorstat devices"), 0) << output;
+  EXPECT_NE(output.find("ocl-icd-libopencl1"), output.npos) << output;
   test::write_file(folder / "statistic.csv", "Op Type\n");
-  EXPECT_NE(run(hidden + "tensorstat store add runs.db ."), 0) << said;
-  EXPECT_NE(said.find("libsqlite3-0"), said.npos) << said;
+  EXPECT_NE(run(hidden + "tensorstat store add runs.db ."), 0) << output;
+  EXPECT_NE(output.find("libsqlite3-0"), output.npos) << output;
 }
 
 }  // namespace wheel_test

@@ -21,8 +21,8 @@ int main(int, char** argv) {
   const cl_command_queue queue = clCreateCommandQueue(context, device, 0, nullptr);
   std::vector<float> values(1000, 2.5f);
   const cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, 4000, values.data(), nullptr);
-  std::string said;
-  DumpOptions options{.log = [&](Severity, std::string_view text) { said.append(text).append("\n"); }};
+  std::string messages;
+  DumpOptions options{.log = [&](Severity, std::string_view text) { messages.append(text).append("\n"); }};
   options.meter.queue = queue;
   options.path = argv[1];
   auto session = DumpSession::from_json(
@@ -44,7 +44,7 @@ int main(int, char** argv) {
   const DumpCounters counted = session->counters();
   std::printf("%d rows: %d on a device, %d on the host, %d fallen back\n%s", static_cast<int>(counted.row_count),
               static_cast<int>(counted.device_row_count), static_cast<int>(counted.host_row_count),
-              static_cast<int>(counted.fallback_row_count), said.c_str());
+              static_cast<int>(counted.fallback_row_count), messages.c_str());
   clReleaseMemObject(buffer);
   clReleaseCommandQueue(queue);
   clReleaseContext(context);
