@@ -70,8 +70,8 @@ TEST(OriginRules, R3ASecondRunOfAModuleThreeLevelsAboveTells) {
 // An unwatched part is an excuse.
 
 TEST(OriginRules, AParameterThatWasNotWatchedIsAsSuspiciousAsItsModule) {
-  const std::string said = R"({"kind": "run", "inputs": "all", "parameters": false, "holders": ["a"]})";
-  const Answer answer = ask(said + R"(
+  const std::string run = R"({"kind": "run", "inputs": "all", "parameters": false, "holders": ["a"]})";
+  const Answer answer = ask(run + R"(
     Net Net/forward i0 ok
     Linear a/forward i0 ok
     Linear a/forward o0 nan
@@ -79,7 +79,7 @@ TEST(OriginRules, AParameterThatWasNotWatchedIsAsSuspiciousAsItsModule) {
   EXPECT_EQ(told(answer.verdict), "unknown, forward, a/forward, 0, 0");
   EXPECT_TRUE(says(answer, "parameters were not watched; watch(..., parameters=True) would tell"));
   EXPECT_EQ(answer.verdict.not_watched, (std::vector<std::string>{"parameters", "loss"}));
-  EXPECT_EQ(ask_who(said + R"(
+  EXPECT_EQ(ask_who(run + R"(
     Net Net/forward i0 ok
     ReLU b/forward i0 ok
     ReLU b/forward o0 nan
@@ -112,10 +112,10 @@ TEST(OriginRules, AnInfOfTheResultIsUnknownWhereNothingBehindItWasWatched) {
     Linear a/forward o0 -inf
     Net Net/forward o0 -inf)";
   EXPECT_EQ(ask_who(rows), "produced, forward, a/forward, 0, 0");
-  const std::string said = R"({"kind": "run", "gradients": false})";
-  EXPECT_EQ(ask_who(said + rows), "unknown, forward, a/forward, 0, 0");
-  EXPECT_EQ(ask_who(said + rows + "\n Parameter a.weight o0 ok"), "none");
-  EXPECT_EQ(ask_who(said + rows + "\n Parameter a.weight o0 nan"), "produced, forward, a/forward, 0, 0");
+  const std::string run = R"({"kind": "run", "gradients": false})";
+  EXPECT_EQ(ask_who(run + rows), "unknown, forward, a/forward, 0, 0");
+  EXPECT_EQ(ask_who(run + rows + "\n Parameter a.weight o0 ok"), "none");
+  EXPECT_EQ(ask_who(run + rows + "\n Parameter a.weight o0 nan"), "produced, forward, a/forward, 0, 0");
 }
 
 TEST(OriginRules, R7AnInfThatAMaskWroteIsNoFaultInAResult) {
@@ -242,9 +242,9 @@ TEST(OriginRules, R4WithoutRowsOfInputsIsNotKnown) {
   EXPECT_TRUE(says(answer, "inputs=True"));
   // The call was run again: it made it, or it was given it.
   const std::string zoom = R"({"kind": "zoom", "iteration": 0, "op_name": "b/forward", "result": ")";
-  const Answer found = ask(kCode + zoom + R"(found", "operation": "log", "file": "/home/me/model.py", "line": 54,
+  const Answer half = ask(kCode + zoom + R"(found", "operation": "log", "file": "/home/me/model.py", "line": 54,
 )" + "\n" + rows);
-  EXPECT_EQ(found.verdict.kind, FaultKind::kUnknown);  // half a line of json has no effect
+  EXPECT_EQ(half.verdict.kind, FaultKind::kUnknown);  // half a line of json has no effect
   const Answer whole =
       ask(kCode + zoom +
           R"(found", "operation": "log", "file": "/m/model.py", "line": 54, "given": "min -3.1", "gave": "6 NaN"})" +
@@ -264,9 +264,9 @@ TEST(OriginRules, R3ACallThatWritesToItsCacheIsKnownByTheCallAroundIt) {
       R"({"kind": "zoom", "iteration": 0, "op_name": "b/forward", "result": "refused", "why": "it raised"})"
       "\n"
       R"({"kind": "zoom", "iteration": 0, "op_name": "Net/forward", "result": "found", "operation": "div", "inside": ")";
-  const Answer found = ask(kCode + zooms + "b\"}\n" + rows);
-  EXPECT_EQ(told(found.verdict), "produced, forward, b/forward, 0, 0");
-  EXPECT_EQ(found.verdict.operation, "div");
+  const Answer answer = ask(kCode + zooms + "b\"}\n" + rows);
+  EXPECT_EQ(told(answer.verdict), "produced, forward, b/forward, 0, 0");
+  EXPECT_EQ(answer.verdict.operation, "div");
   // An operation of another module did not make it.
   EXPECT_EQ(ask_who(kCode + zooms + "a\"}\n" + rows), "unknown, forward, b/forward, 0, 0");
 }
@@ -286,10 +286,10 @@ TEST(OriginRules, R6AResultThatTheModelUsesHasAGradientFromInside) {
   const std::string zoom = R"({"kind": "zoom", "iteration": 0, "op_name": ")";
   EXPECT_EQ(ask(kCode + zoom + R"(Net/backward", "of": "Net/backward", "result": "given"})" + rows).verdict.kind,
             FaultKind::kLoss);
-  const Answer found = ask(kCode + zoom + R"(a/backward", "of": "Net/backward", "result": "found", "operation": )" +
-                           R"("SqrtBackward0", "inside": "a"})" + rows);
-  EXPECT_EQ(told(found.verdict), "produced, backward, a/backward, 0, 0");
-  EXPECT_EQ(found.verdict.operation, "SqrtBackward0");
+  const Answer answer = ask(kCode + zoom + R"(a/backward", "of": "Net/backward", "result": "found", "operation": )" +
+                            R"("SqrtBackward0", "inside": "a"})" + rows);
+  EXPECT_EQ(told(answer.verdict), "produced, backward, a/backward, 0, 0");
+  EXPECT_EQ(answer.verdict.operation, "SqrtBackward0");
 }
 
 TEST(OriginRules, R4InASequentialNothingIsBetween) {
