@@ -41,10 +41,10 @@ def write_run(folder, value_of, names=("a.up", "a.down"), ranks=2, iterations=80
             with open(os.path.join(place, "statistic.csv"), "w", newline="") as file:
                 rows = csv.writer(file, lineterminator="\n")
                 rows.writerow(HEADING)
-                for at, name in enumerate(names):
+                for index, name in enumerate(names):
                     value = value_of(name, rank, iteration)
                     io = (1 if math.isnan(value) else 0, 1 if value == math.inf else 0)
-                    rows.writerow([words[0], name, 0, 0, 1000 * iteration + at, "output", 0, 64, words[1], "(16)", value, -1.0, value / 4, value,
+                    rows.writerow([words[0], name, 0, 0, 1000 * iteration + index, "output", 0, 64, words[1], "(16)", value, -1.0, value / 4, value,
                                    io[0], io[1], 0, 0])
 
 
@@ -109,9 +109,9 @@ class Page(unittest.TestCase):
     def test_first_screen_names_the_planted_fault(self):
         self.assertEqual(self.pages["planted"][1], 1)
         self.open("planted")
-        said = self.text("#verdict")
+        verdict = self.text("#verdict")
         for word in ("NaN", "a.down", "60", "59", "Rank 1"):
-            self.assertIn(word, said.replace("Rank\n", "Rank "))
+            self.assertIn(word, verdict.replace("Rank\n", "Rank "))
         self.assertIn("a.down", self.text("#card-title"))
         self.assertIn("NaN", self.text("#card .exact"))
         self.assertLess(self.browser.find_element(By.ID, "verdict").rect["height"], 500)
@@ -176,8 +176,8 @@ class Page(unittest.TestCase):
         bad = "layers.7.attn.k/forward"
         place = os.path.join(self.folder.name, "folds")
         os.makedirs(place)
-        self.pages["folds"] = write_page(place, lambda name, rank, at: math.nan if name == bad and at == 9 else calm(name, rank, at), names=names,
-                                         ranks=1, iterations=10)
+        self.pages["folds"] = write_page(place, lambda name, rank, iteration: math.nan if name == bad and iteration == 9 else calm(name, rank, iteration),
+                                         names=names, ranks=1, iterations=10)
         self.open("folds")
         labels = "return view.lines.map(label_of)"
         shown = self.browser.execute_script(labels)
@@ -267,13 +267,13 @@ class Page(unittest.TestCase):
                     rows.writerow(["Op", name, 0, 0, 1000 * iteration, "output", 0, 64, "float16", "(4,4)", 1, -1, .5, 2, 0, 0, 0, 4] + counts + [exponents])
         self.report("casts", dump)
         self.open("casts")
-        said = [line.split() for line in self.text("#casts").splitlines()]
-        self.assertIn("float16 e4m3fn".split(), [line[-2:] for line in said])
-        self.assertIn("lose nothing 4 1".split(), said)
-        self.assertIn("lose more than 1 % to zero 0 2".split(), said)
-        self.assertIn("overflow 0 1".split(), said)
-        self.assertIn("large output.0 0 ▲ 50 %".split(), said)
-        self.assertIn("small output.0 and 1 more, each the same 0 ▼ 68.8 %".split(), said)
+        lines = [line.split() for line in self.text("#casts").splitlines()]
+        self.assertIn("float16 e4m3fn".split(), [line[-2:] for line in lines])
+        self.assertIn("lose nothing 4 1".split(), lines)
+        self.assertIn("lose more than 1 % to zero 0 2".split(), lines)
+        self.assertIn("overflow 0 1".split(), lines)
+        self.assertIn("large output.0 0 ▲ 50 %".split(), lines)
+        self.assertIn("small output.0 and 1 more, each the same 0 ▼ 68.8 %".split(), lines)
         self.browser.find_element(By.XPATH, "//tr[th/span[contains(text(),'large')]]").click()
         self.assertIn("step=5", self.browser.current_url)
         # Each row of the exponents is a binade: code 255 is all elements, 6 less is half of them.
@@ -331,11 +331,11 @@ class Page(unittest.TestCase):
         self.assertIn("≠", self.text("#verdict .lead"))
         self.assertEqual(self.browser.title.split(" · ")[0], "A and B part")
         self.open("two", "#tensor=w++output.0&step=20")
-        said = self.text("#verdict")
-        self.assertIn("A and B part at iteration 20, rank 0, in w output.0", said)
-        self.assertIn("They differ in a bit first at iteration 10", said)
-        self.assertIn("160 rows, 2 tensors, 40 iterations, 2 runs, 1 rank.", said)
-        self.assertEqual(said.count("drift: "), 1, said)  # neither run has enough iterations
+        verdict = self.text("#verdict")
+        self.assertIn("A and B part at iteration 20, rank 0, in w output.0", verdict)
+        self.assertIn("They differ in a bit first at iteration 10", verdict)
+        self.assertIn("160 rows, 2 tensors, 40 iterations, 2 runs, 1 rank.", verdict)
+        self.assertEqual(verdict.count("drift: "), 1, verdict)  # neither run has enough iterations
         self.assertIn("Two runs at iteration 20", self.text("#ranks"))
         self.assertIn("A, rank 0", self.text("#card"))
         self.assertEqual(self.browser.execute_script("return view.colour"), "ranks")

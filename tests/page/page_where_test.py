@@ -128,15 +128,15 @@ class Where(unittest.TestCase):
             rule = random_rule(dice)
             cases[rule] = self.command(file, rule)
             self.assertIsNotNone(cases[rule], rule)
-        said = {}
+        answers = {}
         for rule, names in cases.items():
             if rule in CASES:
                 self.assertEqual(self.command(file, rule), names, f"the command: {rule}")
-            said[rule] = self.page(rule)
+            answers[rule] = self.page(rule)
             if names is None:
-                self.assertEqual(len(said[rule]), 1, f"the page takes {rule}")
+                self.assertEqual(len(answers[rule]), 1, f"the page takes {rule}")
             else:
-                self.assertEqual(said[rule], [SURE.get(rule, names), names], f"the page: {rule}")
+                self.assertEqual(answers[rule], [SURE.get(rule, names), names], f"the page: {rule}")
         # Where values are kept within half a step, the page says which answers are not certain.
         self.browser.execute_script("run.exact = new Map()")
         unsure = 0
@@ -148,8 +148,8 @@ class Where(unittest.TestCase):
                 unsure += yes != maybe
         self.assertGreater(unsure, 0)
         for rule in ("max > 2 * median(max, 50)", "max > median(max, 50)", "max > 7 for 3 steps"):
-            self.assertIn("are for alerts, top --until and attach --fail-on; at character", said[rule][0])
-        self.assertIn("at character 7", said["max > seven"][0])
+            self.assertIn("are for alerts, top --until and attach --fail-on; at character", answers[rule][0])
+        self.assertIn("at character 7", answers["max > seven"][0])
 
     def test_what_is_typed_filters(self):
         self.open("planted", "#find=max > 0.99 and op_name ~ *up")

@@ -24,13 +24,13 @@ def row(name, iteration, value, nan=0):
 def pixels_of(png):
     """(width, height, palette, bytes of numbers of the palette) of a PNG of one IDAT, without a filter."""
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
-    at, chunks = 8, {}
-    while at < len(png):
-        size, kind = struct.unpack(">I4s", png[at:at + 8])
-        body = png[at + 8:at + 8 + size]
-        assert struct.unpack(">I", png[at + 8 + size:at + 12 + size])[0] == zlib.crc32(kind + body)
+    offset, chunks = 8, {}
+    while offset < len(png):
+        size, kind = struct.unpack(">I4s", png[offset:offset + 8])
+        body = png[offset + 8:offset + 8 + size]
+        assert struct.unpack(">I", png[offset + 8 + size:offset + 12 + size])[0] == zlib.crc32(kind + body)
         chunks[kind] = body
-        at += 12 + size
+        offset += 12 + size
     width, height, depth, colour = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
     assert (depth, colour) == (8, 3) and b"IEND" in chunks
     lines = zlib.decompress(chunks[b"IDAT"])
