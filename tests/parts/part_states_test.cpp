@@ -65,11 +65,11 @@ TEST(PartStates, AreReadBack) {
 TEST(PartStates, ThatAreDamagedOrCutAreRefused) {
   const std::string whole = state_of(1);
   EXPECT_TRUE(begins_as_state(whole));
-  for (std::size_t at = 0; at < whole.size(); ++at) {
+  for (std::size_t offset = 0; offset < whole.size(); ++offset) {
     std::string damaged = whole;
-    damaged[at] = static_cast<char>(damaged[at] ^ 4);
-    EXPECT_FALSE(parse_state(damaged)) << "byte " << at;
-    EXPECT_FALSE(parse_state(whole.substr(0, at))) << "cut at byte " << at;
+    damaged[offset] = static_cast<char>(damaged[offset] ^ 4);
+    EXPECT_FALSE(parse_state(damaged)) << "byte " << offset;
+    EXPECT_FALSE(parse_state(whole.substr(0, offset))) << "cut at byte " << offset;
   }
 }
 
