@@ -75,20 +75,20 @@ TEST(CannCsv, TheDocumentedRowIsReadAndWrittenAgain) {
   EXPECT_EQ(read->dialect, Dialect::kCann);
   EXPECT_EQ(read->columns, std::vector<std::string>{"format"});
   ASSERT_EQ(rows.size(), 1u);
-  const Identity& who = rows[0].identity;
-  EXPECT_EQ(who.op_type, "aclnnBatchMatMul_0_L2");
-  EXPECT_EQ(who.op_name, "aclnnBatchMatMul");
-  EXPECT_EQ(who.task_id, 65535u);
-  EXPECT_EQ(who.stream_id, 65535u);
-  EXPECT_EQ(who.timestamp_us, 1725960383079645u);
-  EXPECT_EQ(who.io, "output");
-  EXPECT_EQ(*who.find("format"), Cell{std::string("NHWC")});
+  const Identity& identity = rows[0].identity;
+  EXPECT_EQ(identity.op_type, "aclnnBatchMatMul_0_L2");
+  EXPECT_EQ(identity.op_name, "aclnnBatchMatMul");
+  EXPECT_EQ(identity.task_id, 65535u);
+  EXPECT_EQ(identity.stream_id, 65535u);
+  EXPECT_EQ(identity.timestamp_us, 1725960383079645u);
+  EXPECT_EQ(identity.io, "output");
+  EXPECT_EQ(*identity.find("format"), Cell{std::string("NHWC")});
   EXPECT_EQ(rows[0].data_type, "float32");
   EXPECT_EQ(rows[0].shape, (Shape{4, 50, 50, 16}));
   EXPECT_EQ(*value_of(rows[0], Category::kCount), Value{std::uint64_t{160000}});
   EXPECT_EQ(*value_of(rows[0], Category::kMax), Value{1.99999});
   EXPECT_EQ(written({Dialect::kCann, read->categories, {}}, rows), kDefaultHeading + kDocumentedRow);
-  EXPECT_EQ(file_name(Dialect::kCann, who), kDocumentedName);
+  EXPECT_EQ(file_name(Dialect::kCann, identity), kDocumentedName);
 }
 
 TEST(CannCsv, CountStandsBehindAvgInTheDefaultFormAndBehindShapeInEveryOther) {
@@ -241,11 +241,11 @@ TEST(CannCsv, NamesOfFilesAreTakenApartFromTheRight) {
                             "a.b.3.4.x.csv", "a.b.3.4.5.npy", "a.b.3.4.18446744073709551616.csv", ".csv", ""}) {
     EXPECT_FALSE(named(other)) << other;
   }
-  Identity who;
-  who.op_type = "Conv.2D";
-  who.op_name = "Default/net/conv 1\n";
-  EXPECT_EQ(file_name(Dialect::kCann, who), "Conv_2D.Default_net_conv_1_.0.0.0.csv");
-  EXPECT_EQ(file_name(Dialect::kMsprobeO2, who), "statistic.csv");
+  Identity identity;
+  identity.op_type = "Conv.2D";
+  identity.op_name = "Default/net/conv 1\n";
+  EXPECT_EQ(file_name(Dialect::kCann, identity), "Conv_2D.Default_net_conv_1_.0.0.0.csv");
+  EXPECT_EQ(file_name(Dialect::kMsprobeO2, identity), "statistic.csv");
 }
 
 TEST(CannCsv, AFileOfAnotherNameIsItsOperator) {

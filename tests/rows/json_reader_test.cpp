@@ -19,26 +19,26 @@ class Told : public JsonReader {
  public:
   explicit Told(Rules rules) : JsonReader(rules, "a text") {}
 
-  std::string said;
+  std::string events;
 
  private:
   bool scalar(const JsonScalar& value, std::string_view written) override {
-    said.append(std::to_string(value.index())).append(" ").append(written).append("\n");
+    events.append(std::to_string(value.index())).append(" ").append(written).append("\n");
     return true;
   }
-  bool string(std::string& text) override { return said.append("string ").append(text).append("\n"), true; }
+  bool string(std::string& text) override { return events.append("string ").append(text).append("\n"), true; }
   bool key(std::string& name) override {
-    said.append("key ").append(name).append("\n");
+    events.append("key ").append(name).append("\n");
     return name != "refused" || refuse("a refused key");
   }
-  bool begin(bool is_list) override { return said += is_list ? "list\n" : "object\n", true; }
-  bool end() override { return said += "end\n", true; }
+  bool begin(bool is_list) override { return events += is_list ? "list\n" : "object\n", true; }
+  bool end() override { return events += "end\n", true; }
 };
 
 std::pair<std::string, std::string> told(std::string_view text, JsonReader::Rules rules) {
   Told whole(rules);
   const Status read = whole.read(text);
-  return {whole.said, read ? "" : read.error().message};
+  return {whole.events, read ? "" : read.error().message};
 }
 
 std::pair<std::string, std::string> told_in_pieces(std::string_view text, JsonReader::Rules rules, std::size_t bytes) {
@@ -49,7 +49,7 @@ std::pair<std::string, std::string> told_in_pieces(std::string_view text, JsonRe
   };
   Told in_pieces(rules);
   const Status read = in_pieces.read(next);
-  return {in_pieces.said, read ? "" : read.error().message};
+  return {in_pieces.events, read ? "" : read.error().message};
 }
 
 constexpr JsonReader::Rules kPython{.has_bare_numbers = true}, kStrict{}, kOneLine{.has_one_line = true};
@@ -61,11 +61,11 @@ TEST(JsonReader, ReadsPiecesAsTheWhole) {
   for (int round = 0; round < 3000; ++round) {
     std::string text = good;
     for (auto changes = random() % 3; changes > 0 && !text.empty(); --changes) {
-      const std::size_t at = random() % text.size();
+      const std::size_t offset = random() % text.size();
       if (random() % 2 == 0) {
-        text[at] = "{}[]\",:0-N\n\\\0"[random() % 13];
+        text[offset] = "{}[]\",:0-N\n\\\0"[random() % 13];
       } else {
-        text.erase(at, random() % 4);
+        text.erase(offset, random() % 4);
       }
     }
     for (const auto& rules : {kPython, kStrict, kOneLine}) {
@@ -97,8 +97,8 @@ TEST(JsonReader, TellsWhereAFaultIs) {
       {std::string(513, '['), kStrict, "a text, line 1, column 513: more than 512 levels"},
   };
   for (const auto& [text, rules, message] : cases) {
-    const std::string said = told(text, rules).second;
-    EXPECT_TRUE(said.starts_with(message)) << said << "\nwanted: " << message;
+    const std::string error = told(text, rules).second;
+    EXPECT_TRUE(error.starts_with(message)) << error << "\nwanted: " << message;
   }
 }
 

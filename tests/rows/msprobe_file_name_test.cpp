@@ -29,13 +29,13 @@ TEST(MsprobeFileName, TellsTheCallAndTheTensor) {
        "Distributed.all_reduce.0.forward", "input", ~std::uint64_t{0}, true},
   };
   for (const Case& wanted : cases) {
-    const auto found = msprobe_tensor_name(wanted.name);
-    ASSERT_TRUE(found) << wanted.name;
-    EXPECT_EQ(found->identity.op_type, wanted.type) << wanted.name;
-    EXPECT_EQ(found->identity.op_name, wanted.key) << wanted.name;
-    EXPECT_EQ(found->identity.io, wanted.io) << wanted.name;
-    EXPECT_EQ(found->identity.slot, wanted.slot) << wanted.name;
-    EXPECT_EQ(found->is_numbered, wanted.is_numbered) << wanted.name;
+    const auto tensor = msprobe_tensor_name(wanted.name);
+    ASSERT_TRUE(tensor) << wanted.name;
+    EXPECT_EQ(tensor->identity.op_type, wanted.type) << wanted.name;
+    EXPECT_EQ(tensor->identity.op_name, wanted.key) << wanted.name;
+    EXPECT_EQ(tensor->identity.io, wanted.io) << wanted.name;
+    EXPECT_EQ(tensor->identity.slot, wanted.slot) << wanted.name;
+    EXPECT_EQ(tensor->is_numbered, wanted.is_numbered) << wanted.name;
   }
 }
 

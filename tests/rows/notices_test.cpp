@@ -11,29 +11,29 @@ namespace tensorstat {
 namespace notices_test {
 
 TEST(Notices, EachThingOnceUpToABound) {
-  std::vector<std::string> said;
-  Notices notices([&](Severity, std::string_view message) { said.emplace_back(message); });
+  std::vector<std::string> messages;
+  Notices notices([&](Severity, std::string_view message) { messages.emplace_back(message); });
   for (int round = 0; round < 2; ++round) {
     for (std::size_t i = 0; i < 2 * Notices::kMostKeys; ++i) notices.warn_once("key " + std::to_string(i), "words");
   }
-  EXPECT_EQ(said.size(), Notices::kMostKeys);
+  EXPECT_EQ(messages.size(), Notices::kMostKeys);
 }
 
 TEST(Notices, WhatIsHeldBackComesInOrderAndIsBounded) {
-  std::vector<std::string> said;
-  Notices notices([&](Severity, std::string_view message) { said.emplace_back(message); });
+  std::vector<std::string> messages;
+  Notices notices([&](Severity, std::string_view message) { messages.emplace_back(message); });
   {
     const Notices::Hold outer(notices);
     {
       const Notices::Hold inner(notices);
       for (int i = 0; i < 1000; ++i) notices.warn(std::to_string(i));
     }
-    EXPECT_TRUE(said.empty());
+    EXPECT_TRUE(messages.empty());
   }
-  ASSERT_EQ(said.size(), Notices::kMostQueued);
-  EXPECT_EQ(said[0], "0");
-  EXPECT_EQ(said[100], "100");
-  EXPECT_EQ(said.back(), "further messages are left out");
+  ASSERT_EQ(messages.size(), Notices::kMostQueued);
+  EXPECT_EQ(messages[0], "0");
+  EXPECT_EQ(messages[100], "100");
+  EXPECT_EQ(messages.back(), "further messages are left out");
 }
 
 TEST(Notices, OneAtATimeFromManyThreadsAndNoneIsLost) {
@@ -55,15 +55,15 @@ TEST(Notices, OneAtATimeFromManyThreadsAndNoneIsLost) {
 }
 
 TEST(Notices, ALogThatSaysSomethingItself) {
-  std::vector<std::string> said;
+  std::vector<std::string> messages;
   Notices* self = nullptr;
   Notices notices([&](Severity, std::string_view message) {
-    said.emplace_back(message);
+    messages.emplace_back(message);
     self->warn_once("again", "from the log");
   });
   self = &notices;
   notices.warn("first");
-  EXPECT_EQ(said, (std::vector<std::string>{"first", "from the log"}));
+  EXPECT_EQ(messages, (std::vector<std::string>{"first", "from the log"}));
 }
 
 }  // namespace notices_test

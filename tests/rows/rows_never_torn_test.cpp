@@ -58,18 +58,18 @@ TEST(RowsNeverTorn, TwoProcessesOfEightThreads) {
   const std::string text = content_of(path);
   ASSERT_TRUE(text.starts_with("heading\n"));
   std::map<std::pair<int, int>, int> next;  // the rows of a thread are in its order
-  for (std::size_t at = 8; at < text.size();) {
-    const auto end = text.find('\n', at) + 1;
+  for (std::size_t start = 8; start < text.size();) {
+    const auto end = text.find('\n', start) + 1;
     ASSERT_NE(end, 0u);
-    const std::string line = text.substr(at, end - at);
+    const std::string line = text.substr(start, end - start);
     int process = -1, thread = -1, row = -1;
     ASSERT_EQ(std::sscanf(line.c_str(), "%d,%d,%d,", &process, &thread, &row), 3);
     ASSERT_EQ(line, row_of(process, thread, row));
     ASSERT_EQ(row, (next[{process, thread}]++));
-    at = end;
+    start = end;
   }
   EXPECT_EQ(next.size(), static_cast<std::size_t>(kProcesses * kThreads));
-  for (const auto& [who, count] : next) EXPECT_EQ(count, rows);
+  for (const auto& [writer, count] : next) EXPECT_EQ(count, rows);
 }
 
 }  // namespace rows_never_torn_test

@@ -53,10 +53,10 @@ class RowsOutlive : public testing::TestWithParam<Fault> {
   ~RowsOutlive() override { judge_file_call = nullptr; }
 
   std::shared_ptr<Notices> fresh_notices() {
-    return std::make_shared<Notices>([this](Severity, std::string_view message) { ++said[std::string(message)]; });
+    return std::make_shared<Notices>([this](Severity, std::string_view message) { ++messages[std::string(message)]; });
   }
   std::shared_ptr<Notices> notices = fresh_notices();
-  std::map<std::string, int> said;
+  std::map<std::string, int> messages;
   ScratchFolder folder;
   const std::string path = folder / "statistic.csv";
 };
@@ -66,7 +66,7 @@ TEST_P(RowsOutlive, EveryFaultOnceAndForAWhile) {
     if (how_often == -1 && GetParam().error == EINTR) continue;  // it would rightly retry for ever
     std::filesystem::remove(path);
     std::ofstream(path) << "heading\n" << row_of(0) << "torn";
-    said.clear();
+    messages.clear();
     AppendFile file(
         {.path = path, .header = "heading\n", .sync = Sync::kRow, .lock_deadline = std::chrono::milliseconds(1)},
         fresh_notices());
@@ -90,11 +90,11 @@ TEST_P(RowsOutlive, EveryFaultOnceAndForAWhile) {
     EXPECT_EQ(counters.written_count, 6u);
     EXPECT_EQ(counters.waiting_count, 0u);
     EXPECT_EQ(counters.dropped_count, 0u);
-    for (const auto& [message, times] : said) EXPECT_EQ(times, 1) << message;
+    for (const auto& [message, times] : messages) EXPECT_EQ(times, 1) << message;
     if (how_often == -1) {
       EXPECT_GE(counters.fault_count, 1u);
-      ASSERT_EQ(said.size(), 1u);
-      EXPECT_NE(said.begin()->first.find(path), std::string::npos) << said.begin()->first;
+      ASSERT_EQ(messages.size(), 1u);
+      EXPECT_NE(messages.begin()->first.find(path), std::string::npos) << messages.begin()->first;
     }
   }
 }
@@ -130,7 +130,7 @@ TEST_F(RowsReachTheDisk, TheNameOfTheFileBeforeItsFirstRowCountsAsWritten) {
   folder_sync_fails = true;
   EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWaiting);
   EXPECT_EQ(content_of(below), "");
-  EXPECT_EQ(said.size(), 1u);
+  EXPECT_EQ(messages.size(), 1u);
   folder_sync_fails = false;
   folder_syncs = 0;
   EXPECT_EQ(file.append(row_of(1)), AppendFile::Outcome::kWritten);
@@ -193,7 +193,8 @@ TEST_F(RowsReachTheDisk, WhenTheFileIsClosed) {
   file.close();
   EXPECT_EQ(file.counters().written_count, 0u);
   EXPECT_EQ(file.counters().dropped_count, 1u);
-  EXPECT_TRUE(said.count(path + ": 1 line may be lost: the disk did not take it; lines of other files may be, too"));
+  EXPECT_TRUE(
+      messages.count(path + ": 1 line may be lost: the disk did not take it; lines of other files may be, too"));
 }
 
 TEST_F(RowsOutliveOthers, WhatWaitsSurvivesTheReleaseOfTheFile) {
@@ -300,7 +301,7 @@ TEST_F(RowsOutliveOthers, WhatDoesNotFitTheQueueIsCountedAndSaid) {
   EXPECT_EQ(dropped, 6);
   EXPECT_EQ(file.counters().dropped_count, 6u);
   EXPECT_EQ(file.counters().waiting_count, 4u);
-  EXPECT_EQ(said.size(), 2u) << "one for the disk, one for the queue";
+  EXPECT_EQ(messages.size(), 2u) << "one for the disk, one for the queue";
   judge_file_call = nullptr;
   file.close();
   EXPECT_EQ(content_of(path), "heading\n" + row_of(0) + row_of(1) + row_of(2) + row_of(3));
@@ -315,7 +316,7 @@ TEST_F(RowsOutliveOthers, WhatIsStillWaitingAtTheEndIsSaid) {
   EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWaiting);
   file.close();
   EXPECT_EQ(file.counters().dropped_count, 1u);
-  EXPECT_TRUE(said.count(path + ": 1 line could not be written and is lost; lines of other files may be, too"));
+  EXPECT_TRUE(messages.count(path + ": 1 line could not be written and is lost; lines of other files may be, too"));
 }
 
 TEST_F(RowsOutliveOthers, AStoppedHolderOfTheLock) {
@@ -325,7 +326,7 @@ TEST_F(RowsOutliveOthers, AStoppedHolderOfTheLock) {
   ASSERT_EQ(flock(holder, LOCK_EX), 0);
   EXPECT_EQ(file.append(row_of(1)), AppendFile::Outcome::kWaiting);
   EXPECT_EQ(file.append(row_of(2)), AppendFile::Outcome::kWaiting);
-  EXPECT_EQ(said.size(), 1u);
+  EXPECT_EQ(messages.size(), 1u);
   close(holder);
   EXPECT_EQ(file.append(row_of(3)), AppendFile::Outcome::kWritten);
   EXPECT_EQ(content_of(path), "heading\n" + row_of(0) + row_of(1) + row_of(2) + row_of(3));
@@ -361,7 +362,7 @@ TEST_F(RowsOutliveOthers, RemovalReadOnlyModeAndMissingFolders) {
   EXPECT_EQ(std::filesystem::status(deep).permissions(), std::filesystem::perms::owner_read);
   EXPECT_EQ(file.append(row_of(2)), AppendFile::Outcome::kWritten);
   EXPECT_EQ(content_of(deep), "heading\n" + row_of(1) + row_of(2));
-  EXPECT_TRUE(said.empty());
+  EXPECT_TRUE(messages.empty());
 }
 
 // A reader would assign the values to the first heading.
@@ -376,9 +377,10 @@ TEST_F(RowsOutliveOthers, RowsOfAnotherHeadingAreInAFileOfTheirOwn) {
   EXPECT_EQ(content_of(path), other);
   const std::string own = numbered_path(path, 2);
   EXPECT_EQ(content_of(own), "heading\n" + row_of(0) + row_of(1) + row_of(0) + row_of(1));
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_EQ(said.begin()->second, 1);
-  EXPECT_NE(said.begin()->first.find("the rows of this run are in " + own), std::string::npos) << said.begin()->first;
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_EQ(messages.begin()->second, 1);
+  EXPECT_NE(messages.begin()->first.find("the rows of this run are in " + own), std::string::npos)
+      << messages.begin()->first;
   // A third heading, while the file is open: somebody has put another in its place.
   AppendFile third({.path = path, .header = "third\n"}, notices);
   EXPECT_EQ(third.append(row_of(0)), AppendFile::Outcome::kWritten);
@@ -444,15 +446,15 @@ TEST_F(RowsOutliveOthers, ABeginningOfTheHeadingIsCompleted) {
   AppendFile file({.path = path, .header = "heading\n"}, notices);
   EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWritten);
   EXPECT_EQ(content_of(path), "heading\n" + row_of(0));
-  EXPECT_TRUE(said.empty());
+  EXPECT_TRUE(messages.empty());
 }
 
 TEST_F(RowsOutliveOthers, SomethingThatIsNoFile) {
   for (const std::string& path : {std::string("/dev/full"), folder.path()}) {
     AppendFile file({.path = path}, notices);
-    said.clear();
+    messages.clear();
     EXPECT_EQ(file.append(row_of(0)), AppendFile::Outcome::kWaiting);
-    EXPECT_NE(said.begin()->first.find(path), path.npos);
+    EXPECT_NE(messages.begin()->first.find(path), path.npos);
   }
 }
 

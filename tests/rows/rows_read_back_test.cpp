@@ -135,10 +135,10 @@ TEST(RowsReadBack, FurtherColumnsFollowTheStatistics) {
   const Got back = read_text(text);
   EXPECT_EQ(back.read.columns, format.columns);
   ASSERT_EQ(back.rows.size(), 1u);
-  const Identity& who = back.rows[0].identity;
-  EXPECT_EQ(*who.find("rank"), Cell{std::uint64_t{4}});
-  EXPECT_EQ(*who.find("path"), Cell{std::string("=a,\"b\"\n/x.npy")});
-  EXPECT_EQ(who.find("iteration"), nullptr) << "the row did not say";
+  const Identity& identity = back.rows[0].identity;
+  EXPECT_EQ(*identity.find("rank"), Cell{std::uint64_t{4}});
+  EXPECT_EQ(*identity.find("path"), Cell{std::string("=a,\"b\"\n/x.npy")});
+  EXPECT_EQ(identity.find("iteration"), nullptr) << "the row did not say";
 }
 
 TEST(RowsReadBack, EveryFurtherColumn) {

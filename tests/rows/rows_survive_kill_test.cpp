@@ -37,14 +37,14 @@ std::set<std::string> rows_in(const std::string& path, bool may_end_torn) {
   text.resize(whole);
   if (text.empty()) return rows;
   EXPECT_TRUE(text.starts_with(kHeader));
-  for (std::size_t at = kHeader.size(); at < text.size();) {
-    const auto end = text.find('\n', at) + 1;
-    const std::string row = text.substr(at, end - at);
+  for (std::size_t start = kHeader.size(); start < text.size();) {
+    const auto end = text.find('\n', start) + 1;
+    const std::string row = text.substr(start, end - start);
     int writer = -1, number = -1;
     EXPECT_EQ(std::sscanf(row.c_str(), "%d,%d,", &writer, &number), 2) << row;
     EXPECT_EQ(row, row_of(writer, number));
     EXPECT_TRUE(rows.insert(row).second) << "twice: " << row;
-    at = end;
+    start = end;
   }
   return rows;
 }
