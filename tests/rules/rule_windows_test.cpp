@@ -46,12 +46,12 @@ TEST(RuleWindows, AreTheirDefinitions) {
       std::vector<double> series;
       for (int i = 0; i < 300; ++i) {
         const bool is_full = series.size() >= size;
-        const auto found = window.value();
-        ASSERT_EQ(found.has_value(), is_full) << word << ' ' << size;
+        const auto value = window.value();
+        ASSERT_EQ(value.has_value(), is_full) << word << ' ' << size;
         if (is_full) {
           const auto wanted = by_definition(kind, {series.end() - size, series.end()});
-          ASSERT_TRUE(*found == *wanted || (std::isnan(*found) && std::isnan(*wanted)))
-              << word << " of " << size << ", value " << i << " of seed " << kSeed << ": " << *found << ", not "
+          ASSERT_TRUE(*value == *wanted || (std::isnan(*value) && std::isnan(*wanted)))
+              << word << " of " << size << ", value " << i << " of seed " << kSeed << ": " << *value << ", not "
               << *wanted;
         }
         series.push_back(random() % 12 == 0 ? odd[random() % 4] : static_cast<double>(random() % 7) / 4);

@@ -82,9 +82,9 @@ class SpecialsOfRows : public testing::Test {
   Statistics measured(const Content& content, const Categories& chosen) {
     const Tensor tensor{
         .dtype = Dtype::kFloat32, .element_count = content.values.size(), .address = content.values.data()};
-    const auto found = meter_.measure({&tensor, 1}, {.categories = chosen});
-    EXPECT_TRUE(found) << found.error().message;
-    return Statistics((*found)[0].statistics);
+    const auto measurements = meter_.measure({&tensor, 1}, {.categories = chosen});
+    EXPECT_TRUE(measurements) << measurements.error().message;
+    return Statistics((*measurements)[0].statistics);
   }
 
   Meter meter_;
@@ -165,16 +165,16 @@ TEST_F(SpecialsOfRows, OfASessionAreThoseOfItsRows) {
 }
 
 TEST_F(SpecialsOfRows, OfRowsThatOverflowedAreNone) {
-  const auto of = [](Categories categories, std::vector<Value> values) {
+  const auto specials = [](Categories categories, std::vector<Value> values) {
     return specials_of(Statistics(std::move(categories), std::move(values)));
   };
   const double inf = HUGE_VAL;
-  EXPECT_FALSE(of({Category::kMax, Category::kMin, Category::kL2norm}, {1e30, -1e30, inf}).any())
+  EXPECT_FALSE(specials({Category::kMax, Category::kMin, Category::kL2norm}, {1e30, -1e30, inf}).any())
       << "a device adds squares in float32";
-  EXPECT_FALSE(of({Category::kMax, Category::kMin, Category::kAvg}, {1e30, -1e30, inf}).any());
-  EXPECT_TRUE(of({Category::kAvg}, {inf}).has_plus_inf);
-  EXPECT_FALSE(of({Category::kL2norm}, {inf}).has_plus_inf);
-  EXPECT_FALSE(of({Category::kMax, Category::kMin}, {Value(), Value()}).is_nan_known) << "an empty tensor";
+  EXPECT_FALSE(specials({Category::kMax, Category::kMin, Category::kAvg}, {1e30, -1e30, inf}).any());
+  EXPECT_TRUE(specials({Category::kAvg}, {inf}).has_plus_inf);
+  EXPECT_FALSE(specials({Category::kL2norm}, {inf}).has_plus_inf);
+  EXPECT_FALSE(specials({Category::kMax, Category::kMin}, {Value(), Value()}).is_nan_known) << "an empty tensor";
 }
 
 }  // namespace specials_test
