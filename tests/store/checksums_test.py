@@ -41,7 +41,7 @@ class Checksums(StoreTest):
         seed = random.randrange(2**32)
         chance = random.Random(seed)
         # The header's fields byte by byte, then each page in turn: its head, its cells, its reserved bytes.
-        places = [8 * at + chance.randrange(8) for at in range(100)]
+        places = [8 * field + chance.randrange(8) for field in range(100)]
         pages = len(self.sound) // PAGE
         while len(places) < FLIPS:
             page = len(places) % pages
@@ -83,9 +83,9 @@ class Checksums(StoreTest):
             self.assertIn("is damaged", ran.stderr)
 
     def test_the_form_is_that_of_cksumvfs(self):
-        for at in range(0, len(self.sound), PAGE):
-            page = self.sound[at:at + PAGE]
-            self.assertEqual(page[-8:], checksum_of(page), f"page {at // PAGE}")
+        for offset in range(0, len(self.sound), PAGE):
+            page = self.sound[offset:offset + PAGE]
+            self.assertEqual(page[-8:], checksum_of(page), f"page {offset // PAGE}")
 
     def test_others_read_it(self):
         self.assertEqual(self.ask("SELECT count(*) FROM tensorstat"), [(401,)])
@@ -113,8 +113,8 @@ class Checksums(StoreTest):
         self.assertEqual((ran.returncode, ran.stdout), (0, new.stdout), ran.stderr)
         with open("dump/statistic.csv", "a", newline="") as file:
             file.write(row(402))
-        said = self.add("old.db", "dump")
-        self.assertIn("its pages have no checksums", said)
+        notices = self.add("old.db", "dump")
+        self.assertIn("its pages have no checksums", notices)
         self.assertEqual(run("store", "rows", "old.db").returncode, 0)
 
 

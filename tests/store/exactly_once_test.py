@@ -14,9 +14,9 @@ KILLS = 1000 if os.environ.get("TENSORSTAT_FULL") else 50
 class ExactlyOnce(StoreTest):
     def assert_holds(self, rows):
         self.assertEqual(self.ask("PRAGMA integrity_check"), [("ok",)])
-        found = self.ask("SELECT op_name, iteration, time_us, max, l2norm FROM tensorstat ORDER BY time_us")
+        answer = self.ask("SELECT op_name, iteration, time_us, max, l2norm FROM tensorstat ORDER BY time_us")
         wanted = [(f"layer/{i % 50}", i // 50, 1000 + i, i + 0.5, i / 3) for i in range(rows)]
-        self.assertEqual(found, wanted)
+        self.assertEqual(answer, wanted)
 
     def test_kills_of_add_and_follow(self):
         seed = random.randrange(2**32)

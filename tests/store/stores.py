@@ -34,8 +34,8 @@ def seal(path, page_bytes=4096):
     """Writes the checksums of all pages anew, as one does who knows of them."""
     with open(path, "rb") as file:
         whole = bytearray(file.read())
-    for at in range(0, len(whole), page_bytes):
-        whole[at + page_bytes - 8:at + page_bytes] = checksum_of(whole[at:at + page_bytes])
+    for offset in range(0, len(whole), page_bytes):
+        whole[offset + page_bytes - 8:offset + page_bytes] = checksum_of(whole[offset:offset + page_bytes])
     with open(path, "wb") as file:
         file.write(whole)
 

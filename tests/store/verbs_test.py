@@ -56,8 +56,8 @@ class Verbs(StoreTest):
     def test_table(self):
         of_store, of_folder = run("runs.db//bad", "--format", "csv"), run("bad", "--format", "csv")
         self.assertEqual((of_store.returncode, of_store.stdout), (of_folder.returncode, of_folder.stdout))
-        found = run("store", "rows", "runs.db", "--where", "nan-count > 0", "--format", "ndjson")
-        self.assertEqual([json.loads(line)["op_name"] for line in found.stdout.splitlines()], ["layer/7"])
+        ran = run("store", "rows", "runs.db", "--where", "nan-count > 0", "--format", "ndjson")
+        self.assertEqual([json.loads(line)["op_name"] for line in ran.stdout.splitlines()], ["layer/7"])
 
     def test_runs_and_questions(self):
         self.assertEqual(run("store", "runs", "runs.db").stdout.split()[5:], ["good", "3", "60", "1", "0..2", "bad", "3",
