@@ -22,11 +22,11 @@ std::uint64_t swapped(std::uint64_t word) { return __builtin_bswap64(word); }
 
 template <typename Word>
 void swap_words(std::span<std::byte> bytes) {
-  for (std::size_t at = 0; at < bytes.size(); at += sizeof(Word)) {
+  for (std::size_t offset = 0; offset < bytes.size(); offset += sizeof(Word)) {
     Word word;
-    std::memcpy(&word, bytes.data() + at, sizeof word);
+    std::memcpy(&word, bytes.data() + offset, sizeof word);
     word = swapped(word);
-    std::memcpy(bytes.data() + at, &word, sizeof word);
+    std::memcpy(bytes.data() + offset, &word, sizeof word);
   }
 }
 
@@ -46,11 +46,11 @@ void swap_bytes(std::span<std::byte> bytes, Dtype dtype) {
 template <typename Word>
 void change_words(std::span<std::byte> bytes, std::size_t first, std::size_t step, bool is_sign) {
   constexpr Word kSign = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
-  for (std::size_t at = first * sizeof(Word); at < bytes.size(); at += step * sizeof(Word)) {
+  for (std::size_t offset = first * sizeof(Word); offset < bytes.size(); offset += step * sizeof(Word)) {
     Word word;
-    std::memcpy(&word, bytes.data() + at, sizeof word);
+    std::memcpy(&word, bytes.data() + offset, sizeof word);
     word = is_sign ? static_cast<Word>(word ^ kSign) : static_cast<Word>(Word{0} - word);
-    std::memcpy(bytes.data() + at, &word, sizeof word);
+    std::memcpy(bytes.data() + offset, &word, sizeof word);
   }
 }
 
@@ -182,14 +182,14 @@ struct TensorReader::State {
   std::size_t stored_bytes() const { return size_bytes(stored.dtype); }
   bool is_widened() const { return stored.original == Original::kBfloat16 && stored.dtype == Dtype::kFloat32; }
   const Packing* packing() const {
-    const auto* found = std::ranges::find(kPackings, stored.original, &Packing::original);
-    return found == std::end(kPackings) ? nullptr : found;
+    const auto* entry = std::ranges::find(kPackings, stored.original, &Packing::original);
+    return entry == std::end(kPackings) ? nullptr : entry;
   }
 
   // Fills `out` with the next stored elements, in this machine's byte order.
   Status read_stored(std::span<std::byte> out) {
     if (fortran && order == Order::kC) {
-      if (Status held = hold(); !held) return held;
+      if (Status status = hold(); !status) return status;
       for (std::span<std::byte> rest = out; !rest.empty();) {
         const std::size_t done = out.size() - rest.size();
         const auto window = fortran->from(*bytes, position + done / stored_bytes());
@@ -231,9 +231,9 @@ struct TensorReader::State {
                        " bytes, so it has no digest and no statistics in low precision: leave them out, or save it " +
                        "with numpy.savez"};
     }
-    auto held = held_bytes(*bytes, stored.offset_bytes, needed);
-    if (!held) return held.error();
-    bytes = *std::move(held);
+    auto copy = held_bytes(*bytes, stored.offset_bytes, needed);
+    if (!copy) return copy.error();
+    bytes = *std::move(copy);
     return {};
   }
 

@@ -101,9 +101,10 @@ const TensorFormat* format_by_content(const RandomFile& file, std::string_view h
   }
   // HDF5 behind a user block, as MATLAB 7.3 writes: at 512 bytes, or a power of 2 times that.
   constexpr std::uint64_t kFirstBlock = 512, kLastBlock = std::uint64_t{1} << 16;
-  for (std::uint64_t at = kFirstBlock; at <= kLastBlock && at + kBeginsBytes <= file.size_bytes(); at *= 2) {
+  for (std::uint64_t offset = kFirstBlock; offset <= kLastBlock && offset + kBeginsBytes <= file.size_bytes();
+       offset *= 2) {
     char behind[kBeginsBytes];
-    if (!file.read_at(at, std::as_writable_bytes(std::span(behind)))) return nullptr;
+    if (!file.read_at(offset, std::as_writable_bytes(std::span(behind)))) return nullptr;
     if (hdf5_format.begins({behind, sizeof behind})) return &hdf5_format;
   }
   return nullptr;

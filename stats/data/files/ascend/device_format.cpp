@@ -25,11 +25,12 @@ HostLayout laid_out(std::string_view format, TiledAxis n, TiledAxis c, TiledAxis
   return format == "NHWC" ? HostLayout{format, {n, h, w, c}} : HostLayout{format, {n, c, h, w}};
 }
 
-std::optional<HostLayout> of_nc1hwc0(std::string_view format, const Shape& device, const Image& of) {
+std::optional<HostLayout> of_nc1hwc0(std::string_view format, const Shape& device, const Image& image) {
   if (device.size() != 5) return std::nullopt;
   const std::uint64_t c1 = device[1], h = device[2], w = device[3], c0 = device[4];
-  if (device[0] != of.n || h != of.h || w != of.w || !fills(of.c, c1, c0)) return std::nullopt;
-  return laid_out(format, plain(of.n, c1 * h * w * c0), {of.c, c0, h * w * c0, 1}, plain(h, w * c0), plain(w, c0));
+  if (device[0] != image.n || h != image.h || w != image.w || !fills(image.c, c1, c0)) return std::nullopt;
+  return laid_out(format, plain(image.n, c1 * h * w * c0), {image.c, c0, h * w * c0, 1}, plain(h, w * c0),
+                  plain(w, c0));
 }
 
 // For an image with depth.
@@ -50,14 +51,14 @@ std::optional<HostLayout> of_ndc1hwc0(const Shape& device, const Shape& original
   return std::nullopt;
 }
 
-std::optional<HostLayout> of_fractal_z(std::string_view format, const Shape& device, const Image& of) {
+std::optional<HostLayout> of_fractal_z(std::string_view format, const Shape& device, const Image& image) {
   if (device.size() != 4) return std::nullopt;
   const std::uint64_t n1 = device[1], n0 = device[2], c0 = device[3], fractals = n1 * n0 * c0;
   std::uint64_t places = 0;
-  if (__builtin_mul_overflow(of.h, of.w, &places) || places == 0 || device[0] % places != 0) return std::nullopt;
-  if (!fills(of.c, device[0] / places, c0) || !fills(of.n, n1, n0)) return std::nullopt;
-  return laid_out(format, {of.n, n0, n0 * c0, c0}, {of.c, c0, places * fractals, 1}, plain(of.h, of.w * fractals),
-                  plain(of.w, fractals));
+  if (__builtin_mul_overflow(image.h, image.w, &places) || places == 0 || device[0] % places != 0) return std::nullopt;
+  if (!fills(image.c, device[0] / places, c0) || !fills(image.n, n1, n0)) return std::nullopt;
+  return laid_out(format, {image.n, n0, n0 * c0, c0}, {image.c, c0, places * fractals, 1},
+                  plain(image.h, image.w * fractals), plain(image.w, fractals));
 }
 
 std::optional<HostLayout> of_fractal_nz(const Shape& device, const Shape& original) {

@@ -123,9 +123,9 @@ class Parser {
       if (!field.is_bytes) return {};
       switch (field.number) {
         case dump_data::kOutput:
-          return add_tensor(field.bytes, kOutputFields, found.outputs);
+          return add_tensor(field.bytes, kOutputFields, dumped.outputs);
         case dump_data::kInput:
-          return add_tensor(field.bytes, kInputFields, found.inputs);
+          return add_tensor(field.bytes, kInputFields, dumped.inputs);
         case dump_data::kBuffer:
           return add_tensor(field.bytes, kOtherFields, buffers_);
         case dump_data::kSpace:
@@ -140,7 +140,7 @@ class Parser {
     const std::uint64_t there = file_.size_bytes() - offset_bytes;
     std::uint64_t taken = 0;
     bool fits = true;
-    for (auto* tensors : {&found.inputs, &found.outputs, &buffers_, &spaces_}) {
+    for (auto* tensors : {&dumped.inputs, &dumped.outputs, &buffers_, &spaces_}) {
       for (DumpDataTensor& tensor : *tensors) {
         tensor.data = {offset_bytes + taken, tensor.size_bytes};
         fits = fits && tensor.size_bytes <= there - taken;
@@ -156,18 +156,18 @@ class Parser {
 
   // For files with nothing but the message: the message holds the tensors' bytes, and so their sizes.
   void place_inside() {
-    for (auto* tensors : {&found.inputs, &found.outputs}) {
+    for (auto* tensors : {&dumped.inputs, &dumped.outputs}) {
       for (DumpDataTensor& tensor : *tensors) tensor.size_bytes = tensor.data.bytes;
     }
   }
 
-  DumpData found;
+  DumpData dumped;
 
  private:
   Error fault(const std::string& what) const { return {Code::kUnreadable, printable(file_.path()) + ": " + what}; }
 
   Status add_tensor(ByteRange message, const TensorFields& fields, std::vector<DumpDataTensor>& to) {
-    if (found.inputs.size() + found.outputs.size() + buffers_.size() + spaces_.size() == kMostDumpTensors) {
+    if (dumped.inputs.size() + dumped.outputs.size() + buffers_.size() + spaces_.size() == kMostDumpTensors) {
       return fault("names more than " + std::to_string(kMostDumpTensors) + " tensors");
     }
     DumpDataTensor& tensor = to.emplace_back();
@@ -261,13 +261,13 @@ std::string message_of(const DumpDataTensor& tensor, const TensorFields& fields)
 }  // namespace
 
 const DumpDtype* dump_dtype(std::int32_t number) {
-  const auto found = std::ranges::find(kDumpDtypes, number, &DumpDtype::number);
-  return found == std::end(kDumpDtypes) ? nullptr : found;
+  const auto entry = std::ranges::find(kDumpDtypes, number, &DumpDtype::number);
+  return entry == std::end(kDumpDtypes) ? nullptr : entry;
 }
 
 const DumpDtype* dump_dtype(std::string_view name) {
-  const auto found = std::ranges::find(kDumpDtypes, name, &DumpDtype::name);
-  return found == std::end(kDumpDtypes) ? nullptr : found;
+  const auto entry = std::ranges::find(kDumpDtypes, name, &DumpDtype::name);
+  return entry == std::end(kDumpDtypes) ? nullptr : entry;
 }
 
 std::string_view dump_format(std::int32_t number) {
@@ -276,8 +276,9 @@ std::string_view dump_format(std::int32_t number) {
 
 std::int32_t dump_format(std::string_view name) {
   if (name == "DefaultFormat") return kNd;
-  const auto found = std::ranges::find(kAscendFormats, name);
-  return found == std::end(kAscendFormats) ? kReserved : static_cast<std::int32_t>(found - std::begin(kAscendFormats));
+  const auto format = std::ranges::find(kAscendFormats, name);
+  return format == std::end(kAscendFormats) ? kReserved
+                                            : static_cast<std::int32_t>(format - std::begin(kAscendFormats));
 }
 
 bool begins_as_dump_data(std::string_view head) {
@@ -303,7 +304,7 @@ Result<DumpData> read_dump_data(const RandomFile& file) {
   if (begins_with_version(beginning)) {
     if (Status parsed = parser.parse({0, file.size_bytes()}); !parsed) return parsed.error();
     parser.place_inside();
-    return std::move(parser.found);
+    return std::move(parser.dumped);
   }
   const std::uint64_t length = message_bytes(beginning), rest = file.size_bytes() - kLengthBytes;
   if (length > rest) {
@@ -311,7 +312,7 @@ Result<DumpData> read_dump_data(const RandomFile& file) {
   }
   if (Status parsed = parser.parse({kLengthBytes, length}); !parsed) return parsed.error();
   if (Status placed = parser.place_from(kLengthBytes + length); !placed) return placed.error();
-  return std::move(parser.found);
+  return std::move(parser.dumped);
 }
 
 std::string dump_data_header(const DumpData& dumped, std::string_view op_name, std::uint64_t time_us) {

@@ -68,8 +68,8 @@ Result<StoredTensor> stored_tensor(const DumpDataTensor& given, bool keeps_devic
   }
 
   // No dimensions in the message mean a scalar or an unknown shape.
-  const std::uint64_t held = given.size_bytes / ((type->bits + 7) / 8);
-  if (tensor.shape.empty() && held != 1 && !tensor.is_packed) tensor.shape = {held};
+  const std::uint64_t count = given.size_bytes / ((type->bits + 7) / 8);
+  if (tensor.shape.empty() && count != 1 && !tensor.is_packed) tensor.shape = {count};
   const auto values = element_count(tensor.shape, 16);
   if (!values) return values.error();
   const std::uint64_t needed = (*values * type->bits + 7) / 8;

@@ -76,14 +76,14 @@ std::string LongNames::name_of(std::string_view path) {
   const std::string folder = slash == path.npos ? "." : std::string(path.substr(0, slash));
   constexpr std::size_t kMostFolders = 1024;
   if (folders_.size() == kMostFolders) folders_.clear();
-  auto [at, is_new] = folders_.try_emplace(folder);
+  auto [entry, is_new] = folders_.try_emplace(folder);
   if (is_new) {
     auto lines = read_mapping(folder);
     if (!lines) unreadable_(lines.error());
-    if (lines) at->second.insert(lines->begin(), lines->end());
+    if (lines) entry->second.insert(lines->begin(), lines->end());
   }
-  const auto mapped = at->second.find(name);
-  return mapped == at->second.end() ? name : mapped->second;
+  const auto mapped = entry->second.find(name);
+  return mapped == entry->second.end() ? name : mapped->second;
 }
 
 }  // namespace tensorstat

@@ -40,16 +40,16 @@ std::optional<OperatorRunName> OperatorRunName::from(std::string_view name) {
   if (count < 2) return std::nullopt;
 
   const std::string_view parts = before[count];
-  OperatorRunName found{.op_type = parts.substr(0, parts.rfind('.')), .op_name = parts.substr(parts.rfind('.') + 1)};
+  OperatorRunName run{.op_type = parts.substr(0, parts.rfind('.')), .op_name = parts.substr(parts.rfind('.') + 1)};
   const std::size_t time = count == kMostNumbers ? kThreadNumbers : 0;
-  found.timestamp_us = numbers[time];
-  found.task_id = numbers[count - 1];
+  run.timestamp_us = numbers[time];
+  run.task_id = numbers[count - 1];
   if (count != 2) {
-    found.stream_id = numbers[time + 1];
-  } else if (!found.is_of_this_age() || found.op_type.find('.') != found.op_type.npos) {
+    run.stream_id = numbers[time + 1];
+  } else if (!run.is_of_this_age() || run.op_type.find('.') != run.op_type.npos) {
     return std::nullopt;
   }
-  return found;
+  return run;
 }
 
 }  // namespace tensorstat

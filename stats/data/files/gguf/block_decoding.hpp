@@ -13,8 +13,8 @@ namespace tensorstat::blocks {
 using Bytes = const std::uint8_t*;
 using Floats = float* __restrict;  // else a byte might be one of a value, and loops would stay scalar
 
-inline std::uint32_t word16(Bytes at) { return at[0] | std::uint32_t{at[1]} << 8; }
-inline std::uint32_t word32(Bytes at) { return word16(at) | word16(at + 2) << 16; }
+inline std::uint32_t word16(Bytes bytes) { return bytes[0] | std::uint32_t{bytes[1]} << 8; }
+inline std::uint32_t word32(Bytes bytes) { return word16(bytes) | word16(bytes + 2) << 16; }
 
 // A float16. Multiplication by 2^112 moves the exponent's bias, and makes subnormals right, too.
 inline float half(std::uint32_t bits) {
@@ -23,7 +23,7 @@ inline float half(std::uint32_t bits) {
   const auto moved = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) * 0x1p112f);
   return std::bit_cast<float>(sign | (size >= kHalfInfinity ? size | kInfinity : moved));
 }
-inline float half(Bytes at) { return half(word16(at)); }
+inline float half(Bytes bytes) { return half(word16(bytes)); }
 
 // Format has kValues, kBytes and decode(), which writes the values of one block.
 template <typename Format>

@@ -164,8 +164,8 @@ constexpr BlockFormat kBlockFormats[] = {
 const BlockFormat* block_format(std::string_view name) {
   for (const std::span<const BlockFormat> formats :
        {std::span<const BlockFormat>(blocks::kBlockFormats), iq_formats()}) {
-    const auto found = std::ranges::find(formats, name, &BlockFormat::name);
-    if (found != formats.end()) return &*found;
+    const auto format = std::ranges::find(formats, name, &BlockFormat::name);
+    if (format != formats.end()) return &*format;
   }
   return nullptr;
 }

@@ -89,10 +89,10 @@ std::unordered_map<std::string, std::string> overlapping(const std::vector<Resul
   std::vector<Place> places;
   for (const Result<StoredTensor>& tensor : tensors) {
     if (!tensor || tensor->element_count == 0) continue;
-    const std::uint64_t at = tensor->blocks ? tensor->packed_at_bytes : tensor->offset_bytes;
+    const std::uint64_t begin = tensor->blocks ? tensor->packed_at_bytes : tensor->offset_bytes;
     const std::uint64_t bytes = tensor->blocks ? tensor->element_count / tensor->blocks->values * tensor->blocks->bytes
                                                : tensor->element_count * size_bytes(tensor->dtype);
-    places.push_back({at, at + bytes, &*tensor->name});
+    places.push_back({begin, begin + bytes, &*tensor->name});
   }
   std::ranges::sort(places, {}, &Place::begin);
   std::unordered_map<std::string, std::string> others;
@@ -181,15 +181,15 @@ class GgufHeader {
     if (const std::uint64_t bytes = gguf_value_bytes(type); bytes != 0) return pass(bytes);
     if (type != kGgufArray) return damaged("a value of the unknown type " + std::to_string(type));
     if (depth == kGgufNesting) return damaged("arrays are nested too deep");
-    const auto of = number(4), count = of ? number(8) : of;
+    const auto element_type = number(4), count = element_type ? number(8) : element_type;
     if (!count) return count.error();
-    if (const std::uint64_t bytes = gguf_value_bytes(*of); bytes != 0) {
+    if (const std::uint64_t bytes = gguf_value_bytes(*element_type); bytes != 0) {
       std::uint64_t all = 0;
       if (__builtin_mul_overflow(bytes, *count, &all)) return damaged("an array of more than 2^64 bytes");
       return pass(all);
     }
     for (std::uint64_t i = 0; i < *count; ++i) {
-      if (Status passed = pass_value(*of, depth + 1); !passed) return passed;
+      if (Status passed = pass_value(*element_type, depth + 1); !passed) return passed;
     }
     return {};
   }
@@ -260,15 +260,15 @@ Result<StoredTensor> stored_gguf(GgufTensor& tensor, std::uint64_t data_offset_b
                       std::to_string(needed) + " bytes at " + std::to_string(tensor.offset_bytes) +
                       ", and the file has " + std::to_string(there) + " bytes of data");
   }
-  const std::uint64_t at = data_offset_bytes + tensor.offset_bytes;
+  const std::uint64_t offset = data_offset_bytes + tensor.offset_bytes;
   return StoredTensor{.name = std::move(tensor.name),
                       .dtype = dtype,
                       .swapped = blocks == nullptr && std::endian::native != std::endian::little,
                       .shape = std::move(tensor.shape),
                       .element_count = *count,
-                      .offset_bytes = blocks ? 0 : at,
+                      .offset_bytes = blocks ? 0 : offset,
                       .is_packed = blocks != nullptr,
-                      .packed_at_bytes = blocks ? at : 0,
+                      .packed_at_bytes = blocks ? offset : 0,
                       .blocks = blocks};
 }
 
@@ -312,10 +312,11 @@ OpenedSource open_gguf(std::shared_ptr<const RandomFile> file, const ReadOptions
   GgufHeader header(*file);
   if (Status read = header.read(); !read) return read.error();
   const std::uint64_t size = file->size_bytes();
-  const std::uint64_t at = options.head_only ? header.data_offset_bytes : std::min(header.data_offset_bytes, size);
-  const std::uint64_t there = (options.head_only ? std::uint64_t{INT64_MAX} : size) - at;
-  auto tensors =
-      each_tensor(file->path(), header.tensors, [&](GgufTensor& each) { return stored_gguf(each, at, there); });
+  const std::uint64_t data_offset =
+      options.head_only ? header.data_offset_bytes : std::min(header.data_offset_bytes, size);
+  const std::uint64_t there = (options.head_only ? std::uint64_t{INT64_MAX} : size) - data_offset;
+  auto tensors = each_tensor(file->path(), header.tensors,
+                             [&](GgufTensor& each) { return stored_gguf(each, data_offset, there); });
   const auto others = overlapping(tensors);
   for (Result<StoredTensor>& tensor : tensors) {
     const auto other = tensor ? others.find(*tensor->name) : others.end();
@@ -324,7 +325,7 @@ OpenedSource open_gguf(std::shared_ptr<const RandomFile> file, const ReadOptions
         error_of_tensor(file->path(), other->first,
                         {Code::kUnreadable, "shares bytes with " + in_quotes(other->second) + ": the file is damaged"});
   }
-  if (Status behind = nothing_behind(*file, tensors, at, header.alignment()); !behind)
+  if (Status behind = nothing_behind(*file, tensors, data_offset, header.alignment()); !behind)
     tensors.push_back(behind.error());
   // If only the header is wanted, the elements may be missing.
   return source_of(std::move(file), std::move(tensors), options, options.head_only ? std::uint64_t{INT64_MAX} : 0);

@@ -74,8 +74,8 @@ class Hdf5Bytes : public ByteSource {
       if (offset_bytes < begin_bytes_ || offset_bytes >= begin_bytes_ + window_.size()) {
         if (Status loaded = load(offset_bytes / element_bytes_); !loaded) return loaded;
       }
-      const std::size_t at = offset_bytes - begin_bytes_, count = std::min(window_.size() - at, out.size());
-      std::memcpy(out.data(), window_.data() + at, count);
+      const std::size_t position = offset_bytes - begin_bytes_, count = std::min(window_.size() - position, out.size());
+      std::memcpy(out.data(), window_.data() + position, count);
       out = out.subspan(count);
       offset_bytes += count;
     }
@@ -161,7 +161,7 @@ class Hdf5Bytes : public ByteSource {
 
 struct Hdf5Walk {
   const Hdf5File& file;
-  std::vector<Result<std::string>> found = {};
+  std::vector<Result<std::string>> datasets = {};
   std::set<std::pair<unsigned long, unsigned long>> seen = {};  // object numbers
   std::size_t depth = 0, objects = 0;
   std::string prefix = {};
@@ -177,7 +177,8 @@ herr_t visit_link(hid_t group, const char* name, const H5L_info_t* link, void* d
     if (++walk.objects > kHdf5Objects) return kHdf5Stop;
     const std::string full = walk.prefix + name;
     const auto refuse = [&](const std::string& what) {
-      walk.found.push_back(hdf5_unsupported(printable_name(tensor_label(walk.file.file().path(), full)) + ": " + what));
+      walk.datasets.push_back(
+          hdf5_unsupported(printable_name(tensor_label(walk.file.file().path(), full)) + ": " + what));
       return 0;
     };
     if (link->type == H5L_TYPE_SOFT) return 0;
@@ -185,7 +186,7 @@ herr_t visit_link(hid_t group, const char* name, const H5L_info_t* link, void* d
     H5G_stat_t facts;
     if (hdf5.H5Gget_objinfo_(group, name, 0, &facts) < 0) return refuse("is damaged");
     if (!walk.seen.emplace(facts.objno[0], facts.objno[1]).second) return 0;
-    if (facts.type == H5G_DATASET) walk.found.push_back(full);
+    if (facts.type == H5G_DATASET) walk.datasets.push_back(full);
     if (facts.type != H5G_GROUP) return 0;
     if (walk.depth == kHdf5Depth) return refuse("is nested too deep");
     const Hdf5Id child(hdf5.H5Gopen2_(group, name, H5P_DEFAULT), hdf5.H5Gclose_);
@@ -216,9 +217,9 @@ Result<Hdf5Chunk> hdf5_chunk(const Hdf5Library& hdf5, hid_t dataset, std::size_t
     return hdf5_unsupported("has its elements in another file, which is not opened");
   const H5D_layout_t layout = hdf5.H5Pget_layout_(plist.get());
   if (layout == H5D_VIRTUAL) return hdf5_unsupported("is a virtual dataset of other files, which are not opened");
-  Hdf5Chunk found;
-  if (layout != H5D_CHUNKED) return found;
-  Shape& chunk = found.shape;
+  Hdf5Chunk chunking;
+  if (layout != H5D_CHUNKED) return chunking;
+  Shape& chunk = chunking.shape;
   std::vector<hsize_t> lengths(dimensions);
   if (hdf5.H5Pget_chunk_(plist.get(), static_cast<int>(dimensions), lengths.data()) < 0)
     return hdf5_unreadable("is damaged");
@@ -240,8 +241,8 @@ Result<Hdf5Chunk> hdf5_chunk(const Hdf5Library& hdf5, hid_t dataset, std::size_t
                               "), and plugins are not loaded");
     }
   }
-  found.is_packed = filters > 0;
-  return found;
+  chunking.is_packed = filters > 0;
+  return chunking;
 }
 
 }  // namespace
@@ -273,7 +274,7 @@ Result<std::vector<Result<std::string>>> hdf5_names(const Hdf5File& file) {
                            " objects");
   }
   if (status < 0) return hdf5_unreadable(printable(file.file().path()) + ": its groups are damaged");
-  return std::move(walk.found);
+  return std::move(walk.datasets);
 }
 
 std::vector<std::string> hdf5_members_of(const Hdf5File& file, const std::string& name) {

@@ -17,21 +17,21 @@ constexpr std::size_t kLzfGrowth = 88;  // three bytes stand for 264 at most
 
 // The number of bytes written; 0 if the input is damaged or `room` is too small.
 std::size_t unpacked_lzf(const unsigned char* in, std::size_t bytes, unsigned char* out, std::size_t room) {
-  std::size_t at = 0, made = 0;
-  while (at < bytes) {
-    const std::size_t control = in[at++];
+  std::size_t position = 0, made = 0;
+  while (position < bytes) {
+    const std::size_t control = in[position++];
     if (control < 32) {
       const std::size_t count = control + 1;
-      if (count > bytes - at || count > room - made) return 0;
-      std::memcpy(out + made, in + at, count);
-      at += count;
+      if (count > bytes - position || count > room - made) return 0;
+      std::memcpy(out + made, in + position, count);
+      position += count;
       made += count;
       continue;
     }
     std::size_t count = control >> 5;
-    if (count == 7 && at < bytes) count += in[at++];
-    if (at == bytes) return 0;
-    const std::size_t distance = ((control & 0x1f) << 8 | in[at++]) + 1;
+    if (count == 7 && position < bytes) count += in[position++];
+    if (position == bytes) return 0;
+    const std::size_t distance = ((control & 0x1f) << 8 | in[position++]) + 1;
     count += 2;
     if (distance > made || count > room - made) return 0;
     for (std::size_t i = 0; i < count; ++i, ++made) out[made] = out[made - distance];  // they may overlap

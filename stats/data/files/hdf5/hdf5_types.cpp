@@ -63,16 +63,16 @@ class Hdf5Types {
                                                      {{63, 52, 11, 0, 52, 1023, 8}, Dtype::kFloat64},
                                                      {{15, 10, 5, 0, 10, 15, 2}, Dtype::kFloat16},
                                                      {{15, 7, 8, 0, 7, 127, 2}, Dtype::kBfloat16}};
-    Layout found = {};
-    hdf5_.H5Tget_fields_(type, &found.sign, &found.exponent, &found.exponent_bits, &found.mantissa,
-                         &found.mantissa_bits);
-    found.bias = hdf5_.H5Tget_ebias_(type);
+    Layout fields = {};
+    hdf5_.H5Tget_fields_(type, &fields.sign, &fields.exponent, &fields.exponent_bits, &fields.mantissa,
+                         &fields.mantissa_bits);
+    fields.bias = hdf5_.H5Tget_ebias_(type);
     const bool is_ieee = hdf5_.H5Tget_norm_(type) == H5T_NORM_IMPLIED;  // the first bit of the mantissa is not stored
-    found.bytes = hdf5_.H5Tget_size_(type);
+    fields.bytes = hdf5_.H5Tget_size_(type);
     for (const auto& [layout, dtype] : kLayouts) {
-      if (is_ieee && layout == found) return dtype;
+      if (is_ieee && layout == fields) return dtype;
     }
-    return hdf5_unsupported("holds floats of " + std::to_string(8 * found.bytes) +
+    return hdf5_unsupported("holds floats of " + std::to_string(8 * fields.bytes) +
                             " bits of a layout that is not read");
   }
 
@@ -116,9 +116,9 @@ class Hdf5Types {
   }
 
   bool is_member(hid_t type, unsigned number, std::string_view name) const {
-    char* const found = hdf5_.H5Tget_member_name_(type, number);
-    const bool is_equal = found != nullptr && name == found;
-    if (found != nullptr) hdf5_.H5free_memory_(found);
+    char* const member = hdf5_.H5Tget_member_name_(type, number);
+    const bool is_equal = member != nullptr && name == member;
+    if (member != nullptr) hdf5_.H5free_memory_(member);
     return is_equal;
   }
 

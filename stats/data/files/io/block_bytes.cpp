@@ -32,8 +32,8 @@ class BlockBytes : public ByteSource {
       const std::uint64_t count = (wanted + a_block - 1) / a_block;
       blocks.resize(count * format_.bytes);
       values.resize(count * a_block);
-      const std::uint64_t at = first_block_bytes_ + first / a_block * format_.bytes;
-      if (Status read = blocks_->read_at(at, blocks); !read) return read;
+      const std::uint64_t offset = first_block_bytes_ + first / a_block * format_.bytes;
+      if (Status read = blocks_->read_at(offset, blocks); !read) return read;
       format_.decode(blocks.data(), count, values.data());
       const std::size_t bytes = (wanted - skipped) * sizeof(float);
       std::memcpy(out.data(), values.data() + skipped, bytes);

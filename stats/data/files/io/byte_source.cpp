@@ -136,15 +136,16 @@ class FieldBytes : public ByteSource {
     constexpr std::uint64_t kPiece = std::uint64_t{1} << 16;
     const auto [at_bytes, record_bytes, field_bytes] = records_;
     while (!out.empty()) {
-      const std::uint64_t skipped = first % field_bytes, at = at_bytes + first / field_bytes * record_bytes + skipped;
+      const std::uint64_t skipped = first % field_bytes,
+                          offset = at_bytes + first / field_bytes * record_bytes + skipped;
       const std::uint64_t wanted = (skipped + out.size() + field_bytes - 1) / field_bytes;
       const std::uint64_t count = std::min(kPiece / record_bytes, wanted);
       std::size_t got = std::min<std::uint64_t>(field_bytes - skipped, out.size());
       if (count <= 1) {
-        if (Status read = bytes_->read_at(at, out.first(got)); !read) return read;
+        if (Status read = bytes_->read_at(offset, out.first(got)); !read) return read;
       } else {
         piece_.resize((count - 1) * record_bytes + field_bytes - skipped);
-        if (Status read = bytes_->read_at(at, piece_); !read) return read;
+        if (Status read = bytes_->read_at(offset, piece_); !read) return read;
         std::memcpy(out.data(), piece_.data(), got);
         for (std::uint64_t record = 1; record < count; ++record) {
           const std::size_t taken = std::min<std::uint64_t>(field_bytes, out.size() - got);

@@ -30,9 +30,9 @@ bool makes(const fs::path& folder) { return ::mkdir(folder.c_str(), 0777) == 0 |
 
 std::optional<FolderFault> make_folders(const std::string& folder) {
   std::vector<fs::path> missing;  // the innermost first
-  for (fs::path at = folder; !at.empty() && !makes(at); at = at.parent_path()) {
-    if (errno != ENOENT || at == at.parent_path()) return FolderFault{at.string(), errno};
-    missing.push_back(at);
+  for (fs::path path = folder; !path.empty() && !makes(path); path = path.parent_path()) {
+    if (errno != ENOENT || path == path.parent_path()) return FolderFault{path.string(), errno};
+    missing.push_back(path);
   }
   for (; !missing.empty(); missing.pop_back()) {
     if (!makes(missing.back())) return FolderFault{missing.back().string(), errno};
@@ -62,12 +62,12 @@ std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error
   }
   if (errno != 0) fault(folder, "listed", std::error_code(errno, std::generic_category()));
   std::ranges::sort(all, natural_before, &Listed::name);
-  std::vector<FolderEntry> found;
+  std::vector<FolderEntry> entries;
   for (const auto& [name, type] : all) {
     const std::string path = fs::path(folder) / name;
     // readdir gives the type. For a path longer than PATH_MAX, symlink_status below gives the error.
     if (type != DT_UNKNOWN && path.size() < PATH_MAX) {
-      found.push_back({path, type == DT_DIR, type == DT_LNK});
+      entries.push_back({path, type == DT_DIR, type == DT_LNK});
       continue;
     }
     std::error_code error;
@@ -75,10 +75,10 @@ std::vector<FolderEntry> entries_of(const std::string& folder, std::vector<Error
     if (looked_up == fs::file_type::none) {
       fault(path, "looked at", error);
     } else if (looked_up != fs::file_type::not_found) {
-      found.push_back({path, looked_up == fs::file_type::directory, looked_up == fs::file_type::symlink});
+      entries.push_back({path, looked_up == fs::file_type::directory, looked_up == fs::file_type::symlink});
     }
   }
-  return found;
+  return entries;
 }
 
 void remove_folder(const std::string& folder) noexcept {

@@ -22,11 +22,11 @@ class JoinedBytes : public ByteSource {
   bool is_shareable() const override { return true; }
 
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override {
-    std::size_t at = std::ranges::upper_bound(begins_, offset_bytes) - begins_.begin();
-    for (at -= at != 0; !out.empty() && at < ranges_.size(); ++at) {
-      const std::uint64_t skipped = offset_bytes - begins_[at];
-      const std::size_t count = std::min<std::uint64_t>(ranges_[at].bytes - skipped, out.size());
-      if (Status read = file_->read_at(ranges_[at].offset_bytes + skipped, out.first(count)); !read) return read;
+    std::size_t index = std::ranges::upper_bound(begins_, offset_bytes) - begins_.begin();
+    for (index -= index != 0; !out.empty() && index < ranges_.size(); ++index) {
+      const std::uint64_t skipped = offset_bytes - begins_[index];
+      const std::size_t count = std::min<std::uint64_t>(ranges_[index].bytes - skipped, out.size());
+      if (Status read = file_->read_at(ranges_[index].offset_bytes + skipped, out.first(count)); !read) return read;
       out = out.subspan(count);
       offset_bytes += count;
     }

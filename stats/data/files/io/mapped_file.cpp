@@ -19,9 +19,9 @@ std::uintptr_t page_bytes = 4096;
 // Only atomics and system calls. A fault anywhere else ends the process, as without a handler.
 void replace_by_zeros(int signal, siginfo_t* facts, void*) {
   const int before = errno;
-  const auto at = reinterpret_cast<std::uintptr_t>(facts->si_addr);
-  const std::uintptr_t end = mapped_end, from = at - at % page_bytes;
-  if (facts->si_code == BUS_ADRERR && at >= mapped_begin && at < end &&
+  const auto address = reinterpret_cast<std::uintptr_t>(facts->si_addr);
+  const std::uintptr_t end = mapped_end, from = address - address % page_bytes;
+  if (facts->si_code == BUS_ADRERR && address >= mapped_begin && address < end &&
       ::mmap(reinterpret_cast<void*>(from), end - from, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
           MAP_FAILED) {
     has_torn = true;

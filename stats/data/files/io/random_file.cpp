@@ -136,17 +136,17 @@ Result<std::size_t> RandomFile::read_some(std::uint64_t offset_bytes, std::span<
   }
   std::size_t done = 0;
   while (done < wanted) {
-    const std::uint64_t at = base_bytes_ + offset_bytes + done;
-    const ssize_t got = ::pread(descriptor, out.data() + done, std::min(out.size() - done, kMostBytes), at);
+    const std::uint64_t offset = base_bytes_ + offset_bytes + done;
+    const ssize_t got = ::pread(descriptor, out.data() + done, std::min(out.size() - done, kMostBytes), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      return Error{Code::kUnreadable,
-                   printable(path_) + ": cannot be read at byte " + std::to_string(at) + ": " + system_words(errno)};
+      return Error{Code::kUnreadable, printable(path_) + ": cannot be read at byte " + std::to_string(offset) + ": " +
+                                          system_words(errno)};
     }
     if (got == 0) {
       return Error{Code::kUnreadable, printable(path_) + ": was cut short while being read: it had " +
                                           std::to_string(size_bytes_) + " bytes, and has no byte " +
-                                          std::to_string(at) + " now"};
+                                          std::to_string(offset) + " now"};
     }
     done += got;
   }

@@ -28,19 +28,21 @@ class ShardedBytes : public ByteSource {
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override {
     std::size_t shard = 0;
     while (!out.empty()) {
-      Shape at = shape_;
+      Shape coordinates = shape_;
       std::uint64_t left = offset_bytes / element_bytes_;
-      for (std::size_t d = shape_.size(); d-- > 0; left /= shape_[d]) at[d] = left % shape_[d];
-      const auto found = with(at, shard);
-      if (!found)
-        return Error{Code::kUnreadable, printable_name(label_) + ": no shard has the element " + to_string(at)};
-      shard = *found;
+      for (std::size_t d = shape_.size(); d-- > 0; left /= shape_[d]) coordinates[d] = left % shape_[d];
+      const auto owner = with(coordinates, shard);
+      if (!owner)
+        return Error{Code::kUnreadable,
+                     printable_name(label_) + ": no shard has the element " + to_string(coordinates)};
+      shard = *owner;
       const ShardBytes& part = shards_[shard];
       // The following bytes of the shard also follow in the tensor, as long as the axes behind are complete.
       std::uint64_t index = 0, block = 1;
       bool is_whole = true;
-      for (std::size_t d = 0; d < at.size(); ++d) index = index * part.sizes[d] + (at[d] - part.offsets[d]);
-      for (std::size_t d = at.size(); is_whole && d-- > 0; is_whole = part.sizes[d] == shape_[d])
+      for (std::size_t d = 0; d < coordinates.size(); ++d)
+        index = index * part.sizes[d] + (coordinates[d] - part.offsets[d]);
+      for (std::size_t d = coordinates.size(); is_whole && d-- > 0; is_whole = part.sizes[d] == shape_[d])
         block *= part.sizes[d];
       const std::uint64_t run = block - index % block;
       const std::uint64_t skipped = offset_bytes % element_bytes_;
@@ -55,12 +57,13 @@ class ShardedBytes : public ByteSource {
 
  private:
   // The shard with this element. `first` is looked at first, and then the one behind it.
-  std::optional<std::size_t> with(const Shape& at, std::size_t first) const {
+  std::optional<std::size_t> with(const Shape& coordinates, std::size_t first) const {
     for (std::size_t i = 0; i < shards_.size(); ++i) {
       const std::size_t shard = (first + i) % shards_.size();
       const auto& [offsets, sizes, file, begin] = shards_[shard];
       bool is_in = true;
-      for (std::size_t d = 0; is_in && d < at.size(); ++d) is_in = at[d] >= offsets[d] && at[d] - offsets[d] < sizes[d];
+      for (std::size_t d = 0; is_in && d < coordinates.size(); ++d)
+        is_in = coordinates[d] >= offsets[d] && coordinates[d] - offsets[d] < sizes[d];
       if (is_in) return shard;
     }
     return std::nullopt;

@@ -8,9 +8,9 @@ constexpr std::string_view kBlanks = " \t";
 }  // namespace
 
 std::string_view without_comment(std::string_view line) {
-  for (std::size_t at = line.find('#'); at != line.npos; at = line.find('#', at + 1)) {
-    if (at != 0 && kBlanks.find(line[at - 1]) == kBlanks.npos) continue;
-    line = line.substr(0, at);
+  for (std::size_t position = line.find('#'); position != line.npos; position = line.find('#', position + 1)) {
+    if (position != 0 && kBlanks.find(line[position - 1]) == kBlanks.npos) continue;
+    line = line.substr(0, position);
     break;
   }
   line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));

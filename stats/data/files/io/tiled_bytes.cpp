@@ -25,7 +25,7 @@ class TiledBytes : public ByteSource {
 
   // Reads whole elements only.
   Status read_at(std::uint64_t first_byte, std::span<std::byte> out) override try {
-    if (Status held = hold(); !held) return held;
+    if (Status status = hold(); !status) return status;
     const std::uint64_t size = tiles_.element_bytes;
     const TiledAxis& row = tiles_.axes.back();
     std::uint64_t element = first_byte / size;
@@ -47,11 +47,11 @@ class TiledBytes : public ByteSource {
  private:
   // The offset of a row's first element, in elements.
   std::uint64_t row_at(std::uint64_t row) const {
-    std::uint64_t at = 0;
+    std::uint64_t offset = 0;
     for (std::size_t i = tiles_.axes.size() - 1; i-- > 0; row /= tiles_.axes[i].length) {
-      at += tiles_.axes[i].offset(row % tiles_.axes[i].length);
+      offset += tiles_.axes[i].offset(row % tiles_.axes[i].length);
     }
-    return at;
+    return offset;
   }
 
   Status hold() {
@@ -64,9 +64,9 @@ class TiledBytes : public ByteSource {
 
   // Contiguous elements.
   Status fetch(std::uint64_t first, std::span<std::byte> out) {
-    const std::uint64_t at = first * tiles_.element_bytes;
-    if (held_.empty()) return bytes_->read_at(tiles_.at_bytes + at, out);
-    std::memcpy(out.data(), held_.data() + at, out.size());
+    const std::uint64_t offset = first * tiles_.element_bytes;
+    if (held_.empty()) return bytes_->read_at(tiles_.at_bytes + offset, out);
+    std::memcpy(out.data(), held_.data() + offset, out.size());
     return {};
   }
 
@@ -82,8 +82,8 @@ class TiledBytes : public ByteSource {
       return {};
     }
     if (!held_.empty() || stride > kMostHoleBytes / size) {
-      for (std::size_t at = 0; at < out.size(); at += size, first += stride) {
-        if (Status read = fetch(first, out.subspan(at, size)); !read) return read;
+      for (std::size_t offset = 0; offset < out.size(); offset += size, first += stride) {
+        if (Status read = fetch(first, out.subspan(offset, size)); !read) return read;
       }
       return {};
     }

@@ -21,14 +21,14 @@ std::string_view look_like(std::string_view head) {
 std::uint64_t npy_header_bytes(std::span<const std::byte> head) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   if (head.size() < kNpyLengthEnds || !text.starts_with(kNpyMagic)) return head.size();
-  const auto byte = [&](std::size_t at) { return std::to_integer<std::uint64_t>(head[at]); };
+  const auto byte = [&](std::size_t index) { return std::to_integer<std::uint64_t>(head[index]); };
   const std::uint64_t short_length = byte(8) | byte(9) << 8;
   return byte(6) == 1 ? 10 + short_length : 12 + (short_length | byte(10) << 16 | byte(11) << 24);
 }
 
 Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_t file_bytes, bool may_go_on) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  const auto byte = [&](std::size_t at) { return std::size_t{static_cast<unsigned char>(text[at])}; };
+  const auto byte = [&](std::size_t index) { return std::size_t{static_cast<unsigned char>(text[index])}; };
   if (!text.starts_with(kNpyMagic)) {
     if (!text.empty() && kNpyMagic.starts_with(text)) return unreadable_npy("truncated in its magic number");
     return unreadable_npy("is no .npy file: " + std::string(look_like(text)));

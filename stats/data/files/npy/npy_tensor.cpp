@@ -78,8 +78,8 @@ Result<NpyArray> read_npy_array(ByteSource& source, const std::optional<std::str
       return read.error();
     }
   }
-  const auto labelled = [&](const Error& error, const std::optional<std::string>& of) {
-    return Error{error.code, printable_name(tensor_label(source.path(), of)) + ": " + error.message};
+  const auto labelled = [&](const Error& error, const std::optional<std::string>& tensor) {
+    return Error{error.code, printable_name(tensor_label(source.path(), tensor)) + ": " + error.message};
   };
   const auto header = header_of(head, range.bytes, may_go_on, last);
   if (!header) return labelled(header.error(), name);

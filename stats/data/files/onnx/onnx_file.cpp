@@ -56,10 +56,10 @@ Error onnx_unreadable(const std::string& what) { return {Code::kUnreadable, what
 // Whether the path leads to a file below the model's folder, without a step out of it.
 bool stays_below(std::string_view location) {
   if (location.empty() || location.front() == '/' || location.find('\0') != location.npos) return false;
-  for (std::size_t at = 0; at <= location.size();) {
-    const std::size_t end = std::min(location.find('/', at), location.size());
-    if (location.substr(at, end - at) == "..") return false;
-    at = end + 1;
+  for (std::size_t begin = 0; begin <= location.size();) {
+    const std::size_t end = std::min(location.find('/', begin), location.size());
+    if (location.substr(begin, end - begin) == "..") return false;
+    begin = end + 1;
   }
   return true;
 }
@@ -78,14 +78,14 @@ class ExternalFiles {
       return onnx_unreadable("its elements are in " + in_quotes(location) +
                              ", which is not below the folder of the model: not opened");
     }
-    auto [at, is_new] = files_.try_emplace(plain(location), nullptr);
-    if (!is_new) return at->second;
+    auto [entry, is_new] = files_.try_emplace(plain(location), nullptr);
+    if (!is_new) return entry->second;
     auto opened = RandomFile::open(onnx_beside(model_, location));
     if (!opened) {
-      files_.erase(at);
+      files_.erase(entry);
       return onnx_unreadable("its elements are in another file: " + opened.error().message);
     }
-    return at->second = std::make_shared<const RandomFile>(*std::move(opened));
+    return entry->second = std::make_shared<const RandomFile>(*std::move(opened));
   }
 
   std::uint64_t bytes() const {  // of all that were opened
@@ -98,11 +98,11 @@ class ExternalFiles {
   // "a/b" for "./a//b": one file, opened once.
   static std::string plain(std::string_view location) {
     std::string path;
-    for (std::size_t at = 0; at <= location.size();) {
-      const std::size_t end = std::min(location.find('/', at), location.size());
-      const std::string_view part = location.substr(at, end - at);
+    for (std::size_t begin = 0; begin <= location.size();) {
+      const std::size_t end = std::min(location.find('/', begin), location.size());
+      const std::string_view part = location.substr(begin, end - begin);
       if (!part.empty() && part != ".") path.append(path.empty() ? "" : "/").append(part);
-      at = end + 1;
+      begin = end + 1;
     }
     return path;
   }
@@ -187,10 +187,10 @@ Result<SourcedTensor> sourced_onnx(const std::shared_ptr<const RandomFile>& file
   return tensor;
 }
 
-OpenedSource open_onnx_tensors(std::shared_ptr<const RandomFile> file, std::vector<OnnxTensor> found,
+OpenedSource open_onnx_tensors(std::shared_ptr<const RandomFile> file, std::vector<OnnxTensor> records,
                                const ReadOptions& options) {
   ExternalFiles files(file->path());
-  auto tensors = each_tensor(file->path(), found, [&](OnnxTensor& each) { return sourced_onnx(file, each, files); });
+  auto tensors = each_tensor(file->path(), records, [&](OnnxTensor& each) { return sourced_onnx(file, each, files); });
   return source_of(std::move(file), std::move(tensors), options, files.bytes());
 }
 
@@ -202,9 +202,9 @@ OpenedSource open_onnx(std::shared_ptr<const RandomFile> file, const ReadOptions
 
 // A tensor, or a model. TensorFlow writes files of this name, too.
 OpenedSource open_onnx_pb(std::shared_ptr<const RandomFile> file, const ReadOptions& options) {
-  auto found = read_onnx_tensor(*file);
-  if (!found) found = read_onnx_model(*file);
-  if (found) return open_onnx_tensors(std::move(file), *std::move(found), options);
+  auto tensors = read_onnx_tensor(*file);
+  if (!tensors) tensors = read_onnx_model(*file);
+  if (tensors) return open_onnx_tensors(std::move(file), *std::move(tensors), options);
   return Error{Code::kUnsupported, printable(file->path()) +
                                        ": a protobuf file that is no tensor and no model of ONNX, such as a graph of "
                                        "TensorFlow; not supported"};
@@ -214,17 +214,17 @@ OpenedSource open_onnx_pb(std::shared_ptr<const RandomFile> file, const ReadOpti
 bool begins_as_onnx(std::string_view) { return false; }
 
 std::vector<std::string> onnx_parts(const std::string& path) {
-  std::vector<std::string> found;
+  std::vector<std::string> paths;
   const auto file = RandomFile::open(path);
   const auto model = file ? read_onnx_model(*file) : Result<std::vector<OnnxTensor>>(file.error());
-  if (!model) return found;  // opening it reports the error
+  if (!model) return paths;  // opening it reports the error
   for (const OnnxTensor& tensor : *model) {
     if (!tensor.is_external || !stays_below(tensor.location)) continue;
-    if (found.empty() || found.back() != onnx_beside(path, tensor.location)) {
-      found.push_back(onnx_beside(path, tensor.location));
+    if (paths.empty() || paths.back() != onnx_beside(path, tensor.location)) {
+      paths.push_back(onnx_beside(path, tensor.location));
     }
   }
-  return found;
+  return paths;
 }
 
 }  // namespace

@@ -327,10 +327,10 @@ class OnnxParser {
   }
 
   Status add_data(const WireField& field, OnnxTensor& to) {
-    const auto of = static_cast<OnnxData>(field.number);
-    if (!to.data.empty() && to.field != of) to.has_several_fields = true;
-    if (of == OnnxData::kRaw) to.data.clear();  // of a field that is not repeated, the last counts
-    to.field = of;
+    const auto kind = static_cast<OnnxData>(field.number);
+    if (!to.data.empty() && to.field != kind) to.has_several_fields = true;
+    if (kind == OnnxData::kRaw) to.data.clear();  // of a field that is not repeated, the last counts
+    to.field = kind;
     return add_piece(field, to);
   }
 

@@ -45,7 +45,7 @@ void lzma_end(tensorstat_lzma_stream* stream);
 
 struct tensorstat_zstd_buffer {
   void* bytes;
-  std::size_t size, at;
+  std::size_t size, position;
 };
 void* ZSTD_createDStream();
 std::size_t ZSTD_freeDStream(void* stream);
@@ -241,8 +241,8 @@ class ZstdUnpacker : public Unpacker {
     if (stream_ == nullptr) return State::kNoMemory;
     tensorstat_zstd_buffer from{const_cast<std::byte*>(in.data()), in.size(), 0}, to{out.data(), out.size(), 0};
     const std::size_t status = library_.ZSTD_decompressStream_(stream_, &to, &from);
-    in = in.subspan(from.at);
-    out = out.subspan(to.at);
+    in = in.subspan(from.position);
+    out = out.subspan(to.position);
     if (library_.ZSTD_isError_(status) != 0) return State::kDamaged;
     return status == 0 ? State::kEnded : State::kGoesOn;
   }

@@ -42,21 +42,21 @@ class NumberBytes : public ByteSource {
     while (next_ < first) {
       if (const auto passed = next(); !passed) return passed.error();
     }
-    for (std::size_t at = 0; at < out.size(); at += number_bytes_) {
+    for (std::size_t offset = 0; offset < out.size(); offset += number_bytes_) {
       const auto number = next();
       if (!number) return number.error();
       switch (number_bytes_) {
         case 1:
-          put<std::uint8_t>(*number, &out[at]);
+          put<std::uint8_t>(*number, &out[offset]);
           break;
         case 2:
-          put<std::uint16_t>(*number, &out[at]);
+          put<std::uint16_t>(*number, &out[offset]);
           break;
         case 4:
-          put<std::uint32_t>(*number, &out[at]);
+          put<std::uint32_t>(*number, &out[offset]);
           break;
         default:
-          put<std::uint64_t>(*number, &out[at]);
+          put<std::uint64_t>(*number, &out[offset]);
       }
     }
     has_failed_ = false;

@@ -63,12 +63,12 @@ class ShardSource : public TensorSource {
       }
       if (*tensor) {
         const std::optional<std::string>& name = (*tensor)->name();  // empty if the file has another format
-        const auto found = index_.shard_of.find(name.value_or(""));
-        if (found == index_.shard_of.end()) {
+        const auto entry = index_.shard_of.find(name.value_or(""));
+        if (entry == index_.shard_of.end()) {
           return Error{Code::kUnreadable, printable_name(tensor_label(beside(path_, index_.shards[shard]), name)) +
                                               ": is not in the index " + printable(path_)};
         }
-        if (found->second != shard) continue;
+        if (entry->second != shard) continue;
       }
       // The name of an unreadable tensor is unknown; it counts as one of this shard.
       if (left_of_[shard] != 0) --left_of_[shard], --left_;

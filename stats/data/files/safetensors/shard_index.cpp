@@ -84,8 +84,8 @@ Result<ShardIndex> parse_shard_index(std::string_view text) {
   ShardIndex index;
   for (auto& [shard, tensors] : reader.tensors_of) {
     for (std::string& tensor : tensors) {
-      const auto [at, is_new] = index.shard_of.emplace(std::move(tensor), index.shards.size());
-      if (!is_new) return damaged("tensor " + in_quotes(at->first) + " comes twice");
+      const auto [entry, is_new] = index.shard_of.emplace(std::move(tensor), index.shards.size());
+      if (!is_new) return damaged("tensor " + in_quotes(entry->first) + " comes twice");
     }
     index.shards.push_back(shard);
   }

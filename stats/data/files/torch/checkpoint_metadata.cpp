@@ -26,16 +26,16 @@ class MetadataReader {
       return Error{Code::kUnreadable, "holds no metadata of torch.distributed.checkpoint"};
     }
     read_places(*storage);
-    std::vector<Result<CheckpointTensor>> found;
+    std::vector<Result<CheckpointTensor>> results;
     for (std::size_t k = 0; k + 1 < tensors->items.size(); k += 2) {
       const Node &name = pickle_[tensors->items[k]], &value = pickle_[tensors->items[k + 1]];
       const Node* state = state_of(value, "TensorStorageMetadata");
       if (state == nullptr || name.kind != Kind::kText) continue;
       auto tensor = tensor_of(std::string(name.text), *state);
       if (!tensor) tensor = Error{tensor.error().code, "'" + shown(name.text, 200) + "' " + tensor.error().message};
-      found.push_back(std::move(tensor));
+      results.push_back(std::move(tensor));
     }
-    return found;
+    return results;
   }
 
  private:

@@ -63,12 +63,12 @@ class CheckpointSource : public TensorSource {
     std::uint64_t bytes = file_->size_bytes();
     for (const auto& tensor : tensors_) {
       for (const CheckpointShard& shard : tensor ? tensor->shards : std::vector<CheckpointShard>()) {
-        const auto [at, is_new] = files_.try_emplace(shard.file, nullptr);
+        const auto [entry, is_new] = files_.try_emplace(shard.file, nullptr);
         if (!is_new) continue;
         auto opened = RandomFile::open(beside_metadata(file_->path(), shard.file));
         if (!opened) continue;
-        at->second = std::make_shared<const RandomFile>(*std::move(opened));
-        bytes += at->second->size_bytes();
+        entry->second = std::make_shared<const RandomFile>(*std::move(opened));
+        bytes += entry->second->size_bytes();
       }
     }
     return bytes;
@@ -89,15 +89,15 @@ class CheckpointSource : public TensorSource {
       if (!is_torch_archive(*members)) return of_shard(shard, "is no archive of torch.save");
       auto source = open_torch_archive(part, *members, {});
       if (!source) return source.error();
-      auto found = (*source)->next();
-      if (!found || (*source)->next()) return of_shard(shard, "does not hold one tensor");
-      if (!*found) return (*found).error();
-      const auto place = (*found)->place(TensorReader::Order::kC);
+      auto piece = (*source)->next();
+      if (!piece || (*source)->next()) return of_shard(shard, "does not hold one tensor");
+      if (!*piece) return (*piece).error();
+      const auto place = (*piece)->place(TensorReader::Order::kC);
       const bool is_first = shards.empty();
-      if (is_first) stored.dtype = (*found)->dtype();
-      if (!place || (*found)->dtype() != stored.dtype || (*found)->shape() != shard.sizes) {
-        return of_shard(shard, "is " + std::string((*found)->data_type()) + " of shape " +
-                                   to_string((*found)->shape()) + (place ? "" : " and not stored in C order"));
+      if (is_first) stored.dtype = (*piece)->dtype();
+      if (!place || (*piece)->dtype() != stored.dtype || (*piece)->shape() != shard.sizes) {
+        return of_shard(shard, "is " + std::string((*piece)->data_type()) + " of shape " +
+                                   to_string((*piece)->shape()) + (place ? "" : " and not stored in C order"));
       }
       shards.push_back({shard.offsets, shard.sizes, std::move(part), place->offset_bytes});
     }
@@ -136,17 +136,17 @@ OpenedSource open_metadata(std::shared_ptr<const RandomFile> file, const ReadOpt
 }
 
 std::vector<std::string> metadata_parts(const std::string& path) {
-  std::vector<std::string> found;
+  std::vector<std::string> paths;
   const auto file = RandomFile::open(path);
   const auto tensors = file ? read_metadata(*file) : Result<CheckpointTensors>(file.error());
-  if (!tensors) return found;  // opening it reports the error
+  if (!tensors) return paths;  // opening it reports the error
   for (const auto& tensor : *tensors) {
     if (!tensor) continue;
-    for (const CheckpointShard& shard : tensor->shards) found.push_back(beside_metadata(path, shard.file));
+    for (const CheckpointShard& shard : tensor->shards) paths.push_back(beside_metadata(path, shard.file));
   }
-  std::ranges::sort(found);
-  found.erase(std::unique(found.begin(), found.end()), found.end());  // clang 14 has no std::ranges::unique
-  return found;
+  std::ranges::sort(paths);
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());  // clang 14 has no std::ranges::unique
+  return paths;
 }
 
 }  // namespace

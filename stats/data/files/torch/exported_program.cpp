@@ -100,9 +100,9 @@ OpenedSource open_list(const std::shared_ptr<const RandomFile>& file, const std:
   if (!config || !config->is(JsonValue::Kind::kObject)) return fail({Code::kUnreadable, "has no config"});
   ArchiveStorages storages(*file, members, std::string_view(list.name).substr(0, list.name.rfind('/') + 1));
   std::vector<Result<StoredTensor>> tensors;
-  for (auto at = config->begin(); at != config->end();) {
-    const JsonValue name = *at, entry = *++at;
-    ++at;
+  for (auto member = config->begin(); member != config->end();) {
+    const JsonValue name = *member, entry = *++member;
+    ++member;
     auto tensor = tensor_of(name.text(), entry);
     auto stored = tensor ? stored_of(*tensor, storages, false, options.window_bytes) : tensor.error();
     if (!stored) stored = error_of_tensor(file->path(), std::string(name.text()), stored.error());

@@ -204,9 +204,9 @@ class Pickle::Reader {
   }
   bool recall(std::uint64_t key) {
     if (key < memo_.size()) return stack_.push_back(memo_[key]), true;
-    const auto found = sparse_memo_.find(key);
-    if (found == sparse_memo_.end()) return fail("recalls what it has not remembered");
-    stack_.push_back(found->second);
+    const auto entry = sparse_memo_.find(key);
+    if (entry == sparse_memo_.end()) return fail("recalls what it has not remembered");
+    stack_.push_back(entry->second);
     return true;
   }
   bool numbered(std::size_t length_bytes, bool (Reader::*act)(std::uint64_t)) {
@@ -351,9 +351,10 @@ class Pickle::Reader {
       case '\x93': {  // STACK_GLOBAL
         Id name = 0, module = 0;
         if (!pop(name) || !pop(module)) return false;
-        const auto &of = pickle_.nodes_[module], &in = pickle_.nodes_[name];
-        if (of.kind != Kind::kText || in.kind != Kind::kText) return fail("names something by what is no text");
-        return push({.kind = Kind::kName, .text = of.text, .more = in.text});
+        const auto &module_node = pickle_.nodes_[module], &name_node = pickle_.nodes_[name];
+        if (module_node.kind != Kind::kText || name_node.kind != Kind::kText)
+          return fail("names something by what is no text");
+        return push({.kind = Kind::kName, .text = module_node.text, .more = name_node.text});
       }
       case 'R':     // REDUCE
       case '\x81':  // NEWOBJ

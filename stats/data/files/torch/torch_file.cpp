@@ -162,9 +162,9 @@ class LegacyStorages : public Storages {
   std::map<std::string, Storage, std::less<>> all;
 
   Result<Storage> find(std::string_view key) override {
-    const auto found = all.find(key);
-    if (found == all.end()) return Error{Code::kUnreadable, "the file has no storage '" + shown(key) + "'"};
-    return found->second;
+    const auto entry = all.find(key);
+    if (entry == all.end()) return Error{Code::kUnreadable, "the file has no storage '" + shown(key) + "'"};
+    return entry->second;
   }
 };
 
@@ -175,12 +175,12 @@ constexpr std::string_view kLegacyMagic =
 
 bool begins_as_legacy(std::string_view head) { return head.starts_with(kLegacyMagic); }
 
-// The pickle at `at`, which is moved behind it. Reads as much of the file as that takes: the last of `texts` is the
-// beginning of the file so far. Pickles are views of their text, so earlier texts stay.
-Result<Pickle> next_pickle(const RandomFile& file, std::deque<std::string>& texts, std::size_t& at) {
+// The pickle at `position`, which is moved behind it. Reads as much of the file as that takes: the last of `texts` is
+// the beginning of the file so far. Pickles are views of their text, so earlier texts stay.
+Result<Pickle> next_pickle(const RandomFile& file, std::deque<std::string>& texts, std::size_t& position) {
   while (true) {
     const std::string& text = texts.back();
-    auto pickle = Pickle::read(std::string_view(text).substr(at));
+    auto pickle = Pickle::read(std::string_view(text).substr(position));
     const bool is_more_there = text.size() < file.size_bytes() && text.size() < kMostPickleBytes;
     if (!pickle && ends_early(pickle.error()) && is_more_there) {
       auto longer = piece_of(file, 0, std::min({file.size_bytes(), kMostPickleBytes, std::uint64_t{text.size()} * 8}));
@@ -189,7 +189,7 @@ Result<Pickle> next_pickle(const RandomFile& file, std::deque<std::string>& text
       continue;
     }
     if (!pickle) return unreadable(file, pickle.error().message);
-    at += pickle->size_bytes();
+    position += pickle->size_bytes();
     return pickle;
   }
 }
@@ -198,12 +198,12 @@ OpenedSource open_legacy(std::shared_ptr<const RandomFile> file, const ReadOptio
   auto text = piece_of(*file, 0, std::min<std::uint64_t>(file->size_bytes(), std::uint64_t{1} << 16));
   if (!text) return text.error();
   std::deque<std::string> texts = {*std::move(text)};
-  std::size_t at = 0;
+  std::size_t position = 0;
   bool is_big_endian = false;
   // The magic number, the protocol, facts of the system, the objects, and the keys of the storages in their order.
   std::vector<Pickle> pickles;
   for (int i = 0; i < 5; ++i) {
-    auto pickle = next_pickle(*file, texts, at);
+    auto pickle = next_pickle(*file, texts, position);
     if (!pickle) return pickle.error();
     pickles.push_back(*std::move(pickle));
   }
@@ -217,18 +217,18 @@ OpenedSource open_legacy(std::shared_ptr<const RandomFile> file, const ReadOptio
   std::map<std::string_view, std::uint64_t> element_bytes;
   for (const TorchStorage& storage : *known) element_bytes.emplace(storage.key, storage.element_bytes);
   LegacyStorages storages;
-  std::uint64_t offset = at;
+  std::uint64_t offset = position;
   for (const std::uint32_t item : keys[keys.root()].items) {
     const std::string key(keys[item].text);
     unsigned char digits[8];
-    const auto of = element_bytes.find(key);
-    if (of == element_bytes.end()) return unreadable(*file, "has a storage '" + shown(key) + "' of unknown type");
+    const auto entry = element_bytes.find(key);
+    if (entry == element_bytes.end()) return unreadable(*file, "has a storage '" + shown(key) + "' of unknown type");
     if (file->size_bytes() - offset < sizeof digits) return unreadable(*file, "ends within its storages");
     if (Status read = file->read_at(offset, std::as_writable_bytes(std::span(digits))); !read) return read.error();
     offset += sizeof digits;
     std::uint64_t count = 0, bytes = 0;
     for (int i = 0; i < 8; ++i) count |= std::uint64_t{digits[is_big_endian ? 7 - i : i]} << 8 * i;
-    if (__builtin_mul_overflow(count, of->second, &bytes) || bytes > file->size_bytes() - offset) {
+    if (__builtin_mul_overflow(count, entry->second, &bytes) || bytes > file->size_bytes() - offset) {
       return unreadable(*file, "ends within its storage '" + shown(key) + "'");
     }
     storages.all[key] = {offset, bytes};

@@ -187,8 +187,8 @@ class Walk {
 
   static const Unread* unread_of(const Node& callee) {
     if (callee.kind != Kind::kName || callee.text != kTorchUtils) return nullptr;
-    const auto* found = std::ranges::find(kUnread, callee.more, &Unread::name);
-    return found == std::end(kUnread) ? nullptr : found;
+    const auto* entry = std::ranges::find(kUnread, callee.more, &Unread::name);
+    return entry == std::end(kUnread) ? nullptr : entry;
   }
 
   // The state of a subclass that has no storage: its tensors are attributes, such as the _local_tensor of a DTensor.

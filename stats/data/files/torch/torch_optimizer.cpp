@@ -4,8 +4,8 @@ namespace tensorstat {
 
 std::optional<std::uint32_t> ParameterNames::value(const Pickle::Node& dict, std::string_view key,
                                                    Pickle::Kind kind) const {
-  const auto found = pickle_.find(dict, key);
-  return found && pickle_[*found].kind == kind ? found : std::nullopt;
+  const auto item = pickle_.find(dict, key);
+  return item && pickle_[*item].kind == kind ? item : std::nullopt;
 }
 
 ParameterNames::Names ParameterNames::names_of(const Pickle::Node& groups) const {
@@ -40,8 +40,8 @@ std::string_view ParameterNames::name(std::uint32_t state, const Pickle::Node& k
   const auto groups = groups_.find(state);
   if (groups == groups_.end()) return {};
   const Names& names = names_.at(groups->second);
-  const auto found = names.find(key.number);
-  return found == names.end() ? std::string_view() : found->second;
+  const auto entry = names.find(key.number);
+  return entry == names.end() ? std::string_view() : entry->second;
 }
 
 }  // namespace tensorstat

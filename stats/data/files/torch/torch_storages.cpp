@@ -18,17 +18,17 @@ ArchiveStorages::ArchiveStorages(const RandomFile& file, const std::vector<ZipMe
     : file_(file) {
   for (const ZipMember& member : members) {
     if (!member.name.starts_with(folder)) continue;
-    const auto [at, is_new] = members_.emplace(member.name.substr(folder.size()), &member);
-    if (!is_new) at->second = nullptr;
+    const auto [entry, is_new] = members_.emplace(member.name.substr(folder.size()), &member);
+    if (!is_new) entry->second = nullptr;
   }
 }
 
 Result<Storage> ArchiveStorages::find(std::string_view key) {
-  const auto found = members_.find(key);
-  if (found == members_.end()) {
+  const auto entry = members_.find(key);
+  if (entry == members_.end()) {
     return Error{Code::kUnreadable, "the archive has no storage '" + shown(key, 200) + "'"};
   }
-  if (found->second != nullptr) return storage_in(file_, *found->second);
+  if (entry->second != nullptr) return storage_in(file_, *entry->second);
   return Error{Code::kUnreadable, "the archive has the storage '" + shown(key, 200) + "' more than once"};
 }
 

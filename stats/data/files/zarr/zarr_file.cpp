@@ -76,17 +76,19 @@ class ZarrBytes : public ByteSource {
 
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override try {
     const Shape& shape = array_.shape;
-    Shape at(shape.size()), chunk(shape.size());
+    Shape coordinates(shape.size()), chunk(shape.size());
     for (std::uint64_t element = offset_bytes / element_bytes_; !out.empty();) {
       std::uint64_t left = element, from = 0;
       for (std::size_t d = shape.size(); d-- > 0; left /= shape[d]) {
-        at[d] = left % shape[d];
-        chunk[d] = at[d] / array_.chunk[d];
-        from += at[d] % array_.chunk[d] * stride_[d];
+        coordinates[d] = left % shape[d];
+        chunk[d] = coordinates[d] / array_.chunk[d];
+        from += coordinates[d] % array_.chunk[d] * stride_[d];
       }
       // To the end of the chunk's row.
-      const std::uint64_t row =
-          shape.empty() ? 1 : std::min(shape.back() - at.back(), array_.chunk.back() - at.back() % array_.chunk.back());
+      const std::uint64_t row = shape.empty()
+                                    ? 1
+                                    : std::min(shape.back() - coordinates.back(),
+                                               array_.chunk.back() - coordinates.back() % array_.chunk.back());
       const std::uint64_t count = std::min<std::uint64_t>(row, out.size() / element_bytes_);
       if (count == 0) return Error{Code::kInvalid, "a part of an element was asked for"};
       auto bytes = bytes_of_chunk(chunk);
@@ -130,17 +132,17 @@ class ZarrBytes : public ByteSource {
       std::memcpy(out.data(), chunk->data() + from * element_bytes_, out.size());
       return;
     }
-    for (std::size_t at = 0; at < out.size(); at += element_bytes_, from += stride) {
+    for (std::size_t offset = 0; offset < out.size(); offset += element_bytes_, from += stride) {
       const std::byte* const element = chunk ? chunk->data() + from * element_bytes_ : array_.fill.data();
-      std::memcpy(out.data() + at, element, element_bytes_);
+      std::memcpy(out.data() + offset, element, element_bytes_);
     }
   }
 
   Result<const Bytes*> bytes_of_chunk(const Shape& index) {
     if (index == last_index_) return &last_;
     std::string key = array_.key(index);
-    auto found = held_.find(key);
-    if (found == held_.end()) {
+    auto entry = held_.find(key);
+    if (entry == held_.end()) {
       // Reading has moved on along the first axes: earlier chunks are not needed again.
       if (held_bytes_ + chunk_bytes_ > std::max(held_bytes(), chunk_bytes_)) {
         held_.clear();
@@ -150,11 +152,11 @@ class ZarrBytes : public ByteSource {
       if (!read)
         return error_of_tensor(file_->path(), name_of_array(file_->path()),
                                {read.error().code, "its chunk " + key + ": " + read.error().message});
-      found = held_.emplace(key, *std::move(read)).first;
+      entry = held_.emplace(key, *std::move(read)).first;
       held_bytes_ += chunk_bytes_;
     }
     last_index_ = index;
-    last_ = found->second;
+    last_ = entry->second;
     return &last_;
   }
 
@@ -183,9 +185,9 @@ class ZarrBytes : public ByteSource {
     std::array<std::byte, kEntryBytes> entry;
     const std::uint64_t index_at = array_.has_index_at_start ? 0 : file->size_bytes() - index_bytes;
     if (Status read = file->read_at(index_at + in_shard * kEntryBytes, entry); !read) return read.error();
-    const auto number = [&](std::size_t at) {
+    const auto number = [&](std::size_t begin) {
       std::uint64_t value = 0;
-      for (std::size_t i = 8; i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(entry[at + i]);
+      for (std::size_t i = 8; i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(entry[begin + i]);
       return value;
     };
     const std::uint64_t offset = number(0), bytes = number(8);
@@ -291,7 +293,7 @@ OpenedSource open_zarr(std::shared_ptr<const RandomFile> file, const ReadOptions
 
 // An array has its folder for itself. A group has nothing to read, itself included.
 std::vector<std::string> parts_of_zarr(const std::string& path) {
-  std::vector<std::string> found;
+  std::vector<std::string> paths;
   const auto array = read_zarr(path);
   if (array && !*array) {
     const std::string folder = folder_of_path(path);
@@ -299,9 +301,9 @@ std::vector<std::string> parts_of_zarr(const std::string& path) {
   }
   std::vector<Error> ignored;
   for (const FolderEntry& entry : entries_of(folder_of_path(path), ignored)) {
-    if (entry.path != path) found.push_back(entry.path);
+    if (entry.path != path) paths.push_back(entry.path);
   }
-  return found;
+  return paths;
 }
 
 }  // namespace

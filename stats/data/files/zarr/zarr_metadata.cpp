@@ -44,16 +44,16 @@ std::optional<Named> named(const std::optional<JsonValue>& value) {
 }
 
 Result<Shape> lengths(const std::optional<JsonValue>& value, std::string_view key) {
-  Shape found;
+  Shape shape;
   bool is_list = value && value->is(JsonKind::kArray);
   if (is_list) {
     for (const JsonValue each : *value) {
-      is_list = is_list && each.is(JsonKind::kNatural) && found.size() < kMostDimensions;
-      if (is_list) found.push_back(each.natural());
+      is_list = is_list && each.is(JsonKind::kNatural) && shape.size() < kMostDimensions;
+      if (is_list) shape.push_back(each.natural());
     }
   }
   if (!is_list) return wrong(std::string(key) + " is no list of up to 64 lengths");
-  return found;
+  return shape;
 }
 
 // The bits of a binary float with an exponent of at least `least` and `mantissa` bits behind the point, rounded to
@@ -78,9 +78,9 @@ std::optional<double> number(const JsonValue& value) {
     if (text == "-Infinity") return -kInfinity;
     return std::nullopt;
   }
-  double found = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), found);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(found) : std::nullopt;
+  double real = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), real);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(real) : std::nullopt;
 }
 
 template <typename Number>
@@ -93,15 +93,15 @@ bool put(Number value, std::vector<std::byte>& bytes) {
 template <typename Integer>
 bool put_integer(const JsonValue& value, std::vector<std::byte>& bytes) {
   const std::string_view text = value.text();
-  if (Integer found = 0; !value.is(JsonKind::kString)) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), found);
-    if (error == std::errc() && end == text.data() + text.size()) return put(found, bytes);
+  if (Integer integer = 0; !value.is(JsonKind::kString)) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), integer);
+    if (error == std::errc() && end == text.data() + text.size()) return put(integer, bytes);
   }
   // 1.0 is a whole number, too.
-  const auto found = number(value);
-  return found && *found == std::trunc(*found) && std::abs(*found) < 9e15 &&
-         *found >= static_cast<double>(std::numeric_limits<Integer>::lowest()) &&
-         *found <= static_cast<double>(std::numeric_limits<Integer>::max()) && put(static_cast<Integer>(*found), bytes);
+  const auto real = number(value);
+  return real && *real == std::trunc(*real) && std::abs(*real) < 9e15 &&
+         *real >= static_cast<double>(std::numeric_limits<Integer>::lowest()) &&
+         *real <= static_cast<double>(std::numeric_limits<Integer>::max()) && put(static_cast<Integer>(*real), bytes);
 }
 
 // "0x7fc00000": the bits of a float.
@@ -111,8 +111,8 @@ bool put_bits(std::string_view text, std::size_t size, std::vector<std::byte>& b
   const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), bits, 16);
   if (error != std::errc() || end != text.data() + text.size()) return false;
   for (std::size_t i = 0; i < size; ++i) {
-    const std::size_t at = std::endian::native == std::endian::little ? i : size - 1 - i;
-    bytes.push_back(static_cast<std::byte>(bits >> (8 * at)));
+    const std::size_t index = std::endian::native == std::endian::little ? i : size - 1 - i;
+    bytes.push_back(static_cast<std::byte>(bits >> (8 * index)));
   }
   return true;
 }
@@ -135,16 +135,16 @@ bool put_element(Dtype dtype, const JsonValue& value, std::vector<std::byte>& by
   if (value.is(JsonKind::kArray) || value.is(JsonKind::kObject)) return false;
   if (value.is(JsonKind::kBoolean)) return size_bytes(dtype) == 1 && put(std::uint8_t{value.text() == "true"}, bytes);
   if (is_float(dtype) && value.is(JsonKind::kString) && put_bits(value.text(), size_bytes(dtype), bytes)) return true;
-  const auto found = number(value);
+  const auto real = number(value);
   switch (dtype) {
     case Dtype::kFloat64:
-      return found && put(*found, bytes);
+      return real && put(*real, bytes);
     case Dtype::kFloat32:
-      return found && put(static_cast<float>(*found), bytes);
+      return real && put(static_cast<float>(*real), bytes);
     case Dtype::kFloat16:
-      return found && put(short_float(*found, -14, 10), bytes);
+      return real && put(short_float(*real, -14, 10), bytes);
     case Dtype::kBfloat16:
-      return found && put(short_float(*found, -126, 7), bytes);
+      return real && put(short_float(*real, -126, 7), bytes);
     case Dtype::kBool:
     case Dtype::kUint8:
       return put_integer<std::uint8_t>(value, bytes);
@@ -177,8 +177,8 @@ Status read_fill(const std::optional<JsonValue>& value, ZarrArray& array) {
     return not_read("has the fill value " + excerpt(*value) + ", which is no " + std::string(name(array.dtype)));
   }
   const std::size_t part = size_bytes(is_complex(array.dtype) ? part_of(array.dtype) : array.dtype);
-  for (std::size_t at = 0; array.swapped && at < array.fill.size(); at += part) {
-    std::ranges::reverse(std::span(array.fill).subspan(at, part));
+  for (std::size_t offset = 0; array.swapped && offset < array.fill.size(); offset += part) {
+    std::ranges::reverse(std::span(array.fill).subspan(offset, part));
   }
   return {};
 }
@@ -249,9 +249,10 @@ Status read_version_2(const JsonValue& root, ZarrArray& array) {
 Status read_order(const std::optional<JsonValue>& order, ZarrArray& array) {
   auto axes = lengths(order, "the order of a transpose");
   if (!axes) return axes.error();
-  std::vector<std::size_t> found(axes->begin(), axes->end());
-  if (!std::ranges::is_permutation(found, array.order)) return wrong("its transpose is no permutation of its axes");
-  array.order = std::move(found);
+  std::vector<std::size_t> permutation(axes->begin(), axes->end());
+  if (!std::ranges::is_permutation(permutation, array.order))
+    return wrong("its transpose is no permutation of its axes");
+  array.order = std::move(permutation);
   return {};
 }
 

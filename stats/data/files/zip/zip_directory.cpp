@@ -26,10 +26,11 @@ constexpr std::string_view kManyArchives =
 
 std::string who(const ZipMember& member) { return "member " + in_quotes(member.name); }
 
-// The little-endian number of `bytes` bytes at `at`. The caller has checked that they exist.
-std::uint64_t number_at(std::string_view text, std::size_t at, std::size_t bytes) {
+// The little-endian number of `bytes` bytes at `offset`. The caller has checked that they exist.
+std::uint64_t number_at(std::string_view text, std::size_t offset, std::size_t bytes) {
   std::uint64_t number = 0;
-  for (std::size_t i = 0; i < bytes; ++i) number |= std::uint64_t{static_cast<unsigned char>(text[at + i])} << 8 * i;
+  for (std::size_t i = 0; i < bytes; ++i)
+    number |= std::uint64_t{static_cast<unsigned char>(text[offset + i])} << 8 * i;
   return number;
 }
 
@@ -78,21 +79,23 @@ Result<Directory> find_directory(const RandomFile& file) {
   const auto tail = text_at(file, size - tail_bytes, tail_bytes);
   if (!tail) return tail.error();
   // The record's comment fills the rest of the file.
-  std::size_t at = tail_bytes - kEndBytes;
-  while (tail->compare(at, 4, kEndMagic) != 0 || number_at(*tail, at + 20, 2) != tail_bytes - at - kEndBytes) {
-    if (at-- == 0) return damaged(file, "has no end of a zip archive: it was cut short, or is still being written");
+  std::size_t offset = tail_bytes - kEndBytes;
+  while (tail->compare(offset, 4, kEndMagic) != 0 ||
+         number_at(*tail, offset + 20, 2) != tail_bytes - offset - kEndBytes) {
+    if (offset-- == 0) return damaged(file, "has no end of a zip archive: it was cut short, or is still being written");
   }
-  const std::uint64_t end = size - tail_bytes + at;
+  const std::uint64_t end = size - tail_bytes + offset;
   if (end >= kLocatorBytes) {
     const auto wide = directory64(file, end - kLocatorBytes);
     if (!wide) return wide.error();
     if (*wide) return **wide;
   }
-  if (number_at(*tail, at + 4, 2) != 0 || number_at(*tail, at + 6, 2) != 0 ||
-      number_at(*tail, at + 8, 2) != number_at(*tail, at + 10, 2)) {
+  if (number_at(*tail, offset + 4, 2) != 0 || number_at(*tail, offset + 6, 2) != 0 ||
+      number_at(*tail, offset + 8, 2) != number_at(*tail, offset + 10, 2)) {
     return damaged(file, "is a part of an archive of several files");
   }
-  return Directory{number_at(*tail, at + 16, 4), number_at(*tail, at + 12, 4), number_at(*tail, at + 10, 2), end};
+  return Directory{number_at(*tail, offset + 16, 4), number_at(*tail, offset + 12, 4), number_at(*tail, offset + 10, 2),
+                   end};
 }
 
 // If a field of 32 bits is all ones, its number is in ZIP64's extra field, which has these numbers in the order of the
