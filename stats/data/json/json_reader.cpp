@@ -279,9 +279,9 @@ Error JsonReader::failure(Wrong wrong, std::uint64_t back, std::string_view what
   const Spot spot = bytes_->spot(back);
   std::string message = where_ + (where_.empty() ? "" : ", ");
   if (rules_.has_one_line) {
-    const std::string at = " at its byte " + std::to_string(spot.byte);
-    if (wrong == Wrong::kSyntax) message.append("it is no JSON").append(at).append(": ");
-    message.append(what).append(wrong == Wrong::kByte ? at : "");
+    const std::string position = " at its byte " + std::to_string(spot.byte);
+    if (wrong == Wrong::kSyntax) message.append("it is no JSON").append(position).append(": ");
+    message.append(what).append(wrong == Wrong::kByte ? position : "");
   } else {
     message += "line " + std::to_string(spot.line) + ", column " + std::to_string(spot.column) + ": ";
     message += what;

@@ -122,13 +122,13 @@ std::set<std::string_view> JsonValue::keys() const {
 }
 
 std::optional<JsonValue> JsonValue::find(std::string_view key) const {
-  std::optional<JsonValue> found;
+  std::optional<JsonValue> value;
   for (auto each = begin(); each != end(); ++each) {
     const bool is_it = (*each).text() == key;
     ++each;
-    if (is_it) found = *each;
+    if (is_it) value = *each;
   }
-  return found;
+  return value;
 }
 
 Result<JsonDocument> parse_json(std::string_view text) {

@@ -55,7 +55,7 @@ class JsonValue {
 
    private:
     friend class JsonValue;
-    Iterator(const JsonDocument& document, std::uint32_t at) : document_(&document), at_(at) {}
+    Iterator(const JsonDocument& document, std::uint32_t index) : document_(&document), at_(index) {}
     const JsonDocument* document_;
     std::uint32_t at_;
   };
@@ -76,7 +76,7 @@ class JsonValue {
 
  private:
   friend class JsonDocument;
-  JsonValue(const JsonDocument& document, std::uint32_t at) : document_(&document), at_(at) {}
+  JsonValue(const JsonDocument& document, std::uint32_t index) : document_(&document), at_(index) {}
   const JsonDocument::Node& node() const { return document_->nodes_[at_]; }
 
   const JsonDocument* document_;

@@ -79,9 +79,9 @@ JsonWriter& JsonWriter::value(const Value& value) {
     return end().key("inf").number(counts.inf).key("nan").number(counts.nan).end();
   }
   const auto* real = std::get_if<double>(&value);
-  const std::string said = to_string(value);
-  if (said == "-0") return raw("-0.0");
-  return std::holds_alternative<Digest>(value) || (real && !std::isfinite(*real)) ? text(said) : raw(said);
+  const std::string words = to_string(value);
+  if (words == "-0") return raw("-0.0");
+  return std::holds_alternative<Digest>(value) || (real && !std::isfinite(*real)) ? text(words) : raw(words);
 }
 
 void JsonWriter::separate() {
