@@ -34,16 +34,16 @@ Result<std::vector<std::string>> further_columns_from(std::string_view comma_sep
 }
 
 const Cell* Identity::find(std::string_view name) const {
-  const auto found = std::ranges::find(more, name, [](const auto& each) { return std::string_view(each.first); });
-  return found == more.end() ? nullptr : &found->second;
+  const auto entry = std::ranges::find(more, name, [](const auto& each) { return std::string_view(each.first); });
+  return entry == more.end() ? nullptr : &entry->second;
 }
 
 void Identity::set(std::string_view name, Cell cell) {
-  const auto found = std::ranges::find(more, name, [](const auto& each) { return std::string_view(each.first); });
-  if (found == more.end()) {
+  const auto entry = std::ranges::find(more, name, [](const auto& each) { return std::string_view(each.first); });
+  if (entry == more.end()) {
     more.emplace_back(name, std::move(cell));
   } else {
-    found->second = std::move(cell);
+    entry->second = std::move(cell);
   }
 }
 

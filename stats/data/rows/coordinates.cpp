@@ -12,8 +12,8 @@ std::optional<Shape> coordinates(std::uint64_t index, const Shape& shape) {
 }
 
 std::optional<Shape> coordinates(const Value& index, const Shape& shape) {
-  const auto* at = std::get_if<std::uint64_t>(&index);
-  return at != nullptr ? coordinates(*at, shape) : std::nullopt;
+  const auto* element = std::get_if<std::uint64_t>(&index);
+  return element != nullptr ? coordinates(*element, shape) : std::nullopt;
 }
 
 }  // namespace tensorstat

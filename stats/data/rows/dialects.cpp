@@ -150,9 +150,9 @@ const CsvDialect& value_on_device(Dialect dialect) {
 }
 
 std::optional<Dialect> dialect_from(std::string_view name) {
-  const auto found = std::ranges::find(kNames, name);
-  if (found == std::end(kNames)) return std::nullopt;
-  return static_cast<Dialect>(found - std::begin(kNames));
+  const auto entry = std::ranges::find(kNames, name);
+  if (entry == std::end(kNames)) return std::nullopt;
+  return static_cast<Dialect>(entry - std::begin(kNames));
 }
 
 std::vector<std::string_view> dialect_names() { return {std::begin(kNames), std::end(kNames)}; }

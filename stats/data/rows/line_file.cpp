@@ -129,17 +129,17 @@ LineFile::Appended LineFile::append_locked(std::string_view batch, const std::ve
 std::optional<bool> LineFile::is_of_others(std::string_view batch) {
   constexpr std::size_t kMostRowBytes = std::size_t{64} << 10;
   if (options_.header.empty()) return false;
-  std::string found(options_.header.size() + (rows_seen_ ? 0 : kMostRowBytes), '\0');
-  const ssize_t got = pread(file_, found.data(), found.size(), 0);
+  std::string head(options_.header.size() + (rows_seen_ ? 0 : kMostRowBytes), '\0');
+  const ssize_t got = pread(file_, head.data(), head.size(), 0);
   if (got < 0) return fault("read the heading of", errno), std::nullopt;
-  found.resize(static_cast<std::size_t>(got));
-  found.resize(found.rfind('\n') + 1);  // an unfinished line is removed later; npos + 1 is 0
-  if (found.empty()) return false;
-  if (!found.starts_with(options_.header)) return true;
-  if (rows_seen_ || found.size() == options_.header.size()) return false;
+  head.resize(static_cast<std::size_t>(got));
+  head.resize(head.rfind('\n') + 1);  // an unfinished line is removed later; npos + 1 is 0
+  if (head.empty()) return false;
+  if (!head.starts_with(options_.header)) return true;
+  if (rows_seen_ || head.size() == options_.header.size()) return false;
   rows_seen_ = true;
   const auto mine = dialect_of_first_row(options_.header + std::string(batch.substr(0, kMostRowBytes)));
-  return mine && dialect_of_first_row(found) != mine;
+  return mine && dialect_of_first_row(head) != mine;
 }
 
 bool LineFile::go_to_next_file() noexcept try {

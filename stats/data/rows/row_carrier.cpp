@@ -16,11 +16,11 @@ bool has_column(const CsvDialect& dialect, const Column& column) {
 }
 
 // The values for `categories`, in their order; monostate if missing.
-Statistics in_format(const Statistics& found, const Categories& categories) {
+Statistics in_format(const Statistics& statistics, const Categories& categories) {
   Statistics in(categories, {});
   in.values.reserve(categories.size());
   for (const Category category : categories) {
-    const Value* value = found.find(category);
+    const Value* value = statistics.find(category);
     in.values.push_back(value ? *value : Value{});
   }
   return in;

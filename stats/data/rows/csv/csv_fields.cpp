@@ -21,24 +21,24 @@ std::optional<std::string_view> whole_line(std::string_view text, Fields& fields
 
 bool ends_plain_field(char c) { return c == ',' || c == '\n' || c == '"'; }
 
-// The quoted field that opens at `at`, without its quotes. Moves `at` behind the closing quote, or to npos.
-std::string_view take_quoted(std::string_view text, std::size_t& at, Fields& fields) {
-  const std::size_t begin = ++at;
+// The quoted field that opens at `position`, without its quotes. Moves `position` behind the closing quote, or to npos.
+std::string_view take_quoted(std::string_view text, std::size_t& position, Fields& fields) {
+  const std::size_t begin = ++position;
   std::string* unquoted = nullptr;
   std::size_t from = begin;  // what `unquoted` does not have yet
-  for (;; at += 2) {
-    at = text.find('"', at);
-    if (at == text.npos) return {};
-    const std::size_t length = at - from;
-    if (at + 1 == text.size() || text[at + 1] != '"') {
-      ++at;
-      fields.line_breaks += std::count(text.begin() + begin, text.begin() + at, '\n');
+  for (;; position += 2) {
+    position = text.find('"', position);
+    if (position == text.npos) return {};
+    const std::size_t length = position - from;
+    if (position + 1 == text.size() || text[position + 1] != '"') {
+      ++position;
+      fields.line_breaks += std::count(text.begin() + begin, text.begin() + position, '\n');
       if (unquoted == nullptr) return text.substr(begin, length);
       return unquoted->append(text, from, length);
     }
     if (unquoted == nullptr) unquoted = &fields.unquoted.emplace_back();
     unquoted->append(text, from, length + 1);
-    from = at + 2;
+    from = position + 2;
   }
 }
 
@@ -48,27 +48,27 @@ CutFault cut_record(std::string_view text, Fields& fields) {
   fields.views.clear();
   fields.unquoted.clear();
   fields.line_breaks = 0;
-  for (std::size_t at = 0;; ++at) {
-    const bool is_quoted = at < text.size() && text[at] == '"';
+  for (std::size_t position = 0;; ++position) {
+    const bool is_quoted = position < text.size() && text[position] == '"';
     if (is_quoted) {
-      fields.views.push_back(take_quoted(text, at, fields));
-      if (at == text.npos) return {"a quote is opened and never closed", true};
+      fields.views.push_back(take_quoted(text, position, fields));
+      if (position == text.npos) return {"a quote is opened and never closed", true};
     } else {
-      const std::size_t begin = at;
-      while (at < text.size() && !ends_plain_field(text[at])) ++at;
-      fields.views.push_back(text.substr(begin, at - begin));
+      const std::size_t begin = position;
+      while (position < text.size() && !ends_plain_field(text[position])) ++position;
+      fields.views.push_back(text.substr(begin, position - begin));
     }
-    if (at == text.size()) return kCutOff;
-    if (text[at] == '"') return {"a quote inside a field that does not begin with one"};
-    if (text[at] == ',') continue;
-    if (is_quoted && text.substr(at, 2) == "\r\n") ++at;
-    if (text[at] != '\n') {
-      if (at + 1 == text.size()) return kCutOff;
+    if (position == text.size()) return kCutOff;
+    if (text[position] == '"') return {"a quote inside a field that does not begin with one"};
+    if (text[position] == ',') continue;
+    if (is_quoted && text.substr(position, 2) == "\r\n") ++position;
+    if (text[position] != '\n') {
+      if (position + 1 == text.size()) return kCutOff;
       return {"a character between a closing quote and the next comma"};
     }
     if (!is_quoted && fields.views.back().ends_with('\r')) fields.views.back().remove_suffix(1);
     ++fields.line_breaks;
-    fields.bytes = at + 1;
+    fields.bytes = position + 1;
     return {};
   }
 }

@@ -16,8 +16,8 @@ std::optional<Number> number_in(std::string_view text) {
 }
 
 template <typename Held>
-std::optional<Value> as_value(const std::optional<Held>& held) {
-  return held ? std::optional<Value>(*held) : std::nullopt;
+std::optional<Value> as_value(const std::optional<Held>& value) {
+  return value ? std::optional<Value>(*value) : std::nullopt;
 }
 
 std::optional<Value> element_from(std::string_view text, Held element) {

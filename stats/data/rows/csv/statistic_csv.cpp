@@ -124,17 +124,17 @@ void append_line(std::string& line, const Row& row, const CsvDialect& dialect, c
     append_cell(line, row, *headed.column, headed.otherwise, dialect);
     line += ',';
   }
-  const Statistics& found = row.statistics;
+  const Statistics& statistics = row.statistics;
   if (written != nullptr) {
     append_statistics(line, row, *written, dialect);
   } else {
-    for (std::size_t i = 0; i < found.categories.size(); ++i) {
-      const ValueKind what = kind(found.categories[i]);
-      const auto* truth = std::get_if<std::uint64_t>(&found.values[i]);
+    for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
+      const ValueKind what = kind(statistics.categories[i]);
+      const auto* truth = std::get_if<std::uint64_t>(&statistics.values[i]);
       if (dialect.has_truths && truth != nullptr && what == ValueKind::kElement && row.data_type == "bool") {
         line += *truth != 0 ? "True" : "False";
       } else {
-        append_value(line, what, found.values[i], dialect);
+        append_value(line, what, statistics.values[i], dialect);
       }
       line += ',';
     }
@@ -206,9 +206,9 @@ struct RowWriter::State {
   std::string line;
   std::optional<std::string> run_name;  // of the rows so far, where a file is of one run
 
-  Status check_run(const Identity& who) {
+  Status check_run(const Identity& identity) {
     if (value_of(text.format().dialect).whose == Whose::kInRow) return {};
-    const std::string name = run_file_name(who);
+    const std::string name = run_file_name(identity);
     if (!run_name) run_name = name;
     if (*run_name == name) return {};
     return Error{Code::kInvalid, "a file of the dialect " + std::string(tensorstat::name(text.format().dialect)) +
@@ -234,8 +234,9 @@ Result<RowWriter> RowWriter::open(RowFormat format, Sink sink) try {
 
 Status RowWriter::write(const Row& row) try {
   const FloatEnvironment ieee;
-  const Statistics& found = row.statistics;
-  if (found.categories != state_->text.format().categories || found.values.size() != found.categories.size()) {
+  const Statistics& statistics = row.statistics;
+  if (statistics.categories != state_->text.format().categories ||
+      statistics.values.size() != statistics.categories.size()) {
     return Error{Code::kInvalid, "a row has other statistics than the heading"};
   }
   if (Status same = state_->check_run(row.identity); !same) return same;

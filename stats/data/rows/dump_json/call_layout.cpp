@@ -71,35 +71,35 @@ class CallLayout::Lines {
     const std::size_t spaces = std::min(line.find_first_not_of(' '), line.size());
     const bool has_comma = line.ends_with(',');
     if (has_comma) line.remove_suffix(1);
-    std::string_view said = line.substr(std::min(spaces, line.size()));
-    const bool ends = said == "]" || said == "}";
+    std::string_view content = line.substr(std::min(spaces, line.size()));
+    const bool ends = content == "]" || content == "}";
     if (ends) {
       const Level& ended = levels_.back();
-      if (levels_.size() == 1 || ended.is_list != (said == "]") || ended.next == 0 || ended.has_comma) return false;
+      if (levels_.size() == 1 || ended.is_list != (content == "]") || ended.next == 0 || ended.has_comma) return false;
       levels_.pop_back();
     }
     if (spaces != levels_.size()) return false;
     Level& level = levels_.back();
-    if (!ends && !begins_element(level, said)) return false;
-    const bool opens = said == "[" || said == "{";
-    if (opens ? has_comma : !ends && !is_value(said)) return false;
+    if (!ends && !begins_element(level, content)) return false;
+    const bool opens = content == "[" || content == "{";
+    if (opens ? has_comma : !ends && !is_value(content)) return false;
     level.has_comma = has_comma;
     // Drop the comma after an outermost member: it is written together with the next one.
     std::string& text = members.back().text;
     text.append(text.empty() ? "" : "\n").append(line).append(has_comma && levels_.size() > 1 ? "," : "");
-    if (opens) levels_.push_back({.is_list = said == "["});
-    const auto mark = mark_in(said);
+    if (opens) levels_.push_back({.is_list = content == "["});
+    const auto mark = mark_in(content);
     return !mark || places.emplace(std::pair(mark->is_output, mark->slot), place()).second;
   }
 
-  // Begins an element. For an object, removes its name from `said`.
-  bool begins_element(Level& level, std::string_view& said) {
+  // Begins an element. For an object, removes its name from `content`.
+  bool begins_element(Level& level, std::string_view& content) {
     if (level.next++ != 0 && !level.has_comma) return false;
     if (level.is_list) return true;
-    const auto name = name_in(said);
+    const auto name = name_in(content);
     if (!name) return false;
     level.name = *name;
-    said.remove_prefix(name->size() + 4);
+    content.remove_prefix(name->size() + 4);
     if (levels_.size() == 1) members.push_back({level.name, {}});
     return true;
   }
@@ -134,8 +134,8 @@ Status CallLayout::add(std::string_view object) {
 }
 
 std::string CallLayout::place_of(bool is_output, std::uint64_t slot) const {
-  const auto found = places_.find({is_output, slot});
-  return found == places_.end() ? "" : found->second;
+  const auto entry = places_.find({is_output, slot});
+  return entry == places_.end() ? "" : entry->second;
 }
 
 std::string CallLayout::text(const LeafOf& leaf_of, const std::function<bool(std::string_view)>& wants) const {
@@ -143,16 +143,16 @@ std::string CallLayout::text(const LeafOf& leaf_of, const std::function<bool(std
   for (const auto& [name, text] : members_) {
     if (!wants(name)) continue;
     all += all.size() == 1 ? "\n" : ",\n";
-    for (std::size_t at = 0; at < text.size();) {
-      const auto next = std::min(text.find(kMark, at), text.size());
-      all.append(text, at, next - at);
+    for (std::size_t offset = 0; offset < text.size();) {
+      const auto next = std::min(text.find(kMark, offset), text.size());
+      all.append(text, offset, next - offset);
       const auto mark = mark_in(std::string_view(text).substr(next));
       if (!mark) break;
-      at = next;
-      const auto line = text.rfind('\n', at) + 1;  // npos + 1 is 0
+      offset = next;
+      const auto line = text.rfind('\n', offset) + 1;  // npos + 1 is 0
       const std::string* leaf = leaf_of(mark->is_output, mark->slot);
       all += leaf ? indented(*leaf, text.find_first_not_of(' ', line) - line) : "null";
-      at += mark->size;
+      offset += mark->size;
     }
   }
   return all + (all.size() == 1 ? "}" : "\n}");

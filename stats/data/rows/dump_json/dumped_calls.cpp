@@ -48,14 +48,14 @@ void complete_call(const std::vector<CallTensor>& tensors) {
   std::uint64_t earliest = ~std::uint64_t{0};
   std::map<std::string, std::uint64_t> next_slot;  // by io
   for (const CallTensor& tensor : tensors) {
-    const Identity& who = tensor.leaf->identity;
+    const Identity& identity = tensor.leaf->identity;
     earliest = std::min(earliest, tensor.written_at_us);
-    if (tensor.has_slot) next_slot[who.io] = std::max(next_slot[who.io], who.slot + 1);
+    if (tensor.has_slot) next_slot[identity.io] = std::max(next_slot[identity.io], identity.slot + 1);
   }
   for (const CallTensor& tensor : tensors) {
-    Identity& who = tensor.leaf->identity;
-    who.timestamp_us = std::max<std::uint64_t>(earliest, 1);
-    if (!tensor.has_slot) who.slot = next_slot[who.io]++;
+    Identity& identity = tensor.leaf->identity;
+    identity.timestamp_us = std::max<std::uint64_t>(earliest, 1);
+    if (!tensor.has_slot) identity.slot = next_slot[identity.io]++;
   }
 }
 

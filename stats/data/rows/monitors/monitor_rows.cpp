@@ -43,17 +43,17 @@ constexpr std::string_view kInspectTensors[] = {"activation", "gradient", "weigh
 
 template <typename Words>
 const Word* found_in(const Words& words, std::string_view word) {
-  const auto* found = std::ranges::find(words, word, &Word::word);
-  return found == std::end(words) ? nullptr : found;
+  const auto* entry = std::ranges::find(words, word, &Word::word);
+  return entry == std::end(words) ? nullptr : entry;
 }
 
 // The number behind a word of the path's last two parts; 0 without it.
 std::uint64_t rank_in(const std::string& path, std::string_view word) {
   const std::filesystem::path whole(path);
   for (const std::string& part : {whole.filename().string(), whole.parent_path().filename().string()}) {
-    const std::size_t at = part.rfind(word);
-    if (at == part.npos) continue;
-    const std::string_view rest = std::string_view(part).substr(at + word.size());
+    const std::size_t offset = part.rfind(word);
+    if (offset == part.npos) continue;
+    const std::string_view rest = std::string_view(part).substr(offset + word.size());
     if (const auto rank = whole_number(rest.substr(0, std::min(rest.find_first_not_of("0123456789"), rest.size())))) {
       return *rank;
     }
@@ -220,10 +220,10 @@ class InspectReader final : public MonitorReader {
     const auto [stop, fault] = std::from_chars(number.data(), number.data() + number.size(), iteration);
     if (fault != std::errc{} || stop != number.data() + number.size()) return failure("iteration is no whole number");
     for (const std::string_view tensor : kInspectTensors) {
-      const std::size_t at = name.rfind("_" + std::string(tensor) + "_");
-      if (at == name.npos) continue;
-      const Word* word = found_in(kInspectWords, name.substr(at + tensor.size() + 2));
-      const std::string_view whole = name.substr(0, at + tensor.size() + 1), value = line.substr(value_at + 6);
+      const std::size_t offset = name.rfind("_" + std::string(tensor) + "_");
+      if (offset == name.npos) continue;
+      const Word* word = found_in(kInspectWords, name.substr(offset + tensor.size() + 2));
+      const std::string_view whole = name.substr(0, offset + tensor.size() + 1), value = line.substr(value_at + 6);
       if (whole != row_.identity.op_name || iteration != iteration_) {
         if (Status ended = at_end(); !ended) return ended;
         iteration_ = iteration;

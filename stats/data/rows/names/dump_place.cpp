@@ -58,19 +58,19 @@ bool number_in(std::string_view text, Number& number) {
   return fault == std::errc{} && stop == end && !text.empty();
 }
 
-bool accept(std::string_view field, std::string_view text, Found& found) {
+bool accept(std::string_view field, std::string_view text, Found& match) {
   std::uint64_t number = 0;
-  if (field == "{name}") found.name = text;
+  if (field == "{name}") match.name = text;
   if (field == "{name}") return !text.empty();
-  if (field == "{rank}") return found.has_rank = number_in(text, found.place.rank);
-  if (field == "{device}") return found.has_device = number_in(text, found.place.device);
-  if (field == "{graph}") return number_in(text, found.place.graph);
-  if (field == "{iteration}") return number_in(text, found.place.iteration);
+  if (field == "{rank}") return match.has_rank = number_in(text, match.place.rank);
+  if (field == "{device}") return match.has_device = number_in(text, match.place.device);
+  if (field == "{graph}") return number_in(text, match.place.graph);
+  if (field == "{iteration}") return number_in(text, match.place.iteration);
   return number_in(text, number) && (field != "{time}" || text.size() == 14);
 }
 
 // A field extends to the last occurrence of the text that follows it in the pattern.
-bool fits(std::string_view pattern, std::string_view folder, Found& found) {
+bool fits(std::string_view pattern, std::string_view folder, Found& match) {
   while (!pattern.empty()) {
     const std::string_view text = take(pattern, "{");
     if (!folder.starts_with(text)) return false;
@@ -81,7 +81,7 @@ bool fits(std::string_view pattern, std::string_view folder, Found& found) {
     std::string_view ahead = pattern;
     const std::string_view behind = take(ahead, "{");
     const auto end = behind.empty() ? folder.size() : folder.rfind(behind);
-    if (end == folder.npos || !accept(field, folder.substr(0, end), found)) return false;
+    if (end == folder.npos || !accept(field, folder.substr(0, end), match)) return false;
     folder.remove_prefix(end);
   }
   return folder.empty();
@@ -92,19 +92,19 @@ std::size_t folder_count(std::string_view layout) {
 }
 
 std::optional<Found> found_by(std::string_view layout, const std::vector<std::string>& folders) {
-  Found found;
-  found.layout = layout;
+  Found match;
+  match.layout = layout;
   const std::size_t count = folder_count(layout);
   if (folders.size() < count) return std::nullopt;
   for (auto folder = folders.end() - static_cast<std::ptrdiff_t>(count); folder != folders.end(); ++folder) {
     const std::string_view pattern = take(layout, "/");
     layout.remove_prefix(std::min<std::size_t>(layout.size(), 1));
-    if (!fits(pattern, *folder, found)) return std::nullopt;
-    if (pattern == "constants") found.place.constants = true;
+    if (!fits(pattern, *folder, match)) return std::nullopt;
+    if (pattern == "constants") match.place.constants = true;
   }
-  if (found.has_rank && !found.has_device) found.place.device = found.place.rank % 8;
-  if (found.has_device && !found.has_rank) found.place.rank = found.place.device;
-  return found;
+  if (match.has_rank && !match.has_device) match.place.device = match.place.rank % 8;
+  if (match.has_device && !match.has_rank) match.place.rank = match.place.device;
+  return match;
 }
 
 // The innermost folders of a file, the innermost last.
@@ -112,9 +112,9 @@ std::vector<std::string> folders_of(const std::string& path) {
   constexpr std::size_t kMostFolders = 6;
   std::vector<std::string> folders;
   std::error_code ignored;
-  for (auto at = fs::absolute(path, ignored).lexically_normal().parent_path();
-       at.has_relative_path() && folders.size() < kMostFolders; at = at.parent_path()) {
-    folders.push_back(at.filename().string());
+  for (auto folder = fs::absolute(path, ignored).lexically_normal().parent_path();
+       folder.has_relative_path() && folders.size() < kMostFolders; folder = folder.parent_path()) {
+    folders.push_back(folder.filename().string());
   }
   std::ranges::reverse(folders);
   return folders;
@@ -123,7 +123,7 @@ std::vector<std::string> folders_of(const std::string& path) {
 std::optional<Found> find_in_dump(const std::string& path) {
   const auto folders = folders_of(path);
   for (const std::string_view layout : kLayouts) {
-    if (auto found = found_by(layout, folders)) return found;
+    if (auto match = found_by(layout, folders)) return match;
   }
   return std::nullopt;
 }
@@ -138,13 +138,13 @@ std::string beside_tensors(const std::string& path) {
 }  // namespace
 
 std::optional<DumpPlace> place_in_dump(const std::string& path) {
-  const auto found = find_in_dump(path);
-  return found ? std::optional(found->place) : std::nullopt;
+  const auto match = find_in_dump(path);
+  return match ? std::optional(match->place) : std::nullopt;
 }
 
 std::string model_in_dump(const std::string& path) {
-  const auto found = find_in_dump(path);
-  return found && found->layout.find("{time}/{device}/{name}") != found->layout.npos ? found->name : std::string();
+  const auto match = find_in_dump(path);
+  return match && match->layout.find("{time}/{device}/{name}") != match->layout.npos ? match->name : std::string();
 }
 
 std::optional<DumpPlace> place_of_rows(const std::string& path) { return place_in_dump(beside_tensors(path)); }
@@ -167,25 +167,25 @@ std::string_view name(Execution execution) {
 
 Execution execution_of_file(const std::string& path) {
   std::error_code ignored;
-  Execution above = Execution::kUnknown, found = Execution::kUnknown;
+  Execution above = Execution::kUnknown, execution = Execution::kUnknown;
   for (const fs::path& part : fs::absolute(path, ignored).lexically_normal()) {
     const std::string folder = part.string();
     Found step;
-    if (above != Execution::kUnknown && fits("step{iteration}", folder, step)) found = above;
+    if (above != Execution::kUnknown && fits("step{iteration}", folder, step)) execution = above;
     above = folder == name(Execution::kGraph)      ? Execution::kGraph
             : folder == name(Execution::kPynative) ? Execution::kPynative
                                                    : Execution::kUnknown;
   }
-  return found;
+  return execution;
 }
 
 std::optional<FileOfRun> file_of_run(const std::string& path) {
-  const auto found = find_in_dump(beside_tensors(path));
-  if (!found) return std::nullopt;
+  const auto match = find_in_dump(beside_tensors(path));
+  if (!match) return std::nullopt;
   std::error_code ignored;
   const fs::path file = fs::absolute(path, ignored).lexically_normal();
   fs::path run = fs::path(beside_tensors(file.string())).parent_path();
-  std::size_t above = folder_count(found->layout);
+  std::size_t above = folder_count(match->layout);
   if (execution_of_file(path) != Execution::kUnknown) ++above;
   for (; above != 0; --above) run = run.parent_path();
   return FileOfRun{run.string(), file.lexically_relative(run).string()};

@@ -37,29 +37,30 @@ std::optional<MsprobeTensorName> msprobe_tensor_name(std::string_view path) {
 
   // The direction comes after the kind and the name.
   const auto is_mark = [](std::string_view part) { return is_direction(part) || part == "parameters_grad"; };
-  auto at = std::ranges::find_if(parts.begin() + std::min<std::ptrdiff_t>(2, std::ssize(parts)), parts.end(), is_mark);
-  if (at == parts.end()) return std::nullopt;
-  const bool has_direction = is_direction(*at);
-  auto last_of_name = at - 1;
+  auto part =
+      std::ranges::find_if(parts.begin() + std::min<std::ptrdiff_t>(2, std::ssize(parts)), parts.end(), is_mark);
+  if (part == parts.end()) return std::nullopt;
+  const bool has_direction = is_direction(*part);
+  auto last_of_name = part - 1;
   if (has_direction && slot_in(*last_of_name)) {
     if (--last_of_name == parts.begin()) return std::nullopt;
-  } else if (at + 1 != parts.end() && slot_in(at[1])) {
-    ++at;
+  } else if (part + 1 != parts.end() && slot_in(part[1])) {
+    ++part;
   } else if (has_direction) {
     return std::nullopt;
   }
-  MsprobeTensorName found;
-  found.identity.op_type = *last_of_name;
-  found.identity.op_name = stem.substr(0, static_cast<std::size_t>(at->data() + at->size() - stem.data()));
-  ++at;
-  if (at == parts.end()) return std::nullopt;
-  found.identity.io = has_direction ? *at++ : "output";
-  if (found.identity.io == "parameters") found.identity.io = "input";
-  if ((found.identity.io != "input" && found.identity.io != "output") || at == parts.end()) return std::nullopt;
-  const auto slot = slot_in(*at);
-  found.is_numbered = slot && at + 1 == parts.end();
-  if (found.is_numbered) found.identity.slot = *slot;
-  return found;
+  MsprobeTensorName name;
+  name.identity.op_type = *last_of_name;
+  name.identity.op_name = stem.substr(0, static_cast<std::size_t>(part->data() + part->size() - stem.data()));
+  ++part;
+  if (part == parts.end()) return std::nullopt;
+  name.identity.io = has_direction ? *part++ : "output";
+  if (name.identity.io == "parameters") name.identity.io = "input";
+  if ((name.identity.io != "input" && name.identity.io != "output") || part == parts.end()) return std::nullopt;
+  const auto slot = slot_in(*part);
+  name.is_numbered = slot && part + 1 == parts.end();
+  if (name.is_numbered) name.identity.slot = *slot;
+  return name;
 }
 
 std::string_view without_gradient_count(std::string_view key) {

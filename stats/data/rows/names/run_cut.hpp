@@ -13,17 +13,18 @@ namespace tensorstat {
 class RunCut {
  public:
   // Whether this row begins a new run. Call it once for each row, in order.
-  bool begins_run(const Identity& who) {
-    const bool is_same = !seen_.empty() && who.op_type == op_type_ && who.op_name == op_name_ &&
-                         who.task_id == task_id_ && who.stream_id == stream_id_ && !seen_.contains({who.io, who.slot});
+  bool begins_run(const Identity& identity) {
+    const bool is_same = !seen_.empty() && identity.op_type == op_type_ && identity.op_name == op_name_ &&
+                         identity.task_id == task_id_ && identity.stream_id == stream_id_ &&
+                         !seen_.contains({identity.io, identity.slot});
     if (!is_same) {
-      op_type_ = who.op_type;
-      op_name_ = who.op_name;
-      task_id_ = who.task_id;
-      stream_id_ = who.stream_id;
+      op_type_ = identity.op_type;
+      op_name_ = identity.op_name;
+      task_id_ = identity.task_id;
+      stream_id_ = identity.stream_id;
       seen_.clear();
     }
-    seen_.emplace(who.io, who.slot);
+    seen_.emplace(identity.io, identity.slot);
     return !is_same;
   }
 
