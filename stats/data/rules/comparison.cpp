@@ -78,16 +78,16 @@ Decimal Decimal::of(std::uint64_t number) { return decimal_from(std::to_string(n
 Decimal Decimal::of(std::int64_t number) { return decimal_from(std::to_string(number)); }
 
 std::strong_ordering operator<=>(const Decimal& a, const Decimal& b) {
-  const auto sign = [](const Decimal& of) { return of.digits.empty() ? 0 : of.is_negative ? -1 : 1; };
+  const auto sign = [](const Decimal& number) { return number.digits.empty() ? 0 : number.is_negative ? -1 : 1; };
   if (sign(a) != sign(b) || sign(a) == 0) return sign(a) <=> sign(b);
   const auto magnitude = a.point != b.point ? a.point <=> b.point : a.digits <=> b.digits;
   return sign(a) > 0 ? magnitude : 0 <=> magnitude;
 }
 
 const Operator* operator_at(std::string_view text) {
-  const auto* found =
+  const auto* entry =
       std::ranges::find_if(kOperators, [&](const Operator& each) { return text.starts_with(each.text); });
-  return found == std::end(kOperators) ? nullptr : found;
+  return entry == std::end(kOperators) ? nullptr : entry;
 }
 
 // A whole number that fits 64 bits stays an integer, also if written with .000: binary64 cannot represent all of them.

@@ -51,15 +51,15 @@ FactValue statistic_of_pair(const TensorRow& row) {
   return row.paired->elements[static_cast<std::size_t>(S)];
 }
 
-template <FactValue (*of)(const StatisticsView&)>
+template <FactValue (*fact)(const StatisticsView&)>
 FactValue of_b(const TensorRow& row) {
-  return row.paired ? of(row.paired->statistics) : FactValue();
+  return row.paired ? fact(row.paired->statistics) : FactValue();
 }
 
 // The sum of both sides.
-template <FactValue (*of)(const StatisticsView&)>
+template <FactValue (*fact)(const StatisticsView&)>
 FactValue of_sides(const TensorRow& row) {
-  const FactValue sides[] = {of(row.row.statistics), of_b<of>(row)};
+  const FactValue sides[] = {fact(row.row.statistics), of_b<fact>(row)};
   std::uint64_t sum = 0;
   bool is_known = false;
   for (const FactValue& side : sides) {
@@ -74,8 +74,8 @@ FactValue of_sides(const TensorRow& row) {
 FactValue place_of_greatest(const TensorRow& row) {
   if (row.paired == nullptr || row.paired->elements.empty()) return std::string();
   const Value& index = row.paired->elements[static_cast<std::size_t>(PairStatistic::kMaxAbsDiffIndex)];
-  const auto at = row.paired->by_parts ? std::nullopt : coordinates(index, row.row.shape);
-  return at ? to_string(*at) : to_string(index);
+  const auto element = row.paired->by_parts ? std::nullopt : coordinates(index, row.row.shape);
+  return element ? to_string(*element) : to_string(index);
 }
 
 // The value of one side where elements differ most, or else of the statistic that decided.
@@ -84,8 +84,8 @@ FactValue deciding_value(const TensorRow& row, bool is_b) {
   if (!row.paired->elements.empty()) return is_b ? row.paired->greatest_b : row.paired->greatest_a;
   const auto category = category_from(row.paired->why);
   if (!category) return Value();
-  const StatisticsView of = is_b ? row.paired->statistics : StatisticsView(row.row.statistics);
-  const Value* const value = of.find(*category);
+  const StatisticsView statistics = is_b ? row.paired->statistics : StatisticsView(row.row.statistics);
+  const Value* const value = statistics.find(*category);
   return value ? *value : Value();
 }
 

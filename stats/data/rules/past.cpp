@@ -31,9 +31,9 @@ std::size_t first_not_below(const double* sorted, std::size_t count, double valu
 }  // namespace
 
 std::optional<WindowOf> window_named(std::string_view name) {
-  const auto* found = std::ranges::find(kWindows, name, &std::pair<std::string_view, WindowOf>::first);
-  if (found == std::end(kWindows)) return std::nullopt;
-  return found->second;
+  const auto* entry = std::ranges::find(kWindows, name, &std::pair<std::string_view, WindowOf>::first);
+  if (entry == std::end(kWindows)) return std::nullopt;
+  return entry->second;
 }
 
 Window::Window(WindowOf kind, std::uint32_t size) : kind_(kind), size_(size) {}
@@ -41,8 +41,8 @@ Window::Window(WindowOf kind, std::uint32_t size) : kind_(kind), size_(size) {}
 void Window::push(double value) {
   if (values_.empty()) values_.resize(is_of_order(kind_) ? 2 * std::size_t{size_} : size_);
   const bool is_full = count_ == size_;
-  double& at = values_[is_full ? next_ : count_];
-  const double oldest = std::exchange(at, value);
+  double& slot = values_[is_full ? next_ : count_];
+  const double oldest = std::exchange(slot, value);
   const std::size_t sorted_count = count_ - nan_count_;
   if (is_full) {
     if (++next_ == size_) next_ = 0;

@@ -18,8 +18,8 @@ const Value kNone;
 const Value& number_at(const TensorRow& row, const Subject& subject, std::optional<Value>& room) {
   const auto* const category = std::get_if<Category>(&subject);
   if (category == nullptr) return room.emplace(number_of(row, subject));
-  const Value* const found = row.row.statistics.find(*category);
-  return found != nullptr ? *found : kNone;
+  const Value* const statistic = row.row.statistics.find(*category);
+  return statistic != nullptr ? *statistic : kNone;
 }
 
 // The row's line about replicas over a group; nullopt if it does not name the group.

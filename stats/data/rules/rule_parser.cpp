@@ -16,8 +16,8 @@ constexpr std::size_t kMostDepth = 100;  // limit of nested parentheses and nots
 struct Token {
   enum class Kind { kWord, kQuoted, kOperator, kGlob, kOpen, kClose, kComma, kEnd };
   Kind kind = Kind::kEnd;
-  std::string_view text = {};   // without quotes
-  std::size_t at = 0, end = 0;  // offsets in the whole text
+  std::string_view text = {};      // without quotes
+  std::size_t begin = 0, end = 0;  // offsets in the whole text
   Comparison comparison = {};
 
   bool is_word(std::string_view word) const { return kind == Kind::kWord && text == word; }
@@ -25,14 +25,14 @@ struct Token {
 };
 
 // An error for an invalid rule: the cause, and the character, counted from 1.
-Error invalid(std::string what, std::size_t at) {
-  return {Code::kInvalid, std::move(what) + "; at character " + std::to_string(at + 1)};
+Error invalid(std::string what, std::size_t offset) {
+  return {Code::kInvalid, std::move(what) + "; at character " + std::to_string(offset + 1)};
 }
 
-Token token_at(std::string_view text, std::size_t at, bool has_commas) {
-  const std::string_view rest = text.substr(at);
+Token token_at(std::string_view text, std::size_t begin, bool has_commas) {
+  const std::string_view rest = text.substr(begin);
   const auto token = [&](Token::Kind kind, std::size_t length) {
-    return Token{kind, rest.substr(0, length), at, at + length};
+    return Token{kind, rest.substr(0, length), begin, begin + length};
   };
   switch (rest[0]) {
     case '(':
@@ -44,12 +44,12 @@ Token token_at(std::string_view text, std::size_t at, bool has_commas) {
     case '\'':
     case '"': {
       const std::size_t end = std::min(rest.find(rest[0], 1), rest.size());
-      return {Token::Kind::kQuoted, rest.substr(1, end - 1), at, at + end + 1};
+      return {Token::Kind::kQuoted, rest.substr(1, end - 1), begin, begin + end + 1};
     }
   }
   if (has_commas && rest[0] == ',') return token(Token::Kind::kComma, 1);
-  if (const Operator* found = operator_at(rest)) {
-    return {Token::Kind::kOperator, found->text, at, at + found->text.size(), found->comparison};
+  if (const Operator* match = operator_at(rest)) {
+    return {Token::Kind::kOperator, match->text, begin, begin + match->text.size(), match->comparison};
   }
   return token(Token::Kind::kWord,
                std::min(rest.find_first_of(has_commas ? " \t\n()<>=!~'\"," : " \t\n()<>=!~'\""), rest.size()));
@@ -65,16 +65,17 @@ std::optional<WindowOf> window_at_end_of(const Token& token) {
 Result<std::vector<Token>> tokens_of(std::string_view text, bool has_commas) {
   std::vector<Token> tokens;
   bool is_in_window = false;  // inside its parentheses a comma ends a word
-  for (std::size_t at = 0;; at = tokens.back().end) {
-    at = std::min(text.find_first_not_of(" \t\n", at), text.size());
-    if (at == text.size()) break;
-    tokens.push_back(token_at(text, at, has_commas || is_in_window));
+  for (std::size_t begin = 0;; begin = tokens.back().end) {
+    begin = std::min(text.find_first_not_of(" \t\n", begin), text.size());
+    if (begin == text.size()) break;
+    tokens.push_back(token_at(text, begin, has_commas || is_in_window));
     const Token& token = tokens.back();
     if (token.kind == Token::Kind::kOpen) is_in_window = tokens.size() > 1 && window_at_end_of(tokens.end()[-2]);
     if (token.kind == Token::Kind::kClose) is_in_window = false;
-    if (token.end > text.size()) return invalid("the quote at '" + shown(text.substr(at)) + "' does not end", at);
+    if (token.end > text.size()) return invalid("the quote at '" + shown(text.substr(begin)) + "' does not end", begin);
     if (token.kind == Token::Kind::kWord && token.text.empty()) {
-      return invalid(in_quotes(text.substr(at)) + " begins with no operator: these are > >= < <= == != and ~", at);
+      return invalid(in_quotes(text.substr(begin)) + " begins with no operator: these are > >= < <= == != and ~",
+                     begin);
     }
   }
   tokens.push_back({Token::Kind::kEnd, {}, text.size(), text.size()});
@@ -89,13 +90,13 @@ class Rule::Parser {
       : text_(text), tokens_(std::move(tokens)), about_(about), earlier_(earlier) {}
 
   Result<Rule> whole() {
-    const std::size_t begin = peek().at;
+    const std::size_t begin = peek().begin;
     windows_.clear();
     for_count_ = 0;
     auto rule = any();
     if (!rule) return rule;
     if (peek().kind != Token::Kind::kEnd && peek().kind != Token::Kind::kComma) {
-      return invalid("and or or is missing before " + peek().words(), peek().at);
+      return invalid("and or or is missing before " + peek().words(), peek().begin);
     }
     const std::size_t end = next_ == 0 ? begin : tokens_[next_ - 1].end;
     rule->text_ = text_.substr(begin, end - begin);
@@ -133,11 +134,11 @@ class Rule::Parser {
 
   Result<Rule> one() {
     if (++depth_ > kMostDepth) {
-      return invalid("more than " + std::to_string(kMostDepth) + " parentheses and nots", peek().at);
+      return invalid("more than " + std::to_string(kMostDepth) + " parentheses and nots", peek().begin);
     }
-    auto found = take_word("not") ? negation() : peek().kind == Token::Kind::kOpen ? parenthesis() : comparison();
+    auto rule = take_word("not") ? negation() : peek().kind == Token::Kind::kOpen ? parenthesis() : comparison();
     --depth_;
-    return found && peek().is_word("for") ? for_steps(*std::move(found)) : std::move(found);
+    return rule && peek().is_word("for") ? for_steps(*std::move(rule)) : std::move(rule);
   }
 
   // A whole number of steps, from 1.
@@ -149,25 +150,25 @@ class Rule::Parser {
     if (count.kind != Token::Kind::kWord || !is_whole || number == 0 || number > Window::kMostSteps) {
       return invalid("a number of steps from 1 to " + std::to_string(Window::kMostSteps) + " should follow " +
                          in_quotes(before) + ", and " + count.words() + " does",
-                     count.at);
+                     count.begin);
     }
     take();
     return number;
   }
 
-  Error needs_earlier(const std::string& what, std::size_t at) const {
+  Error needs_earlier(const std::string& what, std::size_t offset) const {
     return invalid(what + " asks about earlier steps of the tensor: alerts, top --until and attach --fail-on know them",
-                   at);
+                   offset);
   }
 
   Result<Rule> for_steps(Rule condition) {
-    const std::size_t at = take().at;
-    if (earlier_ == Earlier::kUnknown) return needs_earlier("for", at);
+    const std::size_t begin = take().begin;
+    if (earlier_ == Earlier::kUnknown) return needs_earlier("for", begin);
     const auto steps = number_of_steps("for");
     if (!steps) return steps.error();
     if (!take_word("steps") && !take_word("step")) {
       return invalid("steps should follow 'for " + std::to_string(*steps) + "', and " + peek().words() + " does",
-                     peek().at);
+                     peek().begin);
     }
     Rule rule(Kind::kFor);
     rule.parts_.push_back(std::move(condition));
@@ -190,7 +191,7 @@ class Rule::Parser {
     take();
     auto inner = any();
     if (!inner) return inner;
-    if (peek().kind != Token::Kind::kClose) return invalid("')' is missing before " + peek().words(), peek().at);
+    if (peek().kind != Token::Kind::kClose) return invalid("')' is missing before " + peek().words(), peek().begin);
     take();
     return inner;
   }
@@ -201,16 +202,17 @@ class Rule::Parser {
 
   // "differs over dp"
   Result<Rule> difference() {
-    const std::size_t at = take().at;
+    const std::size_t begin = take().begin;
     if (!take_word("over")) {
-      return invalid("over and a group of ranks should follow 'differs', and " + peek().words() + " does", peek().at);
+      return invalid("over and a group of ranks should follow 'differs', and " + peek().words() + " does",
+                     peek().begin);
     }
     const Token group = peek();
     if (group.kind != Token::Kind::kWord && group.kind != Token::Kind::kQuoted) {
-      return invalid("a group of ranks should follow 'differs over', and " + group.words() + " does", group.at);
+      return invalid("a group of ranks should follow 'differs over', and " + group.words() + " does", group.begin);
     }
     if (earlier_ != Earlier::kKeptWithReplicas) {
-      return invalid("differs over asks other ranks for their replicas, which only alerts do", at);
+      return invalid("differs over asks other ranks for their replicas, which only alerts do", begin);
     }
     take();
     Rule differs(Kind::kDiffers);
@@ -220,41 +222,41 @@ class Rule::Parser {
 
   Result<Rule> comparison() {
     if (peek().is_word("differs")) return difference();
-    const std::size_t at = peek().at;
+    const std::size_t begin = peek().begin;
     std::string name;  // of one or more words
     while (is_part_of_a_name(peek())) name.append(name.empty() ? "" : " ").append(take().text);
-    if (name.empty()) return invalid("a statistic or a fact is missing before " + peek().words(), at);
+    if (name.empty()) return invalid("a statistic or a fact is missing before " + peek().words(), begin);
     const Token compared = peek();
     if (compared.kind != Token::Kind::kOperator && compared.kind != Token::Kind::kGlob) {
       if (name == "nan") return Rule::nan();
       if (name == "inf") return Rule::inf();
-      return invalid(in_quotes(name) + " is neither nan, inf nor a comparison, such as max > 1", at);
+      return invalid(in_quotes(name) + " is neither nan, inf nor a comparison, such as max > 1", begin);
     }
     take();
     auto subject = subject_from(name, about_);
-    if (!subject) return invalid(subject.error().message, at);
+    if (!subject) return invalid(subject.error().message, begin);
     const Token value = peek();
     if (value.kind != Token::Kind::kWord && value.kind != Token::Kind::kQuoted) {
-      return invalid(missing_value(name + " " + std::string(compared.text), is_text(*subject), value), value.at);
+      return invalid(missing_value(name + " " + std::string(compared.text), is_text(*subject), value), value.begin);
     }
     take();
     return is_text(*subject) ? text(name, *subject, compared, value) : number(name, *subject, compared, value);
   }
 
   // `before` is what stands before the value, such as "shape ==".
-  std::string missing_value(const std::string& before, bool wants_text, const Token& found) const {
-    const std::string_view rest = text_.substr(found.at);
+  std::string missing_value(const std::string& before, bool wants_text, const Token& token) const {
+    const std::string_view rest = text_.substr(token.begin);
     const std::size_t close = rest.find(')');
-    if (wants_text && found.kind == Token::Kind::kOpen && close != rest.npos) {
+    if (wants_text && token.kind == Token::Kind::kOpen && close != rest.npos) {
       return "put the text in quotes: " + shown(before) + " \"" + shown(rest.substr(0, close + 1)) + "\"";
     }
     return std::string(wants_text ? "a text" : "a number") + " should follow " + in_quotes(before) + ", and " +
-           found.words() + " does";
+           token.words() + " does";
   }
 
   Result<Rule> number(const std::string& name, const Subject& subject, const Token& compared, const Token& value) {
     if (compared.kind == Token::Kind::kGlob) {
-      return invalid(in_quotes(name) + " is a number, and ~ compares texts", compared.at);
+      return invalid(in_quotes(name) + " is a number, and ~ compares texts", compared.begin);
     }
     Rule number(Kind::kNumber);
     number.subject_ = subject;
@@ -268,7 +270,7 @@ class Rule::Parser {
     if (value.kind == Token::Kind::kQuoted || is_nan) {
       return invalid(in_quotes(name) + " is a number, and " + value.words() + " is none" +
                          (is_nan ? ": say nan alone, or nan > 0" : ""),
-                     value.at);
+                     value.begin);
     }
     auto other = this->other(name, value);
     if (!other) return other.error();
@@ -288,28 +290,28 @@ class Rule::Parser {
       const std::string factor = words.substr(0, words.find_last_not_of(" *", star) + 1);
       const Value number = number_from(factor);
       if (std::holds_alternative<std::monostate>(number)) {
-        return invalid("a number should stand before *, and " + in_quotes(factor) + " does", first.at);
+        return invalid("a number should stand before *, and " + in_quotes(factor) + " does", first.begin);
       }
       other.factor = as_double(number);
       words.erase(0, std::min(words.find_first_not_of(' ', star + 1), words.size()));
     }
     const auto kind = peek().kind == Token::Kind::kOpen ? window_named(words) : std::nullopt;
-    if (kind) return window(*kind, words, first.at, other);
+    if (kind) return window(*kind, words, first.begin, other);
     const auto subject = subject_from(words, about_);
     if (!subject || is_text(*subject)) {
       return invalid(in_quotes(name) + " is a number, and " + in_quotes(words) +
                          (subject ? " is a text" : " is none, and no statistic"),
-                     first.at);
+                     first.begin);
     }
     other.subject = *subject;
     return other;
   }
 
   // "(l2norm, 50)"
-  Result<Other> window(WindowOf kind, const std::string& word, std::size_t at, Other other) {
-    if (earlier_ == Earlier::kUnknown) return needs_earlier(word + "()", at);
+  Result<Other> window(WindowOf kind, const std::string& word, std::size_t begin, Other other) {
+    if (earlier_ == Earlier::kUnknown) return needs_earlier(word + "()", begin);
     take();
-    const std::size_t name_at = peek().at;
+    const std::size_t name_at = peek().begin;
     std::string name;
     while (is_part_of_a_name(peek())) name.append(name.empty() ? "" : " ").append(take().text);
     auto subject = subject_from(name, about_);
@@ -322,9 +324,9 @@ class Rule::Parser {
       if (!steps) return steps.error();
       size = *steps;
     } else if (kind != WindowOf::kPrevious) {
-      return invalid("the number of steps is missing: " + word + "(" + name + ", 50)", peek().at);
+      return invalid("the number of steps is missing: " + word + "(" + name + ", 50)", peek().begin);
     }
-    if (peek().kind != Token::Kind::kClose) return invalid("')' is missing before " + peek().words(), peek().at);
+    if (peek().kind != Token::Kind::kClose) return invalid("')' is missing before " + peek().words(), peek().begin);
     take();
     other.window = windows_.size();
     windows_.emplace_back(kind, size);
@@ -334,10 +336,10 @@ class Rule::Parser {
   static Result<Rule> text(const std::string& name, const Subject& subject, const Token& compared, const Token& value) {
     const bool is_glob = compared.kind == Token::Kind::kGlob;
     if (!is_glob && compared.comparison != Comparison::kEqual && compared.comparison != Comparison::kUnequal) {
-      return invalid(in_quotes(name) + " is a text: == and != compare it, and ~ with a glob", compared.at);
+      return invalid(in_quotes(name) + " is a text: == and != compare it, and ~ with a glob", compared.begin);
     }
     if (name == "dtype" && !is_glob && !is_data_type(value.text)) {
-      return invalid(value.words() + " is no dtype; float32 is one", value.at);
+      return invalid(value.words() + " is no dtype; float32 is one", value.begin);
     }
     Rule text(is_glob ? Kind::kGlob : Kind::kText);
     text.subject_ = subject;

@@ -95,8 +95,8 @@ std::string name_of(const Subject& subject) {
 bool is_text(const Subject& subject) {
   if (const auto* fact = std::get_if<const Fact*>(&subject)) return (*fact)->kind == Fact::Kind::kText;
   const auto* side = std::get_if<OfSide>(&subject);
-  const ValueKind of = kind(side ? side->category : std::get<Category>(subject));
-  return of == ValueKind::kDigest || of == ValueKind::kList;
+  const ValueKind value_kind = kind(side ? side->category : std::get<Category>(subject));
+  return value_kind == ValueKind::kDigest || value_kind == ValueKind::kList;
 }
 
 bool is_count(const Subject& subject) {
@@ -119,7 +119,7 @@ Categories needed_by(const Subject& subject) {
 
 FactValue value_of(const TensorRow& row, const Subject& subject) {
   if (const auto* category = std::get_if<Category>(&subject)) return statistic(row.row.statistics, *category);
-  if (const auto* fact = std::get_if<const Fact*>(&subject)) return (*fact)->of(row);
+  if (const auto* fact = std::get_if<const Fact*>(&subject)) return (*fact)->value(row);
   const OfSide& side = std::get<OfSide>(subject);
   if (!side.is_b) return statistic(row.row.statistics, side.category);
   return row.paired ? statistic(row.paired->statistics, side.category) : Value();

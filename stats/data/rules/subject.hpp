@@ -23,7 +23,7 @@ struct Fact {
 
   std::string_view name;
   Kind kind;
-  FactValue (*of)(const TensorRow& row);  // an empty text or Value if the row does not have it
+  FactValue (*value)(const TensorRow& row);  // an empty text or Value if the row does not have it
 };
 
 // A statistic of one side of a comparison: "max b".
