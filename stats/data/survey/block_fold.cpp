@@ -80,9 +80,9 @@ class FoldedWindows {
         window_bytes_(kStepsGivenBack * step_bytes),
         folded_(file == nullptr ? 0 : (end - begin) / window_bytes_ + 1) {}
 
-  void add(std::uint64_t at, std::uint64_t bytes) {
+  void add(std::uint64_t offset, std::uint64_t bytes) {
     if (file_ == nullptr) return;
-    const std::uint64_t window = (at - begin_) / window_bytes_, first = begin_ + window * window_bytes_;
+    const std::uint64_t window = (offset - begin_) / window_bytes_, first = begin_ + window * window_bytes_;
     const std::uint64_t whole = std::min(window_bytes_, end_ - first);
     if ((folded_[window] += bytes) == whole) file_->give_back(first, whole);
   }
@@ -146,8 +146,8 @@ Result<Partial> BlockFold::fold_blocks(const Part& part, const MappedFile* mappe
   std::deque<Stretch> stretches;
   const std::uint64_t tiles = (end - begin + tile_bytes - 1) / tile_bytes;
   for (unsigned i = 0, number = in_order ? threads_ : 1; i < number; ++i) {
-    const auto at = [&](std::uint64_t part) { return std::min(end, begin + tiles * part / number * tile_bytes); };
-    stretches.emplace_back(at(i), at(i + 1));
+    const auto boundary = [&](std::uint64_t part) { return std::min(end, begin + tiles * part / number * tile_bytes); };
+    stretches.emplace_back(boundary(i), boundary(i + 1));
   }
   FoldedWindows windows(mapped, begin, end, step_bytes);
   std::atomic<std::uint64_t> done{0};
@@ -160,12 +160,12 @@ Result<Partial> BlockFold::fold_blocks(const Part& part, const MappedFile* mappe
     MappedChoice choice(mapped);
     for (std::uint64_t next; !has_failed && (next = stretch.next.fetch_add(step_bytes)) < stretch.end;) {
       const std::uint64_t after = std::min(next + step_bytes, stretch.end);
-      const std::byte* const found = choice.find(next, after - next);
-      for (std::uint64_t at = next; at < after; at += block_bytes) {
-        const std::uint64_t bytes = std::min(block_bytes, after - at);
+      const std::byte* const memory = choice.find(next, after - next);
+      for (std::uint64_t offset = next; offset < after; offset += block_bytes) {
+        const std::uint64_t bytes = std::min(block_bytes, after - offset);
         Status status;
-        if (found == nullptr) status = reader.fetch(at, {block.get(), bytes});
-        if (status) status = stream->append({found == nullptr ? block.get() : found + (at - next), bytes});
+        if (memory == nullptr) status = reader.fetch(offset, {block.get(), bytes});
+        if (status) status = stream->append({memory == nullptr ? block.get() : memory + (offset - next), bytes});
         if (!status) {
           has_failed = true;
           return status.error();

@@ -46,11 +46,11 @@ std::optional<std::string> without_event(const RowFile& file) {
   const std::size_t end = file.path.rfind('/');
   if (end == file.path.npos || end < file.folder.size()) return std::nullopt;
   const std::string_view path = file.path;
-  for (std::size_t at = end - file.folder.size(), next = 0; at < end; at = next + 1) {
-    next = path.find('/', at);
-    const std::string_view name = path.substr(at, next - at);
+  for (std::size_t begin = end - file.folder.size(), next = 0; begin < end; begin = next + 1) {
+    next = path.find('/', begin);
+    const std::string_view name = path.substr(begin, next - begin);
     if (!name.starts_with(kEvent) || !is_number(name.substr(kEvent.size()))) continue;
-    return file.path.substr(0, at + kEvent.size()) + file.path.substr(next);
+    return file.path.substr(0, begin + kEvent.size()) + file.path.substr(next);
   }
   return std::nullopt;
 }
@@ -92,9 +92,10 @@ std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::
   std::vector<RowFile> files;
   for (const std::string& path : paths) {
     if (const auto stored = stored_path(path)) {
-      const auto found = stored->source->files(*stored);
-      if (!found) faults.push_back(found.error());
-      for (size_t i = 0; found && i < found->size(); ++i) files.push_back({(*found)[i].path, (*found)[i].folder});
+      const auto stored_files = stored->source->files(*stored);
+      if (!stored_files) faults.push_back(stored_files.error());
+      for (size_t i = 0; stored_files && i < stored_files->size(); ++i)
+        files.push_back({(*stored_files)[i].path, (*stored_files)[i].folder});
       continue;
     }
     std::error_code ignored;

@@ -306,9 +306,9 @@ Status Survey::measure_alone(TensorReader& reader, SurveyedTensor entry) {
   std::size_t next_value = 0, next_digest = 0;
   for (const Category category : request_.categories) {
     const Measurement from = is_of_bytes(category) ? digested->front() : measured->front();
-    const std::size_t at = is_of_bytes(category) ? next_digest++ : next_value++;
-    all.values.push_back(from.statistics.values[at]);
-    placement.push_back(from.placement[at]);
+    const std::size_t index = is_of_bytes(category) ? next_digest++ : next_value++;
+    all.values.push_back(from.statistics.values[index]);
+    placement.push_back(from.placement[index]);
   }
   accept(std::move(entry), {all, placement, measured->front().device_bytes});
   return {};
