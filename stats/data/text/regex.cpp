@@ -319,16 +319,16 @@ Regex Regex::for_escaped_names() const {
 bool Regex::matches(std::string_view text) const {
   std::vector<std::uint32_t> now, next, open;
   std::vector<std::size_t> seen(states_.size(), 0);  // the last position, from 1, at which each state was reached
-  const auto word_at = [&](std::size_t at) {
-    return at < text.size() && is_word(static_cast<unsigned char>(text[at]));
+  const auto word_at = [&](std::size_t position) {
+    return position < text.size() && is_word(static_cast<unsigned char>(text[position]));
   };
-  const auto holds = [&](Op op, std::size_t at) {
-    const bool border = word_at(at) != (at != 0 && word_at(at - 1));
+  const auto holds = [&](Op op, std::size_t position) {
+    const bool border = word_at(position) != (position != 0 && word_at(position - 1));
     switch (op) {
       case Op::kBegin:
-        return at == 0;
+        return position == 0;
       case Op::kEnd:
-        return at == text.size();
+        return position == text.size();
       case Op::kBorder:
         return border;
       default:
@@ -337,31 +337,31 @@ bool Regex::matches(std::string_view text) const {
   };
   bool matched = false;
   // Follows all transitions that consume no byte.
-  const auto reach = [&](std::uint32_t start, std::size_t at, std::vector<std::uint32_t>& into) {
+  const auto reach = [&](std::uint32_t start, std::size_t position, std::vector<std::uint32_t>& into) {
     for (open.assign(1, start); !open.empty();) {
       const auto index = open.back();
       open.pop_back();
-      if (seen[index] == at + 1) continue;
-      seen[index] = at + 1;
+      if (seen[index] == position + 1) continue;
+      seen[index] = position + 1;
       const State& state = states_[index];
       if (state.op == Op::kSet) {
         into.push_back(index);
       } else if (state.op == Op::kMatch) {
-        matched = at == text.size();
+        matched = position == text.size();
       } else if (state.op == Op::kFork || state.op == Op::kJump) {
         open.push_back(state.to[0]);
         if (state.op == Op::kFork) open.push_back(state.to[1]);
-      } else if (holds(state.op, at)) {
+      } else if (holds(state.op, position)) {
         open.push_back(index + 1);
       }
     }
   };
   reach(0, 0, now);
-  for (std::size_t at = 0; at < text.size() && !now.empty(); ++at) {
+  for (std::size_t position = 0; position < text.size() && !now.empty(); ++position) {
     next.clear();
     for (const auto index : now) {
-      if (sets_[states_[index].set][static_cast<unsigned char>(text[at])]) {
-        reach(index + 1, at + 1, next);
+      if (sets_[states_[index].set][static_cast<unsigned char>(text[position])]) {
+        reach(index + 1, position + 1, next);
       }
     }
     now.swap(next);
