@@ -145,7 +145,7 @@ void say_verdict(const std::string& output, Console& console) {
 // Who read memory that nobody wrote, as --poison found it.
 void say_poisoned(const std::string& output, Console& console) {
   constexpr std::size_t kMostBytes = std::size_t{64} << 20, kMostSaid = 10;
-  std::size_t said = 0;
+  std::size_t count = 0;
   std::error_code failed;
   for (const auto& rank : fs::directory_iterator(output, failed)) {
     const auto file = read_whole_file((rank.path() / "attach" / "watch.ndjson").string(), kMostBytes);
@@ -153,14 +153,14 @@ void say_poisoned(const std::string& output, Console& console) {
     while (!text.empty()) {
       const auto line = parse_json(take_line(text));
       const auto member = [&](std::string_view key) {
-        const auto found = line ? line->root().find(key) : std::nullopt;
-        return found && found->is(JsonDocument::Kind::kString) ? std::string(found->text()) : std::string();
+        const auto value = line ? line->root().find(key) : std::nullopt;
+        return value && value->is(JsonDocument::Kind::kString) ? std::string(value->text()) : std::string();
       };
-      if (member("kind") != "poisoned" || ++said > kMostSaid) continue;
+      if (member("kind") != "poisoned" || ++count > kMostSaid) continue;
       console.say(member("op_name") + " read memory that nobody wrote: " + member("what"));
     }
   }
-  if (said > kMostSaid) console.say("and " + counted_noun(said - kMostSaid, "more launch") + " did");
+  if (count > kMostSaid) console.say("and " + counted_noun(count - kMostSaid, "more launch") + " did");
 }
 
 bool is_any_met(const std::string& output, const std::vector<Rule>& rules, Console& console) {

@@ -167,12 +167,12 @@ int run_export(const ConvertArguments& arguments, OtherFormat format, Console& c
     console.say(error.message);
     return error.code == Code::kUnreadable ? kNotRead : kNotWritten;
   };
-  std::string said, lost;
+  std::string summary, lost;
   if (is_file) {
 #ifdef TENSORSTAT_STORE
     const auto written = write_trend_db(rows, path, staged->path() + "/run.trend.db");
     if (!written) return fail(written.error());
-    said = counted_noun(written->rows, "row") + " converted";
+    summary = counted_noun(written->rows, "row") + " converted";
     lost = counts_of({{written->nan, "NaN became no value"},
                       {written->inf, "Inf became 1e9 + 1 or -1e9 - 1"},
                       {written->clipped, "values were clipped to 1e9"},
@@ -183,14 +183,14 @@ int run_export(const ConvertArguments& arguments, OtherFormat format, Console& c
   } else {
     const auto written = write_events(rows, path, staged->path());
     if (!written) return fail(written.error());
-    said = counted_noun(written->rows, "row") + " converted, into " + counted_noun(written->files, "file") + ": " +
-           counted_noun(written->scalars, "scalar") + ", " + counted_noun(written->histograms, "histogram");
+    summary = counted_noun(written->rows, "row") + " converted, into " + counted_noun(written->files, "file") + ": " +
+              counted_noun(written->scalars, "scalar") + ", " + counted_noun(written->histograms, "histogram");
     lost = counts_of({{written->beyond_float32, "numbers are Inf or 0 in TensorBoard's float32"}});
   }
   console.hide_progress();
   if (Status placed = staged->place(is_file ? "run.trend.db" : ""); !placed) return fail(placed.error());
   if (!lost.empty()) console.say("what the other format cannot hold: " + lost);
-  console.say(said);
+  console.say(summary);
   return exit;
 }
 

@@ -26,7 +26,7 @@ std::vector<std::byte> ordinary(Dtype dtype, std::mt19937_64& random) {
   std::vector<std::byte> bytes = any_bits(dtype, random);
   if (!is_float(dtype)) return bytes;
   const std::size_t step = size_bytes(dtype);
-  for (std::size_t at = step - 1; at < bytes.size(); at += step) bytes[at] &= std::byte{0xbf};
+  for (std::size_t offset = step - 1; offset < bytes.size(); offset += step) bytes[offset] &= std::byte{0xbf};
   return bytes;
 }
 
@@ -71,9 +71,9 @@ DeviceCheck check_device(int platform, int device, std::uint64_t speed_bytes, st
       }
       for (std::size_t t = 0; t < tensors.size(); ++t, ++check.case_count) {
         for (std::size_t c = 0; c < categories.size(); ++c) {
-          const Value expected = (*on_host)[t].statistics.values[c], found = (*on_device)[t].statistics.values[c];
-          if (same(expected, found)) continue;
-          check.fault = where + std::string(name(categories[c])) + " is " + to_string(found) + ", and on the host " +
+          const Value expected = (*on_host)[t].statistics.values[c], actual = (*on_device)[t].statistics.values[c];
+          if (same(expected, actual)) continue;
+          check.fault = where + std::string(name(categories[c])) + " is " + to_string(actual) + ", and on the host " +
                         to_string(expected);
           return check;
         }

@@ -176,14 +176,14 @@ int run_diff(DiffArguments arguments, Console& console) {
     console.say(compared.error().message);
     return compared.error().code == Code::kInvalid ? kUsage : kNotRead;
   }
-  const Differences& found = (*compared)->differences;
+  const Differences& differences = (*compared)->differences;
   if ((*compared)->pair_count() == 0) console.say(why_nothing_pairs((*compared)->a.record, (*compared)->b.record));
   if (const std::string& line = (*compared)->paired_by; !line.empty())
     console.say(std::string((*compared)->is_wrapped ? "one of the two models is wrapped" : "no name is in both") +
                 ": paired as --names does with the line " + printable_name(line));
   if (const std::string& line = (*compared)->would_pair; !line.empty())
     console.say("more would pair by --names with the line " + printable_name(line));
-  int exit = found.is_clean() ? kDone : kFound;
+  int exit = differences.is_clean() ? kDone : kFound;
   if (!(*compared)->is_whole()) exit = kNotRead;
   if (arguments.format == Format::kCsv || arguments.format == Format::kNdjson) {
     console.say(summary_of(**compared).substr(0, summary_of(**compared).size() - 1));

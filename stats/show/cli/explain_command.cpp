@@ -85,9 +85,9 @@ Result<std::vector<std::string>> explanations(const std::vector<std::string>& na
       texts.push_back(explanation(*statistic));
       continue;
     }
-    const auto found = categories_from(each);
-    if (!found) return found.error();
-    for (const Category category : *found) texts.push_back(explanation(category));
+    const auto categories = categories_from(each);
+    if (!categories) return categories.error();
+    for (const Category category : *categories) texts.push_back(explanation(category));
   }
   return texts;
 }

@@ -69,8 +69,8 @@ int run_fold(const FoldArguments& arguments, Console& console) {
       break;
   }
   if (plain.meter.platform >= 0) {
-    if (const Status found = find_named_device(plain.meter); !found)
-      return console.say(found.error().message), kNoDevice;
+    if (const Status status = find_named_device(plain.meter); !status)
+      return console.say(status.error().message), kNoDevice;
   }
   const std::string folder = std::filesystem::path(arguments.output).parent_path();
   if (const auto unmade = folder.empty() ? std::nullopt : make_folders(folder)) {

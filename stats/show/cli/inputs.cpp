@@ -102,44 +102,44 @@ struct Bits {
   }
 };
 
-void add(const std::string& path, Found& found) {
+void add(const std::string& path, Found& inputs) {
   if (stored_path(path)) {
-    for (RowFile& file : find_row_files({path}, found.faults)) found.files.push_back(std::move(file.path));
+    for (RowFile& file : find_row_files({path}, inputs.faults)) inputs.files.push_back(std::move(file.path));
     return;
   }
-  if (!is_folder(path)) return found.files.push_back(path);
-  const std::size_t files = found.files.size(), faults = found.faults.size();
+  if (!is_folder(path)) return inputs.files.push_back(path);
+  const std::size_t files = inputs.files.size(), faults = inputs.faults.size();
   std::string rows;  // the first file of rows
   Bits bits;
   std::vector<std::string> left;
-  find_tensor_files(path, found.files, found.faults, [&](const std::string& other) {
+  find_tensor_files(path, inputs.files, inputs.faults, [&](const std::string& other) {
     if (rows.empty() && has_name_of_rows(other)) rows = other;
     if (is_named_as_bits(other) && bits.count++ == 0) bits.first = other;
     if (!has_name_of_rows(other) && !is_named_as_bits(other)) left.push_back(other);
   });
-  if (bits.count != 0) found.notes.push_back(bits.note(path));
-  if (rows.empty()) found.left.insert(found.left.end(), left.begin(), left.end());  // else they belong to the rows
-  if (found.files.size() != files) {
+  if (bits.count != 0) inputs.notes.push_back(bits.note(path));
+  if (rows.empty()) inputs.left.insert(inputs.left.end(), left.begin(), left.end());  // else they belong to the rows
+  if (inputs.files.size() != files) {
     if (rows.empty()) return;
-    return found.notes.push_back(printable(path) + ": holds rows of statistics, too; name their files, such as " +
-                                 printable(rows) + ", to see them");
+    return inputs.notes.push_back(printable(path) + ": holds rows of statistics, too; name their files, such as " +
+                                  printable(rows) + ", to see them");
   }
   std::vector<Error> again;  // already reported by the first walk
   for (RowFile& file : rows.empty() ? std::vector<RowFile>() : find_row_files({path}, again)) {
-    found.rows_of_folders.insert(file.path);
-    found.files.push_back(std::move(file.path));
+    inputs.rows_of_folders.insert(file.path);
+    inputs.files.push_back(std::move(file.path));
   }
-  if (found.files.size() != files) {
-    found.folders_of_rows.emplace_back(path, rows);
-  } else if (found.faults.size() == faults) {
-    found.faults.push_back(without_tensors(path, rows));
+  if (inputs.files.size() != files) {
+    inputs.folders_of_rows.emplace_back(path, rows);
+  } else if (inputs.faults.size() == faults) {
+    inputs.faults.push_back(without_tensors(path, rows));
   }
 }
 
 // If there are tensors, drops the rows that the user did not name.
-void leave_rows(Found& found) {
-  std::erase_if(found.files, [&](const std::string& file) { return found.rows_of_folders.contains(file); });
-  for (const auto& [folder, rows] : found.folders_of_rows) found.faults.push_back(without_tensors(folder, rows));
+void leave_rows(Found& inputs) {
+  std::erase_if(inputs.files, [&](const std::string& file) { return inputs.rows_of_folders.contains(file); });
+  for (const auto& [folder, rows] : inputs.folders_of_rows) inputs.faults.push_back(without_tensors(folder, rows));
 }
 
 void add_glob(const std::string& pattern, Found& inputs) {
@@ -178,12 +178,13 @@ void put_in_order(std::vector<std::string>& files, FileOrder order) {
 // FILE::TENSOR, as a table shows it: takes the tensor of a file that is there.
 bool add_tensor(const std::string& path, Found& inputs) {
   constexpr std::string_view kBetween = "::";
-  for (std::size_t at = path.find(kBetween); at != path.npos; at = path.find(kBetween, at + 1)) {
-    const std::string file = path.substr(0, at);
+  for (std::size_t position = path.find(kBetween); position != path.npos;
+       position = path.find(kBetween, position + 1)) {
+    const std::string file = path.substr(0, position);
     if (!exists(file) || is_folder(file)) continue;
     auto& tensors = inputs.tensors_of[file];
     if (tensors.empty()) inputs.files.push_back(file);
-    tensors.push_back(path.substr(at + kBetween.size()));
+    tensors.push_back(path.substr(position + kBetween.size()));
     return true;
   }
   return false;
@@ -220,7 +221,8 @@ Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order, Rows 
   }
   if (rows == Rows::kLeft || !std::ranges::all_of(inputs.files, is_row_file)) leave_rows(inputs);
   // A file that is named itself, too, is read whole, once for each of its names.
-  std::erase_if(inputs.tensors_of, [&](const auto& of) { return std::ranges::count(inputs.files, of.first) > 1; });
+  std::erase_if(inputs.tensors_of,
+                [&](const auto& entry) { return std::ranges::count(inputs.files, entry.first) > 1; });
   put_in_order(inputs.files, order);
   return inputs;
 }

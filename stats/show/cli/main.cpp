@@ -153,8 +153,8 @@ int run(const Arguments& arguments, Console& console) {
   };
   // Check the device now: if the host computes, nothing else would notice that it does not exist.
   if (arguments.meter.platform >= 0) {
-    if (const Status found = find_named_device(arguments.meter); !found)
-      return console.say(found.error().message), kNoDevice;
+    if (const Status status = find_named_device(arguments.meter); !status)
+      return console.say(status.error().message), kNoDevice;
   }
   const Inputs inputs = find_inputs(arguments.paths, arguments.order);
   if (!arguments.is_quiet) std::ranges::for_each(inputs.notes, [&](const std::string& note) { console.say(note); });

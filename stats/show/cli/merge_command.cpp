@@ -134,9 +134,9 @@ int show_merged(Arguments& arguments, const MergedStates& merged, Console& conso
                      std::vector<Decision> placement;
                      entry.row.statistics.categories = results.request().categories;
                      for (const Category category : results.request().categories) {
-                       const auto at = std::ranges::find(all.categories, category) - all.categories.begin();
-                       entry.row.statistics.values.push_back(all.values[at]);
-                       placement.push_back(entry.placement[at]);
+                       const auto index = std::ranges::find(all.categories, category) - all.categories.begin();
+                       entry.row.statistics.values.push_back(all.values[index]);
+                       placement.push_back(entry.placement[index]);
                      }
                      entry.placement = placement;
                      if (written) results.add(std::move(entry));

@@ -60,12 +60,12 @@ Result<msprobe::Mapping> mapping_of(const std::string& argument) {
                                                                  {"cell", MappingKind::kCell},
                                                                  {"data", MappingKind::kData},
                                                                  {"layer", MappingKind::kLayer}};
-  const auto* found = std::ranges::find(kKinds, std::string_view(kind), [](const auto& each) { return each.first; });
-  if (found == std::end(kKinds)) {
+  const auto* entry = std::ranges::find(kKinds, std::string_view(kind), [](const auto& each) { return each.first; });
+  if (entry == std::end(kKinds)) {
     return Error{Code::kInvalid,
                  "--mapping: '" + shown(kind) + "' is none of api, cell, data, layer; --mapping cell=FILE"};
   }
-  mapping.kind = found->second;
+  mapping.kind = entry->second;
   if (equals == argument.npos) return mapping;
   auto file = read_yaml(argument.substr(equals + 1));
   if (!file) return file.error();
@@ -115,24 +115,24 @@ int run_msprobe_rules(const std::string& a, const std::string& b, const MsprobeA
                       const std::string& path, Console& console) {
   auto work = work_of(arguments);
   if (!work) return say(work.error(), work.error().code == Code::kUnreadable ? kNotRead : kUsage, console);
-  const auto found = msprobe::pairs_of_dumps(a, b);
-  if (!found) return say(found.error(), kNotRead, console);
-  const bool are_several = found->pairs.size() > 1;
+  const auto dumps = msprobe::pairs_of_dumps(a, b);
+  if (!dumps) return say(dumps.error(), kNotRead, console);
+  const bool are_several = dumps->pairs.size() > 1;
   if (are_several && path.empty() && !work->merged) {
-    console.say(std::to_string(found->pairs.size()) + " pairs of dumps have a table each: -o out.csv writes out" +
-                found->pairs[0].name + ".csv and so on");
+    console.say(std::to_string(dumps->pairs.size()) + " pairs of dumps have a table each: -o out.csv writes out" +
+                dumps->pairs[0].name + ".csv and so on");
     return kUsage;
   }
-  if (work->merged && !found->pairs[0].differ_in_rank_alone) {
+  if (work->merged && !dumps->pairs[0].differ_in_rank_alone) {
     console.say("--merge: the ranks of one step are merged; name the folder of one step, and graph/ or pynative/");
     return kUsage;
   }
   int status = kDone;
-  for (const msprobe::DumpPair& pair : found->pairs) {
+  for (const msprobe::DumpPair& pair : dumps->pairs) {
     status = std::max(status, compare_pair(pair, *work, are_several ? with_name(path, pair.name) : path, console));
     if (status == kUsage) return status;
   }
-  for (const auto* alone : {&found->only_npu, &found->only_bench}) {
+  for (const auto* alone : {&dumps->only_npu, &dumps->only_bench}) {
     for (const std::string& dump : *alone) {
       console.say(printable(dump) + ": the other side has no dump of this step and rank");
       status = std::max<int>(status, kFound);

@@ -100,12 +100,12 @@ int run_add(const StoreArguments& arguments, Console& console) {
   auto store = Store::open(arguments.store, Access::kWrite);
   if (!store) return complain(store.error(), console);
   auto wait = kShortestWait;
-  std::set<std::string, std::less<>> said;  // a follower says everything once
+  std::set<std::string, std::less<>> messages;  // a follower says everything once
   while (true) {
     std::uint64_t rows = 0, faults = 0;
     const auto say = [&](std::string_view words) {
       if (!arguments.is_following) return console.complain(words);
-      if (said.emplace(words).second) console.say(words);
+      if (messages.emplace(words).second) console.say(words);
     };
     for (AddedRun& run : runs) {
       std::vector<Error> unread;

@@ -169,10 +169,10 @@ class Top {
     TensorRow asked{path, std::nullopt, row};
     add_place(path, DumpPlace{.rank = place.rank, .graph = place.graph, .iteration = place.iteration},
               asked.row.identity);
-    const Identity& of = row.identity;
-    const std::string where = printable(of.op_name) + " " + of.io + " " + std::to_string(of.slot);
-    std::string tensor = joined_key(of.op_type, of.op_name, of.io);
-    for (const std::uint64_t number : {of.slot, std::uint64_t{place.rank}, std::uint64_t{place.graph}}) {
+    const Identity& identity = row.identity;
+    const std::string where = printable(identity.op_name) + " " + identity.io + " " + std::to_string(identity.slot);
+    std::string tensor = joined_key(identity.op_type, identity.op_name, identity.io);
+    for (const std::uint64_t number : {identity.slot, std::uint64_t{place.rank}, std::uint64_t{place.graph}}) {
       append_key(tensor, number);
     }
     const auto met = until_.rows.ask(asked, tensor, place.iteration);

@@ -171,11 +171,11 @@ class EventsOfRun {
 
   void add(const Row& row, const Record::Place& place) {
     if (!status_) return;
-    const Identity& who = row.identity;
-    const RowKind kind = row_kind(who.op_type);
+    const Identity& identity = row.identity;
+    const RowKind kind = row_kind(identity.op_type);
     const bool shares_name = kind != RowKind::kOfCall && kind != RowKind::kBuffer && kind != RowKind::kLoss;
-    const std::string name = (shares_name ? who.op_type + "/" : "") + std::string(place.name) + "/" + who.io + "." +
-                             std::to_string(who.slot);
+    const std::string name = (shares_name ? identity.op_type + "/" : "") + std::string(place.name) + "/" + identity.io +
+                             "." + std::to_string(identity.slot);
     WireWriter summary;
     for (std::size_t i = 0; i < row.statistics.categories.size(); ++i) {
       WireWriter value;
@@ -194,7 +194,7 @@ class EventsOfRun {
       summary.text(kValue, value.bytes());
     }
     WireWriter event;
-    event.real(kWallTime, static_cast<double>(who.timestamp_us) / 1e6);
+    event.real(kWallTime, static_cast<double>(identity.timestamp_us) / 1e6);
     event.whole(kStep, place.iteration);
     event.text(kSummary, summary.bytes());
     keep(file_of(place.rank).add(event.bytes()));
@@ -215,8 +215,8 @@ class EventsOfRun {
   }
 
   EventFile& file_of(std::uint32_t rank) {
-    const auto at = files_.find(rank);
-    if (at != files_.end()) return at->second;
+    const auto entry = files_.find(rank);
+    if (entry != files_.end()) return entry->second;
     const std::string folder = folder_ + "/rank_" + std::to_string(rank);
     std::error_code fault;
     fs::create_directory(folder, fault);

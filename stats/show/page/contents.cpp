@@ -45,14 +45,14 @@ double value_of(const History& history, const HistoryCell& cell, HistoryBit bit)
 }
 
 // nullopt: it was not measured.
-std::optional<double> value_in(const History& history, const HistorySeries& series, std::size_t at,
+std::optional<double> value_in(const History& history, const HistorySeries& series, std::size_t index,
                                const PlaneStatistic& statistic) {
-  const HistoryCell& cell = series.cells[at];
+  const HistoryCell& cell = series.cells[index];
   if (statistic.bit != kIsCast) {
     if (!history.kinds()[cell.kind].has(statistic.bit)) return std::nullopt;
     return value_of(history, cell, statistic.bit);
   }
-  const HistoryDetail* detail = history.detail(series, at);
+  const HistoryDetail* detail = history.detail(series, index);
   if (detail == nullptr || std::isnan(detail->casts[statistic.cast])) return std::nullopt;
   return detail->casts[statistic.cast];
 }
@@ -125,17 +125,17 @@ class PageFiller {
       std::vector<std::uint32_t>& tensor_of = tensor_of_.emplace_back(history->tensors().size(), UINT32_MAX);
       for (const HistorySeries& series : history->series()) {
         const HistoryTensor& tensor = history->tensors()[series.tensor];
-        const auto [at, is_new] = numbers.try_emplace(
+        const auto [entry, is_new] = numbers.try_emplace(
             {history->op_name(series.tensor), history->op_type(series.tensor), tensor.is_input, tensor.slot},
             static_cast<std::uint32_t>(contents_.tensors.size()));
-        tensor_of[series.tensor] = at->second;
+        tensor_of[series.tensor] = entry->second;
         if (!is_new) continue;
         const HistoryKind& kind = history->kinds()[series.cells.front().kind];
         const auto text = [&](std::uint32_t number) { return std::string(history->texts()[number]); };
         contents_.tensors.push_back({text(tensor.op_type), text(tensor.op_name),
                                      (tensor.is_input ? "input." : "output.") + std::to_string(tensor.slot),
                                      text(kind.dtype), text(kind.shape)});
-        if (!contents_.loss && is_loss(contents_.tensors.back().name)) contents_.loss = at->second;
+        if (!contents_.loss && is_loss(contents_.tensors.back().name)) contents_.loss = entry->second;
       }
     }
   }
@@ -174,8 +174,8 @@ class PageFiller {
     std::size_t repeated = 0;
     for (const HistorySeries& series : history.series()) {
       const std::size_t lane = *lane_of(run, series.rank);
-      for (std::size_t at = 0; at < series.cells.size(); ++at) {
-        const HistoryCell& each = series.cells[at];
+      for (std::size_t index = 0; index < series.cells.size(); ++index) {
+        const HistoryCell& each = series.cells[index];
         const std::size_t cell =
             contents_.cell(tensor_of_[run][series.tensor], lane, contents_.column_of(history.iteration(each)));
         const auto fault = fault_of(history, each);
@@ -188,7 +188,7 @@ class PageFiller {
         if (weight(fault) >= weight(contents_.faults[cell])) contents_.faults[cell] = fault;
         for (std::size_t plane = 0; plane < statistics_.size(); ++plane) {
           PageContents::Plane& to = contents_.planes[plane];
-          const auto value = value_in(history, series, at, statistics_[plane]);
+          const auto value = value_in(history, series, index, statistics_[plane]);
           if (is_shared && contents_.pooled > 1 &&
               (!value || (to.has[cell] != 0 && !is_worse(*value, to.values[cell], statistics_[plane].bit)))) {
             continue;
@@ -268,13 +268,13 @@ class PageFiller {
       }
     }
     std::vector<std::string>& verdict = contents_.words.verdict;
-    const auto at = verdict.begin();
+    const auto beginning = verdict.begin();
     if (in_a_bit.empty()) {
-      verdict.insert(at, "A and B agree in every bit of what both have");
+      verdict.insert(beginning, "A and B agree in every bit of what both have");
     } else if (by_much.empty()) {
-      verdict.insert(at, {"A and B agree within 1 %", "They differ first at " + in_a_bit});
+      verdict.insert(beginning, {"A and B agree within 1 %", "They differ first at " + in_a_bit});
     } else {
-      const auto part = verdict.insert(at, "A and B part at " + by_much);
+      const auto part = verdict.insert(beginning, "A and B part at " + by_much);
       if (in_a_bit != by_much) verdict.insert(part + 1, "They differ in a bit first at " + in_a_bit);
     }
   }
@@ -333,8 +333,9 @@ class PageFiller {
     std::vector<std::uint8_t> wanted(has_row_.size(), has_row_.size() <= kSmallRun);
     const auto want = [&](std::size_t tensor, std::size_t middle, std::size_t around) {
       for (std::size_t lane = 0; lane < contents_.lanes.size(); ++lane) {
-        for (std::size_t at = middle - std::min(middle, around); at < std::min(iterations, middle + around + 1); ++at) {
-          wanted[contents_.cell(tensor, lane, at)] = 1;
+        for (std::size_t column = middle - std::min(middle, around); column < std::min(iterations, middle + around + 1);
+             ++column) {
+          wanted[contents_.cell(tensor, lane, column)] = 1;
         }
       }
     };

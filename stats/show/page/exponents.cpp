@@ -21,8 +21,8 @@ bool add_series(std::size_t tensor, std::size_t lane, const PageSeries& source, 
   const std::size_t cells = source.series->cells.size();
   int low = INT_MAX, high = INT_MIN;
   bool has_any = false;
-  for (std::size_t at = 0; at < cells; ++at) {
-    const HistoryDetail* detail = exponents_in(source, at);
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    const HistoryDetail* detail = exponents_in(source, cell);
     has_any |= detail != nullptr;
     if (detail == nullptr || detail->shares.size() == 1) continue;  // nothing but zeros
     low = std::min(low, detail->lowest);
@@ -35,11 +35,11 @@ bool add_series(std::size_t tensor, std::size_t lane, const PageSeries& source, 
   if (begin + (1 + binades) * columns > kMostExponents) return false;
   contents.exponent_series.push_back({tensor, lane, low, binades});
   contents.exponents.resize(begin + (1 + binades) * columns);
-  for (std::size_t at = 0; at < cells; ++at) {
-    const HistoryDetail* detail = exponents_in(source, at);
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    const HistoryDetail* detail = exponents_in(source, cell);
     if (detail == nullptr) continue;
     std::uint8_t* column =
-        &contents.exponents[begin + contents.column_of(source.history->iteration(source.series->cells[at]))];
+        &contents.exponents[begin + contents.column_of(source.history->iteration(source.series->cells[cell]))];
     for (std::size_t row = 0; row <= binades; ++row) column[row * columns] = 0;
     column[0] = detail->shares[0];
     for (std::size_t row = 1; row < detail->shares.size(); ++row) {
@@ -62,8 +62,9 @@ void add_exponents(const std::map<std::pair<std::size_t, std::size_t>, PageSerie
   }
   std::size_t left_out = 0;
   for (const std::size_t tensor : tensors) {
-    for (auto at = sources.lower_bound({tensor, 0}); at != sources.end() && at->first.first == tensor; ++at) {
-      if (!add_series(tensor, at->first.second, at->second, contents)) ++left_out;
+    for (auto entry = sources.lower_bound({tensor, 0}); entry != sources.end() && entry->first.first == tensor;
+         ++entry) {
+      if (!add_series(tensor, entry->first.second, entry->second, contents)) ++left_out;
     }
   }
   if (left_out == 0) return;

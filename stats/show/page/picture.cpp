@@ -164,7 +164,7 @@ std::string shortened(std::string_view text, std::size_t most) {
   const std::string all = printable(text);
   if (all.size() <= most) return all;
   std::size_t head = most * 2 / 5, tail = all.size() - most * 3 / 5;
-  const auto is_inside = [&](std::size_t at) { return (static_cast<unsigned char>(all[at]) & 0xc0) == 0x80; };
+  const auto is_inside = [&](std::size_t index) { return (static_cast<unsigned char>(all[index]) & 0xc0) == 0x80; };
   while (head > 0 && is_inside(head)) --head;
   while (tail < all.size() && is_inside(tail)) ++tail;
   return all.substr(0, head) + "…" + all.substr(tail);
@@ -233,21 +233,21 @@ Result<std::string> svg_of(const History& history, const Findings& findings, con
   const std::size_t tall = picture->height / map.rows();
   double last = -20;
   for (std::size_t row = 0; row < map.rows(); ++row) {
-    const double at = static_cast<double>(row * tall) + static_cast<double>(tall) / 2 + 4;
-    if (at - last < 13) continue;
-    last = at;
+    const double baseline = static_cast<double>(row * tall) + static_cast<double>(tall) / 2 + 4;
+    if (baseline - last < 13) continue;
+    last = baseline;
     const std::uint32_t tensor = map.tensors()[map.first_of_row(row)];
-    svg.text(kLeft - 8, top + at, shortened(history.op_name(tensor), 36),
+    svg.text(kLeft - 8, top + baseline, shortened(history.op_name(tensor), 36),
              "text-anchor=\"end\" font-size=\"11\" fill=\"#5d6670\"");
   }
   const double below = top + static_cast<double>(picture->height);
   const std::size_t wide = picture->width / map.columns();
   last = -80;
   for (std::size_t column = 0; column < map.columns(); ++column) {
-    const double at = static_cast<double>(column * wide);
-    if (at - last < 80) continue;
-    last = at;
-    svg.text(kLeft + at, below + 16, std::to_string(map.iterations()[map.first_of_column(column)]),
+    const double left = static_cast<double>(column * wide);
+    if (left - last < 80) continue;
+    last = left;
+    svg.text(kLeft + left, below + 16, std::to_string(map.iterations()[map.first_of_column(column)]),
              "font-size=\"11\" fill=\"#5d6670\"");
   }
   y = below + 40;

@@ -67,7 +67,8 @@ std::string options_of(CLI::App& app) {
 
 // A list of words may be wider than a line. \: allows a break behind each |.
 std::string breakable(std::string words) {
-  for (std::size_t at = 0; (at = words.find('|', at)) != words.npos; ++at) words.insert(at + 1, "\\:");
+  for (std::size_t position = 0; (position = words.find('|', position)) != words.npos; ++position)
+    words.insert(position + 1, "\\:");
   return words;
 }
 

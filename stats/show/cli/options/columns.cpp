@@ -13,7 +13,7 @@ std::string_view folder_of(std::string_view path) { return path.substr(0, path.r
 
 void append_cell(std::string& key, const Cell* cell) {
   append_key(key, std::uint64_t{cell == nullptr ? 0 : cell->index() + 1});
-  if (cell != nullptr) std::visit([&](const auto& held) { append_key(key, held); }, *cell);
+  if (cell != nullptr) std::visit([&](const auto& content) { append_key(key, content); }, *cell);
 }
 
 }  // namespace
@@ -24,12 +24,12 @@ AlikeRows::AlikeRows(std::vector<std::string> columns, const std::vector<std::st
   is_over_ = std::ranges::all_of(files, is_beside);
 }
 
-bool AlikeRows::are_met(const std::string& path, const Identity& who) {
+bool AlikeRows::are_met(const std::string& path, const Identity& identity) {
   if (is_over_) return false;
   key_.clear();
-  for (const std::string* text : {&who.op_type, &who.op_name, &who.io}) append_key(key_, *text);
-  for (const std::uint64_t number : {who.slot, who.task_id, who.stream_id}) append_key(key_, number);
-  for (const std::string& column : columns_) append_cell(key_, who.find(column));
+  for (const std::string* text : {&identity.op_type, &identity.op_name, &identity.io}) append_key(key_, *text);
+  for (const std::uint64_t number : {identity.slot, identity.task_id, identity.stream_id}) append_key(key_, number);
+  for (const std::string& column : columns_) append_cell(key_, identity.find(column));
   const std::hash<std::string_view> hash;
   const std::size_t folder = hash(folder_of(path));
   is_over_ = folders_.try_emplace(hash(key_), folder).first->second != folder;

@@ -43,14 +43,14 @@ PairRow row_of(const Compared& compared, const Pair& pair) {
   if (!tensor.empty()) row.tensor = std::string(tensor);
   const std::string execution = in_a.execution == Execution::kUnknown ? "" : std::string(name(in_a.execution)) + "/";
   row.path = file.empty() ? execution + label_of(a, in_a) : std::string(file);
-  Identity& who = row.row.identity;
-  who.op_type = a.texts()[in_a.op_type];
-  who.op_name = a.texts()[in_a.name];
-  who.io = in_a.is_input ? "input" : "output";
-  who.slot = in_a.slot;
-  if (file.empty() || who.op_type != "Tensor") {
-    who.set("rank", std::uint64_t{in_a.rank});
-    who.set("iteration", in_a.iteration);
+  Identity& identity = row.row.identity;
+  identity.op_type = a.texts()[in_a.op_type];
+  identity.op_name = a.texts()[in_a.name];
+  identity.io = in_a.is_input ? "input" : "output";
+  identity.slot = in_a.slot;
+  if (file.empty() || identity.op_type != "Tensor") {
+    identity.set("rank", std::uint64_t{in_a.rank});
+    identity.set("iteration", in_a.iteration);
   }
   row.row.data_type = a.texts()[in_a.dtype];
   row.row.shape = shape_from(a.texts()[in_a.shape]);
@@ -65,9 +65,10 @@ PairRow row_of(const Compared& compared, const Pair& pair) {
   if (auto elements = element_values(compared.elements, a, b, pair)) {
     made.elements = std::make_unique<ElementValues>(*std::move(elements));
     other.elements = *made.elements;
-    if (const auto at = compared.elements.greatest.find(pair.in_a); at != compared.elements.greatest.end()) {
-      other.greatest_a = at->second[0];
-      other.greatest_b = at->second[1];
+    if (const auto greatest = compared.elements.greatest.find(pair.in_a);
+        greatest != compared.elements.greatest.end()) {
+      other.greatest_a = greatest->second[0];
+      other.greatest_b = greatest->second[1];
     }
   } else {
     other.why = pair.judgement.why;  // of elements the columns say it
@@ -91,8 +92,8 @@ bool has_value(const FactValue& value) {
 
 TableColumns columns_for(const std::vector<PairRow>& rows, const PairChoice& choice) {
   TableColumns columns;
-  const auto first_is_all = [&](const auto& of) {
-    return std::ranges::all_of(rows, [&](const PairRow& row) { return of(row) == of(rows.front()); });
+  const auto first_is_all = [&](const auto& fact) {
+    return std::ranges::all_of(rows, [&](const PairRow& row) { return fact(row) == fact(rows.front()); });
   };
   const bool is_one_verdict = first_is_all([](const PairRow& row) { return row.other->verdict; });
   const bool have_elements = std::ranges::all_of(rows, [](const PairRow& row) { return !row.other->elements.empty(); });

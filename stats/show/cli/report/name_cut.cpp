@@ -141,12 +141,12 @@ std::optional<std::vector<std::string>> cut_names(std::span<const std::string> n
   std::vector<std::string> whole(names.begin(), names.end());
   const std::size_t different = different_ones(names);
   // The words of names that are too wide, cut to so many letters.
-  const auto cut_words = [&](const std::vector<std::string>& of, std::size_t most) {
-    std::vector<std::string> cut = of;
+  const auto cut_words = [&](const std::vector<std::string>& originals, std::size_t most) {
+    std::vector<std::string> cut = originals;
     for (std::string& name : cut) {
       if (width(name) > columns) name = with_short_words(name, most);
     }
-    return different_ones(cut) == different ? cut : of;
+    return different_ones(cut) == different ? cut : originals;
   };
   for (std::size_t most = columns; most > kLongWord && widest(whole) > columns; --most) {
     if (std::vector<std::string> cut = cut_words(whole, most); widest(cut) <= columns) return cut;

@@ -96,8 +96,8 @@ std::string short_text(const Value& value, int digits) {
 std::string short_text(Category category, const Value& value, const Shape& shape, int digits) {
   std::string text = short_text(value, digits);
   if (kind(category) != ValueKind::kIndex || shape.size() < 2) return text;
-  const auto at = coordinates(value, shape);
-  return at ? text + " " + to_string(*at) : text;
+  const auto element = coordinates(value, shape);
+  return element ? text + " " + to_string(*element) : text;
 }
 
 std::string short_text(const Subject& subject, const FactValue& value, const Shape& shape, int digits) {
@@ -109,12 +109,13 @@ std::string short_text(const Subject& subject, const FactValue& value, const Sha
 }
 
 std::string short_label(const SurveyedTensor& entry) {
-  const Identity& who = entry.row.identity;
+  const Identity& identity = entry.row.identity;
   const std::size_t name_at = entry.path.rfind('/') + 1;
-  if (entry.tensor || entry.index || !entry.path.substr(name_at).starts_with(who.op_type + "." + who.op_name + ".")) {
+  if (entry.tensor || entry.index ||
+      !entry.path.substr(name_at).starts_with(identity.op_type + "." + identity.op_name + ".")) {
     return entry.label();
   }
-  return entry.path.substr(0, name_at) + who.op_name + "." + who.io + "." + std::to_string(who.slot);
+  return entry.path.substr(0, name_at) + identity.op_name + "." + identity.io + "." + std::to_string(identity.slot);
 }
 
 void Explanation::add(const SurveyedTensor& entry) {

@@ -139,8 +139,8 @@ std::string summary_of(const Compared& compared) {
   const auto differs = [](const Pair& pair) { return pair.judgement.verdict == Verdict::kDifferent; };
   if (compared.first && !compared.first->empty()) {
     text += "; the first operator to differ: " + place_of(compared, compared.first->front());
-  } else if (const auto at = std::ranges::find_if(differences.pairs, differs); at != differences.pairs.end()) {
-    text += "; the first that differs: " + place_of(a, a.rows()[at->in_a]);
+  } else if (const auto pair = std::ranges::find_if(differences.pairs, differs); pair != differences.pairs.end()) {
+    text += "; the first that differs: " + place_of(a, a.rows()[pair->in_a]);
   }
   text += "\n";
   for (const auto& [side, counts] : {std::pair{"A", &differences.left_out_a}, {"B", &differences.left_out_b}}) {
@@ -183,8 +183,8 @@ std::string lists_of(const SearchedRun& searched) {
       if (from.who.op_name != record.texts()[row.name]) text += ", made by " + printable(from.who.op_name);
       text += "\n";
       if (!with_past) continue;
-      for (const std::uint32_t at : from.inputs) {
-        const Seen& input = record.rows()[at];
+      for (const std::uint32_t index : from.inputs) {
+        const Seen& input = record.rows()[index];
         text += "    input " + std::to_string(input.slot) + ": " + statistics_text(record.statistics(input)) + "\n";
       }
       std::string before;
@@ -196,8 +196,8 @@ std::string lists_of(const SearchedRun& searched) {
   };
   std::vector<std::pair<const std::vector<Source>*, const char*>> beginnings = {
       {&lists.entered, "came in"}, {&lists.producers, "produced"}, {&lists.unknown, "not known"}};
-  const auto has_verdict = [&](const auto& of) {
-    return !of.first->empty() && of.first->front().row == answer.verdict.row;
+  const auto has_verdict = [&](const auto& beginning) {
+    return !beginning.first->empty() && beginning.first->front().row == answer.verdict.row;
   };
   std::stable_partition(beginnings.begin(), beginnings.end(), has_verdict);
   for (const auto& [sources, what] : beginnings) add(*sources, what, true);

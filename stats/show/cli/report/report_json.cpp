@@ -26,8 +26,8 @@ void append(JsonWriter& json, const Statistics& statistics, const Shape& shape) 
     json.key(name).value(statistics.values[i]);
     if (kind(statistics.categories[i]) != ValueKind::kIndex) continue;
     json.key(std::string(name) + " at");
-    const auto at = coordinates(statistics.values[i], shape);
-    at ? append(json, *at) : static_cast<void>(json.null());
+    const auto element = coordinates(statistics.values[i], shape);
+    element ? append(json, *element) : static_cast<void>(json.null());
   }
   json.end();
 }

@@ -16,7 +16,8 @@ std::string code(const std::string& text) {
   for (const char c : text) longest = std::max(longest, run = c == '`' ? run + 1 : 0);
   const std::string fence(longest + 1, '`'), gap = text.starts_with('`') || text.ends_with('`') ? " " : "";
   std::string span = fence + gap + text + gap + fence;
-  for (std::size_t at = 0; (at = span.find('|', at)) != span.npos; at += 2) span.insert(at, "\\");
+  for (std::size_t position = 0; (position = span.find('|', position)) != span.npos; position += 2)
+    span.insert(position, "\\");
   return span;
 }
 

@@ -44,8 +44,8 @@ bool is_zero(const FactValue& value) {
   const auto* number = std::get_if<Value>(&value);
   if (number == nullptr) return false;
   return std::visit(
-      []<typename T>(const T& of) {
-        if constexpr (std::is_arithmetic_v<T>) return of == 0;
+      []<typename T>(const T& scalar) {
+        if constexpr (std::is_arithmetic_v<T>) return scalar == 0;
         return false;
       },
       *number);
@@ -199,12 +199,12 @@ class Table : public Report {
     return columns;
   }
 
-  TextColumn column_of(std::size_t at, int digits) const {
-    const Subject& subject = columns_.shown[at];
+  TextColumn column_of(std::size_t index, int digits) const {
+    const Subject& subject = columns_.shown[index];
     const bool is_fact = std::holds_alternative<const Fact*>(subject);
-    TextColumn column{name_of(subject), is_fact && is_text(subject), {}, !is_named(at)};
+    TextColumn column{name_of(subject), is_fact && is_text(subject), {}, !is_named(index)};
     for (const Line& line : lines_) {
-      const FactValue& value = line.cells[at];
+      const FactValue& value = line.cells[index];
       column.cells.push_back({short_text(subject, value, line.shape, digits), is_alarming(subject, value)});
     }
     return column;
@@ -212,33 +212,34 @@ class Table : public Report {
 
   TextTable wide(const Places& shown) const {
     std::vector<TextColumn> columns = first_columns();
-    for (const std::size_t at : shown) columns.push_back(column_of(at, columns_.digits));
+    for (const std::size_t index : shown) columns.push_back(column_of(index, columns_.digits));
     return {std::move(columns)};
   }
 
   // max and min become an interval, the binades become bars, and several counts become one word of warning.
   TextTable narrow(const Places& shown, int digits) const {
     const auto place_of = [&](Category category) {
-      const auto found = std::ranges::find_if(shown, [&](std::size_t at) {
-        const auto* here = std::get_if<Category>(&columns_.shown[at]);
+      const auto place = std::ranges::find_if(shown, [&](std::size_t index) {
+        const auto* here = std::get_if<Category>(&columns_.shown[index]);
         return here != nullptr && *here == category;
       });
-      return found == shown.end() ? std::optional<std::size_t>() : *found;
+      return place == shown.end() ? std::optional<std::size_t>() : *place;
     };
     const auto max = place_of(Category::kMax), min = place_of(Category::kMin);
     std::vector<TextColumn> columns = first_columns();
     if (TextColumn warned = warnings(); warned.width() != 0) columns.insert(columns.begin() + 1, std::move(warned));
-    const auto is_fact = [&](std::size_t at) { return std::holds_alternative<const Fact*>(columns_.shown[at]); };
-    for (const std::size_t at : shown) {
-      if (is_fact(at)) columns.push_back(column_of(at, digits));
+    const auto is_fact = [&](std::size_t index) { return std::holds_alternative<const Fact*>(columns_.shown[index]); };
+    for (const std::size_t index : shown) {
+      if (is_fact(index)) columns.push_back(column_of(index, digits));
     }
     if (max && min) columns.push_back(intervals(*max, *min, digits));
     const auto exponents = place_of(Category::kExponents);
     if (exponents) columns.push_back(column_of(*exponents, digits));
-    for (const std::size_t at : shown) {
-      if (is_fact(at) || at == exponents || (max && min && (at == max || at == min))) continue;
-      const auto* category = std::get_if<Category>(&columns_.shown[at]);
-      if (category == nullptr || !counts_specials(*category) || is_named(at)) columns.push_back(column_of(at, digits));
+    for (const std::size_t index : shown) {
+      if (is_fact(index) || index == exponents || (max && min && (index == max || index == min))) continue;
+      const auto* category = std::get_if<Category>(&columns_.shown[index]);
+      if (category == nullptr || !counts_specials(*category) || is_named(index))
+        columns.push_back(column_of(index, digits));
     }
     return {std::move(columns), 1};
   }

@@ -79,19 +79,19 @@ bool Results::comes_before(const Held& a, const Held& b) const {
 }
 
 void Results::hold(SurveyedTensor&& entry) {
-  Held held{std::move(entry), {}, arrived_++};
+  Held result{std::move(entry), {}, arrived_++};
   const auto before = [&](const Held& a, const Held& b) { return comes_before(a, b); };
   const bool is_full = arguments_.top && held_.size() == *arguments_.top;
-  if (is_full && (held_.empty() || !before(held, held_.front()))) return;
-  for (const Decision& each : held.entry.placement) {
-    held.placement.push_back(
+  if (is_full && (held_.empty() || !before(result, held_.front()))) return;
+  for (const Decision& each : result.entry.placement) {
+    result.placement.push_back(
         {each.category, *reasons_.emplace(each.engine).first, *reasons_.emplace(each.reason).first});
   }
   if (is_full) {
     std::ranges::pop_heap(held_, before);
     held_.pop_back();
   }
-  held_.push_back(std::move(held));
+  held_.push_back(std::move(result));
   std::ranges::push_heap(held_, before);
 }
 
@@ -117,9 +117,9 @@ void Results::report(SurveyedTensor&& entry) {
 
 void Results::end() {
   std::ranges::sort_heap(held_, [&](const Held& a, const Held& b) { return comes_before(a, b); });
-  for (Held& held : held_) {
-    held.entry.placement = held.placement;
-    report(std::move(held.entry));
+  for (Held& result : held_) {
+    result.entry.placement = result.placement;
+    report(std::move(result.entry));
   }
   held_.clear();
   write_(report_->end());

@@ -42,12 +42,12 @@ Value greater_size(const Value& a, const Value& b) {
 }
 
 // A statistic that the row lacks gets an empty cell. absmax is computed from max and min.
-Statistics shown_of(const Statistics& found, const Categories& categories) {
+Statistics shown_of(const Statistics& statistics, const Categories& categories) {
   Statistics shown(categories, {});
   for (const Category category : categories) {
-    const Value* value = found.find(category);
+    const Value* value = statistics.find(category);
     shown.values.push_back(value ? *value : Value{});
-    const Value *max = found.find(Category::kMax), *min = found.find(Category::kMin);
+    const Value *max = statistics.find(Category::kMax), *min = statistics.find(Category::kMin);
     if (category == Category::kAbsmax && value == nullptr && max != nullptr && min != nullptr) {
       shown.values.back() = greater_size(*max, *min);
     }

@@ -100,7 +100,7 @@ void Unmeasured::end() {
 
 std::string grouped(std::uint64_t number) {
   std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  for (std::size_t position = digits.size(); position > 3;) digits.insert(position -= 3, ",");
   return digits;
 }
 

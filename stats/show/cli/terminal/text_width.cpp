@@ -28,10 +28,10 @@ struct Character {
 
 std::vector<Character> characters_of(std::string_view text) {
   std::vector<Character> characters;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto [value, bytes] = first_code_point(text.substr(at));
-    characters.push_back({at, bytes == 0 ? 1 : columns_of(value)});
-    at += bytes == 0 ? 1 : bytes;
+  for (std::size_t offset = 0; offset < text.size();) {
+    const auto [value, bytes] = first_code_point(text.substr(offset));
+    characters.push_back({offset, bytes == 0 ? 1 : columns_of(value)});
+    offset += bytes == 0 ? 1 : bytes;
   }
   return characters;
 }

@@ -248,8 +248,8 @@ class Picture {
     std::size_t free = gutter_ + 1;
     constexpr std::size_t kGap = 12;
     for (std::size_t column = 0; column < width_ && map.columns() != 0; column += kGap) {
-      const std::size_t at = map.first_of_column(column * map.columns() / width_);
-      const std::string text = std::to_string(map.iterations()[at]);
+      const std::size_t index = map.first_of_column(column * map.columns() / width_);
+      const std::string text = std::to_string(map.iterations()[index]);
       const std::size_t place = gutter_ + 1 + column;
       if (place < free || place + text.size() > line.size()) continue;
       line.replace(place, text.size(), text);
@@ -314,8 +314,8 @@ class Picture {
 Palette palette_of_terminal(bool wants_color) {
   if (!wants_color) return Palette::kNone;
   const char* colours = std::getenv("COLORTERM");
-  const std::string_view said = colours == nullptr ? "" : colours;
-  return said == "truecolor" || said == "24bit" ? Palette::kTrue : Palette::k256;
+  const std::string_view setting = colours == nullptr ? "" : colours;
+  return setting == "truecolor" || setting == "24bit" ? Palette::kTrue : Palette::k256;
 }
 
 std::string trend_picture(const History& history, const tensorstat::Findings& findings, HeatMap::Choice choice,

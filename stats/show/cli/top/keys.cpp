@@ -56,8 +56,8 @@ void TopScreen::choose_rank(int by) {
   for (const auto& [rank, news] : run_.ranks()) {
     if (run_.history().series(tensor_, rank) != nullptr) ranks.push_back(rank);
   }
-  const auto at = std::ranges::find(ranks, rank_) - ranks.begin();
-  const auto next = std::clamp<std::ptrdiff_t>(at + by, 0, static_cast<std::ptrdiff_t>(ranks.size()) - 1);
+  const auto index = std::ranges::find(ranks, rank_) - ranks.begin();
+  const auto next = std::clamp<std::ptrdiff_t>(index + by, 0, static_cast<std::ptrdiff_t>(ranks.size()) - 1);
   if (!ranks.empty()) rank_ = ranks[static_cast<std::size_t>(next)];
 }
 

@@ -28,9 +28,9 @@ std::vector<std::string> TopScreen::ranks_view(std::size_t columns, std::size_t 
                                 right("rows/s", 9) + right("last row", 11),
                             columns))};
   scroll_to_chosen(ranks.size(), rows - 1);
-  std::size_t at = 0;
+  std::size_t next = 0;
   for (const auto& [rank, news] : ranks) {
-    const std::size_t number = at++;
+    const std::size_t number = next++;
     const std::string rate = rate_of(rank, news.rows);
     if (number < first_ || number >= first_ + rows - 1) continue;
     const std::uint64_t behind = newest - news.last_iteration;

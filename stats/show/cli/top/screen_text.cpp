@@ -30,7 +30,7 @@ std::string short_number(double number) {
 
 std::string with_commas(std::uint64_t number) {
   std::string text = std::to_string(number);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  for (std::size_t position = text.size(); position > 3; position -= 3) text.insert(position - 3, ",");
   return text;
 }
 

@@ -23,12 +23,13 @@ void TopScreen::list_tensors() {
                   .size = size_in(history, series.cells.back())};
     if (sort_ == Sort::kChange) listed.change = std::fabs(std::log(std::max(change_of(history, series), 1e-300)));
     if (sort_ == Sort::kChange && change_of(history, series) == 0) listed.change = 0;
-    std::size_t& at = place[series.tensor];
-    if (at == SIZE_MAX) {
-      at = tensors_.size();
+    std::size_t& index = place[series.tensor];
+    if (index == SIZE_MAX) {
+      index = tensors_.size();
       tensors_.push_back(listed);
-    } else if (std::pair(listed.has_fault, listed.change) > std::pair(tensors_[at].has_fault, tensors_[at].change)) {
-      tensors_[at] = listed;
+    } else if (std::pair(listed.has_fault, listed.change) >
+               std::pair(tensors_[index].has_fault, tensors_[index].change)) {
+      tensors_[index] = listed;
     }
   }
   const auto by = [&](auto key) { std::ranges::stable_sort(tensors_, std::ranges::greater(), key); };

@@ -30,9 +30,10 @@ std::vector<std::string> TopScreen::head(std::size_t columns) const {
   const tensorstat::Findings& findings = run_.findings();
   std::uint64_t iteration = 0;
   for (const auto& [rank, news] : run_.ranks()) iteration = std::max(iteration, news.last_iteration);
-  const std::string at = run_.ranks().empty() ? "" : "iteration " + std::to_string(iteration);
-  const std::size_t room = columns - std::min(columns, at.size() + 2);
-  std::vector<std::string> lines = {painted(kBold, left("tensorstat top  " + printable(source_), room)) + "  " + at};
+  const std::string position = run_.ranks().empty() ? "" : "iteration " + std::to_string(iteration);
+  const std::size_t room = columns - std::min(columns, position.size() + 2);
+  std::vector<std::string> lines = {painted(kBold, left("tensorstat top  " + printable(source_), room)) + "  " +
+                                    position};
 
   std::string verdict;
   std::string_view style = kSoft;
