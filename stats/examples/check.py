@@ -17,8 +17,8 @@ with tensorstat.watch(model, path=path) as w:
             batch[3] = torch.nan  # a sample that is broken
         loss = model(batch).square().mean()
         loss.backward()
-        if found := w.check(loss):  # behind backward, before the optimizer
-            print(found)
+        if finding := w.check(loss):  # behind backward, before the optimizer
+            print(finding)
         else:
             optimizer.step()
         w.step(loss)
