@@ -99,7 +99,7 @@ Transpose transpose_of(std::uint32_t element_bytes) {
 }
 
 // Transposes `count` lines tile by tile and folds each column with its folder.
-void fold_transposed(Transpose transposed, const std::byte* at, std::uint64_t stride, std::uint64_t count,
+void fold_transposed(Transpose transposed, const std::byte* source, std::uint64_t stride, std::uint64_t count,
                      std::uint32_t element_bytes, std::span<Folder> folders) {
   if (count == 0) return;
   const std::uint64_t band = std::min<std::uint64_t>(kBandBytes / element_bytes, folders.size());
@@ -110,7 +110,7 @@ void fold_transposed(Transpose transposed, const std::byte* at, std::uint64_t st
     const std::uint64_t width = std::min<std::uint64_t>(band, folders.size() - left);
     for (std::uint64_t line = 0; line < count; line += kTileLines) {
       const std::uint64_t lines = std::min(kTileLines, count - line);
-      transposed(at + line * stride + left * element_bytes, stride, lines, width, tile.get(), apart);
+      transposed(source + line * stride + left * element_bytes, stride, lines, width, tile.get(), apart);
       for (std::uint64_t i = 0; i < width; ++i) {
         folders[left + i].take({tile.get() + i * apart * element_bytes, lines * element_bytes});
       }
@@ -138,7 +138,7 @@ void fold_alone(std::uint64_t named, const std::byte* block, std::size_t lanes, 
 
 // Folds `count` lines, a multiple of kLaneLines, with at least as many columns as lanes. All blocks of columns are
 // folded before the next lines, so that each line is read contiguously.
-void fold_in_lanes(const LaneFold& fold, Transpose transposed, const std::byte* at, std::uint64_t stride,
+void fold_in_lanes(const LaneFold& fold, Transpose transposed, const std::byte* source, std::uint64_t stride,
                    std::uint64_t count, std::uint32_t element_bytes, std::span<Folder> folders,
                    std::span<std::int64_t> words, Needs needs, std::atomic<std::uint64_t>& hard) {
   struct Block {
@@ -169,29 +169,29 @@ void fold_in_lanes(const LaneFold& fold, Transpose transposed, const std::byte* 
   // If other units had to transpose, this one probably has to, too: it starts with that.
   std::uint64_t line = std::min(hard.load(), count), run = kTileLines;
   hard = line / 2 / kLaneLines * kLaneLines;
-  fold_transposed(transposed, at, stride, line, element_bytes, folders);
-  at += line * stride;
+  fold_transposed(transposed, source, stride, line, element_bytes, folders);
+  source += line * stride;
   while (line < count) {
-    const std::byte* const below = at + kLaneLines * stride;
-    Ahead ahead{.at = bytes(below), .line_bytes = line_bytes, .gap_bytes = gap_bytes, .left = line_bytes};
+    const std::byte* const below = source + kLaneLines * stride;
+    Ahead ahead{.address = bytes(below), .line_bytes = line_bytes, .gap_bytes = gap_bytes, .left = line_bytes};
     std::size_t alone = 0;
     for (const Block& block : blocks) {
-      const std::uint64_t left_out =
-          block.wanted & fold.take(block.state, bytes(at + block.first * element_bytes), stride, &ahead, copy.data());
+      const std::uint64_t left_out = block.wanted & fold.take(block.state, bytes(source + block.first * element_bytes),
+                                                              stride, &ahead, copy.data());
       alone += static_cast<std::size_t>(std::popcount(left_out));
       fold_alone(left_out, std::as_bytes(std::span(copy)).data(), fold.lanes, element_bytes,
                  folders.subspan(block.first));
     }
     line += kLaneLines;
-    at = below;
+    source = below;
     if (alone <= folders.size() / kFewAlone) {
       run = kTileLines;
       continue;
     }
     const std::uint64_t others = std::min(run, count - line);
-    fold_transposed(transposed, at, stride, others, element_bytes, folders);
+    fold_transposed(transposed, source, stride, others, element_bytes, folders);
     line += others;
-    at += others * stride;
+    source += others * stride;
     run = std::min(2 * run, kMostTransposed);
     hard = run;
   }
@@ -221,8 +221,8 @@ void fold_columns(const std::byte* matrix, std::uint64_t lines, std::span<Partia
   const std::uint64_t pieces = (lines + piece - 1) / piece;
   const Transpose transposed = transpose_of(element_bytes);
   const std::size_t word_count = first.words().size();
-  std::vector<std::uint64_t> held;
-  for (const Partial& column : columns) held.push_back(column.count());
+  std::vector<std::uint64_t> counts;
+  for (const Partial& column : columns) counts.push_back(column.count());
 
   std::atomic<std::uint64_t> hard = 0;  // lines to transpose before lanes are tried
   std::vector<std::mutex> merging(panels);
@@ -237,16 +237,16 @@ void fold_columns(const std::byte* matrix, std::uint64_t lines, std::span<Partia
       const auto of_column = std::span(words).subspan(i * word_count, word_count);
       folders.emplace_back(dtype, first.precision(), first.needs(), of_column, nullptr, first.cast_scale());
     }
-    const std::byte* const at = matrix + top * stride + left * element_bytes;
+    const std::byte* const source = matrix + top * stride + left * element_bytes;
     std::uint64_t in_lanes = 0;
     if (lanes != nullptr && width >= lanes->lanes) {
       in_lanes = count / kLaneLines * kLaneLines;
-      fold_in_lanes(*lanes, transposed, at, stride, in_lanes, element_bytes, folders, words, first.needs(), hard);
+      fold_in_lanes(*lanes, transposed, source, stride, in_lanes, element_bytes, folders, words, first.needs(), hard);
     }
-    fold_transposed(transposed, at + in_lanes * stride, stride, count - in_lanes, element_bytes, folders);
+    fold_transposed(transposed, source + in_lanes * stride, stride, count - in_lanes, element_bytes, folders);
     const std::lock_guard lock(merging[number]);
     for (std::uint64_t i = 0; i < width; ++i) {
-      merge(dtype, columns[left + i].words(), folders[i].words(), held[left + i] + top);
+      merge(dtype, columns[left + i].words(), folders[i].words(), counts[left + i] + top);
     }
   };
   const std::uint64_t units = panels * pieces;

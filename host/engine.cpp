@@ -77,9 +77,9 @@ class SimdEngine final : public HostEngine {
     for (const Job& job : jobs) {
       Partial& partial = *job.partial;
       fold_all({&job.tensor, 1}, {partial.precision(), partial.needs(), true, partial.cast_scale()},
-               [&](std::size_t, const Found& found) {
-                 merge(partial.bins(), found.bins);
-                 merge(partial.dtype(), partial.words(), found.words, partial.count());
+               [&](std::size_t, const Found& outcome) {
+                 merge(partial.bins(), outcome.bins);
+                 merge(partial.dtype(), partial.words(), outcome.words, partial.count());
                });
     }
     return {};

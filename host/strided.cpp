@@ -28,13 +28,13 @@ void gather_elements(const Tensor& tensor, std::uint64_t first, std::span<std::b
   for (std::uint64_t done = 0, count = to.size() / kBytes; done < count;) {
     std::uint64_t row = (first + done) / inner;
     const std::uint64_t column = (first + done) % inner;
-    std::int64_t at = static_cast<std::int64_t>(column) * inner_stride;
+    std::int64_t offset = static_cast<std::int64_t>(column) * inner_stride;
     for (std::size_t d = strides.shape.size(); d-- > 1;) {
-      at += static_cast<std::int64_t>(row % strides.shape[d - 1]) * strides.bytes[d - 1];
+      offset += static_cast<std::int64_t>(row % strides.shape[d - 1]) * strides.bytes[d - 1];
       row /= strides.shape[d - 1];
     }
     const std::uint64_t run = std::min(inner - column, count - done);
-    gather_run<kBytes>(to.data() + done * kBytes, base + at, inner_stride, run);
+    gather_run<kBytes>(to.data() + done * kBytes, base + offset, inner_stride, run);
     done += run;
   }
 }

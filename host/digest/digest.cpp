@@ -88,9 +88,9 @@ Error failure(Algorithm algorithm, const char* step, unsigned long reason) noexc
   try {
     std::string why;
     if (reason != 0) {
-      char said[256];
-      crypto()->ERR_error_string_n_(reason, said, sizeof said);
-      why.append(" (").append(said).append(")");
+      char message[256];
+      crypto()->ERR_error_string_n_(reason, message, sizeof message);
+      why.append(" (").append(message).append(")");
     }
     return {Code::kUnsupported, std::string("computing ") + name(algorithm) + ": OpenSSL " + step + why +
                                     "; it can be left out of the categories"};
@@ -122,11 +122,11 @@ void Hash<algorithm>::Free::operator()(evp_md_ctx_st* context) const noexcept {
 // Returns the name of the step that failed, or null.
 template <Algorithm algorithm>
 const char* Hash<algorithm>::start() noexcept {
-  const Fetched& found = fetched<algorithm>(*crypto());
-  if (found.md == nullptr) return kNoAlgorithm;
+  const Fetched& implementation = fetched<algorithm>(*crypto());
+  if (implementation.md == nullptr) return kNoAlgorithm;
   if (context_ == nullptr) context_.reset(crypto()->EVP_MD_CTX_new_());
   if (context_ == nullptr) return "made no context";
-  if (crypto()->EVP_DigestInit_ex2_(context_.get(), found.md, nullptr) != 1) return "did not start";
+  if (crypto()->EVP_DigestInit_ex2_(context_.get(), implementation.md, nullptr) != 1) return "did not start";
   started_ = true;
   return nullptr;
 }

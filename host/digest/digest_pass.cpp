@@ -118,13 +118,13 @@ class Hand final : public Md5Observer {
   }
 
   void close(Aside& aside, std::size_t tensor, std::optional<Result<Md5Digest>> md5) {
-    Found found;
-    if (aside.folder) found.words = aside.folder->words();
-    if (aside.bins) aside.bins->close(found.words);
-    found.bins = {aside.bins.get()};
-    if (md5) found.md5 = accept(*std::move(md5));
-    if (aside.sha1) found.sha1 = accept(aside.sha1->finish());
-    take_(tensor, found);
+    Found outcome;
+    if (aside.folder) outcome.words = aside.folder->words();
+    if (aside.bins) aside.bins->close(outcome.words);
+    outcome.bins = {aside.bins.get()};
+    if (md5) outcome.md5 = accept(*std::move(md5));
+    if (aside.sha1) outcome.sha1 = accept(aside.sha1->finish());
+    take_(tensor, outcome);
     if (aside.bins) aside.bins->clear();
   }
 

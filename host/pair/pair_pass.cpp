@@ -57,14 +57,14 @@ void fold_unit(const PairJob& job, const PairUnit& unit, std::span<std::int64_t>
       fold(pair.a.dtype, pair.b.dtype, job.partial->tolerance(), range, words.data());
     };
     std::uint64_t folded = 0;
-    for (std::uint64_t at = 0; at < count;) {
+    for (std::uint64_t position = 0; position < count;) {
       const std::uint64_t taken =
-          same.take(a + at * size_bytes(pair.a.dtype), b + at * size_bytes(pair.b.dtype), count - at);
+          same.take(a + position * size_bytes(pair.a.dtype), b + position * size_bytes(pair.b.dtype), count - position);
       if (taken == 0) {
-        at += std::min(same.piece(), count - at);
+        position += std::min(same.piece(), count - position);
       } else {
-        fold_range(folded, at);
-        folded = at += taken;
+        fold_range(folded, position);
+        folded = position += taken;
       }
     }
     fold_range(folded, count);

@@ -81,12 +81,12 @@ void Folder::take(std::span<const std::byte> elements, std::uint64_t count) {
   if ((needs_ & kFingerprints) != 0) take_fingerprints(elements);
   if (bins_ == nullptr && casts_ == 0) return take_words(elements, count, next_);
   if (bins_ != nullptr) bins_->expect(count);
-  for (std::size_t at = 0; at < elements.size(); at += kBinnedBytes) {
-    const auto some = elements.subspan(at, std::min(kBinnedBytes, elements.size() - at));
-    const std::uint64_t of_some = std::min(elements_of(dtype_, some.size()), count - elements_of(dtype_, at));
+  for (std::size_t offset = 0; offset < elements.size(); offset += kBinnedBytes) {
+    const auto some = elements.subspan(offset, std::min(kBinnedBytes, elements.size() - offset));
+    const std::uint64_t of_some = std::min(elements_of(dtype_, some.size()), count - elements_of(dtype_, offset));
     if (bins_ != nullptr) bins_->count(some, of_some);
     if (casts_ != 0) count_casts(dtype_, some, of_some, cast_bounds_, casts_, words_);
-    take_words(some, of_some, at + some.size() == elements.size() ? next_ : nullptr);
+    take_words(some, of_some, offset + some.size() == elements.size() ? next_ : nullptr);
   }
 }
 

@@ -15,7 +15,7 @@ inline constexpr std::size_t kMostLaneLines = std::size_t{1} << 15;
 // The prefetch position while lines are folded: the next lines in memory order, which is fastest. It may go past the
 // end of the matrix.
 struct Ahead {
-  const std::uint8_t* at;
+  const std::uint8_t* address;
   std::int64_t line_bytes, gap_bytes;  // bytes of a line, and from the end of its last cache line to the next line
   std::int64_t left;                   // bytes left in this line
 };

@@ -363,12 +363,12 @@ INLINE v_u32 square_sums_u8(v_u8 x) { return square_sums_i16(even_u8(x)) + squar
 INLINE void prefetch(const u8* p, int bytes) {
   for (int i = 0; i < bytes; i += 64) PREFETCH(p + i);
 }
-// From where to prefetch while the elements at offset `at` of the `all` bytes at p are folded. During the last
+// From where to prefetch while the elements at `offset` of the `all` bytes at p are folded. During the last
 // PREFETCH_BYTES (or all, if there are fewer) it is `next`, the address that is folded afterwards, if known. Tensors of 4
 // KiB in a random order went from 1.0 to 0.55 us each.
-INLINE const u8* prefetched_from(const u8* p, u64 at, u64 all, const u8* next) {
+INLINE const u8* prefetched_from(const u8* p, u64 offset, u64 all, const u8* next) {
   const u64 inside = all > PREFETCH_BYTES ? all - PREFETCH_BYTES : 0;
-  return next == nullptr || at < inside ? p + at : next + (at - inside) - PREFETCH_BYTES;
+  return next == nullptr || offset < inside ? p + offset : next + (offset - inside) - PREFETCH_BYTES;
 }
 
 #include "precision/fold/vector_interface.h"
