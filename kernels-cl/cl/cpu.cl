@@ -42,11 +42,11 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
   while (i < whole) {
     const u64 first = i, end = min(first + block, whole);
     while (i < end) {
-      global const u8* at = bytes + i * sizeof(UBITS);
+      global const u8* address = bytes + i * sizeof(UBITS);
       for (size_t line = 0; !ASKS_AHEAD && line < GROUP * sizeof(UBITS); line += 64) {
-        PREFETCH(at + line);
+        PREFETCH(address + line);
       }
-      i += fold_some(&fold, partial, at, end - i, at, NEEDS);
+      i += fold_some(&fold, partial, address, end - i, address, NEEDS);
     }
     if (has_elements) fold_elements(&beside, partial, bytes + first * sizeof(UBITS), (u32)(end - first), NEEDS);
     if (has_exponents) fold_exponents(&exponents, partial, bytes + first * sizeof(UBITS), (u32)(end - first));

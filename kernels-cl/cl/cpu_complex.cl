@@ -67,8 +67,8 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
     const u64 first = i, end = min(first + ELEMENT_BLOCK, whole);
     const i64 specials_before = fields[PARTIAL_NANS] + fields[PARTIAL_POSITIVE_INFS];
     while ((NEEDS & NEED_SQUARES) && i < end) {
-      global const u8* at = bytes + i * sizeof(UBITS);
-      i += fold_some(&fold, partial, at, end - i, at, NEEDS);
+      global const u8* address = bytes + i * sizeof(UBITS);
+      i += fold_some(&fold, partial, address, end - i, address, NEEDS);
     }
     i = end;
     count_elements(fields, bytes + first * sizeof(UBITS), end - first);

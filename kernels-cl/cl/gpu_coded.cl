@@ -65,9 +65,9 @@ void fold(global const u8* source, global u8* workspace, u64 slices_at, u64 part
     count_word(mine, vector.w);
   }
   for (u32 i = lane; i < head + (count - tail); i += LANES_A_GROUP) {
-    const u32 at = i < head ? i : tail + (i - head);
-    (void)atomic_add(&mine[begin[at]], 1u);
-    if (NEEDS & NEED_INDICES) place_code(indices, begin[at], at * ELEMENTS_A_CODE);
+    const u32 offset = i < head ? i : tail + (i - head);
+    (void)atomic_add(&mine[begin[offset]], 1u);
+    if (NEEDS & NEED_INDICES) place_code(indices, begin[offset], offset * ELEMENTS_A_CODE);
   }
 #if UNPACKS
   if ((NEEDS & NEED_INDICES) && lane == 0 && rest != 0) {

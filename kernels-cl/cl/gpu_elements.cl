@@ -14,7 +14,7 @@ typedef struct {
 
 #define OPEN_MAXIMUM PARTIAL_NO_KEY
 #define OPEN_ADDITION 0
-#define OPEN_ELEMENT(id, merge, need, of, fold, with) elements->words[ELEMENT_WORD_##id] = OPEN_##merge;
+#define OPEN_ELEMENT(id, merge, need, dtypes, fold, with) elements->words[ELEMENT_WORD_##id] = OPEN_##merge;
 INLINE void open_elements(Elements* elements, local u32* exponents, const u32 lane) {
   ELEMENT_ROWS(OPEN_ELEMENT, )
   open_indices(elements->indices);
@@ -23,8 +23,8 @@ INLINE void open_elements(Elements* elements, local u32* exponents, const u32 la
 
 #define TAKE_MAXIMUM(word, term) word = max(word, (SBITS)(term) == (SBITS)ELEMENT_SIGN ? PARTIAL_NO_KEY : (i64)(SBITS)(term));
 #define TAKE_ADDITION(word, term) word += (term) ? 1 : 0;
-#define TAKE_ELEMENT(id, merge, need, of, fold, with)                                       \
-  if ((NEEDS & NEED_##need) && (bool)(of)) {                                                \
+#define TAKE_ELEMENT(id, merge, need, dtypes, fold, with)                                   \
+  if ((NEEDS & NEED_##need) && (bool)(dtypes)) {                                            \
     TAKE_##fold(merge, elements->words[ELEMENT_WORD_##id], ELEMENT_##id(UBITS, bits, size)) \
   }
 #define TAKE_BESIDE(merge, word, term) TAKE_##merge(word, term)
@@ -58,8 +58,8 @@ INLINE bool is_summed(global const UBITS* from, const u32 index) { return true; 
 
 #define CLOSE_MAXIMUM(word, value) RAISE(word, value);
 #define CLOSE_ADDITION(word, value) ADD(word, value);
-#define CLOSE_ELEMENT(id, merge, need, of, fold, with)                     \
-  if ((NEEDS & NEED_##need) && (bool)(of)) {                               \
+#define CLOSE_ELEMENT(id, merge, need, dtypes, fold, with)                 \
+  if ((NEEDS & NEED_##need) && (bool)(dtypes)) {                           \
     CLOSE_##merge(partial[OFFSET(id)], elements->words[ELEMENT_WORD_##id]) \
   }
 INLINE void close_elements(const Elements* elements, local i64* partial) { ELEMENT_ROWS(CLOSE_ELEMENT, ) }

@@ -42,7 +42,8 @@ Result<std::string> as_cuda_launches(const Binary& binary) {
   std::string ptx(binary.begin(), binary.end());
   ptx.erase(std::min(ptx.find('\0'), ptx.size()));
   constexpr std::string_view kFirstGroup = "%envreg0;";
-  for (std::size_t at = 0; (at = ptx.find(kFirstGroup, at)) != ptx.npos;) ptx.replace(at, kFirstGroup.size(), "0;");
+  for (std::size_t position = 0; (position = ptx.find(kFirstGroup, position)) != ptx.npos;)
+    ptx.replace(position, kFirstGroup.size(), "0;");
   if (ptx.find(".entry fold") == ptx.npos || ptx.find("%envreg") != ptx.npos) {
     return Error{Code::kDevice, "NVIDIA's OpenCL driver gave no PTX that is understood"};
   }

@@ -81,12 +81,12 @@ std::string_view refusal_by_name(std::string_view name) {
 }
 
 // The shape for a kind of device. TENSORSTAT_CL_SHAPE=slice|group forces one.
-void choose_shape(Device& found, bool int64_atomics, std::size_t largest_group) {
+void choose_shape(Device& device, bool int64_atomics, std::size_t largest_group) {
   const std::string_view forced = environment("TENSORSTAT_CL_SHAPE");
-  const bool group = forced == "group" || (forced != "slice" && !found.is_cpu);
+  const bool group = forced == "group" || (forced != "slice" && !device.is_cpu);
   if (!group || !int64_atomics) return;
-  found.shape = Shape::kGroup;
-  found.group_size = std::bit_floor(std::clamp<std::size_t>(largest_group, 1, found.group.lanes));
+  device.shape = Shape::kGroup;
+  device.group_size = std::bit_floor(std::clamp<std::size_t>(largest_group, 1, device.group.lanes));
 }
 
 std::uint32_t ptx_version(const cl::Device& device) {
@@ -101,9 +101,9 @@ std::uint32_t ptx_version(const cl::Device& device) {
 }
 
 Device describe_one(const cl::Device& device) {
-  Device found;
-  found.device = device;
-  DeviceInfo& info = found.info;
+  Device description;
+  description.device = device;
+  DeviceInfo& info = description.info;
   bool answered = true;
   info.name = trimmed(ask<CL_DEVICE_NAME>(device, answered));
   info.driver = trimmed(ask<CL_DRIVER_VERSION>(device, answered));
@@ -113,27 +113,28 @@ Device describe_one(const cl::Device& device) {
   }
   info.memory_bytes = ask<CL_DEVICE_GLOBAL_MEM_SIZE>(device, answered);
   const std::string extensions = ask<CL_DEVICE_EXTENSIONS>(device, answered);
-  info.fp64 = found.fp64 = has(extensions, "cl_khr_fp64") && environment("TENSORSTAT_CL_FP64") != "0";
+  info.fp64 = description.fp64 = has(extensions, "cl_khr_fp64") && environment("TENSORSTAT_CL_FP64") != "0";
   const cl_device_type type = ask<CL_DEVICE_TYPE>(device, answered);
-  found.is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
-  found.is_slower_than_host = found.is_cpu && environment("TENSORSTAT_CL_AUTO") != "1";
-  found.rank = (type & CL_DEVICE_TYPE_GPU) != 0 ? 2 : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? 1 : 0;
-  found.shares_host_memory =
+  description.is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
+  description.is_slower_than_host = description.is_cpu && environment("TENSORSTAT_CL_AUTO") != "1";
+  description.rank = (type & CL_DEVICE_TYPE_GPU) != 0 ? 2 : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? 1 : 0;
+  description.shares_host_memory =
       ask<CL_DEVICE_HOST_UNIFIED_MEMORY>(device, answered) != CL_FALSE && environment("TENSORSTAT_CL_ZERO_COPY") != "0";
-  found.float_subnormals = (ask<CL_DEVICE_SINGLE_FP_CONFIG>(device, answered) & CL_FP_DENORM) != 0;
-  found.compute_units = std::max<cl_uint>(1, ask<CL_DEVICE_MAX_COMPUTE_UNITS>(device, answered));
-  found.largest_buffer_bytes = ask<CL_DEVICE_MAX_MEM_ALLOC_SIZE>(device, answered);
-  found.group = group_shape(ask<CL_DEVICE_VENDOR>(device, answered));
-  if (has(extensions, "cl_nv_device_attribute_query")) found.ptx = ptx_version(device);
-  choose_shape(found, has(extensions, "cl_khr_int64_base_atomics") && has(extensions, "cl_khr_int64_extended_atomics"),
+  description.float_subnormals = (ask<CL_DEVICE_SINGLE_FP_CONFIG>(device, answered) & CL_FP_DENORM) != 0;
+  description.compute_units = std::max<cl_uint>(1, ask<CL_DEVICE_MAX_COMPUTE_UNITS>(device, answered));
+  description.largest_buffer_bytes = ask<CL_DEVICE_MAX_MEM_ALLOC_SIZE>(device, answered);
+  description.group = group_shape(ask<CL_DEVICE_VENDOR>(device, answered));
+  if (has(extensions, "cl_nv_device_attribute_query")) description.ptx = ptx_version(device);
+  choose_shape(description,
+               has(extensions, "cl_khr_int64_base_atomics") && has(extensions, "cl_khr_int64_extended_atomics"),
                ask<CL_DEVICE_MAX_WORK_GROUP_SIZE>(device, answered));
   info.refusal = refusal_by_name(info.name);
   if (ask<CL_DEVICE_AVAILABLE>(device, answered) == CL_FALSE) info.refusal = "the driver says that it is not available";
   if (ask<CL_DEVICE_COMPILER_AVAILABLE>(device, answered) == CL_FALSE) info.refusal = "it has no compiler for OpenCL C";
   if (ask<CL_DEVICE_ENDIAN_LITTLE>(device, answered) == CL_FALSE) info.refusal = "it is big-endian";
-  if (!answered || found.largest_buffer_bytes < kLeastBufferBytes)
+  if (!answered || description.largest_buffer_bytes < kLeastBufferBytes)
     info.refusal = "its driver does not say what it can do";
-  return found;
+  return description;
 }
 
 // These two calls load a driver and start it, which may replace signal handlers. The result is empty if they fail. The
@@ -238,9 +239,10 @@ bool only_pocl_is_found() {
 }
 
 Result<Device> describe(const cl::Device& device) {
-  Device found = describe_one(device);
-  if (!found.info.refusal.empty()) return Error{Code::kDevice, found.info.name + ": " + found.info.refusal};
-  return found;
+  Device description = describe_one(device);
+  if (!description.info.refusal.empty())
+    return Error{Code::kDevice, description.info.name + ": " + description.info.refusal};
+  return description;
 }
 
 }  // namespace cl_engine

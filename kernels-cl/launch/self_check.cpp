@@ -136,12 +136,12 @@ std::vector<Piece> KnownAnswer::pieces(const Device& device, const Source& sourc
   return pieces;
 }
 
-Status KnownAnswer::check(std::span<const std::int64_t> found, const std::vector<BinCount>& bins,
+Status KnownAnswer::check(std::span<const std::int64_t> words, const std::vector<BinCount>& bins,
                           const std::string& doing) const {
   for (std::size_t i = 0; i < expected_.size(); ++i) {
-    if ((whole_.kind.beside || matters(whole_.kind.dtype, i, whole_.kind.needs)) && found[i] != expected_[i]) {
+    if ((whole_.kind.beside || matters(whole_.kind.dtype, i, whole_.kind.needs)) && words[i] != expected_[i]) {
       return Error{Code::kDevice, doing + ": word " + std::to_string(i) + " of a known answer came out wrong, " +
-                                      std::to_string(found[i]) + " for " + std::to_string(expected_[i]) +
+                                      std::to_string(words[i]) + " for " + std::to_string(expected_[i]) +
                                       "; the device or its compiler cannot be trusted"};
     }
   }

@@ -68,7 +68,7 @@ class UploadRing {
   bool settle(bool batches_ended) noexcept;
   // Puts `bytes` bytes into the slot that is being filled. Few bytes are packed and sent with others.
   Status put(const std::byte* from, std::uint64_t bytes);
-  Status send(const std::byte* from, std::uint64_t at, std::uint64_t bytes);
+  Status send(const std::byte* from, std::uint64_t offset, std::uint64_t bytes);
   Status send_packed();
   // Folds the slot that is being filled. Then empties the next slot, the oldest one, to be filled.
   Status turn();

@@ -60,20 +60,20 @@ std::size_t entry_bytes(const Descriptor& file) {
 }
 
 bool read_all(const Descriptor& file, void* to, std::size_t bytes) {
-  for (auto* at = static_cast<char*>(to); bytes != 0;) {
-    const ssize_t got = read(file.number(), at, bytes);
+  for (auto* cursor = static_cast<char*>(to); bytes != 0;) {
+    const ssize_t got = read(file.number(), cursor, bytes);
     if (got <= 0) return false;
-    at += got;
+    cursor += got;
     bytes -= static_cast<std::size_t>(got);
   }
   return true;
 }
 
 bool write_all(const Descriptor& file, const void* from, std::size_t bytes) {
-  for (const auto* at = static_cast<const char*>(from); bytes != 0;) {
-    const ssize_t put = write(file.number(), at, bytes);
+  for (const auto* cursor = static_cast<const char*>(from); bytes != 0;) {
+    const ssize_t put = write(file.number(), cursor, bytes);
     if (put <= 0) return false;
-    at += put;
+    cursor += put;
     bytes -= static_cast<std::size_t>(put);
   }
   return true;
@@ -98,12 +98,12 @@ Binary load_binary(std::string_view key) {
   if (bytes <= sizeof(Header) + key.size()) return {};
   Binary entry(bytes);
   if (!read_all(file, entry.data(), bytes)) return {};
-  const auto* const held = entry.data() + sizeof(Header);
-  const std::span binary(held + key.size(), entry.data() + bytes);
+  const auto* const stored_key = entry.data() + sizeof(Header);
+  const std::span binary(stored_key + key.size(), entry.data() + bytes);
   Header header;
   std::memcpy(static_cast<void*>(&header), entry.data(), sizeof header);
   // Two keys may have one name.
-  if (std::memcmp(held, key.data(), key.size()) != 0 || header != header_of(key, binary)) return {};
+  if (std::memcmp(stored_key, key.data(), key.size()) != 0 || header != header_of(key, binary)) return {};
   return Binary(binary.begin(), binary.end());
 }
 

@@ -34,9 +34,9 @@ class MadeOnce {
     {
       std::unique_lock lock(mutex_);
       for (;;) {
-        const auto [at, is_new] = values_.try_emplace(key);
+        const auto [entry, is_new] = values_.try_emplace(key);
         if (is_new) break;
-        if (at->second) return *at->second;
+        if (entry->second) return *entry->second;
         ended_.wait(lock);
       }
     }
@@ -54,7 +54,7 @@ class MadeOnce {
   struct Attempt {
     ~Attempt() {
       const std::lock_guard lock(all.mutex_);
-      if (const auto found = all.values_.find(key); !found->second) all.values_.erase(found);
+      if (const auto entry = all.values_.find(key); !entry->second) all.values_.erase(entry);
       all.ended_.notify_all();
     }
     MadeOnce& all;

@@ -103,10 +103,10 @@ Result<TrustedProgram> find_program() {
 }
 
 // The end of the helper's output, as one printable line.
-std::string last_words(std::string_view said) {
-  if (said.size() > kMostQuoted) said.remove_prefix(said.size() - kMostQuoted);
+std::string last_words(std::string_view output) {
+  if (output.size() > kMostQuoted) output.remove_prefix(output.size() - kMostQuoted);
   std::string line;
-  for (const char c : said) {
+  for (const char c : output) {
     const bool blank = c <= ' ' || c > '~';
     if (blank && (line.empty() || line.back() == ' ')) continue;
     line += blank ? ' ' : c;
@@ -206,14 +206,14 @@ class StartedTrial {
 
   Status passed(std::chrono::milliseconds most) {
     Ended ended = process_.wait(most);
-    said_ = ended.said;
-    const bool passed = ended.said.ends_with(kTrialPassed);
+    said_ = ended.output;
+    const bool passed = ended.output.ends_with(kTrialPassed);
     if (ended.well && passed) {
       if (are_kept()) keep_passed(what_, limits_);
       return {};
     }
     if (ended.well) ended.how = "ended early";
-    const std::string words = last_words(ended.said);
+    const std::string words = last_words(ended.output);
     return Error{Code::kDevice, "it was tried first in a process of its own (" + path_ + "), which " + ended.how +
                                     (words.empty() ? "" : " and said: " + words)};
   }

@@ -36,20 +36,20 @@ bool no_driver_is_installed() { return !has_opencl() || (icd_files().empty() && 
 std::vector<IcdFile> icd_files() {
   const char* vendors = secure_getenv("OCL_ICD_VENDORS");
   const std::string folder = vendors != nullptr ? vendors : "/etc/OpenCL/vendors";
-  std::vector<IcdFile> found;
+  std::vector<IcdFile> files;
   const auto add = [&](const std::string& path) {
-    IcdFile& each = found.emplace_back(IcdFile{path, ""});
+    IcdFile& each = files.emplace_back(IcdFile{path, ""});
     std::ifstream file(path);
     std::getline(file, each.library);
   };
   if (folder.ends_with(kIcd)) add(folder);  // OCL_ICD_VENDORS may name one file
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
-  if (!entries) return found;
+  if (!entries) return files;
   while (const dirent* entry = readdir(entries.get())) {
     if (std::string_view(entry->d_name).ends_with(kIcd)) add(folder + "/" + entry->d_name);
   }
-  std::ranges::sort(found, {}, &IcdFile::path);
-  return found;
+  std::ranges::sort(files, {}, &IcdFile::path);
+  return files;
 }
 
 bool only_pocl_is_installed() {

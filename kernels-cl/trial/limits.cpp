@@ -29,10 +29,10 @@ Used used_now() {
   std::array<char, 200> text;
   if (const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC); file >= 0) {
     const ssize_t got = read(file, text.data(), text.size());
-    const char *at = text.data(), *const end = at + std::max<ssize_t>(0, got);
+    const char *position = text.data(), *const end = position + std::max<ssize_t>(0, got);
     for (std::uint64_t& each : pages) {
-      at = std::from_chars(at, end, each).ptr;
-      if (at != end) ++at;
+      position = std::from_chars(position, end, each).ptr;
+      if (position != end) ++position;
     }
     close(file);
   }

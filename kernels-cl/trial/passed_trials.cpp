@@ -29,12 +29,12 @@ bool matters(std::string_view variable) {
 
 // Sorted: `environ` has no order.
 std::vector<std::string> environment() {
-  std::vector<std::string> found;
+  std::vector<std::string> variables;
   for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
-    if (matters(*each)) found.emplace_back(*each);
+    if (matters(*each)) variables.emplace_back(*each);
   }
-  std::ranges::sort(found);
-  return found;
+  std::ranges::sort(variables);
+  return variables;
 }
 
 // A container often has no machine-id, but a name of its own.
@@ -88,10 +88,10 @@ Binary to_entry(const Limits& limits) {
 std::optional<Limits> from_entry(const Binary& entry) {
   if (std::ranges::count(entry, '\0') != kLimitArguments || entry.back() != '\0') return std::nullopt;
   std::array<const char*, kLimitArguments> arguments{};
-  auto at = entry.begin();
+  auto begin = entry.begin();
   for (const char*& each : arguments) {
-    each = reinterpret_cast<const char*>(&*at);
-    at = std::find(at, entry.end(), '\0') + 1;
+    each = reinterpret_cast<const char*>(&*begin);
+    begin = std::find(begin, entry.end(), '\0') + 1;
   }
   return limits_from(arguments.data());
 }

@@ -89,9 +89,9 @@ Status fold_from_disk(std::string& name, const KernelKind& kind) {
 
 template <typename Number>
 std::optional<Number> number(std::string_view text) {
-  Number found{};
-  const auto read = std::from_chars(text.begin(), text.end(), found);
-  return read.ec == std::errc() && read.ptr == text.end() ? std::optional(found) : std::nullopt;
+  Number value{};
+  const auto read = std::from_chars(text.begin(), text.end(), value);
+  return read.ec == std::errc() && read.ptr == text.end() ? std::optional(value) : std::nullopt;
 }
 
 // `kernel` becomes the name of the kernel that was tried.

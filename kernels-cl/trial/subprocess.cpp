@@ -118,8 +118,8 @@ class Deadline {
 };
 
 // Reads until nobody can write any more, or until `words` were read. False if time was up first.
-bool listen(int descriptor, Deadline& deadline, std::string& said, std::string_view words = {}) {
-  while (words.empty() || said.find(words) == said.npos) {
+bool listen(int descriptor, Deadline& deadline, std::string& output, std::string_view words = {}) {
+  while (words.empty() || output.find(words) == output.npos) {
     const auto left = deadline.left().count();
     if (left <= 0) return false;
     pollfd wanted{descriptor, POLLIN, 0};
@@ -130,8 +130,8 @@ bool listen(int descriptor, Deadline& deadline, std::string& said, std::string_v
     const ssize_t got = read(descriptor, bytes.data(), bytes.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return got == 0;
-    said.append(bytes.data(), static_cast<std::size_t>(got));
-    if (said.size() > kMostSaid) said.erase(0, said.size() - kMostSaid);
+    output.append(bytes.data(), static_cast<std::size_t>(got));
+    if (output.size() > kMostSaid) output.erase(0, output.size() - kMostSaid);
   }
   return true;
 }
@@ -199,7 +199,7 @@ Ended Subprocess::wait(std::chrono::milliseconds most) {
   Deadline deadline(child_, most);
   int status = 0;
   const bool silent = listen(output_.number(), deadline, said_);
-  ended.said = std::move(said_);
+  ended.output = std::move(said_);
   const Reaped reaped = silent ? reap(child_, deadline, status) : Reaped::kNotYet;
   if (reaped == Reaped::kNotYet) {
     end();

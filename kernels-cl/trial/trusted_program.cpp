@@ -104,10 +104,10 @@ class Walk {
 }  // namespace
 
 Result<TrustedProgram> TrustedProgram::open(const std::string& path) {
-  auto found = Walk(path).open();
-  if (!found) return found.error();
+  auto descriptor = Walk(path).open();
+  if (!descriptor) return descriptor.error();
   // Below 3 it would be in the way of the program's standard streams.
-  Descriptor file(fcntl(found->number(), F_DUPFD_CLOEXEC, 3));
+  Descriptor file(fcntl(descriptor->number(), F_DUPFD_CLOEXEC, 3));
   if (!file.is_open()) return Error{Code::kDevice, path + " cannot be held open: " + system_words(errno)};
   return TrustedProgram(path, std::move(file));
 }

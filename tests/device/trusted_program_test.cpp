@@ -38,7 +38,7 @@ class TrustedProgramTest : public testing::Test {
     return opened ? "" : opened.error().message;
   }
   static std::string said(const TrustedProgram& program) {
-    return Subprocess(program, {}).wait(std::chrono::minutes(1)).said;
+    return Subprocess(program, {}).wait(std::chrono::minutes(1)).output;
   }
   static std::string said(const std::string& path) {
     auto opened = TrustedProgram::open(path);
