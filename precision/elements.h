@@ -17,12 +17,12 @@
   ROW(CAST_FLOAT16, kCastFloat16) \
   ROW(CAST_BFLOAT16, kCastBfloat16)
 
-// ROW(id, merge, need, of, fold, with), in the order of the needs
+// ROW(id, merge, need, dtypes, fold, with), in the order of the needs
 //   merge  MAXIMUM: ELEMENT_<id> is the key: the bits of a signed number as wide as an element. The least such number
 //   is no
 //          key. ADDITION: ELEMENT_<id> is the condition for counting an element
 //   need   the need that keeps it
-//   of     whether a dtype has such elements; otherwise the word stays empty. 1: every dtype; IS_FLOAT: all but
+//   dtypes whether a dtype has such elements; otherwise the word stays empty. 1: every dtype; IS_FLOAT: all but
 //   integers and
 //          bool
 //   fold   BESIDE: vectors are folded after the family's fold (fold_elements.h), in blocks with ELEMENT_MAY_<id>.

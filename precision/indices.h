@@ -10,8 +10,8 @@
 // One need for all. ROW(id, its name in stats/core/engine/needs.hpp)
 #define INDEX_NEED_ROWS(ROW) ROW(INDICES, kIndices)
 
-// ROW(id, of)
-//   of   1: every dtype has it; IS_FLOAT: it stays empty for integers and bool
+// ROW(id, dtypes)
+//   dtypes  1: every dtype has it; IS_FLOAT: it stays empty for integers and bool
 // INDEX_IF_<id>: whether an element takes part, given its size (elements.h). INDEX_KEY_<id>: its key, given the number
 // that orders elements (INDEX_ORDER, formats.h).
 #define INDEX_ROWS(ROW)    \

@@ -6,13 +6,13 @@
 #ifndef TENSORSTAT_PRECISION_KEYED_H
 #define TENSORSTAT_PRECISION_KEYED_H
 
-// `at` is ~index of the element with the key. There is no branch, because a kernel has this many times for each element
-// of a vector, and pocl's compiler follows each path through a row of branches.
-INLINE void raise_keyed_if(const bool wanted, i64* words, i64 key, i64 at) {
-  const bool raises = wanted & ((key > words[0]) | ((key == words[0]) & (at > words[1])));
+// `complement` is ~index of the element with the key. There is no branch, because a kernel has this many times for each
+// element of a vector, and pocl's compiler follows each path through a row of branches.
+INLINE void raise_keyed_if(const bool wanted, i64* words, i64 key, i64 complement) {
+  const bool raises = wanted & ((key > words[0]) | ((key == words[0]) & (complement > words[1])));
   words[0] = raises ? key : words[0];
-  words[1] = raises ? at : words[1];
+  words[1] = raises ? complement : words[1];
 }
-INLINE void raise_keyed(i64* words, i64 key, i64 at) { raise_keyed_if(true, words, key, at); }
+INLINE void raise_keyed(i64* words, i64 key, i64 complement) { raise_keyed_if(true, words, key, complement); }
 
 #endif

@@ -151,8 +151,8 @@ inline bool divide(Number& number, Number& divisor, Number& quotient) {
   shift_up(divisor, shift);
   const std::uint64_t first = divisor.digits[size - 1], second = size > 1 ? divisor.digits[size - 2] : 0;
   quotient.count = number.count - size;
-  for (std::size_t at = quotient.count; at-- != 0;) {
-    const auto digits = std::span(number.digits).subspan(at, size + 1);
+  for (std::size_t position = quotient.count; position-- != 0;) {
+    const auto digits = std::span(number.digits).subspan(position, size + 1);
     const std::uint64_t top = std::uint64_t{digits[size]} << 32 | digits[size - 1];
     const std::uint64_t third = size > 1 ? digits[size - 2] : 0;
     std::uint64_t digit = top / first, rest = top % first;
@@ -178,7 +178,7 @@ inline bool divide(Number& number, Number& divisor, Number& quotient) {
         borrow >>= 32;
       }
     }
-    quotient.digits[at] = static_cast<std::uint32_t>(digit);
+    quotient.digits[position] = static_cast<std::uint32_t>(digit);
   }
   quotient.trim();
   return std::any_of(number.digits.begin(), number.digits.begin() + static_cast<std::ptrdiff_t>(size),

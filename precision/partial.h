@@ -67,9 +67,9 @@ enum { NEED_NOTHING = 0, NEED_ROWS(PARTIAL_ENUM) NEED_ALL = (1 << NEED_BITS) - 1
 // The needs of all exact sums, of the optional ones, and of all words of elements.h.
 #define PARTIAL_EXACT(id, words, power, need, optional, above, below, with) | NEED_##need
 #define PARTIAL_OPTIONAL(id, words, power, need, optional, above, below, with) | ((optional) ? NEED_##need : 0)
-#define PARTIAL_ELEMENT(id, merge, need, of, fold, with) | NEED_##need
+#define PARTIAL_ELEMENT(id, merge, need, dtypes, fold, with) | NEED_##need
 #define PARTIAL_FINGERPRINT(id, name) | NEED_##id
-#define PARTIAL_BESIDE(id, merge, need, of, fold, with) PARTIAL_NEED_##fold(need)
+#define PARTIAL_BESIDE(id, merge, need, dtypes, fold, with) PARTIAL_NEED_##fold(need)
 #define PARTIAL_NEED_BESIDE(need) | NEED_##need
 #define PARTIAL_NEED_WITHIN(need)
 enum {
@@ -98,7 +98,7 @@ enum { PARTIAL_MERGED_BY_MAXIMUM = 0 FIELD_ROWS(PARTIAL_ENUM) };
 #undef PARTIAL_ENUM
 
 // The index of a word among the words of elements.h. ELEMENT_WORDS: their number.
-#define PARTIAL_ENUM(id, merge, need, of, fold, with) ELEMENT_WORD_##id,
+#define PARTIAL_ENUM(id, merge, need, dtypes, fold, with) ELEMENT_WORD_##id,
 enum { ELEMENT_ROWS(PARTIAL_ENUM, ) ELEMENT_WORDS };
 #undef PARTIAL_ENUM
 
@@ -108,7 +108,7 @@ enum { FINGERPRINT_ROWS(PARTIAL_ENUM) FINGERPRINT_WORDS };
 #undef PARTIAL_ENUM
 
 // The index of a row's two words among the words of indices.h. INDEX_WORDS: their number.
-#define PARTIAL_ENUM(id, of) INDEX_WORD_##id, INDEX_AT_##id,
+#define PARTIAL_ENUM(id, dtypes) INDEX_WORD_##id, INDEX_AT_##id,
 enum { INDEX_ROWS(PARTIAL_ENUM) INDEX_WORDS };
 #undef PARTIAL_ENUM
 
@@ -116,7 +116,7 @@ enum { INDEX_ROWS(PARTIAL_ENUM) INDEX_WORDS };
 // fingerprints.h, of indices.h or of exponents.h.
 #define PARTIAL_ENUM(id, words, power, need, optional, above, below, family) \
   OFFSET_##id##_##family, LAST_##id##_##family = OFFSET_##id##_##family + words##_##family - 1,
-#define PARTIAL_ELEMENT(id, merge, need, of, fold, family) OFFSET_##id##_##family,
+#define PARTIAL_ELEMENT(id, merge, need, dtypes, fold, family) OFFSET_##id##_##family,
 #define PARTIAL_OFFSETS(family, sum_words, square_words, sum_exponent, exponents)                        \
   enum {                                                                                                 \
     FIELDS_END_##family = PARTIAL_FIELDS - 1,                                                            \
@@ -136,7 +136,7 @@ FAMILIES(PARTIAL_OFFSETS)
 #define FAMILY_OF(family, other) family
 #define BESIDE_FAMILY(family, other) other
 #define PARTIAL_NO_KEY ((i64)(-0x7fffffffffffffff - 1))
-#define PARTIAL_RAISED(id, merge, need, of, fold, with) \
+#define PARTIAL_RAISED(id, merge, need, dtypes, fold, with) \
   PARTIAL_RAISED_##merge(BESIDE_FAMILY with, CAT(OFFSET_##id##_, FAMILY_OF with))
 #define PARTIAL_RAISED_MAXIMUM(word, raised) || (word) == (raised)
 #define PARTIAL_RAISED_ADDITION(word, raised)
@@ -149,7 +149,7 @@ FAMILIES(PARTIAL_OFFSETS)
 // The number of words of a family's partial that keeps `needs`.
 #define PARTIAL_WORDS_OF(id, words, power, need, optional, above, below, with) \
   +((optional) && ((BESIDE_FAMILY with)&NEED_ALL) < NEED_##need ? 0 : (int)CAT(words##_, FAMILY_OF with))
-#define PARTIAL_WORD_OF(id, merge, need, of, fold, needs) +(((needs)&NEED_ALL) < NEED_##need ? 0 : 1)
+#define PARTIAL_WORD_OF(id, merge, need, dtypes, fold, needs) +(((needs)&NEED_ALL) < NEED_##need ? 0 : 1)
 #define PARTIAL_WORDS(family, needs)                                                                        \
   ((int)PARTIAL_FIELDS EXACT_ROWS(PARTIAL_WORDS_OF, (family, needs)) ELEMENT_ROWS(PARTIAL_WORD_OF, needs) + \
    (((needs)&NEED_ALL) < NEED_CRC32 ? 0 : (int)FINGERPRINT_WORDS) +                                         \

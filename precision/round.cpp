@@ -226,8 +226,8 @@ double root_of(Leading leading, const Format& format) {
     leading.bits >>= 1;
     ++leading.exponent;
   }
-  const Root found = integer_root<64>(leading.bits);
-  return round(found.root, leading.more || found.rest != 0, leading.exponent / 2, format);
+  const Root root = integer_root<64>(leading.bits);
+  return round(root.root, leading.more || root.rest != 0, leading.exponent / 2, format);
 }
 
 // A number from 1 to below 2 in units of 2^-255, as digits of 64 bits, least first.

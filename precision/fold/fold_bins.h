@@ -23,7 +23,7 @@
 #define BIN_SUM_u32(bin) SECOND_I64(bin)
 
 typedef struct {
-  BIN at[BINS][BIN_COPIES];  // in the order of the elements' bits, so negative elements are last
+  BIN sums[BINS][BIN_COPIES];  // in the order of the elements' bits, so negative elements are last
   u32 elements;              // 0: the bins are not cleared yet
 } Bins;
 
@@ -33,7 +33,7 @@ NOINLINE void flush_bins(Bins* bins, WORDS i64* partial, const int needs) {
     i64 positive = 0, negative = 0;
     u64 squares = 0;
     for (int copy = 0; copy < BIN_COPIES; ++copy) {
-      const BIN above = bins->at[exponent][copy], below = bins->at[exponent + BINS / 2][copy];
+      const BIN above = bins->sums[exponent][copy], below = bins->sums[exponent + BINS / 2][copy];
       positive += BIN_SUM(above);
       negative += BIN_SUM(below);
       squares += (u64)BIN_SQUARES(above) + (u64)BIN_SQUARES(below);
@@ -78,7 +78,7 @@ INLINE void split_terms(v_u32 words, u32* offsets, BIN* terms) {
 
 // Adds the GROUP elements at p to the bins.
 INLINE void bin_group(Bins* bins, WORDS i64* partial, SPACE const u8* p, const int needs) {
-  BIN* const all = bins->at[0];
+  BIN* const all = bins->sums[0];
   if (bins->elements == 0) {
     for (int i = 0; i < BINS * BIN_COPIES; ++i) all[i] = ZERO(BIN);
   }

@@ -3,9 +3,9 @@
 // costs nothing in the family's fold. One text for C++ and OpenCL C, included once for each dtype.
 
 // The needs of the rows that the dtype has.
-#define ELEMENT_ASKED(id, merge, need, of, fold, with) ELEMENT_ASKED_##fold(need, of)
-#define ELEMENT_ASKED_WITHIN(need, of)
-#define ELEMENT_ASKED_BESIDE(need, of) | ((of) ? (int)NEED_##need : 0)
+#define ELEMENT_ASKED(id, merge, need, dtypes, fold, with) ELEMENT_ASKED_##fold(need, dtypes)
+#define ELEMENT_ASKED_WITHIN(need, dtypes)
+#define ELEMENT_ASKED_BESIDE(need, dtypes) | ((dtypes) ? (int)NEED_##need : 0)
 #define ELEMENT_NEEDS (FOLDS_ELEMENTS ? (int)NEED_BLOCKS & (0 ELEMENT_ROWS(ELEMENT_ASKED, )) : 0)
 
 // The number of elements in a block.
@@ -20,7 +20,8 @@ typedef struct {
 
 #define EMPTY_MAXIMUM ELEMENT_SIGN
 #define EMPTY_ADDITION 0
-#define EMPTY_ELEMENT(id, merge, need, of, fold, with) elements->lanes[ELEMENT_WORD_##id] = SPLAT(UBITS, EMPTY_##merge);
+#define EMPTY_ELEMENT(id, merge, need, dtypes, fold, with) \
+  elements->lanes[ELEMENT_WORD_##id] = SPLAT(UBITS, EMPTY_##merge);
 INLINE void open_elements(Elements* elements) {
   ELEMENT_ROWS(EMPTY_ELEMENT, )
   elements->steps = 0;
@@ -35,10 +36,10 @@ INLINE void open_elements(Elements* elements) {
 #define FLUSH_ADDITION(word, lanes)      \
   ADD(word, ADD_LANES(UBITS, lanes));    \
   lanes = SPLAT(UBITS, 0);
-#define FLUSH_ELEMENT(id, merge, need, of, fold, with) FLUSH_##fold(id, merge, need, of)
-#define FLUSH_WITHIN(id, merge, need, of)
-#define FLUSH_BESIDE(id, merge, need, of)                                  \
-  if ((needs & NEED_##need) && (of)) {                                     \
+#define FLUSH_ELEMENT(id, merge, need, dtypes, fold, with) FLUSH_##fold(id, merge, need, dtypes)
+#define FLUSH_WITHIN(id, merge, need, dtypes)
+#define FLUSH_BESIDE(id, merge, need, dtypes)                              \
+  if ((needs & NEED_##need) && (dtypes)) {                                 \
     FLUSH_##merge(partial[OFFSET(id)], elements->lanes[ELEMENT_WORD_##id]) \
   }
 NOINLINE void flush_elements(Elements* elements, WORDS i64* partial, const int needs) {
@@ -48,10 +49,10 @@ NOINLINE void flush_elements(Elements* elements, WORDS i64* partial, const int n
 
 #define TAKE_MAXIMUM(lanes, term)  // only LEAST_SIZE, which `near` gives
 #define TAKE_ADDITION(lanes, term) COUNT_INTO(UBITS, lanes, term);
-#define TAKE_ELEMENT(id, merge, need, of, fold, with) TAKE_##fold(id, merge, need, of)
-#define TAKE_WITHIN(id, merge, need, of)
-#define TAKE_BESIDE(id, merge, need, of)                                                            \
-  if ((needs & NEED_##need) && (of) && ELEMENT_MAY_##id(low, near, high)) {                         \
+#define TAKE_ELEMENT(id, merge, need, dtypes, fold, with) TAKE_##fold(id, merge, need, dtypes)
+#define TAKE_WITHIN(id, merge, need, dtypes)
+#define TAKE_BESIDE(id, merge, need, dtypes)                                                        \
+  if ((needs & NEED_##need) && (dtypes) && ELEMENT_MAY_##id(low, near, high)) {                     \
     VECTOR_OF(UBITS) lanes = elements->lanes[ELEMENT_WORD_##id];                                    \
     for (u32 i = 0; i < count; i += (u32)LANES(UBITS)) {                                            \
       const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + i * sizeof(UBITS)), size = ELEMENT_SIZES(bits); \

@@ -262,8 +262,8 @@ INLINE void count_bytes(Exponents* exponents, WORDS i64* words, SPACE const u8* 
     v_u8 eight[2];
     UNROLL
     for (int k = 0; k < 2; ++k) {
-      SPACE const u8* const at = p + i + (u32)(8 * k * LANES(u8));
-      const v_u8 four = add_four(sums, at), other = add_four(sums, at + 4 * LANES(u8));
+      SPACE const u8* const source = p + i + (u32)(8 * k * LANES(u8));
+      const v_u8 four = add_four(sums, source), other = add_four(sums, source + 4 * LANES(u8));
       eight[k] = add_bits(&sums[2], four, other);
     }
     count_carried(exponents, add_bits(&sums[3], eight[0], eight[1]));

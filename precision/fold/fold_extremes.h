@@ -31,12 +31,12 @@ INLINE void see(Seen* seen, SPACE const u8* p, const u32 count, SPACE const u8* 
   for (u32 i = 0; i < count; i += 4 * LANES(UBITS)) {
     UNROLL
     for (int k = 0; k < 4; ++k) {
-      const u32 first = i + (u32)(k * LANES(UBITS)), at = first * (u32)sizeof(UBITS);
-      if (at % 64 == 0) {
-        PREFETCH(from + at);
+      const u32 first = i + (u32)(k * LANES(UBITS)), offset = first * (u32)sizeof(UBITS);
+      if (offset % 64 == 0) {
+        PREFETCH(from + offset);
       }
-      const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + at);
-      if (widened != 0) WIDEN(widened + first, p + at);
+      const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + offset);
+      if (widened != 0) WIDEN(widened + first, p + offset);
       seen->top = MAX(seen->top, AS(SBITS, bits));
       seen->far = MAX(seen->far, bits);
       seen->near = MIN(seen->near, bits & MAGNITUDE_MASK);

@@ -9,13 +9,13 @@
 // Whether a code has occurred that is not known yet. Only the first byte with a code can hold a first element, so other
 // blocks are not searched for indices.
 INLINE int has_new(const Fold* fold, u8* known) {
-  int found = 0;
+  int result = 0;
   for (int code = 0; code < CODES; ++code) {
     u32 any = 0;
     for (int copy = 0; copy < CODE_COPIES; ++copy) any |= fold->counts[copy][code];
-    found |= any != 0 && known[code] == 0;
+    result |= any != 0 && known[code] == 0;
   }
-  return found;
+  return result;
 }
 
 NOINLINE void find_new(u8* known, i64* words, SPACE const u8* p, const u32 count, const u64 first) {

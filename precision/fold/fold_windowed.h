@@ -174,8 +174,8 @@ INLINE void add(FoldWindow* window, WORDS i64* partial, SPACE const u8* p, f32* 
     v_f64 d[4], error[4], four = low_start;
     UNROLL
     for (int k = 0; k < 4; ++k) {
-      const u32 at = i + (u32)(k * LANES(f64));
-      d[k] = HAS_NARROW ? LOAD_WIDENED(widened + at) : NAME(load_f64)(p + at * sizeof(UBITS));
+      const u32 index = i + (u32)(k * LANES(f64));
+      d[k] = HAS_NARROW ? LOAD_WIDENED(widened + index) : NAME(load_f64)(p + index * sizeof(UBITS));
       if (!all) d[k] = ONLY_FINITE(d[k]);
       if ((needs & NEED_SQUARES) && splits) {
         const v_f64 raised = MUL_ADD(d[k], d[k], high[k % SETS]);

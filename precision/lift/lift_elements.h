@@ -5,8 +5,8 @@
   if ((SBITS)(term) != (SBITS)ELEMENT_SIGN) RAISE(word, (i64)(SBITS)(term));
 #define LIFT_ADDITION(word, term) \
   if (term) ADD(word, n);
-#define LIFT_ELEMENT(id, merge, need, of, fold, with)                        \
-  if ((needs & NEED_##need) && (of)) {                                       \
+#define LIFT_ELEMENT(id, merge, need, dtypes, fold, with)                    \
+  if ((needs & NEED_##need) && (dtypes)) {                                   \
     LIFT_##fold(merge, partial[OFFSET(id)], ELEMENT_##id(UBITS, bits, size)) \
   }
 #define LIFT_BESIDE(merge, word, term) LIFT_##merge(word, term)

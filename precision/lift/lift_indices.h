@@ -1,8 +1,8 @@
 // Lifts elements and their indices into the words of precision/indices.h. The folds must agree with it. One text for
 // C++ and OpenCL C, included once for each dtype after its lift.
 
-#define LIFT_INDEX(id, of) \
-  if (of) raise_keyed_if(INDEX_IF_##id(size), words + INDEX_WORD_##id, INDEX_KEY_##id(order), ~(i64)index);
+#define LIFT_INDEX(id, dtypes) \
+  if (dtypes) raise_keyed_if(INDEX_IF_##id(size), words + INDEX_WORD_##id, INDEX_KEY_##id(order), ~(i64)index);
 
 // Lifts element `index`. `words` are the words of indices.h, not the whole partial.
 INLINE void lift_index(i64* words, const UBITS bits, const u64 index) {
