@@ -13,7 +13,7 @@ using c::guarded;
 using c::missing;
 
 struct tensorstat_answer {
-  bool found;
+  bool has_findings;
   std::string json;
   std::vector<std::string> faults;
   std::optional<std::string> page = {};
@@ -27,15 +27,15 @@ tensorstat_code tensorstat_diff(const char* a, const char* b, const tensorstat_d
     }
     const auto given = c::taken<tensorstat_diff_options>(options, TENSORSTAT_DIFF_OPTIONS);
     if (!given) return missing("tensorstat_diff_options");
-    auto found = diff(a, b,
-                      {.rtol = given->rtol < 0 ? std::nullopt : std::optional(given->rtol),
-                       .atol = given->atol,
-                       .any_dtype = given->any_dtype != 0,
-                       .tolerances = given->tolerances == nullptr ? "" : given->tolerances,
-                       .names = given->names == nullptr ? "" : given->names,
-                       .first = given->first != 0});
-    if (!found) return failed(found.error());
-    *answer = new tensorstat_answer{found->differs, std::move(found->json), std::move(found->faults)};
+    auto comparison = diff(a, b,
+                           {.rtol = given->rtol < 0 ? std::nullopt : std::optional(given->rtol),
+                            .atol = given->atol,
+                            .any_dtype = given->any_dtype != 0,
+                            .tolerances = given->tolerances == nullptr ? "" : given->tolerances,
+                            .names = given->names == nullptr ? "" : given->names,
+                            .first = given->first != 0});
+    if (!comparison) return failed(comparison.error());
+    *answer = new tensorstat_answer{comparison->differs, std::move(comparison->json), std::move(comparison->faults)};
     return TENSORSTAT_OK;
   });
 }
@@ -44,9 +44,9 @@ tensorstat_code tensorstat_origin(const char* path, int nan_only, tensorstat_ans
   return guarded([&]() -> tensorstat_code {
     if (path == nullptr || answer == nullptr)
       return missing(path == nullptr ? "the path" : "the pointer for the answer");
-    auto found = origin(path, {.nan_only = nan_only != 0 && nan_only != 2, .inf = nan_only == 2});
-    if (!found) return failed(found.error());
-    *answer = new tensorstat_answer{!found->is_clean, std::move(found->json), std::move(found->faults)};
+    auto verdict = origin(path, {.nan_only = nan_only != 0 && nan_only != 2, .inf = nan_only == 2});
+    if (!verdict) return failed(verdict.error());
+    *answer = new tensorstat_answer{!verdict->is_clean, std::move(verdict->json), std::move(verdict->faults)};
     return TENSORSTAT_OK;
   });
 }
@@ -76,7 +76,9 @@ tensorstat_code tensorstat_findings(const char* path, const tensorstat_findings_
   });
 }
 
-int tensorstat_answer_found(const tensorstat_answer* answer) { return answer != nullptr && answer->found ? 1 : 0; }
+int tensorstat_answer_found(const tensorstat_answer* answer) {
+  return answer != nullptr && answer->has_findings ? 1 : 0;
+}
 
 const char* tensorstat_answer_json(const tensorstat_answer* answer) {
   return answer == nullptr ? nullptr : answer->json.c_str();

@@ -165,13 +165,13 @@ const tensorstat_value* tensorstat_result_values(const tensorstat_result* result
 
 // Engine names and reasons are literals or std::strings, so they end with 0.
 const char* tensorstat_result_engine(const tensorstat_result* result, size_t tensor, size_t index) {
-  const Decision* const found = decision(result, tensor, index);
-  return found == nullptr ? nullptr : found->engine.data();
+  const Decision* const choice = decision(result, tensor, index);
+  return choice == nullptr ? nullptr : choice->engine.data();
 }
 
 const char* tensorstat_result_reason(const tensorstat_result* result, size_t tensor, size_t index) {
-  const Decision* const found = decision(result, tensor, index);
-  return found == nullptr ? nullptr : found->reason.data();
+  const Decision* const choice = decision(result, tensor, index);
+  return choice == nullptr ? nullptr : choice->reason.data();
 }
 
 void tensorstat_result_free(tensorstat_result* result) { c::destroy(result); }

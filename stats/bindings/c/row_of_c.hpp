@@ -17,25 +17,25 @@ namespace tensorstat::c {
 class RowOfC {
  public:
   const tensorstat_row& of(const Row& row) {
-    const Identity& who = row.identity;
+    const Identity& identity = row.identity;
     statistics_.clear();
     values_.clear();
     cells_.clear();
     for (const Category each : row.statistics.categories) statistics_.push_back(static_cast<int32_t>(each));
     for (const Value& each : row.statistics.values) values_.push_back(value_of(each));
-    for (const auto& [name, cell] : who.more) {
+    for (const auto& [name, cell] : identity.more) {
       const auto* const text = std::get_if<std::string>(&cell);
       cells_.push_back({name.c_str(), text == nullptr ? nullptr : text->c_str(),
                         text == nullptr ? std::get<std::uint64_t>(cell) : 0});
     }
     row_ = {sizeof row_,
-            who.op_type.c_str(),
-            who.op_name.c_str(),
-            who.task_id,
-            who.stream_id,
-            who.timestamp_us,
-            who.io.c_str(),
-            who.slot,
+            identity.op_type.c_str(),
+            identity.op_name.c_str(),
+            identity.task_id,
+            identity.stream_id,
+            identity.timestamp_us,
+            identity.io.c_str(),
+            identity.slot,
             row.data_size_bytes,
             row.data_type.c_str(),
             row.shape.data(),
