@@ -77,7 +77,7 @@ class Collective {
   struct PackedWords;
   // The key of an index on this rank, its word in largest_, and the index.
   struct OwnKey {
-    std::size_t at;
+    std::size_t word;
     std::int64_t key, index;
   };
 

@@ -38,16 +38,16 @@ constexpr auto kTables = [] {
 
 std::uint32_t by_tables(std::uint32_t before, std::span<const std::byte> bytes) {
   std::uint32_t crc = ~before;
-  const auto* at = reinterpret_cast<const unsigned char*>(bytes.data());
+  const auto* cursor = reinterpret_cast<const unsigned char*>(bytes.data());
   std::size_t left = bytes.size();
-  for (; left >= kStep; at += kStep, left -= kStep) {
+  for (; left >= kStep; cursor += kStep, left -= kStep) {
     std::uint32_t next = 0;
     for (std::size_t k = 0; k < kStep; ++k) {
-      next ^= kTables[kStep - 1 - k][k < 4 ? (crc >> 8 * k & 0xff) ^ at[k] : std::uint32_t{at[k]}];
+      next ^= kTables[kStep - 1 - k][k < 4 ? (crc >> 8 * k & 0xff) ^ cursor[k] : std::uint32_t{cursor[k]}];
     }
     crc = next;
   }
-  for (; left != 0; ++at, --left) crc = crc >> 8 ^ kTables[0][(crc ^ *at) & 0xff];
+  for (; left != 0; ++cursor, --left) crc = crc >> 8 ^ kTables[0][(crc ^ *cursor) & 0xff];
   return ~crc;
 }
 

@@ -31,12 +31,12 @@ const Library* loaded(const Files*... files) noexcept {
   static std::atomic<const Library*> known{nullptr};
   const Library* library = known.load(std::memory_order_acquire);
   if (library != nullptr) return library;
-  auto* const found = new (std::nothrow) Library;
-  if (found != nullptr && (... || found->find(::dlopen(files, RTLD_NOW | RTLD_LOCAL))) &&
-      known.compare_exchange_strong(library, found)) {
-    return found;
+  auto* const candidate = new (std::nothrow) Library;
+  if (candidate != nullptr && (... || candidate->find(::dlopen(files, RTLD_NOW | RTLD_LOCAL))) &&
+      known.compare_exchange_strong(library, candidate)) {
+    return candidate;
   }
-  delete found;
+  delete candidate;
   return library;  // another thread's
 }
 

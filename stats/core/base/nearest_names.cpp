@@ -45,9 +45,9 @@ std::vector<std::string> nearest_names(std::string_view typed, std::span<const s
   }
   std::ranges::sort(by_distance);
   std::vector<std::string> nearest;
-  for (const auto& [letters, at] : by_distance) {
+  for (const auto& [letters, index] : by_distance) {
     if (nearest.size() == kMostNearest) break;
-    nearest.push_back(names[at]);
+    nearest.push_back(names[index]);
   }
   return nearest;
 }

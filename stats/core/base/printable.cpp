@@ -53,7 +53,7 @@ std::string printable_name(std::string_view text) {
   constexpr std::size_t kMost = 1000, kBeginning = 330, kEnd = 667;  // names differ at their ends
   if (text.size() <= kMost) return printable(text);
   // Does not cut inside a character, because half of one would be shown as invalid bytes.
-  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+  const auto continues = [&](std::size_t offset) { return (static_cast<unsigned char>(text[offset]) & 0xc0) == 0x80; };
   std::size_t beginning = kBeginning, end = text.size() - kEnd;
   for (int i = 0; i < 3 && continues(beginning); ++i) --beginning;
   for (int i = 0; i < 3 && continues(end); ++i) ++end;
@@ -63,7 +63,7 @@ std::string printable_name(std::string_view text) {
 std::string shown(std::string_view text, std::size_t most_bytes) {
   if (text.size() <= most_bytes) return printable(text);
   // Do not cut inside a character: its first bytes alone are not UTF-8.
-  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+  const auto continues = [&](std::size_t offset) { return (static_cast<unsigned char>(text[offset]) & 0xc0) == 0x80; };
   std::size_t cut = most_bytes;
   while (cut > 0 && most_bytes - cut < 3 && continues(cut)) --cut;
   return printable(text.substr(0, continues(cut) ? most_bytes : cut)) + "...";

@@ -28,7 +28,7 @@ constexpr PartialLayout layout_of_family(const FamilyWords& family) {
    true, (power)*family.SUM_EXPONENT, above,        below},
 #define ELEMENT(id, rule, need, ...) {#id, MergeRule::rule, 1, NEED_##need, NEED_##need},
 #define FINGERPRINT(id, name) {#id, MergeRule::CHECKSUM, 1, NEED_##id, NEED_CRC32},
-#define INDEX(id, of) {"AT_" #id, MergeRule::KEYED, 2, NEED_INDICES, NEED_INDICES},
+#define INDEX(id, dtypes) {"AT_" #id, MergeRule::KEYED, 2, NEED_INDICES, NEED_INDICES},
   return {FIELD_ROWS(FIELD) EXACT_ROWS(SUM, ) ELEMENT_ROWS(ELEMENT, ) FINGERPRINT_ROWS(FINGERPRINT)
               INDEX_ROWS(INDEX){"EXPONENTS", MergeRule::ADDITION, family.EXPONENTS, NEED_EXPONENTS, NEED_EXPONENTS}};
 #undef FIELD
@@ -61,8 +61,8 @@ constexpr std::size_t exponent_words(Dtype dtype) { return static_cast<std::size
 
 // The exponent field of a float's NaN and infinities. 0 for integers, which have neither.
 constexpr std::size_t special_exponent(Dtype dtype) {
-  const precision::DtypeFacts& of = facts(dtype);
-  return of.is_float ? (of.largest + !of.has_inf) >> of.mantissa_shift : 0;
+  const precision::DtypeFacts& format = facts(dtype);
+  return format.is_float ? (format.largest + !format.has_inf) >> format.mantissa_shift : 0;
 }
 
 // The kernels find the words by the names of precision/partial.h.

@@ -89,16 +89,16 @@ CastBounds bounds_of(double scale_number) {
   const Scaled scale = parts(scale_number);
   constexpr std::uint64_t kLast = Format::finite_last;
   CastBounds bounds;
-  std::size_t at = 0;
+  std::size_t index = 0;
 #define ROW(id, name, zero, exponent, ones, bits, stays)                                                               \
   {                                                                                                                    \
     constexpr Scaled kZero{1, zero}, kTie{(u128{1} << (bits)) + (ones), (exponent) - (bits)};                          \
-    bounds[at] =                                                                                                       \
+    bounds[index] =                                                                                                    \
         first_size(kLast, [&](std::uint64_t size) { return compare(product<Format>(size, scale), kZero) > 0; }) - 1;   \
-    bounds[at + 1] =                                                                                                   \
+    bounds[index + 1] =                                                                                                \
         first_size(kLast, [&](std::uint64_t size) { return compare(product<Format>(size, scale), kTie) >= (stays); }); \
-    bounds[at + 2] = kLast - bounds[at + 1] + 1;                                                                       \
-    at += 3;                                                                                                           \
+    bounds[index + 2] = kLast - bounds[index + 1] + 1;                                                                 \
+    index += 3;                                                                                                        \
   }
   CASTS(ROW)
 #undef ROW

@@ -76,7 +76,7 @@ struct Found {
   BinsView bins{};
   std::optional<Digest> md5{}, sha1{};
 };
-using Take = std::function<void(std::size_t tensor, const Found& found)>;
+using Take = std::function<void(std::size_t tensor, const Found& outcome)>;
 
 class HostEngine : public Engine {
  public:

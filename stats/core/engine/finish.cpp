@@ -59,7 +59,7 @@ class Finished : public FinishedSums {
   }
   auto first_of(std::initializer_list<std::size_t> indices) const {
     std::int64_t complement = std::numeric_limits<std::int64_t>::min();
-    for (const std::size_t at : indices) complement = std::max(complement, index(at));
+    for (const std::size_t row : indices) complement = std::max(complement, index(row));
     return [complement](Value* to) { put_index(complement, to); };
   }
   auto absmax() const {
@@ -76,7 +76,7 @@ class Finished : public FinishedSums {
   }
 
   // ~index of a row of precision/indices.h, by its INDEX_AT_; the least integer if no element has it.
-  std::int64_t index(std::size_t at) const { return partial_.words[first_index(partial_.dtype) + at]; }
+  std::int64_t index(std::size_t row) const { return partial_.words[first_index(partial_.dtype) + row]; }
 
   static void put_index(std::int64_t first, Value* to) {
     if (first == std::numeric_limits<std::int64_t>::min()) {
@@ -200,8 +200,8 @@ class Finished : public FinishedSums {
 
   // A CRC starts with all ones, which are advanced by n bytes, and is inverted at the end.
   std::uint32_t crc32() const {
-    const auto held = static_cast<std::uint32_t>(fingerprint(FINGERPRINT_WORD_CRC32));
-    return ~crc_moved(~held, crc_on, bytes_of(partial_.dtype, n_));
+    const auto remainder = static_cast<std::uint32_t>(fingerprint(FINGERPRINT_WORD_CRC32));
+    return ~crc_moved(~remainder, crc_on, bytes_of(partial_.dtype, n_));
   }
 
   // A digest of the number's bytes, highest first, so that its digits are the number's digits.
@@ -215,17 +215,18 @@ class Finished : public FinishedSums {
   Exponents exponents() const {
     const auto counts = partial_.words.subspan(first_exponent(partial_.dtype));
     const auto count = [&](std::size_t i) { return static_cast<std::uint64_t>(counts[i]); };
-    ExponentCounts found;
-    found.zero = word(PARTIAL_ZEROS);
-    found.subnormal = count(0) - found.zero;
-    found.inf = positive_infs_ + negative_infs_;
-    found.nan = nans_;
+    ExponentCounts histogram;
+    histogram.zero = word(PARTIAL_ZEROS);
+    histogram.subnormal = count(0) - histogram.zero;
+    histogram.inf = positive_infs_ + negative_infs_;
+    histogram.nan = nans_;
     const int bias = is_float(partial_.dtype) ? kStoredFloats[static_cast<int>(partial_.dtype)].bias : 1;
     for (std::size_t i = 1; i < counts.size(); ++i) {
-      const std::uint64_t finite = count(i) - (i == special_exponent(partial_.dtype) ? found.inf + found.nan : 0);
-      if (finite != 0) found.binades.push_back({static_cast<int>(i) - bias, finite});
+      const std::uint64_t finite =
+          count(i) - (i == special_exponent(partial_.dtype) ? histogram.inf + histogram.nan : 0);
+      if (finite != 0) histogram.binades.push_back({static_cast<int>(i) - bias, finite});
     }
-    return Exponents(std::move(found));
+    return Exponents(std::move(histogram));
   }
 
  public:

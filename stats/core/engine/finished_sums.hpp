@@ -133,13 +133,13 @@ class FinishedSums {
     return half > 0 ? 0 : half;
   }
   // For words in any state of carry, each below 2^62. Words that never were a tensor's wrap.
-  template <typename Of>
-  double half_sum(const Of& of) const {
+  template <typename Term>
+  double half_sum(const Term& term) const {
     const precision::Exact sum = exact(EXACT_SUM), sizes = exact(EXACT_ABSOLUTE);
     std::array<std::int64_t, precision::kMostExactWords> words;
     for (std::size_t i = 0; i < sum.words.size(); ++i) {
       words[i] = static_cast<std::int64_t>(
-          of(static_cast<std::uint64_t>(sum.words[i]), static_cast<std::uint64_t>(sizes.words[i])));
+          term(static_cast<std::uint64_t>(sum.words[i]), static_cast<std::uint64_t>(sizes.words[i])));
     }
     return precision::round_quotient({std::span(words).first(sum.words.size()), sum.exponent - 1}, 1, format_);
   }

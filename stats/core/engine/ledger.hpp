@@ -15,13 +15,13 @@ class Ledger {
 
   // Enters `bytes`. False, and no change, if that would exceed the budget.
   bool reserve(std::uint64_t bytes) {
-    std::uint64_t held = current_bytes_;
+    std::uint64_t total = current_bytes_;
     do {
-      if (budget_bytes_ && (bytes > *budget_bytes_ || held > *budget_bytes_ - bytes)) return false;
-    } while (!current_bytes_.compare_exchange_weak(held, held + bytes));
-    held += bytes;
+      if (budget_bytes_ && (bytes > *budget_bytes_ || total > *budget_bytes_ - bytes)) return false;
+    } while (!current_bytes_.compare_exchange_weak(total, total + bytes));
+    total += bytes;
     std::uint64_t peak = peak_bytes_;
-    while (peak < held && !peak_bytes_.compare_exchange_weak(peak, held)) {
+    while (peak < total && !peak_bytes_.compare_exchange_weak(peak, total)) {
     }
     return true;
   }

@@ -45,10 +45,10 @@ Measurements::State::State(std::span<const Category> asked, Needs needs, std::si
   }
 }
 
-void Measurements::State::put(std::size_t tensor, Dtype dtype, const Found& found, const Wanted& wanted) {
+void Measurements::State::put(std::size_t tensor, Dtype dtype, const Found& outcome, const Wanted& wanted) {
   Value* const first = values_of(tensor).data();
   if (wanted.partial) try {
-      finish({dtype, wanted.precision, static_cast<Needs>(wanted.needs & ~kDigests), found.words, found.bins},
+      finish({dtype, wanted.precision, static_cast<Needs>(wanted.needs & ~kDigests), outcome.words, outcome.bins},
              categories, first);
     } catch (const std::bad_alloc&) {
       lacks_memory = true;
@@ -56,7 +56,7 @@ void Measurements::State::put(std::size_t tensor, Dtype dtype, const Found& foun
   for (const std::size_t i : digest_columns) {
     const Needs digest = needs(categories[i]);
     if ((wanted.needs & digest) == 0) continue;
-    const std::optional<Digest>& had = digest == kMd5Digest ? found.md5 : found.sha1;
+    const std::optional<Digest>& had = digest == kMd5Digest ? outcome.md5 : outcome.sha1;
     std::construct_at(first + i, had ? Value(*had) : Value());
   }
 }

@@ -26,11 +26,11 @@ struct Measurements::State {
   // Makes a State with unwritten values. `needs` are the needs of `categories`.
   static std::unique_ptr<State> make(std::span<const Category> categories, Needs needs, std::size_t tensor_count);
   ~State() { std::destroy_n(values, built); }
-  static void operator delete(void* at) { ::operator delete(at); }
+  static void operator delete(void* memory) { ::operator delete(memory); }
 
   // Writes the results of a tensor: statistics if a partial was wanted, digests if they were wanted. Different tensors
   // may be written at once by several threads. Only lists allocate; if that fails, `lacks_memory` is set.
-  void put(std::size_t tensor, Dtype dtype, const Found& found, const Wanted& wanted);
+  void put(std::size_t tensor, Dtype dtype, const Found& outcome, const Wanted& wanted);
   std::span<Value> values_of(std::size_t tensor) { return {values + tensor * categories.size(), categories.size()}; }
   // Call one of them once, after all results. Throws if a list had no memory. The first: all tensors have the same
   // placement. The second: tensor i has all[of_tensor[i]].
@@ -62,7 +62,7 @@ struct Measurements::State {
   };
   State(std::span<const Category> categories, Needs needs, std::size_t tensor_count);
   static void* operator new(std::size_t size, Arrays behind) { return ::operator new(size + behind.bytes); }
-  static void operator delete(void* at, Arrays) { ::operator delete(at); }
+  static void operator delete(void* memory, Arrays) { ::operator delete(memory); }
   void decide(const Placed& placed, Decision* decisions) const;
 };
 

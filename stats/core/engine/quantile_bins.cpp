@@ -154,22 +154,22 @@ void merge(std::vector<BinCount>& into, const BinsView& from) {
   }
   const std::span<const BinCount> more = from.counter != nullptr ? listed : from.kept;
   if (std::ranges::includes(into, more, {}, &BinCount::place, &BinCount::place)) {
-    auto at = into.begin();
+    auto cursor = into.begin();
     for (const BinCount& bin : more) {
-      at = std::ranges::find(at, into.end(), bin.place, &BinCount::place);
-      at->count += bin.count;
+      cursor = std::ranges::find(cursor, into.end(), bin.place, &BinCount::place);
+      cursor->count += bin.count;
     }
     return;
   }
   std::vector<BinCount> sum;
   sum.reserve(into.size() + more.size());
-  auto at = into.begin();
+  auto cursor = into.begin();
   for (const BinCount& bin : more) {
-    for (; at != into.end() && at->place < bin.place; ++at) sum.push_back(*at);
+    for (; cursor != into.end() && cursor->place < bin.place; ++cursor) sum.push_back(*cursor);
     sum.push_back(bin);
-    if (at != into.end() && at->place == bin.place) sum.back().count += (at++)->count;
+    if (cursor != into.end() && cursor->place == bin.place) sum.back().count += (cursor++)->count;
   }
-  sum.insert(sum.end(), at, into.end());
+  sum.insert(sum.end(), cursor, into.end());
   sum.shrink_to_fit();
   into = std::move(sum);
 }

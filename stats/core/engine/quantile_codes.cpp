@@ -42,11 +42,12 @@ constexpr Coding coding_of_float(std::size_t bytes, std::uint64_t greatest, bool
           static_cast<std::uint32_t>(greatest >> shift), has_infinity && shift != 0, lacks_minus_zero};
 }
 constexpr Coding coding_of(Dtype dtype) {
-  const precision::DtypeFacts& of = facts(dtype);
-  if (of.is_complex) return {0, Order::kUnsigned, 0, 0, false, false};  // without an order there are no bins
-  if (of.family == precision::Family::kScale) return {256, Order::kUnsigned, 0, 254, false, false, 1};  // NaN is 255
-  if (!of.is_float) return coding_of_integer(size_bytes(dtype), of.is_signed, of.is_bool);
-  return coding_of_float(size_bytes(dtype), of.largest, !of.is_coded, of.nan_is_minus_zero);
+  const precision::DtypeFacts& format = facts(dtype);
+  if (format.is_complex) return {0, Order::kUnsigned, 0, 0, false, false};  // without an order there are no bins
+  if (format.family == precision::Family::kScale)
+    return {256, Order::kUnsigned, 0, 254, false, false, 1};  // NaN is 255
+  if (!format.is_float) return coding_of_integer(size_bytes(dtype), format.is_signed, format.is_bool);
+  return coding_of_float(size_bytes(dtype), format.largest, !format.is_coded, format.nan_is_minus_zero);
 }
 #define ROW(id, ...) coding_of(Dtype::id),
 constexpr Coding kCodings[] = {TENSORSTAT_DTYPES(ROW)};

@@ -20,8 +20,9 @@ struct StoredFloat {
   bool has_infinity, is_float;
 };
 constexpr StoredFloat stored_float(Dtype dtype) {
-  const precision::DtypeFacts& of = facts(dtype);
-  return {of.mantissa_shift, 1 - of.mantissa_shift - of.first_unit - of.sum_exponent, of.has_inf, of.is_float};
+  const precision::DtypeFacts& format = facts(dtype);
+  return {format.mantissa_shift, 1 - format.mantissa_shift - format.first_unit - format.sum_exponent, format.has_inf,
+          format.is_float};
 }
 #define ROW(id, ...) stored_float(Dtype::id),
 inline constexpr StoredFloat kStoredFloats[] = {TENSORSTAT_DTYPES(ROW)};

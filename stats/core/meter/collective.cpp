@@ -52,8 +52,8 @@ Status rank_exists(std::uint32_t rank, std::uint32_t ranks) {
 std::size_t Collective::kind_of(const Partial& partial) {
   // Partials of one kind follow each other.
   if (!list_.empty() && kinds_[list_.back()].is_of(partial)) return list_.back();
-  const auto found = std::ranges::find_if(kinds_, [&](const Kind& each) { return each.is_of(partial); });
-  if (found != kinds_.end()) return static_cast<std::size_t>(found - kinds_.begin());
+  const auto kind = std::ranges::find_if(kinds_, [&](const Kind& each) { return each.is_of(partial); });
+  if (kind != kinds_.end()) return static_cast<std::size_t>(kind - kinds_.begin());
   kinds_.emplace_back(partial, bits_a_word_);
   return kinds_.size() - 1;
 }
@@ -240,7 +240,7 @@ std::optional<Collective::Round> Collective::advance() {
     case Stage::kSums:
       if (own_keys_.empty()) return std::nullopt;
       for (std::size_t i = 0; i < own_keys_.size(); ++i) {
-        indices_[i] = own_keys_[i].key == largest_[own_keys_[i].at] ? own_keys_[i].index : kEmptyMaximum;
+        indices_[i] = own_keys_[i].key == largest_[own_keys_[i].word] ? own_keys_[i].index : kEmptyMaximum;
       }
       stage_ = Stage::kIndices;
       return Round{kMax, indices_, false};

@@ -22,16 +22,16 @@ bool is_carried(const std::int64_t* words, std::uint32_t count) {
 
 }  // namespace
 
-Collective::Kind::Kind(const Partial& of, int bits_a_word)
-    : empty(of.dtype(), of.precision(), of.needs(), of.cast_scale()),
-      is_gathered(of.precision() == Precision::kLow || (of.needs() & kQuantiles) != 0),
+Collective::Kind::Kind(const Partial& partial, int bits_a_word)
+    : empty(partial.dtype(), partial.precision(), partial.needs(), partial.cast_scale()),
+      is_gathered(partial.precision() == Precision::kLow || (partial.needs() & kQuantiles) != 0),
       bits_a_word_(bits_a_word),
       // The written form names the dtype, the precision, the accumulators and the scale.
       hash_(fnv1a(kFnv1aOfNothing, empty.serialize())) {
   if (is_gathered) return;
-  for (const Accumulator& each : layout(of.dtype()).all()) {
-    if (each.first >= of.words().size()) break;
-    if (!each.is_kept(of.needs())) continue;
+  for (const Accumulator& each : layout(partial.dtype()).all()) {
+    if (each.first >= partial.words().size()) break;
+    if (!each.is_kept(partial.needs())) continue;
     const Travel travel = each.rule == MergeRule::ADDITION  ? Travel::kSum
                           : each.rule == MergeRule::MAXIMUM ? Travel::kMaximum
                           : each.rule == MergeRule::KEYED   ? Travel::kKey

@@ -18,12 +18,12 @@ struct Collective::PackedWords {
 
 // The properties that partials of a kind share: dtype, precision, needs and cast scale. Most lists have a few kinds.
 struct Collective::Kind {
-  Kind(const Partial& of, int bits_a_word);
+  Kind(const Partial& partial, int bits_a_word);
 
   bool is_of(const Partial& partial) const;
   // The hash of a list that has a partial of this kind behind what `key` is of.
   std::uint64_t added_to(std::uint64_t key) const;
-  // Writes the words of a partial, and moves `to` behind them. `all_largest`: what OwnKey::at counts from.
+  // Writes the words of a partial, and moves `to` behind them. `all_largest`: what OwnKey::word counts from.
   void pack(const Partial& partial, PackedWords& to, const std::int64_t* all_largest,
             std::vector<OwnKey>& own_keys) const;
   // The reverse, after the reductions. `into` is a copy of `empty`.

@@ -55,9 +55,9 @@ Result<Measurements> Meter::measure(std::span<const Tensor> tensors, const Reque
   const Wanted all = wanted_by(request);
   auto results = Measurements::State::make(request.categories, all.needs, tensors.size());
   // std::function holds two captured pointers without an allocation, but not three.
-  const auto put = [into = results.get(), first = tensors.data()](std::size_t i, const Found& found,
+  const auto put = [into = results.get(), first = tensors.data()](std::size_t i, const Found& outcome,
                                                                   const Wanted& wanted) {
-    into->put(i, first[i].dtype, found, wanted);
+    into->put(i, first[i].dtype, outcome, wanted);
   };
   RequestBatch batch(*state_, tensors, request, all, put);
   if (Status status = batch.run(); !status) return std::move(status).error();
@@ -84,9 +84,9 @@ Result<std::vector<Partial>> Meter::fold(std::span<const Tensor> tensors, const 
   partials.reserve(tensors.size());
   for (const Tensor& tensor : tensors)
     partials.emplace_back(tensor.dtype, request.precision, all.needs, request.cast_scale);
-  RequestBatch batch(*state_, tensors, request, all, [&](std::size_t i, const Found& found, const Wanted&) {
-    merge(partials[i].bins(), found.bins);
-    merge(partials[i].dtype(), partials[i].words(), found.words);
+  RequestBatch batch(*state_, tensors, request, all, [&](std::size_t i, const Found& outcome, const Wanted&) {
+    merge(partials[i].bins(), outcome.bins);
+    merge(partials[i].dtype(), partials[i].words(), outcome.words);
   });
   if (Status status = batch.run(); !status) return std::move(status).error();
   return partials;

@@ -150,11 +150,11 @@ Partial empty_partial(Dtype dtype, const Request& request) {
 // The tensor is a sequence of matrices. The last group of axes is a matrix's columns, the group before it its lines.
 std::vector<Partial> fold_columns(HostEngine& host, const Tensor& tensor, const RowPlan& plan, const Request& request) {
   std::vector<Partial> rows(plan.rows, empty_partial(tensor.dtype, request));
-  const std::byte* at = tensor.data();
+  const std::byte* matrix = tensor.data();
   const std::uint64_t columns = plan.groups.back().length, lines = plan.groups[plan.groups.size() - 2].length;
   const std::uint64_t bytes = lines * columns * size_bytes(tensor.dtype);
   const std::uint64_t matrices = tensor.bytes() / bytes;
-  for (std::uint64_t i = 0; i < matrices; ++i, at += bytes) {
+  for (std::uint64_t i = 0; i < matrices; ++i, matrix += bytes) {
     // The indices in the kept outer axes tell the rows to which this matrix's columns belong.
     std::uint64_t row = 0, step = columns, left = i;
     for (std::size_t group = plan.groups.size() - 2; group-- != 0; left /= plan.groups[group].length) {
@@ -162,7 +162,7 @@ std::vector<Partial> fold_columns(HostEngine& host, const Tensor& tensor, const 
       row += left % plan.groups[group].length * step;
       step *= plan.groups[group].length;
     }
-    host.fold_columns(at, lines, std::span(rows).subspan(row, columns));
+    host.fold_columns(matrix, lines, std::span(rows).subspan(row, columns));
   }
   return rows;
 }
@@ -180,8 +180,9 @@ Status pass_windows(Meter::State& meter, const Tensor& tensor, const Rows& rows,
     const auto part = window.part(tensor, first, std::min(at_once * each, tensor.element_count - first));
     if (!part) return part.error();
     const std::vector<Tensor> some = slices(*part, std::min(at_once, rows.plan.rows - row), each);
-    RequestBatch batch(meter, some, request, wanted,
-                       [&](std::size_t i, const Found& found, const Wanted& of) { put(row + i, found, of); });
+    RequestBatch batch(meter, some, request, wanted, [&](std::size_t i, const Found& outcome, const Wanted& selection) {
+      put(row + i, outcome, selection);
+    });
     if (Status status = batch.run(); !status) return status;
   }
   return {};
@@ -198,8 +199,8 @@ Result<Measurements> Meter::measure_by(const Tensor& tensor, const By& by, const
   const Wanted wanted = wanted_by(request);
   auto results = Measurements::State::make(request.categories, wanted.needs, rows.plan.rows);
   if (!rows.are_columns) {
-    const auto put = [&](std::size_t i, const Found& found, const Wanted& of) {
-      results->put(i, tensor.dtype, found, of);
+    const auto put = [&](std::size_t i, const Found& outcome, const Wanted& selection) {
+      results->put(i, tensor.dtype, outcome, selection);
     };
     if (Status status = pass_windows(*state_, tensor, rows, request, put); !status) return std::move(status).error();
     results->set_placement(state_->placed({false, why_gpu_memory_on_host(tensor.where)}));
@@ -225,9 +226,9 @@ Result<std::vector<Partial>> Meter::fold_by(const Tensor& tensor, const By& by, 
   if (rows.are_columns) return fold_columns(*state_->host, tensor, rows.plan, request);
   if (Status status = check_mergeable(request); !status) return std::move(status).error();
   std::vector<Partial> partials(rows.plan.rows, empty_partial(tensor.dtype, request));
-  const auto put = [&](std::size_t i, const Found& found, const Wanted&) {
-    merge(partials[i].bins(), found.bins);
-    merge(tensor.dtype, partials[i].words(), found.words);
+  const auto put = [&](std::size_t i, const Found& outcome, const Wanted&) {
+    merge(partials[i].bins(), outcome.bins);
+    merge(tensor.dtype, partials[i].words(), outcome.words);
   };
   if (Status status = pass_windows(*state_, tensor, rows, request, put); !status) return std::move(status).error();
   return partials;

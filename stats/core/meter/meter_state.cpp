@@ -35,8 +35,8 @@ void Meter::State::log(Severity severity, std::string_view text) const noexcept 
 }
 
 bool Meter::State::forked_since_the_search() const {
-  const pid_t who = finder;
-  return who != 0 && who != process_id();
+  const pid_t process = finder;
+  return process != 0 && process != process_id();
 }
 
 DeviceEngine* Meter::State::find_device(const std::optional<Errand>& errand) {
@@ -95,13 +95,13 @@ void Meter::State::heed(const Error& error) noexcept try {
 } catch (const std::bad_alloc&) {  // the caller has the error anyway
 }
 
-Result<std::string> Meter::State::ended_on_device(const Result<std::uint64_t>& held, On on, std::uint64_t& held_bytes,
+Result<std::string> Meter::State::ended_on_device(const Result<std::uint64_t>& result, On on, std::uint64_t& held_bytes,
                                                   bool on_gpu) {
-  if (held) {
-    held_bytes = std::max(held_bytes, *held);
+  if (result) {
+    held_bytes = std::max(held_bytes, *result);
     return std::string();
   }
-  const Error& error = held.error();
+  const Error& error = result.error();
   heed(error);
   // After kInUse the caller has to learn that the tensors are in use. What a GPU's tensor is refused for, such as a
   // capture, the host would refuse, too.
@@ -159,10 +159,10 @@ Status Intake::take(std::span<const std::byte> elements, std::uint64_t count, bo
 }
 
 Found Intake::finish() {
-  Found found{.words = partial_.words(), .bins = {.kept = partial_.bins()}};
-  if (md5_) found.md5 = meter_.accept(md5_->finish());
-  if (sha1_) found.sha1 = meter_.accept(sha1_->finish());
-  return found;
+  Found outcome{.words = partial_.words(), .bins = {.kept = partial_.bins()}};
+  if (md5_) outcome.md5 = meter_.accept(md5_->finish());
+  if (sha1_) outcome.sha1 = meter_.accept(sha1_->finish());
+  return outcome;
 }
 
 }  // namespace tensorstat

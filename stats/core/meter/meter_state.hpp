@@ -52,7 +52,7 @@ struct Meter::State {
   // Takes what the device's engine returned. An empty text: it folded, and `held_bytes` is raised to the device memory
   // that this took. If the device failed, it is not used again, and the text says why; the host has to take over. If
   // the caller insisted on the device, that is an error. `on_gpu`: it was the GpuFolder, which sees to itself.
-  Result<std::string> ended_on_device(const Result<std::uint64_t>& held, On on, std::uint64_t& held_bytes,
+  Result<std::string> ended_on_device(const Result<std::uint64_t>& result, On on, std::uint64_t& held_bytes,
                                       bool on_gpu = false);
 
   // The first refused digest logs a warning. A refused digest has no value.

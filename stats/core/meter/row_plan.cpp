@@ -11,13 +11,13 @@ Result<std::vector<bool>> axes_of(const By& by) {
   const auto rank = static_cast<std::int64_t>(by.shape.size());
   std::vector<bool> kept(by.shape.size());
   for (const std::int64_t axis : by.axes) {
-    const std::int64_t at = axis < 0 ? axis + rank : axis;
-    if (at < 0 || at >= rank) {
+    const std::int64_t position = axis < 0 ? axis + rank : axis;
+    if (position < 0 || position >= rank) {
       return Error{Code::kInvalid, "a tensor of shape " + to_string(by.shape) + " has no axis " + std::to_string(axis)};
     }
-    if (kept[static_cast<std::size_t>(at)])
+    if (kept[static_cast<std::size_t>(position)])
       return Error{Code::kInvalid, "axis " + std::to_string(axis) + " is named twice"};
-    kept[static_cast<std::size_t>(at)] = true;
+    kept[static_cast<std::size_t>(position)] = true;
   }
   return kept;
 }

@@ -14,8 +14,8 @@
 
 namespace tensorstat {
 struct Meter::Stream::State {
-  State(std::shared_ptr<Meter::State> of, Dtype dtype, const Request& asked)
-      : meter(std::move(of)), request(asked), wanted(wanted_by(asked)), intake(*meter, dtype, wanted) {}
+  State(std::shared_ptr<Meter::State> meter_state, Dtype dtype, const Request& asked)
+      : meter(std::move(meter_state)), request(asked), wanted(wanted_by(asked)), intake(*meter, dtype, wanted) {}
 
   // Shared, because the stream may outlive its Meter.
   const std::shared_ptr<Meter::State> meter;

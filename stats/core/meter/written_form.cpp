@@ -102,8 +102,8 @@ std::string find_records(std::span<const std::byte> bytes, const PartialLayout& 
 }
 
 const WrittenRecord* find_record(std::span<const WrittenRecord> records, std::string_view name) {
-  const auto found = std::ranges::lower_bound(records, name, {}, &WrittenRecord::name);
-  return found != records.end() && found->name == name ? &*found : nullptr;
+  const auto record = std::ranges::lower_bound(records, name, {}, &WrittenRecord::name);
+  return record != records.end() && record->name == name ? &*record : nullptr;
 }
 
 std::string read_words(std::span<const WrittenRecord> records, const PartialLayout& layout, Needs needs,

@@ -61,9 +61,9 @@ const char* contradiction(Dtype dtype, Needs needs, std::span<const std::int64_t
   const std::uint64_t has[] = {word(PARTIAL_NANS), word(PARTIAL_POSITIVE_INFS) + negative_infs, ordered, ordered};
   static_assert(std::size(has) == INDEX_WORDS / 2);
   for (std::size_t i = 0; (needs & kIndices) != 0 && i < std::size(has); ++i) {
-    const std::int64_t key = words[first_index(dtype) + 2 * i], at = words[first_index(dtype) + 2 * i + 1];
-    if ((at != kEmptyMaximum) != (has[i] != 0)) return "an index and its count contradict each other";
-    if (at >= 0 || (at == kEmptyMaximum && key != kEmptyMaximum)) return "an index makes no sense";
+    const std::int64_t key = words[first_index(dtype) + 2 * i], complement = words[first_index(dtype) + 2 * i + 1];
+    if ((complement != kEmptyMaximum) != (has[i] != 0)) return "an index and its count contradict each other";
+    if (complement >= 0 || (complement == kEmptyMaximum && key != kEmptyMaximum)) return "an index makes no sense";
   }
   if (const std::size_t crc32 = first_fingerprint(dtype) + FINGERPRINT_WORD_CRC32; crc32 < words.size()) {
     if (static_cast<std::uint64_t>(words[crc32]) >> 32 != 0) return "its crc32 has more than 32 bits";

@@ -95,18 +95,18 @@ std::string nearest_to(std::string_view typed) {
 // The names of a quantile. They are made at the first use and kept, because name() returns a view. There are few of
 // them.
 struct QuantileNames {
-  explicit QuantileNames(Category category) : of(category) {
-    char* at = std::to_chars(name.data() + 1, name.data() + name.size(), thousandths(of) / 1000).ptr;
-    if (std::uint32_t rest = thousandths(of) % 1000; rest != 0) {
-      for (*at++ = '.'; rest != 0; rest = rest % 100 * 10) *at++ = static_cast<char>('0' + rest / 100);
+  explicit QuantileNames(Category category) : quantile(category) {
+    char* end = std::to_chars(name.data() + 1, name.data() + name.size(), thousandths(quantile) / 1000).ptr;
+    if (std::uint32_t rest = thousandths(quantile) % 1000; rest != 0) {
+      for (*end++ = '.'; rest != 0; rest = rest % 100 * 10) *end++ = static_cast<char>('0' + rest / 100);
     }
-    length = static_cast<std::size_t>(at - name.data());
+    length = static_cast<std::size_t>(end - name.data());
     column = name;
     name[0] = 'p';
     column[0] = 'P';
   }
 
-  Category of;
+  Category quantile;
   std::array<char, 8> name{}, column{};  // room for the longest, "p99.999", and a final 0
   std::size_t length = 0;
   const QuantileNames* next = nullptr;
@@ -115,14 +115,14 @@ struct QuantileNames {
 const QuantileNames& names_of(Category quantile) {
   static std::atomic<const QuantileNames*> first = nullptr;
   const auto known = [quantile](const QuantileNames* from, const QuantileNames* to) {
-    while (from != to && from->of != quantile) from = from->next;
+    while (from != to && from->quantile != quantile) from = from->next;
     return from == to ? nullptr : from;
   };
   const QuantileNames* seen = first.load();
-  if (const auto* const found = known(seen, nullptr)) return *found;
+  if (const auto* const names = known(seen, nullptr)) return *names;
   auto made = std::make_unique<QuantileNames>(quantile);
   for (made->next = seen; !first.compare_exchange_weak(made->next, made.get()); seen = made->next) {
-    if (const auto* const found = known(made->next, seen)) return *found;
+    if (const auto* const names = known(made->next, seen)) return *names;
   }
   return *made.release();
 }
@@ -142,7 +142,7 @@ std::optional<Category> quantile_of(std::string_view text) {
     thousandths = 10 * thousandths + static_cast<std::uint32_t>(i < decimals.size() ? decimals[i] - '0' : 0);
   }
   if (thousandths > kMostThousandths) return std::nullopt;
-  return names_of(quantile(thousandths)).of;  // so that name() need not allocate
+  return names_of(quantile(thousandths)).quantile;  // so that name() need not allocate
 }
 
 }  // namespace
@@ -173,8 +173,8 @@ std::optional<Category> category_from(std::string_view text) {
 }
 
 std::optional<Category> category_of_column(std::string_view heading) {
-  const auto found = std::ranges::find(kCategoryRows, heading, &CategoryRow::column);
-  if (found != kCategoryRows.end()) return static_cast<Category>(found - kCategoryRows.begin());
+  const auto row = std::ranges::find(kCategoryRows, heading, &CategoryRow::column);
+  if (row != kCategoryRows.end()) return static_cast<Category>(row - kCategoryRows.begin());
   const auto quantile = heading.starts_with('P') ? quantile_of(heading.substr(1)) : std::nullopt;
   return quantile && column(*quantile) == heading ? quantile : std::nullopt;
 }

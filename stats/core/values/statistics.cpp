@@ -79,24 +79,24 @@ std::optional<Exponents> Exponents::from(std::string_view text) {
 std::string to_string(const Value& value) {
   const FloatEnvironment ieee;
   return std::visit(
-      [](const auto& held) -> std::string {
-        using Held = std::remove_cvref_t<decltype(held)>;
-        if constexpr (std::is_same_v<Held, std::monostate>) {
+      [](const auto& alternative) -> std::string {
+        using Alternative = std::remove_cvref_t<decltype(alternative)>;
+        if constexpr (std::is_same_v<Alternative, std::monostate>) {
           return "";
-        } else if constexpr (std::is_same_v<Held, Digest> || std::is_same_v<Held, Exponents>) {
-          return to_string(held);
-        } else if constexpr (std::is_same_v<Held, double>) {
-          return std::isnan(held) ? "nan" : digits(held);  // to_chars may write "-nan"
+        } else if constexpr (std::is_same_v<Alternative, Digest> || std::is_same_v<Alternative, Exponents>) {
+          return to_string(alternative);
+        } else if constexpr (std::is_same_v<Alternative, double>) {
+          return std::isnan(alternative) ? "nan" : digits(alternative);  // to_chars may write "-nan"
         } else {
-          return digits(held);
+          return digits(alternative);
         }
       },
       value);
 }
 
 const Value* StatisticsView::find(Category category) const {
-  const auto found = std::ranges::find(categories, category);
-  return found == categories.end() ? nullptr : &values[static_cast<std::size_t>(found - categories.begin())];
+  const auto entry = std::ranges::find(categories, category);
+  return entry == categories.end() ? nullptr : &values[static_cast<std::size_t>(entry - categories.begin())];
 }
 
 }  // namespace tensorstat

@@ -105,7 +105,7 @@ Called Lane::wait() {
 }
 
 Result<Tensor> Lane::part(const Tensor& tensor, std::uint64_t first, std::uint64_t count) {
-  Tensor found{.dtype = tensor.dtype, .element_count = count};
+  Tensor slice{.dtype = tensor.dtype, .element_count = count};
   const std::byte* const from = tensor.data() + bytes_of(tensor.dtype, first);
   const auto window = [this](std::uint64_t bytes) {
     return std::span(static_cast<std::byte*>(windows_[next_]), bytes);
@@ -113,18 +113,18 @@ Result<Tensor> Lane::part(const Tensor& tensor, std::uint64_t first, std::uint64
   const Called called = inside([&] {
     Called done = open_windows();
     if (!done) return done;
-    found.address = windows_[next_];
-    const bool is_on_its_way = ahead_.data() == from && ahead_.size() == found.bytes();
-    if (!is_on_its_way) done = copy(from, window(found.bytes()));
+    slice.address = windows_[next_];
+    const bool is_on_its_way = ahead_.data() == from && ahead_.size() == slice.bytes();
+    if (!is_on_its_way) done = copy(from, window(slice.bytes()));
     if (done) done = wait();
     next_ ^= 1;
     const std::uint64_t behind = std::min(count, tensor.element_count - first - count);
     if (!done || behind == 0) return done;
-    ahead_ = {from + found.bytes(), bytes_of(tensor.dtype, behind)};
+    ahead_ = {from + slice.bytes(), bytes_of(tensor.dtype, behind)};
     return copy(ahead_.data(), window(ahead_.size()));
   });
   if (!called) return driver_.status(called).error();
-  return found;
+  return slice;
 }
 
 Status Lane::read(const std::byte* from, std::span<std::byte> to) {
@@ -156,9 +156,9 @@ Result<Lanes::Place> Lanes::find(const Tensor& tensor) {
     return Error{Code::kDevice,
                  "the tensor is in a GPU's memory, which cannot be read in a forked child: measure it in the parent"};
   }
-  const auto found = driver(tensor.where);
-  if (!found) return found.error();
-  const Driver& driver = **found;
+  const auto library = driver(tensor.where);
+  if (!library) return library.error();
+  const Driver& driver = **library;
   const std::uint64_t pointer = pointer_of(tensor.data());
   int ordinal = 0;
   Place place{.driver = &driver};
@@ -183,9 +183,9 @@ Result<const Driver*> Lanes::driver(Where where) {
   const std::lock_guard lock(mutex_);
   std::optional<Driver>& known = drivers_[where == Where::kCuda ? 0 : 1];
   if (!known) {
-    auto found = Driver::find(where);
-    if (!found) return found.error();
-    known = *found;
+    auto library = Driver::find(where);
+    if (!library) return library.error();
+    known = *library;
   }
   return &*known;
 }

@@ -8,10 +8,10 @@ namespace tensorstat {
 
 Result<Tensor> HostWindow::part(const Tensor& tensor, std::uint64_t first, std::uint64_t count) {
   const std::uint64_t first_byte = bytes_of(tensor.dtype, first);
-  Tensor found{.dtype = tensor.dtype, .element_count = count};
+  Tensor slice{.dtype = tensor.dtype, .element_count = count};
   if (is_readable_by_cpu(tensor.where) && tensor.strides == nullptr) {
-    found.address = tensor.data() + first_byte;
-    return found;
+    slice.address = tensor.data() + first_byte;
+    return slice;
   }
   if (is_in_gpu_memory(tensor.where)) {
     if (!lane_) {
@@ -21,17 +21,17 @@ Result<Tensor> HostWindow::part(const Tensor& tensor, std::uint64_t first, std::
     }
     return lane_->part(tensor, first, count);
   }
-  bytes_->resize(found.bytes());
-  found.address = bytes_->data();
+  bytes_->resize(slice.bytes());
+  slice.address = bytes_->data();
   if (tensor.strides != nullptr) {
     meter_.host->gather(tensor, first, *bytes_);
-    return found;
+    return slice;
   }
   if (Status status = meter_.read_device(tensor, first_byte, *bytes_); !status) {
     if (status.error().code == Code::kInUse) abandon(std::move(bytes_));  // the device may still write to it
     return status.error();
   }
-  return found;
+  return slice;
 }
 
 }  // namespace tensorstat
