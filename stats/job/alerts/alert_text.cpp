@@ -55,11 +55,11 @@ Result<Alert> alert_from(std::string_view line) {
   alert.line = natural("line");
   alert.tensor_count = natural("tensors");
   const auto texts = [&](std::string_view key) {
-    std::vector<std::string> found;
+    std::vector<std::string> strings;
     const auto list = root.find(key);
-    if (!list || !list->is(JsonValue::Kind::kArray)) return found;
-    for (const JsonValue each : *list) found.emplace_back(each.text());
-    return found;
+    if (!list || !list->is(JsonValue::Kind::kArray)) return strings;
+    for (const JsonValue each : *list) strings.emplace_back(each.text());
+    return strings;
   };
   alert.saved = texts("saved");
   alert.not_saved = texts("not_saved");

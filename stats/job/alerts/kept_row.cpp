@@ -31,11 +31,11 @@ void put(const T& value, std::string& to) {
 void put_value(const Value& value, std::string& to) {
   to += static_cast<char>(value.index());
   std::visit(
-      [&]<typename T>(const T& of) {
+      [&]<typename T>(const T& alternative) {
         if constexpr (std::is_arithmetic_v<T>) {
-          put(of, to);
+          put(alternative, to);
         } else if constexpr (!std::is_same_v<T, std::monostate>) {
-          const std::string text = to_string(of);
+          const std::string text = to_string(alternative);
           put(static_cast<std::uint32_t>(text.size()), to);
           to += text;
         }
@@ -129,9 +129,9 @@ bool take_row(std::string_view bytes, const Categories& categories, KeptRow& to)
   for (const auto& [text, size] : {std::pair(&row.identity.op_type, start.op_type_bytes),
                                    {&row.identity.op_name, start.op_name_bytes},
                                    {&row.data_type, start.data_type_bytes}}) {
-    std::string_view of;
-    if (!cursor.take(size, of)) return false;
-    *text = of;
+    std::string_view content;
+    if (!cursor.take(size, content)) return false;
+    *text = content;
   }
   return cursor.is_at_end();
 }

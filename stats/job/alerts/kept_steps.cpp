@@ -117,10 +117,11 @@ bool drop_overwritten(const std::string& path, std::string& content) {
     return false;
   }
   for (std::uint32_t i = 0; i < header.slot_count; ++i) {
-    const std::uint64_t at = header.slots_at + i * header.slot_bytes;
+    const std::uint64_t offset = header.slots_at + i * header.slot_bytes;
     std::uint64_t number = 0;
-    if (!file->read_at(at, std::as_writable_bytes(std::span(&number, 1)))) return false;
-    if (std::memcmp(content.data() + at, &number, sizeof number) != 0) std::memset(&content[at], 0, sizeof number);
+    if (!file->read_at(offset, std::as_writable_bytes(std::span(&number, 1)))) return false;
+    if (std::memcmp(content.data() + offset, &number, sizeof number) != 0)
+      std::memset(&content[offset], 0, sizeof number);
   }
   return true;
 }
@@ -164,14 +165,14 @@ Result<bool> write_step(const KeptSteps& kept, const KeptStep& step, const std::
     if (text.empty()) text = csv_header(kept.about.categories, kept.about.dialect);
     text += csv_row(row.row, kept.about.dialect);
   }
-  for (const auto& [at, text] : texts) bytes += text.size();
+  for (const auto& [folder, text] : texts) bytes += text.size();
   if (bytes > room) return false;
   room -= bytes;
-  for (const auto& [at, text] : texts) {
-    if (const auto fault = make_folders(at)) {
+  for (const auto& [folder, text] : texts) {
+    if (const auto fault = make_folders(folder)) {
       return Error{Code::kUnwritable, fault->folder + ": cannot be made: " + std::strerror(fault->error)};
     }
-    if (const Status written = write_whole_file(at + "/statistic.csv", text); !written) return written.error();
+    if (const Status written = write_whole_file(folder + "/statistic.csv", text); !written) return written.error();
   }
   return true;
 }
@@ -190,10 +191,10 @@ std::string read_journal(const std::string& path) {
 CalledFrom code_line_of(std::string_view journal, std::string_view op_name) {
   const std::string name = forward_name_of(op_name);
   const std::string wanted = json_quoted(name, true);
-  for (std::size_t at = journal.rfind(wanted); at != journal.npos;
-       at = at == 0 ? journal.npos : journal.rfind(wanted, at - 1)) {
-    const std::size_t begin = journal.rfind('\n', at) + 1;  // npos + 1 is 0
-    const auto document = parse_json(journal.substr(begin, journal.find('\n', at) - begin));
+  for (std::size_t position = journal.rfind(wanted); position != journal.npos;
+       position = position == 0 ? journal.npos : journal.rfind(wanted, position - 1)) {
+    const std::size_t begin = journal.rfind('\n', position) + 1;  // npos + 1 is 0
+    const auto document = parse_json(journal.substr(begin, journal.find('\n', position) - begin));
     if (!document || !document->root().is(JsonValue::Kind::kObject)) continue;
     const JsonValue line = document->root();
     const auto kind = line.find("kind"), op = line.find("op_name"), file = line.find("file"),
@@ -232,9 +233,9 @@ void remove_event_rows(const std::string& event, std::uint32_t rank) {
   namespace fs = std::filesystem;
   std::vector<fs::path> rows;
   std::error_code fault;
-  for (fs::recursive_directory_iterator at(event + "/rank_" + std::to_string(rank), fault), end; !fault && at != end;
-       at.increment(fault)) {
-    if (is_statistic_csv(at->path().filename().string())) rows.push_back(at->path());
+  for (fs::recursive_directory_iterator entry(event + "/rank_" + std::to_string(rank), fault), end;
+       !fault && entry != end; entry.increment(fault)) {
+    if (is_statistic_csv(entry->path().filename().string())) rows.push_back(entry->path());
   }
   for (const fs::path& file : rows) {
     fs::remove(file, fault);

@@ -86,10 +86,10 @@ Status StepRing::grow(std::uint64_t slot_bytes) {
   std::vector<char> piece(std::min(kMostCopied, header_.slot_bytes));
   for (std::uint32_t i = 0; i < options_.slot_count; ++i) {
     const std::uint64_t from = header_.slots_at + i * header_.slot_bytes, to = header.slots_at + i * header.slot_bytes;
-    for (std::uint64_t at = 0; at < header_.slot_bytes; at += piece.size()) {
-      const auto bytes = std::span(piece).first(std::min<std::uint64_t>(piece.size(), header_.slot_bytes - at));
-      Status copied = file_.read(from + at, std::as_writable_bytes(bytes));
-      if (copied) copied = grown->write(to + at, {bytes.data(), bytes.size()});
+    for (std::uint64_t offset = 0; offset < header_.slot_bytes; offset += piece.size()) {
+      const auto bytes = std::span(piece).first(std::min<std::uint64_t>(piece.size(), header_.slot_bytes - offset));
+      Status copied = file_.read(from + offset, std::as_writable_bytes(bytes));
+      if (copied) copied = grown->write(to + offset, {bytes.data(), bytes.size()});
       if (!copied) return copied;
     }
   }
@@ -122,9 +122,9 @@ Status StepRing::check() {
 // Whether the file begins as it was written.
 Status StepRing::check_beginning() {
   if (Status there = check(); !there) return there;
-  RingHeader found{};
-  Status read = file_.read(0, std::as_writable_bytes(std::span(&found, 1)));
-  if (!read || std::memcmp(&found, &header_, sizeof found) == 0) return read;
+  RingHeader header{};
+  Status read = file_.read(0, std::as_writable_bytes(std::span(&header, 1)));
+  if (!read || std::memcmp(&header, &header_, sizeof header) == 0) return read;
   return Error{Code::kUnreadable, file_.path() + ": somebody has written to it"};
 }
 
@@ -182,7 +182,8 @@ Status StepRing::end_step() {
 void StepRing::close() {
   header_.is_closed = 1;
   if (!check()) return;
-  [[maybe_unused]] const Status said = file_.write(offsetof(RingHeader, is_closed), bytes_of_value(header_.is_closed));
+  [[maybe_unused]] const Status status =
+      file_.write(offsetof(RingHeader, is_closed), bytes_of_value(header_.is_closed));
 }
 
 Result<std::string> StepRing::content() {
