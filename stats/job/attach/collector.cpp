@@ -122,13 +122,13 @@ class CollectorThread final : public Collector {
     std::vector<std::shared_ptr<void>> retired = std::move(retired_);
     retired_.clear();
     // An in-order queue may proceed between two checks, so a launch is not taken before the ones in front of it.
-    std::set<std::uint32_t> held;
+    std::set<std::uint32_t> busy_queues;
     for (auto& launch : launches_) {
-      if (held.contains(launch->queue_number)) continue;
+      if (busy_queues.contains(launch->queue_number)) continue;
       if (launch->has_ended()) {
         ended.push_back(std::move(launch));
       } else if (launch->is_ordered) {
-        held.insert(launch->queue_number);
+        busy_queues.insert(launch->queue_number);
       }
     }
     std::erase(launches_, nullptr);

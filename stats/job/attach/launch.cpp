@@ -233,9 +233,9 @@ class Launching {
   }
 
   static std::shared_ptr<Seen> seen_of(const std::vector<Argument>& arguments, std::size_t Argument::*place,
-                                       std::size_t at, std::shared_ptr<Seen> Argument::*seen) {
+                                       std::size_t index, std::shared_ptr<Seen> Argument::*seen) {
     for (const Argument& other : arguments) {
-      if (other.*place == at && other.*seen != nullptr) return other.*seen;
+      if (other.*place == index && other.*seen != nullptr) return other.*seen;
     }
     return std::make_shared<Seen>();
   }

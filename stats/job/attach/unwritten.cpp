@@ -14,7 +14,7 @@ constexpr const char* kSource = R"(
 #define IS_SPECIAL(bits) (((bits) & EXPONENT) == EXPONENT)
 #define IS_NAN(bits) (((bits) & ABSOLUTE) > EXPONENT)
 
-__kernel void tensorstat_note(__global const WORD* elements, ulong count, __global uint* map, __global uint* found,
+__kernel void tensorstat_note(__global const WORD* elements, ulong count, __global uint* map, __global uint* counts,
                               __global WORD* copy, uint has_copy) {
   ulong first = (ulong)get_global_id(0) * 32;
   uint seen = 0;
@@ -25,13 +25,14 @@ __kernel void tensorstat_note(__global const WORD* elements, ulong count, __glob
     if (has_copy != 0) copy[first + i] = elements[first + i];
   }
   map[get_global_id(0)] = seen;
-  if (seen != 0) atomic_or(found + 3, 1u);
+  if (seen != 0) atomic_or(counts + 3, 1u);
 }
 
 __kernel void tensorstat_find(__global const WORD* elements, ulong count, __global const uint* map,
-                              __global uint* found, __global const WORD* copy, uint has_map, uint has_copy, ulong poison) {
+                              __global uint* counts, __global const WORD* copy, uint has_map, uint has_copy,
+                              ulong poison) {
   ulong first = (ulong)get_global_id(0) * 32;
-  uint seen = has_map != 0 && found[3] != 0 ? map[get_global_id(0)] : 0;
+  uint seen = has_map != 0 && counts[3] != 0 ? map[get_global_id(0)] : 0;
   uint last = (uint)min(count - first, (ulong)32);
   uint nans = 0, infs = 0, poisoned = 0;
   for (uint i = 0; i < last; ++i) {
@@ -42,9 +43,9 @@ __kernel void tensorstat_find(__global const WORD* elements, ulong count, __glob
     if (IS_NAN(bits)) ++nans;
     else ++infs;
   }
-  if (nans != 0) atomic_add(found, nans);
-  if (infs != 0) atomic_add(found + 1, infs);
-  if (poisoned != 0) atomic_add(found + 2, poisoned);
+  if (nans != 0) atomic_add(counts, nans);
+  if (infs != 0) atomic_add(counts + 1, infs);
+  if (poisoned != 0) atomic_add(counts + 2, poisoned);
 }
 )";
 
@@ -103,16 +104,16 @@ namespace {
 cl_program program_for(Context& context, cl_device_id device, const Format& format) {
   const std::lock_guard lock(context.mutex);
   if (!context.unwritten) context.unwritten = std::make_shared<UnwrittenPrograms>();
-  const auto [at, is_new] = context.unwritten->all.try_emplace({device, format.dtype});
-  if (!is_new) return at->second.get();
+  const auto [entry, is_new] = context.unwritten->all.try_emplace({device, format.dtype});
+  if (!is_new) return entry->second.get();
   cl_int code = CL_SUCCESS;
   const char* text = kSource;
   KeptProgram made(below.clCreateProgramWithSource(context.handle, 1, &text, nullptr, &code));
   if (code == CL_SUCCESS &&
       below.clBuildProgram(made.get(), 1, &device, format.options, nullptr, nullptr) == CL_SUCCESS) {
-    at->second = std::move(made);
+    entry->second = std::move(made);
   }
-  return at->second.get();
+  return entry->second.get();
 }
 
 class Look final : public UnwrittenLook {

@@ -37,8 +37,8 @@ auto& command_buffers = *new std::unordered_map<CommandBufferHandle, std::shared
 
 std::shared_ptr<CommandBuffer> commands_of(CommandBufferHandle handle) {
   const std::lock_guard lock(extensions_mutex);
-  const auto found = command_buffers.find(handle);
-  return found == command_buffers.end() ? nullptr : found->second;
+  const auto entry = command_buffers.find(handle);
+  return entry == command_buffers.end() ? nullptr : entry->second;
 }
 
 cl_platform_id platform_of(cl_command_queue queue) {
@@ -55,9 +55,9 @@ template <typename Type>
 Type theirs(Function function, cl_platform_id platform) {
   const std::lock_guard lock(extensions_mutex);
   for (const cl_platform_id each : {platform, cl_platform_id{nullptr}}) {
-    const auto found = platforms.find(each);
-    if (found != platforms.end() && found->second[function] != nullptr)
-      return reinterpret_cast<Type>(found->second[function]);
+    const auto entry = platforms.find(each);
+    if (entry != platforms.end() && entry->second[function] != nullptr)
+      return reinterpret_cast<Type>(entry->second[function]);
   }
   for (const auto& [each, functions] : platforms) {
     if (functions[function] != nullptr) return reinterpret_cast<Type>(functions[function]);
@@ -141,14 +141,14 @@ void record(CommandBuffer& commands, cl_kernel handle, cl_command_queue queue) {
     if (type.kind == ArgumentType::Kind::kValue || (value.handle == nullptr && !value.is_unknown_memory)) continue;
     const auto dtype = i < added->dtypes.size() ? added->dtypes[i] : std::nullopt;
     const auto same = std::ranges::find(all.values, value.handle, &Kernel::Value::handle);
-    const auto at = static_cast<std::size_t>(same - all.values.begin());
+    const auto index = static_cast<std::size_t>(same - all.values.begin());
     if (same == all.values.end() || value.handle == nullptr) {
       all.values.push_back(value);
       all.types.push_back(type);
       all.dtypes.push_back(dtype);
     } else {
-      all.types[at].is_const &= type.is_const;
-      if (!all.dtypes[at]) all.dtypes[at] = dtype;
+      all.types[index].is_const &= type.is_const;
+      if (!all.dtypes[index]) all.dtypes[index] = dtype;
     }
   }
   if (std::ranges::count(commands.names, added->name) == 0) commands.names.push_back(added->name);

@@ -14,17 +14,17 @@ void Ranges::add(std::uint64_t begin, std::uint64_t end) {
 
 void Ranges::remove(std::uint64_t begin, std::uint64_t end) {
   if (begin >= end) return;
-  auto at = ends_.upper_bound(begin);
-  if (at != ends_.begin()) --at;
-  while (at != ends_.end() && at->first < end) {
-    const auto [first, last] = *at;
+  auto range = ends_.upper_bound(begin);
+  if (range != ends_.begin()) --range;
+  while (range != ends_.end() && range->first < end) {
+    const auto [first, last] = *range;
     if (last <= begin) {
-      ++at;
+      ++range;
       continue;
     }
-    at = ends_.erase(at);
+    range = ends_.erase(range);
     if (first < begin) ends_[first] = begin;
-    if (last > end) at = ends_.emplace(end, last).first;
+    if (last > end) range = ends_.emplace(end, last).first;
   }
 }
 
@@ -34,11 +34,11 @@ bool Ranges::overlaps(std::uint64_t begin, std::uint64_t end) const {
 }
 
 std::vector<std::pair<std::uint64_t, std::uint64_t>> Ranges::within(std::uint64_t begin, std::uint64_t end) const {
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;
   for (const auto& [first, last] : ends_) {
-    if (first < end && last > begin) found.emplace_back(std::max(first, begin), std::min(last, end));
+    if (first < end && last > begin) parts.emplace_back(std::max(first, begin), std::min(last, end));
   }
-  return found;
+  return parts;
 }
 
 Layer& layer() {
@@ -47,27 +47,27 @@ Layer& layer() {
 }
 
 Buffer* Objects::buffer(const void* handle) {
-  const auto found = buffers.find(static_cast<cl_mem>(const_cast<void*>(handle)));
-  return found == buffers.end() ? nullptr : &found->second;
+  const auto entry = buffers.find(static_cast<cl_mem>(const_cast<void*>(handle)));
+  return entry == buffers.end() ? nullptr : &entry->second;
 }
 
 Objects::InShared Objects::shared_at(const void* pointer) const {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  auto at = shared.upper_bound(address);
-  if (at == shared.begin()) return {};
-  --at;
-  const std::uint64_t before = address - at->first;
-  return before < at->second.bytes ? InShared{at->second.buffer, before} : InShared{};
+  auto entry = shared.upper_bound(address);
+  if (entry == shared.begin()) return {};
+  --entry;
+  const std::uint64_t before = address - entry->first;
+  return before < entry->second.bytes ? InShared{entry->second.buffer, before} : InShared{};
 }
 
 std::shared_ptr<Queue> Objects::queue(cl_command_queue handle) {
-  const auto found = queues.find(handle);
-  return found == queues.end() ? nullptr : found->second;
+  const auto entry = queues.find(handle);
+  return entry == queues.end() ? nullptr : entry->second;
 }
 
 std::shared_ptr<Kernel> Objects::kernel(cl_kernel handle) {
-  const auto found = kernels.find(handle);
-  return found == kernels.end() ? nullptr : found->second;
+  const auto entry = kernels.find(handle);
+  return entry == kernels.end() ? nullptr : entry->second;
 }
 
 void Objects::add_buffer(cl_mem memory, cl_mem_flags flags, std::uint64_t bytes, bool is_defined) {
@@ -142,16 +142,16 @@ std::shared_ptr<Context> Objects::context(cl_context handle) {
 
 Reader* reader_of(const Queue& queue) {
   const std::lock_guard lock(queue.context->mutex);
-  const auto [at, is_new] = queue.context->readers.try_emplace(queue.device);
+  const auto [entry, is_new] = queue.context->readers.try_emplace(queue.device);
   if (is_new) {
     auto opened = Reader::open(queue.context->handle, queue.device, layer().settings.statistics);
     if (opened) {
-      at->second = *std::move(opened);
+      entry->second = *std::move(opened);
     } else {
       layer().tally->left_out_because(opened.error().message);
     }
   }
-  return at->second.get();
+  return entry->second.get();
 }
 
 namespace {
@@ -312,14 +312,14 @@ cl_mem CL_API_CALL create_sub_buffer(cl_mem parent, cl_mem_flags flags, cl_buffe
   if (made == nullptr || type != CL_BUFFER_CREATE_TYPE_REGION || !layer().is_active()) return made;
   guarded([&] {
     const std::lock_guard lock(layer().objects.mutex);
-    const Buffer* of = layer().objects.buffer(parent);
-    if (of == nullptr) return;
+    const Buffer* whole = layer().objects.buffer(parent);
+    if (whole == nullptr) return;
     const auto& part = *static_cast<const cl_buffer_region*>(region);
     constexpr cl_mem_flags kAccess = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
-    Buffer buffer{.storage = of->storage,
-                  .origin = of->origin + part.origin,
+    Buffer buffer{.storage = whole->storage,
+                  .origin = whole->origin + part.origin,
                   .bytes = part.size,
-                  .flags = (flags & kAccess) != 0 ? flags : of->flags};
+                  .flags = (flags & kAccess) != 0 ? flags : whole->flags};
     layer().objects.forget_buffer(made);
     layer().objects.buffers.insert_or_assign(made, std::move(buffer));
   });

@@ -167,7 +167,7 @@ struct Objects {
   // The shared memory that a pointer points into, and how many bytes lie before the pointer.
   struct InShared {
     cl_mem buffer = nullptr;  // null: the layer does not know the memory
-    std::uint64_t at = 0;
+    std::uint64_t offset = 0;
   };
   InShared shared_at(const void* pointer) const;
   std::shared_ptr<Queue> queue(cl_command_queue handle);

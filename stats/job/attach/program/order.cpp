@@ -9,20 +9,20 @@
 namespace tensorstat::attach {
 
 void Order::add_up_to(std::uint32_t queue, std::uint64_t in_queue) {
-  const auto at = std::ranges::lower_bound(up_to_, queue, {}, &std::pair<std::uint32_t, std::uint64_t>::first);
-  if (at != up_to_.end() && at->first == queue) {
-    at->second = std::max(at->second, in_queue);
+  const auto entry = std::ranges::lower_bound(up_to_, queue, {}, &std::pair<std::uint32_t, std::uint64_t>::first);
+  if (entry != up_to_.end() && entry->first == queue) {
+    entry->second = std::max(entry->second, in_queue);
     return;
   }
-  up_to_.insert(at, {queue, in_queue});
+  up_to_.insert(entry, {queue, in_queue});
   // The oldest queues are forgotten.
   if (up_to_.size() > kMostQueues) up_to_.erase(up_to_.begin());
 }
 
 void Order::add(const CommandNumber& command) {
-  const auto at = std::ranges::lower_bound(commands_, command.of_process);
-  if (at != commands_.end() && *at == command.of_process) return;
-  commands_.insert(at, command.of_process);
+  const auto position = std::ranges::lower_bound(commands_, command.of_process);
+  if (position != commands_.end() && *position == command.of_process) return;
+  commands_.insert(position, command.of_process);
   if (commands_.size() > kMostCommands) commands_.erase(commands_.begin());
 }
 
@@ -36,8 +36,8 @@ void Order::add(const Order& other) {
 }
 
 std::uint64_t Order::last_of(std::uint32_t queue) const {
-  const auto at = std::ranges::lower_bound(up_to_, queue, {}, &std::pair<std::uint32_t, std::uint64_t>::first);
-  return at != up_to_.end() && at->first == queue ? at->second : 0;
+  const auto entry = std::ranges::lower_bound(up_to_, queue, {}, &std::pair<std::uint32_t, std::uint64_t>::first);
+  return entry != up_to_.end() && entry->first == queue ? entry->second : 0;
 }
 
 bool Order::has(const CommandNumber& command) const {
@@ -48,8 +48,8 @@ Order Objects::order_before(const Queue& queue, cl_uint count, const cl_event* e
   Order order = queue.order;
   if (queue.is_in_order && queue.commands != 0) order.add_up_to(queue.number, queue.commands);
   for (cl_uint i = 0; events != nullptr && i < count; ++i) {
-    const auto found = this->events.find(events[i]);
-    if (found != this->events.end()) order.add(found->second.order);
+    const auto event = this->events.find(events[i]);
+    if (event != this->events.end()) order.add(event->second.order);
   }
   return order;
 }

@@ -26,7 +26,7 @@ __kernel void tensorstat_probe(__global uint* facts) {
 template <typename Handle, cl_int(CL_API_CALL*(cl_icd_dispatch::*kRelease))(Handle)>
 struct Owned {
   Handle handle = nullptr;
-  explicit Owned(Handle of) : handle(of) {}
+  explicit Owned(Handle object) : handle(object) {}
   ~Owned() {
     if (handle != nullptr) (below.*kRelease)(handle);
   }
@@ -110,14 +110,15 @@ std::optional<Dtype> probed(const std::string& type_name, cl_kernel handle, Kern
   if (kernel.program == nullptr || !kernel.program->is_from_source || !is_name(type_name)) return std::nullopt;
   Program& program = *kernel.program;
   const std::lock_guard lock(program.mutex);
-  if (const auto found = program.probed.find(type_name); found != program.probed.end()) return found->second;
+  if (const auto entry = program.probed.find(type_name); entry != program.probed.end()) return entry->second;
   std::optional<Dtype>& result = program.probed[type_name];
   Reader* reader = reader_of(queue);
   const std::string source = source_of(handle);
   if (reader == nullptr || source.empty()) return result;
   std::string text(kKernel);
-  for (auto at = text.find("TENSORSTAT_T"); at != text.npos; at = text.find("TENSORSTAT_T", at)) {
-    text.replace(at, std::string_view("TENSORSTAT_T").size(), type_name);
+  for (auto position = text.find("TENSORSTAT_T"); position != text.npos;
+       position = text.find("TENSORSTAT_T", position)) {
+    text.replace(position, std::string_view("TENSORSTAT_T").size(), type_name);
   }
   // Programs are made anew again and again, in one context after another.
   static std::mutex mutex;
@@ -127,7 +128,7 @@ std::optional<Dtype> probed(const std::string& type_name, cl_kernel handle, Kern
                           std::to_string(source.size()) + " " + type_name,
                       queue.device);
   const std::lock_guard known_lock(mutex);
-  if (const auto found = known.find(key); found != known.end()) return result = found->second;
+  if (const auto entry = known.find(key); entry != known.end()) return result = entry->second;
   result = known[key] = run_probe(source + text, options, queue, reader->own_queue());
   return result;
 }

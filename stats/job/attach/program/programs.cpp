@@ -12,8 +12,8 @@ constexpr const char* kMore = "-cl-kernel-arg-info";
 
 std::shared_ptr<Program> program_of(cl_program handle) {
   const std::lock_guard lock(layer().objects.mutex);
-  const auto found = layer().objects.programs.find(handle);
-  return found == layer().objects.programs.end() ? nullptr : found->second;
+  const auto entry = layer().objects.programs.find(handle);
+  return entry == layer().objects.programs.end() ? nullptr : entry->second;
 }
 
 cl_program add_program(cl_program made, bool is_from_source) {
@@ -165,8 +165,8 @@ cl_kernel CL_API_CALL clone_kernel(cl_kernel source, cl_int* code) {
 cl_int CL_API_CALL retain_kernel(cl_kernel handle) {
   if (layer().is_active()) {
     const std::lock_guard lock(layer().objects.mutex);
-    const auto found = layer().objects.kernels.find(handle);
-    if (found != layer().objects.kernels.end()) ++found->second->references;
+    const auto entry = layer().objects.kernels.find(handle);
+    if (entry != layer().objects.kernels.end()) ++entry->second->references;
   }
   return below.clRetainKernel(handle);
 }
@@ -174,9 +174,9 @@ cl_int CL_API_CALL retain_kernel(cl_kernel handle) {
 cl_int CL_API_CALL release_kernel(cl_kernel handle) {
   if (layer().is_active()) {
     const std::lock_guard lock(layer().objects.mutex);
-    const auto found = layer().objects.kernels.find(handle);
-    if (found != layer().objects.kernels.end() && --found->second->references == 0)
-      layer().objects.kernels.erase(found);
+    const auto entry = layer().objects.kernels.find(handle);
+    if (entry != layer().objects.kernels.end() && --entry->second->references == 0)
+      layer().objects.kernels.erase(entry);
   }
   return below.clReleaseKernel(handle);
 }

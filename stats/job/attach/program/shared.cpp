@@ -31,11 +31,11 @@ void forget_shared(const void* pointer) {
   {
     Objects& objects = layer().objects;
     const std::lock_guard lock(objects.mutex);
-    const auto found = objects.shared.find(reinterpret_cast<std::uintptr_t>(pointer));
-    if (found == objects.shared.end()) return;
-    over = found->second.buffer;
+    const auto entry = objects.shared.find(reinterpret_cast<std::uintptr_t>(pointer));
+    if (entry == objects.shared.end()) return;
+    over = entry->second.buffer;
     objects.forget_buffer(over);
-    objects.shared.erase(found);
+    objects.shared.erase(entry);
   }
   below.clReleaseMemObject(over);
 }
@@ -75,7 +75,7 @@ cl_int writing_shared(cl_command_queue queue, const void* pointer, size_t bytes,
     const std::lock_guard lock(layer().objects.mutex);
     to = layer().objects.shared_at(pointer);
   }
-  return writing(queue, to.buffer, to.at, bytes, count, wait, enqueue);
+  return writing(queue, to.buffer, to.offset, bytes, count, wait, enqueue);
 }
 
 cl_int CL_API_CALL copy_shared(cl_command_queue queue, cl_bool blocking, void* to, const void* from, size_t bytes,
@@ -87,7 +87,7 @@ cl_int CL_API_CALL copy_shared(cl_command_queue queue, cl_bool blocking, void* t
     guarded([&] {
       const std::lock_guard lock(layer().objects.mutex);
       const auto source = layer().objects.shared_at(from), target = layer().objects.shared_at(to);
-      layer().objects.copied(source.buffer, source.at, target.buffer, target.at, bytes);
+      layer().objects.copied(source.buffer, source.offset, target.buffer, target.offset, bytes);
     });
   }
   return code;

@@ -64,13 +64,13 @@ std::string text_of(cl_kernel kernel, cl_uint index, cl_kernel_arg_info what) {
 // "float4" of "const float4 *"
 std::string pointed_to(std::string name) {
   for (const std::string_view word : {"__global", "global", "const", "restrict", "volatile"}) {
-    for (auto at = name.find(word); at != name.npos; at = name.find(word, at)) {
-      const bool begins = at == 0 || name[at - 1] == ' ' || name[at - 1] == '*';
-      const auto end = at + word.size();
+    for (auto position = name.find(word); position != name.npos; position = name.find(word, position)) {
+      const bool begins = position == 0 || name[position - 1] == ' ' || name[position - 1] == '*';
+      const auto end = position + word.size();
       if (begins && (end == name.size() || name[end] == ' ' || name[end] == '*')) {
-        name.erase(at, word.size());
+        name.erase(position, word.size());
       } else {
-        at = end;
+        position = end;
       }
     }
   }
@@ -95,9 +95,9 @@ std::string option_of(const std::string& options, std::string name) {
   std::string value;
   for (int i = 0; i < kMostMacros; ++i) {
     const std::string begin = " " + name + "=";
-    const auto at = options.find(begin);
-    if (at == options.npos) break;
-    const auto first = at + begin.size();
+    const auto position = options.find(begin);
+    if (position == options.npos) break;
+    const auto first = position + begin.size();
     name = value = options.substr(first, options.find(' ', first) - first);
   }
   return value;

@@ -7,10 +7,10 @@ namespace {
 
 constexpr size_t kAll = SIZE_MAX;
 
-cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t at, size_t bytes,
+cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t bytes,
                                 const void* from, cl_uint count, const cl_event* wait, cl_event* event) {
-  return writing(queue, buffer, at, bytes, count, wait, [&](cl_uint more, const cl_event* events) {
-    return below.clEnqueueWriteBuffer(queue, buffer, blocking, at, bytes, from, more, events, event);
+  return writing(queue, buffer, offset, bytes, count, wait, [&](cl_uint more, const cl_event* events) {
+    return below.clEnqueueWriteBuffer(queue, buffer, blocking, offset, bytes, from, more, events, event);
   });
 }
 
@@ -38,9 +38,9 @@ cl_int CL_API_CALL write_rectangle(cl_command_queue queue, cl_mem buffer, cl_boo
 }
 
 cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void* pattern, size_t pattern_bytes,
-                               size_t at, size_t bytes, cl_uint count, const cl_event* wait, cl_event* event) {
-  return writing(queue, buffer, at, bytes, count, wait, [&](cl_uint more, const cl_event* events) {
-    return below.clEnqueueFillBuffer(queue, buffer, pattern, pattern_bytes, at, bytes, more, events, event);
+                               size_t offset, size_t bytes, cl_uint count, const cl_event* wait, cl_event* event) {
+  return writing(queue, buffer, offset, bytes, count, wait, [&](cl_uint more, const cl_event* events) {
+    return below.clEnqueueFillBuffer(queue, buffer, pattern, pattern_bytes, offset, bytes, more, events, event);
   });
 }
 
@@ -70,19 +70,20 @@ cl_int CL_API_CALL copy_rectangle(cl_command_queue queue, cl_mem from, cl_mem to
 }
 
 cl_int CL_API_CALL copy_image(cl_command_queue queue, cl_mem from, cl_mem to, const size_t* origin,
-                              const size_t* region, size_t at, cl_uint count, const cl_event* wait, cl_event* event) {
-  return writing(queue, to, at, kAll, count, wait, [&](cl_uint more, const cl_event* events) {
-    return below.clEnqueueCopyImageToBuffer(queue, from, to, origin, region, at, more, events, event);
+                              const size_t* region, size_t offset, cl_uint count, const cl_event* wait,
+                              cl_event* event) {
+  return writing(queue, to, offset, kAll, count, wait, [&](cl_uint more, const cl_event* events) {
+    return below.clEnqueueCopyImageToBuffer(queue, from, to, origin, region, offset, more, events, event);
   });
 }
 
-void* CL_API_CALL map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t at,
+void* CL_API_CALL map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
                              size_t bytes, cl_uint count, const cl_event* wait, cl_event* event, cl_int* code) {
   const auto map = [&](cl_uint more, const cl_event* events) {
-    return below.clEnqueueMapBuffer(queue, buffer, blocking, flags, at, bytes, more, events, event, code);
+    return below.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, bytes, more, events, event, code);
   };
   if ((flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) == 0) return map(count, wait);
-  return writing(queue, buffer, at, bytes, count, wait, map);
+  return writing(queue, buffer, offset, bytes, count, wait, map);
 }
 
 cl_int CL_API_CALL unmap(cl_command_queue queue, cl_mem memory, void* mapped, cl_uint count, const cl_event* wait,
