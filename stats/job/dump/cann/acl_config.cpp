@@ -31,8 +31,8 @@ std::string joined(std::span<const std::string_view> words) {
 
 std::vector<std::string_view> split(std::string_view text, char mark) {
   std::vector<std::string_view> parts;
-  for (std::size_t at; (at = text.find(mark)) != text.npos; text.remove_prefix(at + 1)) {
-    parts.push_back(text.substr(0, at));
+  for (std::size_t position; (position = text.find(mark)) != text.npos; text.remove_prefix(position + 1)) {
+    parts.push_back(text.substr(0, position));
   }
   parts.push_back(text);
   return parts;

@@ -25,7 +25,7 @@ bool is_black(const std::vector<AclBlack>& list, std::string_view name, const Pe
     if (each.name != name) return false;
     if (each.positions.empty()) return true;
     return tensor != nullptr &&
-           std::ranges::any_of(each.positions, [&](const std::string& at) { return is_at(at, *tensor); });
+           std::ranges::any_of(each.positions, [&](const std::string& position) { return is_at(position, *tensor); });
   });
 }
 
@@ -66,9 +66,9 @@ std::vector<const AclItem*> AclOperators::items_around(const PendingRun& run, st
     const bool is_of_model = item.is_of(model);
     bool is_in = item.ranges.empty();
     for (const auto& [begin, end] : item.ranges) {
-      const std::size_t at = number++;
+      const std::size_t index = number++;
       if (!is_of_model) continue;
-      bool& is_open = ranges[{run.place.rank, run.place.graph, at}];
+      bool& is_open = ranges[{run.place.rank, run.place.graph, index}];
       is_open |= name == begin;
       is_in |= is_open;
       if (name == end) is_open = false;

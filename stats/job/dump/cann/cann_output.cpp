@@ -107,13 +107,14 @@ class CannOutput : public DumpOutput {
         ++tally_.complex;
         continue;
       }
-      if (!tensor.found) {
+      if (!tensor.statistics) {
         ++lost;
         continue;
       }
       if (!tensor.format.empty() && tensor.format != "DefaultFormat") identity.set("format", tensor.format);
-      lines += csv_row({identity, tensor.tensor.bytes(), std::string(data_type(tensor)), tensor.shape, *tensor.found},
-                       Dialect::kCann);
+      lines +=
+          csv_row({identity, tensor.tensor.bytes(), std::string(data_type(tensor)), tensor.shape, *tensor.statistics},
+                  Dialect::kCann);
       ++rows;
     }
     tally_.lost_tensors += lost;
@@ -123,15 +124,15 @@ class CannOutput : public DumpOutput {
   }
 
   // A file is named by the time of its first tensor. If that name is taken, by the next free microsecond.
-  void write_rows(Identity who, const std::string& in, const std::string& lines, std::uint64_t rows) {
+  void write_rows(Identity identity, const std::string& in, const std::string& lines, std::uint64_t rows) {
     const auto lose = [&](const Error& why) {
       lost_rows_ += rows;
       tally_.lost_tensors += rows;
       notices_->warn_once("csv of a run", [&] { return "rows are lost: " + why.message; });
     };
-    if (!can_name_run(who)) return lose(no_file_name(who));
-    std::string name = file_name(Dialect::kCann, who);
-    for (; files_.has(in, name); name = file_name(Dialect::kCann, who)) ++who.timestamp_us;
+    if (!can_name_run(identity)) return lose(no_file_name(identity));
+    std::string name = file_name(Dialect::kCann, identity);
+    for (; files_.has(in, name); name = file_name(Dialect::kCann, identity)) ++identity.timestamp_us;
     const Status written = files_.save_text(in, name, heading_ + lines);
     if (written) {
       rows_ += rows;

@@ -54,9 +54,9 @@ std::size_t ConfigSection::choice(std::string_view key, std::initializer_list<st
     allowed += (allowed.empty() ? "\"" : ", \"") + std::string(word) + '"';
   }
   const std::string value = text(key, allowed, std::string(*words.begin()));
-  const auto at = std::find(words.begin(), words.end(), value);
-  if (at == words.end()) refuse(key, allowed);
-  return static_cast<std::size_t>(at - words.begin());
+  const auto word = std::find(words.begin(), words.end(), value);
+  if (word == words.end()) refuse(key, allowed);
+  return static_cast<std::size_t>(word - words.begin());
 }
 
 JsonValue ConfigSection::array(std::string_view key, std::string_view allowed) {

@@ -23,15 +23,15 @@ bool is_of_device(Category category) {
   return std::ranges::count(kOfDevice, category) != 0;
 }
 
-Statistics as_of_device(Statistics found, std::string_view data_type, Precision precision) {
-  for (std::size_t i = 0; i < found.values.size(); ++i) {
-    const Category category = found.categories[i];
-    if (!is_there(category, data_type, precision)) found.values[i] = Value{};
+Statistics as_of_device(Statistics statistics, std::string_view data_type, Precision precision) {
+  for (std::size_t i = 0; i < statistics.values.size(); ++i) {
+    const Category category = statistics.categories[i];
+    if (!is_there(category, data_type, precision)) statistics.values[i] = Value{};
     const bool is_computed = category == Category::kAvg || category == Category::kL2norm;
-    auto* real = std::get_if<double>(&found.values[i]);
+    auto* real = std::get_if<double>(&statistics.values[i]);
     if (real != nullptr && is_computed && precision == Precision::kHigh) *real = static_cast<float>(*real);
   }
-  return found;
+  return statistics;
 }
 
 }  // namespace tensorstat

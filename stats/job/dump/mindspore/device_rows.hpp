@@ -18,6 +18,6 @@ bool is_of_device(Category category);
 // With precision high, avg and l2norm are rounded to float32.
 //
 // Source: MindSpore's debug/data_dump/device_statistic, which calls aclnn's Max, Min, Mean and Norm.
-Statistics as_of_device(Statistics found, std::string_view data_type, Precision precision);
+Statistics as_of_device(Statistics statistics, std::string_view data_type, Precision precision);
 
 }  // namespace tensorstat

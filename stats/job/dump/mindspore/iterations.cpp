@@ -32,9 +32,9 @@ std::optional<NumberSet::Range> range_in(std::string_view part) {
 }
 
 bool has_a_space_inside_a_number(std::string_view part) {
-  for (auto at = part.find(' '); at != part.npos; at = part.find(' ', at + 1)) {
-    const auto next = part.find_first_not_of(' ', at);
-    if (at != 0 && next != part.npos && part[at - 1] != '-' && part[next] != '-') return true;
+  for (auto position = part.find(' '); position != part.npos; position = part.find(' ', position + 1)) {
+    const auto next = part.find_first_not_of(' ', position);
+    if (position != 0 && next != part.npos && part[position - 1] != '-' && part[next] != '-') return true;
   }
   return false;
 }

@@ -141,10 +141,10 @@ void MindsporeOutput::write(const PendingRun& run, const PendingTensor& tensor, 
   }
   Identity identity = identity_of(run, tensor);
   const bool saved = !config_.saves_tensors() || save(identity, tensor, folder);
-  const bool is_known = tensor.found || is_complex(tensor.stored);
+  const bool is_known = tensor.statistics || is_complex(tensor.stored);
   if (wants_row && is_known) {
     Row row{identity, tensor.tensor.bytes(), std::string(data_type(tensor)), tensor.shape,
-            tensor.found ? *tensor.found : Statistics(columns_, std::vector<Value>(columns_.size()))};
+            tensor.statistics ? *tensor.statistics : Statistics(columns_, std::vector<Value>(columns_.size()))};
     if (has_device_rows_) {
       row.statistics = as_of_device(std::move(row.statistics), row.data_type, config_.device_stat_precision_mode);
     }

@@ -70,9 +70,9 @@ bool OperatorFilter::note(std::optional<std::size_t> entry) const {
 std::optional<std::size_t> OperatorFilter::type_in(std::string_view type) const {
   std::optional<std::size_t> first;
   for (const auto& [length, texts] : types_) {
-    for (std::size_t at = 0; at + length <= type.size(); ++at) {
-      const auto found = texts.find(type.substr(at, length));
-      if (found != texts.end() && (!first || found->second < *first)) first = found->second;
+    for (std::size_t position = 0; position + length <= type.size(); ++position) {
+      const auto entry = texts.find(type.substr(position, length));
+      if (entry != texts.end() && (!first || entry->second < *first)) first = entry->second;
     }
   }
   return first;
@@ -82,7 +82,7 @@ bool OperatorFilter::wants(std::string_view full_scope_name) const {
   for (std::size_t i = 0; i < patterns_.size(); ++i) {
     if (patterns_[i].matches(full_scope_name)) return note(i);
   }
-  if (const auto found = names_.find(full_scope_name); found != names_.end()) return note(found->second);
+  if (const auto entry = names_.find(full_scope_name); entry != names_.end()) return note(entry->second);
   return note(type_in(lower_case(short_name(full_scope_name))));
 }
 
@@ -90,7 +90,7 @@ bool OperatorFilter::wants_escaped(std::string_view op_type, std::string_view es
   for (std::size_t i = 0; i < patterns_.size(); ++i) {
     if (patterns_[i].for_escaped_names().matches(escaped_name)) return note(i);
   }
-  if (const auto found = escaped_names_.find(escaped_name); found != escaped_names_.end()) return note(found->second);
+  if (const auto entry = escaped_names_.find(escaped_name); entry != escaped_names_.end()) return note(entry->second);
   return note(type_in(lower_case(op_type)));
 }
 

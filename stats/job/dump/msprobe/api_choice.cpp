@@ -15,10 +15,10 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool may_be_part(std::string_view part, const ApiName& name) {
   const auto is_part_of = [&](std::uint64_t count) { return name.key(count).find(part) != std::string::npos; };
   if (name.stem.find(part) != std::string::npos || is_part_of(name.count.value_or(0))) return true;
-  for (std::size_t at = 0; at < part.size(); ++at) {
-    if (!is_digit(part[at]) || (at != 0 && is_digit(part[at - 1]))) continue;
-    const auto end = std::min(part.find_first_not_of("0123456789", at), part.size());
-    const std::string digits = (part[at] == '0' ? "1" : "") + std::string(part.substr(at, end - at));
+  for (std::size_t position = 0; position < part.size(); ++position) {
+    if (!is_digit(part[position]) || (position != 0 && is_digit(part[position - 1]))) continue;
+    const auto end = std::min(part.find_first_not_of("0123456789", position), part.size());
+    const std::string digits = (part[position] == '0' ? "1" : "") + std::string(part.substr(position, end - position));
     std::uint64_t count = 0;
     const auto [stop, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
     if (fault == std::errc{} && is_part_of(count)) return true;

@@ -7,9 +7,9 @@ constexpr std::string_view kForwardPart = ".forward.", kBackwardPart = ".backwar
 
 // The key of a module's call in the other direction; "" of other keys.
 std::string turned(std::string_view key, std::string_view from, std::string_view to) {
-  const auto at = key.rfind(from);
-  if (at == key.npos) return {};
-  return std::string(key.substr(0, at)).append(to).append(key.substr(at + from.size()));
+  const auto position = key.rfind(from);
+  if (position == key.npos) return {};
+  return std::string(key.substr(0, position)).append(to).append(key.substr(position + from.size()));
 }
 
 }  // namespace

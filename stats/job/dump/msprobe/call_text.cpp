@@ -27,7 +27,7 @@ void append_object(JsonWriter& json, const std::vector<std::pair<std::string, st
   json.end();
 }
 
-std::string laid_out(const CallText& call, InputOutput said) {
+std::string laid_out(const CallText& call, InputOutput lists) {
   const auto leaf_of = [&](bool is_output, std::uint64_t slot) -> const std::string* {
     const auto& leaves = is_output ? call.outputs : call.inputs;
     if (slot > std::numeric_limits<std::uint32_t>::max()) return nullptr;
@@ -36,7 +36,7 @@ std::string laid_out(const CallText& call, InputOutput said) {
   };
   return call.layout.text(leaf_of, [&](std::string_view member) {
     const bool is_input = member.starts_with("input");
-    return said == InputOutput::kBoth || is_input == (said == InputOutput::kInputs);
+    return lists == InputOutput::kBoth || is_input == (lists == InputOutput::kInputs);
   });
 }
 
@@ -51,7 +51,7 @@ std::string dump_json_head(std::string_view task, std::string_view level, std::s
   return head;
 }
 
-std::string text_of(const CallText& call, InputOutput said, std::string_view framework) {
+std::string text_of(const CallText& call, InputOutput lists, std::string_view framework) {
   const auto whole = [&](const std::string& members) {
     return "\n  " + json_quoted(call.key, true) + ": " + indented(members, 2);
   };
@@ -64,7 +64,7 @@ std::string text_of(const CallText& call, InputOutput said, std::string_view fra
     return "\n  " + json_quoted(call.key, true) + ": " + indented(value, 1);
   }
   const bool are_gradients = call.kind == ApiName::Kind::kGradients;
-  if (call.layout.is_known()) return whole(laid_out(call, are_gradients ? InputOutput::kBoth : said));
+  if (call.layout.is_known()) return whole(laid_out(call, are_gradients ? InputOutput::kBoth : lists));
   std::string text;
   JsonWriter json(text, kPythonJson);
   json.begin_object();
@@ -77,11 +77,11 @@ std::string text_of(const CallText& call, InputOutput said, std::string_view fra
       for (const auto& [slot, leaf] : *leaves) add(std::to_string(slot), leaf);
     }
   } else {
-    if (said != InputOutput::kOutputs) {
+    if (lists != InputOutput::kOutputs) {
       append_list(json.key(call.is_backward ? "input" : "input_args"), call.inputs, call.named_from);
       if (!call.is_backward) append_object(json.key("input_kwargs"), call.keywords);
     }
-    if (said != InputOutput::kInputs) append_list(json.key("output"), call.outputs);
+    if (lists != InputOutput::kInputs) append_list(json.key("output"), call.outputs);
     if (!call.parameters.empty()) append_object(json.key("parameters"), call.parameters);
     if (framework == "pytorch" && !call.is_backward) json.key("is_recompute").truth(false);
   }

@@ -33,8 +33,8 @@ struct CallText {
 };
 
 // A member of `data`, to be written after the head or a comma. Missing slots become null. A slot far beyond the others
-// follows them directly. `said`: which lists are written. In a call of kind kGradients, `parameters` are the parameters
-// of the gradients.
-std::string text_of(const CallText& call, InputOutput said, std::string_view framework);
+// follows them directly. `lists`: which lists are written. In a call of kind kGradients, `parameters` are the
+// parameters of the gradients.
+std::string text_of(const CallText& call, InputOutput lists, std::string_view framework);
 
 }  // namespace tensorstat

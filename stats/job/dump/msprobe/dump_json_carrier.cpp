@@ -39,7 +39,7 @@ Leaf leaf_of(const Row& row, std::string_view framework) {
     const Cell* cell = row.identity.find(name);
     if (const auto* digits = cell ? std::get_if<std::string>(cell) : nullptr) leaf.checksum = *digits;
   }
-  if (const Cell* said = row.identity.find("requires_grad")) leaf.requires_grad = *said == Cell("True");
+  if (const Cell* cell = row.identity.find("requires_grad")) leaf.requires_grad = *cell == Cell("True");
   const auto is_had = [&](Category category) { return row.statistics.find(category) != nullptr; };
   if (!leaf.checksum.empty() && std::ranges::none_of(kLeafStatistics, is_had)) return leaf;
   auto& values = leaf.values.emplace();

@@ -20,9 +20,9 @@ Status GrowingJson::copy_settled(const std::function<void(std::string_view)>& to
     written_ = *std::move(file);
   }
   std::vector<std::byte> piece(static_cast<std::size_t>(std::min(kPiece, settled_bytes_)));
-  for (std::uint64_t at = 0; at < settled_bytes_; at += kPiece) {
-    const auto room = std::span(piece).first(static_cast<std::size_t>(std::min(kPiece, settled_bytes_ - at)));
-    if (Status read = written_->read_at(head_.size() + at, room); !read) return read;
+  for (std::uint64_t offset = 0; offset < settled_bytes_; offset += kPiece) {
+    const auto room = std::span(piece).first(static_cast<std::size_t>(std::min(kPiece, settled_bytes_ - offset)));
+    if (Status read = written_->read_at(head_.size() + offset, room); !read) return read;
     to({reinterpret_cast<const char*>(room.data()), room.size()});
   }
   return {};

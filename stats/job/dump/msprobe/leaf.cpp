@@ -67,14 +67,15 @@ double rounded_to(double number, int bits, int least_exponent, int most_exponent
 }
 
 Leaf leaf_of_tensor(const MsprobeSettings& settings, std::string_view framework, const PendingTensor& tensor,
-                    const std::optional<Statistics>& found, std::string_view checksum, std::string_view data_name) {
+                    const std::optional<Statistics>& statistics, std::string_view checksum,
+                    std::string_view data_name) {
   Leaf leaf{framework, data_type(tensor), tensor.shape, {}, std::string(checksum), std::string(data_name)};
   if (is_torch(framework)) leaf.requires_grad = tensor.requires_grad;
   if (settings.summary == Summary::kXor) return leaf;
   auto& values = leaf.values.emplace();
-  const Value* max = found ? found->find(Category::kMax) : nullptr;
+  const Value* max = statistics ? statistics->find(Category::kMax) : nullptr;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const Value* value = found ? found->find(kLeafStatistics[i]) : nullptr;
+    const Value* value = statistics ? statistics->find(kLeafStatistics[i]) : nullptr;
     const bool is_empty = tensor.value_count == 0 || value == nullptr || max == nullptr;
     values[i] = is_empty ? "null" : value_text(settings, tensor, kLeafStatistics[i], *value, *max);
   }

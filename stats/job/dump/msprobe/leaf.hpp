@@ -29,14 +29,14 @@ std::string text_of(const Leaf& leaf);
 // The statistics in a leaf, in order.
 inline constexpr Category kLeafStatistics[] = {Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm};
 
-// The leaf of a dumped tensor. `found` has kLeafStatistics, or nothing.
+// The leaf of a dumped tensor. `statistics` has kLeafStatistics, or nothing.
 //
 // All four values are written for every type, as by msprobe up to 26.0.0, so that its compare finds them. max, min, avg
 // and l2norm are exact, then rounded to float32. With precision low, half types are rounded to their own type. For a
 // bool, Max and Min are true or false. A tensor without dimensions has its own value four times. A complex or empty
 // tensor has nulls.
 Leaf leaf_of_tensor(const MsprobeSettings& settings, std::string_view framework, const PendingTensor& tensor,
-                    const std::optional<Statistics>& found, std::string_view checksum, std::string_view data_name);
+                    const std::optional<Statistics>& statistics, std::string_view checksum, std::string_view data_name);
 
 // kCrc32: zlib's CRC-32 as eight hexadecimal digits. kXor: the exclusive or of the 64-bit words, as "0x" and sixteen
 // digits. Both cover the bytes in C order. As in msprobe, bfloat16 is converted to float32 first unless the framework

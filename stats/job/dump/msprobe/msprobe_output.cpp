@@ -162,8 +162,8 @@ OpenStep* MsprobeOutput::step_at(const DumpPlace& place) {
 
 // Completes the files of the least recently used steps. Steps that the disk does not take stay open.
 void MsprobeOutput::settle_steps() noexcept {
-  for (auto at = steps_.begin(); steps_.size() > kMostOpenSteps && at != steps_.end();) {
-    const auto step = at++;
+  for (auto next = steps_.begin(); steps_.size() > kMostOpenSteps && next != steps_.end();) {
+    const auto step = next++;
     save(*step, is_synced());
     if (step->has_changed) continue;
     try {
@@ -287,7 +287,7 @@ void MsprobeOutput::write(const PendingRun& run) noexcept try {
 // The JSON text of a tensor's leaf. Also saves the tensor's file.
 std::string MsprobeOutput::leaf_of(OpenStep& step, const OpenCall& entry, const PendingTensor& tensor) {
   std::string checksum, data_name;
-  bool is_whole = tensor.found.has_value() || is_complex(tensor.stored);
+  bool is_whole = tensor.statistics.has_value() || is_complex(tensor.stored);
   if (settings_.summary != Summary::kStatistics) {
     DumpMeter::Room room;
     const auto bytes = dump_meter_.bits(tensor, room);
@@ -307,7 +307,7 @@ std::string MsprobeOutput::leaf_of(OpenStep& step, const OpenCall& entry, const 
     is_whole &= saved;
   }
   ++(is_whole ? tally_.tensors : tally_.lost_tensors);
-  return text_of(leaf_of_tensor(settings_, framework_, tensor, tensor.found, checksum, data_name));
+  return text_of(leaf_of_tensor(settings_, framework_, tensor, tensor.statistics, checksum, data_name));
 }
 
 // Writes the file without calls, over an earlier run's.

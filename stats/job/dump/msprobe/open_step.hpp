@@ -31,9 +31,9 @@ struct OpenStep {
 
   // nullptr: the call is settled.
   OpenCall* call(std::uint64_t serial) {
-    const auto found =
+    const auto match =
         std::find_if(entries.rbegin(), entries.rend(), [&](const OpenCall& entry) { return entry.serial == serial; });
-    return found == entries.rend() ? nullptr : &*found;
+    return match == entries.rend() ? nullptr : &*match;
   }
 
   // If more than `most` refused calls are open, settles the oldest.

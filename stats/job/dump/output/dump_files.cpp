@@ -117,10 +117,10 @@ void DumpFiles::begin_folder(const std::string& folder) {
 AppendFile& DumpFiles::file_at(const std::string& path, std::string_view heading,
                                const std::shared_ptr<LineTally>& tally) {
   if (const auto known = by_path_.find(path); known != by_path_.end()) {
-    const auto at = known->second;
+    const auto file = known->second;
     // splice() moves it from either list.
-    open_.splice(open_.end(), at->is_released ? waiting_ : open_, at);
-    at->is_released = false;
+    open_.splice(open_.end(), file->is_released ? waiting_ : open_, file);
+    file->is_released = false;
   } else {
     AppendOptions options;
     options.path = path;
@@ -139,33 +139,33 @@ AppendFile& DumpFiles::file_at(const std::string& path, std::string_view heading
 }
 
 // If the disk refuses the lines, they are kept after the file is closed.
-void DumpFiles::release(Files::iterator at) noexcept {
-  if (at->lines->release()) return forget(open_, at);
-  at->is_released = true;
-  waiting_.splice(waiting_.end(), open_, at);
+void DumpFiles::release(Files::iterator file) noexcept {
+  if (file->lines->release()) return forget(open_, file);
+  file->is_released = true;
+  waiting_.splice(waiting_.end(), open_, file);
 }
 
-void DumpFiles::forget(Files& files, Files::iterator at) noexcept {
-  by_path_.erase(at->path);
-  files.erase(at);
+void DumpFiles::forget(Files& files, Files::iterator file) noexcept {
+  by_path_.erase(file->path);
+  files.erase(file);
 }
 
 void DumpFiles::try_waiting() noexcept {
   int refusals = 0;
   for (auto left = waiting_.size(); left != 0 && refusals < kMostRefusals; --left) {
-    const auto at = waiting_.begin();
-    if (at->lines->release()) {
-      forget(waiting_, at);
+    const auto file = waiting_.begin();
+    if (file->lines->release()) {
+      forget(waiting_, file);
     } else {
       ++refusals;
-      waiting_.splice(waiting_.end(), waiting_, at);  // next time the others come first
+      waiting_.splice(waiting_.end(), waiting_, file);  // next time the others come first
     }
   }
 }
 
 void DumpFiles::close_folder(const std::string& folder) noexcept {
-  for (auto at = open_.begin(); at != open_.end();) {
-    const auto here = at++;
+  for (auto next = open_.begin(); next != open_.end();) {
+    const auto here = next++;
     const std::string& path = here->path;
     if (path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/') release(here);
   }

@@ -78,9 +78,9 @@ class DumpFiles {
 
   // `heading` and `tally` are used only if the file is new here.
   AppendFile& file_at(const std::string& path, std::string_view heading, const std::shared_ptr<LineTally>& tally);
-  void release(Files::iterator at) noexcept;
+  void release(Files::iterator file) noexcept;
   void try_waiting() noexcept;
-  void forget(Files& files, Files::iterator at) noexcept;
+  void forget(Files& files, Files::iterator file) noexcept;
   void begin_folder(const std::string& folder);
 
   const Sync sync_;

@@ -50,12 +50,12 @@ Status save_file(const PendingRun& run, const Slots& slots, const std::string& f
                  DumpMeter& dump_meter, Notices& notices) {
   const auto data = described(slots, notices);
   if (!data) return data.error();
-  Identity who = identity_of(run, *slots.begin()->second);
-  if (!can_name_run(who)) return no_file_name(who);
-  std::string name = run_file_stem(who);
-  for (; files.has(folder, name); name = run_file_stem(who)) ++who.timestamp_us;
+  Identity identity = identity_of(run, *slots.begin()->second);
+  if (!can_name_run(identity)) return no_file_name(identity);
+  std::string name = run_file_stem(identity);
+  for (; files.has(folder, name); name = run_file_stem(identity)) ++identity.timestamp_us;
   return files.save_run(folder, name, [&](const WritePiece& write) -> Status {
-    write(dump_data_header(*data, run.op->name, who.timestamp_us));
+    write(dump_data_header(*data, run.op->name, identity.timestamp_us));
     for (const auto& [place, tensor] : slots) {
       DumpMeter::Room room;
       const auto bits = dump_meter.bits(*tensor, room);

@@ -15,7 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 
 bool came_before(const DumpedFile& a, const DumpedFile& b) {
-  const auto order = [](const Identity& who) { return std::tie(who.timestamp_us, who.io, who.slot); };
+  const auto order = [](const Identity& identity) {
+    return std::tie(identity.timestamp_us, identity.io, identity.slot);
+  };
   return order(a.named.identity) < order(b.named.identity);
 }
 
@@ -24,10 +26,10 @@ void add_runs(std::vector<DumpedFile>& files, std::vector<DumpedRun>& runs) {
   std::stable_sort(files.begin(), files.end(), came_before);
   std::set<std::pair<std::string, std::uint64_t>> seen;  // inputs and outputs of the current run
   for (DumpedFile& file : files) {
-    const Identity& who = file.named.identity;
-    if (seen.empty() || !seen.emplace(who.io, who.slot).second) {
+    const Identity& identity = file.named.identity;
+    if (seen.empty() || !seen.emplace(identity.io, identity.slot).second) {
       runs.emplace_back();
-      seen = {{who.io, who.slot}};
+      seen = {{identity.io, identity.slot}};
     }
     runs.back().push_back(std::move(file));
   }
@@ -52,9 +54,9 @@ std::vector<DumpedRun> dumped_runs(const std::vector<std::string>& files,
     const DumpedLeaf* leaf = calls.leaf_of(path);
     DumpedFile file{path, leaf != nullptr ? NamedTensor{leaf->identity, ""} : named_tensor(name, 1), place};
     if (leaf != nullptr) file.call = leaf->call, file.requires_grad = leaf->requires_grad;
-    const Identity& who = file.named.identity;
-    operators[{fs::path(path).parent_path().string(), leaf == nullptr, who.op_type, who.op_name, who.task_id,
-               who.stream_id}]
+    const Identity& identity = file.named.identity;
+    operators[{fs::path(path).parent_path().string(), leaf == nullptr, identity.op_type, identity.op_name,
+               identity.task_id, identity.stream_id}]
         .push_back(std::move(file));
   }
   for (auto& [key, of_operator] : operators) add_runs(of_operator, runs);

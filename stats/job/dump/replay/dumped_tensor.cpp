@@ -12,7 +12,7 @@
 namespace tensorstat {
 namespace {
 
-Io io_of(const Identity& who) { return who.io == "input" ? Io::kInput : Io::kOutput; }
+Io io_of(const Identity& identity) { return identity.io == "input" ? Io::kInput : Io::kOutput; }
 
 Stored stored_as(std::string_view data_type) {
   if (data_type == "int4") return Stored::kInt4;
@@ -27,11 +27,11 @@ bool is_of_device(std::string_view format) {
 }
 
 // `named_format` is the format in the file's name, for files without one inside.
-Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, const std::string& named_format,
+Result<DumpTensor> read_tensor(const std::string& label, const Identity& identity, const std::string& named_format,
                                TensorReader& reader) {
-  if (who.slot > std::numeric_limits<std::uint32_t>::max()) {
+  if (identity.slot > std::numeric_limits<std::uint32_t>::max()) {
     return Error{Code::kUnsupported,
-                 printable_name(label) + ": slot " + std::to_string(who.slot) + " is above 4294967295"};
+                 printable_name(label) + ": slot " + std::to_string(identity.slot) + " is above 4294967295"};
   }
   const Stored stored = stored_as(reader.data_type());
   const bool is_plain = stored == Stored::kPlain;  // float4_e2m1fn, too: it is passed on as float8_e4m3fn
@@ -49,8 +49,8 @@ Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, co
   tensor.stored = stored;
   tensor.tensor = {.dtype = reader.dtype(), .element_count = reader.element_count(), .address = bits->data()};
   tensor.shape = reader.shape();
-  tensor.io = io_of(who);
-  tensor.slot = static_cast<std::uint32_t>(who.slot);
+  tensor.io = io_of(identity);
+  tensor.slot = static_cast<std::uint32_t>(identity.slot);
   const std::string_view format = reader.format().empty() ? std::string_view(named_format) : reader.format();
   if (!format.empty()) tensor.format = format;
   tensor.is_in_format = is_of_device(format);
@@ -58,7 +58,7 @@ Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, co
     const StoredTensor& stored_as_is = reader.stored();
     tensor.on_host = {stored_as_is.host_shape, stored_as_is.host_format, stored_as_is.groups};
   }
-  tensor.timestamp_us = who.timestamp_us > 1 ? who.timestamp_us : reader.modified_us();
+  tensor.timestamp_us = identity.timestamp_us > 1 ? identity.timestamp_us : reader.modified_us();
   tensor.keep_alive = std::move(bits);
   return tensor;
 }
@@ -67,8 +67,8 @@ Result<DumpTensor> read_tensor(const std::string& label, const Identity& who, co
 
 void read_tensors(const DumpedFile& file, bool keeps_device_format, const std::function<bool(Io)>& wants,
                   const std::function<void(const Error&)>& unreadable, std::vector<DumpTensor>& tensors) {
-  const auto add = [&](const std::string& label, const Identity& who, TensorReader& reader) {
-    auto tensor = read_tensor(label, who, file.named.format, reader);
+  const auto add = [&](const std::string& label, const Identity& identity, TensorReader& reader) {
+    auto tensor = read_tensor(label, identity, file.named.format, reader);
     if (!tensor) return unreadable(tensor.error());
     tensor->requires_grad = file.requires_grad;
     tensors.push_back(*std::move(tensor));
@@ -86,13 +86,13 @@ void read_tensors(const DumpedFile& file, bool keeps_device_format, const std::f
       unreadable(reader->error());
       continue;
     }
-    Identity who = file.named.identity;
+    Identity identity = file.named.identity;
     const std::string label = tensor_label(file.path, (*reader)->name());
-    if (!read_slot((*reader)->name().value_or(""), who)) {
+    if (!read_slot((*reader)->name().value_or(""), identity)) {
       unreadable(
           {Code::kUnreadable, printable_name(label) + ": is named as a file of inputs and outputs, and is neither"});
-    } else if (wants(io_of(who))) {
-      add(label, who, **reader);
+    } else if (wants(io_of(identity))) {
+      add(label, identity, **reader);
     }
   }
 }

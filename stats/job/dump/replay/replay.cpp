@@ -29,8 +29,8 @@ Result<DumpCounters> replay(std::string_view config_text, const std::vector<std:
   const bool set_dump = config->operators == nullptr || !config->operators->adds_flagged();
   constexpr bool kFailed = true;
   const auto operator_of = [&](const DumpedRun& run) {
-    const Identity& who = run[0].named.identity;
-    return session->operator_named(who.op_type, who.op_name, set_dump, who.stream_id, who.task_id);
+    const Identity& identity = run[0].named.identity;
+    return session->operator_named(identity.op_type, identity.op_name, set_dump, identity.stream_id, identity.task_id);
   };
   const auto place_of = [&](const DumpedRun& run) {  // the folders' numbers already include initial_iteration
     DumpPlace place = run[0].place;

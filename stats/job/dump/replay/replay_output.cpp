@@ -100,15 +100,15 @@ Status ReplayOutput::check(const std::string& folder, const std::string& source_
   }
   if (existing_ == Existing::kReplace) take_folder();
   if (existing_ == Existing::kReplace || (existing_ == Existing::kAppend && form.can_append())) return {};
-  std::string found;
-  if (config_.saves_statistics() && is_there(rows)) found = rows;
-  if (existing_ == Existing::kAppend && !found.empty()) {
-    return Error{Code::kInvalid, printable(found) + ": a file of this form cannot be added to, only replaced"};
+  std::string path;
+  if (config_.saves_statistics() && is_there(rows)) path = rows;
+  if (existing_ == Existing::kAppend && !path.empty()) {
+    return Error{Code::kInvalid, printable(path) + ": a file of this form cannot be added to, only replaced"};
   }
   if (existing_ == Existing::kAppend) return {};
-  if (found.empty() && config_.saves_tensors()) found = tensor_file_in(tensors);
-  if (found.empty()) return {};
-  return Error{Code::kUnwritable, printable(found) + ": is there already, and nothing is written"};
+  if (path.empty() && config_.saves_tensors()) path = tensor_file_in(tensors);
+  if (path.empty()) return {};
+  return Error{Code::kUnwritable, printable(path) + ": is there already, and nothing is written"};
 }
 
 Status ReplayOutput::finish() {

@@ -42,7 +42,7 @@ bool AlertedOutput::take(const PendingRun& run, const PendingTensor& tensor) {
                                   .is_input = tensor.io == Io::kInput,
                                   .is_constant = run.place.constants,
                                   .shape = tensor.shape,
-                                  .values = tensor.found->values,
+                                  .values = tensor.statistics->values,
                                   .differs_over = tensor.differs_over});
 }
 
@@ -60,7 +60,7 @@ void AlertedOutput::judge(PendingRun& run) noexcept {
   const std::lock_guard lock(mutex_);
   for (PendingTensor& tensor : run.tensors) {
     if (tensor.is_for_event) continue;
-    if (!tensor.found) {
+    if (!tensor.statistics) {
       if (keeps_rows()) ++(is_complex(tensor.stored) ? tally_.complex : tally_.lost_tensors);
       continue;
     }
@@ -70,8 +70,8 @@ void AlertedOutput::judge(PendingRun& run) noexcept {
     } catch (const std::exception& fault) {
       tally_.lose(1, fault.what());
     }
-    tensor.found->categories.resize(written_columns_, Category::kMax);
-    tensor.found->values.resize(written_columns_);
+    tensor.statistics->categories.resize(written_columns_, Category::kMax);
+    tensor.statistics->values.resize(written_columns_);
   }
   try {
     if (const auto rank = ranks_.find(run.place.rank); rank != ranks_.end()) rank->second->keep_rows();

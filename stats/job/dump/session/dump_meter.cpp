@@ -50,21 +50,21 @@ void DumpMeter::also_measure(const Categories& more) {
   sort(more);
 }
 
-bool DumpMeter::looks_at(const PendingTensor& held) {
-  const Dtype dtype = held.tensor.dtype;
-  return held.io == Io::kOutput && held.stored == Stored::kPlain &&
+bool DumpMeter::looks_at(const PendingTensor& tensor) {
+  const Dtype dtype = tensor.tensor.dtype;
+  return tensor.io == Io::kOutput && tensor.stored == Stored::kPlain &&
          (dtype == Dtype::kFloat16 || dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16);
 }
 
 bool DumpMeter::overflows(const PendingRun& run) {
   const Categories specials{Category::kNanCount, Category::kPositiveInfCount, Category::kNegativeInfCount};
   std::vector<Tensor> outputs;
-  for (const PendingTensor& held : run.tensors) {
-    if (looks_at(held)) outputs.push_back(held.tensor);
+  for (const PendingTensor& tensor : run.tensors) {
+    if (looks_at(tensor)) outputs.push_back(tensor.tensor);
   }
-  for (const auto& found : ask(outputs, specials, On::kHost)) {
-    if (!found) return true;
-    const Specials here = specials_of(*found);
+  for (const auto& statistics : ask(outputs, specials, On::kHost)) {
+    if (!statistics) return true;
+    const Specials here = specials_of(*statistics);
     if (!here.is_nan_known || !here.is_inf_known || here.any()) return true;
   }
   return false;
@@ -89,14 +89,14 @@ bool DumpMeter::fold_on_board(std::span<PendingTensor* const> tensors) {
   if (plain_.empty()) return false;
   Board* const board = this->board();
   if (board == nullptr) return false;
-  for (PendingTensor* const held : tensors) {
-    auto ticket = board->fold(held->tensor);
+  for (PendingTensor* const tensor : tensors) {
+    auto ticket = board->fold(tensor->tensor);
     if (!ticket) {
       notices_->inform_once("not on the board", [&] { return waits_for_tensors(ticket.error().message); });
       for (PendingTensor* const each : tensors) each->ticket.reset();
       return false;
     }
-    held->ticket = std::make_shared<const BoardTicket>(*std::move(ticket));
+    tensor->ticket = std::make_shared<const BoardTicket>(*std::move(ticket));
   }
   return true;
 }
@@ -114,17 +114,18 @@ std::shared_ptr<DumpGraph> DumpMeter::open_graph() {
   return nullptr;
 }
 
-void DumpMeter::take_from_board(PendingTensor& held) {
-  const auto found = held.ticket->collect();  // the ticket stays: this is called again if memory is short elsewhere
-  if (found) {
-    held.found = in_columns(Statistics(found->front().statistics));
+void DumpMeter::take_from_board(PendingTensor& tensor) {
+  const auto measurements =
+      tensor.ticket->collect();  // the ticket stays: this is called again if memory is short elsewhere
+  if (measurements) {
+    tensor.statistics = in_columns(Statistics(measurements->front().statistics));
     ++on_device_count_;
     return;
   }
-  note(found.error());
-  if (held.keep_alive != nullptr) return;
+  note(measurements.error());
+  if (tensor.keep_alive != nullptr) return;
   notices_->warn_once("lost on the board", [&] {
-    return "a tensor could not be measured behind its queue; its row is missing: " + found.error().message;
+    return "a tensor could not be measured behind its queue; its row is missing: " + measurements.error().message;
   });
 }
 
@@ -136,28 +137,28 @@ void DumpMeter::measure(std::span<PendingTensor* const> tensors) {
     };
     Batch anywhere, on_gpus, on_the_host;
     for (std::size_t i = first; i < std::min(tensors.size(), first + kBatch); ++i) {
-      PendingTensor& held = *tensors[i];
-      if (held.ticket && !held.found) take_from_board(held);
-      if (held.found || (held.ticket && held.keep_alive == nullptr)) continue;
-      if (held.stored == Stored::kPlain) {
-        Batch& batch = is_in_gpu_memory(held.tensor.where) ? on_gpus : held.is_borrowed ? on_the_host : anywhere;
-        batch.tensors.push_back(held.tensor);
-        batch.whose.push_back(&held);
-      } else if (held.stored == Stored::kInt4 || held.stored == Stored::kUint1) {
-        held.found = measure_packed(held);
-        if (held.found && !all_.empty()) ++on_host_count_;
+      PendingTensor& tensor = *tensors[i];
+      if (tensor.ticket && !tensor.statistics) take_from_board(tensor);
+      if (tensor.statistics || (tensor.ticket && tensor.keep_alive == nullptr)) continue;
+      if (tensor.stored == Stored::kPlain) {
+        Batch& batch = is_in_gpu_memory(tensor.tensor.where) ? on_gpus : tensor.is_borrowed ? on_the_host : anywhere;
+        batch.tensors.push_back(tensor.tensor);
+        batch.whose.push_back(&tensor);
+      } else if (tensor.stored == Stored::kInt4 || tensor.stored == Stored::kUint1) {
+        tensor.statistics = measure_packed(tensor);
+        if (tensor.statistics && !all_.empty()) ++on_host_count_;
       } else {
         notices_->warn_once("complex", "complex tensors have no statistics, and no rows");
       }
     }
     for (const Batch* batch : {&anywhere, &on_gpus, &on_the_host}) {
-      auto found = ask(batch->tensors, all_,
-                       batch == &anywhere  ? on_
-                       : batch == &on_gpus ? on_gpus_
-                                           : On::kHost,
-                       Counted::kByPlace);
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        if (found[i]) batch->whose[i]->found = in_columns(*std::move(found[i]));
+      auto statistics = ask(batch->tensors, all_,
+                            batch == &anywhere  ? on_
+                            : batch == &on_gpus ? on_gpus_
+                                                : On::kHost,
+                            Counted::kByPlace);
+      for (std::size_t i = 0; i < statistics.size(); ++i) {
+        if (statistics[i]) batch->whose[i]->statistics = in_columns(*std::move(statistics[i]));
       }
     }
   }
@@ -171,23 +172,24 @@ std::vector<std::optional<Statistics>> DumpMeter::ask(std::span<const Tensor> te
   if (categories.empty()) std::ranges::fill(results, Statistics{});
   if (tensors.empty() || categories.empty()) return results;
   const Request request{categories, precision_, on};
-  const auto found = meter_.measure(tensors, request);
-  if (found) {
+  const auto measurements = meter_.measure(tensors, request);
+  if (measurements) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      results[i] = Statistics((*found)[i].statistics);
-      count((*found)[i], tensors[i], on, counted);
+      results[i] = Statistics((*measurements)[i].statistics);
+      count((*measurements)[i], tensors[i], on, counted);
     }
     return results;
   }
-  note(found.error());
+  note(measurements.error());
   const auto on_host = [&](Counted now) { return now == Counted::kNot ? now : Counted::kAsFallenBack; };
   // The device only reads, so the tensor is unchanged and the host can measure it.
-  if (found.error().code == Code::kInUse && on != On::kHost) {
+  if (measurements.error().code == Code::kInUse && on != On::kHost) {
     return ask(tensors, categories, On::kHost, on_host(counted));
   }
   if (tensors.size() == 1 && on == On::kHost) {
-    notices_->warn_once("unmeasured",
-                        [&] { return "a tensor could not be measured; its row is missing: " + found.error().message; });
+    notices_->warn_once("unmeasured", [&] {
+      return "a tensor could not be measured; its row is missing: " + measurements.error().message;
+    });
     return results;
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -223,38 +225,38 @@ void DumpMeter::note(const Error& error) {
 
 // Digests cover the packed bytes, because these are the tensor's own bytes. Other statistics are of the unpacked
 // values.
-std::optional<Statistics> DumpMeter::measure_packed(const PendingTensor& held) {
+std::optional<Statistics> DumpMeter::measure_packed(const PendingTensor& tensor) {
   Room room;
-  const auto packed = bits(held, room);
+  const auto packed = bits(tensor, room);
   if (!packed) {
     notices_->warn_once("unread packed", [&] {
-      return "a tensor of " + std::string(data_type(held)) +
+      return "a tensor of " + std::string(data_type(tensor)) +
              " could not be read; its row is missing: " + packed.error().message;
     });
     return std::nullopt;
   }
-  const bool is_signed = held.stored == Stored::kInt4;
+  const bool is_signed = tensor.stored == Stored::kInt4;
   std::string values;
-  widen(is_signed ? Widening::kInt4 : Widening::kUint1, *packed, 0, held.value_count, values);
+  widen(is_signed ? Widening::kInt4 : Widening::kUint1, *packed, 0, tensor.value_count, values);
   const Tensor unpacked{
-      .dtype = is_signed ? Dtype::kInt8 : Dtype::kUint8, .element_count = held.value_count, .address = values.data()};
-  Tensor bytes = held.tensor;
+      .dtype = is_signed ? Dtype::kInt8 : Dtype::kUint8, .element_count = tensor.value_count, .address = values.data()};
+  Tensor bytes = tensor.tensor;
   bytes.address = packed->data();
   bytes.offset_bytes = 0;
   bytes.where = Where::kHost;
-  auto found = ask({&unpacked, 1}, plain_, On::kHost)[0];
+  auto statistics = ask({&unpacked, 1}, plain_, On::kHost)[0];
   const auto digests = ask({&bytes, 1}, digests_, On::kHost)[0];
-  if (!found || !digests) return std::nullopt;
-  found->categories.insert(found->categories.end(), digests_.begin(), digests_.end());
-  found->values.insert(found->values.end(), digests->values.begin(), digests->values.end());
-  return in_columns(*std::move(found));
+  if (!statistics || !digests) return std::nullopt;
+  statistics->categories.insert(statistics->categories.end(), digests_.begin(), digests_.end());
+  statistics->values.insert(statistics->values.end(), digests->values.begin(), digests->values.end());
+  return in_columns(*std::move(statistics));
 }
 
-Statistics DumpMeter::in_columns(Statistics found) const {
-  if (found.categories == columns_) return found;
+Statistics DumpMeter::in_columns(Statistics statistics) const {
+  if (statistics.categories == columns_) return statistics;
   Statistics row{columns_, {}};
   row.values.reserve(columns_.size());
-  for (const Category category : columns_) row.values.push_back(*found.find(category));
+  for (const Category category : columns_) row.values.push_back(*statistics.find(category));
   return row;
 }
 
@@ -272,13 +274,13 @@ Status DumpMeter::copy(Tensor& tensor, std::span<std::byte> to) {
   return {};
 }
 
-Result<std::span<const std::byte>> DumpMeter::bits(const PendingTensor& held, Room& room) {
-  const std::size_t size = held.tensor.bytes();
-  if (is_readable_by_cpu(held.tensor.where)) {
-    return std::span(held.tensor.data(), size);
+Result<std::span<const std::byte>> DumpMeter::bits(const PendingTensor& tensor, Room& room) {
+  const std::size_t size = tensor.tensor.bytes();
+  if (is_readable_by_cpu(tensor.tensor.where)) {
+    return std::span(tensor.tensor.data(), size);
   }
   room = std::make_unique<std::vector<std::byte>>(size);
-  if (Status read = meter_.read(held.tensor, 0, *room); !read) {
+  if (Status read = meter_.read(tensor.tensor, 0, *room); !read) {
     note(read.error());
     if (read.error().code == Code::kInUse) abandon(std::move(room));  // the device may still write into `room`
     return read.error();

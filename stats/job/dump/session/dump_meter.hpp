@@ -27,7 +27,7 @@ class DumpMeter {
   void also_measure(const Categories& more);
 
   // Whether op_debug_mode 3 checks this tensor: float16, float32 and bfloat16 outputs.
-  static bool looks_at(const PendingTensor& held);
+  static bool looks_at(const PendingTensor& tensor);
 
   bool wants_digests() const { return !digests_.empty(); }
 
@@ -44,7 +44,7 @@ class DumpMeter {
   // Tensors folded since the last call can be measured from now on.
   void end_board_step();
 
-  // Sets each tensor's `found`. It stays empty for tensors without statistics (complex) and for errors, which are
+  // Sets each tensor's `statistics`. It stays empty for tensors without statistics (complex) and for errors, which are
   // reported once. For borrowed tensors, several threads may call this at the same time. Of a tensor with a ticket it
   // waits for the board; if that has lost the tensor, it is measured anew if its memory is kept.
   void measure(std::span<PendingTensor* const> tensors);
@@ -77,11 +77,11 @@ class DumpMeter {
   void count(const Measurement& measured, const Tensor& tensor, On on, Counted counted);
   void note(const Error& error);
   std::optional<Statistics> measure_packed(const PendingTensor& tensor);
-  Statistics in_columns(Statistics found) const;
+  Statistics in_columns(Statistics statistics) const;
 
   void sort(const Categories& categories);
   Board* board();
-  void take_from_board(PendingTensor& held);
+  void take_from_board(PendingTensor& tensor);
 
   Categories columns_;
   const std::size_t column_count_;  // without the columns of also_measure()

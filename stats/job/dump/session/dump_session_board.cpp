@@ -10,15 +10,15 @@
 namespace tensorstat {
 namespace {
 
-bool is_in_buffer(const PendingTensor& held) { return held.tensor.where == Where::kClBuffer; }
-bool is_on_device(const PendingTensor& held) { return is_in_buffer(held) || is_in_gpu_memory(held.tensor.where); }
+bool is_in_buffer(const PendingTensor& tensor) { return tensor.tensor.where == Where::kClBuffer; }
+bool is_on_device(const PendingTensor& tensor) { return is_in_buffer(tensor) || is_in_gpu_memory(tensor.tensor.where); }
 
 }  // namespace
 
 // A tensor that is kept alive can be measured later.
 bool DumpSession::State::goes_without_a_wait(const PendingRun& run) const {
-  return options.ordered_by_queue && std::ranges::any_of(run.tensors, [](const PendingTensor& held) {
-           return is_on_device(held) && held.keep_alive == nullptr;
+  return options.ordered_by_queue && std::ranges::any_of(run.tensors, [](const PendingTensor& tensor) {
+           return is_on_device(tensor) && tensor.keep_alive == nullptr;
          });
 }
 
@@ -41,7 +41,9 @@ bool DumpSession::State::goes_on_board(const PendingRun& run) const {
     notices->inform_once("no board", [&] { return work.meter.waits_for_tensors(why); });
     return false;
   }
-  const auto can_go = [](const PendingTensor& held) { return !is_on_device(held) || held.stored == Stored::kPlain; };
+  const auto can_go = [](const PendingTensor& tensor) {
+    return !is_on_device(tensor) || tensor.stored == Stored::kPlain;
+  };
   if (std::ranges::all_of(run.tensors, can_go)) return true;
   notices->inform_once("packed", [&] { return work.meter.waits_for_tensors("some are complex, or packed"); });
   return false;
@@ -51,17 +53,17 @@ bool DumpSession::State::goes_on_board(const PendingRun& run) const {
 bool DumpSession::State::fold_here(PendingRun& run) noexcept try {
   if (!goes_on_board(run)) return false;
   std::vector<PendingTensor*> on_board, here;
-  for (PendingTensor& held : run.tensors) {
-    if (is_on_device(held)) {
-      on_board.push_back(&held);
-    } else if (held.must_be_copied()) {
-      here.push_back(&held);
+  for (PendingTensor& tensor : run.tensors) {
+    if (is_on_device(tensor)) {
+      on_board.push_back(&tensor);
+    } else if (tensor.must_be_copied()) {
+      here.push_back(&tensor);
     }
   }
   if (!work.meter.fold_on_board(on_board)) return false;
   run.is_on_board = true;
   if (options.settles_later) has_late_ = true;
-  for (PendingTensor* const held : here) held->is_borrowed = true;
+  for (PendingTensor* const tensor : here) tensor->is_borrowed = true;
   work.meter.measure(here);
   return true;
 } catch (const std::exception&) {  // memory is short: tensors without a ticket are handed over

@@ -33,15 +33,15 @@ bool DumpSession::State::add_to_graph(PendingRun& run) {
   bool is_captured = false;
   const std::lock_guard lock(graph->mutex);
   graph->runs.reserve(graph->runs.size() + 1);
-  for (PendingTensor& held : run.tensors) {
-    if (held.tensor.where != Where::kCuda || held.stored != Stored::kPlain || held.is_for_event) continue;
-    const Status folded = graph->board.fold(held.tensor);
+  for (PendingTensor& tensor : run.tensors) {
+    if (tensor.tensor.where != Where::kCuda || tensor.stored != Stored::kPlain || tensor.is_for_event) continue;
+    const Status folded = graph->board.fold(tensor.tensor);
     is_captured = is_captured || folded || folded.error().code != Code::kInvalid;
     if (folded) {
-      held.tensor.address = nullptr;
-      held.keep_alive = nullptr;
-      held.faults = nullptr;
-      added.tensors.push_back(std::move(held));
+      tensor.tensor.address = nullptr;
+      tensor.keep_alive = nullptr;
+      tensor.faults = nullptr;
+      added.tensors.push_back(std::move(tensor));
     } else if (folded.error().code != Code::kInvalid) {
       work.tally.lose(1, folded.error().message.c_str());
     }
@@ -81,10 +81,10 @@ bool DumpSession::State::replayed(DumpGraph& graph, std::uint64_t iteration, voi
       run.has_results = each.has_results;
       run.is_on_board = true;
       run.tensors = each.tensors;
-      for (PendingTensor& held : run.tensors) {
-        held.ticket = std::make_shared<const BoardTicket>(std::move((*tickets)[next++]));
-        held.timestamp_us = next_timestamp_us();
-        if (held.number != 0) held.number += added_to_numbers;
+      for (PendingTensor& tensor : run.tensors) {
+        tensor.ticket = std::make_shared<const BoardTicket>(std::move((*tickets)[next++]));
+        tensor.timestamp_us = next_timestamp_us();
+        if (tensor.number != 0) tensor.number += added_to_numbers;
       }
     }
   }

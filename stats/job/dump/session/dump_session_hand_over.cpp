@@ -21,20 +21,20 @@ void note_bound(PendingRun& run, std::span<const DumpTensor> tensors, std::strin
 
 void tell_faults(PendingRun& run) {
   if (!run.is_measured) return;
-  for (PendingTensor& held : run.tensors) {
-    if (held.faults == nullptr || !held.found) continue;
-    *held.faults = faults_of(*held.found);
-    held.number = 0;
+  for (PendingTensor& tensor : run.tensors) {
+    if (tensor.faults == nullptr || !tensor.statistics) continue;
+    *tensor.faults = faults_of(*tensor.statistics);
+    tensor.number = 0;
   }
 }
 
 // Drops pointers to memory that belongs to the caller again when collect() returns.
 void leave_to_caller(PendingRun& run) {
-  for (PendingTensor& held : run.tensors) {
-    held.faults = nullptr;
+  for (PendingTensor& tensor : run.tensors) {
+    tensor.faults = nullptr;
     if (!run.is_measured) continue;
-    held.tensor.address = nullptr;
-    held.tensor.strides = nullptr;
+    tensor.tensor.address = nullptr;
+    tensor.tensor.strides = nullptr;
   }
 }
 
@@ -185,28 +185,28 @@ void DumpSession::State::hold_all(std::span<const DumpTensor> tensors, PendingRu
     const bool is_for_event = given.is_for_event || (!is_wanted && given.io == Io::kInput);
     if (is_for_event ? !judges_at_once() : !is_wanted) continue;
     try {
-      auto held = hold(given, !config.trans_flag);
-      if (held) held->is_for_event = is_for_event;
-      if (held && held->differs_over) alerts.has_compared = true;
-      if (!held) {
+      auto tensor = hold(given, !config.trans_flag);
+      if (tensor) tensor->is_for_event = is_for_event;
+      if (tensor && tensor->differs_over) alerts.has_compared = true;
+      if (!tensor) {
         ++work.tally.lost_tensors;
         notices->warn_once("refused",
-                           [&] { return "a tensor of " + run.op->name + " is refused: " + held.error().message; });
-      } else if (held->value_count == 0 && !config.form->has_empty_tensors()) {
+                           [&] { return "a tensor of " + run.op->name + " is refused: " + tensor.error().message; });
+      } else if (tensor->value_count == 0 && !config.form->has_empty_tensors()) {
         notices->inform_once("empty", [&] { return "empty tensors are not dumped; the first is of " + run.op->name; });
       } else {
         // Overflow is decided on the whole tensor; it is cut afterwards.
-        const bool is_judged = config.op_debug_mode == DebugMode::kOverflow && DumpMeter::looks_at(*held);
-        if (!is_judged && !is_for_event) take_sample(*held, work.sample_num());
+        const bool is_judged = config.op_debug_mode == DebugMode::kOverflow && DumpMeter::looks_at(*tensor);
+        if (!is_judged && !is_for_event) take_sample(*tensor, work.sample_num());
         if (given.is_in_format && config.trans_flag && config.saves_tensors()) {
           notices->warn_once("format", [&] {
             return "tensors are in a device's format and are written as they are, with its name, though trans_flag is "
                    "true; the first is of " +
-                   run.op->name + ": " + held->format;
+                   run.op->name + ": " + tensor->format;
           });
         }
-        held->timestamp_us = given.timestamp_us != 0 ? given.timestamp_us : next_timestamp_us();
-        run.tensors.push_back(*std::move(held));
+        tensor->timestamp_us = given.timestamp_us != 0 ? given.timestamp_us : next_timestamp_us();
+        run.tensors.push_back(*std::move(tensor));
       }
     } catch (const std::exception& fault) {
       work.tally.lose(1, fault.what());
@@ -242,7 +242,7 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
   } catch (const std::bad_alloc&) {
     return work.tally.lose(run.tensors.size());
   }
-  const auto is_for_event = [](const PendingTensor& held) { return held.is_for_event; };
+  const auto is_for_event = [](const PendingTensor& tensor) { return tensor.is_for_event; };
   const bool has_layout = !layout.empty() && !op->is_only_seen;
   work.tally.operators += !has_layout && std::ranges::all_of(run.tensors, is_for_event) ? 0 : 1;
   const std::size_t count = run.tensors.size();
@@ -267,17 +267,17 @@ void DumpSession::State::collect(const DumpPlace& place, const DumpOperator* op,
 // copies, these are measured here, too.
 void DumpSession::State::measure_here(PendingRun& run) noexcept try {
   if (config.form->reads_bits(config) || config.op_debug_mode == DebugMode::kOverflow) return;
-  const bool are_on_gpus =
-      std::ranges::all_of(run.tensors, [](const PendingTensor& held) { return is_in_gpu_memory(held.tensor.where); });
+  const bool are_on_gpus = std::ranges::all_of(
+      run.tensors, [](const PendingTensor& tensor) { return is_in_gpu_memory(tensor.tensor.where); });
   const bool is_left = (config.on_device && !are_on_gpus) || work.meter.wants_digests();
   if (options.memory_bytes != 0 && is_left) return;
   std::vector<PendingTensor*> tensors;
-  for (PendingTensor& held : run.tensors) {
-    if (held.is_for_event) continue;
-    if (!held.must_be_copied() || (held.tensor.strides != nullptr && work.sample_num() != 0)) return;
-    tensors.push_back(&held);
+  for (PendingTensor& tensor : run.tensors) {
+    if (tensor.is_for_event) continue;
+    if (!tensor.must_be_copied() || (tensor.tensor.strides != nullptr && work.sample_num() != 0)) return;
+    tensors.push_back(&tensor);
   }
-  for (PendingTensor& held : run.tensors) held.is_borrowed = true;
+  for (PendingTensor& tensor : run.tensors) tensor.is_borrowed = true;
   const bool waits = goes_without_a_wait(run);
   const auto start = waits ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
   work.meter.measure(tensors);
@@ -312,12 +312,12 @@ void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
   std::size_t copied_bytes = 0;
   std::uint64_t other_bytes = sizeof run + run.tensors.size() * sizeof(PendingTensor);
   bool may_wait = !is_judged_later;
-  for (const PendingTensor& held : run.tensors) {
-    if (held.must_be_copied()) {
-      copied_bytes += (held.tensor.bytes() + kAlignment - 1) / kAlignment * kAlignment;
-    } else if (!held.found && (!held.ticket || held.keep_alive != nullptr)) {
-      other_bytes += held.tensor.bytes();
-      may_wait &= held.keep_alive != nullptr;
+  for (const PendingTensor& tensor : run.tensors) {
+    if (tensor.must_be_copied()) {
+      copied_bytes += (tensor.tensor.bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    } else if (!tensor.statistics && (!tensor.ticket || tensor.keep_alive != nullptr)) {
+      other_bytes += tensor.tensor.bytes();
+      may_wait &= tensor.keep_alive != nullptr;
     }
   }
   if (may_wait) run.buffer = pool.take(copied_bytes, other_bytes);
@@ -332,7 +332,7 @@ void DumpSession::State::hand_over(DumpQueue::Items one) noexcept {
   }
   drain();  // keeps the rows in the order of hand-over
   if (!run.is_measured) copy_strided(run);
-  for (PendingTensor& held : run.tensors) held.is_borrowed = held.must_be_copied();
+  for (PendingTensor& tensor : run.tensors) tensor.is_borrowed = tensor.must_be_copied();
   queue.work_now(one);
   if (!may_wait && !options.ordered_by_queue) return;
   count_stall(start);
@@ -360,10 +360,10 @@ bool DumpSession::State::is_behind() noexcept {
 
 void DumpSession::State::copy_all(PendingRun& run, std::size_t alignment) noexcept {
   std::byte* to = run.buffer.data();
-  std::erase_if(run.tensors, [&](PendingTensor& held) {
-    if (!held.must_be_copied()) return false;
-    const std::size_t size = held.tensor.bytes();
-    const Status copied = work.meter.copy(held.tensor, {to, size});
+  std::erase_if(run.tensors, [&](PendingTensor& tensor) {
+    if (!tensor.must_be_copied()) return false;
+    const std::size_t size = tensor.tensor.bytes();
+    const Status copied = work.meter.copy(tensor.tensor, {to, size});
     to += (size + alignment - 1) / alignment * alignment;
     if (!copied) work.tally.lose(1, copied.error().message.c_str());
     return !copied;
@@ -371,13 +371,13 @@ void DumpSession::State::copy_all(PendingRun& run, std::size_t alignment) noexce
 }
 
 void DumpSession::State::copy_strided(PendingRun& run) noexcept {
-  std::erase_if(run.tensors, [&](PendingTensor& held) {
-    if (held.tensor.strides == nullptr) return false;
+  std::erase_if(run.tensors, [&](PendingTensor& tensor) {
+    if (tensor.tensor.strides == nullptr) return false;
     try {
-      auto bits = std::make_shared<std::vector<std::byte>>(held.tensor.bytes());
-      const Status copied = work.meter.copy(held.tensor, *bits);
+      auto bits = std::make_shared<std::vector<std::byte>>(tensor.tensor.bytes());
+      const Status copied = work.meter.copy(tensor.tensor, *bits);
       if (!copied) work.tally.lose(1, copied.error().message.c_str());
-      held.keep_alive = std::move(bits);
+      tensor.keep_alive = std::move(bits);
       return !copied;
     } catch (const std::exception& fault) {
       work.tally.lose(1, fault.what());

@@ -51,9 +51,9 @@ void DumpWork::work_on(DumpQueue::Items& items) noexcept {
   std::size_t count = 0;
   auto first = items.begin();  // the first of the current runs
   for (auto next = items.begin(); next != items.end();) {
-    const auto at = next++;
-    if (auto* run = std::get_if<PendingRun>(&*at)) {
-      if (count == 0) first = at;
+    const auto item = next++;
+    if (auto* run = std::get_if<PendingRun>(&*item)) {
+      if (count == 0) first = item;
       runs[count++] = run;
       if (next != items.end() && count < kMostRuns && std::holds_alternative<PendingRun>(*next)) continue;
       dump({runs.data(), count});
@@ -64,7 +64,7 @@ void DumpWork::work_on(DumpQueue::Items& items) noexcept {
       }
       count = 0;
     } else {
-      std::get<DumpErrand> (*at)(*output);
+      std::get<DumpErrand> (*item)(*output);
     }
   }
 }
@@ -109,7 +109,7 @@ void DumpWork::keep_faults(std::span<PendingRun* const> runs) noexcept try {
   const std::lock_guard lock(late_mutex_);
   for (const PendingRun* const run : runs) {
     for (const PendingTensor& tensor : run->tensors) {
-      if (tensor.number != 0) late_.push_back({tensor.number, tensor.found ? faults_of(*tensor.found) : 0});
+      if (tensor.number != 0) late_.push_back({tensor.number, tensor.statistics ? faults_of(*tensor.statistics) : 0});
     }
   }
 } catch (const std::exception&) {

@@ -83,8 +83,8 @@ Identity identity_of(const PendingRun& run, const PendingTensor& tensor) {
           tensor.slot};
 }
 
-std::uint32_t faults_of(const Statistics& found) {
-  const Specials specials = specials_of(found);
+std::uint32_t faults_of(const Statistics& statistics) {
+  const Specials specials = specials_of(statistics);
   return DumpTensor::kMeasured | (specials.has_nan() ? DumpTensor::kHasNan : 0u) |
          (specials.has_inf() ? DumpTensor::kHasInf : 0u);
 }
@@ -111,30 +111,30 @@ Result<PendingTensor> hold(const DumpTensor& given, bool device_format) {
   if (given.tensor.strides != nullptr && given.tensor.strides->shape != given.shape) {
     return Error{Code::kInvalid, "the shapes of the tensor and of its strides differ"};
   }
-  PendingTensor held;
-  held.value_count = *values;
-  held.shape = given.shape;
-  held.tensor = carrier(given.tensor, stored, held.value_count);
-  held.io = given.io;
-  held.slot = given.slot;
-  held.stored = stored;
-  held.format = device_format || given.is_in_format ? given.format : "DefaultFormat";
-  if (held.format != "DefaultFormat") held.on_host = given.on_host;
-  held.keep_alive = given.keep_alive;
-  held.requires_grad = given.requires_grad;
-  held.faults = given.faults;
-  held.number = given.number;
-  held.is_for_event = given.is_for_event;
-  if (given.differs_over.data() != nullptr) held.differs_over = given.differs_over;
-  return held;
+  PendingTensor tensor;
+  tensor.value_count = *values;
+  tensor.shape = given.shape;
+  tensor.tensor = carrier(given.tensor, stored, tensor.value_count);
+  tensor.io = given.io;
+  tensor.slot = given.slot;
+  tensor.stored = stored;
+  tensor.format = device_format || given.is_in_format ? given.format : "DefaultFormat";
+  if (tensor.format != "DefaultFormat") tensor.on_host = given.on_host;
+  tensor.keep_alive = given.keep_alive;
+  tensor.requires_grad = given.requires_grad;
+  tensor.faults = given.faults;
+  tensor.number = given.number;
+  tensor.is_for_event = given.is_for_event;
+  if (given.differs_over.data() != nullptr) tensor.differs_over = given.differs_over;
+  return tensor;
 }
 
-void take_sample(PendingTensor& held, std::uint64_t sample_num) {
-  if (sample_num == 0 || held.value_count <= sample_num) return;
-  held.value_count = sample_num;
-  held.shape = {sample_num};
-  held.on_host = {};
-  held.tensor = carrier(held.tensor, held.stored, sample_num);
+void take_sample(PendingTensor& tensor, std::uint64_t sample_num) {
+  if (sample_num == 0 || tensor.value_count <= sample_num) return;
+  tensor.value_count = sample_num;
+  tensor.shape = {sample_num};
+  tensor.on_host = {};
+  tensor.tensor = carrier(tensor.tensor, tensor.stored, sample_num);
 }
 
 }  // namespace tensorstat

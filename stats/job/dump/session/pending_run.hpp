@@ -51,12 +51,12 @@ struct PendingTensor {
   bool is_of_alert = false;         // an alert names it
   std::optional<std::string> differs_over;
   std::shared_ptr<const BoardTicket> ticket;  // if it was folded on the board
-  std::optional<Statistics> found;            // set once measured; stays empty for complex tensors and after errors
+  std::optional<Statistics> statistics;       // set once measured; stays empty for complex tensors and after errors
 
   // Whether the bits must be copied before the caller goes on: they may change, or they are strided, which later stages
   // do not support.
   bool must_be_copied() const {
-    if (found || ticket) return false;
+    if (statistics || ticket) return false;
     return tensor.strides != nullptr || (keep_alive == nullptr && tensor.where != Where::kClBuffer);
   }
 };
@@ -89,12 +89,12 @@ std::string_view data_type(const PendingTensor& tensor);
 Identity identity_of(const PendingRun& run, const PendingTensor& tensor);
 
 // DumpTensor's word for a measured tensor.
-std::uint32_t faults_of(const Statistics& found);
+std::uint32_t faults_of(const Statistics& statistics);
 
 // Checks a tensor that a backend handed over. An error names the contradiction.
 Result<PendingTensor> hold(const DumpTensor& given, bool device_format);
 
 // Cuts a tensor to its first `sample_num` values; 0: no cut.
-void take_sample(PendingTensor& held, std::uint64_t sample_num);
+void take_sample(PendingTensor& tensor, std::uint64_t sample_num);
 
 }  // namespace tensorstat

@@ -14,15 +14,15 @@ TensorPool::Buffer TensorPool::take(std::size_t size_bytes, std::uint64_t pinned
       return spare.capacity >= size_bytes && spare.capacity / kTooLarge <= size_bytes;
     };
     const auto last = std::min(spares_.size(), kSearched);
-    const auto found = std::find_if(spares_.rbegin(), spares_.rbegin() + static_cast<std::ptrdiff_t>(last), fits);
-    const bool reused = found != spares_.rbegin() + static_cast<std::ptrdiff_t>(last);
-    const std::size_t capacity = reused ? found->capacity : size_bytes;
+    const auto spare = std::find_if(spares_.rbegin(), spares_.rbegin() + static_cast<std::ptrdiff_t>(last), fits);
+    const bool reused = spare != spares_.rbegin() + static_cast<std::ptrdiff_t>(last);
+    const std::size_t capacity = reused ? spare->capacity : size_bytes;
     const std::uint64_t counted = capacity + pinned_bytes;
     if (counted > limit_bytes_ || held_bytes_ > limit_bytes_ - counted) return {};
     if (reused) {
-      buffer.bytes_ = std::move(found->bytes);
+      buffer.bytes_ = std::move(spare->bytes);
       spare_bytes_ -= capacity;
-      spares_.erase(std::next(found).base());
+      spares_.erase(std::next(spare).base());
     }
     // Spare buffers count, too. Free the oldest ones.
     while (!spares_.empty() && held_bytes_ + counted + spare_bytes_ > limit_bytes_) {

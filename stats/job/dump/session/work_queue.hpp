@@ -197,8 +197,8 @@ class WorkQueue {
     work_now(items);
     Items spent;
     for (auto next = items.begin(); is_thread && next != items.end();) {
-      const auto at = next++;
-      if (!worker_.runs_callers_code(*at)) spent.splice(spent.end(), items, at);
+      const auto item = next++;
+      if (!worker_.runs_callers_code(*item)) spent.splice(spent.end(), items, item);
     }
     lock.lock();
     finished_ += count;
