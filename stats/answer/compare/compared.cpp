@@ -58,8 +58,8 @@ std::string line_between(const Record& a, const std::vector<std::uint32_t>& rows
   if (!are_plain_tensors(a) || !are_plain_tensors(b)) return "";
   const auto names_of = [&](const Record& record, const std::vector<std::uint32_t>& rows) {
     std::vector<std::string_view> names;
-    for (const std::uint32_t at : rows) {
-      const Seen& row = record.rows()[at];
+    for (const std::uint32_t index : rows) {
+      const Seen& row = record.rows()[index];
       names.push_back(record.texts()[by_tensor ? row.tensor : row.name]);
     }
     return names;
@@ -74,32 +74,32 @@ void pair_up(Compared& compared, const Renames& renames, const Tolerances& toler
   const Record &a = compared.a.record, &b = compared.b.record;
   const Outermost outermost_a = outermost_of(a), outermost_b = outermost_of(b);
   const HintsOfBoth hints{&compared.a.hints, &compared.b.hints, outermost_a.is_wrapper(), outermost_b.is_wrapper()};
-  Differences& found = compared.differences;
+  Differences& differences = compared.differences;
   if (const std::string lines = wrapper_lines(outermost_a, outermost_b); renames.is_empty() && !lines.empty()) {
     const auto without_wrapper = Renames::parse(lines);
     if (without_wrapper) {
       compared.paired_by = lines.substr(lines.rfind('\n') + 1);
       compared.is_wrapped = true;
-      found = compare(a, b, *without_wrapper, tolerances, false, hints);
+      differences = compare(a, b, *without_wrapper, tolerances, false, hints);
       return;
     }
   }
-  found = compare(a, b, renames, tolerances, false, hints);
+  differences = compare(a, b, renames, tolerances, false, hints);
   bool by_tensor = false;
-  if (found.pairs.empty() && have_names_of_their_own(a) && have_names_of_their_own(b)) {
+  if (differences.pairs.empty() && have_names_of_their_own(a) && have_names_of_their_own(b)) {
     by_tensor = true;
-    found = compare(a, b, renames, tolerances, by_tensor, hints);
+    differences = compare(a, b, renames, tolerances, by_tensor, hints);
   }
-  if (!renames.is_empty() || found.only_a.empty() || found.only_b.empty()) return;
-  const std::string line = line_between(a, found.only_a, b, found.only_b, by_tensor);
+  if (!renames.is_empty() || differences.only_a.empty() || differences.only_b.empty()) return;
+  const std::string line = line_between(a, differences.only_a, b, differences.only_b, by_tensor);
   const auto prefix = Renames::parse(line);
   if (line.empty() || !prefix) return;
-  if (!found.pairs.empty()) {
+  if (!differences.pairs.empty()) {
     compared.would_pair = line;
     return;
   }
   compared.paired_by = line;
-  found = compare(a, b, *prefix, tolerances, by_tensor, hints);
+  differences = compare(a, b, *prefix, tolerances, by_tensor, hints);
 }
 
 // Reads one of the two runs. All of its rows stay in memory if all pairs are wanted, or if it is short.

@@ -60,8 +60,8 @@ void append_elements(JsonWriter& json, const Compared& compared, const Pair& pai
                                                                              : name(statistic);
     json.key(key).value((*values)[static_cast<std::size_t>(i)]);
   }
-  if (const auto at = compared.elements.greatest.find(pair.in_a); at != compared.elements.greatest.end()) {
-    json.key("in a").value(at->second[0]).key("in b").value(at->second[1]);
+  if (const auto entry = compared.elements.greatest.find(pair.in_a); entry != compared.elements.greatest.end()) {
+    json.key("in a").value(entry->second[0]).key("in b").value(entry->second[1]);
   }
   json.end();
 }
@@ -195,8 +195,8 @@ std::string json_of(const Record& record, const Answer& answer) {
       append_lines(json, "before", runs_before(record, from.run),
                    [&](std::uint32_t run) { json.text(record.texts()[record.run(run).front().name]); });
       json.key("inputs").begin_lines();
-      for (const std::uint32_t at : from.inputs) {
-        const Seen& row = record.rows()[at];
+      for (const std::uint32_t input : from.inputs) {
+        const Seen& row = record.rows()[input];
         append_values(json.begin_object().key("slot").number(row.slot).key("stats"), record.statistics(row));
         json.end();
       }

@@ -53,19 +53,19 @@ bool have_arguments(const Record& a, const Record& b) {
 constexpr std::uint32_t kNoPair = UINT32_MAX;
 
 // Says of each beginning its phase, what contains it and its line, and leaves out what contains another.
-void place_in_model(const Record& a, Hints& hints, std::vector<Beginning>& found) {
+void place_in_model(const Record& a, Hints& hints, std::vector<Beginning>& starts) {
   const Form form = facts_of(a, hints).form;
-  const auto run_of = [&](const Beginning& of) { return a.rows()[of.in_a].run; };
-  const auto place_of = [&](const Beginning& of) {
-    return std::pair(a.rows()[of.in_a].iteration, a.rows()[of.in_a].rank);
+  const auto run_of = [&](const Beginning& beginning) { return a.rows()[beginning.in_a].run; };
+  const auto place_of = [&](const Beginning& beginning) {
+    return std::pair(a.rows()[beginning.in_a].iteration, a.rows()[beginning.in_a].rank);
   };
   const auto iteration_of = [&](std::uint32_t run) { return a.run(run).front().iteration; };
-  std::vector<bool> contains_another(found.size());
-  std::vector<bool> is_done(found.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
+  std::vector<bool> contains_another(starts.size());
+  std::vector<bool> is_done(starts.size());
+  for (std::size_t i = 0; i < starts.size(); ++i) {
     if (is_done[i]) continue;
-    const auto [iteration, rank] = place_of(found[i]);
-    std::uint32_t first = run_of(found[i]), last = first + 1;
+    const auto [iteration, rank] = place_of(starts[i]);
+    std::uint32_t first = run_of(starts[i]), last = first + 1;
     while (first > 0 && iteration_of(first - 1) == iteration) --first;
     while (last < a.run_count() && iteration_of(last) == iteration) ++last;
     const Model model = model_of(a, form, hints, rank, first, last);
@@ -76,38 +76,38 @@ void place_in_model(const Record& a, Hints& hints, std::vector<Beginning>& found
       }
     }
     std::vector<std::pair<std::size_t, std::uint32_t>> here;  // beginnings, and their calls
-    for (std::size_t j = i; j < found.size(); ++j) {
-      if (place_of(found[j]) != std::pair(iteration, rank)) continue;
+    for (std::size_t j = i; j < starts.size(); ++j) {
+      if (place_of(starts[j]) != std::pair(iteration, rank)) continue;
       is_done[j] = true;
-      const std::uint32_t at = call_of.at(found[j].in_a);
-      const Call& call = model.calls[at];
-      found[j].phase = call.phase;
+      const std::uint32_t index = call_of.at(starts[j].in_a);
+      const Call& call = model.calls[index];
+      starts[j].phase = call.phase;
       if (call.phase == Phase::kForward && call.inputs.empty()) {
-        const std::uint32_t run = run_of(found[j]);
-        found[j].since = run == first ? "" : a.texts()[a.run(run - 1).front().name];
+        const std::uint32_t run = run_of(starts[j]);
+        starts[j].since = run == first ? "" : a.texts()[a.run(run - 1).front().name];
       }
       std::uint32_t above = call.parent;
       for (int steps = 0; above != kNoCall && steps < 64; above = model.calls[above].parent, ++steps) {
-        found[j].inside.emplace_back(a.texts()[model.calls[above].name]);
+        starts[j].inside.emplace_back(a.texts()[model.calls[above].name]);
       }
-      found[j].code = hints.line_of(rank, iteration, a.texts()[call.name], call.nth);
-      here.emplace_back(j, at);
+      starts[j].code = hints.line_of(rank, iteration, a.texts()[call.name], call.nth);
+      here.emplace_back(j, index);
     }
     std::set<std::uint32_t> outer;
-    for (const auto& [j, at] : here) {
-      std::uint32_t above = model.calls[at].parent;
+    for (const auto& [j, index] : here) {
+      std::uint32_t above = model.calls[index].parent;
       for (int steps = 0; above != kNoCall && steps < 64; above = model.calls[above].parent, ++steps)
         outer.insert(above);
     }
-    for (const auto& [j, at] : here) contains_another[j] = !found[j].enters && outer.contains(at);
+    for (const auto& [j, index] : here) contains_another[j] = !starts[j].enters && outer.contains(index);
   }
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
+  for (std::size_t i = 0; i < starts.size(); ++i) {
     if (contains_another[i]) continue;
-    if (kept != i) found[kept] = std::move(found[i]);
+    if (kept != i) starts[kept] = std::move(starts[i]);
     ++kept;
   }
-  found.resize(kept);
+  starts.resize(kept);
 }
 
 bool is_gradient(const Record& record, const Seen& row) {
@@ -142,9 +142,9 @@ std::map<std::uint32_t, OnlyInB> first_only_in_b(const Record& a, const Record& 
   const auto add = [&](std::uint32_t in_b, std::uint32_t in_a, bool has_value_in_a) {
     const Seen& row = b.rows()[in_b];
     const Phase phase = is_gradient(b, row) ? Phase::kGradient : row.is_input ? Phase::kParameter : Phase::kOptimizer;
-    const OnlyInB found{in_b, in_a, row.iteration, phase, has_value_in_a};
-    const auto [known, is_new] = first.try_emplace(row.rank, found);
-    if (!is_new && found.when() < known->second.when()) known->second = found;
+    const OnlyInB candidate{in_b, in_a, row.iteration, phase, has_value_in_a};
+    const auto [known, is_new] = first.try_emplace(row.rank, candidate);
+    if (!is_new && candidate.when() < known->second.when()) known->second = candidate;
   };
   for (const auto& [in_b, in_a] : differences.changed_b) add(in_b, in_a, true);
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> partners;  // by rank and name in B: the last in A
@@ -167,7 +167,7 @@ std::map<std::uint32_t, OnlyInB> first_only_in_b(const Record& a, const Record& 
 // A run may go on with other values: then B has a row that A lacks, and its value is another than A wrote last. This
 // row comes first. Later calls without inputs that agree have the difference from it, and are left out.
 void put_changed_first(const Record& a, const Record& b, const Differences& differences,
-                       std::vector<Beginning>& found) {
+                       std::vector<Beginning>& starts) {
   for (const auto& [of_rank, of_b] : first_only_in_b(a, b, differences)) {
     const auto rank = of_rank;  // clang 15 captures no structured binding
     const OnlyInB& only = of_b;
@@ -175,18 +175,18 @@ void put_changed_first(const Record& a, const Record& b, const Differences& diff
       const Seen& its = a.rows()[each.in_a];
       return its.rank == rank && std::pair(its.iteration, each.phase) < std::pair(only.iteration, only.phase);
     };
-    if (std::ranges::any_of(found, is_before)) continue;
+    if (std::ranges::any_of(starts, is_before)) continue;
     const auto has_no_inputs = [&](const Beginning& each) {
       const auto rows_of_run = a.run(a.rows()[each.in_a].run);
       return a.rows()[each.in_a].rank == rank && std::ranges::none_of(rows_of_run, &Seen::is_input);
     };
-    std::erase_if(found, has_no_inputs);
-    found.insert(found.begin(), {.in_a = only.in_a,
-                                 .added = HUGE_VAL,
-                                 .enters = true,
-                                 .phase = only.phase,
-                                 .in_b = only.in_b,
-                                 .is_in_b_alone = !only.has_value_in_a});
+    std::erase_if(starts, has_no_inputs);
+    starts.insert(starts.begin(), {.in_a = only.in_a,
+                                   .added = HUGE_VAL,
+                                   .enters = true,
+                                   .phase = only.phase,
+                                   .in_b = only.in_b,
+                                   .is_in_b_alone = !only.has_value_in_a});
   }
 }
 
@@ -233,32 +233,33 @@ Differences compare(const Record& a, const Record& b, const Renames& renames, co
                         .by_argument = have_arguments(a, b),
                         .by_kind = are_of_watches};
   const auto keys_a = keys_of(a, &renames, pairing, shared), keys_b = keys_of(b, nullptr, pairing, shared);
-  Differences found;
+  Differences differences;
   auto in_a = keys_a.begin();
   auto in_b = keys_b.begin();
   while (in_a != keys_a.end() || in_b != keys_b.end()) {
     if (in_b == keys_b.end() || (in_a != keys_a.end() && in_a->what() < in_b->what())) {
-      found.only_a.push_back((in_a++)->row);
+      differences.only_a.push_back((in_a++)->row);
     } else if (in_a == keys_a.end() || in_b->what() < in_a->what()) {
-      found.only_b.push_back((in_b++)->row);
+      differences.only_b.push_back((in_b++)->row);
     } else {
-      found.pairs.push_back({(in_a++)->row, (in_b++)->row, {}});
+      differences.pairs.push_back({(in_a++)->row, (in_b++)->row, {}});
     }
   }
   if (are_of_watches) {
     const Side side_a{a, keys_a, hints.a, hints.has_wrapper_a}, side_b{b, keys_b, hints.b, hints.has_wrapper_b};
-    found.changed_a = take_left_out(side_a, side_b, tolerances, found.only_a, found.left_out_a);
-    found.changed_b = take_left_out(side_b, side_a, tolerances, found.only_b, found.left_out_b);
+    differences.changed_a = take_left_out(side_a, side_b, tolerances, differences.only_a, differences.left_out_a);
+    differences.changed_b = take_left_out(side_b, side_a, tolerances, differences.only_b, differences.left_out_b);
   }
-  if (!std::ranges::is_sorted(found.pairs, {}, &Pair::in_a)) std::ranges::sort(found.pairs, {}, &Pair::in_a);
-  std::ranges::sort(found.only_a);
-  std::ranges::sort(found.only_b);
-  for (Pair& pair : found.pairs) {
+  if (!std::ranges::is_sorted(differences.pairs, {}, &Pair::in_a))
+    std::ranges::sort(differences.pairs, {}, &Pair::in_a);
+  std::ranges::sort(differences.only_a);
+  std::ranges::sort(differences.only_b);
+  for (Pair& pair : differences.pairs) {
     const Seen &row_a = a.rows()[pair.in_a], &row_b = b.rows()[pair.in_b];
     pair.judgement = judge(a, row_a, b, row_b, tolerances.of(a.texts()[row_a.name], a.texts()[row_a.dtype]));
-    found.different_count += pair.judgement.verdict == Verdict::kDifferent;
+    differences.different_count += pair.judgement.verdict == Verdict::kDifferent;
   }
-  return found;
+  return differences;
 }
 
 std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differences& differences, Hints& hints) {
@@ -271,8 +272,8 @@ std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differ
     is_known[a.rows()[row].run] = is_known_name[a.rows()[row].name] = true;
   }
   const auto pair = [&](const Seen& row) -> const Pair* {
-    const std::uint32_t at = pair_of[static_cast<std::size_t>(&row - a.rows().data())];
-    return at == kNoPair ? nullptr : &differences.pairs[at];
+    const std::uint32_t index = pair_of[static_cast<std::size_t>(&row - a.rows().data())];
+    return index == kNoPair ? nullptr : &differences.pairs[index];
   };
   std::vector<bool> is_missing(a.rows().size());  // from the other run, and not left out
   const std::set<Place> places = places_of_both(a, differences);
@@ -295,7 +296,7 @@ std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differ
             proves_content(in_a) || proves_content(in_b)};
   });
 
-  std::vector<Beginning> found;
+  std::vector<Beginning> starts;
   for (std::uint32_t run = 0; run < a.run_count(); ++run) {
     if (roles[run] != Role::kBegins && roles[run] != Role::kEnters) continue;
     const bool enters = roles[run] == Role::kEnters;
@@ -310,12 +311,12 @@ std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differ
       if (first == nullptr) first = &row;
       of_first = std::max(of_first, difference);
     }
-    const auto at = static_cast<std::uint32_t>(first - a.rows().data());
-    found.push_back({at, enters ? of_first : of_first - of_inputs, enters});
+    const auto row = static_cast<std::uint32_t>(first - a.rows().data());
+    starts.push_back({row, enters ? of_first : of_first - of_inputs, enters});
   }
-  place_in_model(a, hints, found);
-  put_changed_first(a, b, differences, found);
-  return found;
+  place_in_model(a, hints, starts);
+  put_changed_first(a, b, differences, starts);
+  return starts;
 }
 
 }  // namespace tensorstat

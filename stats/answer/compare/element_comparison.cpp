@@ -34,8 +34,8 @@ class LastFile {
         tensors_.emplace(its_name, **std::move(reader));
       }
     }
-    const auto found = tensors_.find(name);
-    if (found != tensors_.end()) return &found->second;
+    const auto entry = tensors_.find(name);
+    if (entry != tensors_.end()) return &entry->second;
     return Error{Code::kUnreadable, printable(path) + ": changed while it was read"};
   }
 
@@ -82,14 +82,14 @@ Status compare_readers(TensorReader& a, TensorReader& b, const std::string& path
     const std::uint64_t count = *got_a / size_a;
     const TensorPair piece{{.dtype = elements.dtype_a(), .element_count = count, .address = of_a.data()},
                            {.dtype = elements.dtype_b(), .element_count = count, .address = of_b.data()}};
-    const auto found = meter.compare({&piece, 1}, {elements.tolerance(), done, On::kHost});
-    if (!found) return found.error();
-    if (Status merged = elements.merge(found->front()); !merged) return merged;
+    const auto partials = meter.compare({&piece, 1}, {elements.tolerance(), done, On::kHost});
+    if (!partials) return partials.error();
+    if (Status merged = elements.merge(partials->front()); !merged) return merged;
     const Value index = elements.finish(PairStatistic::kMaxAbsDiffIndex);
-    const auto* at = std::get_if<std::uint64_t>(&index);
-    if (at != nullptr && *at >= done) {  // in this piece
-      const auto of_both = {value_of(meter, elements.dtype_a(), of_a.data() + (*at - done) * size_a),
-                            value_of(meter, elements.dtype_b(), of_b.data() + (*at - done) * size_b)};
+    const auto* position = std::get_if<std::uint64_t>(&index);
+    if (position != nullptr && *position >= done) {  // in this piece
+      const auto of_both = {value_of(meter, elements.dtype_a(), of_a.data() + (*position - done) * size_a),
+                            value_of(meter, elements.dtype_b(), of_b.data() + (*position - done) * size_b)};
       std::size_t side = 0;
       for (const Result<Value>& value : of_both) {
         if (!value) return value.error();
@@ -150,8 +150,8 @@ ElementValues values_of_equal(const StatisticsView& statistics, std::uint64_t co
 
 std::optional<ElementValues> element_values(const ElementPass& pass, const Record& a, const Record& b,
                                             const Pair& pair) {
-  const auto found = pass.found.find(pair.in_a);
-  if (found != pass.found.end()) return found->second;
+  const auto entry = pass.values.find(pair.in_a);
+  if (entry != pass.values.end()) return entry->second;
   const Seen &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
   const std::string_view dtype = a.texts()[in_a.dtype];
   if (dtype.starts_with("complex") || !are_equal_bits(a, in_a, b, in_b)) return std::nullopt;
@@ -205,7 +205,7 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
     differences.different_count -= pair.judgement.verdict == Verdict::kDifferent;
     pair.judgement = judgement_of(elements, by_parts ? "parts" : "elements");
     differences.different_count += pair.judgement.verdict == Verdict::kDifferent;
-    pass.found.emplace(pair.in_a, values_of(elements));
+    pass.values.emplace(pair.in_a, values_of(elements));
     pass.greatest.emplace(pair.in_a, std::move(greatest));
   }
   return pass;

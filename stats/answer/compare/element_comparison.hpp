@@ -17,7 +17,7 @@ using ElementValues = std::array<Value, kPairStatisticCount>;
 using ElementFindings = std::unordered_map<std::uint32_t, ElementValues>;  // by Pair::in_a
 
 struct ElementPass {
-  ElementFindings found;
+  ElementFindings values;
   std::unordered_map<std::uint32_t, std::array<Value, 2>> greatest;  // of a and b where they differ most
   bool is_whole = true;  // else a tensor could not be read again, which the listener has been told
 };

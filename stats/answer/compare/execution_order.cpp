@@ -32,8 +32,8 @@ Result<ExecutionOrder> ExecutionOrder::parse(std::string_view text) {
 }
 
 std::optional<std::uint32_t> ExecutionOrder::place_of(std::string_view op_name) const {
-  const auto found = places_.find(escaped_op_name(op_name));
-  return found == places_.end() ? std::nullopt : std::optional(found->second);
+  const auto entry = places_.find(escaped_op_name(op_name));
+  return entry == places_.end() ? std::nullopt : std::optional(entry->second);
 }
 
 const ExecutionOrder* ExecutionOrders::of_file(const std::string& path) {
@@ -48,10 +48,10 @@ const ExecutionOrder* ExecutionOrders::above(const std::string& folder) {
   const auto place = place_in_dump(folder + "statistic.csv");
   if (!place) return nullptr;
   std::error_code ignored;
-  fs::path at = fs::absolute(folder, ignored).lexically_normal().parent_path();
-  for (int level = 0; level < kMostLevels && at.has_relative_path(); ++level, at = at.parent_path()) {
+  fs::path ancestor = fs::absolute(folder, ignored).lexically_normal().parent_path();
+  for (int level = 0; level < kMostLevels && ancestor.has_relative_path(); ++level, ancestor = ancestor.parent_path()) {
     const std::string file =
-        (at / "execution_order" / ("ms_execution_order_graph_" + std::to_string(place->graph) + ".csv")).string();
+        (ancestor / "execution_order" / ("ms_execution_order_graph_" + std::to_string(place->graph) + ".csv")).string();
     if (!fs::exists(file, ignored)) continue;
     const auto [known, is_new] = by_file_.try_emplace(file);
     if (is_new) known->second = read(file);

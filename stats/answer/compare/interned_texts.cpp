@@ -17,8 +17,8 @@ std::uint32_t hash_of(std::string_view text) {
 
 // The slot of the text, or the free slot where it belongs. The table is never full.
 const InternedTexts::Place& InternedTexts::place_of(std::string_view text, std::uint32_t hash) const {
-  for (std::size_t at = hash;; ++at) {
-    const Place& place = places_[at & (places_.size() - 1)];
+  for (std::size_t slot = hash;; ++slot) {
+    const Place& place = places_[slot & (places_.size() - 1)];
     if (place.id == kNone || (place.hash == hash && texts_[place.id] == text)) return place;
   }
 }
@@ -42,9 +42,9 @@ void InternedTexts::grow() {
   std::vector<Place> places(std::max(kLeastPlaces, 2 * places_.size()));
   for (const Place& place : places_) {
     if (place.id == kNone) continue;
-    std::size_t at = place.hash;
-    while (places[at & (places.size() - 1)].id != kNone) ++at;
-    places[at & (places.size() - 1)] = place;
+    std::size_t slot = place.hash;
+    while (places[slot & (places.size() - 1)].id != kNone) ++slot;
+    places[slot & (places.size() - 1)] = place;
   }
   places_ = std::move(places);
 }

@@ -19,8 +19,8 @@ struct Prefixes {
   auto operator<=>(const Prefixes&) const = default;
 };
 
-bool begins_part(std::string_view name, std::size_t at) {
-  return at == 0 || name[at - 1] == '.' || name[at - 1] == '/' || name[at - 1] == ':';
+bool begins_part(std::string_view name, std::size_t offset) {
+  return offset == 0 || name[offset - 1] == '.' || name[offset - 1] == '/' || name[offset - 1] == ':';
 }
 
 // The prefixes before the common end of two names; whole names, if their ends differ.
@@ -47,8 +47,8 @@ std::string prefix_line(std::span<const std::string_view> a, std::span<const std
   for (std::size_t i = 0; i < kMostNames; ++i) {
     const std::string_view name = a[i * (a.size() - 1) / (kMostNames - 1)];
     for (const std::string_view other : b) {
-      const Prefixes found = prefixes_of(name, other);
-      if (found.a.size() < name.size()) all.push_back(found);
+      const Prefixes prefixes = prefixes_of(name, other);
+      if (prefixes.a.size() < name.size()) all.push_back(prefixes);
     }
   }
   std::ranges::sort(all, [](const Prefixes& x, const Prefixes& y) {
@@ -69,17 +69,17 @@ std::string prefix_line(std::span<const std::string_view> a, std::span<const std
 }
 
 Outermost outermost_of(const Record& record) {
-  Outermost found;
+  Outermost outermost;
   std::vector<bool> is_known(record.texts().size());
   for (const Seen& row : record.rows()) {
     if (is_known[row.name]) continue;
     is_known[row.name] = true;
     const DirectedName name = directed_name_of(record.texts()[row.name]);
     if (name.writer != DirectedName::Writer::kWatch) continue;
-    if (name.stem == record.texts()[row.op_type]) found.classes.emplace(name.stem);
-    found.has_module |= name.stem == "module";
+    if (name.stem == record.texts()[row.op_type]) outermost.classes.emplace(name.stem);
+    outermost.has_module |= name.stem == "module";
   }
-  return found;
+  return outermost;
 }
 
 std::string wrapper_lines(const Outermost& a, const Outermost& b) {

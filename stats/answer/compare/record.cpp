@@ -6,17 +6,17 @@
 
 namespace tensorstat {
 
-void Record::add(const Row& row, const Place& at) {
+void Record::add(const Row& row, const Place& place) {
   Seen seen;
   // Most of what a row says, the row before it said, too.
   const auto id_of = [&](std::string_view text, std::uint32_t Seen::*member) {
     return !rows_.empty() && texts_[rows_.back().*member] == text ? rows_.back().*member : texts_.id(text);
   };
   seen.op_type = id_of(row.identity.op_type, &Seen::op_type);
-  seen.name = id_of(at.name, &Seen::name);
-  seen.file = id_of(at.file, &Seen::file);
-  seen.tensor = id_of(at.tensor, &Seen::tensor);
-  seen.argument = id_of(at.argument, &Seen::argument);
+  seen.name = id_of(place.name, &Seen::name);
+  seen.file = id_of(place.file, &Seen::file);
+  seen.tensor = id_of(place.tensor, &Seen::tensor);
+  seen.argument = id_of(place.argument, &Seen::argument);
   seen.dtype = id_of(row.data_type, &Seen::dtype);
   if (rows_.empty() || row.shape != last_shape_) {
     seen.shape = texts_.id(to_string(row.shape));
@@ -24,14 +24,14 @@ void Record::add(const Row& row, const Place& at) {
   } else {
     seen.shape = rows_.back().shape;
   }
-  seen.rank = at.rank;
+  seen.rank = place.rank;
   seen.slot = static_cast<std::uint32_t>(std::min<std::uint64_t>(row.identity.slot, UINT32_MAX));
   seen.is_input = row.identity.io == "input";
-  seen.is_parameter = at.is_parameter;
-  seen.execution = at.execution;
-  seen.iteration = at.iteration;
-  seen.graph = at.graph;
-  seen.position = at.position.value_or(kNoPosition);
+  seen.is_parameter = place.is_parameter;
+  seen.execution = place.execution;
+  seen.iteration = place.iteration;
+  seen.graph = place.graph;
+  seen.position = place.position.value_or(kNoPosition);
   seen.timestamp_us = row.identity.timestamp_us;
   const auto count = element_count(row.shape);
   seen.element_count = count ? *count : 0;
@@ -48,12 +48,13 @@ void Record::add(const Row& row, const Place& at) {
   values_.insert(values_.end(), row.statistics.values.begin(), row.statistics.values.end());
 
   const auto is_same_run = [&] {
-    const auto place = [](const Seen& of) {
-      return std::tie(of.op_type, of.name, of.rank, of.iteration, of.execution);
+    const auto key = [](const Seen& tensor) {
+      return std::tie(tensor.op_type, tensor.name, tensor.rank, tensor.iteration, tensor.execution);
     };
-    if (rows_.empty() || place(rows_.back()) != place(seen)) return false;
-    return std::none_of(rows_.begin() + static_cast<std::ptrdiff_t>(first_rows_.back()), rows_.end(),
-                        [&](const Seen& of) { return of.is_input == seen.is_input && of.slot == seen.slot; });
+    if (rows_.empty() || key(rows_.back()) != key(seen)) return false;
+    return std::none_of(
+        rows_.begin() + static_cast<std::ptrdiff_t>(first_rows_.back()), rows_.end(),
+        [&](const Seen& tensor) { return tensor.is_input == seen.is_input && tensor.slot == seen.slot; });
   };
   if (!is_same_run()) first_rows_.push_back(rows_.size());
   seen.run = run_count() - 1;
@@ -95,7 +96,7 @@ void Record::order_graphs(std::vector<std::uint32_t>& order) const {
   }
   for (const auto& [graph, all] : places) {
     std::vector<std::uint32_t> runs;
-    for (const std::size_t at : all) runs.push_back(order[at]);
+    for (const std::size_t index : all) runs.push_back(order[index]);
     std::ranges::stable_sort(runs, {}, [&](std::uint32_t run) { return first_row(run).position; });
     for (std::size_t i = 0; i < all.size(); ++i) order[all[i]] = runs[i];
   }

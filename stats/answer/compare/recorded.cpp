@@ -70,7 +70,7 @@ RunRows::RunRows(std::string path, MeterOptions meter, ReadListener listener, Re
     : path_(std::move(path)), meter_(std::move(meter)), listener_(std::move(listener)), reading_(reading) {}
 
 Status RunRows::each(const Each& each, const std::set<std::uint64_t>* only) {
-  if (Status found = find_files(); !found) return found;
+  if (Status status = find_files(); !status) return status;
   if (are_measured_) {
     measure(each, only);
   } else {
@@ -125,19 +125,19 @@ Status RunRows::each_of(File& file, const Each& each, const std::set<std::uint64
   const ExecutionOrder* order = orders_.of_file(beside);
   const Execution execution = execution_of_file(beside);
   const auto read = read_rows_of_file(file.path, [&](Row&& row) -> Status {
-    const Identity& who = row.identity;
-    const RowPlace at = place_of_row(who, place);
-    file.least = std::min(file.least, at.iteration);
-    file.most = std::max(file.most, at.iteration);
-    if (only != nullptr && !only->contains(at.iteration)) return {};
-    remember_folder(at.rank, at.iteration, at.graph, beside);
-    each(row, {.name = who.op_name,
-               .argument = argument_of(who),
-               .rank = at.rank,
-               .iteration = at.iteration,
-               .graph = at.graph,
-               .position = order ? order->place_of(who.op_name) : std::nullopt,
-               .is_parameter = at.is_parameter,
+    const Identity& identity = row.identity;
+    const RowPlace row_place = place_of_row(identity, place);
+    file.least = std::min(file.least, row_place.iteration);
+    file.most = std::max(file.most, row_place.iteration);
+    if (only != nullptr && !only->contains(row_place.iteration)) return {};
+    remember_folder(row_place.rank, row_place.iteration, row_place.graph, beside);
+    each(row, {.name = identity.op_name,
+               .argument = argument_of(identity),
+               .rank = row_place.rank,
+               .iteration = row_place.iteration,
+               .graph = row_place.graph,
+               .position = order ? order->place_of(identity.op_name) : std::nullopt,
+               .is_parameter = row_place.is_parameter,
                .execution = execution});
     return {};
   });
@@ -149,30 +149,30 @@ void RunRows::measure(const Each& each, const std::set<std::uint64_t>* only) {
   const bool has_place = reading_.is_alone || !are_of_one_dump_json(files_);
   Survey::Listener listener;
   listener.measured = [&](SurveyedTensor&& entry) {
-    const Identity& who = entry.row.identity;
-    const bool is_dumped = who.op_type != "Tensor";
-    std::string name = who.op_name;
+    const Identity& identity = entry.row.identity;
+    const bool is_dumped = identity.op_type != "Tensor";
+    std::string name = identity.op_name;
     if (!is_dumped) {
       const std::string below = entry.path == path_ || (reading_.names == Reading::Names::kOfTensors && entry.tensor)
                                     ? ""
                                     : fs::path(entry.path).lexically_relative(path_).string();
       name = below + (entry.tensor && !below.empty() ? "::" : "") + entry.tensor.value_or("");
     }
-    const auto rank = static_cast<std::uint32_t>(has_place ? number_or(who, "rank", 0) : 0);
-    const auto graph = static_cast<std::uint32_t>(number_or(who, "graph", 0));
-    const std::uint64_t iteration = is_dumped && has_place ? number_or(who, "iteration", 0) : 0;
+    const auto rank = static_cast<std::uint32_t>(has_place ? number_or(identity, "rank", 0) : 0);
+    const auto graph = static_cast<std::uint32_t>(number_or(identity, "graph", 0));
+    const std::uint64_t iteration = is_dumped && has_place ? number_or(identity, "iteration", 0) : 0;
     if (only != nullptr && !only->contains(iteration)) return;
     if (is_dumped) remember_folder(rank, iteration, graph, entry.path);
     const ExecutionOrder* order = is_dumped ? orders_.of_file(entry.path) : nullptr;
     each(entry.row, {.name = name,
                      .file = entry.path,
                      .tensor = entry.tensor ? std::string_view(*entry.tensor) : std::string_view(),
-                     .argument = argument_of(who),
+                     .argument = argument_of(identity),
                      .rank = rank,
                      .iteration = iteration,
                      .graph = graph,
-                     .position = order ? order->place_of(who.op_name) : std::nullopt,
-                     .is_parameter = is_parameter(argument_of(who)),
+                     .position = order ? order->place_of(identity.op_name) : std::nullopt,
+                     .is_parameter = is_parameter(argument_of(identity)),
                      .execution = is_dumped ? execution_of_file(entry.path) : Execution::kUnknown});
   };
   listener.unreadable = [&](const Error& error) {

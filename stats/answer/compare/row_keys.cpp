@@ -24,7 +24,7 @@ RowKind told_apart(RowKind kind) {
 // Marks the rows of one rank and iteration that are named as an evaluation's and are the training's. The model may have
 // been evaluated before. So its last calls are meant, as many as have a backward.
 void mark_training(const Record& record, std::uint32_t rank, std::uint32_t first, std::uint32_t last,
-                   std::vector<bool>& found) {
+                   std::vector<bool>& is_training) {
   using Tensor = std::tuple<std::uint32_t, bool, std::uint32_t>;  // name, is_input, slot
   std::map<Tensor, std::vector<std::uint32_t>> rows;
   std::map<Tensor, std::uint64_t> backward;
@@ -47,14 +47,14 @@ void mark_training(const Record& record, std::uint32_t rank, std::uint32_t first
   const std::uint64_t before = backward_count != 0 && call_count > backward_count ? call_count - backward_count : 0;
   for (const auto& [tensor, same] : rows) {
     const std::size_t skipped = before == 0 ? 0 : same.size() * before / call_count;
-    for (std::size_t i = skipped; i < same.size(); ++i) found[same[i]] = true;
+    for (std::size_t i = skipped; i < same.size(); ++i) is_training[same[i]] = true;
   }
 }
 
 // Marks the rows of calls in eval mode that train the model: a watch names them as an evaluation's. Empty if a run has
 // no such row.
 std::vector<bool> trained_in_eval_mode(const Record& record) {
-  std::vector<bool> found;
+  std::vector<bool> is_training;
   const auto is_of_evaluation = [&](const Seen& row) {
     return directed_name_of(record.texts()[row.name]).direction == Direction::kEvaluation;
   };
@@ -66,11 +66,11 @@ std::vector<bool> trained_in_eval_mode(const Record& record) {
     }
     for (const std::uint32_t rank : ranks) {
       if (parts_of(record, Form::kWatch, rank, first, last) != std::vector{Part::kAll}) continue;
-      found.resize(record.rows().size());
-      mark_training(record, rank, first, last, found);
+      is_training.resize(record.rows().size());
+      mark_training(record, rank, first, last, is_training);
     }
   }
-  return found;
+  return is_training;
 }
 
 }  // namespace
