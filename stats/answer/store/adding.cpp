@@ -7,8 +7,8 @@
 namespace tensorstat {
 namespace {
 
-std::uint64_t number_or(const Identity& who, std::string_view column, std::uint64_t otherwise) {
-  const Cell* cell = who.more.empty() ? nullptr : who.find(column);
+std::uint64_t number_or(const Identity& identity, std::string_view column, std::uint64_t otherwise) {
+  const Cell* cell = identity.more.empty() ? nullptr : identity.find(column);
   const auto* number = cell ? std::get_if<std::uint64_t>(cell) : nullptr;
   return number ? *number : otherwise;
 }
@@ -17,14 +17,14 @@ std::uint64_t number_or(const Identity& who, std::string_view column, std::uint6
 
 std::uint32_t Adding::Interned::of(const std::string& text) {
   if (!texts.empty() && *texts[next[last]] == text) return last = next[last];
-  const auto [at, is_new] = numbers.try_emplace(text, static_cast<std::uint32_t>(texts.size()));
+  const auto [entry, is_new] = numbers.try_emplace(text, static_cast<std::uint32_t>(texts.size()));
   if (is_new) {
-    texts.push_back(&at->first);
+    texts.push_back(&entry->first);
     ids.push_back(0);
-    next.push_back(at->second);
+    next.push_back(entry->second);
   }
-  next[last] = at->second;
-  return last = at->second;
+  next[last] = entry->second;
+  return last = entry->second;
 }
 
 void Adding::begin(const std::string& path, const std::string& folder, const SourceState& before, bool is_replaced) {
@@ -39,17 +39,17 @@ void Adding::end(const SourceState& after) {
   file.after.growth.row_count = (file.is_replaced ? 0 : file.before.growth.row_count) + file.rows;
 }
 
-Adding::PlaceAndExtra Adding::place_and_extra(const Identity& who, const DumpPlace& place) {
-  const DumpPlace where{.rank = static_cast<std::uint32_t>(number_or(who, "rank", place.rank)),
-                        .graph = static_cast<std::uint32_t>(number_or(who, "graph", place.graph)),
-                        .iteration = number_or(who, "iteration", place.iteration)};
+Adding::PlaceAndExtra Adding::place_and_extra(const Identity& identity, const DumpPlace& place) {
+  const DumpPlace where{.rank = static_cast<std::uint32_t>(number_or(identity, "rank", place.rank)),
+                        .graph = static_cast<std::uint32_t>(number_or(identity, "graph", place.graph)),
+                        .iteration = number_or(identity, "iteration", place.iteration)};
   key_.clear();
   append_key(key_, where.rank);
   append_key(key_, where.graph);
   append_key(key_, where.iteration);
   const std::uint32_t number = places_.of(key_);
   if (number == place_facts_.size()) place_facts_.push_back(where);
-  return {who.more, number, extras_.of(text_of_cells(who.more))};
+  return {identity.more, number, extras_.of(text_of_cells(identity.more))};
 }
 
 void Adding::add(const Row& row, const DumpPlace& place) {
@@ -106,12 +106,12 @@ void Adding::add(const Row& row, const DumpPlace& place) {
   pending.first_cell = cells_.size();
   for (std::size_t i = 0; i < categories.size(); ++i) {
     StoredCell cell = cell_of(row.statistics.values[i], categories[i], layout.element, texts_);
-    if (cell.held == StoredCell::Held::kExact || layout.is_again[i]) {
+    if (cell.content == StoredCell::Held::kExact || layout.is_again[i]) {
       exact_.emplace_back(rows_.size(), static_cast<std::uint32_t>(i), row.statistics.values[i]);
       pending.nan |= kHasExact;
-      cell.held = StoredCell::Held::kExact;
+      cell.content = StoredCell::Held::kExact;
     }
-    if (cell.held == StoredCell::Held::kNan)
+    if (cell.content == StoredCell::Held::kNan)
       pending.nan |= std::uint64_t{1} << static_cast<std::uint32_t>(categories[i]);
     cells_.push_back(cell);
   }

@@ -88,7 +88,7 @@ class Adding {
     auto operator<=>(const Key&) const = default;
   };
 
-  PlaceAndExtra place_and_extra(const Identity& who, const DumpPlace& place);
+  PlaceAndExtra place_and_extra(const Identity& identity, const DumpPlace& place);
   Status write(std::uint64_t& rows, bool& left);
   Status settle_file(File& file);
   Status remove_rows(const File& file);

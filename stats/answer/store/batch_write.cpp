@@ -92,16 +92,16 @@ Status Adding::remove_rows(const File& file) {
 
 Status Adding::resolve(Interned& interned, const std::string& find, const std::string& make,
                        const std::function<void(Statement&, std::size_t)>& bind) {
-  auto found = database_.prepare(find), made = database_.prepare(make);
-  if (!found) return found.error();
+  auto query = database_.prepare(find), made = database_.prepare(make);
+  if (!query) return query.error();
   if (!made) return made.error();
   for (std::size_t i = 0; i < interned.ids.size(); ++i) {
     if (interned.ids[i] != 0) continue;
-    bind(*found, i);
-    const auto row = database_.step(*found);
+    bind(*query, i);
+    const auto row = database_.step(*query);
     if (!row) return row.error();
-    if (*row) interned.ids[i] = found->number(0);
-    found->reset();
+    if (*row) interned.ids[i] = query->number(0);
+    query->reset();
     if (interned.ids[i] != 0) continue;
     bind(*made, i);
     if (Status done = database_.step_once(*made); !done) return done;
@@ -162,8 +162,8 @@ Result<int> Adding::make_columns() {
   for (Kind& layout : kind_layouts_) {
     layout.columns.clear();
     for (const Category category : layout.categories) {
-      const auto at = std::ranges::find(*columns, category) - columns->begin();
-      layout.columns.push_back(at == std::ssize(*columns) ? -1 : kFirstStatistic + static_cast<int>(at));
+      const auto column = std::ranges::find(*columns, category) - columns->begin();
+      layout.columns.push_back(column == std::ssize(*columns) ? -1 : kFirstStatistic + static_cast<int>(column));
     }
     layout.has_all = std::ranges::all_of(
         *columns, [&](Category category) { return std::ranges::count(layout.categories, category) == 1; });
@@ -198,12 +198,12 @@ void Adding::bind(const Key& key, Statement& statement, int first, int columns) 
                                     : statement.bind(first + 5, extras_.ids[row.extra]);
   statement.bind(first + 6, row.task_id).bind(first + 7, row.stream_id).bind(first + 8, row.time_us);
   row.nan == 0 ? statement.bind_null(first + 9) : statement.bind(first + 9, row.nan);
-  for (int at = kFirstStatistic; !layout.has_all && at < columns; ++at) statement.bind_null(first + at);
+  for (int column = kFirstStatistic; !layout.has_all && column < columns; ++column) statement.bind_null(first + column);
   for (std::size_t j = 0; j < layout.categories.size(); ++j) {
     const StoredCell& cell = cells_[row.first_cell + j];
     if (layout.columns[j] < 0) continue;
     const int parameter = first + layout.columns[j];
-    switch (cell.held) {
+    switch (cell.content) {
       case StoredCell::Held::kInteger:
         statement.bind(parameter, cell.bits);
         break;

@@ -26,40 +26,42 @@ std::string uri_of(const std::string& path, std::string_view mode) {
 
 }  // namespace
 
-Statement& Statement::bind(int at, std::uint64_t number) { return bind(at, static_cast<std::int64_t>(number)); }
-Statement& Statement::bind(int at, std::int64_t number) {
-  sqlite3_bind_int64(statement_.get(), at, number);
+Statement& Statement::bind(int parameter, std::uint64_t number) {
+  return bind(parameter, static_cast<std::int64_t>(number));
+}
+Statement& Statement::bind(int parameter, std::int64_t number) {
+  sqlite3_bind_int64(statement_.get(), parameter, number);
   return *this;
 }
-Statement& Statement::bind(int at, double number) {
-  sqlite3_bind_double(statement_.get(), at, number);
+Statement& Statement::bind(int parameter, double number) {
+  sqlite3_bind_double(statement_.get(), parameter, number);
   return *this;
 }
 // A null pointer would be NULL, and not an empty text.
-Statement& Statement::bind(int at, std::string_view text) {
-  sqlite3_bind_text64(statement_.get(), at, text.empty() ? "" : text.data(), text.size(), SQLITE_TRANSIENT,
+Statement& Statement::bind(int parameter, std::string_view text) {
+  sqlite3_bind_text64(statement_.get(), parameter, text.empty() ? "" : text.data(), text.size(), SQLITE_TRANSIENT,
                       SQLITE_UTF8);
   return *this;
 }
-Statement& Statement::bind_blob(int at, std::span<const std::byte> bytes) {
-  sqlite3_bind_blob64(statement_.get(), at, bytes.empty() ? "" : static_cast<const void*>(bytes.data()), bytes.size(),
-                      SQLITE_TRANSIENT);
+Statement& Statement::bind_blob(int parameter, std::span<const std::byte> bytes) {
+  sqlite3_bind_blob64(statement_.get(), parameter, bytes.empty() ? "" : static_cast<const void*>(bytes.data()),
+                      bytes.size(), SQLITE_TRANSIENT);
   return *this;
 }
-Statement& Statement::bind_null(int at) {
-  sqlite3_bind_null(statement_.get(), at);
+Statement& Statement::bind_null(int parameter) {
+  sqlite3_bind_null(statement_.get(), parameter);
   return *this;
 }
 void Statement::reset() { sqlite3_reset(statement_.get()); }
 void Statement::finalize(sqlite3_stmt* statement) { sqlite3_finalize(statement); }
 
 int Statement::column_count() const { return sqlite3_column_count(statement_.get()); }
-std::string_view Statement::column_name(int at) const {
-  const char* name = sqlite3_column_name(statement_.get(), at);
+std::string_view Statement::column_name(int column) const {
+  const char* name = sqlite3_column_name(statement_.get(), column);
   return name ? name : "";
 }
-Statement::Type Statement::type(int at) const {
-  switch (sqlite3_column_type(statement_.get(), at)) {
+Statement::Type Statement::type(int column) const {
+  switch (sqlite3_column_type(statement_.get(), column)) {
     case SQLITE_INTEGER:
       return Type::kInteger;
     case SQLITE_FLOAT:
@@ -72,17 +74,17 @@ Statement::Type Statement::type(int at) const {
       return Type::kNull;
   }
 }
-std::uint64_t Statement::number(int at) const {
-  return static_cast<std::uint64_t>(sqlite3_column_int64(statement_.get(), at));
+std::uint64_t Statement::number(int column) const {
+  return static_cast<std::uint64_t>(sqlite3_column_int64(statement_.get(), column));
 }
-double Statement::real(int at) const { return sqlite3_column_double(statement_.get(), at); }
-std::string_view Statement::text(int at) const {
-  const auto bytes = blob(at);
+double Statement::real(int column) const { return sqlite3_column_double(statement_.get(), column); }
+std::string_view Statement::text(int column) const {
+  const auto bytes = blob(column);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-std::span<const std::byte> Statement::blob(int at) const {
-  const auto* bytes = static_cast<const std::byte*>(sqlite3_column_blob(statement_.get(), at));
-  const int size = sqlite3_column_bytes(statement_.get(), at);
+std::span<const std::byte> Statement::blob(int column) const {
+  const auto* bytes = static_cast<const std::byte*>(sqlite3_column_blob(statement_.get(), column));
+  const int size = sqlite3_column_bytes(statement_.get(), column);
   return {bytes, bytes == nullptr || size < 0 ? 0 : static_cast<std::size_t>(size)};
 }
 

@@ -24,22 +24,22 @@ class Statement {
   explicit Statement(sqlite3_stmt* statement) : statement_(statement, &finalize) {}
 
   // Parameters and columns count from 1 and from 0, as SQLite counts them. A number of 64 bits keeps its bits.
-  Statement& bind(int at, std::uint64_t number);
-  Statement& bind(int at, std::int64_t number);
-  Statement& bind(int at, double number);  // NaN becomes NULL: that is SQLite's rule
-  Statement& bind(int at, std::string_view text);
-  Statement& bind_blob(int at, std::span<const std::byte> bytes);
-  Statement& bind_null(int at);
+  Statement& bind(int parameter, std::uint64_t number);
+  Statement& bind(int parameter, std::int64_t number);
+  Statement& bind(int parameter, double number);  // NaN becomes NULL: that is SQLite's rule
+  Statement& bind(int parameter, std::string_view text);
+  Statement& bind_blob(int parameter, std::span<const std::byte> bytes);
+  Statement& bind_null(int parameter);
   void reset();
 
   enum class Type : std::uint8_t { kInteger, kReal, kText, kBlob, kNull };
   int column_count() const;
-  std::string_view column_name(int at) const;
-  Type type(int at) const;
-  std::uint64_t number(int at) const;
-  double real(int at) const;
-  std::string_view text(int at) const;  // until the next step
-  std::span<const std::byte> blob(int at) const;
+  std::string_view column_name(int column) const;
+  Type type(int column) const;
+  std::uint64_t number(int column) const;
+  double real(int column) const;
+  std::string_view text(int column) const;  // until the next step
+  std::span<const std::byte> blob(int column) const;
 
  private:
   friend class Database;

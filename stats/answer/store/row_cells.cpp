@@ -42,16 +42,17 @@ StoredCell cell_of(const Value& value, Category category, Held element, std::vec
   return {kText, number};
 }
 
-Value value_of_column(const Statement& row, int at, Category category, Held element) {
-  switch (row.type(at)) {
+Value value_of_column(const Statement& row, int column, Category category, Held element) {
+  switch (row.type(column)) {
     case Statement::Type::kInteger:
-      return reads_signed(category, element) ? Value(static_cast<std::int64_t>(row.number(at))) : row.number(at);
+      return reads_signed(category, element) ? Value(static_cast<std::int64_t>(row.number(column)))
+                                             : row.number(column);
     case Statement::Type::kReal:
-      return row.real(at);
+      return row.real(column);
     case Statement::Type::kBlob:
-      return row.blob(at).size() <= 20 ? Value(Digest(row.blob(at))) : Value();  // a Digest has no more
+      return row.blob(column).size() <= 20 ? Value(Digest(row.blob(column))) : Value();  // a Digest has no more
     case Statement::Type::kText: {
-      const auto counts = Exponents::from(row.text(at));
+      const auto counts = Exponents::from(row.text(column));
       return counts ? Value(*counts) : Value();
     }
     default:
@@ -117,9 +118,9 @@ std::string text_of_cells(const std::vector<std::pair<std::string, Cell>>& cells
 std::vector<std::pair<std::string, Cell>> cells_of_text(std::string_view text) {
   std::vector<std::pair<std::string, Cell>> cells;
   const auto take = [&](char end) {
-    const std::size_t at = std::min(text.find(end), text.size());
-    const std::string_view word = text.substr(0, at);
-    text.remove_prefix(std::min(at + 1, text.size()));
+    const std::size_t length = std::min(text.find(end), text.size());
+    const std::string_view word = text.substr(0, length);
+    text.remove_prefix(std::min(length + 1, text.size()));
     return word;
   };
   while (!text.empty()) {

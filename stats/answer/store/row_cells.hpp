@@ -15,7 +15,7 @@ namespace tensorstat {
 // The content of a column, or why the value is elsewhere.
 struct StoredCell {
   enum class Held : std::uint8_t { kNothing, kInteger, kReal, kNan, kBytes, kText, kExact };
-  Held held = Held::kNothing;
+  Held content = Held::kNothing;
   std::uint64_t bits = 0;  // of the number; else the text's place in a list of the caller
 };
 
@@ -27,7 +27,7 @@ inline constexpr std::uint64_t kHasExact = std::uint64_t{1} << kNanBits;
 StoredCell cell_of(const Value& value, Category category, Held element, std::vector<std::string>& texts);
 
 // The value of a column that is not NULL.
-Value value_of_column(const Statement& row, int at, Category category, Held element);
+Value value_of_column(const Statement& row, int column, Category category, Held element);
 
 // A value as a row of `exact`: its type, "u", "i", "d", "x" or "e", and its text.
 std::string exact_type(const Value& value);

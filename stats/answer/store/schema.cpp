@@ -51,12 +51,12 @@ Error no_store(const Database& database, const std::string& what) {
 }
 
 Result<std::string> made_by(Database& database, const std::string& type, const std::string& name) {
-  auto found = database.prepare("SELECT sql FROM sqlite_schema WHERE type=? AND name=?");
-  if (!found) return found.error();
-  found->bind(1, type).bind(2, name);
-  const auto row = database.step(*found);
+  auto query = database.prepare("SELECT sql FROM sqlite_schema WHERE type=? AND name=?");
+  if (!query) return query.error();
+  query->bind(1, type).bind(2, name);
+  const auto row = database.step(*query);
   if (!row) return row.error();
-  return std::string(*row ? found->text(0) : "");
+  return std::string(*row ? query->text(0) : "");
 }
 
 // SQLite has no NaN: is_nan has the bit 1 << number of each statistic that is NaN, by its number in catalog.inc.

@@ -143,37 +143,37 @@ class TrendDatabase {
     std::uint64_t iteration = UINT64_MAX, count = 0;
   };
 
-  void bind(int at, std::optional<double> value) {
+  void bind(int parameter, std::optional<double> value) {
     if (!value || std::isnan(*value)) {
       written.nan += value.has_value();
-      insert_row_.bind_null(at);
+      insert_row_.bind_null(parameter);
     } else if (std::isinf(*value)) {
       ++written.inf;
-      insert_row_.bind(at, *value > 0 ? kGreatest + 1 : -kGreatest - 1);
+      insert_row_.bind(parameter, *value > 0 ? kGreatest + 1 : -kGreatest - 1);
     } else {
       written.clipped += std::fabs(*value) > kGreatest;
-      insert_row_.bind(at, std::clamp(*value, -kGreatest, kGreatest));
+      insert_row_.bind(parameter, std::clamp(*value, -kGreatest, kGreatest));
     }
   }
 
   Result<std::uint64_t> metric_id(const std::string& name) {
-    const auto [at, is_new] = metrics_.try_emplace(name, 0);
+    const auto [entry, is_new] = metrics_.try_emplace(name, 0);
     if (is_new) {
       insert_metric_.bind(1, name);
       if (Status done = database_.step_once(insert_metric_); !done) return done.error();
-      at->second = database_.last_row();
+      entry->second = database_.last_row();
     }
-    return at->second;
+    return entry->second;
   }
 
   Result<std::uint64_t> target_id(const std::string& name, std::uint64_t micro_step) {
-    const auto [at, is_new] = targets_.try_emplace({name, micro_step}, 0);
+    const auto [entry, is_new] = targets_.try_emplace({name, micro_step}, 0);
     if (is_new) {
       insert_target_.bind(1, name).bind(2, micro_step);
       if (Status done = database_.step_once(insert_target_); !done) return done.error();
-      at->second = database_.last_row();
+      entry->second = database_.last_row();
     }
-    return at->second;
+    return entry->second;
   }
 
   Database database_;
