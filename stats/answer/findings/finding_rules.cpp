@@ -10,8 +10,8 @@
 namespace tensorstat {
 
 static_assert([] {
-  for (std::size_t at = 0; at < std::size(kFindingRules); ++at) {
-    if (static_cast<std::size_t>(kFindingRules[at].rule) != at) return false;
+  for (std::size_t index = 0; index < std::size(kFindingRules); ++index) {
+    if (static_cast<std::size_t>(kFindingRules[index].rule) != index) return false;
   }
   return true;
 }());

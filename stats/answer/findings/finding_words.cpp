@@ -69,28 +69,28 @@ std::string shown_count(std::uint64_t count, const char* noun) {
 
 std::string sentence_of(const Finding& finding, const History& history, const HistorySeries& series,
                         const Breach& breach) {
-  const std::string who = label_of(history, series), first = std::to_string(finding.first_iteration);
+  const std::string label = label_of(history, series), first = std::to_string(finding.first_iteration);
   const std::string last = std::to_string(finding.last_clean_iteration.value_or(finding.first_iteration));
   const std::string times = breach.usual > 0 ? shown_number(breach.value / breach.usual) + " times" : "";
   switch (finding.rule) {
     case FindingRule::kOverflow: {
       const std::string dtype(history.dtype(series.cells.front()));
-      return who + " reached " + shown_number(breach.value) + " at iteration " + first + ", and " + dtype +
+      return label + " reached " + shown_number(breach.value) + " at iteration " + first + ", and " + dtype +
              " ends at " + shown_end(dtype);
     }
     case FindingRule::kJump:
-      return who + " jumped to " + times + " its median at iteration " + first;
+      return label + " jumped to " + times + " its median at iteration " + first;
     case FindingRule::kDrift:
-      return who + " has grown to " + times + " what it was by iteration " + first + ", and began at iteration " +
+      return label + " has grown to " + times + " what it was by iteration " + first + ", and began at iteration " +
              std::to_string(history.iteration(series.cells[std::min(breach.began, breach.cell)]));
     case FindingRule::kDead:
-      return who + " is all 0 since iteration " + first;
+      return label + " is all 0 since iteration " + first;
     case FindingRule::kFrozen:
-      return who + " has not changed since iteration " + last + ", and others have";
+      return label + " has not changed since iteration " + last + ", and others have";
     case FindingRule::kGone:
-      return who + " has no rows after iteration " + last + ", and the rest of it has";
+      return label + " has no rows after iteration " + last + ", and the rest of it has";
     case FindingRule::kUnwritten:
-      return who + " has a gradient and is never written, and others are";
+      return label + " has a gradient and is never written, and others are";
     case FindingRule::kNan:
     case FindingRule::kInf:
     case FindingRule::kTurned:
@@ -103,18 +103,18 @@ std::string sentence_of(const Finding& finding, const History& history, const Hi
     case FindingRule::kMode:
       break;
   }
-  return who;
+  return label;
 }
 
-std::string sentence_of(const UnequalReplicas& found) {
-  const RowKind kind = row_kind(found.op_type);
-  std::string who = (kind == RowKind::kOfCall ? "output of " : "") + label_of(kind, found.op_name);
-  who += ": of " + shown_count(found.replicas, "replica");
-  for (std::size_t i = 0; i < found.ranks.size(); ++i) {
-    who += (i != 0 ? ", " : found.ranks.size() == 1 ? " rank " : " ranks ") + std::to_string(found.ranks[i]);
+std::string sentence_of(const UnequalReplicas& group) {
+  const RowKind kind = row_kind(group.op_type);
+  std::string sentence = (kind == RowKind::kOfCall ? "output of " : "") + label_of(kind, group.op_name);
+  sentence += ": of " + shown_count(group.replicas, "replica");
+  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+    sentence += (i != 0 ? ", " : group.ranks.size() == 1 ? " rank " : " ranks ") + std::to_string(group.ranks[i]);
   }
-  return who + (found.ranks.size() == 1 ? " differs" : " differ") + " in a bit since iteration " +
-         std::to_string(found.iteration);
+  return sentence + (group.ranks.size() == 1 ? " differs" : " differ") + " in a bit since iteration " +
+         std::to_string(group.iteration);
 }
 
 std::vector<std::string> verdict_of(const Findings& findings, const History& history, const FaultVerdict& verdict) {

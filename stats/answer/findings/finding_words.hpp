@@ -12,7 +12,7 @@ namespace tensorstat {
 std::string sentence_of(const Finding& finding, const History& history, const HistorySeries& series,
                         const Breach& breach);
 // "parameter 2.weight: of 3 replicas rank 1 differs in a bit since iteration 3"
-std::string sentence_of(const UnequalReplicas& found);
+std::string sentence_of(const UnequalReplicas& group);
 
 // The verdict of a run, when all else is in `findings`. `verdict` is origin's.
 std::vector<std::string> verdict_of(const Findings& findings, const History& history, const FaultVerdict& verdict);

@@ -55,8 +55,8 @@ class Search {
  private:
   bool has_fault() const { return verdict_.kind != FaultKind::kNone; }
   double limit_of(FindingRule rule) const {
-    const auto at = limits_.find(rule);
-    return at == limits_.end() ? facts(rule).limit : at->second;
+    const auto limit = limits_.find(rule);
+    return limit == limits_.end() ? facts(rule).limit : limit->second;
   }
   std::uint64_t after_consequences() const { return verdict_.iteration + kTogether + 1; }
 
@@ -102,10 +102,10 @@ class Search {
       ++holders_;
       if (history_.iteration(*first) < after_consequences()) reached_.insert(series.rank);
     }
-    const NamedCall& who = verdict_.guilty.is_named() ? verdict_.guilty : verdict_.row_of;
+    const NamedCall& call = verdict_.guilty.is_named() ? verdict_.guilty : verdict_.row_of;
     Finding finding{.rule = verdict_.specials.nan == 0U ? FindingRule::kInf : FindingRule::kNan,
-                    .op_type = who.op_type,
-                    .op_name = who.op_name,
+                    .op_type = call.op_type,
+                    .op_name = call.op_name,
                     .io = verdict_.row == kNoRow  ? ""
                           : verdict_.row_is_input ? "input"
                                                   : "output",
@@ -197,9 +197,9 @@ class Search {
     constexpr int kLeast = 3;
     std::map<std::uint32_t, std::map<std::uint64_t, int>> changing;
     for (const HistorySeries& series : history_.series()) {
-      for (std::size_t at = 1; at < series.fingerprints.size(); ++at) {
-        if (series.fingerprints[at] != series.fingerprints[at - 1]) {
-          ++changing[series.rank][history_.iteration(series.cells[at])];
+      for (std::size_t cell = 1; cell < series.fingerprints.size(); ++cell) {
+        if (series.fingerprints[cell] != series.fingerprints[cell - 1]) {
+          ++changing[series.rank][history_.iteration(series.cells[cell])];
         }
       }
     }

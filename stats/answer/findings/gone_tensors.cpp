@@ -29,10 +29,10 @@ const HistorySeries* forward_of(const History& history, const HistorySeries& ser
   const std::size_t dot = parameter.rfind('.');
   const auto forward = names.find(std::string(parameter.substr(0, dot == parameter.npos ? 0 : dot)) + "/forward");
   if (forward == names.end()) return nullptr;
-  const auto found = by_operator.find({series.rank, forward->second});
-  if (found == by_operator.end()) return nullptr;
+  const auto entry = by_operator.find({series.rank, forward->second});
+  if (entry == by_operator.end()) return nullptr;
   const HistorySeries* longest = nullptr;
-  for (const HistorySeries* each : found->second) {
+  for (const HistorySeries* each : entry->second) {
     const bool is_output = !history.tensors()[each->tensor].is_input;
     if (is_output && (longest == nullptr || is_shorter(longest, each))) longest = each;
   }
@@ -42,14 +42,14 @@ const HistorySeries* forward_of(const History& history, const HistorySeries& ser
 // The last cell of `longest` at which `series` has one, if it had one at each of them before, and none after.
 std::optional<std::size_t> gone_after(const HistorySeries& series, const HistorySeries& longest, double limit,
                                       bool& is_judged) {
-  const auto at = [&](std::size_t cell) { return longest.cells[cell].place; };
+  const auto place = [&](std::size_t cell) { return longest.cells[cell].place; };
   if (series.cells.size() < kLeastCells || longest.cells.size() < kLeastCells) return std::nullopt;
   is_judged = true;
   const auto first = std::ranges::lower_bound(longest.cells, series.cells.front().place, {}, &HistoryCell::place);
   const auto begin = static_cast<std::size_t>(first - longest.cells.begin()), count = series.cells.size();
   if (begin + count > longest.cells.size()) return std::nullopt;
   for (std::size_t i = 0; i < count; ++i) {
-    if (series.cells[i].place != at(begin + i)) return std::nullopt;
+    if (series.cells[i].place != place(begin + i)) return std::nullopt;
   }
   const std::size_t missing = longest.cells.size() - begin - count;
   if (missing == 0 || static_cast<double>(missing) < limit) return std::nullopt;

@@ -183,22 +183,22 @@ HeatMap::HeatMap(const History& history, Choice choice) : tensors_(std::move(cho
     fill_keys(history, series, choice.value, past, keys);
     // The row that covers the line, and the column that covers an iteration.
     const std::size_t row = ((line->second + 1) * rows_ - 1) / tensors_.size();
-    std::size_t at = 0;
+    std::size_t index = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const std::uint64_t iteration = history.iteration(series.cells[i]);
-      while (at < iterations_.size() && iterations_[at] < iteration) ++at;
-      if (at == iterations_.size()) break;
-      if (iterations_[at] != iteration) continue;
-      HeatKey& key = keys_[row * columns_ + ((at + 1) * columns_ - 1) / iterations_.size()];
+      while (index < iterations_.size() && iterations_[index] < iteration) ++index;
+      if (index == iterations_.size()) break;
+      if (iterations_[index] != iteration) continue;
+      HeatKey& key = keys_[row * columns_ + ((index + 1) * columns_ - 1) / iterations_.size()];
       key = std::max(key, keys[i]);
     }
   }
 }
 
 std::optional<std::size_t> HeatMap::column_of(std::uint64_t iteration) const {
-  const auto at = std::ranges::lower_bound(iterations_, iteration);
-  if (at == iterations_.end() || *at != iteration || columns_ == 0) return std::nullopt;
-  return ((static_cast<std::size_t>(at - iterations_.begin()) + 1) * columns_ - 1) / iterations_.size();
+  const auto entry = std::ranges::lower_bound(iterations_, iteration);
+  if (entry == iterations_.end() || *entry != iteration || columns_ == 0) return std::nullopt;
+  return ((static_cast<std::size_t>(entry - iterations_.begin()) + 1) * columns_ - 1) / iterations_.size();
 }
 
 }  // namespace tensorstat

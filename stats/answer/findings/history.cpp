@@ -48,9 +48,9 @@ std::uint64_t key_of(std::uint32_t tensor, std::uint32_t rank) { return std::uin
 
 template <typename Item, typename Ids>
 std::uint32_t id_of(const Item& item, std::vector<Item>& items, Ids& ids) {
-  const auto [at, is_new] = ids.try_emplace(item, static_cast<std::uint32_t>(items.size()));
+  const auto [entry, is_new] = ids.try_emplace(item, static_cast<std::uint32_t>(items.size()));
   if (is_new) items.push_back(item);
-  return at->second;
+  return entry->second;
 }
 
 // An eighth more each time, instead of twice: the history of a large run is most of the memory there is.
@@ -94,12 +94,12 @@ std::uint32_t History::series_of(HistoryTensor tensor, std::uint32_t rank, std::
   if (repeated.place != place) repeated = {place, 0};
   tensor.call = repeated.calls++;
   if (tensor.call != 0) id = id_of(tensor, tensors_, tensor_ids_);
-  const auto [at, is_new] = series_ids_.try_emplace(key_of(id, rank), static_cast<std::uint32_t>(series_.size()));
+  const auto [entry, is_new] = series_ids_.try_emplace(key_of(id, rank), static_cast<std::uint32_t>(series_.size()));
   if (is_new) {
     series_.push_back({.tensor = id, .rank = rank, .cells = {}, .fingerprints = {}, .details = {}});
     begins_.push_back({.iteration = UINT64_MAX});
   }
-  return at->second;
+  return entry->second;
 }
 
 const HistorySeries& History::add(const Entry& entry) {
@@ -174,19 +174,19 @@ const HistorySeries& History::add(const Entry& entry) {
 }
 
 const HistorySeries& History::add(const Row& row, const Record::Place& place) {
-  const Identity& who = row.identity;
+  const Identity& identity = row.identity;
   const std::string shape = to_string(row.shape);
   const auto count = element_count(row.shape);
-  return add({.op_type = who.op_type,
+  return add({.op_type = identity.op_type,
               .op_name = place.name,
               .dtype = row.data_type,
               .shape = shape,
-              .is_input = who.io == "input",
+              .is_input = identity.io == "input",
               .is_parameter_of_call = place.is_parameter,
-              .slot = static_cast<std::uint32_t>(std::min<std::uint64_t>(who.slot, UINT32_MAX)),
+              .slot = static_cast<std::uint32_t>(std::min<std::uint64_t>(identity.slot, UINT32_MAX)),
               .execution = place.execution,
               .place = {.rank = place.rank, .graph = place.graph, .iteration = place.iteration},
-              .timestamp_us = who.timestamp_us,
+              .timestamp_us = identity.timestamp_us,
               .position = place.position,
               .count = count ? *count : 0,
               .statistics = row.statistics});
@@ -202,7 +202,7 @@ void History::order_series() {
   std::vector<std::uint32_t> order(series_.size());
   std::iota(order.begin(), order.end(), 0u);
   std::ranges::stable_sort(
-      order, {}, [&](std::uint32_t at) { return std::pair(begins_[at].iteration, begins_[at].timestamp_us); });
+      order, {}, [&](std::uint32_t index) { return std::pair(begins_[index].iteration, begins_[index].timestamp_us); });
   std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>, std::vector<std::size_t>> graphs;  // in `order`
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Begin& begin = begins_[order[i]];
@@ -210,23 +210,23 @@ void History::order_series() {
   }
   for (const auto& [graph, all] : graphs) {
     std::vector<std::uint32_t> of_graph;
-    for (const std::size_t at : all) of_graph.push_back(order[at]);
-    std::ranges::stable_sort(of_graph, {}, [&](std::uint32_t at) { return *begins_[at].position; });
+    for (const std::size_t index : all) of_graph.push_back(order[index]);
+    std::ranges::stable_sort(of_graph, {}, [&](std::uint32_t index) { return *begins_[index].position; });
     for (std::size_t i = 0; i < all.size(); ++i) order[all[i]] = of_graph[i];
   }
   if (std::ranges::is_sorted(order)) return;
   reorder(series_, order);
   reorder(begins_, order);
-  for (std::uint32_t at = 0; at < series_.size(); ++at) {
-    series_ids_[key_of(series_[at].tensor, series_[at].rank)] = at;
+  for (std::uint32_t index = 0; index < series_.size(); ++index) {
+    series_ids_[key_of(series_[index].tensor, series_[index].rank)] = index;
   }
 }
 
 void History::order_places() {
   std::vector<std::uint32_t> order(places_.size());
   std::iota(order.begin(), order.end(), 0u);
-  const auto rank_of_place = [&](std::uint32_t at) {
-    const HistoryPlace& place = places_[at];
+  const auto rank_of_place = [&](std::uint32_t index) {
+    const HistoryPlace& place = places_[index];
     return std::tuple(place.iteration, place.graph, place.rank);
   };
   if (!std::ranges::is_sorted(order, {}, rank_of_place)) {
@@ -234,7 +234,7 @@ void History::order_places() {
     std::vector<std::uint32_t> now(order.size());
     for (std::uint32_t to = 0; to < order.size(); ++to) now[order[to]] = to;
     reorder(places_, order);
-    for (std::uint32_t at = 0; at < places_.size(); ++at) place_ids_[places_[at]] = at;
+    for (std::uint32_t index = 0; index < places_.size(); ++index) place_ids_[places_[index]] = index;
     for (HistorySeries& series : series_) {
       for (HistoryCell& cell : series.cells) cell.place = now[cell.place];
     }
@@ -245,7 +245,7 @@ void History::order_places() {
     if (!std::ranges::is_sorted(series.cells, {}, &HistoryCell::place)) {
       std::vector<std::uint32_t> by_place(series.cells.size());
       std::iota(by_place.begin(), by_place.end(), 0u);
-      std::ranges::stable_sort(by_place, {}, [&](std::uint32_t at) { return series.cells[at].place; });
+      std::ranges::stable_sort(by_place, {}, [&](std::uint32_t cell) { return series.cells[cell].place; });
       reorder(series.cells, by_place);
       if (!series.fingerprints.empty()) reorder(series.fingerprints, by_place);
       if (!series.details.empty()) reorder(series.details, by_place);
@@ -264,8 +264,8 @@ void History::order_places() {
 }
 
 const HistorySeries* History::series(std::uint32_t tensor, std::uint32_t rank) const {
-  const auto at = series_ids_.find(key_of(tensor, rank));
-  return at == series_ids_.end() ? nullptr : &series_[at->second];
+  const auto entry = series_ids_.find(key_of(tensor, rank));
+  return entry == series_ids_.end() ? nullptr : &series_[entry->second];
 }
 
 std::size_t History::bytes() const {

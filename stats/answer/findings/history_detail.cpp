@@ -28,9 +28,9 @@ void take_exponents(const ExponentCounts& counts, HistoryDetail& detail) {
   detail.shares.assign(1 + width, 0);
   detail.shares[0] = code_of_share(counts.zero + counts.subnormal, total);
   for (const ExponentCounts::Binade& binade : counts.binades) {
-    const std::int64_t at = std::int64_t{binade.exponent} - detail.lowest;
-    if (at >= 0 && at < static_cast<std::int64_t>(width)) {
-      detail.shares[1 + static_cast<std::size_t>(at)] = code_of_share(binade.count, total);
+    const std::int64_t offset = std::int64_t{binade.exponent} - detail.lowest;
+    if (offset >= 0 && offset < static_cast<std::int64_t>(width)) {
+      detail.shares[1 + static_cast<std::size_t>(offset)] = code_of_share(binade.count, total);
     }
   }
 }

@@ -24,12 +24,12 @@ Result<JudgedRun> judge_run(const std::string& path, const FindingLimits& limits
                                if (listener.progressed) listener.progressed(done, total, bytes);
                              }};
   JudgedRun run;
-  auto found = search_run(path, meter, kept, {},
-                          [&](const Row& row, const Record::Place& place) { run.history.add(row, place); });
-  if (!found) return found.error();
+  auto search = search_run(path, meter, kept, {},
+                           [&](const Row& row, const Record::Place& place) { run.history.add(row, place); });
+  if (!search) return search.error();
   run.history.finish();
-  run.findings = find_in(run.history, found->answer, found->hints, limits);
-  run.verdict = std::move(found->answer.verdict);
+  run.findings = find_in(run.history, search->answer, search->hints, limits);
+  run.verdict = std::move(search->answer.verdict);
   run.verdict.zoom = nullptr;  // it is one of the hints
   run.findings.faults = std::move(faults).taken();
   return run;

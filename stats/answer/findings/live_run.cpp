@@ -45,10 +45,10 @@ LiveRun::News LiveRun::look(const EachNewRow& each) {
     const std::string folder = file.substr(0, file.rfind('/') == file.npos ? 0 : file.rfind('/'));
     const std::string net = std::filesystem::path(folder).parent_path().parent_path().string();
     return read([&](Row&& row) {
-      const RowPlace at = place_of_row(row.identity, of_file);
-      const HistoryPlace place{.rank = at.rank, .graph = at.graph, .iteration = at.iteration};
-      if (!stored) folders_.try_emplace(net, at.rank, folder);
-      add(row, place, at.is_parameter, execution);
+      const RowPlace row_place = place_of_row(row.identity, of_file);
+      const HistoryPlace place{.rank = row_place.rank, .graph = row_place.graph, .iteration = row_place.iteration};
+      if (!stored) folders_.try_emplace(net, row_place.rank, folder);
+      add(row, place, row_place.is_parameter, execution);
       return each ? each(row, path, place) : Status();
     });
   };

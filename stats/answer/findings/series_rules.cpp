@@ -92,8 +92,8 @@ std::optional<Breach> breach_of(const RunningMedian& before, std::size_t cell, d
 // Calls each(place in the series, cell) of the iterations in `range` until it returns false.
 template <typename Each>
 void walk(const History& history, const HistorySeries& series, IterationRange range, Each each) {
-  for (std::size_t at = begin_of(history, series, range); at < series.cells.size(); ++at) {
-    if (history.iteration(series.cells[at]) >= range.end || !each(at, series.cells[at])) return;
+  for (std::size_t index = begin_of(history, series, range); index < series.cells.size(); ++index) {
+    if (history.iteration(series.cells[index]) >= range.end || !each(index, series.cells[index])) return;
   }
 }
 
@@ -120,9 +120,9 @@ TensorKind kind_of(const History& history, const HistorySeries& series) {
 
 std::set<std::uint32_t> listed_states(const History& history) {
   std::set<std::uint32_t> names;
-  for (std::uint32_t at = 0; at < history.tensors().size(); ++at) {
-    const HistoryTensor& tensor = history.tensors()[at];
-    if (tensor.slot != 0 && row_kind(history.op_type(at)) == RowKind::kOptimizerState) names.insert(tensor.op_name);
+  for (std::uint32_t index = 0; index < history.tensors().size(); ++index) {
+    const HistoryTensor& tensor = history.tensors()[index];
+    if (tensor.slot != 0 && row_kind(history.op_type(index)) == RowKind::kOptimizerState) names.insert(tensor.op_name);
   }
   return names;
 }
@@ -168,12 +168,12 @@ SeriesJudgement judge_overflow(const History& history, const HistorySeries& seri
   // A scaled loss makes gradients as large as they may be, and a step that overflows is skipped: that is its design.
   if (kind_of(history, series) != TensorKind::kForward) return judgement;
   bool was_below = false;
-  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
+  walk(history, series, range, [&](std::size_t index, const HistoryCell& cell) {
     const double greatest = greatest_finite(history.dtype(cell)), absmax = history.absmax(cell);
     if (greatest == 0 || !std::isfinite(absmax)) return true;
     judgement.was_judged = true;
     if (was_below && absmax > limit * greatest && absmax < greatest) {
-      judgement.breach = Breach{.cell = at, .value = absmax, .limit = limit * greatest};
+      judgement.breach = Breach{.cell = index, .value = absmax, .limit = limit * greatest};
     }
     was_below |= absmax > 0 && absmax < limit * greatest / 4;
     return !judgement.breach;
@@ -187,7 +187,7 @@ SeriesJudgement judge_jump(const History& history, const HistorySeries& series, 
   RunningMedian recent;
   std::deque<double> sizes;
   double greatest_ever = 0, last_count = 0;
-  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
+  walk(history, series, range, [&](std::size_t index, const HistoryCell& cell) {
     const auto size = size_of(history, cell);
     if (!size || is_noise(history, series, cell, noise)) return true;
     // The gradient of a mean is larger where the batch is smaller.
@@ -197,7 +197,7 @@ SeriesJudgement judge_jump(const History& history, const HistorySeries& series, 
     if (sizes.size() >= kLeastRecent && !has_other_shape) {
       judgement.was_judged = true;
       if (*size > kShareOfGreatest * greatest_ever)
-        judgement.breach = breach_of(recent, at, *size, limit, kTimesOfRecent);
+        judgement.breach = breach_of(recent, index, *size, limit, kTimesOfRecent);
       if (judgement.breach) return false;
     }
     greatest_ever = std::max(greatest_ever, *size);
@@ -221,16 +221,16 @@ SeriesJudgement judge_drift(const History& history, const HistorySeries& series,
   const std::size_t window = is_input ? 0 : kWindow, least = is_input ? kLeastRecent : kLeastOld;
   std::size_t next = begin_of(history, series, range);  // the first cell that is not among the old ones
   std::size_t last_usual = next, above = 0;
-  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
-    for (; next + window < at && (!is_input || old.size() < least); ++next) {
+  walk(history, series, range, [&](std::size_t index, const HistoryCell& cell) {
+    for (; next + window < index && (!is_input || old.size() < least); ++next) {
       if (is_noise(history, series, series.cells[next], noise)) continue;
       if (const auto size = size_of(history, series.cells[next])) old.add(*size);
     }
     const auto size = size_of(history, cell);
     if (old.size() < least || !size || is_noise(history, series, cell, noise)) return true;
     judgement.was_judged = true;
-    if (*size <= old.greatest()) last_usual = at;
-    const auto breach = breach_of(old, at, *size, limit, kTimesOfOld);
+    if (*size <= old.greatest()) last_usual = index;
+    const auto breach = breach_of(old, index, *size, limit, kTimesOfOld);
     above = breach ? above + 1 : 0;
     if (breach && (!is_input || above == kLeastAbove)) {
       judgement.breach = breach;
@@ -246,7 +246,7 @@ SeriesJudgement judge_dead(const History& history, const HistorySeries& series, 
   if (kind_of(history, series) != TensorKind::kForward || history.tensors()[series.tensor].is_input) return judgement;
   std::size_t first_zero = 0, zeros = 0;
   bool has_lived = false;
-  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
+  walk(history, series, range, [&](std::size_t index, const HistoryCell& cell) {
     const double absmax = history.absmax(cell);
     if (!history.kinds()[cell.kind].has(kHasAbsmax)) return true;
     judgement.was_judged = true;
@@ -254,7 +254,7 @@ SeriesJudgement judge_dead(const History& history, const HistorySeries& series, 
       has_lived = true;
       zeros = 0;
     } else if (zeros++ == 0) {
-      first_zero = at;
+      first_zero = index;
     }
     return true;
   });
@@ -269,12 +269,12 @@ SeriesJudgement judge_frozen(const History& history, const HistorySeries& series
   SeriesJudgement judgement;
   const auto& prints = series.fingerprints;
   std::size_t last_change = 0, equal = 0;
-  walk(history, series, range, [&](std::size_t at, const HistoryCell& cell) {
-    if (at == 0 || at >= prints.size() || prints[at] == 0 || prints[at - 1] == 0) return true;
+  walk(history, series, range, [&](std::size_t index, const HistoryCell& cell) {
+    if (index == 0 || index >= prints.size() || prints[index] == 0 || prints[index - 1] == 0) return true;
     judgement.was_judged = true;
     // NaN has the same bits in each iteration, but it is not a stuck value.
-    if (prints[at] != prints[at - 1] || history.has_nan(cell) || history.has_inf(cell)) {
-      last_change = at;
+    if (prints[index] != prints[index - 1] || history.has_nan(cell) || history.has_inf(cell)) {
+      last_change = index;
       equal = 0;
     } else if (history.iteration(cell) <= changes_until) {
       ++equal;

@@ -137,9 +137,10 @@ class Silent {
     const std::string inside = std::string(module) + ".";
     const Parameters& parameters = ranks_[rank];
     bool has_gradients = false;
-    for (auto at = parameters.lower_bound(inside); at != parameters.end() && at->first.starts_with(inside); ++at) {
-      if (at->second.made == nullptr) continue;
-      if (!is_all_zero(*at->second.made)) return false;
+    for (auto entry = parameters.lower_bound(inside); entry != parameters.end() && entry->first.starts_with(inside);
+         ++entry) {
+      if (entry->second.made == nullptr) continue;
+      if (!is_all_zero(*entry->second.made)) return false;
       has_gradients = true;
     }
     return has_gradients;

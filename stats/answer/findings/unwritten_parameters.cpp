@@ -33,7 +33,7 @@ std::vector<UnwrittenParameter> unwritten_parameters(const History& history, dou
     if (kind == RowKind::kParameter) (tensor.is_input ? of_name.before : of_name.written) = &series;
     if (kind == RowKind::kGradient && tensor.is_input) of_name.gradient = &series;
   }
-  std::vector<UnwrittenParameter> found;
+  std::vector<UnwrittenParameter> parameters;
   for (const auto& [rank, names] : ranks) {
     int written = 0;
     std::uint64_t end = 0;
@@ -47,10 +47,10 @@ std::vector<UnwrittenParameter> unwritten_parameters(const History& history, dou
     for (const auto& [name, of_name] : names) {
       const bool is_unwritten = of_name.before != nullptr && of_name.written == nullptr && of_name.gradient != nullptr;
       if (is_unwritten && is_gradient_of(history, *of_name.gradient, end, limit))
-        found.push_back({of_name.before, of_name.gradient});
+        parameters.push_back({of_name.before, of_name.gradient});
     }
   }
-  return found;
+  return parameters;
 }
 
 }  // namespace tensorstat
