@@ -193,9 +193,9 @@ constexpr Renamed kRenamed[] = {{"Functional.bidense", "Functional.bilinear"},
 }  // namespace
 
 std::string replaced(std::string text, std::string_view from, std::string_view to, std::size_t most) {
-  for (std::size_t at = 0; most != 0 && (at = text.find(from, at)) != text.npos; --most) {
-    text.replace(at, from.size(), to);
-    at += to.size();
+  for (std::size_t offset = 0; most != 0 && (offset = text.find(from, offset)) != text.npos; --most) {
+    text.replace(offset, from.size(), to);
+    offset += to.size();
     if (from.empty()) break;
   }
   return text;

@@ -65,8 +65,8 @@ void set_argument(const PythonTree& leaf, std::string_view path, Item& item) {
   constexpr std::string_view kRanks[] = {"src", "dst", "group_src", "group_dst"};
   const PythonTree none;
   const auto member = [&](std::string_view name) -> const PythonTree& {
-    const PythonTree* found = leaf.find(name);
-    return found ? *found : none;
+    const PythonTree* entry = leaf.find(name);
+    return entry ? *entry : none;
   };
   const auto fill = [&](PythonValue with) { item.statistics.fill(as_statistic(std::move(with))); };
   const std::string type = text_of(member("type"));
@@ -124,10 +124,10 @@ Item item_of_leaf(const PythonTree& leaf, const std::string& path) {
   return item;
 }
 
-void take(const PythonTree& tree, const std::string& path, Part part, std::vector<Item>& found) {
+void take(const PythonTree& tree, const std::string& path, Part part, std::vector<Item>& items) {
   const auto add = [&](Item item) {
     item.part = part;
-    found.push_back(std::move(item));
+    items.push_back(std::move(item));
   };
   const auto nothing = [&] {
     Item item;
@@ -138,7 +138,7 @@ void take(const PythonTree& tree, const std::string& path, Part part, std::vecto
   if (tree.is_list()) {
     const bool is_gradient = has_part(path, "parameters_grad");
     for (std::size_t i = 0; i < tree.members.size(); ++i) {
-      take(tree.members[i].second, is_gradient ? path : path + "." + std::to_string(i), part, found);
+      take(tree.members[i].second, is_gradient ? path : path + "." + std::to_string(i), part, items);
     }
     return;
   }
@@ -148,7 +148,7 @@ void take(const PythonTree& tree, const std::string& path, Part part, std::vecto
     return add(tensor && tensor->is_dict() ? item_of_leaf(*tensor, path) : nothing());
   }
   if (const PythonTree* type = tree.find("type"); type && type->is_text()) return add(item_of_leaf(tree, path));
-  for (const auto& [name, member] : tree.members) take(member, path + "." + name, part, found);
+  for (const auto& [name, member] : tree.members) take(member, path + "." + name, part, items);
 }
 
 bool is_gradient_name(std::string_view name) {
@@ -160,21 +160,21 @@ bool is_gradient_name(std::string_view name) {
 }  // namespace
 
 std::vector<Item> items_of_call(const std::string& name, const PythonTree& call) {
-  std::vector<Item> found;
+  std::vector<Item> items;
   if (last_part(name) == "debug") {
-    take(call, name, Part::kDebug, found);
+    take(call, name, Part::kDebug, items);
   } else if (is_gradient_name(name)) {
-    take(call, name, Part::kGradient, found);
+    take(call, name, Part::kGradient, items);
   } else {
     for (const Member& member : kMembers) {
       if (const PythonTree* tree = call.find(member.name)) {
-        take(*tree, name + std::string(member.word), member.part, found);
+        take(*tree, name + std::string(member.word), member.part, items);
       }
     }
   }
-  std::ranges::stable_sort(found, {},
+  std::ranges::stable_sort(items, {},
                            [](const Item& each) { return each.part == Part::kDebug ? Part::kInput : each.part; });
-  return found;
+  return items;
 }
 
 CallName parts_of_call(const std::string& name) {

@@ -100,14 +100,14 @@ Named named(const Parts& parts) {
 
 // The layers around a call. `parent` is the layer that construct.json names.
 std::string layers_of(const Parts& parts, const std::string& api_type, const std::string& parent) {
-  Parts of = parts;
+  Parts layers = parts;
   if (api_type == "Cell" || api_type == "Module") {
-    of.erase(of.end() - 4);  // its own name
+    layers.erase(layers.end() - 4);  // its own name
   } else if (api_type != kGradients) {
-    of = parent.empty() ? Parts{} : parts_of_name(parent);
+    layers = parent.empty() ? Parts{} : parts_of_name(parent);
   }
-  if (of.empty()) return "TopLayer";
-  return joined(std::span(of).first(of.size() - std::min<std::size_t>(of.size(), 3)));
+  if (layers.empty()) return "TopLayer";
+  return joined(std::span(layers).first(layers.size() - std::min<std::size_t>(layers.size(), 3)));
 }
 
 constexpr std::uint64_t kNoNumber = UINT64_MAX;
@@ -120,15 +120,15 @@ struct Numbered {
 };
 std::optional<Numbered> numbered_below(const std::string& scope, const std::string& prefix) {
   if (scope.size() <= prefix.size() + 1 || !scope.starts_with(prefix + ".")) return {};
-  Numbered found{.end = std::min(scope.find('.', prefix.size() + 2), scope.size())};
-  const char* last = scope.data() + found.end;
+  Numbered numbered{.end = std::min(scope.find('.', prefix.size() + 2), scope.size())};
+  const char* last = scope.data() + numbered.end;
   const char* const begin = scope.data() + prefix.size() + 1;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   while (last != begin && !is_digit(last[-1])) --last;
   const char* first = last;
   while (first != begin && is_digit(first[-1])) --first;
-  if (std::from_chars(first, last, found.number).ec != std::errc()) found.number = kNoNumber;
-  return found;
+  if (std::from_chars(first, last, numbered.number).ec != std::errc()) numbered.number = kNoNumber;
+  return numbered;
 }
 
 // In a pipeline MindSpore numbers a ParallelTransformer's layers over all ranks, PyTorch within one. msprobe counts
@@ -143,14 +143,14 @@ void renumber_layers(std::vector<CallScope>& calls) {
   for (const std::string& prefix : prefixes) {
     std::uint64_t least = kNoNumber;
     for (const CallScope& call : calls) {
-      if (const auto found = numbered_below(call.scope, prefix)) least = std::min(least, found->number);
+      if (const auto numbered = numbered_below(call.scope, prefix)) least = std::min(least, numbered->number);
     }
     for (CallScope& call : calls) {
-      const auto found = numbered_below(call.scope, prefix);
-      if (!found || (found->number == kNoNumber && least != kNoNumber)) continue;
+      const auto numbered = numbered_below(call.scope, prefix);
+      if (!numbered || (numbered->number == kNoNumber && least != kNoNumber)) continue;
       // Where no part has a number, msprobe subtracts infinity from infinity.
-      const std::string index = least == kNoNumber ? "nan" : std::to_string(found->number - least);
-      call.scope = prefix + "." + index + call.scope.substr(found->end);
+      const std::string index = least == kNoNumber ? "nan" : std::to_string(numbered->number - least);
+      call.scope = prefix + "." + index + call.scope.substr(numbered->end);
     }
   }
 }
@@ -187,9 +187,9 @@ Result<std::vector<CallScope>> scopes_of_calls(const std::string& path, const Du
     const Named names = named(parts);
     const auto parent = parents->find(call), stack = stacks->find(call);
     // With Megatron's micro steps the value is a list: the layer and the step.
-    const PythonTree* of = parent == parents->end() ? nullptr : &parent->second;
-    if (of != nullptr && of->is_list()) of = of->members.empty() ? nullptr : &of->members[0].second;
-    std::string scope = layers_of(parts, names.api_type, of != nullptr && of->is_text() ? text_of(*of) : "");
+    const PythonTree* layer = parent == parents->end() ? nullptr : &parent->second;
+    if (layer != nullptr && layer->is_list()) layer = layer->members.empty() ? nullptr : &layer->members[0].second;
+    std::string scope = layers_of(parts, names.api_type, layer != nullptr && layer->is_text() ? text_of(*layer) : "");
     const bool is_layer = names.api_type == "Cell" || names.api_type == "Module";
     if (!is_layer && names.api_type != "Primitive" && names.api_type != "Jit" && stack != stacks->end()) {
       const std::string function = framework_function(stack->second, dump.framework == "mindspore");

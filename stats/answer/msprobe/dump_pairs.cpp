@@ -77,24 +77,24 @@ Result<DumpPairs> pairs_of_dumps(const std::string& npu, const std::string& benc
   const auto in_npu = by_key(*of_npu), in_bench = by_key(*of_bench);
   if (!in_npu) return in_npu.error();
   if (!in_bench) return in_bench.error();
-  DumpPairs found;
+  DumpPairs dumps;
   for (const auto& [key, path] : *in_npu) {
     const auto partner = in_bench->find(key);
     if (partner == in_bench->end()) {
-      found.only_npu.push_back(path);
+      dumps.only_npu.push_back(path);
     } else {
-      found.pairs.push_back(
+      dumps.pairs.push_back(
           {path, partner->second, table_name(key, counts), key[kByRank], !counts[kByExecution] && !counts[kByStep]});
     }
   }
   for (const auto& [key, path] : *in_bench) {
-    if (!in_npu->contains(key)) found.only_bench.push_back(path);
+    if (!in_npu->contains(key)) dumps.only_bench.push_back(path);
   }
-  if (found.pairs.empty()) {
+  if (dumps.pairs.empty()) {
     return Error{Code::kUnreadable, "no step and rank of " + printable(npu) + " is in " + printable(bench) + ": " +
-                                        printable(found.only_npu[0]) + ", " + printable(found.only_bench[0])};
+                                        printable(dumps.only_npu[0]) + ", " + printable(dumps.only_bench[0])};
   }
-  return found;
+  return dumps;
 }
 
 }  // namespace tensorstat::msprobe

@@ -19,7 +19,7 @@ bool are_digits(const std::string& text) {
 }
 
 std::string without(std::string text, const std::string& part) {
-  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos;) text.erase(at, part.size());
+  for (std::size_t offset = 0; (offset = text.find(part, offset)) != text.npos;) text.erase(offset, part.size());
   return text;
 }
 

@@ -125,7 +125,8 @@ Status map_layers(const std::optional<PythonTree>& file, const std::string& npu_
     const CallScope* partner = partners[item.call];
     if (partner == nullptr) continue;
     const auto& of_call = tensors[partner->call];
-    if (const auto found = of_call.find(after_call(npu, item)); found != of_call.end()) item.key = found->second->name;
+    if (const auto tensor = of_call.find(after_call(npu, item)); tensor != of_call.end())
+      item.key = tensor->second->name;
   }
   return {};
 }

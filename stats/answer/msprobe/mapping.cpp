@@ -69,10 +69,10 @@ std::string key_by_rule(const PythonTree& rule, const std::string& ms, const std
   const auto from = list_of(rule, "ms_" + word), to = list_of(rule, "pt_" + word);
   const std::string beginning = api + std::string(side.in_name);
   const std::string rest = name.starts_with(beginning) ? name.substr(beginning.size()) : name;
-  const auto found = std::ranges::find(from, rest);
-  if (found == from.end()) return name + "abandoned";
+  const auto entry = std::ranges::find(from, rest);
+  if (entry == from.end()) return name + "abandoned";
   return replaced(name, std::string(side.in_name) + rest,
-                  std::string(side.in_name) + to[static_cast<std::size_t>(found - from.begin())]);
+                  std::string(side.in_name) + to[static_cast<std::size_t>(entry - from.begin())]);
 }
 
 Status map_apis(const std::optional<PythonTree>& file, Dump& npu, const Dump& bench) {
@@ -121,8 +121,8 @@ std::string module_of(const std::string& name, const std::vector<std::pair<std::
   const std::string_view rest = std::string_view(module).substr(module.find('.') + 1);
   const std::string cell(rest.substr(0, end_of_cell(rest)));
   std::string renamed = cell;
-  if (const auto found = whole.find(cell); found != whole.end()) {
-    renamed = found->second;
+  if (const auto entry = whole.find(cell); entry != whole.end()) {
+    renamed = entry->second;
   } else {
     for (const auto& [from, to] : cells) {
       if (renamed.find(from) != renamed.npos) renamed = replaced(renamed, from, to, 1);
@@ -152,8 +152,8 @@ Status map_data(const std::optional<PythonTree>& file, Dump& npu) {
   if (!texts) return texts.error();
   const std::unordered_map<std::string_view, std::string_view> names(texts->begin(), texts->end());
   for (Item& item : npu.items) {
-    const auto found = names.find(item.name);
-    item.key = found == names.end() ? item.name : found->second;
+    const auto entry = names.find(item.name);
+    item.key = entry == names.end() ? item.name : entry->second;
   }
   return {};
 }

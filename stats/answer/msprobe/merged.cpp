@@ -104,8 +104,8 @@ std::vector<MergedTables::Sheet> MergedTables::sheets() const {
     for (const std::string& name : names) {
       std::vector<PythonValue> line(1, name);
       for (const std::uint64_t rank : ranks_) {
-        const auto found = cells.at(name).find(rank);
-        line.push_back(found == cells.at(name).end() ? PythonValue(std::string()) : found->second);
+        const auto cell = cells.at(name).find(rank);
+        line.push_back(cell == cells.at(name).end() ? PythonValue(std::string()) : cell->second);
       }
       lines.push_back(std::move(line));
     }

@@ -21,8 +21,8 @@ std::string_view family_of(std::string_view dtype) {
   std::string lower(dtype.starts_with("torch.") ? dtype.substr(6) : dtype);
   std::ranges::transform(lower, lower.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  const auto found = std::ranges::find(kFamilies, std::string_view(lower), &Family::word);
-  return found == std::end(kFamilies) ? dtype : found->name;
+  const auto family = std::ranges::find(kFamilies, std::string_view(lower), &Family::word);
+  return family == std::end(kFamilies) ? dtype : family->name;
 }
 
 bool may_pair(const std::string& npu, const std::string& bench, bool is_cross_framework) {
@@ -95,8 +95,8 @@ std::string without_count(const std::string& name) {
                                      : name.find("backward") != name.npos ? "backward"
                                                                           : "";
   if (direction.empty()) return name;
-  const std::size_t at = name.find(direction), after = at + direction.size();
-  std::string_view stem = std::string_view(name).substr(0, at);
+  const std::size_t offset = name.find(direction), after = offset + direction.size();
+  std::string_view stem = std::string_view(name).substr(0, offset);
   for (int dots = 0; dots < 2; ++dots) stem = stem.substr(0, std::min(stem.rfind('.'), stem.size()));
   const std::string_view rest = std::string_view(name).substr(after);
   return std::string(stem) + "." + std::string(direction) + std::string(rest.substr(0, rest.find(direction)));
@@ -110,26 +110,26 @@ struct Held {
 template <typename Counts>
 Held settle_column(std::vector<ComparedRow>& rows, Statistics ComparedRow::*side, std::size_t column,
                    const Counts& counts) {
-  Held held;
+  Held values;
   for (const ComparedRow& row : rows) {
     if (!counts(row)) continue;
     const PythonValue& value = (row.*side)[column];
-    held.are_numbers &= is_int(value) || is_float(value);
-    held.has_float |= is_float(value);
+    values.are_numbers &= is_int(value) || is_float(value);
+    values.has_float |= is_float(value);
   }
-  if (!held.are_numbers || !held.has_float) return held;
+  if (!values.are_numbers || !values.has_float) return values;
   for (ComparedRow& row : rows) {
     if (counts(row)) (row.*side)[column] = as_double((row.*side)[column]);
   }
-  return held;
+  return values;
 }
 
 void settle_side(std::vector<ComparedRow>& rows, Statistics ComparedRow::*side) {
   Held all;
   for (std::size_t i = 0; i < kStatisticCount; ++i) {
-    const Held held = settle_column(rows, side, i, [](const ComparedRow&) { return true; });
-    all.are_numbers &= held.are_numbers;
-    all.has_float |= held.has_float;
+    const Held values = settle_column(rows, side, i, [](const ComparedRow&) { return true; });
+    all.are_numbers &= values.are_numbers;
+    all.has_float |= values.has_float;
   }
   if (!all.are_numbers || !all.has_float) return;
   for (ComparedRow& row : rows) {
@@ -150,7 +150,7 @@ void pair_items(Comparison& comparison, bool any_dtype) {
       rows.add(npu, nullptr);
       continue;
     }
-    for (const std::uint32_t at : partners->second) rows.add(npu, &bench[at]);
+    for (const std::uint32_t partner : partners->second) rows.add(npu, &bench[partner]);
   }
 }
 
@@ -159,11 +159,11 @@ void pair_items_in_order(Comparison& comparison) {
   // Keys without numbers of calls, as numbers.
   std::unordered_map<std::string, std::uint32_t> ids;
   const auto ids_of = [&](const std::vector<Item>& items) {
-    std::vector<std::uint32_t> of;
+    std::vector<std::uint32_t> numbers;
     for (const Item& item : items) {
-      of.push_back(ids.try_emplace(without_count(item.key), static_cast<std::uint32_t>(ids.size())).first->second);
+      numbers.push_back(ids.try_emplace(without_count(item.key), static_cast<std::uint32_t>(ids.size())).first->second);
     }
-    return of;
+    return numbers;
   };
   const std::vector<std::uint32_t> of_npu = ids_of(npu), of_bench = ids_of(bench);
   Waiting npus(ids.size()), benches(ids.size());

@@ -62,7 +62,9 @@ double least(const Rows& rows, std::size_t measure) {
 
 void check_special_values(const Rows& rows) {
   for (ComparedRow* row : rows) {
-    const auto shows = [](const Statistics& of) { return is_nan_or_inf(of[0]) || is_nan_or_inf(of[1]); };
+    const auto shows = [](const Statistics& statistics) {
+      return is_nan_or_inf(statistics[0]) || is_nan_or_inf(statistics[1]);
+    };
     if (!shows(row->bench_statistics) && shows(row->npu_statistics)) row->raise(Level::kError, Message::kNanOrInf);
   }
 }

@@ -173,12 +173,12 @@ void fill_statistic_measures(std::vector<ComparedRow>& rows) {
   for (std::size_t i = 0; i < kStatisticCount; ++i) {
     const Column npu = column_of(rows, &ComparedRow::npu_statistics, i);
     const Column bench = column_of(rows, &ComparedRow::bench_statistics, i);
-    for (std::size_t at = 0; at < rows.size(); ++at) {
-      auto [difference, relative] = npu.cells[at].text == bench.cells[at].text
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      auto [difference, relative] = npu.cells[row].text == bench.cells[row].text
                                         ? std::pair<std::string, std::string>("0", "0")
-                                        : apart(npu.cells[at], bench.cells[at], npu.is_whole && bench.is_whole);
-      rows[at].measures[i] = std::move(difference);
-      rows[at].measures[kStatisticCount + i] = std::move(relative);
+                                        : apart(npu.cells[row], bench.cells[row], npu.is_whole && bench.is_whole);
+      rows[row].measures[i] = std::move(difference);
+      rows[row].measures[kStatisticCount + i] = std::move(relative);
     }
   }
 }

@@ -115,9 +115,9 @@ std::vector<PythonValue> cells_of(const Comparison& comparison, const ComparedRo
   cells.emplace_back(messages_of(row));
   if (comparison.npu.has_stacks) {
     // The first row of a call has its stack.
-    const auto found = comparison.npu.stacks.find(comparison.npu.calls[npu.call]);
+    const auto stack = comparison.npu.stacks.find(comparison.npu.calls[npu.call]);
     const bool is_first = &npu == comparison.npu.items.data() || (&npu)[-1].call != npu.call;
-    cells.emplace_back(is_first && found != comparison.npu.stacks.end() ? found->second : kNotAvailable);
+    cells.emplace_back(is_first && stack != comparison.npu.stacks.end() ? stack->second : kNotAvailable);
   }
   if (mode == Mode::kTensor) cells.emplace_back("['" + npu.data_name + "', '" + bench.data_name + "']");
   return cells;
