@@ -189,7 +189,7 @@ std::string json_of(const Record& record, const Answer& answer) {
   std::string text;
   JsonWriter json(text);
   const auto append_source = [&](const Source& from, bool with_past) {
-    append_identity(json.begin_object(), record.rows()[from.row], from.who.op_type, from.who.op_name);
+    append_identity(json.begin_object(), record.rows()[from.row], from.guilty.op_type, from.guilty.op_name);
     append_specials(json, from.specials);
     if (with_past) {
       append_lines(json, "before", runs_before(record, from.run),

@@ -20,12 +20,14 @@ std::optional<std::uint64_t> number_in(std::string_view& text) {
 
 // Parses "x.py(175)/  code/" and "x.py:175, 8~20/  code/".
 std::optional<CodeLine> line_behind(std::string_view text) {
-  for (std::size_t at = text.find_first_of("(:"); at != text.npos; at = text.find_first_of("(:", at + 1)) {
-    std::string_view rest = text.substr(at + 1);
+  for (std::size_t offset = text.find_first_of("(:"); offset != text.npos;
+       offset = text.find_first_of("(:", offset + 1)) {
+    std::string_view rest = text.substr(offset + 1);
     const auto number = number_in(rest);
-    if (!number || at == 0 || rest.empty() || (text[at] == '(' ? rest[0] != ')' : rest[0] != '/' && rest[0] != ','))
+    if (!number || offset == 0 || rest.empty() ||
+        (text[offset] == '(' ? rest[0] != ')' : rest[0] != '/' && rest[0] != ','))
       continue;
-    return CodeLine{std::string(text.substr(0, at)), *number};
+    return CodeLine{std::string(text.substr(0, offset)), *number};
   }
   return std::nullopt;
 }
@@ -80,8 +82,8 @@ std::optional<CodeLine> line_in_graph(std::string_view text, std::string_view op
     endings.insert(own);
     if (by_ending.file.empty()) by_ending = code;
   });
-  const CodeLine& found = whole.file.empty() && endings.size() == 1 ? by_ending : whole;
-  return found.file.empty() ? std::nullopt : std::optional(found);
+  const CodeLine& line = whole.file.empty() && endings.size() == 1 ? by_ending : whole;
+  return line.file.empty() ? std::nullopt : std::optional(line);
 }
 
 std::optional<CodeLine> line_in_stack(const std::vector<std::string_view>& frames) {

@@ -78,8 +78,8 @@ bool is_overflow(const StepRows& rows, const Fault& fault) {
 
 }  // namespace
 
-void end_by_inputs(StepRows& rows, std::uint32_t at) {
-  const Call& call = rows.call(at);
+void end_by_inputs(StepRows& rows, std::uint32_t index) {
+  const Call& call = rows.call(index);
   // The loss was given an Inf and hands back clean gradients: the Inf ended. A NaN proves nothing: a sum has clean
   // gradients.
   if (!is_flat(rows.model.form) && call.phase == Phase::kBackward && rows.is_outermost(call) &&
@@ -87,23 +87,23 @@ void end_by_inputs(StepRows& rows, std::uint32_t at) {
     end_of_forward(rows, false);
 }
 
-void end_by_outputs(StepRows& rows, std::uint32_t at) {
-  const Call& call = rows.call(at);
+void end_by_outputs(StepRows& rows, std::uint32_t index) {
+  const Call& call = rows.call(index);
   if (call.phase == Phase::kLoss) return end_of_forward(rows, true);
   const Phase phase = rows.rules_of(call);
   if (phase != Phase::kForward && phase != Phase::kBackward) return;
   if (rows.hints.not_seen(call.rank, call.iteration, rows.text(call.name), false) != nullptr) return;
   // A container may pass values to another call.
-  const bool is_given = rows.given_to(call) == Given::kFaulty && (call.parent == kNoCall || !rows.is_only_held(at));
+  const bool is_given = rows.given_to(call) == Given::kFaulty && (call.parent == kNoCall || !rows.is_only_held(index));
   for (Fault& fault : rows.faults) {
     // A launch may look at a part of a buffer: that its results are clean says nothing of a NaN.
     if (rows.model.form == Form::kLaunches && fault.has_nan) continue;
     if (!fault.is_open || fault.is_confirmed || fault.kind == FaultKind::kParameter) continue;
     if ((fault.phase >= Phase::kBackward) != (phase == Phase::kBackward)) continue;
-    const bool was_given = is_given && std::ranges::count(fault.carriers, at) != 0;
+    const bool was_given = is_given && std::ranges::count(fault.carriers, index) != 0;
     const bool is_all_inside =
-        std::ranges::all_of(fault.carriers, [&](std::uint32_t each) { return rows.model.is_inside(each, at); });
-    if (was_given || is_all_inside) end(fault, at);
+        std::ranges::all_of(fault.carriers, [&](std::uint32_t each) { return rows.model.is_inside(each, index); });
+    if (was_given || is_all_inside) end(fault, index);
   }
 }
 
@@ -229,30 +229,30 @@ bool is_in_results(const StepRows& rows, const Fault& fault) {
 
 bool is_same_module(const StepRows& rows, const Fault& ended, std::uint32_t backward) {
   if (backward == kNoCall) return false;
-  const auto is = [&](std::uint32_t at) { return at != kNoCall && rows.path_of(at) == rows.path_of(backward); };
+  const auto is = [&](std::uint32_t call) { return call != kNoCall && rows.path_of(call) == rows.path_of(backward); };
   return is(ended.call) || is(ended.ended_by) || std::ranges::any_of(ended.carriers, is);
 }
 
 std::optional<Fault> comes_again(const Scene& scene, const StepRows& rows) {
   if (scene.is_end && scene.given == Given::kUnseen && !is_flat(rows.model.form)) return std::nullopt;
-  for (auto at = rows.faults.rbegin(); at != rows.faults.rend(); ++at) {
-    if (at->is_open || at->phase > Phase::kForward) continue;
+  for (auto fault = rows.faults.rbegin(); fault != rows.faults.rend(); ++fault) {
+    if (fault->is_open || fault->phase > Phase::kForward) continue;
     const std::uint32_t parent = rows.call(scene.call).parent;
     bool is_way = false;
     if (is_flat(rows.model.form)) {
       is_way = !scene.is_end || scene.given == Given::kUnseen;
     } else if (scene.is_end) {
-      is_way = rows.has_children[scene.call] && rows.has_inside(*at, scene.call);
+      is_way = rows.has_children[scene.call] && rows.has_inside(*fault, scene.call);
     } else {
       is_way = parent == kNoCall ? !rows.is_outermost(rows.call(scene.call)) || rows.model.form == Form::kModules
-                                 : rows.has_inside(*at, parent);
+                                 : rows.has_inside(*fault, parent);
     }
     if (!is_way) continue;
-    Fault again = *at;
+    Fault again = *fault;
     again.is_open = true;
     // A comparison gives no floats: a fault that went past it is no second use.
-    again.came_again = at->ended_by == kNoCall || rows.gives_floats(rows.call(at->ended_by));
-    again.again_of = &*at;
+    again.came_again = fault->ended_by == kNoCall || rows.gives_floats(rows.call(fault->ended_by));
+    again.again_of = &*fault;
     return again;
   }
   return std::nullopt;

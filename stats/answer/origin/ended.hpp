@@ -9,8 +9,8 @@
 namespace tensorstat::origin_rules {
 
 // Ends faults by the clean inputs, or the clean outputs, of this call.
-void end_by_inputs(StepRows& rows, std::uint32_t at);
-void end_by_outputs(StepRows& rows, std::uint32_t at);
+void end_by_inputs(StepRows& rows, std::uint32_t index);
+void end_by_outputs(StepRows& rows, std::uint32_t index);
 
 // Which of the faults that did not end is the verdict; nullptr: none. `is_skipped`: a gradient scaler skipped the step.
 const Fault* select(StepRows& rows, bool& is_skipped);
@@ -32,8 +32,8 @@ bool is_same_module(const StepRows& rows, const Fault& ended, std::uint32_t back
 // The last fault of the forward that has ended and for which `is` is true; nullptr: not one.
 template <typename Is>
 const Fault* last_ended(const StepRows& rows, const Is& is) {
-  for (auto at = rows.faults.rbegin(); at != rows.faults.rend(); ++at) {
-    if (!at->is_open && at->phase <= Phase::kForward && is(*at)) return &*at;
+  for (auto fault = rows.faults.rbegin(); fault != rows.faults.rend(); ++fault) {
+    if (!fault->is_open && fault->phase <= Phase::kForward && is(*fault)) return &*fault;
   }
   return nullptr;
 }

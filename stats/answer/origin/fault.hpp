@@ -18,11 +18,11 @@ namespace tensorstat::origin_rules {
 
 // The faulty values of a row, for this choice.
 inline Specials fault_in(const Record& record, const Seen& row, const FaultChoice& choice) {
-  Specials found = specials_of(record.statistics(row));
+  Specials specials = specials_of(record.statistics(row));
   const RowKind kind = row_kind(record.texts()[row.op_type]);
-  if (choice.nan_only || kind == RowKind::kBuffer) found.inf = 0;  // a mask is kept in a buffer
+  if (choice.nan_only || kind == RowKind::kBuffer) specials.inf = 0;  // a mask is kept in a buffer
   if (kind == RowKind::kUpdate) return {};
-  return found;
+  return specials;
 }
 
 // The state of a call's inputs.

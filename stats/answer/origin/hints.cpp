@@ -57,8 +57,8 @@ const std::map<std::string, Hints::Mode, std::less<>>& Hints::modes(std::uint32_
 bool Hints::wrote_nothing(std::uint32_t rank, std::uint64_t iteration) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return false;
-  const auto found = watch->second.wrote_nothing.find(iteration);
-  return found != watch->second.wrote_nothing.end() && found->second;
+  const auto entry = watch->second.wrote_nothing.find(iteration);
+  return entry != watch->second.wrote_nothing.end() && entry->second;
 }
 
 bool Hints::was_told_by_check(std::uint32_t rank, std::uint64_t iteration) const {
@@ -70,30 +70,30 @@ const Hints::Said* Hints::said_of(std::uint32_t rank, std::uint64_t iteration, s
                                   std::uint32_t nth) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
-  const auto found = watch->second.code.find(escaped_op_name(op_name));
-  if (found == watch->second.code.end()) return nullptr;
+  const auto entry = watch->second.code.find(escaped_op_name(op_name));
+  if (entry == watch->second.code.end()) return nullptr;
   const Said* best = nullptr;
-  for (const Said& said : found->second) {
-    if (said.iteration > iteration) continue;
-    if (best == nullptr || said.nth == nth || best->nth != nth) best = &said;
+  for (const Said& call : entry->second) {
+    if (call.iteration > iteration) continue;
+    if (best == nullptr || call.nth == nth || best->nth != nth) best = &call;
   }
   return best;
 }
 
 std::optional<std::string> Hints::parent_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) {
-  if (const Said* said = said_of(rank, iteration, op_name, 0)) return said->parent;
+  if (const Said* call = said_of(rank, iteration, op_name, 0)) return call->parent;
   if (folders_.empty()) return std::nullopt;
   const Companions& companions = companions_of({rank, iteration});
-  const auto found = companions.parents.find(op_name);
-  return found == companions.parents.end() ? std::nullopt : std::optional(found->second);
+  const auto parent = companions.parents.find(op_name);
+  return parent == companions.parents.end() ? std::nullopt : std::optional(parent->second);
 }
 
 std::optional<CodeLine> Hints::line_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
                                        std::uint32_t nth) {
-  if (const Said* said = said_of(rank, iteration, op_name, nth)) return said->code;
+  if (const Said* call = said_of(rank, iteration, op_name, nth)) return call->code;
   if (folders_.empty()) return std::nullopt;
   const Companions& companions = companions_of({rank, iteration});
-  if (const auto found = companions.lines.find(op_name); found != companions.lines.end()) return found->second;
+  if (const auto line = companions.lines.find(op_name); line != companions.lines.end()) return line->second;
   const auto folders = folders_.find({rank, iteration});
   if (folders == folders_.end()) return std::nullopt;
   for (const Folder& folder : folders->second) {
@@ -105,23 +105,23 @@ std::optional<CodeLine> Hints::line_of(std::uint32_t rank, std::uint64_t iterati
 const Zoom* Hints::zoom_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
-  const auto found = watch->second.zooms.find({iteration, escaped_op_name(op_name)});
-  return found == watch->second.zooms.end() ? nullptr : &found->second;
+  const auto zoom = watch->second.zooms.find({iteration, escaped_op_name(op_name)});
+  return zoom == watch->second.zooms.end() ? nullptr : &zoom->second;
 }
 
 const CutOff* Hints::cut_off_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
-  const auto found = watch->second.cut_off.find({iteration, escaped_op_name(op_name)});
-  return found == watch->second.cut_off.end() ? nullptr : &found->second;
+  const auto cut_off = watch->second.cut_off.find({iteration, escaped_op_name(op_name)});
+  return cut_off == watch->second.cut_off.end() ? nullptr : &cut_off->second;
 }
 
 const Zoom* Hints::zoom_because_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
-  for (auto at = watch->second.zooms.lower_bound({iteration, ""});
-       at != watch->second.zooms.end() && at->first.first == iteration; ++at) {
-    if (escaped_op_name(at->second.of) == escaped_op_name(op_name)) return &at->second;
+  for (auto zoom = watch->second.zooms.lower_bound({iteration, ""});
+       zoom != watch->second.zooms.end() && zoom->first.first == iteration; ++zoom) {
+    if (escaped_op_name(zoom->second.cause) == escaped_op_name(op_name)) return &zoom->second;
   }
   return nullptr;
 }
@@ -130,9 +130,9 @@ const std::string* Hints::not_seen(std::uint32_t rank, std::uint64_t iteration, 
                                    bool is_input) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
-  const auto found = watch->second.missing.find(escaped_op_name(op_name));
-  if (found == watch->second.missing.end()) return nullptr;
-  for (const Missing& missing : found->second) {  // it is said once
+  const auto entry = watch->second.missing.find(escaped_op_name(op_name));
+  if (entry == watch->second.missing.end()) return nullptr;
+  for (const Missing& missing : entry->second) {  // it is said once
     if (missing.is_input == is_input && missing.iteration <= iteration) return &missing.why;
   }
   return nullptr;
@@ -142,18 +142,18 @@ std::string Hints::name_of_tensor(std::uint32_t rank, std::uint64_t iteration, s
                                   std::uint32_t slot) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return {};
-  const auto found = watch->second.names.find({escaped_op_name(op_name), is_input});
-  if (found == watch->second.names.end()) return {};
-  const Names* last = last_said(found->second, iteration);
+  const auto entry = watch->second.names.find({escaped_op_name(op_name), is_input});
+  if (entry == watch->second.names.end()) return {};
+  const Names* last = last_said(entry->second, iteration);
   return last != nullptr && slot < last->names.size() ? last->names[slot] : std::string();
 }
 
 bool Hints::is_held(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name, std::uint32_t slot) const {
   const auto watch = watches_.find(rank);
-  if (watch == watches_.end() || watch->second.held.empty()) return false;
-  const auto found = watch->second.held.find(escaped_op_name(op_name));
-  if (found == watch->second.held.end()) return false;
-  const Held* last = last_said(found->second, iteration);
+  if (watch == watches_.end() || watch->second.held_inputs.empty()) return false;
+  const auto entry = watch->second.held_inputs.find(escaped_op_name(op_name));
+  if (entry == watch->second.held_inputs.end()) return false;
+  const Held* last = last_said(entry->second, iteration);
   return last != nullptr && std::ranges::count(last->slots, slot) != 0;
 }
 
@@ -161,14 +161,14 @@ const FaultyRows* Hints::faulty_rows(std::uint32_t rank, std::uint64_t iteration
                                      bool is_input, std::uint32_t slot) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
-  const auto found = watch->second.rows.find({iteration, escaped_op_name(op_name), is_input, slot});
-  return found == watch->second.rows.end() ? nullptr : &found->second;
+  const auto rows = watch->second.rows.find({iteration, escaped_op_name(op_name), is_input, slot});
+  return rows == watch->second.rows.end() ? nullptr : &rows->second;
 }
 
 const std::string* Hints::model_not_seen() const {
   for (const auto& [rank, watch] : watches_) {
-    const auto found = watch.missing.find("");
-    if (found != watch.missing.end()) return &found->second.front().why;
+    const auto missing = watch.missing.find("");
+    if (missing != watch.missing.end()) return &missing->second.front().why;
   }
   return nullptr;
 }
@@ -192,8 +192,8 @@ std::string Hints::child_not_seen(std::uint32_t rank, std::uint64_t iteration, s
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return {};
   for (const auto& [child, missing] : watch->second.missing) {
-    const Said* said = said_of(rank, iteration, child, 0);
-    if (said == nullptr || escaped_op_name(said->parent) != escaped_op_name(op_name)) continue;
+    const Said* call = said_of(rank, iteration, child, 0);
+    if (call == nullptr || escaped_op_name(call->parent) != escaped_op_name(op_name)) continue;
     for (const Missing& each : missing) {
       if (!each.is_input && each.iteration <= iteration)
         return "results of " + child + " are not understood (" + each.why + ")";
@@ -218,9 +218,9 @@ const Hints::Companions& Hints::companions_of(const Place& place) {
       return document && document->root().is(Kind::kObject) ? std::optional(*std::move(document)) : std::nullopt;
     };
     const auto each_member = [](const JsonDocument& document, const auto& each) {
-      for (auto at = document.root().begin(); at != document.root().end(); ++at) {
-        const std::string_view key = (*at).text();
-        each(key, *++at);
+      for (auto item = document.root().begin(); item != document.root().end(); ++item) {
+        const std::string_view key = (*item).text();
+        each(key, *++item);
       }
     };
     if (const auto construct = read("construct.json")) {
@@ -261,9 +261,10 @@ std::optional<CodeLine> Hints::line_of_graph(const Folder& folder, std::string_v
   constexpr std::size_t kMostGraphBytes = std::size_t{256} << 20;
   std::error_code ignored;
   const std::string name = "ms_output_trace_code_graph_" + std::to_string(folder.graph) + ".ir";
-  fs::path at = fs::absolute(folder.path, ignored).lexically_normal();
-  for (int level = 0; level < kMostLevels + 1 && at.has_relative_path(); ++level, at = at.parent_path()) {
-    for (const fs::path& file : {at / "graphs" / name, at / name}) {
+  fs::path ancestor = fs::absolute(folder.path, ignored).lexically_normal();
+  for (int level = 0; level < kMostLevels + 1 && ancestor.has_relative_path();
+       ++level, ancestor = ancestor.parent_path()) {
+    for (const fs::path& file : {ancestor / "graphs" / name, ancestor / name}) {
       if (!fs::is_regular_file(file, ignored)) continue;
       const auto text = read_whole_file(file.string(), kMostGraphBytes);
       return text ? line_in_graph(*text, op_name) : std::nullopt;

@@ -28,13 +28,13 @@ struct Zoom {
     kHeld,       // a parameter or buffer of its own, or a tensor from elsewhere, holds it
     kRefused
   };
-  Found found = Found::kRefused;
+  Found result = Found::kRefused;
   std::string why, operation, given, gave;
   std::string inside;     // the module that ran the operation
-  std::string of;         // the row that was the reason to look
+  std::string cause;      // the row that was the reason to look
   std::string held_by;    // of kHeld, the parameter or buffer by its name in the module
   std::string parameter;  // of kHeld, the same by the name that its rows have; "": not said
-  std::optional<CodeLine> at;
+  std::optional<CodeLine> code;
   std::optional<bool> inf_written;  // by a mask or an assignment
   bool given_finite = false;        // the arguments were looked at, and were finite
   bool by_container = false;        // a call that read the container of another one was the reason to look
@@ -49,7 +49,7 @@ struct FaultyRows {
 // An overflow that went no further: an operation such as clamp put a finite number in its place.
 struct CutOff {
   std::string by, operation;  // the call that ran the operation
-  std::optional<CodeLine> at;
+  std::optional<CodeLine> code;
 };
 
 // The settings by which the watches of a run left rows out. If a run was resumed with other arguments: left out by any
@@ -167,7 +167,7 @@ class Hints {
   using TensorPlace = std::tuple<std::uint64_t, std::string, bool, std::uint64_t>;  // iteration, call, is_input, slot
   struct Watch {
     std::map<std::pair<std::string, bool>, std::vector<Names>> names;  // by call and is_input
-    std::map<std::string, std::vector<Held>, std::less<>> held;
+    std::map<std::string, std::vector<Held>, std::less<>> held_inputs;
     std::map<TensorPlace, FaultyRows> rows;
     std::map<std::string, std::vector<Said>, std::less<>> code;
     std::map<std::pair<std::uint64_t, std::string>, Zoom> zooms;

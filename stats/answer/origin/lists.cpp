@@ -12,17 +12,17 @@ class Listing {
       : record_(record), choice_(choice), walked_(walked), telling_(telling), lists_(lists) {}
 
   void add(const Fault& fault, bool is_told) {
-    const FaultVerdict said = telling_.verdict(fault);
+    const FaultVerdict verdict = telling_.verdict(fault);
     const bool is_sure = fault.kind == FaultKind::kProduced && walked_.model.form != Form::kWatch;
     const bool is_beginning = !fault.is_received && (!is_told || is_sure);
     if (is_beginning) {
       list_of(fault.kind)
-          .push_back(source(said.row, said.guilty, said.inputs, fault_in(record_, row(said.row), choice_)));
-      if (said.turned_by.is_named()) {
+          .push_back(source(verdict.row, verdict.guilty, verdict.inputs, fault_in(record_, row(verdict.row), choice_)));
+      if (verdict.turned_by.is_named()) {
         Specials nan = fault_in(record_, row(fault.turned_row), choice_);
         nan.inf = 0;
         const Call& call = walked_.model.calls[fault.turned_by];
-        lists_.turned.push_back(source(first_output(call, fault.turned_row), said.turned_by, call.inputs, nan));
+        lists_.turned.push_back(source(first_output(call, fault.turned_row), verdict.turned_by, call.inputs, nan));
       }
     }
     std::vector<std::uint32_t> carriers = fault.carriers;
@@ -30,26 +30,33 @@ class Listing {
     carriers.erase(std::unique(carriers.begin(), carriers.end()), carriers.end());
     for (const std::uint32_t carrier : carriers) {
       const Call& call = walked_.model.calls[carrier];
-      const std::uint32_t at = first_output(call, kNoRow);
-      if (at == kNoRow || (is_beginning && (at == said.row || (said.wrote_inf.is_named() && at < said.row)))) continue;
-      lists_.propagators.push_back(source(at, named(call), {}, fault_in(record_, row(at), choice_)));
+      const std::uint32_t output = first_output(call, kNoRow);
+      if (output == kNoRow ||
+          (is_beginning && (output == verdict.row || (verdict.wrote_inf.is_named() && output < verdict.row))))
+        continue;
+      lists_.propagators.push_back(source(output, named(call), {}, fault_in(record_, row(output), choice_)));
     }
   }
 
  private:
-  const Seen& row(std::uint32_t at) const { return record_.rows()[at]; }
+  const Seen& row(std::uint32_t index) const { return record_.rows()[index]; }
   NamedCall named(const Call& call) const {
     return {std::string(record_.texts()[call.op_type]), std::string(record_.texts()[call.name])};
   }
 
   std::uint32_t first_output(const Call& call, std::uint32_t otherwise) const {
-    const auto found = std::ranges::find_if(
+    const auto first = std::ranges::find_if(
         call.outputs, [&](std::uint32_t output) { return fault_in(record_, row(output), choice_).any(); });
-    return found == call.outputs.end() ? otherwise : *found;
+    return first == call.outputs.end() ? otherwise : *first;
   }
 
-  Source source(std::uint32_t at, NamedCall who, std::vector<std::uint32_t> inputs, const Specials& specials) const {
-    return {.run = row(at).run, .row = at, .specials = specials, .who = std::move(who), .inputs = std::move(inputs)};
+  Source source(std::uint32_t index, NamedCall guilty, std::vector<std::uint32_t> inputs,
+                const Specials& specials) const {
+    return {.run = row(index).run,
+            .row = index,
+            .specials = specials,
+            .guilty = std::move(guilty),
+            .inputs = std::move(inputs)};
   }
 
   std::vector<Source>& list_of(FaultKind kind) {

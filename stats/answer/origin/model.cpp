@@ -119,8 +119,9 @@ class Builder {
     Call* call = nullptr;
     if (!is_flat(model_.form)) {
       constexpr std::ptrdiff_t kMostOpen = 256;  // calls of one name at a time
-      for (auto at = known.rbegin(); at != known.rend() && call == nullptr && at - known.rbegin() < kMostOpen; ++at) {
-        Call& each = model_.calls[*at];
+      for (auto index = known.rbegin(); index != known.rend() && call == nullptr && index - known.rbegin() < kMostOpen;
+           ++index) {
+        Call& each = model_.calls[*index];
         if (has(each.inputs, inputs) || has(each.outputs, outputs)) continue;
         // A forward has its outputs at once, and all of its inputs before them.
         if (phase == Phase::kForward && (!each.outputs.empty() || !inputs.empty())) continue;
@@ -147,8 +148,8 @@ class Builder {
     const std::string_view name = text(call.name), path = path_of(model_.form, name);
     const bool is_of_place = call.phase == Phase::kForward || call.phase == Phase::kBackward;
     if (model_.form != Form::kWatch || !is_of_place || !path.starts_with("loss/")) return false;
-    const auto said = hints_.parent_of(call.rank, call.iteration, std::string(path) + std::string(kForwardEnding));
-    return !said || said->empty();
+    const auto parent = hints_.parent_of(call.rank, call.iteration, std::string(path) + std::string(kForwardEnding));
+    return !parent || parent->empty();
   }
 
   static void set_times(Call& call) {
@@ -171,12 +172,12 @@ class Builder {
       if ((call.phase != Phase::kForward && call.phase != Phase::kBackward) || call.is_of_loss) continue;
       const std::string parent = escaped_op_name(parent_name_of(call, calls));
       if (parent.empty()) continue;
-      const auto found = calls.find(parent);
-      if (found == calls.end()) {
+      const auto entry = calls.find(parent);
+      if (entry == calls.end()) {
         call.has_unseen_parent = true;
         continue;
       }
-      call.parent = instance_of(found->second, i);
+      call.parent = instance_of(entry->second, i);
       if (call.parent != kNoCall && is_cycle(i)) call.parent = kNoCall;
       if (call.parent == kNoCall && call.phase == Phase::kForward && call.begin > first_backward) call.is_again = true;
     }
@@ -185,15 +186,16 @@ class Builder {
   template <typename Calls>
   std::string parent_name_of(const Call& call, const Calls& calls) {
     const std::string_view name = text(call.name);
-    if (auto said = hints_.parent_of(call.rank, call.iteration, name)) return *said;
+    if (auto parent = hints_.parent_of(call.rank, call.iteration, name)) return *parent;
     if (model_.form == Form::kWatch) {
       const bool is_backward = call.phase == Phase::kBackward;
       const std::string_view path = path_of(model_.form, name), ending = name.substr(path.size());
       if (is_backward) {  // of its forward
-        const auto said = hints_.parent_of(call.rank, call.iteration, std::string(path) + std::string(kForwardEnding));
-        if (said && said->ends_with(kForwardEnding))
-          return said->substr(0, said->size() - kForwardEnding.size()) + std::string(kBackwardEnding);
-        if (said) return *said;
+        const auto parent =
+            hints_.parent_of(call.rank, call.iteration, std::string(path) + std::string(kForwardEnding));
+        if (parent && parent->ends_with(kForwardEnding))
+          return parent->substr(0, parent->size() - kForwardEnding.size()) + std::string(kBackwardEnding);
+        if (parent) return *parent;
       }
       for (std::string_view above = path; !above.empty();) {
         const auto dot = above.find_last_of("./");
@@ -208,16 +210,16 @@ class Builder {
     }
     if (!name.starts_with("Module.")) return {};
     if (by_path_.empty()) {
-      for (const auto& [key, of] : calls) {
-        const std::string_view other = text(model_.calls[of[0]].name);
+      for (const auto& [key, instances] : calls) {
+        const std::string_view other = text(model_.calls[instances[0]].name);
         if (other.starts_with("Module."))
-          by_path_.try_emplace({path_of(model_.form, other), model_.calls[of[0]].phase}, other);
+          by_path_.try_emplace({path_of(model_.form, other), model_.calls[instances[0]].phase}, other);
       }
     }
     for (std::string_view above = path_of(model_.form, name); above.find('.') != above.rfind('.');) {  // "Module.a.b"
       above = above.substr(0, above.rfind('.'));
-      if (const auto found = by_path_.find({above, call.phase}); found != by_path_.end())
-        return std::string(found->second);
+      if (const auto entry = by_path_.find({above, call.phase}); entry != by_path_.end())
+        return std::string(entry->second);
     }
     return {};
   }
@@ -228,8 +230,8 @@ class Builder {
     auto& models = models_[is_backward ? 1 : 0];
     if (models) return *models;
     models.emplace();
-    for (const auto& [key, of] : calls) {
-      const Call& first = model_.calls[of[0]];
+    for (const auto& [key, instances] : calls) {
+      const Call& first = model_.calls[instances[0]];
       const std::string_view other = text(first.name);
       if (other.ends_with(ending) && other.substr(0, other.size() - ending.size()) == text(first.op_type))
         models->emplace_back(other);
@@ -242,16 +244,17 @@ class Builder {
   std::uint32_t instance_of(const std::vector<std::uint32_t>& instances, std::uint32_t child) const {
     const Call& inner = model_.calls[child];
     if (model_.form == Form::kModules) return instances.front() == child ? kNoCall : instances.front();
-    const auto call = [&](std::uint32_t at) -> const Call& { return model_.calls[at]; };
+    const auto call = [&](std::uint32_t index) -> const Call& { return model_.calls[index]; };
     // Calls of one name begin and end one after another.
     const auto behind =
-        std::ranges::upper_bound(instances, inner.begin, {}, [&](std::uint32_t at) { return call(at).begin; });
+        std::ranges::upper_bound(instances, inner.begin, {}, [&](std::uint32_t index) { return call(index).begin; });
     const std::uint32_t last_begun = behind == instances.begin() ? kNoCall : *std::prev(behind);
     if (inner.phase == Phase::kBackward) {
       const std::uint32_t outer = last_begun == kNoCall ? instances.front() : last_begun;
       return outer == child || call(outer).phase != inner.phase ? kNoCall : outer;
     }
-    auto ending = std::ranges::lower_bound(instances, inner.end, {}, [&](std::uint32_t at) { return call(at).end; });
+    auto ending =
+        std::ranges::lower_bound(instances, inner.end, {}, [&](std::uint32_t index) { return call(index).end; });
     for (; ending != instances.end(); ++ending) {
       const Call& outer = call(*ending);
       if (*ending == child || outer.phase != inner.phase) continue;
@@ -292,9 +295,9 @@ class Builder {
   }
 
   bool is_cycle(std::uint32_t call) const {
-    std::uint32_t at = model_.calls[call].parent;
-    for (std::size_t steps = 0; at != kNoCall; at = model_.calls[at].parent) {
-      if (at == call || ++steps > model_.calls.size()) return true;
+    std::uint32_t ancestor = model_.calls[call].parent;
+    for (std::size_t steps = 0; ancestor != kNoCall; ancestor = model_.calls[ancestor].parent) {
+      if (ancestor == call || ++steps > model_.calls.size()) return true;
     }
     return false;
   }
@@ -315,10 +318,10 @@ std::string_view name(Phase phase) {
   return kNames[static_cast<int>(phase)];
 }
 
-bool Model::is_inside(std::uint32_t call, std::uint32_t of) const {
+bool Model::is_inside(std::uint32_t call, std::uint32_t outer) const {
   for (std::size_t steps = 0; call != kNoCall && steps <= calls.size(); ++steps) {
     call = calls[call].parent;
-    if (call == of) return call != kNoCall;
+    if (call == outer) return call != kNoCall;
   }
   return false;
 }

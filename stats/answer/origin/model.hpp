@@ -54,7 +54,7 @@ struct Model {
   bool is_evaluation = false;
   std::vector<Call> calls;
 
-  bool is_inside(std::uint32_t call, std::uint32_t of) const;  // at any depth
+  bool is_inside(std::uint32_t call, std::uint32_t outer) const;  // at any depth
 };
 
 // The form that one row shows, if it shows one. `is_of_operator`: it is not a tensor of a file.

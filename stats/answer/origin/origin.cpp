@@ -6,8 +6,8 @@ std::vector<std::uint32_t> runs_before(const Record& record, std::uint32_t run) 
   constexpr std::size_t kMostBefore = 20;
   std::vector<std::uint32_t> runs;
   const std::uint32_t rank = record.run(run).front().rank;
-  for (std::uint32_t at = run; at-- > 0 && runs.size() < kMostBefore;) {
-    if (record.run(at).front().rank == rank) runs.push_back(at);
+  for (std::uint32_t number = run; number-- > 0 && runs.size() < kMostBefore;) {
+    if (record.run(number).front().rank == rank) runs.push_back(number);
   }
   return {runs.rbegin(), runs.rend()};
 }

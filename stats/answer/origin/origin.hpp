@@ -20,7 +20,7 @@ struct Source {
   std::uint32_t run = 0;  // of the record
   std::uint32_t row = 0;  // the first of its tensors that holds it: an output; an input where it came from outside
   Specials specials;      // of that row
-  NamedCall who;          // the call that is to blame; mostly the call of that row
+  NamedCall guilty;       // the call that is to blame; mostly the call of that row
   std::vector<std::uint32_t> inputs;  // the rows of that call's inputs
 };
 

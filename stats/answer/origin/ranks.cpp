@@ -25,26 +25,26 @@ Around around_of(const Record& record, const FaultChoice& choice, std::uint32_t 
 
 OfRank of_rank(const Record& record, const Walked& walked, FaultVerdict verdict) {
   const Fault& fault = *walked.verdict;
-  OfRank of;
-  of.verdict = std::move(verdict);
-  of.nth_event = fault.nth_event;
-  of.name = record.rows()[fault.row].name;
-  for (const Call& call : walked.model.calls) of.called.insert(call.name);
-  return of;
+  OfRank rank;
+  rank.verdict = std::move(verdict);
+  rank.nth_event = fault.nth_event;
+  rank.name = record.rows()[fault.row].name;
+  for (const Call& call : walked.model.calls) rank.called.insert(call.name);
+  return rank;
 }
 
 FaultVerdict pick_of_ranks(std::vector<OfRank>& ranks) {
   const bool is_same_program = std::ranges::all_of(ranks, [&](const OfRank& each) {
     return std::ranges::all_of(ranks, [&](const OfRank& other) { return other.called.contains(each.name); });
   });
-  const auto place = [&](const OfRank& of) {
-    const FaultVerdict& verdict = of.verdict;
+  const auto place = [&](const OfRank& rank) {
+    const FaultVerdict& verdict = rank.verdict;
     // A stage of a pipeline is given what another rank made.
     const bool may_be_received = !is_same_program && verdict.phase == Phase::kInput;
     const bool is_unsure = verdict.kind == FaultKind::kUnknown || verdict.is_own_code || may_be_received;
     // A call with a collective inside gives the fault on all ranks; one of them may know its operation.
-    return std::tuple(may_be_received ? Phase::kForward : verdict.phase, is_same_program ? of.nth_event : 0, is_unsure,
-                      verdict.operation.empty(), verdict.rank);
+    return std::tuple(may_be_received ? Phase::kForward : verdict.phase, is_same_program ? rank.nth_event : 0,
+                      is_unsure, verdict.operation.empty(), verdict.rank);
   };
   const auto best =
       std::ranges::min_element(ranks, [&](const OfRank& a, const OfRank& b) { return place(a) < place(b); });

@@ -83,8 +83,8 @@ std::string reason_of_leap(const Record& record, const Seen& seen, std::span<con
   for (const Seen& row : record.rows()) {
     if (row.iteration > seen.iteration) break;
     const bool is_parameter = row_kind(record.texts()[row.op_type]) == RowKind::kParameter;
-    const bool is_of_model = std::ranges::any_of(of_model, [&](std::uint32_t at) {
-      const Seen& given = record.rows()[at];
+    const bool is_of_model = std::ranges::any_of(of_model, [&](std::uint32_t input) {
+      const Seen& given = record.rows()[input];
       return given.name == row.name && given.slot == row.slot && given.is_input && row.is_input;
     });
     if (row.rank != seen.rank || (!is_parameter && !is_of_model)) continue;

@@ -29,10 +29,10 @@ Fault unwatched(const Scene& scene, const StepRows& rows, std::uint32_t suspect,
 
 // The zoom that ran because this row of backward was faulty, else the zoom of its call: it found the operation, or was
 // refused.
-const Zoom* zoom_of_backward(const StepRows& rows, std::uint32_t at);
+const Zoom* zoom_of_backward(const StepRows& rows, std::uint32_t index);
 // Goes from a call outwards while zooms say that the call was given the fault, or could not be run again as it was,
 // such as one that writes to a cache. Returns the first call where a zoom found the operation, or kNoCall.
-std::uint32_t zoomed_above(const StepRows& rows, std::uint32_t at);
+std::uint32_t zoomed_above(const StepRows& rows, std::uint32_t index);
 
 std::optional<Fault> is_of_parameter(const Scene& scene, const StepRows& rows);
 // An operator of communication received it.

@@ -18,11 +18,11 @@ std::uint32_t backward_of(const StepRows& rows, std::string_view owner) {
 
 }  // namespace
 
-const Zoom* zoom_of_backward(const StepRows& rows, std::uint32_t at) {
-  const Call& call = rows.call(at);
+const Zoom* zoom_of_backward(const StepRows& rows, std::uint32_t index) {
+  const Call& call = rows.call(index);
   const Zoom* zoom = rows.hints.zoom_because_of(call.rank, call.iteration, rows.text(call.name));
-  if (zoom == nullptr) zoom = rows.zoom_of(at);
-  return found(zoom) || (zoom != nullptr && zoom->found == Zoom::Found::kRefused) ? zoom : nullptr;
+  if (zoom == nullptr) zoom = rows.zoom_of(index);
+  return found(zoom) || (zoom != nullptr && zoom->result == Zoom::Found::kRefused) ? zoom : nullptr;
 }
 
 std::optional<Fault> made_by_parents_backward(const Scene& scene, const StepRows& rows) {

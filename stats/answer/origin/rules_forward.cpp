@@ -30,10 +30,10 @@ bool is_surely_overwritten(const StepRows& rows, const Call& call) {
 }
 
 // Whether a call may use parameters, and nobody looked at them.
-bool may_hold_parameters(const StepRows& rows, std::uint32_t at) {
-  const Zoom* zoom = rows.zoom_of(at);
-  const bool is_looked_at = zoom != nullptr && zoom->found != Zoom::Found::kRefused;
-  return rows.hints.has_parameters_off() && !is_looked_at && rows.hints.is_holder(rows.path_of(at));
+bool may_hold_parameters(const StepRows& rows, std::uint32_t index) {
+  const Zoom* zoom = rows.zoom_of(index);
+  const bool is_looked_at = zoom != nullptr && zoom->result != Zoom::Found::kRefused;
+  return rows.hints.has_parameters_off() && !is_looked_at && rows.hints.is_holder(rows.path_of(index));
 }
 
 bool is_in(std::string_view path, std::string_view outer) {
@@ -41,14 +41,14 @@ bool is_in(std::string_view path, std::string_view outer) {
 }
 
 // In a Sequential, a call is given what the call before it gave, and nothing is between them.
-bool is_given_clean(const StepRows& rows, std::uint32_t at) {
-  const Call& call = rows.call(at);
+bool is_given_clean(const StepRows& rows, std::uint32_t index) {
+  const Call& call = rows.call(index);
   const Given given = rows.given_to(call);
-  const Zoom* zoom = rows.zoom_of(at);
+  const Zoom* zoom = rows.zoom_of(index);
   if (given == Given::kUnseen && zoom != nullptr && zoom->given_finite) return true;
   if (given != Given::kUnseen || call.parent == kNoCall) return given == Given::kClean;
   if (!hands_on(rows.text(rows.call(call.parent).op_type))) return false;
-  const std::uint32_t before = rows.last_before(call.parent, Phase::kForward, at);
+  const std::uint32_t before = rows.last_before(call.parent, Phase::kForward, index);
   if (before == kNoCall) return is_given_clean(rows, call.parent);
   const std::vector<std::uint32_t>& outputs = rows.call(before).outputs;
   return !outputs.empty() && std::ranges::none_of(outputs, [&](std::uint32_t each) { return rows.is_faulty(each); });
@@ -56,16 +56,16 @@ bool is_given_clean(const StepRows& rows, std::uint32_t at) {
 
 // Why it cannot be told that the code of a call made something behind a call that it contains; "" if it can.
 std::string unseen_between(const StepRows& rows, std::uint32_t parent, std::uint32_t after) {
-  const auto why = [&](std::uint32_t at, bool is_input) -> std::string {
-    const Call& call = rows.call(at);
-    const std::string* said = rows.hints.not_seen(call.rank, call.iteration, rows.name_of(at), is_input);
-    if (said == nullptr) return {};
-    return (is_input ? "inputs of " : "results of ") + std::string(rows.path_of(at)) + " are not understood (" + *said +
-           ")";
+  const auto why = [&](std::uint32_t index, bool is_input) -> std::string {
+    const Call& call = rows.call(index);
+    const std::string* reason = rows.hints.not_seen(call.rank, call.iteration, rows.name_of(index), is_input);
+    if (reason == nullptr) return {};
+    return (is_input ? "inputs of " : "results of ") + std::string(rows.path_of(index)) + " are not understood (" +
+           *reason + ")";
   };
-  if (std::string said = why(parent, true); !said.empty()) return said;
+  if (std::string reason = why(parent, true); !reason.empty()) return reason;
   if (after != kNoCall) {
-    if (std::string said = why(after, false); !said.empty()) return said;
+    if (std::string reason = why(after, false); !reason.empty()) return reason;
   }
   // A call without rows of its results is missing in the model, but watch.ndjson names it.
   return rows.hints.child_not_seen(rows.call(parent).rank, rows.call(parent).iteration, rows.name_of(parent));
@@ -123,17 +123,17 @@ Fault held_by_tensor(const Scene& scene, const StepRows& rows, const Zoom& zoom,
 
 }  // namespace
 
-std::uint32_t zoomed_above(const StepRows& rows, std::uint32_t at) {
+std::uint32_t zoomed_above(const StepRows& rows, std::uint32_t index) {
   std::string_view blamed;
-  for (int steps = 0; at != kNoCall && steps < 64; at = rows.call(at).parent, ++steps) {
-    const Zoom* zoom = rows.zoom_of(at);
-    if (zoom == nullptr || zoom->found == Zoom::Found::kHeld) return kNoCall;
+  for (int steps = 0; index != kNoCall && steps < 64; index = rows.call(index).parent, ++steps) {
+    const Zoom* zoom = rows.zoom_of(index);
+    if (zoom == nullptr || zoom->result == Zoom::Found::kHeld) return kNoCall;
     if (found(zoom)) {
-      const bool is_around = blamed.empty() || zoom->by_container || zoom->inside == rows.path_of(at) ||
+      const bool is_around = blamed.empty() || zoom->by_container || zoom->inside == rows.path_of(index) ||
                              is_in(blamed, zoom->inside) || is_in(zoom->inside, blamed);
-      return is_around ? at : kNoCall;
+      return is_around ? index : kNoCall;
     }
-    if (zoom->found != Zoom::Found::kGiven && blamed.empty()) blamed = rows.path_of(at);
+    if (zoom->result != Zoom::Found::kGiven && blamed.empty()) blamed = rows.path_of(index);
   }
   return kNoCall;
 }
@@ -192,8 +192,8 @@ std::optional<Fault> made_by_call(const Scene& scene, const StepRows& rows) {
   }
   if (is_flat(rows.model.form)) return made_by_operator(scene, rows);
   const Zoom* zoom = rows.zoom_of(scene.call);
-  const bool is_held = zoom != nullptr && zoom->found == Zoom::Found::kHeld;
-  const bool was_given = zoom != nullptr && zoom->found == Zoom::Found::kGiven;
+  const bool is_held = zoom != nullptr && zoom->result == Zoom::Found::kHeld;
+  const bool was_given = zoom != nullptr && zoom->result == Zoom::Found::kGiven;
   const bool is_clean = scene.given == Given::kClean || (!was_given && is_given_clean(rows, scene.call));
   const std::uint32_t above = is_held || was_given || found(zoom) ? kNoCall : zoomed_above(rows, scene.call);
   if (above != kNoCall) {

@@ -36,8 +36,8 @@ std::optional<Fault> written_by_optimizer(const Scene& scene, const StepRows& ro
     has_gradient |= each.phase == Phase::kGradient;  // which is clean: nothing is open
     has_value |= each.phase == Phase::kParameter;
   }
-  for (std::uint32_t at = 0; !has_value && at < scene.row; ++at) {
-    const Seen& row = rows.row(at);
+  for (std::uint32_t index = 0; !has_value && index < scene.row; ++index) {
+    const Seen& row = rows.row(index);
     has_value =
         row.name == call.name && row.rank == call.rank && row_kind(rows.text(row.op_type)) == RowKind::kParameter;
   }

@@ -88,7 +88,7 @@ class RunSearch {
   // A verdict is explained by the past of its tensor, of what the model is given and of parameters, too.
   Filter past_of(const FaultVerdict& verdict) const {
     std::set<std::string, std::less<>> of_model;
-    for (const std::uint32_t at : verdict.of_model) of_model.emplace(record_.texts()[record_.rows()[at].name]);
+    for (const std::uint32_t input : verdict.of_model) of_model.emplace(record_.texts()[record_.rows()[input].name]);
     return [&verdict, of_model](const Row& row, const Record::Place& place) {
       return place.iteration < verdict.iteration && may_explain(row, place, verdict, of_model);
     };

@@ -81,7 +81,7 @@ class Words {
     const std::string_view name = verdict_.guilty.op_name;
     return "The loss" + (name.starts_with("loss/") ? " " + printable_name(name.substr(5)) : std::string());
   }
-  bool is_zoomed() const { return verdict_.zoom != nullptr && verdict_.zoom->found == Zoom::Found::kOperation; }
+  bool is_zoomed() const { return verdict_.zoom != nullptr && verdict_.zoom->result == Zoom::Found::kOperation; }
   std::string between() const {
     std::string text;
     if (verdict_.after.is_named()) text += " after " + call(verdict_.after);
@@ -109,22 +109,22 @@ class Words {
   // "clamp at modeling_t5.py:593 in layers.1 (T5Block) cut the Inf off"
   std::string cut_off() const {
     const CutOff& cut = *verdict_.cut_off;
-    return printable_name(cut.operation) + (cut.at ? " at " + shown_line(*cut.at) : "") + " cut the Inf off, in " +
+    return printable_name(cut.operation) + (cut.code ? " at " + shown_line(*cut.code) : "") + " cut the Inf off, in " +
            printable_name(path_of(form_, cut.by));
   }
 
   std::string sentence() const {
-    const std::string who = call(verdict_.guilty), phase(name(verdict_.phase));
+    const std::string guilty = call(verdict_.guilty), phase(name(verdict_.phase));
     switch (verdict_.kind) {
       case FaultKind::kNone:
         return "Nothing wrong";
       case FaultKind::kEntered: {
         if (form_ == Form::kLaunches) {
-          return fault() + " came from the host: " + who + " " + io_slot() + " holds " + counted() + when() +
+          return fault() + " came from the host: " + guilty + " " + io_slot() + " holds " + counted() + when() +
                  ". No launch before it made it";
         }
         const std::string what = form_ == Form::kGraph ? "No operator before it made it" : "No call made it";
-        return fault() + " came in with the data: " + who + " " + io_slot() + " holds " + counted() + when() + ". " +
+        return fault() + " came in with the data: " + guilty + " " + io_slot() + " holds " + counted() + when() + ". " +
                what;
       }
       case FaultKind::kParameter: {
@@ -133,14 +133,14 @@ class Words {
           return (is_buffer ? "The buffer " : "The parameter ") + printable_name(verdict_.guilty.op_name) + " holds " +
                  fault() + ": " + call(verdict_.seen_in) + " gave it with " + counted() + when();
         }
-        const std::string what =
-            seen().is_parameter ? "A parameter of " + who : "The parameter " + printable_name(verdict_.guilty.op_name);
+        const std::string what = seen().is_parameter ? "A parameter of " + guilty
+                                                     : "The parameter " + printable_name(verdict_.guilty.op_name);
         return what + " holds " + counted() + " before anything ran" + when();
       }
       case FaultKind::kLoss:
         if (row_kind(verdict_.guilty.op_type) != RowKind::kLoss) {
           const bool is_backward = verdict_.phase == Phase::kBackward;
-          return (is_backward ? "The backward of the loss: " : "The loss: ") + fault() + " in " + who +
+          return (is_backward ? "The backward of the loss: " : "The loss: ") + fault() + " in " + guilty +
                  (is_backward ? "" : ", " + phase) + when() + ": " +
                  (made_of().empty()
                       ? seen().is_input ? "what it was given holds it, such as the targets" : "made of finite values"
@@ -186,10 +186,10 @@ class Words {
         break;
     }
     if (verdict_.is_likely) {
-      return "Likely: overflow of " + std::string(record_.texts()[seen().dtype]) + " in " + who + in_phase() + when() +
-             (verdict_.cut_off ? "; " + cut_off() : "");
+      return "Likely: overflow of " + std::string(record_.texts()[seen().dtype]) + " in " + guilty + in_phase() +
+             when() + (verdict_.cut_off ? "; " + cut_off() : "");
     }
-    std::string text = fault() + " in " + who + in_phase() + when() + ": ";
+    std::string text = fault() + " in " + guilty + in_phase() + when() + ": ";
     if (verdict_.is_own_code) return text + "made by its own code" + between();
     if (verdict_.wrote_inf.is_named()) return text + "made of the Inf that " + call(verdict_.wrote_inf) + " wrote";
     if (is_of_buffer()) return text + "written into its buffer " + printable_name(verdict_.row_of.op_name);
@@ -231,9 +231,9 @@ class Words {
     if (zoom == nullptr) return;
     if (row_kind(verdict_.guilty.op_type) == RowKind::kLoss && !zoom->why.empty())
       return detail(printable_name(zoom->why));
-    if (zoom->found == Zoom::Found::kClean) {
+    if (zoom->result == Zoom::Found::kClean) {
       detail("run again, it gave finite values: hidden state, or the hardware");
-    } else if (zoom->found == Zoom::Found::kRefused && !zoom->why.empty()) {
+    } else if (zoom->result == Zoom::Found::kRefused && !zoom->why.empty()) {
       detail("the operation is not known: " + printable_name(zoom->why));
     }
   }
@@ -245,33 +245,33 @@ class Words {
   std::vector<const Seen*> inputs() const {
     std::vector<const Seen*> rows;
     if (!shows_inputs()) return rows;
-    for (const std::uint32_t at : verdict_.inputs) rows.push_back(&record_.rows()[at]);
+    for (const std::uint32_t input : verdict_.inputs) rows.push_back(&record_.rows()[input]);
     return rows;
   }
 
   // "NaN is in row 1 of 3 (first dimension)"
   void add_rows() {
     if (!verdict_.faulty_rows || verdict_.faulty_rows->rows.empty()) return;
-    const FaultyRows& found = *verdict_.faulty_rows;
-    if (found.count >= found.whole) return;
+    const FaultyRows& faulty_rows = *verdict_.faulty_rows;
+    if (faulty_rows.count >= faulty_rows.whole) return;
     constexpr std::size_t kMost = 4;
     const bool is_both = verdict_.specials.nan != 0u && verdict_.specials.inf != 0u;
-    std::string text = fault() + (is_both ? " are in row" : " is in row") + (found.count == 1 ? " " : "s ");
-    for (std::size_t i = 0; i < found.rows.size() && i < kMost; ++i)
-      text += (i == 0 ? "" : ", ") + std::to_string(found.rows[i]);
-    if (found.count > kMost) text += " and " + std::to_string(found.count - kMost) + " more";
-    detail(text + " of " + std::to_string(found.whole) + ", counted from 0 in the first dimension");
+    std::string text = fault() + (is_both ? " are in row" : " is in row") + (faulty_rows.count == 1 ? " " : "s ");
+    for (std::size_t i = 0; i < faulty_rows.rows.size() && i < kMost; ++i)
+      text += (i == 0 ? "" : ", ") + std::to_string(faulty_rows.rows[i]);
+    if (faulty_rows.count > kMost) text += " and " + std::to_string(faulty_rows.count - kMost) + " more";
+    detail(text + " of " + std::to_string(faulty_rows.whole) + ", counted from 0 in the first dimension");
   }
 
   // The input of the model, if it is finite and unlike the earlier inputs.
   void add_odd() {
     const bool is_of_data = verdict_.kind == FaultKind::kProduced || verdict_.kind == FaultKind::kLoss;
     if (!is_of_data || verdict_.phase > Phase::kBackward) return;
-    for (const std::uint32_t at : verdict_.of_model) {
-      const Seen& row = record_.rows()[at];
+    for (const std::uint32_t input : verdict_.of_model) {
+      const Seen& row = record_.rows()[input];
       if (std::string why = oddity_of(record_, row); !why.empty())
         return detail(call({std::string(record_.texts()[row.op_type]), std::string(record_.texts()[row.name])}) + " " +
-                      slot_of(at) + " " + why);
+                      slot_of(input) + " " + why);
     }
   }
 
@@ -296,8 +296,9 @@ class Words {
                                   : "written into the buffer " + printable_name(name_of_row(verdict_.buffer_row));
       detail("it ended at a call, and was " + use + ", too: likely, and not sure");
     }
-    if (const Zoom* wrote = verdict_.wrote_zoom; wrote != nullptr && wrote->at)
-      detail(printable_name(wrote->operation) + " at " + shown_line(*wrote->at) + " wrote the Inf, which is no fault");
+    if (const Zoom* wrote = verdict_.wrote_zoom; wrote != nullptr && wrote->code)
+      detail(printable_name(wrote->operation) + " at " + shown_line(*wrote->code) +
+             " wrote the Inf, which is no fault");
     if (verdict_.turned_by.is_named()) detail(call(verdict_.turned_by) + " made NaN of that Inf");
     if (verdict_.back_in.is_named()) {
       detail("it was cut off " + place_of_cut() + ", and came back in the backward of " + call(verdict_.back_in) +
@@ -358,7 +359,7 @@ class Words {
     if (verdict_.phase == Phase::kBackward)
       return verdict_.forward_maker.is_named() ? "" : reason_of_backward(verdict_.guilty.op_type);
     std::vector<const Seen*> rows;
-    for (const std::uint32_t at : verdict_.inputs) rows.push_back(&record_.rows()[at]);
+    for (const std::uint32_t input : verdict_.inputs) rows.push_back(&record_.rows()[input]);
     return reason_of_inputs(record_, verdict_.guilty.op_type, rows, seen());
   }
 

@@ -9,8 +9,8 @@
 
 namespace tensorstat::origin_rules {
 
-StepRows::StepRows(const Record& all, const Hints& said, const FaultChoice& chosen, const Around& others, Model calls)
-    : record(all), hints(said), choice(chosen), around(others), model(std::move(calls)) {
+StepRows::StepRows(const Record& all, const Hints& facts, const FaultChoice& chosen, const Around& others, Model calls)
+    : record(all), hints(facts), choice(chosen), around(others), model(std::move(calls)) {
   faults.reserve(2 * model.calls.size() + 1);
   sees_code = model.form != Form::kModules || std::ranges::any_of(model.calls, [&](const Call& each) {
                 return !text(each.name).starts_with("Module.");
@@ -21,22 +21,23 @@ StepRows::StepRows(const Record& all, const Hints& said, const FaultChoice& chos
   }
 }
 
-bool StepRows::is_overwritten(const Call& of, std::uint32_t input) const {
-  if (model.form == Form::kWatch || model.form == Form::kLaunches || !writes_its_input(text(of.op_type))) return false;
-  return std::ranges::any_of(of.outputs, [&](std::uint32_t output) {
+bool StepRows::is_overwritten(const Call& callee, std::uint32_t input) const {
+  if (model.form == Form::kWatch || model.form == Form::kLaunches || !writes_its_input(text(callee.op_type)))
+    return false;
+  return std::ranges::any_of(callee.outputs, [&](std::uint32_t output) {
     return row(output).shape == row(input).shape && row(output).dtype == row(input).dtype &&
            (content_of(record.statistics(row(output))) == content_of(record.statistics(row(input))));
   });
 }
 
-Given StepRows::given_to(const Call& of) const {
+Given StepRows::given_to(const Call& callee) const {
   Given given = Given::kUnseen;
   bool is_lost = false;  // an input was overwritten
-  for (const std::uint32_t input : of.inputs) {
+  for (const std::uint32_t input : callee.inputs) {
     if (row(input).is_parameter) continue;
     if (!is_faulty(input)) {
       given = Given::kClean;
-    } else if (is_overwritten(of, input)) {
+    } else if (is_overwritten(callee, input)) {
       is_lost = true;
     } else {
       return Given::kFaulty;
@@ -45,37 +46,37 @@ Given StepRows::given_to(const Call& of) const {
   return is_lost ? Given::kUnseen : given;
 }
 
-bool StepRows::gives_floats(const Call& of) const {
-  return of.outputs.empty() || std::ranges::any_of(of.outputs, [&](std::uint32_t output) {
+bool StepRows::gives_floats(const Call& callee) const {
+  return callee.outputs.empty() || std::ranges::any_of(callee.outputs, [&](std::uint32_t output) {
            const std::optional<Dtype> dtype = dtype_from(text(row(output).dtype));
            return !dtype || is_float(*dtype) || is_complex(*dtype);
          });
 }
 
-bool StepRows::is_only_held(std::uint32_t at) const {
-  if (at == kNoCall) return false;
+bool StepRows::is_only_held(std::uint32_t index) const {
+  if (index == kNoCall) return false;
   bool has_held = false;
-  for (const std::uint32_t input : call(at).inputs) {
+  for (const std::uint32_t input : call(index).inputs) {
     if (row(input).is_parameter || !is_faulty(input)) continue;
-    if (!is_held(call(at), input)) return false;
+    if (!is_held(call(index), input)) return false;
     has_held = true;
   }
   return has_held;
 }
 
-std::uint32_t StepRows::last_before(std::uint32_t parent, Phase phase, std::uint32_t of) const {
-  for (std::size_t at = now; at-- > 0;) {
-    const std::uint32_t each = events[at].call;
+std::uint32_t StepRows::last_before(std::uint32_t parent, Phase phase, std::uint32_t next) const {
+  for (std::size_t index = now; index-- > 0;) {
+    const std::uint32_t each = events[index].call;
     const Call& seen = call(each);
-    if (each == of || seen.parent != parent || rules_of(seen) != phase || seen.is_again || seen.is_of_loss) continue;
-    if (events[at].is_end || seen.outputs.empty()) return each;
+    if (each == next || seen.parent != parent || rules_of(seen) != phase || seen.is_again || seen.is_of_loss) continue;
+    if (events[index].is_end || seen.outputs.empty()) return each;
   }
   return kNoCall;
 }
 
 std::uint32_t StepRows::loss_call() const {
-  const auto at = std::ranges::find(model.calls, Phase::kLoss, &Call::phase);
-  return at == model.calls.end() ? kNoCall : static_cast<std::uint32_t>(at - model.calls.begin());
+  const auto loss = std::ranges::find(model.calls, Phase::kLoss, &Call::phase);
+  return loss == model.calls.end() ? kNoCall : static_cast<std::uint32_t>(loss - model.calls.begin());
 }
 
 std::string_view StepRows::owner_of(std::string_view parameter) const {

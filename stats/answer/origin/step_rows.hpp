@@ -37,33 +37,35 @@ class StepRows {
  public:
   StepRows(const Record& record, const Hints& hints, const FaultChoice& choice, const Around& around, Model model);
 
-  const Call& call(std::uint32_t at) const { return model.calls[at]; }
+  const Call& call(std::uint32_t index) const { return model.calls[index]; }
   std::string_view text(std::uint32_t id) const { return record.texts()[id]; }
-  std::string_view name_of(std::uint32_t at) const { return text(call(at).name); }
-  std::string_view path_of(std::uint32_t at) const { return tensorstat::path_of(model.form, name_of(at)); }
-  const Seen& row(std::uint32_t at) const { return record.rows()[at]; }
-  Specials fault_of(std::uint32_t at) const { return fault_in(record, row(at), choice); }
-  bool is_faulty(std::uint32_t at) const { return fault_of(at).any(); }
+  std::string_view name_of(std::uint32_t index) const { return text(call(index).name); }
+  std::string_view path_of(std::uint32_t index) const { return tensorstat::path_of(model.form, name_of(index)); }
+  const Seen& row(std::uint32_t index) const { return record.rows()[index]; }
+  Specials fault_of(std::uint32_t index) const { return fault_in(record, row(index), choice); }
+  bool is_faulty(std::uint32_t index) const { return fault_of(index).any(); }
   // An operator that works in place leaves its result in an input: what it was given is then not in the rows.
-  bool is_overwritten(const Call& of, std::uint32_t input) const;
-  Given given_to(const Call& of) const;
+  bool is_overwritten(const Call& callee, std::uint32_t input) const;
+  Given given_to(const Call& callee) const;
   // Whether a result may hold a NaN. The results of a comparison cannot; a call without rows of results may.
-  bool gives_floats(const Call& of) const;
+  bool gives_floats(const Call& callee) const;
   // Whether the faults in its inputs lie in containers. It may have looked past them.
-  bool is_only_held(std::uint32_t at) const;
-  bool is_held(const Call& of, std::uint32_t input) const {
-    return hints.is_held(of.rank, of.iteration, text(of.name), row(input).slot);
+  bool is_only_held(std::uint32_t index) const;
+  bool is_held(const Call& callee, std::uint32_t input) const {
+    return hints.is_held(callee.rank, callee.iteration, text(callee.name), row(input).slot);
   }
   // The phase that the rules go by: operators of a graph have no others than these.
-  Phase rules_of(const Call& of) const {
-    return !is_flat(model.form) || of.phase == Phase::kParameter ? of.phase : Phase::kForward;
+  Phase rules_of(const Call& callee) const {
+    return !is_flat(model.form) || callee.phase == Phase::kParameter ? callee.phase : Phase::kForward;
   }
-  bool is_outermost(const Call& of) const { return of.parent == kNoCall && !of.has_unseen_parent && !of.is_of_loss; }
-  const Zoom* zoom_of(std::uint32_t at) const {
-    return at == kNoCall ? nullptr : hints.zoom_of(call(at).rank, call(at).iteration, name_of(at));
+  bool is_outermost(const Call& callee) const {
+    return callee.parent == kNoCall && !callee.has_unseen_parent && !callee.is_of_loss;
   }
-  // The last call inside `parent` that was over before `of` began; of kNoCall: by now.
-  std::uint32_t last_before(std::uint32_t parent, Phase phase, std::uint32_t of) const;
+  const Zoom* zoom_of(std::uint32_t index) const {
+    return index == kNoCall ? nullptr : hints.zoom_of(call(index).rank, call(index).iteration, name_of(index));
+  }
+  // The last call inside `parent` that was over before `next` began; of kNoCall: by now.
+  std::uint32_t last_before(std::uint32_t parent, Phase phase, std::uint32_t next) const;
   // The first loss in the rows, or kNoCall.
   std::uint32_t loss_call() const;
   // The module of a parameter: "blocks.0" of "blocks.0.weight", and of msprobe's "Module.a.Linear.parameters_grad".
@@ -83,6 +85,6 @@ class StepRows {
   std::vector<Fault> faults;  // so far; they stay where they are
 };
 
-inline bool found(const Zoom* zoom) { return zoom != nullptr && zoom->found == Zoom::Found::kOperation; }
+inline bool found(const Zoom* zoom) { return zoom != nullptr && zoom->result == Zoom::Found::kOperation; }
 
 }  // namespace tensorstat::origin_rules

@@ -38,7 +38,7 @@ FaultVerdict Telling::verdict(const Fault& fault) {
   }
   const Zoom* zoom = fault.zoom;
   if (zoom == nullptr && guilty != kNoCall) zoom = zoom_of(guilty);
-  if (!verdict.wrote_inf.op_name.empty() && (zoom == nullptr || zoom->found != Zoom::Found::kOperation))
+  if (!verdict.wrote_inf.op_name.empty() && (zoom == nullptr || zoom->result != Zoom::Found::kOperation))
     zoom = zoom_that_turned(guilty);
   if (guilty == kNoCall) zoom = hints_.zoom_of(verdict.rank, verdict.iteration, "loss");
   verdict.zoom = zoom;
@@ -47,11 +47,11 @@ FaultVerdict Telling::verdict(const Fault& fault) {
     verdict.wrote_zoom = fault.made_of->zoom != nullptr ? fault.made_of->zoom : zoom_of(fault.made_of->call);
   }
   verdict.guilty = guilty == kNoCall ? NamedCall{"Loss", "loss"} : named(guilty);
-  if (zoom != nullptr && zoom->found == Zoom::Found::kOperation) {
+  if (zoom != nullptr && zoom->result == Zoom::Found::kOperation) {
     verdict.operation = zoom->operation;
     if (guilty != kNoCall) guilty = module_of(*zoom, guilty, verdict);
   }
-  if (zoom != nullptr && zoom->found == Zoom::Found::kHeld && !zoom->held_by.empty()) {
+  if (zoom != nullptr && zoom->result == Zoom::Found::kHeld && !zoom->held_by.empty()) {
     const std::string path(path_of(walked_.model.form, verdict.guilty.op_name));
     const bool is_of_model = path == verdict.guilty.op_type;  // which is named by its class
     verdict.guilty = {"Parameter", !zoom->parameter.empty() ? zoom->parameter
@@ -79,14 +79,14 @@ FaultVerdict Telling::verdict(const Fault& fault) {
   verdict.through = named(fault.through);
   if (guilty != kNoCall) {
     verdict.inputs = call(guilty).inputs;
-    for (std::uint32_t at = call(guilty).parent, steps = 0; at != kNoCall && steps < 64;
-         at = call(at).parent, ++steps) {
-      verdict.inside.push_back(named(at));
+    for (std::uint32_t outer = call(guilty).parent, steps = 0; outer != kNoCall && steps < 64;
+         outer = call(outer).parent, ++steps) {
+      verdict.inside.push_back(named(outer));
     }
   }
   name_tensors(fault, verdict);
   if (!verdict.operation.empty()) {
-    verdict.code = zoom->at;
+    verdict.code = zoom->code;
   } else if (guilty != kNoCall && walked_.model.form == Form::kWatch &&
              path_of(walked_.model.form, verdict.guilty.op_name).find('/') != std::string_view::npos) {
     verdict.operation = verdict.guilty.op_type;  // the rows are of operations
@@ -113,29 +113,29 @@ void Telling::name_tensors(const Fault& fault, FaultVerdict& verdict) const {
     verdict.of_model = each.inputs;
     if (fault.phase != Phase::kForward || &each == &call(outermost_of(fault))) break;
   }
-  const auto name = [&](std::uint32_t at) {
-    const Seen& row = record_.rows()[at];
+  const auto name = [&](std::uint32_t index) {
+    const Seen& row = record_.rows()[index];
     std::string text =
         hints_.name_of_tensor(row.rank, row.iteration, record_.texts()[row.name], row.is_input, row.slot);
-    if (!text.empty()) verdict.tensor_names[at] = std::move(text);
+    if (!text.empty()) verdict.tensor_names[index] = std::move(text);
   };
   name(verdict.row);
   for (const std::uint32_t each : verdict.inputs) name(each);
   for (const std::uint32_t each : verdict.of_model) name(each);
   const Seen& row = record_.rows()[verdict.row];
-  const FaultyRows* found =
+  const FaultyRows* faulty_rows =
       hints_.faulty_rows(row.rank, row.iteration, record_.texts()[row.name], row.is_input, row.slot);
-  if (found != nullptr) verdict.faulty_rows = *found;
+  if (faulty_rows != nullptr) verdict.faulty_rows = *faulty_rows;
 }
 
 void Telling::count_calls(const Fault& fault, FaultVerdict& verdict) const {
   const auto& calls = walked_.model.calls;
   const std::uint32_t outermost = fault.is_of_backward ? fault.seen_in : outermost_of(fault);
-  const Call& of = call(outermost);
-  const bool is_call = of.phase == Phase::kForward || of.phase == Phase::kLoss || of.phase == Phase::kBackward;
-  if (walked_.model.form != Form::kWatch || !is_call || of.is_of_loss) return;
+  const Call& outer = call(outermost);
+  const bool is_call = outer.phase == Phase::kForward || outer.phase == Phase::kLoss || outer.phase == Phase::kBackward;
+  if (walked_.model.form != Form::kWatch || !is_call || outer.is_of_loss) return;
   for (std::uint32_t i = 0; i < calls.size(); ++i) {
-    if (calls[i].name != of.name || calls[i].phase != of.phase || calls[i].is_again) continue;
+    if (calls[i].name != outer.name || calls[i].phase != outer.phase || calls[i].is_again) continue;
     ++verdict.call_count;
     if (i == outermost) verdict.nth_call = verdict.call_count;
   }
@@ -162,27 +162,27 @@ bool Telling::is_ended_inside(const Fault& fault) const {
   return fault.ended_by != kNoCall && (maker == fault.ended_by || walked_.model.is_inside(maker, fault.ended_by));
 }
 
-NamedCall Telling::named(std::uint32_t at) const {
-  if (at == kNoCall) return {};
-  return {std::string(record_.texts()[call(at).op_type]), std::string(record_.texts()[call(at).name])};
+NamedCall Telling::named(std::uint32_t index) const {
+  if (index == kNoCall) return {};
+  return {std::string(record_.texts()[call(index).op_type]), std::string(record_.texts()[call(index).name])};
 }
 
-std::optional<CodeLine> Telling::line_of(std::uint32_t at) {
-  const Call& of = call(at);
-  const std::string_view op_name = record_.texts()[of.name];
-  auto line = hints_.line_of(of.rank, of.iteration, op_name, of.nth);
-  if (line || of.phase != Phase::kBackward || walked_.model.form != Form::kWatch) return line;
-  return hints_.line_of(of.rank, of.iteration, forward_name_of(op_name), of.nth);
+std::optional<CodeLine> Telling::line_of(std::uint32_t index) {
+  const Call& callee = call(index);
+  const std::string_view op_name = record_.texts()[callee.name];
+  auto line = hints_.line_of(callee.rank, callee.iteration, op_name, callee.nth);
+  if (line || callee.phase != Phase::kBackward || walked_.model.form != Form::kWatch) return line;
+  return hints_.line_of(callee.rank, callee.iteration, forward_name_of(op_name), callee.nth);
 }
 
-const Zoom* Telling::zoom_of(std::uint32_t at) const {
-  return hints_.zoom_of(call(at).rank, call(at).iteration, record_.texts()[call(at).name]);
+const Zoom* Telling::zoom_of(std::uint32_t index) const {
+  return hints_.zoom_of(call(index).rank, call(index).iteration, record_.texts()[call(index).name]);
 }
 
-const Zoom* Telling::zoom_that_turned(std::uint32_t at) const {
-  for (int steps = 0; at != kNoCall && steps < 64; at = call(at).parent, ++steps) {
-    const Zoom* zoom = zoom_of(at);
-    if (zoom != nullptr && zoom->found == Zoom::Found::kOperation && zoom->inf_written) return zoom;
+const Zoom* Telling::zoom_that_turned(std::uint32_t index) const {
+  for (int steps = 0; index != kNoCall && steps < 64; index = call(index).parent, ++steps) {
+    const Zoom* zoom = zoom_of(index);
+    if (zoom != nullptr && zoom->result == Zoom::Found::kOperation && zoom->inf_written) return zoom;
   }
   return nullptr;
 }
@@ -193,17 +193,17 @@ std::uint32_t Telling::module_of(const Zoom& zoom, std::uint32_t guilty, FaultVe
   const auto is_same = [](std::string_view a, std::string_view b) { return escaped_op_name(a) == escaped_op_name(b); };
   if (zoom.inside.empty() || is_same(zoom.inside, path) || form != Form::kWatch) return guilty;
   const std::string name = zoom.inside + std::string(guilty_name.substr(path.size()));
-  std::uint32_t found = kNoCall;
+  std::uint32_t runner = kNoCall;
   verdict.guilty = {"", name};
   for (std::uint32_t i = 0; i < walked_.model.calls.size(); ++i) {
     const Call& each = call(i);
     const std::string_view other = record_.texts()[each.name];
-    if (is_same(other, name)) found = i;
+    if (is_same(other, name)) runner = i;
     if (is_same(path_of(form, other), zoom.inside)) verdict.guilty.op_type = record_.texts()[each.op_type];
   }
   verdict.is_own_code = false;
   verdict.after = verdict.before = {};
-  return found;
+  return runner;
 }
 
 bool Telling::is_written(const Fault& fault) const {

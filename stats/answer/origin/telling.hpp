@@ -19,17 +19,17 @@ class Telling {
   std::string note(const Fault& fault) const;
 
  private:
-  const Call& call(std::uint32_t at) const { return walked_.model.calls[at]; }
-  NamedCall named(std::uint32_t at) const;
+  const Call& call(std::uint32_t index) const { return walked_.model.calls[index]; }
+  NamedCall named(std::uint32_t index) const;
   std::uint32_t outermost_of(const Fault& fault) const;
   // The names of its tensors, the rows of the first faulty one, and what the model was given.
   void name_tensors(const Fault& fault, FaultVerdict& verdict) const;
   // Which of the calls of the outermost module it lies in.
   void count_calls(const Fault& fault, FaultVerdict& verdict) const;
-  std::optional<CodeLine> line_of(std::uint32_t at);
-  const Zoom* zoom_of(std::uint32_t at) const;
+  std::optional<CodeLine> line_of(std::uint32_t index);
+  const Zoom* zoom_of(std::uint32_t index) const;
   // The zoom of the call that made NaN of an Inf, or of a call that contains it.
-  const Zoom* zoom_that_turned(std::uint32_t at) const;
+  const Zoom* zoom_that_turned(std::uint32_t index) const;
   // The call of the module that ran the operation: it may be one inside of the guilty call.
   std::uint32_t module_of(const Zoom& zoom, std::uint32_t guilty, FaultVerdict& verdict) const;
   // Whether the Inf that became NaN was written, as a mask is, and not computed.

@@ -198,11 +198,11 @@ class FaultSearch::State {
 
   std::vector<std::pair<std::uint32_t, Part>> parts(const origin_rules::Around& all, std::uint32_t first,
                                                     std::uint32_t last) const {
-    std::vector<std::pair<std::uint32_t, Part>> found;
+    std::vector<std::pair<std::uint32_t, Part>> pairs;
     for (const std::uint32_t rank : all.ranks) {
-      for (const Part part : parts_of(*record_, facts_.form, rank, first, last)) found.emplace_back(rank, part);
+      for (const Part part : parts_of(*record_, facts_.form, rank, first, last)) pairs.emplace_back(rank, part);
     }
-    return found;
+    return pairs;
   }
 
   origin_rules::Walked walk(const origin_rules::Around& all, std::uint32_t rank, std::uint32_t first,
@@ -289,8 +289,8 @@ Answer answer_of(const Record& record, Hints& hints, const FaultChoice& choice) 
 }
 
 bool is_fault(const StatisticsView& statistics, const FaultChoice& choice) {
-  const Specials found = specials_of(statistics);
-  return found.has_nan() || (!choice.nan_only && found.has_inf());
+  const Specials specials = specials_of(statistics);
+  return specials.has_nan() || (!choice.nan_only && specials.has_inf());
 }
 
 }  // namespace tensorstat

@@ -25,9 +25,9 @@ std::vector<Event> events_of(const StepRows& rows) {
       const std::vector<std::uint32_t>& tensors = is_end ? each.outputs : each.inputs;
       if (tensors.empty()) continue;
       Event event{.time = is_end ? each.end : each.begin, .call = i, .is_end = is_end};
-      for (const std::uint32_t at : tensors) {
-        if (!rows.is_faulty(at) || (!is_end && rows.is_overwritten(each, at))) continue;
-        event.faulty_row = at;
+      for (const std::uint32_t tensor : tensors) {
+        if (!rows.is_faulty(tensor) || (!is_end && rows.is_overwritten(each, tensor))) continue;
+        event.faulty_row = tensor;
         break;
       }
       if (rows.model.form != Form::kModules && event.faulty_row != kNoRow) event.time = event.faulty_row;
@@ -47,9 +47,9 @@ std::vector<Event> events_of(const StepRows& rows) {
     }
   }
   std::ranges::stable_sort(events, [&](const Event& a, const Event& b) {
-    const auto place = [&](const Event& of) {
-      const Phase phase = rows.call(of.call).phase;
-      return std::tuple(of.time, phase != Phase::kLoss, phase == Phase::kOptimizer, of.is_end);
+    const auto place = [&](const Event& event) {
+      const Phase phase = rows.call(event.call).phase;
+      return std::tuple(event.time, phase != Phase::kLoss, phase == Phase::kOptimizer, event.is_end);
     };
     return place(a) < place(b);
   });
@@ -63,26 +63,26 @@ std::uint32_t maker_of(const StepRows& rows, const Scene& scene) {
 
 // Whether nothing but containers brought this fault to the call: it may have made another one. Rows of operations show
 // what was read.
-bool is_brought_by_container(const StepRows& rows, const Fault& fault, std::uint32_t at) {
-  if (at == kNoCall || !rows.is_only_held(at)) return false;
+bool is_brought_by_container(const StepRows& rows, const Fault& fault, std::uint32_t index) {
+  if (index == kNoCall || !rows.is_only_held(index)) return false;
   if (rows.hints.watched() && rows.hints.watched()->has_operations) return false;
   return std::ranges::none_of(fault.carriers,
-                              [&](std::uint32_t each) { return each != at && rows.model.is_inside(each, at); });
+                              [&](std::uint32_t each) { return each != index && rows.model.is_inside(each, index); });
 }
 
 // Whether a second run found another maker of what this call gave, which had this fault in a container.
-bool is_made_anew(const StepRows& rows, const Fault& fault, std::uint32_t at) {
-  if (!is_brought_by_container(rows, fault, at)) return false;
-  const Zoom* zoom = rows.zoom_of(zoomed_above(rows, at));
+bool is_made_anew(const StepRows& rows, const Fault& fault, std::uint32_t index) {
+  if (!is_brought_by_container(rows, fault, index)) return false;
+  const Zoom* zoom = rows.zoom_of(zoomed_above(rows, index));
   if (zoom == nullptr || zoom == fault.zoom) return false;
   return fault.kind != FaultKind::kProduced || fault.call == kNoCall || zoom->inside != rows.path_of(fault.call);
 }
 
 // Whether a second run showed that the call was given the fault.
-bool has_read(const StepRows& rows, std::uint32_t at) {
-  for (int steps = 0; at != kNoCall && steps < 64; at = rows.call(at).parent, ++steps) {
-    const Zoom* zoom = rows.zoom_of(at);
-    if (zoom != nullptr && zoom->found == Zoom::Found::kGiven) return true;
+bool has_read(const StepRows& rows, std::uint32_t index) {
+  for (int steps = 0; index != kNoCall && steps < 64; index = rows.call(index).parent, ++steps) {
+    const Zoom* zoom = rows.zoom_of(index);
+    if (zoom != nullptr && zoom->result == Zoom::Found::kGiven) return true;
   }
   return false;
 }
@@ -115,13 +115,13 @@ void carry(const StepRows& rows, Fault& fault, const Scene& scene) {
 // A written Inf in the results is clean until a call makes NaN or Inf of it. -Inf that an operation of the loss passes
 // on, as log_softmax does, does not count.
 bool is_spent_here(const StepRows& rows, const Fault& fault, const Scene& scene) {
-  const Call& of = rows.call(scene.call);
-  const bool is_loss = scene.phase == Phase::kLoss || (of.is_of_loss && scene.is_end);
-  const bool is_handed = scene.phase == Phase::kBackward && !scene.is_end && rows.is_outermost(of);
+  const Call& call = rows.call(scene.call);
+  const bool is_loss = scene.phase == Phase::kLoss || (call.is_of_loss && scene.is_end);
+  const bool is_handed = scene.phase == Phase::kBackward && !scene.is_end && rows.is_outermost(call);
   const bool is_inf_of_forward = fault.kind == FaultKind::kProduced && fault.phase == Phase::kForward && !fault.has_nan;
   if ((!is_loss && !is_handed) || !is_inf_of_forward) return false;
   const Specials specials = rows.fault_of(scene.row);
-  if (of.is_of_loss && !specials.has_nan() && !specials.has_plus_inf) return false;
+  if (call.is_of_loss && !specials.has_nan() && !specials.has_plus_inf) return false;
   return is_inf_written(rows.record, rows.hints, rows.model, fault, rows.around.writers);
 }
 
@@ -188,10 +188,10 @@ void add(StepRows& rows, const Scene& scene, Fault fault, const char* rule) {
 }
 
 void look_at(StepRows& rows, const Event& event) {
-  const Call& of = rows.call(event.call);
+  const Call& call = rows.call(event.call);
   if (event.faulty_row == kNoRow)
     return event.is_end ? end_by_outputs(rows, event.call) : end_by_inputs(rows, event.call);
-  const Scene scene{event.call, event.faulty_row, event.is_end, rows.rules_of(of), rows.given_to(of)};
+  const Scene scene{event.call, event.faulty_row, event.is_end, rows.rules_of(call), rows.given_to(call)};
   if (rows.row(scene.row).is_parameter) {
     Fault fault = fault_at(scene, rows, FaultKind::kParameter, scene.call);
     fault.phase = Phase::kParameter;
@@ -199,9 +199,9 @@ void look_at(StepRows& rows, const Event& event) {
   }
   if (is_carried(rows, scene)) return;
   // The input of its parent is judged first, whatever the order of the rows.
-  if (!event.is_end && of.parent != kNoCall && rows.given_to(rows.call(of.parent)) == Given::kFaulty) {
+  if (!event.is_end && call.parent != kNoCall && rows.given_to(rows.call(call.parent)) == Given::kFaulty) {
     const auto above =
-        std::ranges::find_if(rows.events, [&](const Event& each) { return each.call == of.parent && !each.is_end; });
+        std::ranges::find_if(rows.events, [&](const Event& each) { return each.call == call.parent && !each.is_end; });
     if (above != rows.events.end() && above - rows.events.begin() > static_cast<std::ptrdiff_t>(rows.now)) {
       look_at(rows, *above);
       if (is_carried(rows, scene)) return;

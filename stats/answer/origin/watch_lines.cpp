@@ -63,22 +63,22 @@ Zoom zoom_in(const Members& line) {
             .given = line.text("given"),
             .gave = line.text("gave"),
             .inside = line.text("inside"),
-            .of = line.text("of"),
+            .cause = line.text("of"),
             .held_by = {},
             .parameter = line.text("parameter"),
-            .at = line.code(),
+            .code = line.code(),
             .inf_written = line.truth("inf_written"),
             .given_finite = line.truth("given_finite").value_or(false),
             .by_container = line.truth("by_container").value_or(false)};
   const std::string result = line.text("result");
-  zoom.found = result == "found"   ? Zoom::Found::kOperation
-               : result == "clean" ? Zoom::Found::kClean
-               : result == "given" ? Zoom::Found::kGiven
-                                   : Zoom::Found::kRefused;
+  zoom.result = result == "found"   ? Zoom::Found::kOperation
+                : result == "clean" ? Zoom::Found::kClean
+                : result == "given" ? Zoom::Found::kGiven
+                                    : Zoom::Found::kRefused;
   // "the parameter weight holds the fault", "a tensor from outside of the call holds the fault"
   std::string_view why = zoom.why;
-  if (zoom.found == Zoom::Found::kGiven && why.ends_with(" holds the fault")) {
-    zoom.found = Zoom::Found::kHeld;
+  if (zoom.result == Zoom::Found::kGiven && why.ends_with(" holds the fault")) {
+    zoom.result = Zoom::Found::kHeld;
     for (const std::string_view kind : {"the parameter ", "the buffer "}) {
       if (why.starts_with(kind)) zoom.held_by = why.substr(kind.size(), why.rfind(" holds") - kind.size());
     }
@@ -136,18 +136,18 @@ void Hints::add_watch(std::uint32_t rank, std::string_view text) {
     } else if (kind == "names") {
       watch.names[{op_name, line.text("io") == "input"}].push_back({iteration, line.texts("names")});
     } else if (kind == "held") {
-      watch.held[op_name].push_back({iteration, line.numbers("slots")});
+      watch.held_inputs[op_name].push_back({iteration, line.numbers("slots")});
     } else if (kind == "rows") {
-      FaultyRows found{line.number("count"), line.number("whole"), line.numbers("rows")};
+      FaultyRows rows{line.number("count"), line.number("whole"), line.numbers("rows")};
       watch.rows.insert_or_assign({iteration, op_name, line.text("io") == "input", line.number("slot")},
-                                  std::move(found));
+                                  std::move(rows));
     } else if (kind == "cut_off") {
       watch.cut_off.insert_or_assign({iteration, op_name},
                                      CutOff{line.text("by"), line.text("operation"), line.code()});
     } else if (kind == "replica") {
-      UnequalReplicas found{iteration, line.text("op_type"), line.text("op_name"), line.numbers("ranks"),
-                            line.number("replicas")};
-      if (!found.ranks.empty()) unequal_replicas_.insert(std::move(found));
+      UnequalReplicas replicas{iteration, line.text("op_type"), line.text("op_name"), line.numbers("ranks"),
+                               line.number("replicas")};
+      if (!replicas.ranks.empty()) unequal_replicas_.insert(std::move(replicas));
     } else if (kind == "not_seen" && op_name.empty() && line.text("why").empty()) {
       watch.missing.erase("");  // a later step has rows of the model
     } else if (kind == "not_seen") {

@@ -180,7 +180,7 @@ std::string lists_of(const SearchedRun& searched) {
     for (const Source& from : sources) {
       const Seen& row = record.rows()[from.row];
       text += what + ("  " + place_of(record, row)) + "  " + words_of(from.specials);
-      if (from.who.op_name != record.texts()[row.name]) text += ", made by " + printable(from.who.op_name);
+      if (from.guilty.op_name != record.texts()[row.name]) text += ", made by " + printable(from.guilty.op_name);
       text += "\n";
       if (!with_past) continue;
       for (const std::uint32_t index : from.inputs) {
