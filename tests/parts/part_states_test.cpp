@@ -16,7 +16,7 @@ StateHead head_of(std::uint32_t part, std::uint64_t records, std::uint64_t key =
   StateHead head;
   head.key = key;
   head.parts = 3;
-  head.held = {part};
+  head.part_numbers = {part};
   head.records = records;
   head.request.asked = head.request.measured = {Category::kMax, Category::kCount};
   return head;
@@ -55,7 +55,7 @@ TEST(PartStates, AreReadBack) {
   const auto state = parse_state(state_of(2));
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(state->head.key, kKey);
-  EXPECT_EQ(state->head.held, std::vector<std::uint32_t>{2});
+  EXPECT_EQ(state->head.part_numbers, std::vector<std::uint32_t>{2});
   ASSERT_EQ(state->records.size(), 3u);
   EXPECT_EQ(written(state->head) + written(state->records[0]) + written(state->records[1]) + written(state->records[2]),
             state_of(2));

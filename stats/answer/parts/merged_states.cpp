@@ -57,8 +57,9 @@ Status MergedStates::add(const std::string& name, std::string_view text) try {
 }
 
 Status MergedStates::join() try {
-  std::ranges::stable_sort(
-      states_, [](const Named& a, const Named& b) { return a.state.head.held.size() > b.state.head.held.size(); });
+  std::ranges::stable_sort(states_, [](const Named& a, const Named& b) {
+    return a.state.head.part_numbers.size() > b.state.head.part_numbers.size();
+  });
   if (states_.empty()) return {};
   head_ = states_.front().state.head;
   head_.records = head_.faults = 0;
@@ -66,23 +67,25 @@ Status MergedStates::join() try {
   std::vector<Named> kept;
   kept.reserve(states_.size());  // holders point into it
   for (Named& each : states_) {
-    const std::vector<std::uint32_t>& held = each.state.head.held;
-    const auto known = std::ranges::count_if(held, [&](std::uint32_t part) { return holders[part] != nullptr; });
-    if (static_cast<std::size_t>(known) == held.size()) continue;
+    const std::vector<std::uint32_t>& part_numbers = each.state.head.part_numbers;
+    const auto known =
+        std::ranges::count_if(part_numbers, [&](std::uint32_t part) { return holders[part] != nullptr; });
+    if (static_cast<std::size_t>(known) == part_numbers.size()) continue;
     if (known != 0) {
-      const auto shared = std::ranges::find_if(held, [&](std::uint32_t part) { return holders[part] != nullptr; });
+      const auto shared =
+          std::ranges::find_if(part_numbers, [&](std::uint32_t part) { return holders[part] != nullptr; });
       return Error{Code::kInvalid, printable(holders[*shared]->name) + " and " + printable(each.name) + " share part " +
                                        part_name(*shared, head_.parts) +
                                        ", but each holds parts that the other one lacks; give each part once"};
     }
     kept.push_back(std::move(each));
-    for (const std::uint32_t part : kept.back().state.head.held) holders[part] = &kept.back();
+    for (const std::uint32_t part : kept.back().state.head.part_numbers) holders[part] = &kept.back();
     head_.faults += kept.back().state.head.faults;
   }
   states_ = std::move(kept);
-  head_.held.clear();
+  head_.part_numbers.clear();
   for (std::uint32_t part = 0; part < head_.parts; ++part) {
-    if (holders[part] != nullptr) head_.held.push_back(part);
+    if (holders[part] != nullptr) head_.part_numbers.push_back(part);
   }
   return {};
 } catch (...) {
@@ -92,7 +95,7 @@ Status MergedStates::join() try {
 std::vector<std::uint32_t> MergedStates::missing() const {
   std::vector<std::uint32_t> missing;
   for (std::uint32_t part = 0; part < head_.parts; ++part) {
-    if (!std::ranges::binary_search(head_.held, part)) missing.push_back(part);
+    if (!std::ranges::binary_search(head_.part_numbers, part)) missing.push_back(part);
   }
   return missing;
 }

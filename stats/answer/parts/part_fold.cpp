@@ -29,7 +29,7 @@ class PartFold {
                      }}) {
     head_.key = list.key;
     head_.parts = list.parts;
-    head_.held = {list.part};
+    head_.part_numbers = {list.part};
     head_.request = list.request;
   }
 
@@ -97,7 +97,7 @@ class PartFold {
     record.is_for_device = is_for_device;
     append(record);
     head_.faults += 1;
-    folded_.said.push_back(label.empty() ? fault : label + ": " + fault);
+    folded_.errors.push_back(label.empty() ? fault : label + ": " + fault);
     folded_.is_for_device |= is_for_device;
   }
 

@@ -10,10 +10,10 @@
 namespace tensorstat {
 
 struct FoldedPart {
-  std::string state;               // the content of the state file
-  std::vector<std::string> said;   // errors of tensors that could not be read or measured
-  std::vector<std::string> notes;  // entries without numbers that are not errors, such as a text
-  bool is_for_device = false;      // true: some error says that a device cannot compute it
+  std::string state;                // the content of the state file
+  std::vector<std::string> errors;  // errors of tensors that could not be read or measured
+  std::vector<std::string> notes;   // entries without numbers that are not errors, such as a text
+  bool is_for_device = false;       // true: some error says that a device cannot compute it
 };
 
 struct FoldOptions {

@@ -119,11 +119,12 @@ void write_entry(const TensorRow& entry, Writer& out) {
   out.byte((entry.tensor ? 1 : 0) | (entry.index ? 2 : 0));
   if (entry.tensor) out.text(*entry.tensor);
   if (entry.index) out.shape(*entry.index);
-  const Identity& who = entry.row.identity;
-  for (const std::string* text : {&who.op_type, &who.op_name, &who.io}) out.text(*text);
-  for (const std::uint64_t number : {who.task_id, who.stream_id, who.timestamp_us, who.slot}) out.number(number);
-  out.small(who.more.size());
-  for (const auto& [name, cell] : who.more) {
+  const Identity& identity = entry.row.identity;
+  for (const std::string* text : {&identity.op_type, &identity.op_name, &identity.io}) out.text(*text);
+  for (const std::uint64_t number : {identity.task_id, identity.stream_id, identity.timestamp_us, identity.slot})
+    out.number(number);
+  out.small(identity.more.size());
+  for (const auto& [name, cell] : identity.more) {
     out.text(name);
     out.byte(static_cast<std::uint8_t>(cell.index()));
     const auto* number = std::get_if<std::uint64_t>(&cell);
@@ -139,14 +140,15 @@ void read_entry(Reader& in, TensorRow& entry) {
   const std::uint8_t has = in.byte();
   if (has & 1) entry.tensor = in.text();
   if (has & 2) entry.index = in.shape();
-  Identity& who = entry.row.identity;
-  for (std::string* text : {&who.op_type, &who.op_name, &who.io}) *text = in.text();
-  for (std::uint64_t* number : {&who.task_id, &who.stream_id, &who.timestamp_us, &who.slot}) *number = in.number();
+  Identity& identity = entry.row.identity;
+  for (std::string* text : {&identity.op_type, &identity.op_name, &identity.io}) *text = in.text();
+  for (std::uint64_t* number : {&identity.task_id, &identity.stream_id, &identity.timestamp_us, &identity.slot})
+    *number = in.number();
   for (std::uint32_t left = in.small(); left != 0 && in.is_right(); --left) {
     const std::string_view name = in.text();
     const bool is_number = in.byte() == 0;
     Cell cell = is_number ? Cell(in.number()) : Cell(std::string(in.text()));
-    who.more.emplace_back(name, std::move(cell));
+    identity.more.emplace_back(name, std::move(cell));
   }
   entry.row.data_size_bytes = in.number();
   entry.row.data_type = in.text();
@@ -190,9 +192,10 @@ Result<StateHead> parse_head(std::string_view content) {
   head.records = in.number();
   head.faults = in.number();
   for (std::uint32_t left = in.small(); left != 0 && in.is_right(); --left) {
-    head.held.push_back(in.small());
-    const bool is_ascending = head.held.size() == 1 || head.held.back() > head.held[head.held.size() - 2];
-    if (head.held.back() >= head.parts || !is_ascending) in.refuse();
+    head.part_numbers.push_back(in.small());
+    const bool is_ascending =
+        head.part_numbers.size() == 1 || head.part_numbers.back() > head.part_numbers[head.part_numbers.size() - 2];
+    if (head.part_numbers.back() >= head.parts || !is_ascending) in.refuse();
   }
   std::string_view lines = in.text();
   while (!lines.empty()) {
@@ -200,8 +203,9 @@ Result<StateHead> parse_head(std::string_view content) {
     if (!parse_line(lines.substr(0, end), head.request)) in.refuse();
     lines.remove_prefix(std::min(end + 1, lines.size()));
   }
-  const bool makes_sense = in.is_at_end() && head.parts != 0 && head.parts <= kMostParts && !head.held.empty() &&
-                           head.faults <= head.records && !head.request.asked.empty() && !head.request.measured.empty();
+  const bool makes_sense = in.is_at_end() && head.parts != 0 && head.parts <= kMostParts &&
+                           !head.part_numbers.empty() && head.faults <= head.records && !head.request.asked.empty() &&
+                           !head.request.measured.empty();
   if (!makes_sense) return damaged("its head makes no sense");
   return head;
 }
@@ -270,8 +274,8 @@ std::string written(const StateHead& head) {
   out.small(head.parts);
   out.number(head.records);
   out.number(head.faults);
-  out.small(head.held.size());
-  for (const std::uint32_t part : head.held) out.small(part);
+  out.small(head.part_numbers.size());
+  for (const std::uint32_t part : head.part_numbers) out.small(part);
   out.text(text_of(head.request));
   return std::string(kStateMagic) + framed(out.take());
 }

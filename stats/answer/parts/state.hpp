@@ -22,11 +22,11 @@ namespace tensorstat {
 inline constexpr std::size_t kMostStateBytes = std::size_t{1} << 36;
 
 struct StateHead {
-  std::uint64_t key = 0;            // PartList::key
-  std::uint32_t parts = 1;          // of the plan
-  std::vector<std::uint32_t> held;  // the parts that are in this state, ascending
-  std::uint64_t records = 0;        // that follow
-  std::uint64_t faults = 0;         // of these, what could not be read or measured
+  std::uint64_t key = 0;                    // PartList::key
+  std::uint32_t parts = 1;                  // of the plan
+  std::vector<std::uint32_t> part_numbers;  // the parts that are in this state, ascending
+  std::uint64_t records = 0;                // that follow
+  std::uint64_t faults = 0;                 // of these, what could not be read or measured
   PlanRequest request;
 };
 

@@ -40,8 +40,8 @@ Before what_is_there(const std::string& path, const PartList& list, std::string&
     return why = printable(path) + ": is there, and is no state; name another file", Before::kForeign;
   const auto head = parse_state_head(*text);
   if (!head) return Before::kNothing;  // damaged, or of another version: folded again
-  if (head->key != list.key || head->held != std::vector{list.part}) {
-    why = printable(path) + ": holds part " + part_name(head->held.front(), head->parts) +
+  if (head->key != list.key || head->part_numbers != std::vector{list.part}) {
+    why = printable(path) + ": holds part " + part_name(head->part_numbers.front(), head->parts) +
           (head->key == list.key ? "" : " of another plan") + "; remove it, or name another file";
     return Before::kForeign;
   }
@@ -94,8 +94,8 @@ int run_fold(const FoldArguments& arguments, Console& console) {
        }});
   console.hide_progress();
   for (const std::string& note : plain.is_quiet ? std::vector<std::string>() : folded.notes) console.complain(note);
-  for (const std::string& fault : folded.said) console.complain(fault);
-  const int exit = folded.is_for_device ? kNoDevice : folded.said.empty() ? kDone : kNotRead;
+  for (const std::string& fault : folded.errors) console.complain(fault);
+  const int exit = folded.is_for_device ? kNoDevice : folded.errors.empty() ? kDone : kNotRead;
   // Not synced: a state that a power failure damages is noticed by its checksums, named by merge and folded again.
   return write_out(arguments.output, folded.state, exit, console, false);
 }
