@@ -53,10 +53,10 @@ class BuildPackage(build_py):
         shutil.rmtree(INSTALLED, ignore_errors=True)
         for component in ("c_core", "c", "helper", "python"):
             self.install(component, INSTALLED / "package")
-        (found,) = (INSTALLED / "package").glob("**/tensorstat/_native.abi3.so")
+        (module,) = (INSTALLED / "package").glob("**/tensorstat/_native.abi3.so")
         package = Path(self.build_lib) / "tensorstat"
         shutil.rmtree(package, ignore_errors=True)
-        shutil.copytree(found.parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(module.parent, package, ignore=shutil.ignore_patterns("__pycache__"))
         for text in ("LICENSE", "packaging/copyright"):
             shutil.copy(PROJECT / "stats" / text, package)
         for library in (INSTALLED / "package").glob("**/libtensorstat*.so.*"):

@@ -28,9 +28,9 @@ PyObject* open_collective(PyObject*, PyObject* arguments) {
   return guarded([&]() -> PyObject* {
     tensorstat_collective* made = nullptr;
     if (const auto code = tensorstat_collective_open(rank.value, ranks.value, &made)) return raise(code);
-    auto held = std::make_unique<CollectiveOfPython>();
-    held->handle.reset(made);
-    return capsule_holding(std::move(held)).release();
+    auto collective = std::make_unique<CollectiveOfPython>();
+    collective->handle.reset(made);
+    return capsule_holding(std::move(collective)).release();
   });
 }
 

@@ -36,12 +36,12 @@ PyObject* operator_named(PyObject*, PyObject* arguments) {
                          : PyCapsule_New(const_cast<tensorstat_operator*>(made), kOperator, nullptr);
 }
 
-// The texts of a list; they live as long as `held`. False, with an exception set, of anything else.
-bool take_texts(PyObject* list, std::vector<Ref>& held, std::vector<const char*>& texts) {
+// The texts of a list; they live as long as `references`. False, with an exception set, of anything else.
+bool take_texts(PyObject* list, std::vector<Ref>& references, std::vector<const char*>& texts) {
   const Py_ssize_t count = PySequence_Size(list);
   for (Py_ssize_t i = 0; i < count; ++i) {
-    held.emplace_back(PySequence_GetItem(list, i));
-    const char* const text = held.back() ? PyUnicode_AsUTF8AndSize(held.back().get(), nullptr) : nullptr;
+    references.emplace_back(PySequence_GetItem(list, i));
+    const char* const text = references.back() ? PyUnicode_AsUTF8AndSize(references.back().get(), nullptr) : nullptr;
     if (text == nullptr) return false;
     texts.push_back(text);
   }
@@ -59,9 +59,9 @@ PyObject* describe(PyObject*, PyObject* arguments) {
   const auto* const op = static_cast<const tensorstat_operator*>(PyCapsule_GetPointer(op_capsule, kOperator));
   if (op == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
-    std::vector<Ref> held;
+    std::vector<Ref> references;
     std::vector<const char*> texts;
-    if (!take_texts(frames, held, texts)) return nullptr;
+    if (!take_texts(frames, references, texts)) return nullptr;
     const bool done = call([&] { return tensorstat_describe(session, op, texts.data(), texts.size(), parent); });
     return done ? Py_NewRef(Py_None) : nullptr;
   });
@@ -106,8 +106,8 @@ PyObject* wants(PyObject*, PyObject* arguments) {
 // exchanged for one that shares its elements and does not, because __dlpack__ refuses others.
 bool take_gradient(Ref& x) {
   static PyObject* const name = PyUnicode_InternFromString("requires_grad");
-  const Ref said = attribute(x.get(), name);
-  const bool requires_grad = said && PyObject_IsTrue(said.get()) == 1;
+  const Ref flag = attribute(x.get(), name);
+  const bool requires_grad = flag && PyObject_IsTrue(flag.get()) == 1;
   PyErr_Clear();  // nothing is said
   if (requires_grad && holder_of(x.get()) == Holder::kDlpack) x = result_of(x.get(), "detach");
   return requires_grad;
@@ -165,13 +165,13 @@ bool are_late(const std::vector<tensorstat_dump_tensor>& handed) {
 }
 
 // Puts what `list` says of replicas into the outputs, which stand behind `input_count` inputs: texts and None.
-bool take_differences(PyObject* list, std::vector<Ref>& held, std::vector<tensorstat_dump_tensor>& handed,
+bool take_differences(PyObject* list, std::vector<Ref>& references, std::vector<tensorstat_dump_tensor>& handed,
                       std::size_t input_count) {
   for (std::size_t i = input_count; i < handed.size(); ++i) {
-    held.emplace_back(PySequence_GetItem(list, static_cast<Py_ssize_t>(handed[i].slot)));
-    if (!held.back()) return false;
-    if (held.back().get() == Py_None) continue;
-    handed[i].differs_over = PyUnicode_AsUTF8AndSize(held.back().get(), nullptr);
+    references.emplace_back(PySequence_GetItem(list, static_cast<Py_ssize_t>(handed[i].slot)));
+    if (!references.back()) return false;
+    if (references.back().get() == Py_None) continue;
+    handed[i].differs_over = PyUnicode_AsUTF8AndSize(references.back().get(), nullptr);
     if (handed[i].differs_over == nullptr) return false;
   }
   return true;
@@ -242,9 +242,9 @@ PyObject* save_kernel_args(PyObject*, PyObject* arguments) {
   PyObject *name_list = nullptr, *value_list = nullptr;
   if (!run.take(arguments, "OO", &name_list, &value_list)) return nullptr;
   return guarded([&]() -> PyObject* {
-    std::vector<Ref> held;
+    std::vector<Ref> references;
     std::vector<const char*> names, values;
-    if (!take_texts(name_list, held, names) || !take_texts(value_list, held, values)) return nullptr;
+    if (!take_texts(name_list, references, names) || !take_texts(value_list, references, values)) return nullptr;
     values.resize(names.size(), "");
     const bool done = call([&] {
       return tensorstat_save_kernel_args(run.session, &run.place, run.op, names.data(), values.data(), names.size());
@@ -261,9 +261,9 @@ PyObject* save_execution_order(PyObject*, PyObject* arguments) {
   tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
   if (session == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
-    std::vector<Ref> held;
+    std::vector<Ref> references;
     std::vector<const char*> names;
-    if (!take_texts(name_list, held, names)) return nullptr;
+    if (!take_texts(name_list, references, names)) return nullptr;
     const bool done = call(
         [&] { return tensorstat_save_execution_order(session, rank.value, graph.value, names.data(), names.size()); });
     return done ? Py_NewRef(Py_None) : nullptr;

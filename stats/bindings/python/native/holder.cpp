@@ -40,12 +40,12 @@ Holder holder_of(PyObject* x) {
   for (const Known& each : known) {
     if (each.type == type) return each.holder;
   }
-  const Holder found = holder_of_type(type);
+  const Holder holder = holder_of_type(type);
   Known& place = known[next++ % std::size(known)];
-  place.holder = found;
+  place.holder = holder;
   Py_INCREF(type);
   const Ref before(std::exchange(place.type, type));
-  return found;
+  return holder;
 }
 
 std::string text_of(PyObject* object) {

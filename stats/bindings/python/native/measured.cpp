@@ -30,13 +30,13 @@ PyObject* allocated(PyTypeObject* type) {
 }
 
 PyObject* values_of(PyObject* names, const tensorstat_value* values) {
-  Ref found(PyDict_New());
+  Ref dict(PyDict_New());
   const Py_ssize_t count = PyTuple_Size(names);
-  for (Py_ssize_t i = 0; found && i < count; ++i) {
+  for (Py_ssize_t i = 0; dict && i < count; ++i) {
     const Ref number(number_of(values[i]));
-    if (!number || PyDict_SetItem(found.get(), PyTuple_GetItem(names, i), number.get()) != 0) return nullptr;
+    if (!number || PyDict_SetItem(dict.get(), PyTuple_GetItem(names, i), number.get()) != 0) return nullptr;
   }
-  return found.release();
+  return dict.release();
 }
 
 // make(batch), kept in `member`; None without a batch.
@@ -134,8 +134,8 @@ PyObject* statistics_of(PyObject* batch, std::size_t tensor) {
 }
 
 PyObject* statistics_of(const Request& request, const tensorstat_value* values, PyObject* dtype, PyObject* shape) {
-  const Ref found(values_of(request.names.get(), values));
-  return found ? made_of(reinterpret_cast<PyTypeObject*>(connected.statistics), found.get(), dtype, shape) : nullptr;
+  const Ref dict(values_of(request.names.get(), values));
+  return dict ? made_of(reinterpret_cast<PyTypeObject*>(connected.statistics), dict.get(), dtype, shape) : nullptr;
 }
 
 PyObject* shape_of(std::span<const std::uint64_t> shape) {
@@ -155,13 +155,13 @@ PyObject* exponents_of(const tensorstat_value& value) {
   const std::size_t count = tensorstat_exponents_binade_count(&value);
   for (std::size_t i = 0; binades && i < count; ++i) {
     std::int32_t exponent = 0;
-    const Ref held(PyLong_FromUnsignedLongLong(tensorstat_exponents_binade(&value, i, &exponent)));
+    const Ref number(PyLong_FromUnsignedLongLong(tensorstat_exponents_binade(&value, i, &exponent)));
     const Ref key(PyLong_FromLong(exponent));
-    if (!held || !key || PyDict_SetItem(binades.get(), key.get(), held.get()) != 0) return nullptr;
+    if (!number || !key || PyDict_SetItem(binades.get(), key.get(), number.get()) != 0) return nullptr;
   }
   const auto add = [&](const char* name, std::int32_t which) {
-    const Ref held(PyLong_FromUnsignedLongLong(tensorstat_exponents_count(&value, which)));
-    return held && PyDict_SetItemString(all.get(), name, held.get()) == 0;
+    const Ref number(PyLong_FromUnsignedLongLong(tensorstat_exponents_count(&value, which)));
+    return number && PyDict_SetItemString(all.get(), name, number.get()) == 0;
   };
   if (!binades || !all || !add("zero", TENSORSTAT_ZERO) || !add("subnormal", TENSORSTAT_SUBNORMAL)) return nullptr;
   if (PyDict_SetItemString(all.get(), "binades", binades.get()) != 0) return nullptr;

@@ -67,9 +67,9 @@ bool call_on(Views& views, const Call& library) {
 // The capsule of the meter on which the tensors of a PyOpenCL queue are measured. `owner` is the package's Meter.
 Ref meter_of(PyObject* owner, PyObject* queue) { return Ref(PyObject_CallMethod(owner, "_on", "O", queue)); }
 
-// Measures tensors, which belong to `views`, in one batch, and appends the results to `found`.
+// Measures tensors, which belong to `views`, in one batch, and appends the results to `statistics`.
 bool measure_batch(PyObject* owner, PyObject* queue, Views& views, std::span<const tensorstat_tensor> tensors,
-                   Shapes shapes, const Request& asked, std::vector<Ref>& found) {
+                   Shapes shapes, const Request& asked, std::vector<Ref>& statistics) {
   const Ref meter = meter_of(owner, queue == nullptr ? Py_None : queue);
   tensorstat_meter* const handle = meter ? handle_of<tensorstat_meter>(meter.get()) : nullptr;
   if (handle == nullptr) return false;
@@ -83,8 +83,8 @@ bool measure_batch(PyObject* owner, PyObject* queue, Views& views, std::span<con
   for (const tensorstat_tensor& tensor : tensors) dtypes.push_back(tensor.dtype);
   const Ref batch = batch_of(result, asked, std::move(dtypes), std::move(shapes));
   for (std::size_t i = 0; batch && i < tensors.size(); ++i) {
-    found.emplace_back(statistics_of(batch.get(), i));
-    if (!found.back()) return false;
+    statistics.emplace_back(statistics_of(batch.get(), i));
+    if (!statistics.back()) return false;
   }
   return static_cast<bool>(batch);
 }
@@ -123,12 +123,12 @@ void number_as(const std::vector<std::size_t>& which) {
 }
 
 // One batch, but for tensors on PyOpenCL queues: the tensors of each are one of their own.
-bool measure_all(PyObject* owner, Views& views, const Request& asked, std::vector<Ref>& found) {
+bool measure_all(PyObject* owner, Views& views, const Request& asked, std::vector<Ref>& statistics) {
   const std::size_t count = views.tensors().size();
-  found.reserve(count);
+  statistics.reserve(count);
   if (count == 0) return true;
   if (!views.any_queue()) {
-    return measure_batch(owner, nullptr, views, views.tensors(), std::move(views.shapes()), asked, found);
+    return measure_batch(owner, nullptr, views, views.tensors(), std::move(views.shapes()), asked, statistics);
   }
   std::map<PyObject*, std::vector<std::size_t>> of_queues;
   for (std::size_t i = 0; i < count; ++i) of_queues[views.queue(i)].push_back(i);
@@ -140,14 +140,14 @@ bool measure_all(PyObject* owner, Views& views, const Request& asked, std::vecto
       tensors.push_back(views.tensors()[i]);
       shapes.add(views.shape(i).data(), views.shape(i).size());
     }
-    if (!measure_batch(owner, queue, views, tensors, std::move(shapes), asked, found)) {
+    if (!measure_batch(owner, queue, views, tensors, std::move(shapes), asked, statistics)) {
       number_as(which);
       return false;
     }
-    for (std::size_t i = 0; i < which.size(); ++i) in_order[which[i]] = std::move(found[i]);
-    found.clear();
+    for (std::size_t i = 0; i < which.size(); ++i) in_order[which[i]] = std::move(statistics[i]);
+    statistics.clear();
   }
-  found = std::move(in_order);
+  statistics = std::move(in_order);
   return true;
 }
 
@@ -199,23 +199,25 @@ PyObject* measure(PyObject*, PyObject* arguments) {
   if (given.request == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
     Views views;
-    std::vector<Ref> found;
+    std::vector<Ref> statistics;
     if (PyDict_Check(given.x)) {
       // A snapshot: the tensors' methods may change the dict. A copy has its keys in place already.
       Ref results(PyDict_Copy(given.x));
       const Ref keys(PyDict_Keys(given.x)), values(PyDict_Values(given.x));
       if (!results || !keys || !values || !add_all(values.get(), views) ||
-          !measure_all(given.owner, views, *given.request, found)) {
+          !measure_all(given.owner, views, *given.request, statistics)) {
         return nullptr;
       }
-      return filled(std::move(results), keys.get(), found);
+      return filled(std::move(results), keys.get(), statistics);
     }
     if (PyList_Check(given.x) || PyTuple_Check(given.x)) {
-      return add_all(given.x, views) && measure_all(given.owner, views, *given.request, found) ? list_of(found)
-                                                                                               : nullptr;
+      return add_all(given.x, views) && measure_all(given.owner, views, *given.request, statistics)
+                 ? list_of(statistics)
+                 : nullptr;
     }
-    return views.add(given.x) && measure_all(given.owner, views, *given.request, found) ? found.front().release()
-                                                                                        : nullptr;
+    return views.add(given.x) && measure_all(given.owner, views, *given.request, statistics)
+               ? statistics.front().release()
+               : nullptr;
   });
 }
 
@@ -246,7 +248,7 @@ PyObject* explain(PyObject*, PyObject* arguments) {
         })) {
       return nullptr;
     }
-    const std::unique_ptr<tensorstat_result, decltype(&tensorstat_result_free)> held(result, tensorstat_result_free);
+    const std::unique_ptr<tensorstat_result, decltype(&tensorstat_result_free)> owner(result, tensorstat_result_free);
     Ref reasons(PyDict_New());
     for (std::size_t i = 0; reasons && i < given.request->numbers.size(); ++i) {
       const Ref why(
@@ -307,12 +309,12 @@ PyObject* measure_by(PyObject*, PyObject* arguments) {
       shapes.add(row.data(), row.size());
     }
     const Ref batch = batch_of(result, *asked, std::vector<std::int32_t>(rows, tensor.dtype), std::move(shapes));
-    std::vector<Ref> found;
+    std::vector<Ref> statistics;
     for (std::size_t i = 0; batch && i < rows; ++i) {
-      found.emplace_back(statistics_of(batch.get(), i));
-      if (!found.back()) return nullptr;
+      statistics.emplace_back(statistics_of(batch.get(), i));
+      if (!statistics.back()) return nullptr;
     }
-    return batch ? list_of(found) : nullptr;
+    return batch ? list_of(statistics) : nullptr;
   });
 }
 
@@ -357,15 +359,15 @@ PyObject* compare(PyObject*, PyObject* arguments) {
     if (!call_on(views, [&] { return tensorstat_compare(handle, both, both + 1, 1, &request, &given); }))
       return nullptr;
     const std::unique_ptr<tensorstat_pair, decltype(&tensorstat_pair_free)> pair(given, tensorstat_pair_free);
-    Ref found(PyDict_New());
-    for (std::int32_t i = 0; found && tensorstat_pair_statistic_name(i) != nullptr; ++i) {
+    Ref values(PyDict_New());
+    for (std::int32_t i = 0; values && tensorstat_pair_statistic_name(i) != nullptr; ++i) {
       tensorstat_value value;
       if (const auto code = tensorstat_pair_finish(pair.get(), i, &value)) return raise(code);
       const Ref number(number_of(value));
-      if (!number || PyDict_SetItemString(found.get(), tensorstat_pair_statistic_name(i), number.get()) != 0)
+      if (!number || PyDict_SetItemString(values.get(), tensorstat_pair_statistic_name(i), number.get()) != 0)
         return nullptr;
     }
-    return found.release();
+    return values.release();
   });
 }
 

@@ -18,7 +18,7 @@ struct Said {
   bool is_warning;
   std::string text;
 };
-std::atomic<Said*> said{nullptr};
+std::atomic<Said*> messages{nullptr};
 
 const char* word_of(tensorstat_code code) {
   static constexpr const char* kWords[] = {
@@ -111,15 +111,15 @@ PyObject* raise(tensorstat_code code, const std::string& words) { return raise_w
 
 void keep_words(void*, int warning, const char* text) {
   try {
-    auto* const words = new Said{said.load(), warning != 0, text};
-    while (!said.compare_exchange_weak(words->before, words)) {
+    auto* const words = new Said{messages.load(), warning != 0, text};
+    while (!messages.compare_exchange_weak(words->before, words)) {
     }
   } catch (...) {  // no memory for them
   }
 }
 
 void say_all() {
-  Said* last = said.load(std::memory_order_relaxed) == nullptr ? nullptr : said.exchange(nullptr);
+  Said* last = messages.load(std::memory_order_relaxed) == nullptr ? nullptr : messages.exchange(nullptr);
   if (last == nullptr) return;
   Said* first = nullptr;
   while (last != nullptr) {

@@ -143,9 +143,9 @@ TENSORSTAT_HANDLE(tensorstat_graph, tensorstat_graph_free);
 template <typename Handle>
 PyObject* capsule_of(Handle* handle) {
   PyObject* const capsule = PyCapsule_New(handle, Kind<Handle>::kName, [](PyObject* dying) {
-    auto* const held = static_cast<Handle*>(PyCapsule_GetPointer(dying, Kind<Handle>::kName));
+    auto* const resource = static_cast<Handle*>(PyCapsule_GetPointer(dying, Kind<Handle>::kName));
     PyThreadState* const state = PyEval_SaveThread();  // a thread that this waits for may want the GIL
-    Kind<Handle>::kClose(held);
+    Kind<Handle>::kClose(resource);
     take_gil(state);
     say_all();
   });
@@ -161,11 +161,11 @@ Handle* handle_of(PyObject* capsule) {
 
 // A capsule that owns an object. It is named Held::kName and destroys the object.
 template <typename Held>
-Ref capsule_holding(std::unique_ptr<Held> held) {
-  Ref capsule(PyCapsule_New(held.get(), Held::kName, [](PyObject* dying) {
+Ref capsule_holding(std::unique_ptr<Held> object) {
+  Ref capsule(PyCapsule_New(object.get(), Held::kName, [](PyObject* dying) {
     delete static_cast<Held*>(PyCapsule_GetPointer(dying, Held::kName));
   }));
-  if (capsule) held.release();
+  if (capsule) object.release();
   return capsule;
 }
 

@@ -151,8 +151,8 @@ void Views::keep_for_ever() {
 }
 
 PyObject* Views::queue(std::size_t tensor) const {
-  const auto found = std::ranges::lower_bound(queues_, tensor, {}, [](const auto& each) { return each.first; });
-  return found != queues_.end() && found->first == tensor ? found->second.get() : nullptr;
+  const auto entry = std::ranges::lower_bound(queues_, tensor, {}, [](const auto& each) { return each.first; });
+  return entry != queues_.end() && entry->first == tensor ? entry->second.get() : nullptr;
 }
 
 bool Views::add(PyObject* x) {
@@ -203,16 +203,16 @@ bool Views::add_torch(PyObject* x) {
   const Ref dtype = attribute(x, names().dtype);
   if (!dtype || known_dtypes == nullptr) return false;
   PyObject* known = PyDict_GetItemWithError(known_dtypes, dtype.get());
-  Ref found;
+  Ref entry;
   if (known == nullptr) {
     std::string name = text_of(dtype.get());
     if (name.starts_with("torch.")) name.erase(0, 6);
     const std::int32_t number = name == kTorchFloat4 ? dtype_number("float4_e2m1fn", "a torch.Tensor")
                                                      : dtype_of_object(name, "a torch.Tensor", ".view(torch.uint8)");
     if (number < 0) return false;
-    found = Ref(PyLong_FromLong(number));
-    if (!found || PyDict_SetItem(known_dtypes, dtype.get(), found.get()) != 0) return false;
-    known = found.get();
+    entry = Ref(PyLong_FromLong(number));
+    if (!entry || PyDict_SetItem(known_dtypes, dtype.get(), entry.get()) != 0) return false;
+    known = entry.get();
   }
   Ref owner = Ref::to(x);
   if (const Ref negative = result_of(x, names().is_neg); negative.get() == Py_True) {
@@ -305,9 +305,9 @@ bool Views::add_dlpack(PyObject* x) {
     PyErr_Clear();
     return refuse("__dlpack__ of an object of type " + name_of_type(x) + " gives no DLPack tensor");
   }
-  const void* const held = PyCapsule_GetPointer(capsule, name);
-  if (held == nullptr) return false;
-  const auto* const versioned = is_versioned ? static_cast<const DlManagedTensorVersioned*>(held) : nullptr;
+  const void* const pointer = PyCapsule_GetPointer(capsule, name);
+  if (pointer == nullptr) return false;
+  const auto* const versioned = is_versioned ? static_cast<const DlManagedTensorVersioned*>(pointer) : nullptr;
   if (versioned != nullptr && versioned->major != 1) {
     return refuse("a tensor of DLPack " + std::to_string(versioned->major) + " cannot be read; 0 and 1 can");
   }
@@ -315,7 +315,7 @@ bool Views::add_dlpack(PyObject* x) {
     return refuse("a DLPack tensor has a byte for each element of fewer than 8 bits, which cannot be measured");
   }
   const DlTensor* const dl_tensor =
-      versioned != nullptr ? &versioned->tensor : &static_cast<const DlManagedTensor*>(held)->tensor;
+      versioned != nullptr ? &versioned->tensor : &static_cast<const DlManagedTensor*>(pointer)->tensor;
   tensorstat_tensor tensor = TENSORSTAT_TENSOR;
   std::vector<std::int64_t>& strides = numbers_.emplace_back(kMostDimensions);
   if (const tensorstat_code code = tensorstat_tensor_from_dlpack(dl_tensor, strides.data(), strides.size(), &tensor)) {

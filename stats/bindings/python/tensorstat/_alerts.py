@@ -70,8 +70,8 @@ class Stopped(RuntimeError):
     """step() raises it if `then` has "stop" and a rule was met: with several ranks on all of them, in the same step."""
 
     def __init__(self, found: Step) -> None:
-        said = "; ".join(map(str, found.alerts)) or f"step {found.step}: rank {found.rank} has an alert"
-        super().__init__(said)
+        message = "; ".join(map(str, found.alerts)) or f"step {found.step}: rank {found.rank} has an alert"
+        super().__init__(message)
         self.found = found
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -108,12 +108,12 @@ def taken() -> list[Alert]:
     return [_alert_of(json.loads(line)) for line in _native.take_alerts()]
 
 
-def _alert_of(said: dict[str, Any]) -> Alert:
-    steps, values = said.pop("steps"), said.pop("values")
-    said["shape"] = tuple(said["shape"])
+def _alert_of(members: dict[str, Any]) -> Alert:
+    steps, values = members.pop("steps"), members.pop("values")
+    members["shape"] = tuple(members["shape"])
     for key in ("value", "limit"):
-        said[key] = _number(said[key])
-    return Alert(**said, history=list(zip(steps, map(_number, values))))
+        members[key] = _number(members[key])
+    return Alert(**members, history=list(zip(steps, map(_number, values))))
 
 
 def _number(value: Any) -> Any:
@@ -171,9 +171,9 @@ class Actions:
         is_heard = "stop" in self._actions or any(map(callable, self._actions))
         return "warn" in self._actions or (self.is_written and not is_heard)
 
-    def check(self, found: Step) -> None:
-        if found.fired and "stop" in self._actions:
-            raise Stopped(found)
+    def check(self, step: Step) -> None:
+        if step.fired and "stop" in self._actions:
+            raise Stopped(step)
 
     def first_of_all(self, weight: int) -> int | None:
         """The lowest of the ranks with the greatest weight; None if that is 0. All ranks call this, whether or not they have

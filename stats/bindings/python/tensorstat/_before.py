@@ -28,10 +28,10 @@ class Before:
         self._attributes.setdefault((id(kind), name), (kind, vars(kind).get(name, self)))
         return _is_alone()
 
-    def may_be_written(self, names: dict[str, Any], said: Code) -> bool:
+    def may_be_written(self, names: dict[str, Any], facts: Code) -> bool:
         """Whether what a function writes can be put back: not beside a thread that may write to it meanwhile."""
-        self._writes_items |= said.writes_items
-        for key in said.written_globals:
+        self._writes_items |= facts.writes_items
+        for key in facts.written_globals:
             self._globals.setdefault((id(names), key), (names, names.get(key, self)))
         return not (self._globals or self._writes_items and self._kept) or _is_alone()
 

@@ -36,10 +36,10 @@ class Place:
 
 def is_of_optimizer(module: Any) -> bool:
     """Whether an optimizer of torch's in this process has a parameter of this module. This runs no code of other objects."""
-    held, kind = set(map(id, module.parameters())), sys.modules["torch"].optim.Optimizer
+    parameters, kind = set(map(id, module.parameters())), sys.modules["torch"].optim.Optimizer
     groups = [group for each in gc.get_objects() if issubclass(type(each), kind)
               for group in object.__getattribute__(each, "__dict__").get("param_groups", ())]
-    return any(id(each) in held for group in groups for each in group["params"])
+    return any(id(each) in parameters for group in groups for each in group["params"])
 
 
 def class_of(module: Any) -> str:

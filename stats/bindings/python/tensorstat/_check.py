@@ -88,23 +88,23 @@ def fault_of(watch: Any, loss: Any) -> Fault | None:
         return None
     began = course.of_iteration() if course is not None else None
     if of_loss is not None and (began is None or began.phase not in OF_ONE_RANK):
-        found = watch.operation_of_loss(loss, of_loss[0]) or {}
-        return Fault(of_loss[1], "loss", "Loss", of_loss[0], watch.iteration, watch.rank, operation=found.get("operation"),
-                     file=found.get("file"), line=found.get("line"))
+        maker = watch.operation_of_loss(loss, of_loss[0]) or {}
+        return Fault(of_loss[1], "loss", "Loss", of_loss[0], watch.iteration, watch.rank, operation=maker.get("operation"),
+                     file=maker.get("file"), line=maker.get("line"))
     if began is None and of_gradients is not None:
         phase = "gradient" if watch.has_seen_gradient(of_gradients[0]) else "backward"
         return Fault(of_gradients[1], phase, "Gradient", of_gradients[0], watch.iteration, watch.rank)
-    if began is not None and began.phase == "backward" and began.operation is None and (found := watch.operation_of_gradient()) is not None:
+    if began is not None and began.phase == "backward" and began.operation is None and (maker := watch.operation_of_gradient()) is not None:
         return dataclasses.replace(began, op_type="Loss", op_name=losses[0][0] if losses else "loss", io="output", slot=0,
-                                   operation=found["operation"], file=found.get("file"), line=found.get("line"))
+                                   operation=maker["operation"], file=maker.get("file"), line=maker.get("line"))
     return began
 
 
 def _first_of_losses(losses: list[tuple[str, Any]]) -> tuple[str, str] | None:
     for name, each in losses:
         if isinstance(each, sys.modules["torch"].Tensor):
-            if (found := first_faulty([(name, each)])) is not None:
-                return found
+            if (fault := first_faulty([(name, each)])) is not None:
+                return fault
         elif not math.isfinite(each):
             return name, "NaN" if math.isnan(each) else "Inf"
     return None
@@ -131,10 +131,10 @@ def check(watch: Any, loss: Any, then: str | None, first_of_all: Callable[[int],
     # A parameter's gradient may have come from another rank, by an all-reduce: a rank with more than that goes before.
     is_of_this_rank = fault is not None and (fault.phase in OF_ONE_RANK or fault.phase == "backward" and fault.op_type != "Gradient")
     weight = 0 if fault is None else 2 if is_of_this_rank else 1
-    found = Checked(watch.iteration, fault, first_of_all(weight))
-    if found.faulty and then == "skip":
+    result = Checked(watch.iteration, fault, first_of_all(weight))
+    if result.faulty and then == "skip":
         watch.is_to_skip()
         for _, parameter in watch.parameters_now():
             parameter.grad = None
-        found.skipped = True
-    return found
+        result.skipped = True
+    return result

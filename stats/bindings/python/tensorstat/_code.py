@@ -169,8 +169,8 @@ def _only_reads_attributes(all_of_it: list[dis.Instruction]) -> bool:
 
 def _words(instruction: dis.Instruction) -> tuple[str, ...]:
     """The names of a LOAD_FAST or STORE_FAST; newer Pythons join two in one instruction."""
-    said = instruction.argval
-    return tuple(said) if isinstance(said, tuple) else (str(said),)
+    names = instruction.argval
+    return tuple(names) if isinstance(names, tuple) else (str(names),)
 
 
 def _only_raises(all_of_it: list[dis.Instruction], number: int) -> bool:

@@ -22,24 +22,24 @@ def said(answer: tuple[Any, str, list[str], str | None]) -> dict[str, Any]:
     _, text, faults, _ = answer
     for fault in faults:
         logger.warning("%s", fault)
-    found: dict[str, Any] = json.loads(text)
-    return found
+    members: dict[str, Any] = json.loads(text)
+    return members
 
 
 def _found(answer: tuple[Any, str, list[str], str | None]) -> dict[str, Any]:
-    found = said(answer)
-    for pair in found.get("pairs", ()):
+    members = said(answer)
+    for pair in members.get("pairs", ()):
         for sides in pair["stats"].values():
             sides.update({side: _number(value) for side, value in sides.items()})
         elements = pair.get("elements", {})
         elements.update({name: _number(value) for name, value in elements.items()})
-    for beginning in found.get("first", ()):
+    for beginning in members.get("first", ()):
         beginning["added"] = _number(beginning["added"])
-    for source in (*found.get("producers", ()), *found.get("entered", ()), *found.get("unknown", ()),
-                   *found.get("turned", ())):
+    for source in (*members.get("producers", ()), *members.get("entered", ()), *members.get("unknown", ()),
+                   *members.get("turned", ())):
         for tensor in source["inputs"]:
             tensor["stats"] = {name: _number(value) for name, value in tensor["stats"].items()}
-    return found
+    return members
 
 
 def _lines(given: str | os.PathLike[str] | None) -> str:
@@ -73,9 +73,9 @@ def compare(a: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, any
 
     Two paths: files or folders of rows, or of tensors, which are measured.
 
-        found = tensorstat.compare("npu/rank_0", "gpu/rank_0", first=True)
-        found["first"][0]["op_name"]    # the first operator with equal inputs and different outputs
-        [pair["a"] for pair in found["pairs"] if pair["verdict"] == "different"]
+        comparison = tensorstat.compare("npu/rank_0", "gpu/rank_0", first=True)
+        comparison["first"][0]["op_name"]    # the first operator with equal inputs and different outputs
+        [pair["a"] for pair in comparison["pairs"] if pair["verdict"] == "different"]
 
     Gives {"compared": n, "different": n, "unmatched_a": [...], "unmatched_b": [...], "pairs": [{"a", "b", "verdict",
     "why", "op_name", "io", "slot", "stats": {name: {"a", "b"}}, ...}]}, and with first=True "first": [{"op_type",

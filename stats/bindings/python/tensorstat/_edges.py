@@ -15,7 +15,7 @@ Edges = list[tuple[int, Any, int]]  # slot, node and its output of each argument
 def edges_of(tensors: list[Any]) -> Edges:
     """Where the arguments come from, before the call: it may write to them in place. One that stands twice has its first slot."""
     torch = sys.modules["torch"]
-    found: Edges = []
+    edges: Edges = []
     seen: set[int] = set()
     for slot, tensor in enumerate(tensors):
         if not tensor.requires_grad or id(tensor) in seen:
@@ -26,8 +26,8 @@ def edges_of(tensors: list[Any]) -> Edges:
             with torch.enable_grad():
                 node = tensor.expand_as(tensor).grad_fn.next_functions[0][0]
         if node is not None:
-            found.append((slot, node, tensor.output_nr))
-    return found
+            edges.append((slot, node, tensor.output_nr))
+    return edges
 
 
 def wait_for(edges: Edges, results: list[Any], take: Callable[[int, Any], None]) -> bool:

@@ -30,17 +30,17 @@ class FaultyTensors:
         if len(ways) != len(tensors):
             return
         direct = 2 if call.keywords else 1
-        held = [slot for slot, way in enumerate(ways) if len(way) > direct]
-        if held and not _may_look(tensors):
-            held = []
-        self._say("held", call.name, {"slots": held})
-        call.is_only_held = bool(held) and not kinds_in(each for slot, each in enumerate(tensors) if slot not in held)
+        slots = [slot for slot, way in enumerate(ways) if len(way) > direct]
+        if slots and not _may_look(tensors):
+            slots = []
+        self._say("held", call.name, {"slots": slots})
+        call.is_only_held = bool(slots) and not kinds_in(each for slot, each in enumerate(tensors) if slot not in slots)
 
     def first(self, call: Call, io: str, value: Any, tensors: list[Any], faults: Faults) -> None:
         """The first fault of a forward is in one of `tensors`, of `value`."""
         slot = faults.first
-        self._say_names(call.name, io, ["" if len(way) < 2 and way[:1] in ((), (str(at),)) else ".".join(way)
-                                        for at, way in enumerate(ways_in(value))] if io == "output" else _names_of_arguments(call))
+        self._say_names(call.name, io, ["" if len(way) < 2 and way[:1] in ((), (str(index),)) else ".".join(way)
+                                        for index, way in enumerate(ways_in(value))] if io == "output" else _names_of_arguments(call))
         outermost = call
         while outermost.parent is not None:
             outermost = outermost.parent
@@ -59,9 +59,9 @@ class FaultyTensors:
             self._say("names", op_name, {"io": io, "names": names})
 
     def _say(self, kind: str, op_name: str, members: dict[str, Any]) -> None:
-        key, said = (f"{kind} {members.get('io', '')}", op_name), list(members.values())
-        if self._said.get(key, [[]]) != said:
-            self._said[key] = said
+        key, values = (f"{kind} {members.get('io', '')}", op_name), list(members.values())
+        if self._said.get(key, [[]]) != values:
+            self._said[key] = values
             self._watch._journal.say(kind, iteration=self._watch.iteration, op_name=op_name, **members)
 
 

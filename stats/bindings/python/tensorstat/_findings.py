@@ -111,9 +111,9 @@ def _limits(limits: Mapping[str, float] | None) -> str:
 def findings(path: str | os.PathLike[str], *, limits: Mapping[str, float] | None = None) -> Findings:
     """Judges a run by fixed rules: NaN, Inf, overflow, jumps, drifts, dead outputs, frozen parameters, ranks that part.
 
-        found = tensorstat.findings("/tmp/dump")
-        print(found)                                          # the verdict, and what else was found
-        [each.op_name for each in found if each.rule == "jump"]
+        findings = tensorstat.findings("/tmp/dump")
+        print(findings)                                       # the verdict, and what else was found
+        [each.op_name for each in findings if each.rule == "jump"]
         tensorstat.findings("/tmp/dump", limits={"jump": 20})
 
     path    a file of rows (statistic.csv in any dialect), a dump's folder, or a store; "runs.db//a" is the run a of a store

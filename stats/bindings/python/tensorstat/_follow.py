@@ -40,11 +40,11 @@ def follow(path: str | os.PathLike[str], *, rows: bool = True, findings: bool = 
     seen: set[tuple[Any, ...]] = set()
     last = time.monotonic()
     while True:
-        new, count, found, faults, pause = _native.follower_look(follower, rows)
+        new, count, text, faults, pause = _native.follower_look(follower, rows)
         for fault in faults:
             logger.warning("%s", fault)
         yield from map(Row, new)
-        for finding in Findings(json.loads(found)) if found else ():
+        for finding in Findings(json.loads(text)) if text else ():
             key = (finding.rule, finding.op_name, finding.io, finding.slot, finding.rank, finding.first_iteration)
             if key not in seen:
                 seen.add(key)

@@ -34,10 +34,10 @@ class ForwardFaults:
         """That of the first faulty operand."""
         for each in tensors_in((args, kwargs)):
             if _is_float(each) and kinds_in([each]):
-                found = self._sources.get(storage_of(each))
-                if found is not None and found.is_inside and function_around(sys._getframe(2)) is None:
-                    found.is_inside, found.gave = False, counts_of([each])
-                return found if found is not None else self._keep(each, _Source("", None, counts_of([each])))
+                source = self._sources.get(storage_of(each))
+                if source is not None and source.is_inside and function_around(sys._getframe(2)) is None:
+                    source.is_inside, source.gave = False, counts_of([each])
+                return source if source is not None else self._keep(each, _Source("", None, counts_of([each])))
         return None
 
     def behind(self, name: str, where: Any, given: "_Source | None", arguments: Any, results: list[Any]) -> None:

@@ -76,15 +76,15 @@ class Gradients:
             if not tensor.requires_grad:
                 continue
             node = tensor.grad_fn
-            said = (place.op_type, place.backward, slot)
+            row = (place.op_type, place.backward, slot)
             if node is None:
                 continue
             key = id(node), tensor.output_nr
             waiting = call.results.get(key)
             if waiting is not None:
-                waiting[1].append(said)
+                waiting[1].append(row)
             else:
-                calls = [said]
+                calls = [row]
                 hook = _GradientOfResult(self, calls, tensor.output_nr)
                 call.results[key] = node, calls, hook
                 node.register_hook(for_autograd(hook))
@@ -137,16 +137,16 @@ class Gradients:
         for outermost in self._outermost_calls:
             if not outermost.has_come:
                 continue
-            said = _zoom_backward.backward(outermost.run, outermost.gradients, watch._zooms.silent_name, watch._zooms.silence,
-                                           watch._hooks)
-            said = _user_hooks.to_blame(said, self._user_hooks(op_name))
-            name = f"{said['inside']}/backward" if said.get("inside") else op_name
-            watch._journal.say("zoom", iteration=watch.iteration, op_name=name, of=op_name, **said)
+            members = _zoom_backward.backward(outermost.run, outermost.gradients, watch._zooms.silent_name, watch._zooms.silence,
+                                              watch._hooks)
+            members = _user_hooks.to_blame(members, self._user_hooks(op_name))
+            name = f"{members['inside']}/backward" if members.get("inside") else op_name
+            watch._journal.say("zoom", iteration=watch.iteration, op_name=name, of=op_name, **members)
             watch._journal.flush()
-            if said["result"] == "found":
+            if members["result"] == "found":
                 fault = watch._course.later("backward")
                 if fault is not None:
-                    fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
+                    fault.operation, fault.file, fault.line = members["operation"], members.get("file"), members.get("line")
                     fault.op_name = name
                     if (place := watch._places.get(module_of(name))) is not None:
                         fault.op_type = place.op_type
@@ -156,8 +156,8 @@ class Gradients:
         """The hooks that may have changed the gradient of this row."""
         watch = self._watch
         for name, parameter in watch._parameters.named:
-            if name == op_name and (found := _user_hooks.of_parameter(name, parameter, watch.holder_of(parameter))):
-                return found
+            if name == op_name and (hooks := _user_hooks.of_parameter(name, parameter, watch.holder_of(parameter))):
+                return hooks
         return _user_hooks.of_backward(watch.modules_now())
 
     def _judge(self, faults: Faults | None, op_type: str, op_name: str, io: str, slot: int) -> None:

@@ -153,37 +153,37 @@ class Guard:
     # --- functions in Python ---
 
     def _enter(self, frame: FrameType, code: CodeType) -> None:
-        said = code_of(code)
+        facts = code_of(code)
         name = code.co_name
-        if said.refusal:
-            self._refuse(f"{name} {said.refusal}, which cannot be put back")
+        if facts.refusal:
+            self._refuse(f"{name} {facts.refusal}, which cannot be put back")
         if name in ("__enter__", "__aenter__", "__del__"):
             self._refuse(f"it enters a context manager of the caller's own ({name})")
         values = frame.f_locals
-        if (said.stores or said.has_finally) and not self._traces:
-            self._refuse(f"{name} {'assigns attributes of others' if said.stores else 'has a finally'}, and a debugger is there")
-        if said.writes_self:
-            self._may_write(values.get(said.first), name, said)
-        if said.has_finally:  # which runs when the run ends
-            for store in said.stores.values():
+        if (facts.stores or facts.has_finally) and not self._traces:
+            self._refuse(f"{name} {'assigns attributes of others' if facts.stores else 'has a finally'}, and a debugger is there")
+        if facts.writes_self:
+            self._may_write(values.get(facts.first), name, facts)
+        if facts.has_finally:  # which runs when the run ends
+            for store in facts.stores.values():
                 self._may_store(frame, store)
         for key, value in values.items():
             if key == ".0" and type(value) is _RANGE:  # a comprehension's own: where others come from, they are looked at
                 continue
-            if key != said.keywords and not self._is_new(value):
-                self._look(value, f"{key} in {name}", said)
-        for key in said.global_names | said.written_globals:
+            if key != facts.keywords and not self._is_new(value):
+                self._look(value, f"{key} in {name}", facts)
+        for key in facts.global_names | facts.written_globals:
             if key in frame.f_globals:
-                self._look(frame.f_globals[key], key, said)
-        for level, key in said.imports:
+                self._look(frame.f_globals[key], key, facts)
+        for level, key in facts.imports:
             package = str(frame.f_globals.get("__package__") or "").split(".")
             parts = [*package[:len(package) - level + 1], *filter(None, [key])] if level else [key]
             if (module := sys.modules.get(".".join(parts))) is not None:
-                self._look_at_module(module, said, 0)
-        for key in said.names & self._shared.keys():
+                self._look_at_module(module, facts, 0)
+        for key in facts.names & self._shared.keys():
             for each in self._shared[key]:
-                self._look(each, key, said)
-        if not self._before.may_be_written(frame.f_globals, said):
+                self._look(each, key, facts)
+        if not self._before.may_be_written(frame.f_globals, facts):
             self._refuse(f"{name} writes to what another thread may use")
 
     def _may_store(self, frame: FrameType, store: Store) -> None:
@@ -201,14 +201,14 @@ class Guard:
         else:
             self._may_write(owner, name, code_of(frame.f_code))
 
-    def _may_write(self, owner: Any, name: str, said: Code) -> None:
+    def _may_write(self, owner: Any, name: str, facts: Code) -> None:
         """Ends the run, unless the attributes of an object are its own, or can be put back."""
         if self._is_new(owner):
             return
         if not (_is_plain(owner) or isinstance(owner, FunctionType)):
             self._refuse(f"{name} writes to an attribute of {_kind(owner)}, which was there before")
-        self._look(owner, name, said)
-        self._look_at_attributes(owner, name, said, 0)
+        self._look(owner, name, facts)
+        self._look_at_attributes(owner, name, facts, 0)
         if not self._before.is_to_be_written(vars(owner)):
             self._refuse(f"{name} writes to what another thread may use")
 
@@ -220,7 +220,7 @@ class Guard:
             return all(is_atom(each) or self._is_new(each) for each in value)
         return is_atom(value) or gc.is_tracked(value) and self._old.get(id(value)) is not type(value)
 
-    def _look(self, value: Any, name: str, said: Code, depth: int = 0) -> None:
+    def _look(self, value: Any, name: str, facts: Code, depth: int = 0) -> None:
         """Existing objects may be read, and only read."""
         kind = type(value)
         torch = sys.modules["torch"]
@@ -229,27 +229,27 @@ class Guard:
         if kind.__module__.startswith("torch._ops"):  # an operation
             return
         if isinstance(value, ModuleType):
-            self._look_at_module(value, said, depth)
+            self._look_at_module(value, facts, depth)
         elif isinstance(value, FunctionType):
             for key, each in vars(value).items():
                 self._share(key, each)
             for each in (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()):
                 if type(each) in CONTAINERS and depth <= 20:
-                    self._look(each, name, said, depth + 1)
+                    self._look(each, name, facts, depth + 1)
         elif isinstance(value, type):
             if not value.__flags__ & 1 << 9 and value.__module__.partition(".")[0] not in _CLASSES and value is not weakref.ref:
                 self._refuse(f"it uses {name}, a class in C")
             self._look_at_class(value)
         elif isinstance(value, MethodType):
-            self._look(value.__self__, name, said, depth + 1)
+            self._look(value.__self__, name, facts, depth + 1)
         elif isinstance(value, BuiltinFunctionType) and is_of_module(value):
             return
         elif kind is contextvars.ContextVar:  # the run has a context of its own
-            self._look(value.get(None), name, said, depth + 1)
+            self._look(value.get(None), name, facts, depth + 1)
         elif kind is weakref.ref and depth <= 20:
-            self._look(value(), name, said, depth + 1)
+            self._look(value(), name, facts, depth + 1)
         elif kind is MappingProxyType and depth <= 20:
-            self._look(tuple(value.items()), name, said, depth + 1)
+            self._look(tuple(value.items()), name, facts, depth + 1)
         elif kind in CONTAINERS or kind in (tuple, frozenset):
             if len(value) > _MOST_OF_CONTAINER or depth > 20:
                 self._refuse(f"{name} holds too much to be looked at")
@@ -258,22 +258,22 @@ class Guard:
             if kind in CONTAINERS:
                 self._before.keep(value)
             for each in [*value.keys(), *value.values()] if isinstance(value, dict) else list(value):
-                self._look(each, name, said, depth + 1)
+                self._look(each, name, facts, depth + 1)
         elif isinstance(value, torch.nn.Module) and not isinstance(value, torch.jit.ScriptModule):
-            self._look_at_held(value, name, said, depth)
+            self._look_at_held(value, name, facts, depth)
         elif _is_plain(value):
-            self._look_at_plain(value, name, said, depth)
+            self._look_at_plain(value, name, facts, depth)
         elif kind.__module__ not in ("typing", "types"):
             self._refuse(f"it uses {name}, {_kind(value)}, whose state is not known")
 
-    def _look_at_module(self, module: ModuleType, said: Code, depth: int) -> None:
-        if is_trusted_module(module.__name__) or (id(module), id(said)) in self._seen_modules:
+    def _look_at_module(self, module: ModuleType, facts: Code, depth: int) -> None:
+        if is_trusted_module(module.__name__) or (id(module), id(facts)) in self._seen_modules:
             return
-        self._seen_modules.add((id(module), id(said)))
-        for name in said.names & vars(module).keys():
-            self._look(vars(module)[name], name, said, depth + 1)
+        self._seen_modules.add((id(module), id(facts)))
+        for name in facts.names & vars(module).keys():
+            self._look(vars(module)[name], name, facts, depth + 1)
 
-    def _look_at_held(self, module: Any, name: str, said: Code, depth: int) -> None:
+    def _look_at_held(self, module: Any, name: str, facts: Code, depth: int) -> None:
         """A module that a function holds: it may be called, where it has no hooks and all that it holds may be read."""
         if id(module) in self._held:
             return
@@ -285,11 +285,11 @@ class Guard:
                     self._refuse(f"it calls {name}, {_kind(module)}, which has hooks")
             elif isinstance(value, dict) and key in ("_parameters", "_buffers", "_modules"):
                 for each in value.values():
-                    self._look(each, name, said, depth + 1)
+                    self._look(each, name, facts, depth + 1)
             else:
-                self._look(value, f"{name}.{key}", said, depth + 1)
+                self._look(value, f"{name}.{key}", facts, depth + 1)
 
-    def _look_at_plain(self, value: Any, name: str, said: Code, depth: int) -> None:
+    def _look_at_plain(self, value: Any, name: str, facts: Code, depth: int) -> None:
         """An object of the caller's with attributes as its whole state, such as a registry. Its containers are put back."""
         if id(value) in self._held:
             return
@@ -297,14 +297,14 @@ class Guard:
         if depth > 20:
             self._refuse(f"{name} holds too much to be looked at")
         self._look_at_class(type(value))
-        self._look_at_attributes(value, name, said, depth + 1)
+        self._look_at_attributes(value, name, facts, depth + 1)
 
-    def _look_at_attributes(self, value: Any, name: str, said: Code, depth: int) -> None:
-        held = vars(value)  # Python may make this dict now: then the run did not make it
-        if not self._before.has(held):
-            self._before.keep(held)
-            for each in list(held.values()):
-                self._look(each, name, said, depth)
+    def _look_at_attributes(self, value: Any, name: str, facts: Code, depth: int) -> None:
+        attributes = vars(value)  # Python may make this dict now: then the run did not make it
+        if not self._before.has(attributes):
+            self._before.keep(attributes)
+            for each in list(attributes.values()):
+                self._look(each, name, facts, depth)
 
     def _look_at_class(self, kind: type) -> None:
         if hasattr(kind, "__del__"):
@@ -343,15 +343,15 @@ class Guard:
             return
         if is_trusted_call(frame) or isinstance(owner, contextvars.ContextVar):
             return
-        said = code_of(frame.f_code)
-        if name in ("setattr", "delattr") and home == "builtins" and said.calls_setters:
+        facts = code_of(frame.f_code)
+        if name in ("setattr", "delattr") and home == "builtins" and facts.calls_setters:
             return  # _trace has seen the owner
         if isinstance(owner, ModuleType):
             if name in _WRITERS_IN_C or not (home in _C_MODULES or home == "builtins" and name in _CALLED or name == "_count_elements"):
                 self._refuse(f"{frame.f_code.co_name} calls {home}.{name}")
         elif isinstance(owner, CONTAINERS):
             if (name not in _READERS and not self._is_new(owner) and not self._before.is_to_be_written(owner) and id(owner) in self._old
-                    and frame.f_locals.get(said.keywords) is not owner):
+                    and frame.f_locals.get(facts.keywords) is not owner):
                 shared = ", and another thread may use it meanwhile" if self._before.has(owner) else ""
                 self._refuse(f"{frame.f_code.co_name} calls {name} of a container that was there before{shared}")
         elif isinstance(owner, type):
@@ -392,10 +392,10 @@ def _plain_attribute(owner: Any, name: str) -> Any:
         return _NOTHING
     if any(hasattr(type(vars(each)[name]), "__set__") for each in kind.__mro__ if name in vars(each)):
         return _NOTHING
-    held = getattr(owner, "__dict__", {})
-    if name in held or not isinstance(owner, torch.nn.Module) or kind.__getattr__ is not torch.nn.Module.__getattr__:
-        return held.get(name, _NOTHING)
-    return next((each[name] for key in ("_parameters", "_buffers", "_modules") if name in (each := held.get(key, {}))), _NOTHING)
+    attributes = getattr(owner, "__dict__", {})
+    if name in attributes or not isinstance(owner, torch.nn.Module) or kind.__getattr__ is not torch.nn.Module.__getattr__:
+        return attributes.get(name, _NOTHING)
+    return next((each[name] for key in ("_parameters", "_buffers", "_modules") if name in (each := attributes.get(key, {}))), _NOTHING)
 
 
 @functools.cache

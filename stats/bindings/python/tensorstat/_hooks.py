@@ -78,11 +78,11 @@ class ModuleHooks:
                 return
             if not self.is_eager and self.tracer is None and "torch._dynamo" in modules:  # a module may be compiled since start()
                 self._hold()
-            at = places.get(id(module))
-            if at is not None and at[0]() is module:
+            entry = places.get(id(module))
+            if entry is not None and entry[0]() is module:
                 callback = set_callback(None)
                 try:
-                    enter(module, at[1], arguments)
+                    enter(module, entry[1], arguments)
                 except Exception as fault:
                     say_fault(fault)
                 finally:
@@ -93,11 +93,11 @@ class ModuleHooks:
         def behind(module: Any, arguments: Any, outputs: Any) -> None:
             if is_compiling() or not is_on[0]:
                 return
-            at = places.get(id(module))
-            if at is not None and at[0]() is module:
+            entry = places.get(id(module))
+            if entry is not None and entry[0]() is module:
                 callback = set_callback(None)
                 try:
-                    leave(module, at[1], arguments, outputs)
+                    leave(module, entry[1], arguments, outputs)
                 except Exception as fault:
                     say_fault(fault)
                 finally:

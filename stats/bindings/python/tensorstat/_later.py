@@ -18,8 +18,8 @@ PutOff = tuple[int, bool, Faults | Numbers | None, Callable[..., Any], tuple[Any
 def joined(each: Sequence[Faults | Numbers | None]) -> Faults | Numbers | None:
     """The faults of several tensors, from those of each alone."""
     numbers: Numbers = []
-    for found in each:
-        numbers += found if isinstance(found, list) else [-found.kinds if found else 0]
+    for faults in each:
+        numbers += faults if isinstance(faults, list) else [-faults.kinds if faults else 0]
     return numbers if any(number > 0 for number in numbers) else faults_of(numbers, {})
 
 

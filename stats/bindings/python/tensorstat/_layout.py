@@ -36,13 +36,13 @@ class Layout:
         return not is_same
 
     def _is_same(self) -> bool:  # loops: a generator costs twice as much
-        for held, length in self._lengths:
-            if len(held) != length:
+        for container, length in self._lengths:
+            if len(container) != length:
                 return False
         for children, key, child in self._modules:
             if children.get(key) is not child():
                 return False
-        for held, key, known in self._parameters:
-            if id(held.get(key)) != known:
+        for parameters, key, known in self._parameters:
+            if id(parameters.get(key)) != known:
                 return False
         return True

@@ -17,12 +17,12 @@ def loss_of_backward() -> Any:
     backward = inspect.unwrap(sys.modules["torch"].autograd.backward).__code__
 
     def begun_with(frame: FrameType | None) -> Any:
-        found = None
+        roots = None
         while frame is not None:
             if frame.f_code is backward:
-                found = frame.f_locals.get("tensors")
+                roots = frame.f_locals.get("tensors")
             frame = frame.f_back
-        return found
+        return roots
 
     begun = [begun_with(sys._getframe(1))]
     if begun[0] is None:
@@ -59,14 +59,14 @@ def _judge(faults: Faults | None, watch: Any, name: str, loss: Any, behind: list
 
 def _say_operation(watch: Any, name: str, loss: Any, kinds: int, behind: list[str] | None) -> None:
     operations = watch._loss_operations
-    found = None
+    maker = None
     if watch._course.first is None and watch._later is None:
-        found = operations.maker(loss, kinds) if kinds else operations.maker_of_gradient()
-    if found is not None:
-        watch._journal.say("zoom", iteration=watch.iteration, op_name=name, **found)
+        maker = operations.maker(loss, kinds) if kinds else operations.maker_of_gradient()
+    if maker is not None:
+        watch._journal.say("zoom", iteration=watch.iteration, op_name=name, **maker)
         fault = watch._course.later("loss" if kinds else "backward")
         if fault is not None and fault.operation is None and (kinds == 0 or fault.op_name == name):
-            fault.operation, fault.file, fault.line = found["operation"], found.get("file"), found.get("line")
+            fault.operation, fault.file, fault.line = maker["operation"], maker.get("file"), maker.get("line")
             fault.op_type, fault.op_name, fault.io, fault.slot = "Loss", name, "output", 0
     elif behind := _operations_behind(loss) if behind is None else behind:
         what = "the loss" if kinds else "the loss's gradient"

@@ -40,19 +40,19 @@ class _Operation:
             _known(kinds) for kinds, _ in self.parents)
 
     def told(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"result": "found", "operation": self.name, "given": self.given, "gave": self.gave}
+        members: dict[str, Any] = {"result": "found", "operation": self.name, "given": self.given, "gave": self.gave}
         if self.where is not None:
-            found["file"], found["line"] = self.where[:2]
+            members["file"], members["line"] = self.where[:2]
         given = 0
         for kinds, _ in self.parents:
             given |= _known(kinds)
         if self.why:
-            found["why"] = self.why
+            members["why"] = self.why
         elif given & _known(self.kinds):
-            found["why"] = f"what it was given holds {'NaN' if given & NAN else 'Inf'}, such as the targets"
+            members["why"] = f"what it was given holds {'NaN' if given & NAN else 'Inf'}, such as the targets"
         elif given:
-            found["why"] = "it made NaN of the Inf that it was given"
-        return found
+            members["why"] = "it made NaN of the Inf that it was given"
+        return members
 
 
 class LossOperations:
@@ -77,9 +77,9 @@ class LossOperations:
         """The outermost forward is over."""
         if self._is_over:
             self._is_over = False
-            found = self.maker_of_gradient() if self._watch._gradients.is_loss_suspect and self._watch._later is None else None
+            maker = self.maker_of_gradient() if self._watch._gradients.is_loss_suspect and self._watch._later is None else None
             self.forget()
-            self._of_earlier_call = found
+            self._of_earlier_call = maker
         torch = sys.modules["torch"]
         if self._is_given_up or HERE.mode is not None or not torch.is_grad_enabled() or not any(each.requires_grad for each in outputs):
             return
@@ -211,17 +211,17 @@ class LossOperations:
             kinds = _kinds_of(each)
             if not kinds:
                 continue
-            found = _Operation(node_name, call.where, kinds, [])
-            found.why = f"backward of {call.name}{_words_of_forward(call)}"
+            operation = _Operation(node_name, call.where, kinds, [])
+            operation.why = f"backward of {call.name}{_words_of_forward(call)}"
             if isinstance(kinds, int):
                 if self._backward or kinds_in(each for each in given if each is not None and _is_plain(each)):
                     return
-                found.gave = counts_of([each])
-                found.given = values_of(each for each in given if each is not None and each.numel() <= _MOST_SHOWN)
+                operation.gave = counts_of([each])
+                operation.given = values_of(each for each in given if each is not None and each.numel() <= _MOST_SHOWN)
                 if (maker := _maker_of_operand(call)) is not None:  # of the fault that backward brought back
-                    found.name, found.where, found.given, found.gave = maker.name, maker.where, "", f"{maker.gave} in the forward"
-                    found.why = words_of_return(call.cut_by or maker.cut_by, call.where)
-            self._backward.append((found, kinds))
+                    operation.name, operation.where, operation.given, operation.gave = maker.name, maker.where, "", f"{maker.gave} in the forward"
+                    operation.why = words_of_return(call.cut_by or maker.cut_by, call.where)
+            self._backward.append((operation, kinds))
             return
 
     def maker(self, loss: Any, kinds: int) -> dict[str, Any] | None:
@@ -233,10 +233,10 @@ class LossOperations:
             made = next((each for each in self._faulty if _known(each.kinds) & wanted and not each.is_written), None)
         if made is None:
             return None
-        found = _root_of(made, wanted).told()
-        if "targets are" not in found.get("why", "") and (odd := self._odd or self._odd_labels()):
-            found["why"] = f"{found['why']}; {odd}" if "why" in found else odd
-        return found
+        members = _root_of(made, wanted).told()
+        if "targets are" not in members.get("why", "") and (odd := self._odd or self._odd_labels()):
+            members["why"] = f"{members['why']}; {odd}" if "why" in members else odd
+        return members
 
     def _odd_labels(self) -> str:
         """Labels of one negative number alone, as those that a loss ignores; "" if there are none."""

@@ -41,12 +41,12 @@ def written_by(schema: Any, args: Any, kwargs: Any) -> list[Any]:
     tensor = sys.modules["torch"].Tensor
     if schema is None:
         return []
-    found = []
+    tensors = []
     for number, argument in enumerate(schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
             value = args[number] if number < len(args) else kwargs.get(argument.name)
-            found += [each for each in tree_flatten(value)[0] if isinstance(each, tensor)]
-    return found
+            tensors += [each for each in tree_flatten(value)[0] if isinstance(each, tensor)]
+    return tensors
 
 
 def around(run: Callable[[Any, Any, dict[str, Any]], Any]) -> Any:

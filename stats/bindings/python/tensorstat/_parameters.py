@@ -130,11 +130,11 @@ class Parameters:
             if (before := self._before.pop(name, None)) is not None and is_written and _subtract(before, parameter):
                 watch._collect("ParameterUpdate", name, (), (before,))
             for key, value in self._state_of_optimizer(parameter) if self._optimizers else ():
-                if found := tensors_in(value):
+                if tensors := tensors_in(value):
                     state_name = f"{name}/{key}"
                     differences = [watch.difference("OptimizerState", name_of_state(name, key, slot))
-                                   for slot in range(len(found))] if is_compared else None
-                    if faults := watch._collect("OptimizerState", state_name, (), found, differs_over=differences):
+                                   for slot in range(len(tensors))] if is_compared else None
+                    if faults := watch._collect("OptimizerState", state_name, (), tensors, differs_over=differences):
                         watch.judge(faults, watch.note, "optimizer", "OptimizerState", state_name, "output")
         if zeroed and zeroed == len(self._seen_gradients) and not (self._is_taken_in_backward or self.is_taken_by_check):
             if not self._is_zeroed:

@@ -20,8 +20,8 @@ class ReplicaFault(NamedTuple):
         return f"of {self.replicas} replicas {which} in a bit"
 
     def __str__(self) -> str:
-        who = {"Parameter": "parameter", "OptimizerState": "optimizer state"}.get(self.op_type, "output of")
-        return f"iteration {self.iteration}, {who} {self.op_name}: {self.words}"
+        subject = {"Parameter": "parameter", "OptimizerState": "optimizer state"}.get(self.op_type, "output of")
+        return f"iteration {self.iteration}, {subject} {self.op_name}: {self.words}"
 
 
 def ranks_that_differ(of_ranks: dict[int, Any]) -> tuple[int, ...]:

@@ -141,14 +141,14 @@ class World:
         try:
             return self._context.run(function, *arguments, **keywords)
         except BaseException as fault:
-            held = modes()  # torch 2.6 crashes when it takes off one that nothing else holds
+            references = modes()  # torch 2.6 crashes when it takes off one that nothing else holds
             # Generators that wait in its frames, such as checkpoint()'s, leave the modes that they have entered now, the last one
             # first: torch takes off the last mode, whosever it is.
             for frame, _ in reversed(list(traceback.walk_tb(fault.__traceback__))):
                 with contextlib.suppress(RuntimeError):  # one that runs still
                     frame.clear()
             leave_modes(before)
-            del held
+            del references
             raise
 
     def storages_given(self) -> list[int]:

@@ -103,7 +103,7 @@ class Statistics(_native.Measured):
             parts.append(f"n={count}")
         if values.get("min") is not None and values.get("max") is not None:
             parts.append(f"x∈[{_shown(values.pop('min'))}, {_shown(values.pop('max'))}]")
-        flags = [f"{found} {flag}" for name, flag in _FLAGS.items() if (found := values.pop(name, 0))]
+        flags = [f"{number} {flag}" for name, flag in _FLAGS.items() if (number := values.pop(name, 0))]
         parts += [f"{name.replace(' ', '_')}={_shown(value)}" for name, value in values.items() if not _dull(name, value)]
         return " ".join(parts + flags)
 

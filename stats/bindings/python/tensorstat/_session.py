@@ -170,11 +170,11 @@ class DumpSession:
         tree = _laid_out(value, tensors, 0)
         if not tensors:
             return
-        at, key = (rank, iteration), (rank, name)
-        if self._saved.get(key, (None, 0))[0] != at:
-            self._saved[key] = (at, 0)
+        step, key = (rank, iteration), (rank, name)
+        if self._saved.get(key, (None, 0))[0] != step:
+            self._saved[key] = (step, 0)
         count = self._saved[key][1]
-        self._saved[key] = (at, count + 1)
+        self._saved[key] = (step, count + 1)
         self._save(f"{name}.{count}.debug", tree, dict(enumerate(tensors)), rank, iteration)
         if not save_backward or not self.wants("debug", name, rank=rank, device=rank, iteration=iteration):
             return

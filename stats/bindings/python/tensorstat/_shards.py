@@ -300,8 +300,8 @@ class Shards:
             for whole, shard in different for rank in range(size)})
         for whole, shard in different:
             of_ranks = {rank: hashes[whole, shard, rank].finish().max for rank in range(size)}
-            found = {rank: value for rank, value in of_ranks.items() if value is not None}
-            fault = ReplicaFault(iteration, whole.op_type, whole.op_name, ranks_that_differ(found), len(found))
+            values = {rank: value for rank, value in of_ranks.items() if value is not None}
+            fault = ReplicaFault(iteration, whole.op_type, whole.op_name, ranks_that_differ(values), len(values))
             self.faults.append(fault)
             self._different[whole, shard] = fault.words
             for journal in self._journals:
@@ -341,8 +341,8 @@ class Shards:
                 os.unlink(made)
             raise
 
-    def _say_unreduced(self, who: str) -> None:
-        self._say_once(f"{who} has the placement Partial: its values are not there before they are reduced. It has no row of "
+    def _say_unreduced(self, subject: str) -> None:
+        self._say_once(f"{subject} has the placement Partial: its values are not there before they are reduced. It has no row of "
                        "the whole. Redistribute it first")
 
     def _say_once(self, words: str, key: str = "") -> None:

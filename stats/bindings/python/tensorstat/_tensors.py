@@ -46,38 +46,38 @@ def tensors_in(value: Any) -> list[Any]:
 def look_into(value: Any) -> Found:
     """Lists, tuples, dicts and mappings, sets, what torch's pytree knows, instances of dataclasses and of attrs, and the
     attributes of simple objects. Nothing of the caller's is called but his properties: generators are left alone."""
-    found = Found()
+    contents = Found()
     torch = sys.modules["torch"]
     if isinstance(value, torch.Tensor):
-        found.tensors.append(value)
-        return found
+        contents.tensors.append(value)
+        return contents
     if type(value) in (tuple, list):  # most calls
         tensors = [each for each in value if isinstance(each, torch.Tensor)]
         if len(tensors) + sum(each is None for each in value) == len(value):
-            found.tensors = tensors
-            return found
-    _look(value, found, torch, {}, ())
-    return found
+            contents.tensors = tensors
+            return contents
+    _look(value, contents, torch, {}, ())
+    return contents
 
 
 def ways_in(value: Any) -> list[tuple[str, ...]]:
     """Where each tensor of tensors_in() is: its keys, indices and attributes, the outermost first. () of a tensor itself."""
-    found = Found(is_asked=True)
-    _look(value, found, sys.modules["torch"], {}, ())
-    return found.ways
+    contents = Found(is_asked=True)
+    _look(value, contents, sys.modules["torch"], {}, ())
+    return contents.ways
 
 
-def _look(value: Any, found: Found, torch: Any, seen: dict[int, Any], way: tuple[Any, ...]) -> None:
+def _look(value: Any, contents: Found, torch: Any, seen: dict[int, Any], way: tuple[Any, ...]) -> None:
     if isinstance(value, torch.Tensor):
-        found.tensors.append(value)
-        if found.is_asked:
-            found.ways.append(tuple(str(each)[:80] if type(each) in (str, int) else "?" for each in way))
+        contents.tensors.append(value)
+        if contents.is_asked:
+            contents.ways.append(tuple(str(each)[:80] if type(each) in (str, int) else "?" for each in way))
         return
     if isinstance(value, _PLAIN) or id(value) in seen:
         return
     if len(way) > _DEEPEST or len(seen) > _MOST:
-        if _TOO_DEEP not in found.unknown:
-            found.unknown.append(_TOO_DEEP)
+        if _TOO_DEEP not in contents.unknown:
+            contents.unknown.append(_TOO_DEEP)
         return
     seen[id(value)] = value  # kept, so that no other gets its id
     try:
@@ -85,10 +85,10 @@ def _look(value: Any, found: Found, torch: Any, seen: dict[int, Any], way: tuple
     except Exception:  # a property of the caller's
         children = None
     if children is None:
-        found.unknown.append(f"an object of type {type(value).__name__} is not understood")
+        contents.unknown.append(f"an object of type {type(value).__name__} is not understood")
         return
     for key, each in children:
-        _look(each, found, torch, seen, (*way, key))
+        _look(each, contents, torch, seen, (*way, key))
 
 
 def _children(value: Any, torch: Any) -> "list[tuple[Any, Any]] | None":

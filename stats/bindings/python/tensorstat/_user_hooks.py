@@ -13,13 +13,13 @@ _KEEPERS = {"append", "extend", "add", "update", "print", "write", "info", "debu
 _OF_PARAMETER = ("_backward_hooks", "a hook"), ("_post_accumulate_grad_hooks", "a hook behind the sum")
 
 
-def to_blame(said: dict[str, Any], hooks: list[dict[str, Any]]) -> dict[str, Any]:
+def to_blame(members: dict[str, Any], hooks: list[dict[str, Any]]) -> dict[str, Any]:
     """The result of a clean second run, if such hooks exist. With several, none is chosen, because no hook of theirs runs twice."""
-    if said["result"] != "clean" or not hooks:
-        return said
+    if members["result"] != "clean" or not hooks:
+        return members
     if len(hooks) == 1:
         return {"given": "", "gave": "", "inf_written": False, **hooks[0], "result": "found"}
-    return {**said, "result": "refused", "why": f"run again without hooks, it was finite: one of {len(hooks)} hooks made it: {_named(hooks)}"}
+    return {**members, "result": "refused", "why": f"run again without hooks, it was finite: one of {len(hooks)} hooks made it: {_named(hooks)}"}
 
 
 def suspected(hooks: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -47,17 +47,17 @@ def of_parameter(name: str, parameter: Any, module: str) -> list[dict[str, Any]]
 
 
 def _in(holder: Any, kinds: tuple[tuple[str, str], ...], name: str, module: str) -> list[dict[str, Any]]:
-    found = []
+    lines = []
     for attribute, what in kinds:
         for hook in (getattr(holder, attribute, None) or {}).values():
             function = getattr(hook, "func", hook)  # a partial
             code = getattr(getattr(function, "__func__", function), "__code__", None)
             code = code or getattr(getattr(type(function), "__call__", None), "__code__", None)
             if code is not None and is_callers(code) and _may_change(code):
-                found.append({"operation": f"hook {getattr(function, '__name__', type(function).__name__)}", "inside": module,
+                lines.append({"operation": f"hook {getattr(function, '__name__', type(function).__name__)}", "inside": module,
                               "file": code.co_filename, "line": code.co_firstlineno,
                               "why": f"{what} of {name}; run again without it, all was finite"})
-    return found
+    return lines
 
 
 def _may_change(code: CodeType) -> bool:

@@ -111,36 +111,36 @@ class Course:
         return Fault(kind_of(kinds), phase, op_type, op_name, iteration, self._rank, io, slot, is_evaluation=self._is_evaluation,
                      not_read=self.not_read)
 
-    def note(self, found: Fault, kinds: int, around: list[Call]) -> bool:
+    def note(self, fault: Fault, kinds: int, around: list[Call]) -> bool:
         """Whether this is a new fault of the forward. A zoom may find out more about it."""
-        if found.phase in ("forward", "input") and len(self._forward) < _MOST_KEPT:
-            self._forward.append(found)
+        if fault.phase in ("forward", "input") and len(self._forward) < _MOST_KEPT:
+            self._forward.append(fault)
         if self.first is not None:
             return False
-        if found.phase in ("forward", "input"):
+        if fault.phase in ("forward", "input"):
             if self.pending is None:
-                self.pending, self.pending_kinds = found, kinds
-                self.is_written = kinds == INF and found.op_name in self._writers
-                self.row, self.around = found.op_name, list(around)
+                self.pending, self.pending_kinds = fault, kinds
+                self.is_written = kinds == INF and fault.op_name in self._writers
+                self.row, self.around = fault.op_name, list(around)
                 return True
             if kinds & NAN and not self.pending_kinds & NAN:  # an Inf that became NaN
                 self.pending_kinds |= kinds
                 return True
-        elif found.phase == "parameter":
-            self._parameter = self._parameter or found
+        elif fault.phase == "parameter":
+            self._parameter = self._parameter or fault
         else:
             self._has_gone_on |= self.pending is not None
-            if found.phase == "backward" and kinds & NAN and not self.has_fault_of_backward:
-                self._came_back = next((each.fault for each in reversed(self._ended_ones) if each.comes_back_in(found)
+            if fault.phase == "backward" and kinds & NAN and not self.has_fault_of_backward:
+                self._came_back = next((each.fault for each in reversed(self._ended_ones) if each.comes_back_in(fault)
                                         and each.fault.op_name not in self._harmless_makers), None)
-            self._later.setdefault(found.phase, found)
+            self._later.setdefault(fault.phase, fault)
         return False
 
-    def note_buffer(self, found: Fault) -> None:
+    def note_buffer(self, fault: Fault) -> None:
         """At the end of a step. A NaN that had ended in the module is what it wrote."""
         if self.first is None:
-            ended = next((each.fault for each in reversed(self._ended_ones) if each.kinds & NAN and each.was_in(module_of(found.op_name))), None)
-            self._later.setdefault("buffer", dataclasses.replace(ended, buffer=found.buffer) if ended is not None else found)
+            ended = next((each.fault for each in reversed(self._ended_ones) if each.kinds & NAN and each.was_in(module_of(fault.op_name))), None)
+            self._later.setdefault("buffer", dataclasses.replace(ended, buffer=fault.buffer) if ended is not None else fault)
 
     def set_aside(self) -> tuple[Any, ...]:
         """Before a call that may have looked past the fault that is pending is judged."""

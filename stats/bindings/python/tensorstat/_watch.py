@@ -103,18 +103,18 @@ class Watch:
         cannot be read is said once, and passes for clean.
         """
         leave()
-        found = check(self, loss, then, self._actions.first_of_all)
-        if found.faulty:
-            is_of_scaler = not found.skipped and has_scaler()
+        result = check(self, loss, then, self._actions.first_of_all)
+        if result.faulty:
+            is_of_scaler = not result.skipped and has_scaler()
             if not is_of_scaler:
                 self._has_told_by_check()
             if self._journal is not None and not self._is_closed:
-                self._journal.say("check", iteration=self.iteration, rank=found.rank, skipped=found.skipped,
+                self._journal.say("check", iteration=self.iteration, rank=result.rank, skipped=result.skipped,
                                   **({"scaler": True} if is_of_scaler else {}))
             if "checked" not in self._said:
                 self._said.add("checked")
-                logger.warning("%s; later ones are not logged", found)
-        return found
+                logger.warning("%s; later ones are not logged", result)
+        return result
 
     @property
     def rank(self) -> int:
@@ -324,12 +324,12 @@ def alone(tensor: Any, slot: int) -> list[Any]:
 
 def named_modules(models: Any) -> list[tuple[str, Any, bool]]:
     """(name, module, whether it is outermost) of a model, or of several: by their keys, or in a list by their classes."""
-    found = []
+    modules = []
     for prefix, model in models_of(models).items():
         outermost = prefix or class_of(model)
-        found += [(".".join(filter(None, (prefix, name_in_model(name)))) or outermost, module, not name)
-                  for name, module in model.named_modules() if not is_compiled(module)]
-    return found
+        modules += [(".".join(filter(None, (prefix, name_in_model(name)))) or outermost, module, not name)
+                    for name, module in model.named_modules() if not is_compiled(module)]
+    return modules
 
 
 def modules_of_msprobe(models: Any) -> list[tuple[str, Any]]:
@@ -342,13 +342,13 @@ def modules_of_msprobe(models: Any) -> list[tuple[str, Any]]:
 
 def named_parameters(models: Any) -> list[tuple[str, Any]]:
     seen: set[int] = set()
-    found = []
+    parameters = []
     for prefix, model in models_of(models).items():
         for name, parameter in model.named_parameters():
             if id(parameter) not in seen:
                 seen.add(id(parameter))
-                found.append((".".join(filter(None, (prefix, name_in_model(name)))), parameter))
-    return found
+                parameters.append((".".join(filter(None, (prefix, name_in_model(name)))), parameter))
+    return parameters
 
 
 def models_of(models: Any) -> dict[str, Any]:
@@ -504,10 +504,10 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
     is_everything = config is None and not os.environ.get("MINDSPORE_DUMP_CONFIG")
     if is_everything:
         config = config_of_path()
-    said = members_of(config)
-    if "task" in said or "dump_path" in said:
+    members = members_of(config)
+    if "task" in members or "dump_path" in members:
         from ._watch_modules import ModuleWatch, say_level
-        say_level(said.get("level", "L1"))
+        say_level(members.get("level", "L1"))
         if shards is not None:
             raise ValueError("msprobe's dump.json has no rows of whole tensors: shards goes with a path, or MindSpore's config")
         session, compared = _session_with(asked, config, path=path, framework="pytorch")
@@ -516,14 +516,14 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
             raise ValueError(f"'differs over {compared[0]}' goes with a path, or MindSpore's config: msprobe's has no rows of "
                              "parameters alone")
         of_modules = ModuleWatch(model, session, every=every, where=where, rank=rank,
-                                 has_stacks=said.get("extra_info", True) or has_scope(said))
+                                 has_stacks=members.get("extra_info", True) or has_scope(members))
         of_modules.close_with(model)
         of_modules.act_by(actions)
         return of_modules
     from ._watch_rows import RowWatch
     may_be_late = not (wait or actions.saves_tensors)
     session, compared = _session_with(asked, config, path=path, dialect=dialect, ordered_by_queue=may_be_late, settles_later=may_be_late)
-    common = said.get("common_dump_settings")
+    common = members.get("common_dump_settings")
     net_name = common.get("net_name") if isinstance(common, dict) else None
     folder = os.path.join(_native.session_rank_folder(session._handle(), rank), str(net_name or "model"))
     try:

@@ -26,15 +26,15 @@ def members_of(config: str | os.PathLike[str] | None) -> dict[str, Any]:
         if not text.lstrip().startswith("{"):
             with open(text, encoding="utf-8") as file:
                 text = file.read()
-        said = json.loads(text)
+        members = json.loads(text)
     except (OSError, ValueError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return members if isinstance(members, dict) else {}
 
 
-def has_scope(said: dict[str, Any]) -> bool:
+def has_scope(members: dict[str, Any]) -> bool:
     """Whether msprobe's config has a scope, which goes by what runs inside of what."""
-    task = said.get(str(said.get("task")))
+    task = members.get(str(members.get("task")))
     return isinstance(task, dict) and bool(task.get("scope"))
 
 

@@ -68,14 +68,14 @@ class ModuleWatch(Watch):
             self._gradients_are_known(call)
         if self.active:
             self._end_step()
-        found = self._found()
+        step = self._found()
         self._open.clear()
         self._counts.clear()
         self._rounds.clear()
         self.iteration += 1
         self._switch()
-        self._actions.check(found)
-        return found
+        self._actions.check(step)
+        return step
 
     def _before(self, module: Any, stem: str, arguments: tuple[Any, ...]) -> None:
         if not is_tracing(arguments):

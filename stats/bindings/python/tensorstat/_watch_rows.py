@@ -183,12 +183,12 @@ class RowWatch(Watch):
                 if not self._has_seen and not self._is_unseen_said:
                     self._is_unseen_said = True
                     self._journal.say("not_seen", iteration=self.iteration, op_name="", io="output", why=_UNSEEN)
-        found = self._found()
+        step = self._found()
         self._forget_step()
         self.iteration += 1
         self._switch()
-        self._actions.check(found)
-        return found
+        self._actions.check(step)
+        return step
 
     def close(self) -> None:
         if self._is_closed:
@@ -226,9 +226,9 @@ class RowWatch(Watch):
 
     @property
     def first_fault(self) -> Fault | None:
-        found = [fault for course in self._courses if (fault := course.now()) is not None]
-        found = found or [course.cut_off for course in self._courses if course.cut_off is not None]
-        return min(found, key=lambda each: each.iteration) if found else None
+        faults = [fault for course in self._courses if (fault := course.now()) is not None]
+        faults = faults or [course.cut_off for course in self._courses if course.cut_off is not None]
+        return min(faults, key=lambda each: each.iteration) if faults else None
 
     @property
     def _course(self) -> Course:
@@ -482,8 +482,8 @@ class RowWatch(Watch):
         if isinstance(outputs, self._tensor):
             tensors, unknown = [outputs], []
         else:
-            found = look_into(outputs)
-            tensors, unknown = found.tensors, found.unknown
+            contents = look_into(outputs)
+            tensors, unknown = contents.tensors, contents.unknown
         if not call.is_quiet:
             self._look_at_outputs(call, outputs, tensors, unknown)
         if not call.parent:
@@ -565,9 +565,9 @@ class RowWatch(Watch):
             return
         if parent is None:
             parent = call.parent.name if call.parent else ""
-        said = (*where, parent)
-        if self._lines.get((name, number)) != said:
-            self._lines[name, number] = said
+        line = (*where, parent)
+        if self._lines.get((name, number)) != line:
+            self._lines[name, number] = line
             self._journal.say("code", op_name=name, iteration=self.iteration, file=where[0], line=where[1],
                               function=where[2], parent=parent, call=number)
 

@@ -45,13 +45,13 @@ def forward(run: Run, kinds: int, is_outermost: bool, module_name: Callable[[], 
     if words := refusal_of(run):
         return {"result": "refused", "why": words}
     given = kinds_in(tensors_in((run.arguments, run.keywords)))
-    said = _again(run, kinds, module_name, silence, hooks)
-    is_unclear, is_of_arguments = said["result"] in ("refused", "clean"), said.get("why") == _GIVEN
+    members = _again(run, kinds, module_name, silence, hooks)
+    is_unclear, is_of_arguments = members["result"] in ("refused", "clean"), members.get("why") == _GIVEN
     if given and run.was_given_finite and (is_unclear or is_of_arguments) or is_of_arguments and may_be_other(run):
         return {"result": "refused", "why": "it writes to what it is given, such as a cache, and what that held before is gone"}
     if is_unclear and (given & NAN or given and not (is_outermost and kinds & NAN)) and not may_be_other(run):
         return {"result": "given", "why": _GIVEN}
-    return {**said, "given_finite": not given}
+    return {**members, "given_finite": not given}
 
 
 def may_be_other(run: Run) -> bool:
@@ -79,8 +79,8 @@ def cut_off(run: Run, module_name: Callable[[], str], silence: Any, hooks: Any) 
         return None
     if not eye.cuts:
         return None
-    found = _line_of(eye.cuts[0])
-    return {key: found[key] for key in ("operation", "file", "line") if key in found}
+    members = _line_of(eye.cuts[0])
+    return {key: members[key] for key in ("operation", "file", "line") if key in members}
 
 
 def _look(run: Run, module_name: Callable[[], str], silence: Any, hooks: Any) -> tuple[Any, list[Any]]:
@@ -113,9 +113,9 @@ def _again(run: Run, kinds: int, module_name: Callable[[], str], silence: Any, h
     event, is_of_written = made
     if not event.operation:
         return _held_outside(event, run)
-    found = _line_of(event)
-    found["inf_written"] = is_of_written or event.is_written
-    return found
+    members = _line_of(event)
+    members["inf_written"] = is_of_written or event.is_written
+    return members
 
 
 def _held_outside(event: Made, run: Run) -> dict[str, Any]:
@@ -130,11 +130,11 @@ def _held_outside(event: Made, run: Run) -> dict[str, Any]:
 
 
 def _line_of(event: Made) -> dict[str, Any]:
-    found: dict[str, Any] = {"result": "found", "operation": _shown(event.operation, event.public), "given": event.given,
-                             "gave": event.gave, "inside": event.module}
+    members: dict[str, Any] = {"result": "found", "operation": _shown(event.operation, event.public), "given": event.given,
+                               "gave": event.gave, "inside": event.module}
     if event.where is not None:
-        found["file"], found["line"] = event.where[:2]
-    return found
+        members["file"], members["line"] = event.where[:2]
+    return members
 
 
 def _shown(operation: str, public: str) -> str:
@@ -226,11 +226,11 @@ def _eye_class() -> Any:
                     return
 
         def _made_of_all(self, tensors: list[Any]) -> list[Made]:
-            found: list[Made] = []
+            events: list[Made] = []
             for each in tensors:
-                if (made := self._made_of(each)) is not None and made not in found:
-                    found.append(made)
-            return found
+                if (made := self._made_of(each)) is not None and made not in events:
+                    events.append(made)
+            return events
 
         def _made_of(self, tensor: Any) -> Made | None:
             kinds = kinds_in([tensor])
@@ -257,8 +257,7 @@ def _eye_class() -> Any:
             """Of the fault in these tensors; None if they hold none of this kind, or what gave it was not seen."""
             wanted = NAN if kinds & NAN else INF
             for each in tensors if kinds else ():
-                found = kinds_in([each])
-                if found & wanted and (made := self._faulty.get(storage_of(each))) is not None:
+                if kinds_in([each]) & wanted and (made := self._faulty.get(storage_of(each))) is not None:
                     return _root_of(made, wanted)
             return None
 

@@ -49,21 +49,21 @@ def backward(run: Run, gradients: dict[int, Any], module_name: Callable[[], str]
         return {"result": "refused", "why": f"run again, it raised {type(fault).__name__}: {str(fault)[:160]}"}
     if nodes.is_given:
         return {"result": "given", "why": "the gradient that the loss handed over held the fault"}
-    if nodes.found is None:
+    if nodes.source is None:
         return {"result": "clean", "why": "run again, every gradient was finite, or a sum of finite gradients was not"}
-    node_name, public, where, module, given, gave = nodes.found
-    found: dict[str, Any] = {"result": "found", "operation": node_name, "inside": module, "given": given, "gave": gave,
-                             "inf_written": False}
+    node_name, public, where, module, given, gave = nodes.source
+    members: dict[str, Any] = {"result": "found", "operation": node_name, "inside": module, "given": given, "gave": gave,
+                               "inf_written": False}
     if node_name.startswith("hook "):
-        found["why"] = "no node gave the NaN that the next was given: a hook on a tensor did"
+        members["why"] = "no node gave the NaN that the next was given: a hook on a tensor did"
     if public:
-        found["why"] = f"backward of {public}{nodes.words_of_forward()}"
+        members["why"] = f"backward of {public}{nodes.words_of_forward()}"
     if (maker := nodes.maker(where)) is not None:  # in the forward, as where it is seen in another module
-        found["operation"], where, found["gave"], found["why"] = maker
-        found["given"] = ""
+        members["operation"], where, members["gave"], members["why"] = maker
+        members["given"] = ""
     if where is not None:
-        found["file"], found["line"] = where[:2]
-    return found
+        members["file"], members["line"] = where[:2]
+    return members
 
 
 def _writes(world: World) -> Any:
@@ -100,8 +100,8 @@ class _Nodes:
         self._module_name = module_name
         self._known: dict[int, tuple[Any, str, Any, str]] = {}
         self._forward = ForwardFaults()
-        self.found: tuple[str, str, Any, str, str, str] | None = None
-        self._found_id = 0  # of the node
+        self.source: tuple[str, str, Any, str, str, str] | None = None
+        self._source_id = 0  # of the node
         self.has_gone = False  # a node has given a fault
         self.has_python = False  # a node is a function of the caller's
         self.is_given = False  # the loss handed the fault over, before any node made one
@@ -117,11 +117,11 @@ class _Nodes:
 
     def words_of_forward(self) -> str:
         """What the forward did to the operands of the node that was found."""
-        return self._forward.words_of(self._found_id)
+        return self._forward.words_of(self._source_id)
 
     def maker(self, line: Any) -> tuple[str, Any, str, str] | None:
         """What made the operand of the node that was found, at another line than the node's."""
-        return self._forward.maker_of(self._found_id, line) if self._found_id else None
+        return self._forward.maker_of(self._source_id, line) if self._source_id else None
 
     def take_of_module(self, outputs: Any) -> None:
         self.take(tensors_in(outputs), "")
@@ -146,7 +146,7 @@ class _Nodes:
         is_faulty = bool(kinds_in([whole]))
 
         def hook(part: Any) -> Any:
-            if is_faulty and self.found is None and not kinds_in([part]):
+            if is_faulty and self.source is None and not kinds_in([part]):
                 self.is_given = True
             return whole
 
@@ -169,8 +169,8 @@ class _Nodes:
             self.has_gone, kinds = True, kinds_in(given)
             if not kinds:
                 bad = [each for each in gave if each is not None and kinds_in([each])]
-                self._found_id = id(node)
-                self.found = node_name, name, where, module, values_of(each for each in given if each is not None), counts_of(bad)
+                self._source_id = id(node)
+                self.source = node_name, name, where, module, values_of(each for each in given if each is not None), counts_of(bad)
             elif kinds & NAN:  # no node gave it; a sum of finite gradients may be Inf, but never NaN
-                self.found = f"hook on what {name or node_name} gave", "", where, module, "", ""
+                self.source = f"hook on what {name or node_name} gave", "", where, module, "", ""
         return hook

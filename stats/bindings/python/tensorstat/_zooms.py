@@ -53,45 +53,45 @@ class Zooms:
             return
         keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
         run = _rerun.Run(call, keywords)
-        said = _zoom.forward(run, kinds, call.parent is None, self.silent_name, self.silence, watch._hooks)
-        said = _user_hooks.to_blame(said, _user_hooks.of_forward(self._modules_in(call), call.module))
-        if "parameter" in said:
-            said["parameter"] = self._name_of_parameter(call, run.module, said["parameter"])
+        members = _zoom.forward(run, kinds, call.parent is None, self.silent_name, self.silence, watch._hooks)
+        members = _user_hooks.to_blame(members, _user_hooks.of_forward(self._modules_in(call), call.module))
+        if "parameter" in members:
+            members["parameter"] = self._name_of_parameter(call, run.module, members["parameter"])
         if call.compiled_inside is not None:
-            self._say_of_compiled(call, said)
-        if call.blamed_reads and said["result"] == "found":
-            said["by_container"] = True
-        watch._journal.say("zoom", iteration=watch.iteration, op_name=name, **said)
+            self._say_of_compiled(call, members)
+        if call.blamed_reads and members["result"] == "found":
+            members["by_container"] = True
+        watch._journal.say("zoom", iteration=watch.iteration, op_name=name, **members)
         fault = watch._course.pending
-        if said["result"] == "given" and call.parent is not None and fault is not None and said["why"].startswith("its arg"):
+        if members["result"] == "given" and call.parent is not None and fault is not None and members["why"].startswith("its arg"):
             call.parent.is_to_be_zoomed = True
             if fault.operation is not None or fault.phase == "input":  # an Inf that is known, and that was made NaN since; or the data's
                 return
             fault.op_type, fault.op_name = call.parent.place.op_type, call.parent.name
             watch._at_line(fault, call)
-        elif "parameter" in said and fault is not None:
-            fault.phase, fault.op_type, fault.op_name = "parameter", "Parameter", said["parameter"]
-        elif said["result"] in ("refused", "clean") and call.parent is not None and _zoom.may_be_other(run):
+        elif "parameter" in members and fault is not None:
+            fault.phase, fault.op_type, fault.op_name = "parameter", "Parameter", members["parameter"]
+        elif members["result"] in ("refused", "clean") and call.parent is not None and _zoom.may_be_other(run):
             call.parent.is_to_be_zoomed, call.parent.blamed = True, call.blamed or call.place.name
             call.parent.blamed_reads = call.blamed_reads or any(map(_zoom.holds_container, (*call.arguments, *keywords.values())))
-        elif said["result"] == "found" and fault is not None and (call.blamed_reads or _is_around(said["inside"], call)):
-            if said.get("inf_written"):
+        elif members["result"] == "found" and fault is not None and (call.blamed_reads or _is_around(members["inside"], call)):
+            if members.get("inf_written"):
                 watch._course.writes_inf(name)
-            inside = watch._places.get(said["inside"], call.place)
-            if said["gave"]:
-                fault.kind = "NaN" if "NaN" in said["gave"] else "Inf"
+            inside = watch._places.get(members["inside"], call.place)
+            if members["gave"]:
+                fault.kind = "NaN" if "NaN" in members["gave"] else "Inf"
             fault.op_type, fault.op_name = inside.op_type, inside.eval if name == call.place.eval else inside.forward
             fault.phase = "forward"
-            fault.operation, fault.file, fault.line = said["operation"], said.get("file"), said.get("line")
+            fault.operation, fault.file, fault.line = members["operation"], members.get("file"), members.get("line")
 
     def say_hooks(self, op_name: str, hooks: list[dict[str, Any]], kinds: int) -> None:
         """Without a second run (`zoom`, `level`, tensors on a GPU): which of the caller's hooks may have made a fault."""
-        said = _user_hooks.suspected(hooks)
-        if said is None and self._watch._asks_for_zoom and self._watch._later is not None and self.may(op_name, kinds):
-            said = {"result": "refused", "why": _ON_GPU}
-        if said is not None:
+        members = _user_hooks.suspected(hooks)
+        if members is None and self._watch._asks_for_zoom and self._watch._later is not None and self.may(op_name, kinds):
+            members = {"result": "refused", "why": _ON_GPU}
+        if members is not None:
             name = _of_module(op_name) if self._watch._operations is not None else op_name
-            self._watch._journal.say("zoom", iteration=self._watch.judged_iteration, op_name=name, of=op_name, **said)
+            self._watch._journal.say("zoom", iteration=self._watch.judged_iteration, op_name=name, of=op_name, **members)
 
     def hooks_before(self, call: Call) -> list[dict[str, Any]]:
         """The hooks of modules that have run in this step, without the call's own hooks behind the watch's."""
@@ -101,12 +101,12 @@ class Zooms:
         module = call.module if call.module is not None else dict(modules).get(call.place.name)
         return _user_hooks.of_forward(modules, module)
 
-    def _say_of_compiled(self, call: Call, said: dict[str, Any]) -> None:
+    def _say_of_compiled(self, call: Call, members: dict[str, Any]) -> None:
         """The call of a module around it tells what made the fault of one that ran in a compiled graph."""
         row, module = call.compiled_inside or ("", "")
-        if said["result"] == "found" and f"{said['inside']}.".startswith(f"{module}."):
-            line = said
-        elif said["result"] == "found" and _is_around(said["inside"], call):
+        if members["result"] == "found" and f"{members['inside']}.".startswith(f"{module}."):
+            line = members
+        elif members["result"] == "found" and _is_around(members["inside"], call):
             line = {"result": "given", "why": "its arguments held the fault before the call"}
         else:
             line = {"result": "refused", "why": "it ran in a compiled graph, and the module around it, run again, does not tell"}
@@ -123,11 +123,11 @@ class Zooms:
         if not call.took and all(each is not call for each in course.around) or not self.may(f"{call.name} cut off", INF):
             return
         keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(1))
-        said = _zoom.cut_off(_rerun.Run(call, keywords), self.silent_name, self.silence, watch._hooks)
-        if said is not None:
-            watch._journal.say("cut_off", iteration=watch.iteration, op_name=course.row, by=call.name, **said)
+        members = _zoom.cut_off(_rerun.Run(call, keywords), self.silent_name, self.silence, watch._hooks)
+        if members is not None:
+            watch._journal.say("cut_off", iteration=watch.iteration, op_name=course.row, by=call.name, **members)
             watch._journal.flush()
-            course.cut(fault, said["operation"], said.get("file"), said.get("line"))
+            course.cut(fault, members["operation"], members.get("file"), members.get("line"))
 
     def _modules_in(self, call: Call) -> list[tuple[str, Any]]:
         """With the names of their places."""
@@ -136,9 +136,9 @@ class Zooms:
 
     def _name_of_parameter(self, call: Call, module: Any, local: str) -> str:
         """As the rows have it: a parameter that several modules share has the name of the first."""
-        held = {name: each for named in (module.named_parameters(), module.named_buffers()) for name, each in named}[local]
+        parameter = {name: each for named in (module.named_parameters(), module.named_buffers()) for name, each in named}[local]
         for name, each in self._watch._parameters.named:
-            if each is held:
+            if each is parameter:
                 return name
         return local if call.place.is_outermost else f"{call.place.name}.{local}"
 

@@ -122,12 +122,12 @@ class _Loop:
 
 def _stack() -> list[tuple[int, Any, int]]:
     """The frames above, the outermost first. They are not kept: a frame holds its variables."""
-    found = []
+    frames = []
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        found.append((id(frame), frame.f_code, frame.f_lasti))
+        frames.append((id(frame), frame.f_code, frame.f_lasti))
         frame = frame.f_back
-    return found[::-1]
+    return frames[::-1]
 
 
 def _close_with_loop(began: list[tuple[int, Any, int]], made: Watch) -> None:

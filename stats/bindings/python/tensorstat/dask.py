@@ -45,8 +45,8 @@ def measure(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], cl
                 lists.append(file.read())
         states = client.map(_fold, lists, command=command, retries=2, pure=False)
         while len(states) > _MERGED_AT_ONCE:
-            states = [client.submit(_merge, states[at:at + _MERGED_AT_ONCE], command=command, retries=2, pure=False)
-                      for at in range(0, len(states), _MERGED_AT_ONCE)]
+            states = [client.submit(_merge, states[start:start + _MERGED_AT_ONCE], command=command, retries=2, pure=False)
+                      for start in range(0, len(states), _MERGED_AT_ONCE)]
         return _rows(client.gather(states), command, folder)
 
 
