@@ -71,11 +71,11 @@ class Word:
 
 
 class Not:
-    def __init__(self, of):
-        self.of, self.text = of, f"not ({of.text})"
+    def __init__(self, operand):
+        self.operand, self.text = operand, f"not ({operand.text})"
 
     def answer(self, values):
-        answer = self.of.answer(values)
+        answer = self.operand.answer(values)
         return None if answer is None else not answer
 
 
@@ -91,11 +91,11 @@ class Many:
 
 
 class For:
-    def __init__(self, of, steps):
-        self.of, self.steps, self.text = of, steps, f"({of.text}) for {steps} steps"
+    def __init__(self, operand, steps):
+        self.operand, self.steps, self.text = operand, steps, f"({operand.text}) for {steps} steps"
 
     def answer(self, values):
-        last = [self.of.answer(values[:end]) for end in range(max(1, len(values) - self.steps + 1), len(values) + 1)]
+        last = [self.operand.answer(values[:end]) for end in range(max(1, len(values) - self.steps + 1), len(values) + 1)]
         if last[-1] is None:
             return None
         if len(last) == self.steps:
@@ -130,7 +130,7 @@ class AlertRules(unittest.TestCase):
                     session.collect("Op", name, outputs=[numpy.array([values[step]])], iteration=step)
                 session.step_end(iteration=step)
             session.close()
-        found = {(alert.step, alert.condition): (alert.op_name, alert.tensors) for alert in told}
+        alerts = {(alert.step, alert.condition): (alert.op_name, alert.tensors) for alert in told}
         expected = {}
         for each in {each.text: each for each in rules}.values():
             was_met = dict.fromkeys(series, False)
@@ -144,9 +144,9 @@ class AlertRules(unittest.TestCase):
                 if begin:
                     expected[step, each.text] = begin
         copies = {text: sum(each.text == text for each in rules) for _, text in expected}
-        self.assertEqual(set(found), set(expected))
+        self.assertEqual(set(alerts), set(expected))
         for key, begin in expected.items():
-            self.assertEqual(found[key], (begin[0], len(begin) * copies[key[1]]), key)
+            self.assertEqual(alerts[key], (begin[0], len(begin) * copies[key[1]]), key)
         self.assertGreater(len(expected), 300)
 
     def test_errors_point_at_the_place(self):

@@ -23,11 +23,11 @@ except ImportError:
 
 def saved(folder):
     """(op name, io, slot) -> array, of the .npy files below a folder."""
-    found = {}
+    arrays = {}
     for path in glob.glob(f"{folder}/**/*.npy", recursive=True):
         _, name, _, _, _, io, slot = os.path.basename(path).split(".")[:7]
-        found[name, io, int(slot)] = numpy.load(path)
-    return found
+        arrays[name, io, int(slot)] = numpy.load(path)
+    return arrays
 
 
 def adder():
@@ -75,8 +75,8 @@ class AlertTensors(unittest.TestCase):
                     wide = tensor.float() if dtype is torch.bfloat16 else tensor
                     numpy.testing.assert_array_equal(arrays[key], wide.numpy(), str(key))
                 # The event is a dump as before: rows and files of a step lie together.
-                said = subprocess.run([os.environ["COMMAND"], "origin", alert.event], capture_output=True, text=True)
-                self.assertIn("NaN in add (Add), forward, iteration 4", said.stdout, said.stderr)
+                process = subprocess.run([os.environ["COMMAND"], "origin", alert.event], capture_output=True, text=True)
+                self.assertIn("NaN in add (Add), forward, iteration 4", process.stdout, process.stderr)
                 with open(f"{folder}/alerts.ndjson") as file:
                     self.assertEqual(json.loads(file.read())["saved"], alert.saved)
                 events = subprocess.run([os.environ["COMMAND"], "events", "--write", folder], capture_output=True, text=True)
@@ -90,8 +90,8 @@ class AlertTensors(unittest.TestCase):
                                   then="save tensors", code=False) as w:
                 with torch.no_grad():
                     model(torch.full((3,), 7.0))
-                found = w.step()
-            (alert,) = found.alerts
+                step = w.step()
+            (alert,) = step.alerts
             self.assertIn("input 0 is not saved: it was written in place", alert.not_saved)
             self.assertEqual(list(saved(folder)), [("1_forward", "output", 0)])
             self.assertIn("; input 0 is not saved: it was written in place", "\n".join(log.output))
@@ -121,8 +121,8 @@ class AlertTensors(unittest.TestCase):
             with tensorstat.watch(net, config, alerts="nan and io == output", then=["save tensors", lambda alert: None]) as w:
                 net.add.is_bad = True
                 net(torch.randn(3, 5))
-                found = w.step()
-            self.assertEqual([alert.op_name for alert in found.alerts], ["Module.add.Add.forward.0"])
+                step = w.step()
+            self.assertEqual([alert.op_name for alert in step.alerts], ["Module.add.Add.forward.0"])
             arrays = saved(folder)
             numpy.testing.assert_array_equal(arrays["Module_add_Add_forward_0", "input", 0], net.add.given[0].numpy())
             numpy.testing.assert_array_equal(arrays["Module_add_Add_forward_0", "output", 0], net.add.gave.numpy())

@@ -40,8 +40,8 @@ class AlertsSurvive(unittest.TestCase):
                     first = job.stdout.readline()  # it works
                     time.sleep(dice.uniform(0, .3))
                     job.send_signal(signal.SIGKILL)
-                    said = first + job.stdout.read()
-                last = int(said[:said.rindex(b"\n")].split(b"\n")[-1])
+                    output = first + job.stdout.read()
+                last = int(output[:output.rindex(b"\n")].split(b"\n")[-1])
                 self.check(folder, last)
 
     def check(self, folder, last):
@@ -77,9 +77,9 @@ class AlertsSurvive(unittest.TestCase):
             for _ in range(60):
                 damaged = bytearray(whole[:dice.randrange(len(whole))] if dice.random() < .3 else whole)
                 for _ in range(dice.randint(1, 40)):
-                    at = dice.choice([dice.randrange(128), 4096 + dice.randrange(8192), dice.randrange(len(whole))])
-                    if at < len(damaged):
-                        damaged[at] = dice.randrange(256)
+                    offset = dice.choice([dice.randrange(128), 4096 + dice.randrange(8192), dice.randrange(len(whole))])
+                    if offset < len(damaged):
+                        damaged[offset] = dice.randrange(256)
                 ring.write_bytes(damaged)
                 ran = subprocess.run([COMMAND, "events", "--list", folder], capture_output=True, text=True, timeout=60)
                 self.assertIn(ran.returncode, (0, 1, 3), ran.stderr)

@@ -36,11 +36,11 @@ class Buffers(unittest.TestCase):
         return w.first_fault, tensorstat.origin(path)["verdict"], path
 
     def rows_of(self, path):
-        found = []
+        buffers = []
         for file in sorted(glob.glob(os.path.join(path, "rank_0", "*", "0", "*", "statistic.csv")), key=lambda name: int(name.split("/")[-2])):
             with open(file, newline="") as rows:
-                found += [(row["Op Name"], int(file.split("/")[-2])) for row in csv.DictReader(rows) if row["Op Type"] == "ModuleBuffer"]
-        return found
+                buffers += [(row["Op Name"], int(file.split("/")[-2])) for row in csv.DictReader(rows) if row["Op Type"] == "ModuleBuffer"]
+        return buffers
 
     def test_rows_of_what_was_written(self):
         model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 1))
@@ -78,13 +78,13 @@ class Buffers(unittest.TestCase):
 
         model = torch.nn.Sequential(torch.nn.Linear(4, 3), Norm(), torch.nn.Linear(3, 1))
         batches = list(torch.randn(10, 4).split(3))  # the last has one sample
-        with self.assertLogs("tensorstat", "WARNING") as said:
+        with self.assertLogs("tensorstat", "WARNING") as log:
             fault, verdict, _ = self.train(model, batches)
         self.assertEqual((verdict["kind"], verdict["phase"], verdict["op_name"], verdict["iteration"]), ("produced", "forward", "1/forward", 3))
         self.assertIn("written into its buffer 1.running_var", verdict["sentence"])
         self.assertEqual((fault.kind, fault.phase, fault.op_name, fault.iteration), ("NaN", "forward", "1/forward", 3))
-        self.assertIn("which wrote it into its buffer 1.running_var", said.output[-1])
-        with self.assertLogs("tensorstat", "WARNING") as said:
+        self.assertIn("which wrote it into its buffer 1.running_var", log.output[-1])
+        with self.assertLogs("tensorstat", "WARNING") as log:
             model[1].running_var.fill_(1)
             fault, verdict, _ = self.train(model, batches, "operations", level="op")
         self.assertEqual((verdict["kind"], verdict["op_name"], verdict["operation"], verdict["iteration"]),
@@ -92,7 +92,7 @@ class Buffers(unittest.TestCase):
         self.assertTrue(any("written into the buffer 1.running_var" in each for each in verdict["details"]), verdict)
         self.assertEqual((fault.op_name, fault.operation, fault.line, fault.iteration),
                          (verdict["op_name"], "var", verdict["line"], 3))
-        self.assertIn("which wrote it into its buffer 1.running_var", said.output[-1])
+        self.assertIn("which wrote it into its buffer 1.running_var", log.output[-1])
 
     def test_a_nan_that_something_else_wrote(self):
         model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3).eval(), torch.nn.Linear(3, 1))

@@ -69,10 +69,10 @@ class Check(unittest.TestCase):
                     optimizer.zero_grad()
                     loss = model(batch * math.nan if step in BAD else batch).square().mean()
                     loss.backward()
-                    found = w.check(loss if step % 2 else None, then="skip")
-                    told += [step] if found else []
-                    self.assertEqual((found.skipped, found.rank), (step in BAD, 0 if step in BAD else None))
-                    self.assertEqual(found.fault is not None, step in BAD)
+                    result = w.check(loss if step % 2 else None, then="skip")
+                    told += [step] if result else []
+                    self.assertEqual((result.skipped, result.rank), (step in BAD, 0 if step in BAD else None))
+                    self.assertEqual(result.fault is not None, step in BAD)
                     optimizer.step()
                     w.step(loss)
                 self.assertEqual(told, list(BAD))
@@ -96,8 +96,8 @@ class Check(unittest.TestCase):
                     if not (w.check(loss).faulty if checks else step in BAD):
                         optimizer.step()
                     w.step(loss)
-            found = tensorstat.read(self.path)
-            rows.append([[value for key, value in row.items() if "time" not in key.lower()] for row in found])
+            table = tensorstat.read(self.path)
+            rows.append([[value for key, value in row.items() if "time" not in key.lower()] for row in table])
         self.assertGreater(len(rows[0]), 12 * 8)
         self.assertEqual(repr(rows[0]), repr(rows[1]))
         self.assertEqual(len(words), 3)  # check() says its first, and each watch where the NaN came from when it closes
@@ -105,14 +105,14 @@ class Check(unittest.TestCase):
 
     def test_a_skip_is_no_zeroing_before_step(self):
         model, optimizer, batches = job()
-        with self.assertLogs("tensorstat", "WARNING") as said, self.watch(model) as w:
+        with self.assertLogs("tensorstat", "WARNING") as log, self.watch(model) as w:
             loss = model(batches[0] * math.nan).sum()
             loss.backward()
             self.assertTrue(w.check(loss, then="skip"))
             optimizer.step()
             w.step(loss)
-        self.assertFalse(any("zeroed" in each for each in said.output), said.output)
-        self.assertTrue(any("step 0 is skipped: first NaN: iteration 0, came in with the data" in each for each in said.output))
+        self.assertFalse(any("zeroed" in each for each in log.output), log.output)
+        self.assertTrue(any("step 0 is skipped: first NaN: iteration 0, came in with the data" in each for each in log.output))
         self.assertEqual(tensorstat.origin(self.path)["verdict"]["kind"], "entered")
 
     def test_it_says_where_the_fault_began(self):
@@ -129,9 +129,9 @@ class Check(unittest.TestCase):
             loss = model(batch).abs().mean() * of_loss
             loss.backward()
             model[2].weight.grad[0, 1] += of_gradient
-            found = w.check(loss)
+            result = w.check(loss)
             w.step(loss)
-            return found.fault
+            return result.fault
 
         with torch.no_grad():
             model[0].weight.zero_()
@@ -168,8 +168,8 @@ class Check(unittest.TestCase):
                     model[1].factor = step != 1
                     loss = model(torch.ones(2, 4)).sum()
                     loss.backward()
-                    found = w.check(loss, then=then)
-                    if not found or then is not None:
+                    result = w.check(loss, then=then)
+                    if not result or then is not None:
                         optimizer.step()
                     w.step(loss)
             del scaler
@@ -206,9 +206,9 @@ class Check(unittest.TestCase):
             model.zero_grad()
             loss = torch.nn.functional.cross_entropy(model(torch.randn(2, 4)), torch.tensor([target, 0])) * of_loss
             loss.backward()
-            found = w.check(loss)
+            result = w.check(loss)
             w.step(loss)
-            self.assertEqual(found.fault and found.fault.phase, phase, str(found))
+            self.assertEqual(result.fault and result.fault.phase, phase, str(result))
         self.assertEqual((w.first_fault.phase, w.first_fault.iteration), ("loss", 1))
         w.close()
         self.assertEqual(tensorstat.origin(self.path)["verdict"]["kind"], "loss")
@@ -267,9 +267,9 @@ class Check(unittest.TestCase):
             w.step(loss)
             optimizer.zero_grad()
         w.close()
-        said = same_verdict.check(self, self.path, w.first_fault)["verdict"]
-        self.assertEqual((said["kind"], said["op_name"], said["iteration"]), ("gradient", "0.weight", 2), said)
-        self.assertIn("the step was skipped", "\n".join(said["details"]))
+        verdict = same_verdict.check(self, self.path, w.first_fault)["verdict"]
+        self.assertEqual((verdict["kind"], verdict["op_name"], verdict["iteration"]), ("gradient", "0.weight", 2), verdict)
+        self.assertIn("the step was skipped", "\n".join(verdict["details"]))
 
     def test_ranks_decide_alike(self):
         gloo_ranks.run_ranks(self, 2, gloo_ranks.BEGIN + RANK, self.folder.name)
@@ -291,13 +291,13 @@ with tensorstat.watch(ddp, path=folder, every=3) as w:
         else:  # the loss of one rank alone, and no gradient
             loss = loss * (math.nan if rank == 1 else 1)
         before = [each.clone() for each in model.parameters()]
-        found = w.check(loss, then="skip")
+        result = w.check(loss, then="skip")
         optimizer.step()
         is_bad = step in (2, 3, 4)
-        assert (found.faulty, found.skipped, found.rank) == (is_bad, is_bad, 1 if is_bad else None), (step, found)
+        assert (result.faulty, result.skipped, result.rank) == (is_bad, is_bad, 1 if is_bad else None), (step, result)
         assert all(map(torch.equal, before, model.parameters())) == is_bad, step
         if step == 3:
-            assert found.fault.phase == ("input" if rank == 1 else "backward"), found
+            assert result.fault.phase == ("input" if rank == 1 else "backward"), result
         w.step(loss)
         optimizer.zero_grad()
 dist.destroy_process_group()

@@ -59,10 +59,10 @@ class Checkpoint(unittest.TestCase):
     def test_every_type(self):
         arrays = self.arrays()
         text = "".join(value(tag, array.shape, name, array.tobytes()) for tag, (name, array) in arrays.items())
-        found = tensorstat.read(self.write("x.ckpt", encoded(text)), STATS)
-        self.assertEqual(list(found), list(arrays))
+        rows = tensorstat.read(self.write("x.ckpt", encoded(text)), STATS)
+        self.assertEqual(list(rows), list(arrays))
         for tag, (_, array) in arrays.items():
-            self.check(found[tag], array, tag)
+            self.check(rows[tag], array, tag)
 
     def test_bfloat16(self):
         bits = numpy.array([0x3f80, 0xc000, 0x7f80, 0], "<u2")  # 1, -2, Inf, 0
@@ -78,15 +78,15 @@ class Checkpoint(unittest.TestCase):
             cuts = [0] + sorted(draw.choices(range(len(content) + 1), k=draw.randint(1, 6))) + [len(content)]
             text = value("before", (1,), "Int8", b"\1")
             text += "".join(value("x", array.shape, "Float32", content[a:b]) for a, b in zip(cuts, cuts[1:]))
-            found = tensorstat.read(self.write("x.ckpt", encoded(text + value("behind", (1,), "Int8", b"\2"))), STATS)
-            self.assertEqual(list(found), ["before", "x", "behind"])
-            self.check(found["x"], array, cuts)
+            rows = tensorstat.read(self.write("x.ckpt", encoded(text + value("behind", (1,), "Int8", b"\2"))), STATS)
+            self.assertEqual(list(rows), ["before", "x", "behind"])
+            self.check(rows["x"], array, cuts)
 
     def test_a_scalar_has_the_dimension_zero(self):
         text = value("step", (0,), "Int32", b"\5\0\0\0") + value("none", (0,), "Float32", b"") + value("s", (), "Int8", b"\3")
-        found = tensorstat.read(self.write("x.ckpt", encoded(text)), STATS)
-        self.assertEqual([(row.shape, row.count) for row in found.values()], [((), 1), ((0,), 0), ((), 1)])
-        self.assertEqual(found["step"].max, 5)
+        rows = tensorstat.read(self.write("x.ckpt", encoded(text)), STATS)
+        self.assertEqual([(row.shape, row.count) for row in rows.values()], [((), 1), ((0,), 0), ((), 1)])
+        self.assertEqual(rows["step"].max, 5)
 
     def test_a_checksum_behind_it_is_passed_over(self):
         whole = encoded(value("a", (1,), "Int8", b"\7"))
@@ -98,13 +98,13 @@ class Checkpoint(unittest.TestCase):
                 value("short", (3,), "Float32", bytes(8)) + value("random_op", (), "random_op", b"seed") +
                 2 * value("table", (1,), "Int8", b"\3").replace("tensor {", "maptensor { tensor {").replace(" } }\n", " } } }\n") +
                 value("b", (1,), "Int8", b"\2"))
-        with self.assertLogs("tensorstat", "WARNING") as said:
-            found = tensorstat.read(self.write("x.ckpt", encoded(text)), STATS, skip_faults=True)
-        self.assertEqual(list(found), ["a", "b"])
+        with self.assertLogs("tensorstat", "WARNING") as log:
+            rows = tensorstat.read(self.write("x.ckpt", encoded(text)), STATS, skip_faults=True)
+        self.assertEqual(list(rows), ["a", "b"])
         for words in ("note: is a text", "q: has the type 'Int4', which is not read",
                       "table: is a map parameter, which is not read", "random_op: has the type 'random_op', which is not read",
                       "short: shape (3) of Float32 needs 12 bytes, and it has 8"):
-            self.assertIn(words, " ".join(said.output))
+            self.assertIn(words, " ".join(log.output))
 
     def test_what_contradicts_itself_is_an_error(self):
         a, b = value("a", (1,), "Int8", b"\1"), value("b", (1,), "Int8", b"\2")
@@ -141,11 +141,11 @@ class Checkpoint(unittest.TestCase):
         torch.save({"epoch": 1, "global_step": 2, "pytorch-lightning_version": "2.0.0", "state_dict": model.state_dict(),
                     "loops": {"fit_loop": {"state_dict": {}}}, "callbacks": {}, "optimizer_states": [optimizer.state_dict()],
                     "lr_schedulers": [], "hparams_name": "kwargs", "hyper_parameters": {"lr": 0.1}}, self.path("x.ckpt"))
-        found = tensorstat.read(self.path("x.ckpt"), STATS)
-        self.assertEqual(set(found), {"state_dict.weight", "state_dict.bias"} | {
+        rows = tensorstat.read(self.path("x.ckpt"), STATS)
+        self.assertEqual(set(rows), {"state_dict.weight", "state_dict.bias"} | {
             f"optimizer_states.0.state.{i}.{key}" for i in (0, 1) for key in ("step", "exp_avg", "exp_avg_sq")})
         expected = optimizer.state_dict()["state"][0]["exp_avg"]
-        self.check(found["optimizer_states.0.state.0.exp_avg"], expected.numpy(), "exp_avg")
+        self.check(rows["optimizer_states.0.state.0.exp_avg"], expected.numpy(), "exp_avg")
 
 
 if __name__ == "__main__":

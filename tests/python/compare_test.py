@@ -33,12 +33,12 @@ class Compare(unittest.TestCase):
 
     def test_the_first_operator_to_differ(self):
         a, b = self.dump("a", [1, 2, 2, 3, 3, 4]), self.dump("b", [1, 2, 2, "nan", "nan", 7])
-        found = tensorstat.compare(a, b, first=True)
-        self.assertEqual((found["compared"], found["different"]), (6, 3))
-        (first,) = found["first"]
+        answer = tensorstat.compare(a, b, first=True)
+        self.assertEqual((answer["compared"], answer["different"]), (6, 3))
+        (first,) = answer["first"]
         self.assertEqual((first["op_name"], first["rank"], first["iteration"], first["io"]), ("net_Op-op1", 3, 5, "output"))
         self.assertEqual(first["added"], math.inf)
-        self.assertTrue(math.isnan(found["pairs"][3]["stats"]["max"]["b"]))
+        self.assertTrue(math.isnan(answer["pairs"][3]["stats"]["max"]["b"]))
 
     def test_tolerances_and_names(self):
         a, b = self.dump("a", [1, 2]), self.dump("b", [1, 2.1])
@@ -64,19 +64,19 @@ class Compare(unittest.TestCase):
         b = random.standard_normal((50, 70)).astype(numpy.float32)
         a = (b + numpy.float32(1e-3) * random.standard_normal(b.shape)).astype(numpy.float32)
         a[3, 4], b[3, 4], a[5, 6] = numpy.nan, numpy.nan, b[5, 6] + 9
-        found = tensorstat.compare(a, b, rtol=1e-2, atol=1e-3)
+        statistics = tensorstat.compare(a, b, rtol=1e-2, atol=1e-3)
         ok = ~numpy.isnan(a)
         x, y = a[ok].astype(numpy.longdouble), b[ok].astype(numpy.longdouble)
         cosine = (x * y).sum() / numpy.sqrt((x * x).sum() * (y * y).sum())
-        self.assertAlmostEqual(found["cosine"], float(cosine), delta=1e-15)
-        self.assertAlmostEqual(found["euclidean"], float(numpy.sqrt(((x - y) ** 2).sum())), delta=1e-14)
-        self.assertEqual(found["max abs diff"], float(abs(x - y).max()))
-        self.assertEqual(found["max abs diff index"], 5 * 70 + 6)
-        self.assertEqual(found["within count"], numpy.isclose(x, y, 1e-2, 1e-3).sum() + 1)
-        self.assertEqual((found["count"], found["both nan count"], found["nan alone count"]), (3500, 1, 0))
+        self.assertAlmostEqual(statistics["cosine"], float(cosine), delta=1e-15)
+        self.assertAlmostEqual(statistics["euclidean"], float(numpy.sqrt(((x - y) ** 2).sum())), delta=1e-14)
+        self.assertEqual(statistics["max abs diff"], float(abs(x - y).max()))
+        self.assertEqual(statistics["max abs diff index"], 5 * 70 + 6)
+        self.assertEqual(statistics["within count"], numpy.isclose(x, y, 1e-2, 1e-3).sum() + 1)
+        self.assertEqual((statistics["count"], statistics["both nan count"], statistics["nan alone count"]), (3500, 1, 0))
         self.assertEqual(tensorstat.compare(b[::2], b[::2].astype(numpy.float64))["unequal count"], 0)
-        self.assertEqual(found, tensorstat.Meter(threads=1).compare(a, b, rtol=1e-2, atol=1e-3))
-        self.assertEqual(found, tensorstat.Meter().compare(a, b, rtol=1e-2, atol=1e-3, on="host"))
+        self.assertEqual(statistics, tensorstat.Meter(threads=1).compare(a, b, rtol=1e-2, atol=1e-3))
+        self.assertEqual(statistics, tensorstat.Meter().compare(a, b, rtol=1e-2, atol=1e-3, on="host"))
         with self.assertRaises(tensorstat.Error):
             tensorstat.Meter().compare(a, b, on="elsewhere")
         for wrong in ((a, b.T, {}), (a, b, {"rtol": -1.0}), (a, b, {"scale": "a"}), (a, b, {"first": True}), (a, "b", {})):
@@ -88,23 +88,23 @@ class Compare(unittest.TestCase):
              "wide": numpy.ones(2, "f4"), "text": numpy.array(["a"]), "only a": numpy.ones(1), "nan": numpy.array([math.nan])}
         b = {"w": numpy.float32([1, 3, 2]), "same": numpy.arange(4), "near": numpy.float32([1, 2.000001]), "long": numpy.zeros(4),
              "wide": numpy.ones(2), "text": numpy.array(["a"]), "only b": numpy.ones(1), "nan": numpy.array([math.nan])}
-        found = tensorstat.compare(a, b)
-        self.assertEqual({pair["a"]: pair["verdict"] for pair in found["pairs"]},
+        answer = tensorstat.compare(a, b)
+        self.assertEqual({pair["a"]: pair["verdict"] for pair in answer["pairs"]},
                          {"w": "different", "same": "equal", "near": "within", "long": "different", "wide": "different",
                           "text": "different", "nan": "equal"})
-        self.assertEqual((found["compared"], found["different"], found["unmatched_a"], found["unmatched_b"]),
+        self.assertEqual((answer["compared"], answer["different"], answer["unmatched_a"], answer["unmatched_b"]),
                          (7, 4, ["only a"], ["only b"]))
-        why = {pair["a"]: pair["why"] for pair in found["pairs"]}
+        why = {pair["a"]: pair["why"] for pair in answer["pairs"]}
         self.assertEqual((why["w"], why["long"], why["wide"]),
                          ("2 of 3 elements", "shape (3,) and (4,)", "dtype float32 and float64"))
         self.assertIn("<U1", why["text"])
-        self.assertEqual(found["pairs"][0]["elements"]["max abs diff"], 1)
+        self.assertEqual(answer["pairs"][0]["elements"]["max abs diff"], 1)
         # As of the same tensors in files.
         files = [self.folder / "a.npz", self.folder / "b.npz"]
         for path, tensors in zip(files, (a, b)):
             numpy.savez(path, **{name: tensor for name, tensor in tensors.items() if name != "text"})
         of_files = {pair["op_name"]: pair["verdict"] for pair in tensorstat.compare(*files)["pairs"]}
-        self.assertEqual(of_files, {pair["a"]: pair["verdict"] for pair in found["pairs"] if pair["a"] != "text"})
+        self.assertEqual(of_files, {pair["a"]: pair["verdict"] for pair in answer["pairs"] if pair["a"] != "text"})
         self.assertEqual(tensorstat.compare({"wide": a["wide"]}, {"wide": b["wide"]}, any_dtype=True, rtol=0.0)["different"], 0)
         for wrong in ({"first": True}, {"any_dtype": True}):
             self.assertRaises(tensorstat.Error, tensorstat.compare, a, b, **wrong)
@@ -128,27 +128,27 @@ class Compare(unittest.TestCase):
             tensorstat.measure({"a": torch.ones(2), "b": torch.eye(3).to_sparse()})
 
     def test_the_origin_of_nan(self):
-        found = tensorstat.origin(self.dump("a", [1, 2, 2, "nan", "nan", "inf"]))
-        (producer,) = found["producers"]
+        answer = tensorstat.origin(self.dump("a", [1, 2, 2, "nan", "nan", "inf"]))
+        (producer,) = answer["producers"]
         self.assertEqual((producer["op_name"], producer["nan"], producer["before"]), ("net_Op-op1", None, ["net_Op-op0"]))
         self.assertEqual(producer["inputs"], [{"slot": 0, "stats": {"max": 2, "min": -1}}])
-        self.assertEqual([each["op_name"] for each in found["propagators"]], ["net_Op-op2"])
+        self.assertEqual([each["op_name"] for each in answer["propagators"]], ["net_Op-op2"])
         self.assertEqual(tensorstat.origin(self.folder / "a", nan_only=True)["entered"], [])
-        verdict = found["verdict"]
+        verdict = answer["verdict"]
         self.assertEqual([verdict[key] for key in ("kind", "op_type", "op_name", "phase", "rank", "iteration", "io", "slot")],
                          ["produced", "Op", "net_Op-op1", "forward", 3, 5, "output", 0])
         self.assertIsNone(verdict["last_clean_iteration"])
         self.assertIsNone(verdict["file"])
-        self.assertEqual(str(found).split("\n")[0],
+        self.assertEqual(str(answer).split("\n")[0],
                          "NaN in net_Op-op1 (Op), forward, iteration 5, rank 3: made of finite inputs")
-        self.assertEqual(repr(found), str(found))
-        self.assertEqual(dict(found)["notes"], [])
+        self.assertEqual(repr(answer), str(answer))
+        self.assertEqual(dict(answer)["notes"], [])
 
     def test_what_ended_is_a_note(self):
         path = self.dump("a", [1, "-inf", "-inf", 2, 2, 3])
-        found = tensorstat.origin(path)
-        self.assertEqual(found["verdict"]["kind"], "none")
-        self.assertEqual(found["notes"], ["Inf of net_Op-op0 (Op) ended at net_Op-op1 (Op): iteration 5"])
+        answer = tensorstat.origin(path)
+        self.assertEqual(answer["verdict"]["kind"], "none")
+        self.assertEqual(answer["notes"], ["Inf of net_Op-op0 (Op) ended at net_Op-op1 (Op): iteration 5"])
         self.assertEqual(tensorstat.origin(path, inf=True)["verdict"]["op_name"], "net_Op-op0")
         with self.assertRaises(tensorstat.Error):
             tensorstat.origin(path, inf=True, nan_only=True)

@@ -33,12 +33,12 @@ class Documents(unittest.TestCase):
         os.chdir(folder.name)
 
     def test_the_job_of_the_readme(self):
-        said = re.search(r"^    \$ python3 job.py; tensorstat origin runs/nan\n((?:    .*\n)+)", (ROOT / "README.md").read_text(), re.M)
+        example = re.search(r"^    \$ python3 job.py; tensorstat origin runs/nan\n((?:    .*\n)+)", (ROOT / "README.md").read_text(), re.M)
         pathlib.Path("job.py").write_text(blocks_of("README.md")[0])
         subprocess.run([sys.executable, "-B", "job.py"], check=True)
-        found = subprocess.run([os.environ["COMMAND"], "origin", "runs/nan"], capture_output=True, text=True)
-        self.assertEqual(found.returncode, 1)
-        self.assertEqual(without_fractions(found.stdout), without_fractions(re.sub("^    ", "", said[1], flags=re.M)))
+        process = subprocess.run([os.environ["COMMAND"], "origin", "runs/nan"], capture_output=True, text=True)
+        self.assertEqual(process.returncode, 1)
+        self.assertEqual(without_fractions(process.stdout), without_fractions(re.sub("^    ", "", example[1], flags=re.M)))
 
     def test_the_page_about_python(self):
         import torch

@@ -69,9 +69,9 @@ class Evaluation(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.folder, self.said = folder.name, []
+        self.folder, self.messages = folder.name, []
         handler = logging.Handler()
-        handler.emit = lambda record: self.said.append(record.getMessage())
+        handler.emit = lambda record: self.messages.append(record.getMessage())
         logger = logging.getLogger("tensorstat")
         logger.addHandler(handler)
         logger.propagate = False
@@ -95,7 +95,7 @@ class Evaluation(unittest.TestCase):
                 of_calls = {row[1] for row in rows_of(self.path(name), 1, 2) if row[0] != "Parameter"}
                 self.assertEqual(of_calls, {"Net/eval", "body/eval", "drop/eval", "head/eval"})
                 self.assertEqual(tensorstat.compare(self.path("bare"), self.path(name), first=True)["first"], [])
-        self.assertEqual([each for each in self.said if "was never called" not in each], [])
+        self.assertEqual([each for each in self.messages if "was never called" not in each], [])
 
     def test_before_the_first_step(self):
         torch.manual_seed(3)
@@ -118,9 +118,9 @@ class Evaluation(unittest.TestCase):
             x[0, 0] = NAN if step == 1 else 1
             return x
         w = train(self.path("run"), evaluate=without_gradients(data))
-        found = tensorstat.origin(self.path("run"))["verdict"]
-        self.assertEqual((found["kind"], found["iteration"], found["evaluation"]), ("entered", 2, True), found["sentence"])
-        self.assertIn("evaluation before iteration 2", found["sentence"])
+        verdict = tensorstat.origin(self.path("run"))["verdict"]
+        self.assertEqual((verdict["kind"], verdict["iteration"], verdict["evaluation"]), ("entered", 2, True), verdict["sentence"])
+        self.assertIn("evaluation before iteration 2", verdict["sentence"])
         self.assertEqual(str(w.first_fault), "first NaN: evaluation before iteration 2, came in with the data, Net input 0")
 
     def test_a_fault_of_the_training_comes_first(self):
@@ -128,16 +128,16 @@ class Evaluation(unittest.TestCase):
             if step == 2:
                 model.head.weight.data[0, 0] = NAN
         w = train(self.path("run"), evaluate=without_gradients(lambda step: torch.full((5, 4), NAN if step == 2 else 1.0)), spoil=spoil)
-        found = tensorstat.origin(self.path("run"))["verdict"]
-        self.assertEqual((found["kind"], found["op_name"], found["iteration"]), ("parameter", "head.weight", 2), found["sentence"])
-        self.assertNotIn("evaluation", found)
+        verdict = tensorstat.origin(self.path("run"))["verdict"]
+        self.assertEqual((verdict["kind"], verdict["op_name"], verdict["iteration"]), ("parameter", "head.weight", 2), verdict["sentence"])
+        self.assertNotIn("evaluation", verdict)
         self.assertEqual((w.first_fault.phase, w.first_fault.iteration), ("parameter", 2))
 
     def test_rules_do_not_mix_them(self):
         train(self.path("run"), steps=14, evaluate=without_gradients(lambda step: torch.ones(5, 4) * (1000 if step == 9 else 1)),
               alerts=["absmax > 20 * median(absmax, 5)"], keep=2, then=["warn"])
-        fired = [each for each in self.said if "median" in each]
-        self.assertTrue(fired and all("/eval" in each for each in fired), self.said)
+        fired = [each for each in self.messages if "median" in each]
+        self.assertTrue(fired and all("/eval" in each for each in fired), self.messages)
 
     def test_a_training_in_eval_mode(self):
         # From the third step on the model is in eval mode, and goes on to train.
@@ -147,8 +147,8 @@ class Evaluation(unittest.TestCase):
             if step == 3:
                 model.head.weight.data[0, 0] = NAN
         train(self.path("run"), spoil=spoil)
-        found = tensorstat.origin(self.path("run"))["verdict"]
-        self.assertEqual((found["kind"], found["op_name"], found["iteration"]), ("parameter", "head.weight", 3), found["sentence"])
+        verdict = tensorstat.origin(self.path("run"))["verdict"]
+        self.assertEqual((verdict["kind"], verdict["op_name"], verdict["iteration"]), ("parameter", "head.weight", 3), verdict["sentence"])
 
     def test_a_teacher_is_a_part_of_the_step(self):
         torch.manual_seed(3)
@@ -163,8 +163,8 @@ class Evaluation(unittest.TestCase):
                 w.step(value)
         names = {row[1] for row in rows_of(self.path("run"), 0, 0)}
         self.assertIn("teacher.body/forward", names)
-        found = tensorstat.origin(self.path("run"))["verdict"]
-        self.assertEqual((found["iteration"], found.get("evaluation")), (1, None), found["sentence"])
+        verdict = tensorstat.origin(self.path("run"))["verdict"]
+        self.assertEqual((verdict["iteration"], verdict.get("evaluation")), (1, None), verdict["sentence"])
 
 
 if __name__ == "__main__":

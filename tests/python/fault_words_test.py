@@ -77,17 +77,17 @@ class Words(unittest.TestCase):
                     optimizer.step()
                     watch.step(value)
                     optimizer.zero_grad()
-            found = tensorstat.origin(path)
-        self.first, self.notes = watch.first_fault, found["notes"]
-        self.told = "\n".join([found["verdict"]["sentence"], *found["verdict"]["details"]])
-        return found["verdict"]
+            origin = tensorstat.origin(path)
+        self.first, self.notes = watch.first_fault, origin["notes"]
+        self.told = "\n".join([origin["verdict"]["sentence"], *origin["verdict"]["details"]])
+        return origin["verdict"]
 
     def test_a_part_of_a_cache_that_a_later_call_reads_came_in_with_it(self):
         for options in OPTIONS:
             with self.subTest(options):
-                said = self.answer(Model(*map(Reader, range(4))), [caches(), caches(2)], **options)
-                self.assertEqual((said["kind"], said["certainty"], said["iteration"]), ("entered", "sure", 1), self.told)
-                self.assertEqual((said["tensor"], said["rows"], said["row_count"]), ("cache.keys.2", [1], 1), self.told)
+                verdict = self.answer(Model(*map(Reader, range(4))), [caches(), caches(2)], **options)
+                self.assertEqual((verdict["kind"], verdict["certainty"], verdict["iteration"]), ("entered", "sure", 1), self.told)
+                self.assertEqual((verdict["tensor"], verdict["rows"], verdict["row_count"]), ("cache.keys.2", [1], 1), self.told)
                 self.assertIn("Model input 3 (cache.keys.2)", self.told)
                 self.assertIn("NaN is in row 1 of 3", self.told)
                 self.assertEqual(self.notes, [])
@@ -96,8 +96,8 @@ class Words(unittest.TestCase):
     def test_a_part_that_nobody_reads_is_nobodys(self):
         for options in OPTIONS:
             with self.subTest(options):
-                said = self.answer(Model(Reader(0), Reader(1)), [caches(3)], lambda out: out["logits"].square().mean(), **options)
-                self.assertEqual(said["kind"], "none", self.told)
+                verdict = self.answer(Model(Reader(0), Reader(1)), [caches(3)], lambda out: out["logits"].square().mean(), **options)
+                self.assertEqual(verdict["kind"], "none", self.told)
                 self.assertIsNone(self.first)
                 self.assertFalse([each for each in self.notes if "layers" in each], self.notes)
 
@@ -105,23 +105,23 @@ class Words(unittest.TestCase):
         for options in OPTIONS:
             with self.subTest(options):
                 model = Model(Reader(0), Reader(1, reads=False, makes="anew"), Reader(1))
-                said = self.answer(model, [caches(3)], **options)
-                self.assertEqual((said["kind"], said["operation"]), ("produced", "acos"), self.told)
-                self.assertTrue(said["op_name"].startswith("layers.1/"), self.told)
+                verdict = self.answer(model, [caches(3)], **options)
+                self.assertEqual((verdict["kind"], verdict["operation"]), ("produced", "acos"), self.told)
+                self.assertTrue(verdict["op_name"].startswith("layers.1/"), self.told)
                 self.assertEqual(self.first.operation, "acos", self.first)
 
     def test_who_wrote_it_into_a_cache_is_named_where_another_call_reads_it(self):
         for options in OPTIONS:
             with self.subTest(options):
                 model = Model(Reader(0), Reader(2, makes="in the cache"), Reader(3), Reader(2))
-                said = self.answer(model, [caches()], **options)
-                self.assertEqual((said["kind"], said["operation"]), ("produced", "acos"), self.told)
-                self.assertTrue(said["op_name"].startswith("layers.1/"), self.told)
+                verdict = self.answer(model, [caches()], **options)
+                self.assertEqual((verdict["kind"], verdict["operation"]), ("produced", "acos"), self.told)
+                self.assertTrue(verdict["op_name"].startswith("layers.1/"), self.told)
                 self.assertEqual(self.first.operation, "acos", self.first)
 
     def test_without_a_second_run_it_is_likely(self):
-        said = self.answer(Model(*map(Reader, range(4))), [caches(2)], zoom=False)
-        self.assertEqual((said["kind"], said["certainty"]), ("entered", "likely"), self.told)
+        verdict = self.answer(Model(*map(Reader, range(4))), [caches(2)], zoom=False)
+        self.assertEqual((verdict["kind"], verdict["certainty"]), ("entered", "likely"), self.told)
         self.assertIn("was given it in a container", self.told)
 
     def test_a_result_has_its_name(self):
@@ -133,8 +133,8 @@ class Words(unittest.TestCase):
             def forward(self, x):
                 x = self.line(x)
                 return {"logits": x, "cache": Cache([x * 2, (-x.abs() - 1).log()])}
-        said = self.answer(Net(), [(torch.randn(3, 8),)], lambda out: out["cache"].keys[1].sum())
-        self.assertEqual(said["tensor"], "cache.keys.1", self.told)
+        verdict = self.answer(Net(), [(torch.randn(3, 8),)], lambda out: out["cache"].keys[1].sum())
+        self.assertEqual(verdict["tensor"], "cache.keys.1", self.told)
         self.assertIn("output 2 (cache.keys.1)", self.told)
 
     def test_what_the_forward_did_to_the_operand_of_a_backward(self):
@@ -184,15 +184,15 @@ class Words(unittest.TestCase):
 
             def forward(self, x):
                 return self.line(x[x > 100].reshape(-1, 8)).mean()
-        said = self.answer(Net(), [(torch.randn(3, 8),)], lambda out: out, level="op")
-        self.assertEqual((said["kind"], said["operation"]), ("produced", "mean"), self.told)
+        verdict = self.answer(Net(), [(torch.randn(3, 8),)], lambda out: out, level="op")
+        self.assertEqual((verdict["kind"], verdict["operation"]), ("produced", "mean"), self.told)
         self.assertIn("a tensor without elements", self.told)
 
     def test_the_backward_of_the_loss_is_called_so_at_any_level(self):
         for options in OPTIONS:
-            said = self.answer(nn.Linear(8, 8), [(torch.randn(3, 8),)], lambda out: (out - out.detach()).square().sum().sqrt(), **options)
-            self.assertEqual((said["kind"], said["phase"]), ("loss", "backward"), self.told)
-            self.assertIn("ackward of the loss", said["sentence"])
+            verdict = self.answer(nn.Linear(8, 8), [(torch.randn(3, 8),)], lambda out: (out - out.detach()).square().sum().sqrt(), **options)
+            self.assertEqual((verdict["kind"], verdict["phase"]), ("loss", "backward"), self.told)
+            self.assertIn("ackward of the loss", verdict["sentence"])
 
 
 if __name__ == "__main__":

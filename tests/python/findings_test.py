@@ -299,9 +299,9 @@ class Report(unittest.TestCase):
 
     def test_a_parameter_that_stops_is_frozen(self):
         report = self.report(lambda path: language(path, plant=freeze, decay=False, steps=220, rate=0.1, optimizer=torch.optim.SGD))
-        found = [(each["rule"], each["op_type"], each["op_name"], each["first_iteration"]) for each in report["findings"]]
-        self.assertEqual(found[0], ("dead", "Gradient", "qkv.weight", 120))  # a hook gives 0
-        self.assertIn(("frozen", "Parameter", "qkv.weight", 120), found)
+        findings = [(each["rule"], each["op_type"], each["op_name"], each["first_iteration"]) for each in report["findings"]]
+        self.assertEqual(findings[0], ("dead", "Gradient", "qkv.weight", 120))  # a hook gives 0
+        self.assertIn(("frozen", "Parameter", "qkv.weight", 120), findings)
 
     def test_a_nan_is_the_first_finding_and_its_followers_are_counted(self):
         def poison(model, step, x):
@@ -333,9 +333,9 @@ class Report(unittest.TestCase):
                         optimizer.step()
                     watch.step(loss)
         report = self.report(job)
-        found = [(finding["rule"], finding["first_iteration"]) for finding in report["findings"]]
-        self.assertIn(found[0], [("inf", 90), ("nan", 90)])
-        self.assertIn(("jump", 150), found)
+        findings = [(finding["rule"], finding["first_iteration"]) for finding in report["findings"]]
+        self.assertIn(findings[0], [("inf", 90), ("nan", 90)])
+        self.assertIn(("jump", 150), findings)
         self.assertTrue(any("from 90 on in which they hold NaN or Inf" in each for each in report["not_measured"]), report["not_measured"])
 
     def test_an_inf_that_becomes_nan_has_a_finding_for_who_turned_it(self):
@@ -404,8 +404,8 @@ class Report(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             torch.manual_seed(SEED)
             regression(folder, change=lambda model, step, x: x * 200 if step == 150 else x)
-            said = json.loads(subprocess.run([COMMAND, "report", folder, "--format", "json"], capture_output=True, text=True).stdout)
-            found = tensorstat.findings(folder)
+            answer = json.loads(subprocess.run([COMMAND, "report", folder, "--format", "json"], capture_output=True, text=True).stdout)
+            findings = tensorstat.findings(folder)
             page = os.path.join(folder, "page.html")
             report = tensorstat.report(folder, page)
             drawn = subprocess.run([COMMAND, "report", folder, "--format", "html"], capture_output=True, text=True).stdout
@@ -414,12 +414,12 @@ class Report(unittest.TestCase):
             self.assertFalse(tensorstat.findings(folder, limits={"jump": 1e9, "drift": 1e9, "overflow": 1e9}))
             with self.assertRaisesRegex(tensorstat.Error, "a limit is RULE=NUMBER"):
                 tensorstat.findings(folder, limits={"leap": 3})
-        self.assertEqual([vars(each) for each in found], said["findings"])
-        self.assertEqual((found.verdict, found.sentences, found.notes, found.measured, found.not_measured),
-                         (said["verdict"], said["sentences"], said["notes"], said["measured"], said["not_measured"]))
-        self.assertEqual(found[0].rule, "jump")
-        self.assertIn("150", str(found))
-        self.assertEqual(len(report.findings), len(found))
+        self.assertEqual([vars(each) for each in findings], answer["findings"])
+        self.assertEqual((findings.verdict, findings.sentences, findings.notes, findings.measured, findings.not_measured),
+                         (answer["verdict"], answer["sentences"], answer["notes"], answer["measured"], answer["not_measured"]))
+        self.assertEqual(findings[0].rule, "jump")
+        self.assertIn("150", str(findings))
+        self.assertEqual(len(report.findings), len(findings))
         self.assertTrue(report._repr_html_().startswith("<iframe srcdoc=\"&lt;!"))
         self.assertNotIn("</iframe", report._repr_html_()[:-9])
         with self.assertRaises(tensorstat.Error):

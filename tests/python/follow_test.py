@@ -70,7 +70,7 @@ class Follow(unittest.TestCase):
                          [(0, "a.weight")] + [(i, name) for i in range(1, 12) for name in ("loss", "a.weight")])
 
     def test_a_finding_comes_once_and_while_the_run_goes_on(self):
-        stop, found = threading.Event(), []
+        stop, findings = threading.Event(), []
 
         def work():
             for i in range(400):
@@ -81,12 +81,12 @@ class Follow(unittest.TestCase):
         writer = threading.Thread(target=work)
         writer.start()
         for news in tensorstat.follow(self.dump, rows=False, idle=8):
-            found.append(news)
+            findings.append(news)
             if not stop.is_set():
                 self.assertTrue(writer.is_alive(), "the finding comes before the run ends")
                 stop.set()
         writer.join()
-        self.assertEqual([(each.rule, each.first_iteration, each.op_name) for each in found], [("nan", 30, "a.weight")])
+        self.assertEqual([(each.rule, each.first_iteration, each.op_name) for each in findings], [("nan", 30, "a.weight")])
 
     def test_replicas_that_differ_are_told(self):
         for i in range(3):
@@ -97,8 +97,8 @@ class Follow(unittest.TestCase):
         with open(os.path.join(self.dump, "rank_0", "net", "watch.ndjson"), "w") as file:
             file.write('{"kind": "replica", "iteration": 3, "op_type": "Parameter", "op_name": "a", "ranks": [1], "replicas": 4}\n')
         self.iteration(3)
-        found = [each for each in news if not isinstance(each, tensorstat.Row)]
-        self.assertEqual([(each.rule, each.first_iteration, each.rank, each.op_name) for each in found], [("replica", 3, 1, "a")])
+        findings = [each for each in news if not isinstance(each, tensorstat.Row)]
+        self.assertEqual([(each.rule, each.first_iteration, each.rank, each.op_name) for each in findings], [("replica", 3, 1, "a")])
 
     def test_what_is_wrong_is_said(self):
         with self.assertRaises(tensorstat.Error):
@@ -118,7 +118,7 @@ class Follow(unittest.TestCase):
             return ran.stdout.splitlines()
 
     def test_the_example_for_wandb(self):
-        said = self.run_example("follow_wandb.py", "wandb", """
+        lines = self.run_example("follow_wandb.py", "wandb", """
             import enum
             class AlertLevel(enum.Enum):
                 ERROR = "ERROR"
@@ -130,15 +130,15 @@ class Follow(unittest.TestCase):
                 def finish(self): print("finish")
             def init(project, name): return Run()
             """)
-        self.assertEqual(said[0], "define * iteration")
-        self.assertIn("log {'rank 0/loss': 0.5, 'iteration': 0}", said)
-        self.assertIn("log {'rank 0/a.weight': nan, 'iteration': 33}", said)
-        self.assertEqual(sum(line.startswith("log") for line in said), 68)
-        self.assertEqual([line for line in said if line.startswith("alert")], ["alert nan at iteration 30 ERROR"])
-        self.assertEqual(said[-1], "finish")
+        self.assertEqual(lines[0], "define * iteration")
+        self.assertIn("log {'rank 0/loss': 0.5, 'iteration': 0}", lines)
+        self.assertIn("log {'rank 0/a.weight': nan, 'iteration': 33}", lines)
+        self.assertEqual(sum(line.startswith("log") for line in lines), 68)
+        self.assertEqual([line for line in lines if line.startswith("alert")], ["alert nan at iteration 30 ERROR"])
+        self.assertEqual(lines[-1], "finish")
 
     def test_the_example_for_mlflow(self):
-        said = self.run_example("follow_mlflow.py", "mlflow", """
+        lines = self.run_example("follow_mlflow.py", "mlflow", """
             import contextlib
             def set_experiment(name): print("experiment", name)
             @contextlib.contextmanager
@@ -148,9 +148,9 @@ class Follow(unittest.TestCase):
             def log_metric(key, value, step): print("metric", key, value, step)
             def set_tag(key, value): print("tag", key, value)
             """)
-        self.assertIn("metric rank 0/loss 0.5 0", said)
-        self.assertEqual(sum(line.startswith("metric rank 0/a.weight") for line in said), 30)  # no NaN
-        self.assertEqual([line.split(",")[0] for line in said if line.startswith("tag")], ["tag finding.nan.30 error nan"])
+        self.assertIn("metric rank 0/loss 0.5 0", lines)
+        self.assertEqual(sum(line.startswith("metric rank 0/a.weight") for line in lines), 30)  # no NaN
+        self.assertEqual([line.split(",")[0] for line in lines if line.startswith("tag")], ["tag finding.nan.30 error nan"])
 
 
 if __name__ == "__main__":

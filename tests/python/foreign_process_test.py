@@ -52,11 +52,11 @@ class ForeignProcess(unittest.TestCase):
         self.folder = scratch.name
 
     def rows(self):
-        found = []
+        rows = []
         for path in sorted(pathlib.Path(self.folder, "d").rglob("statistic.csv")):
             with open(path, newline="") as file:
-                found += [(path.parent.name, row["Op Name"], row["Max Value"]) for row in csv.DictReader(file)]
-        return found
+                rows += [(path.parent.name, row["Op Name"], row["Max Value"]) for row in csv.DictReader(file)]
+        return rows
 
     def test_descriptors_that_the_job_takes(self):
         wanted = [(str(step), f"w{number}", "1") for step in range(6) for number in range(2 if step < 4 else 300)]
@@ -138,15 +138,15 @@ s.close()
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for number in (1, 2, 3)]
         for job in jobs:
             self.assertEqual(job.stdout.readline(), "begun\n")
-        said = "".join(job.communicate("\n", timeout=120)[1] for job in jobs)
-        self.assertEqual([job.returncode for job in jobs], [0, 0, 0], said)
-        self.assertEqual(said.count("Give each process its rank"), 2, said)
-        found = []
+        errors = "".join(job.communicate("\n", timeout=120)[1] for job in jobs)
+        self.assertEqual([job.returncode for job in jobs], [0, 0, 0], errors)
+        self.assertEqual(errors.count("Give each process its rank"), 2, errors)
+        maxima = []
         for path in pathlib.Path(self.folder, "d/step0").glob("*/dump.json"):
             self.assertIn(path.parent.name, ["rank0", *(f"proc{job.pid}" for job in jobs)])
             (call,) = json.loads(path.read_text())["data"].values()
-            found.append(call["output"][0]["Max"])
-        self.assertEqual(sorted(found), [1, 2, 3])
+            maxima.append(call["output"][0]["Max"])
+        self.assertEqual(sorted(maxima), [1, 2, 3])
         self.assertEqual(os.listdir(f"{self.folder}/d"), ["step0"])
         # Alone, the next run has the rank's folder.
         self.assertEqual(subprocess.run([sys.executable, "-c", BEGIN + script, self.folder, "7"], input="\n", capture_output=True, text=True,

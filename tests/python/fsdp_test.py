@@ -78,13 +78,14 @@ def train(model, mode, seed=0, steps=2, spoil=None, **options):
         with open(f"{folder}{mode}-whole/rank_0/model/0/{steps - 1}/statistic.csv", newline="") as file:
             rows = {(row["Op Type"], row["Op Name"]): row for row in csv.DictReader(file)}
         for key, tensor in wanted.items():
-            found = tensorstat.measure(tensor, "max,min,l2norm,avg")
+            statistics = tensorstat.measure(tensor, "max,min,l2norm,avg")
             row = rows[key]
             assert [float(row[each]) for each in ("Max Value", "Min Value", "L2Norm Value", "Avg Value")] == [
-                found.max, found.min, found.l2norm, found.avg], (key, row, found)
+                statistics.max, statistics.min, statistics.l2norm, statistics.avg], (key, row, statistics)
             assert row["Shape"] == "(" + ",".join(map(str, tensor.shape)) + ")", (key, row)
     assert w.replica_faults == [], w.replica_faults
-    assert not [each for each in said if ("no row" in each or "not watched" in each) and "output_shards" not in each and "Partial" not in each], said
+    assert not [each for each in messages if ("no row" in each or "not watched" in each) and "output_shards" not in each
+                and "Partial" not in each], messages
     return w, losses
 """
 
@@ -113,7 +114,7 @@ train(model, "pairs", rank % 2, shards="dtensor")
 """)
 
     def test_sharded_after_the_watch_has_begun(self):
-        found = self.run_ranks(2, """
+        verdicts = self.run_ranks(2, """
 model = model_of()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 with tensorstat.watch(model, path=folder + "late") as w:
@@ -122,13 +123,13 @@ with tensorstat.watch(model, path=folder + "late") as w:
         model[1].log.on = step == 1
         model(torch.randn(4, 8)).square().mean().backward()
         w.step()
-assert [each for each in said if not each.startswith("first NaN")] == [], said
+assert [each for each in messages if not each.startswith("first NaN")] == [], messages
 assert w.first_fault.op_name == "1.log/forward", w.first_fault
 """, ["late"])
-        self.assertEqual(found["late"]["op_name"], "1.log/forward")
+        self.assertEqual(verdicts["late"]["op_name"], "1.log/forward")
 
     def test_faults_are_named(self):
-        found = self.run_ranks(2, """
+        verdicts = self.run_ranks(2, """
 line = init_device_mesh("cpu", (2,))
 def log(step): model[1].log.on = step == 1 and rank == 1
 def root(step): model[0].root.on = step == 1
@@ -148,8 +149,8 @@ plane = init_device_mesh("cpu", (2, 1), mesh_dim_names=("replicas", "shards"))
 model = model_of(); shard(model, plane); train(model, "replicated_root", rank, spoil=root)
 model = model_of(); shard(model, plane, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32)); train(model, "cast_root", rank, spoil=root)
 """, ("fsdp_log", "fsdp_root", "ddp_root", "tp_log", "replicated_root", "cast_root"))
-        shown = json.dumps(found, indent=1)
-        log, root, ddp, tp, replicated, cast = found.values()
+        shown = json.dumps(verdicts, indent=1)
+        log, root, ddp, tp, replicated, cast = verdicts.values()
         self.assertEqual((log["kind"], log["op_name"], log["operation"], log["rank"], log["iteration"]), ("produced", "1.log/forward", "log", 1, 1), shown)
         self.assertEqual((tp["kind"], tp["op_name"], tp["operation"]), ("produced", "1.log/forward", "log"), shown)
         self.assertEqual((ddp["kind"], ddp["op_name"], ddp["phase"]), ("produced", "module.0.root/backward", "backward"), shown)

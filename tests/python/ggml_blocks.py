@@ -5,15 +5,15 @@ import re
 
 import numpy
 
-def half(blocks, at):
-    return blocks[:, at:at + 2].copy().view("<f2").astype(numpy.float32)
+def half(blocks, offset):
+    return blocks[:, offset:offset + 2].copy().view("<f2").astype(numpy.float32)
 
 
-def bits(blocks, at, width):
-    """The number of `width` bits at each bit of `at`, bit 0 being the lowest of a block's first byte."""
+def bits(blocks, position, width):
+    """The number of `width` bits at each bit of `position`, bit 0 being the lowest of a block's first byte."""
     of_byte = numpy.unpackbits(blocks, axis=1, bitorder="little").astype(numpy.int32)
-    at = numpy.asarray(at)
-    return sum(of_byte[:, at + i] << i for i in range(width))
+    position = numpy.asarray(position)
+    return sum(of_byte[:, position + i] << i for i in range(width))
 
 
 def thirty_two(high_at, low_at, middle, has_offset):
@@ -100,14 +100,14 @@ def of_iq2(number, scale, sign, book):
 
 
 def iq2_xxs(blocks):
-    at = (2 + GROUP * 8) * 8
-    return half(blocks, 0) * of_iq2(bits(blocks, at + I % 32 // 8 * 8, 8), bits(blocks, at + 60, 4), signs(even(bits(blocks, at + 32 + I % 32 // 8 * 7, 7))),
-                                    "kIq2XxsGrid")
+    bit = (2 + GROUP * 8) * 8
+    return half(blocks, 0) * of_iq2(bits(blocks, bit + I % 32 // 8 * 8, 8), bits(blocks, bit + 60, 4),
+                                    signs(even(bits(blocks, bit + 32 + I % 32 // 8 * 7, 7))), "kIq2XxsGrid")
 
 
 def iq2_xs(blocks):
-    at = (2 + ENTRY * 2) * 8
-    return half(blocks, 0) * of_iq2(bits(blocks, at, 9), bits(blocks, 66 * 8 + I // 16 * 4, 4), signs(even(bits(blocks, at + 9, 7))), "kIq2XsGrid")
+    bit = (2 + ENTRY * 2) * 8
+    return half(blocks, 0) * of_iq2(bits(blocks, bit, 9), bits(blocks, 66 * 8 + I // 16 * 4, 4), signs(even(bits(blocks, bit + 9, 7))), "kIq2XsGrid")
 
 
 def iq2_s(blocks):

@@ -62,8 +62,8 @@ class Gguf(unittest.TestCase):
     def blocks(self, name, count, is_wild):
         number, _, size, halves, values = BLOCKS[name]
         blocks = self.random.integers(0, 256, (count, size), dtype=numpy.uint8)
-        for at in () if is_wild else halves:  # else NaN and Inf are among the scales
-            blocks[:, at:at + 2] = (self.random.standard_normal((count, 1)) / 64).astype("<f2").view(numpy.uint8)
+        for offset in () if is_wild else halves:  # else NaN and Inf are among the scales
+            blocks[:, offset:offset + 2] = (self.random.standard_normal((count, 1)) / 64).astype("<f2").view(numpy.uint8)
         with numpy.errstate(all="ignore"):
             return blocks, values(blocks).astype(numpy.float32)
 
@@ -79,9 +79,9 @@ class Gguf(unittest.TestCase):
                 tensors[f"blk.0.{name}"] = number, shape, blocks.tobytes()
                 expected[f"blk.0.{name}"] = values.reshape(shape)
             path = self.write("x.gguf", gguf(tensors, KEYS, 4))
-            found = tensorstat.read(path, STATS + ",md5")
-            self.assertEqual(list(found), list(expected))
-            for tensor, row in found.items():
+            rows = tensorstat.read(path, STATS + ",md5")
+            self.assertEqual(list(rows), list(expected))
+            for tensor, row in rows.items():
                 self.assertEqual(row.md5, hashlib.md5(tensors[tensor][2]).hexdigest())
                 self.assertEqual((row.dtype, row.shape), (tensor[6:], expected[tensor].shape))
                 of_values = tensorstat.measure(expected[tensor], STATS)
@@ -118,14 +118,14 @@ class Gguf(unittest.TestCase):
             writer.write_kv_data_to_file()
             writer.write_tensors_to_file()
             writer.close()
-            theirs, found = {}, tensorstat.read(self.path("x.gguf"), "md5")
+            theirs, rows = {}, tensorstat.read(self.path("x.gguf"), "md5")
             with numpy.errstate(all="ignore"):
                 for tensor in package.GGUFReader(self.path("x.gguf")).tensors:
                     values = package.dequantize(tensor.data, tensor.tensor_type) if tensor.name.startswith("blk") else tensor.data
                     theirs[tensor.name] = values.reshape(tensor.shape[::-1].astype(int))
-                    self.assertEqual(found[tensor.name].md5, hashlib.md5(tensor.data.tobytes()).hexdigest())
-                    self.assertEqual(found[tensor.name].shape, theirs[tensor.name].shape)
-            self.assertEqual(list(found), list(theirs))
+                    self.assertEqual(rows[tensor.name].md5, hashlib.md5(tensor.data.tobytes()).hexdigest())
+                    self.assertEqual(rows[tensor.name].shape, theirs[tensor.name].shape)
+            self.assertEqual(list(rows), list(theirs))
             numpy.savez(self.path("x.npz"), **theirs)
             same = self.run_command("diff", "x.gguf", "x.npz", "--any-dtype", "--rtol", "0", "--format", "csv", "--all")
             self.assertEqual(same.returncode, 0, same.stdout + same.stderr)
@@ -139,8 +139,8 @@ class Gguf(unittest.TestCase):
             array = array.astype(numpy.uint16) if name == "BF16" else array
             tensors[name] = number, array.shape, array.tobytes()
         for version in 2, 3:
-            found = tensorstat.read(self.write("x.gguf", gguf(tensors, version=version)), STATS + ",md5")
-            for tensor, row in found.items():
+            rows = tensorstat.read(self.write("x.gguf", gguf(tensors, version=version)), STATS + ",md5")
+            for tensor, row in rows.items():
                 self.assertEqual((row.dtype, row.shape), (PLAIN[tensor][1], (3, 5, 2)))
                 self.assertEqual(row.md5, hashlib.md5(tensors[tensor][2]).hexdigest())
                 if tensor != "BF16":
@@ -151,9 +151,9 @@ class Gguf(unittest.TestCase):
         for alignment in 8, 64, 4096:
             keys = text("general.alignment") + struct.pack("<II", 4, alignment)
             tensors = {"a": (24, (3,), b"\1\2\3"), "b": (24, (2,), b"\5\7"), "empty": (0, (0, 4), b"")}
-            found = tensorstat.read(self.write("x.gguf", gguf(tensors, keys, 1, alignment=alignment)), "max,count")
-            self.assertEqual([(row.max, row.count) for row in found.values()][:2], [(3, 3), (7, 2)])
-            self.assertEqual(found["empty"].count, 0)
+            rows = tensorstat.read(self.write("x.gguf", gguf(tensors, keys, 1, alignment=alignment)), "max,count")
+            self.assertEqual([(row.max, row.count) for row in rows.values()][:2], [(3, 3), (7, 2)])
+            self.assertEqual(rows["empty"].count, 0)
 
     def test_types_that_are_not_read_are_named_and_the_others_read(self):
         tensors = {name: (number, (256,), bytes(300)) for name, number in UNREAD.items()}

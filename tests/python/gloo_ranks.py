@@ -14,14 +14,14 @@ import sys
 import threading
 import traceback
 
-# The variables of a rank's program: `rank`, `ranks`, `folder`, and what was logged, in `said`.
+# The variables of a rank's program: `rank`, `ranks`, `folder`, and what was logged, in `messages`.
 BEGIN = """
 import logging, os, sys, torch, torch.distributed as dist, tensorstat
 rank, ranks, folder = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), os.environ["FOLDER"]
 dist.init_process_group("gloo")
-said = []
+messages = []
 handler = logging.Handler()
-handler.emit = lambda record: said.append(record.getMessage())
+handler.emit = lambda record: messages.append(record.getMessage())
 logging.getLogger("tensorstat").addHandler(handler)
 logging.getLogger("tensorstat").propagate = False
 """

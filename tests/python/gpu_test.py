@@ -233,8 +233,8 @@ class Gpu(unittest.TestCase):
                 (file,) = glob.glob(folder + "/**/statistic.csv", recursive=True)
                 with open(file) as lines:
                     header, *values = csv.reader(lines)
-                at = header.index("Timestamp")
-                rows.append([row[:at] + row[at + 1:] for row in values])
+                column = header.index("Timestamp")
+                rows.append([row[:column] + row[column + 1:] for row in values])
         self.assertEqual((len(rows[0]), len(files[0])), (3, 3))
         self.assertIn((-x).tobytes(), files[0])
         self.assertEqual(rows, [rows[0]] * 6)
@@ -242,13 +242,13 @@ class Gpu(unittest.TestCase):
 
     def test_a_meter_gives_everything_back(self):
         x = self.random.standard_normal(1000)
-        held = self.drivers[CUDA].held()
+        count = self.drivers[CUDA].held()
         meter = tensorstat.Meter()
         meter.measure(Exported(self.drivers[CUDA], x))
-        self.assertGreater(self.drivers[CUDA].held(), held)
+        self.assertGreater(self.drivers[CUDA].held(), count)
         del meter
         gc.collect()
-        self.assertEqual(self.drivers[CUDA].held(), held)
+        self.assertEqual(self.drivers[CUDA].held(), count)
 
 
 if __name__ == "__main__":

@@ -67,10 +67,10 @@ class Hdf5(unittest.TestCase):
                     for layout, options in layouts.items():
                         file.create_dataset(f"{array.dtype}/{layout}/{dtype[0]}", data=array, **options)
                         arrays[f"{array.dtype}/{layout}/{dtype[0]}"] = array.astype(array.dtype.newbyteorder("="))
-            found = tensorstat.read(self.path(), STATS)
-            self.assertEqual(set(found), set(arrays))
+            rows = tensorstat.read(self.path(), STATS)
+            self.assertEqual(set(rows), set(arrays))
             for name, array in arrays.items():
-                self.check(found[name], array, (libver, name))
+                self.check(rows[name], array, (libver, name))
 
     def test_windows_of_large_datasets(self):
         """More than a window of 16 MiB, along every axis, with chunks that fit into the windows and that do not."""
@@ -85,9 +85,9 @@ class Hdf5(unittest.TestCase):
         with h5py.File(self.path(), "w") as file:
             file["scalar"], file["none"], file["unwritten"] = 7.0, numpy.zeros((0, 3), "f4"), numpy.zeros(0, "i4")
             file.create_dataset("filled", (4, 5), "f4", fillvalue=3)
-        found = tensorstat.read(self.path(), STATS)
-        self.assertEqual((found["scalar"].shape, found["scalar"].max, found["none"].shape), ((), 7, (0, 3)))
-        self.assertEqual((found["filled"].max, found["filled"].count), (3, 20))
+        rows = tensorstat.read(self.path(), STATS)
+        self.assertEqual((rows["scalar"].shape, rows["scalar"].max, rows["none"].shape), ((), 7, (0, 3)))
+        self.assertEqual((rows["filled"].max, rows["filled"].count), (3, 20))
 
     def test_names_of_keras(self):
         with h5py.File(self.path("model.weights.h5"), "w") as file:
@@ -115,15 +115,15 @@ class Hdf5(unittest.TestCase):
             file.create_dataset("packed", data=numpy.array([3, 3, 9] * 400, "<u4"), chunks=(100,), compression="gzip",
                                 dtype=h5py.enum_dtype({"A": 3, "B": 9}, basetype="<u4"))
             file["bool"] = numpy.array([True, False, True])
-        found = tensorstat.read(self.path(), STATS + ",zero count")
+        rows = tensorstat.read(self.path(), STATS + ",zero count")
         for name, (members, base, values) in cases.items():
             array = numpy.array(values, numpy.dtype(base).newbyteorder("="))
             is_bool = name == "order"
-            self.assertEqual(found[name].dtype, "bool" if is_bool else array.dtype.name, name)
-            self.assertEqual((found[name].max, found[name].md5), (array.max(), hashlib.md5(array.tobytes()).hexdigest()), name)
-            self.assertEqual(found[name].zero_count, (array == 0).sum(), name)
-        self.assertEqual((found["packed"].dtype, found["packed"].max, found["packed"].min), ("uint32", 9, 3))
-        self.assertEqual((found["bool"].dtype, found["bool"].max), ("bool", 1))
+            self.assertEqual(rows[name].dtype, "bool" if is_bool else array.dtype.name, name)
+            self.assertEqual((rows[name].max, rows[name].md5), (array.max(), hashlib.md5(array.tobytes()).hexdigest()), name)
+            self.assertEqual(rows[name].zero_count, (array == 0).sum(), name)
+        self.assertEqual((rows["packed"].dtype, rows["packed"].max, rows["packed"].min), ("uint32", 9, 3))
+        self.assertEqual((rows["bool"].dtype, rows["bool"].max), ("bool", 1))
 
     def test_floats_of_other_layouts_are_refused(self):
         """binary32's fields, but the first bit of the mantissa is stored: other numbers."""
@@ -247,20 +247,20 @@ class Hdf5(unittest.TestCase):
                     arrays[key] = array.astype(array.dtype.newbyteorder("="))
         ran = self.run_command("x.h5", stats="md5")
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
-        found = {each["tensor"]: each for each in map(json.loads, ran.stdout.splitlines())}
-        self.assertEqual({key: row["stats"]["md5"] for key, row in found.items()},
+        rows = {each["tensor"]: each for each in map(json.loads, ran.stdout.splitlines())}
+        self.assertEqual({key: row["stats"]["md5"] for key, row in rows.items()},
                          {key: hashlib.md5(array.tobytes()).hexdigest() for key, array in arrays.items()})
 
     def test_damaged_lzf_does_no_harm(self):
         with h5py.File(self.path("good.h5"), "w") as file:
             file.create_dataset("a", data=numpy.arange(4000) // 7, chunks=(4000,), compression="lzf")
             dataset = file["a"].id
-            at, size = dataset.get_chunk_info(0).byte_offset, dataset.get_chunk_info(0).size
+            offset, size = dataset.get_chunk_info(0).byte_offset, dataset.get_chunk_info(0).size
         with open(self.path("good.h5"), "rb") as file:
             good = file.read()
         for seed in range(60):
             content = bytearray(good)
-            for place in self.random.integers(at, at + size, 1 + seed % 5):
+            for place in self.random.integers(offset, offset + size, 1 + seed % 5):
                 content[place] = self.random.integers(0, 256)
             with open(self.path(f"bad{seed}.h5"), "wb") as file:
                 file.write(content)
@@ -319,8 +319,8 @@ class Hdf5(unittest.TestCase):
     def damaged(self, draw, whole):
         damaged = bytearray(whole)
         for _ in range(draw.choice([1, 1, 2, 4, 16])):
-            at = draw.randrange(len(damaged) if draw.random() < 0.5 else min(len(damaged), 3000))  # the headers come first
-            damaged[at] = draw.choice([0, 1, 127, 255, damaged[at] ^ 1 << draw.randrange(8), draw.randrange(256)])
+            offset = draw.randrange(len(damaged) if draw.random() < 0.5 else min(len(damaged), 3000))  # the headers come first
+            damaged[offset] = draw.choice([0, 1, 127, 255, damaged[offset] ^ 1 << draw.randrange(8), draw.randrange(256)])
         return damaged[:draw.randrange(len(damaged))] if draw.random() < 0.1 else damaged
 
     def test_damaged_files_do_no_harm(self):
@@ -371,9 +371,9 @@ class Hdf5(unittest.TestCase):
         for thread in threads:
             thread.start()
         for _ in range(5):
-            found = tensorstat.read(self.path(), STATS)
+            rows = tensorstat.read(self.path(), STATS)
             for key, array in arrays.items():
-                self.check(found[key], array, key)
+                self.check(rows[key], array, key)
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])

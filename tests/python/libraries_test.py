@@ -96,10 +96,10 @@ class WithLibrary(unittest.TestCase):
         """`spoiled`: the module whose results become NaN in one step."""
         with self.subTest(name):
             bare, watched = self.model(model_of), self.model(model_of)
-            self.assertEqual(self.train(bare, loss_of)[0], (found := self.train(watched, loss_of, self.path(name)))[0])
+            self.assertEqual(self.train(bare, loss_of)[0], (results := self.train(watched, loss_of, self.path(name)))[0])
             for a, b in zip(bare.state_dict().values(), watched.state_dict().values()):
                 self.assertTrue(torch.equal(a, b))
-            self.rows_are_torchs(self.path(name), found[1], watched)
+            self.rows_are_torchs(self.path(name), results[1], watched)
             self.assertIn("Nothing wrong", str(tensorstat.origin(self.path(name))))
             self.planted(name + "-nan", self.model(model_of), loss_of, spoiled)
 
@@ -122,8 +122,8 @@ class WithLibrary(unittest.TestCase):
 
     def row_is(self, row, tensor):
         values = tensor.detach().double()
-        for key, of in STATISTICS.items():
-            want = of(values).item()
+        for key, function in STATISTICS.items():
+            want = function(values).item()
             scale = values.abs().max().item() if key == "Avg Value" else abs(want)
             self.assertAlmostEqual(float(row[key]), want, delta=1e-6 * scale + 1e-30, msg=(row["Op Name"], key))
         return 1
@@ -135,9 +135,9 @@ class WithLibrary(unittest.TestCase):
         self.is_named(self.path(name), spoiled)
 
     def is_named(self, path, spoiled):
-        found = tensorstat.origin(path)["verdict"]
-        self.assertEqual((found["kind"], found["op_name"], found["operation"], found["iteration"], os.path.basename(found["file"] or "")),
-                         ("produced", f"{spoiled}/forward", "log", PLANTED, "libraries_test.py"), found["sentence"])
+        verdict = tensorstat.origin(path)["verdict"]
+        self.assertEqual((verdict["kind"], verdict["op_name"], verdict["operation"], verdict["iteration"], os.path.basename(verdict["file"] or "")),
+                         ("produced", f"{spoiled}/forward", "log", PLANTED, "libraries_test.py"), verdict["sentence"])
 
 
 class Models(WithLibrary):
@@ -271,12 +271,12 @@ class Files(WithLibrary):
                                    getattr(torch, "float8_e5m2", None)) if each]
         tensors = {f"layer.{str(each).removeprefix('torch.')}": torch.randn(7, 33).to(each) for each in kinds}
         save_file(tensors, self.path("a.safetensors"))
-        found = tensorstat.read(self.path("a.safetensors"), "max,min,avg,l2norm")
-        self.assertEqual(set(found), set(tensors))
+        rows = tensorstat.read(self.path("a.safetensors"), "max,min,avg,l2norm")
+        self.assertEqual(set(rows), set(tensors))
         for name, tensor in tensors.items():
             values = tensor.double()
-            self.assertEqual((found[name].max, found[name].min), (values.max().item(), values.min().item()))
-            self.assertAlmostEqual(found[name].l2norm, values.norm().item(), places=5)
+            self.assertEqual((rows[name].max, rows[name].min), (values.max().item(), values.min().item()))
+            self.assertAlmostEqual(rows[name].l2norm, values.norm().item(), places=5)
         self.assertEqual(self.command("a.safetensors", "--fail-on", "nan").returncode, 0)
         tensors["layer.bfloat16"][3, 4] = float("nan")
         save_file(tensors, self.path("b.safetensors"))
@@ -348,12 +348,12 @@ class Files(WithLibrary):
             with self.subTest(kind):
                 made = subprocess.run(["llama-quantize", "f32.gguf", f"{kind}.gguf", kind, "1"], cwd=self.folder, capture_output=True, text=True, check=False)
                 self.assertEqual(made.returncode, 0, made.stderr[-600:])
-                found = tensorstat.read(self.path(f"{kind}.gguf"), "max,min,avg,l2norm")
+                rows = tensorstat.read(self.path(f"{kind}.gguf"), "max,min,avg,l2norm")
                 theirs = {each.name: gguf.dequantize(each.data, each.tensor_type).astype("f8") for each in gguf.GGUFReader(self.path(f"{kind}.gguf")).tensors}
-                self.assertEqual(set(found), set(theirs))
+                self.assertEqual(set(rows), set(theirs))
                 for name, values in theirs.items():
-                    self.assertEqual((found[name].max, found[name].min), (values.max(), values.min()), name)
-                    self.assertAlmostEqual(found[name].l2norm, float(numpy.sqrt((values ** 2).sum())), delta=1e-4)
+                    self.assertEqual((rows[name].max, rows[name].min), (values.max(), values.min()), name)
+                    self.assertAlmostEqual(rows[name].l2norm, float(numpy.sqrt((values ** 2).sum())), delta=1e-4)
 
 
 if __name__ == "__main__":

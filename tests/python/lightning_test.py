@@ -131,13 +131,13 @@ class Lightning(unittest.TestCase):
 
     def rows(self, path=None, graph=0):
         """{iteration: {(op type, op name): [row]}}"""
-        found = {}
+        steps = {}
         for file in glob.glob(f"{path or self.path}/rank_0/model/{graph}/*/statistic.csv"):
             with open(file, newline="") as text:
-                of_step = found[int(os.path.basename(os.path.dirname(file)))] = {}
+                of_step = steps[int(os.path.basename(os.path.dirname(file)))] = {}
                 for row in csv.DictReader(text):
                     of_step.setdefault((row["Op Type"], row["Op Name"]), []).append(row)
-        return found
+        return steps
 
     def test_parameters_are_the_documented_ones(self):
         kind = type(callbacks.lightning_callback(self.path))
@@ -186,9 +186,9 @@ class Lightning(unittest.TestCase):
                 raise FloatingPointError("the loss is NaN")
             module.is_spoilt = number == 1
             return torch.ones(5, 4)
-        with self.assertLogs("tensorstat", "WARNING") as said, self.assertRaises(FloatingPointError):
+        with self.assertLogs("tensorstat", "WARNING") as log, self.assertRaises(FloatingPointError):
             Trainer(callbacks.lightning_callback(self.path)).fit(module, self.batches, fail)
-        self.assertTrue([each for each in said.output if "first NaN: iteration 2" in each], said.output)
+        self.assertTrue([each for each in log.output if "first NaN: iteration 2" in each], log.output)
         self.assertEqual(hooks_left(), before)
 
     def test_a_second_fit_and_a_checkpoint(self):

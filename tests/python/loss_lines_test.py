@@ -92,7 +92,7 @@ class LossLines(unittest.TestCase):
                                             (beside_metrics, "exp", "EXP", "NaN"), (times_mask, "mul", "MASK", "NaN"),
                                             (in_place, "div", "DIV", "NaN")):
             for is_told in (True, False) if kind else (True,):
-                with self.subTest(made=made.__name__, is_told=is_told), self.assertLogs("tensorstat") as said:
+                with self.subTest(made=made.__name__, is_told=is_told), self.assertLogs("tensorstat") as log:
                     self.renew()
                     with self.watch() as w:
                         loss = made(self.model(self.x), self.y).mean()
@@ -104,7 +104,7 @@ class LossLines(unittest.TestCase):
                     expected = operation, line_of(mark)
                     self.assertEqual((verdict["kind"], verdict["operation"], verdict["line"]), ("loss", *expected), verdict)
                     self.assertEqual((told.op_name, told.operation, told.line), ("loss", *expected))
-                    self.assertIn(f"loss_lines_test.py:{expected[1]}", said.output[-1])
+                    self.assertIn(f"loss_lines_test.py:{expected[1]}", log.output[-1])
                     if checked is not None:
                         self.assertEqual((checked.fault.operation, checked.fault.line), expected)
         self.renew()
@@ -184,17 +184,17 @@ class LossLines(unittest.TestCase):
         teacher.layers[0].register_forward_hook(lambda *_: seen.append(len(_get_current_function_mode_stack())))
 
         def losses():
-            found = []
+            results = []
             for _ in range(3):
                 out = self.model(self.x)
                 with torch.no_grad():
                     target = teacher(self.x[None])[0, :, :3]
                 loss = (out - target).square().mean()
-                found.append((target, loss.detach()))
+                results.append((target, loss.detach()))
                 yield loss
                 loss.backward()
-            self.assertTrue(found)
-            kept.append(found)
+            self.assertTrue(results)
+            kept.append(results)
 
         kept = []
         for _ in losses():

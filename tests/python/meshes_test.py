@@ -20,24 +20,24 @@ pairs = [DeviceMesh("cpu", [0, 1]), DeviceMesh("cpu", [2, 3])][rank // 2]
 torch.manual_seed(0)
 def placed(shape, mesh, *placements):
     whole = torch.randn(shape)
-    at, local = mesh.get_coordinate(), whole
-    if at is None:
+    coordinate, local = mesh.get_coordinate(), whole
+    if coordinate is None:
         local = whole.reshape(-1)[:0]
-    for dimension, placement in enumerate(placements if at is not None else ()):
+    for dimension, placement in enumerate(placements if coordinate is not None else ()):
         if type(placement) is Shard:
             pieces = list(torch.chunk(local, mesh.size(dimension), placement.dim))
             empty = local.narrow(placement.dim, 0, 0)
-            local = (pieces + [empty] * 9)[at[dimension]]
+            local = (pieces + [empty] * 9)[coordinate[dimension]]
     made = DTensor.from_local(local.clone(), mesh, placements, run_check=False, shape=whole.shape, stride=whole.stride())
     return whole, made
 def rows(step):
     with open(f"{folder}-whole/rank_0/model/0/{step}/statistic.csv", newline="") as file:
         return {(row["Op Type"], row["Op Name"]): row for row in csv.DictReader(file)}
 def expect(row, tensor):
-    found = tensorstat.measure(tensor, "max,min,avg,l2norm")
-    assert row is not None, found
+    statistics = tensorstat.measure(tensor, "max,min,avg,l2norm")
+    assert row is not None, statistics
     assert [float(row[each]) for each in ("Max Value", "Min Value", "Avg Value", "L2Norm Value")] == [
-        found.max, found.min, found.avg, found.l2norm], (row, found)
+        statistics.max, statistics.min, statistics.avg, statistics.l2norm], (row, statistics)
     assert int(row["Data Size"]) == tensor.numel() * 4 and row["Shape"] == "(" + ",".join(map(str, tensor.shape)) + ")", row
 class Model(torch.nn.Module):
     def __init__(self, tensors):
@@ -97,18 +97,18 @@ with tensorstat.watch(model, path=folder, shards="dtensor", optimizer=torch.opti
 dist.barrier()
 if rank == 0:
     for step in (0, 2):
-        found = rows(step)
+        table = rows(step)
         for name, (whole, _) in tensors.items():
             if name == "sum":
-                assert ("Parameter", name) not in found and ("Gradient", name) not in found
+                assert ("Parameter", name) not in table and ("Gradient", name) not in table
                 continue
-            expect(found.get(("Parameter", name)), whole)
-            expect(found.get(("Gradient", name)), whole * 2)
+            expect(table.get(("Parameter", name)), whole)
+            expect(table.get(("Gradient", name)), whole * 2)
 told = {(fault.op_name, fault.iteration, fault.ranks, fault.replicas) for fault in w.replica_faults}
 assert told == {("fsdp", 1, (2, 3), 2), ("cube", 1, (2, 3), 2), ("corner", 1, (3,), 4), ("same", 1, (3,), 4), ("pairs", 1, (1, 3), 2),
                 ("hsdp", 1, (1, 3), 2)}, told
-assert any("sum has the placement Partial" in each for each in said), said
-assert not [each for each in said if "not watched" in each or "no row" in each and "Partial" not in each and "output" not in each], said
+assert any("sum has the placement Partial" in each for each in messages), messages
+assert not [each for each in messages if "not watched" in each or "no row" in each and "Partial" not in each and "output" not in each], messages
 """)
 
     def test_a_group_that_holds_a_part_of_the_mesh(self):
@@ -123,10 +123,10 @@ if rank >= 2:
         w.step()
     if rank == 2:
         folder += "1"
-        found = rows(0)
-        expect(found.get(("Parameter", "hsdp")), tensors["hsdp"][0])
-        assert ("Parameter", "fsdp") not in found
-        assert any("fsdp has no row of the whole: it has 12 elements, and the ranks of this group hold 4" in each for each in said), said
+        table = rows(0)
+        expect(table.get(("Parameter", "hsdp")), tensors["hsdp"][0])
+        assert ("Parameter", "fsdp") not in table
+        assert any("fsdp has no row of the whole: it has 12 elements, and the ranks of this group hold 4" in each for each in messages), messages
 dist.barrier()
 """)
 
@@ -143,8 +143,8 @@ with tensorstat.watch(model, path=folder, shards="dtensor") as w:
     for step in range(2):
         model(own)
         w.step()
-found = {(each.op_name, each.ranks) for each in w.replica_faults}
-assert found == {("0/forward", (0, 1)), ("0/forward", (2, 3)), ("Sequential/forward", (0, 1)), ("Sequential/forward", (2, 3))}, found
+faults = {(each.op_name, each.ranks) for each in w.replica_faults}
+assert faults == {("0/forward", (0, 1)), ("0/forward", (2, 3)), ("Sequential/forward", (0, 1)), ("Sequential/forward", (2, 3))}, faults
 if rank == 0:
     with open(f"{folder}-whole/rank_0/model/0/1/statistic.csv", newline="") as file:
         (row,) = [row for row in csv.DictReader(file) if row["Op Name"] == "0/forward" and row["Slot"] == "0"]

@@ -70,16 +70,16 @@ class MsprobeScope(unittest.TestCase):
                 with self.subTest(scope=scope, extra_info=extra_info):
                     model = self.model()
                     config = self.config({"scope": [f"Module.{name}.0" for name in scope]}, extra_info=extra_info)
-                    found = self.dumped(model, config, lambda model=model: model(torch.ones(2, 3, requires_grad=True)))
-                    self.assertEqual(sorted(found), sorted(calls))
+                    dump = self.dumped(model, config, lambda model=model: model(torch.ones(2, 3, requires_grad=True)))
+                    self.assertEqual(sorted(dump), sorted(calls))
 
     def test_several_models(self):
         first, second = self.model().a, torch.nn.Sequential(torch.nn.Linear(3, 2))
         for models, names in (([first, second], ("0", "1")), ((first, second), ("0", "1")), ({"x": first, "y": second}, ("x", "y"))):
             with self.subTest(models=type(models).__name__):
-                found = self.dumped(models, self.config(), lambda: second(first(torch.ones(2, 3, requires_grad=True))))
+                dump = self.dumped(models, self.config(), lambda: second(first(torch.ones(2, 3, requires_grad=True))))
                 calls = [f"{names[0]}.l", f"{names[0]}.r", f"{names[1]}.0"]
-                self.assertEqual(sorted(found), sorted(calls + ["-" + each for each in calls]))
+                self.assertEqual(sorted(dump), sorted(calls + ["-" + each for each in calls]))
 
     def test_gradients_of_parameters_go_by_their_module(self):
         model = self.model()

@@ -75,8 +75,8 @@ class Judged(unittest.TestCase):
 
     def test_rows_say_what_msprobe_says(self):
         counted = collections.Counter()
-        for of, paths in self.dumps.items():
-            self.assertEqual(len(paths), 2, of)
+        for choice, paths in self.dumps.items():
+            self.assertEqual(len(paths), 2, choice)
             for path in paths:
                 wanted = [(call, leaf) for call, members in self.calls_of(path).items() for leaves in members.values() for leaf in leaves]
                 rows = tensorstat.read(path)
@@ -107,18 +107,18 @@ class Judged(unittest.TestCase):
                     tensor = self.tensor_of(path, leaf)
                     bits = tensor.contiguous().view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor.contiguous()
                     self.assertEqual(f"{zlib.crc32(bits.numpy().tobytes()):08x}", leaf["md5"], leaf)
-                    found = tensorstat.measure(tensor, stats="max,min,avg,l2norm")
+                    statistics = tensorstat.measure(tensor, stats="max,min,avg,l2norm")
                     for theirs, ours in STATISTICS.items():
                         value = leaf[theirs]
                         if value is None or (tensor.dim() == 0 and theirs == "Norm"):
                             continue
                         checked += 1
                         if theirs in ("Max", "Min") or not math.isfinite(value):
-                            self.assertTrue(is_equal(found[ours], value), (leaf, ours, found[ours]))
+                            self.assertTrue(is_equal(statistics[ours], value), (leaf, ours, statistics[ours]))
                         else:
                             scale = leaf["Norm"] / math.sqrt(tensor.numel()) if theirs == "Mean" else abs(value)
                             bound = HALVES.get(leaf["dtype"], 2e-6) * max(abs(value), scale)
-                            self.assertLessEqual(abs(found[ours] - value), bound, (leaf, ours))
+                            self.assertLessEqual(abs(statistics[ours] - value), bound, (leaf, ours))
         self.assertGreater(checked, 1000)
 
     def assert_same(self, theirs, ours, where):
@@ -151,9 +151,9 @@ class Judged(unittest.TestCase):
     def test_watch_leaves_what_the_debugger_leaves(self):
         """Names, order, places, types, extrema and checksums are equal; the rest to the last digits."""
         self.counted = collections.Counter()
-        for of, paths in self.watched.items():
-            self.assertEqual(len(paths), 2, of)
-            for theirs, ours in zip(self.dumps["L0", *of], paths):
+        for choice, paths in self.watched.items():
+            self.assertEqual(len(paths), 2, choice)
+            for theirs, ours in zip(self.dumps["L0", *choice], paths):
                 with open(theirs, encoding="utf-8") as their_file, open(ours, encoding="utf-8") as our_file:
                     a, b = json.load(their_file), json.load(our_file)
                 self.assertEqual(list(a), list(b))
@@ -164,9 +164,9 @@ class Judged(unittest.TestCase):
         self.assertGreater(self.counted["reals"], 200)
 
     def test_compare_takes_what_watch_leaves(self):
-        for of in (of for of in self.watched if of[0] == "statistics"):  # of tensors it reads PyTorch's own files alone
-            for theirs, ours in zip(self.dumps["L0", *of], self.watched[of]):
-                with self.subTest(of=of), tempfile.TemporaryDirectory() as folder:
+        for choice in (choice for choice in self.watched if choice[0] == "statistics"):  # of tensors it reads PyTorch's own files alone
+            for theirs, ours in zip(self.dumps["L0", *choice], self.watched[choice]):
+                with self.subTest(choice=choice), tempfile.TemporaryDirectory() as folder:
                     rows = self.compared(ours, theirs, f"{folder}/out")
                     self.assertEqual(len(rows), len(tensorstat.read(theirs)))
                     self.assertEqual({(row["Result"], row["Err_message"]) for row in rows}, {("pass", "[]")})
@@ -266,14 +266,14 @@ class Judged(unittest.TestCase):
                 subprocess.run([os.environ["COMMAND"], "dump", "--config", f"{folder}/config.json", tree, "-o", f"{folder}/out",
                                 "--framework", "pytorch"], check=True, capture_output=True)
                 with open(theirs, encoding="utf-8") as before, open(f"{folder}/out/step0/rank0/dump.json", encoding="utf-8") as after:
-                    wanted, found = (json.load(file, parse_constant=str)["data"] for file in (before, after))
+                    wanted, replay = (json.load(file, parse_constant=str)["data"] for file in (before, after))
                 wanted = {call: members for call, members in wanted.items() if '"data_name"' in json.dumps(members)}
-                self.assertEqual(list(wanted), list(found))
+                self.assertEqual(list(wanted), list(replay))
                 for call, members in wanted.items():
-                    for leaf in (leaf for leaves in found[call].values() for leaf in leaves_of(leaves)):
+                    for leaf in (leaf for leaves in replay[call].values() for leaf in leaves_of(leaves)):
                         del leaf["Mean"], leaf["Norm"]
                         counted += 1
-                    self.assert_same(self.as_replayed(members), found[call], (call,))
+                    self.assert_same(self.as_replayed(members), replay[call], (call,))
         self.assertGreater(counted, 300)
 
 

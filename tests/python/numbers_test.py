@@ -53,7 +53,7 @@ class Numbers(unittest.TestCase):
                 columns = [whole[..., k].copy() for k in range(whole.shape[-1])]
                 self.assertEqual(tensorstat.measure_by(view, [-1]), tensorstat.measure(columns))
         blocks = tensorstat.measure_by(x, block=64, stats=["max", "count"])
-        self.assertEqual([r.max for r in blocks], [x.reshape(-1)[at:at + 64].max() for at in range(0, x.size, 64)])
+        self.assertEqual([r.max for r in blocks], [x.reshape(-1)[start:start + 64].max() for start in range(0, x.size, 64)])
         self.assertEqual((blocks[-1].count, blocks[-1].shape), (x.size % 64, (x.size % 64,)))
         self.assertEqual(tensorstat.measure_by(x, [0, 2])[0].shape, (6,))
         self.assertRaisesRegex(tensorstat.Error, "no axis 3", tensorstat.measure_by, x, 3)
@@ -107,7 +107,7 @@ class Numbers(unittest.TestCase):
                 self.assertIs(type(r.p50), float if x.dtype.kind == "f" else int)
                 self.assertEqual(pickle.loads(pickle.dumps(r)), r)
                 self.assertEqual(json.loads(r.to_json())["p75"], r.p75)
-                parts = [tensorstat.fold(x[at:at + 700], names) for at in range(0, x.size, 700)]
+                parts = [tensorstat.fold(x[start:start + 700], names) for start in range(0, x.size, 700)]
                 whole = pickle.loads(pickle.dumps(parts[3]))
                 for part in parts[:3] + parts[4:]:
                     whole.merge(pickle.loads(pickle.dumps(part)))
@@ -134,7 +134,7 @@ class Numbers(unittest.TestCase):
                     self.assertEqual((r.argmax, r.argmin), (view.argmax(), view.argmin()))
                     self.assertEqual([r["first nan index"], r["first inf index"], r["first bad index"]], first)
         flat = bad.reshape(-1)
-        parts = [tensorstat.fold(flat[at:at + 1000], where).move_to(at) for at in range(0, flat.size, 1000)]
+        parts = [tensorstat.fold(flat[start:start + 1000], where).move_to(start) for start in range(0, flat.size, 1000)]
         self.random.shuffle(parts)
         merged = parts[0]
         for part in parts[1:]:
@@ -337,8 +337,8 @@ class Parts(unittest.TestCase):
         self.assertEqual(stream.shape, (5,))
         with self.assertRaisesRegex(tensorstat.Error, "it was the last"):
             stream.append(b"a")
-        found = stream.finish()
-        self.assertEqual((found.max, found.min, found.count, found.argmax), (4, -1, 5, 3))
+        statistics = stream.finish()
+        self.assertEqual((statistics.max, statistics.min, statistics.count, statistics.argmax), (4, -1, 5, 3))
         with self.assertRaisesRegex(tensorstat.Error, "cannot have 2 unused"):
             tensorstat.stream("int4").append(b"a", unused=2)
 

@@ -48,14 +48,14 @@ class OneVerdict(unittest.TestCase):
         try:
             with contextlib.redirect_stderr(words), \
                     tensorstat.watch(model, config_of(categories, path), path=path, alerts=alerts) as watch:
-                found = []
+                step_alerts = []
                 for _ in range(2):
                     loss = model(torch.ones(2, 4)).sum()
                     loss.backward()
-                    found += getattr(watch.step(loss), "alerts", [])
+                    step_alerts += getattr(watch.step(loss), "alerts", [])
         finally:
             logging.getLogger("tensorstat").removeHandler(handler)
-        return watch.first_fault, words.getvalue(), found
+        return watch.first_fault, words.getvalue(), step_alerts
 
     def run_command(self, *arguments):
         return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)

@@ -53,10 +53,10 @@ class Onnx(unittest.TestCase):
 
     def test_raw_data(self):
         arrays = self.arrays() | {"none": numpy.zeros((0, 3), "f4"), "one": numpy.float32(7).reshape(())}
-        found = tensorstat.read(self.saved([numpy_helper.from_array(a, name) for name, a in arrays.items()]), STATS)
-        self.assertEqual(list(found), list(arrays))
+        rows = tensorstat.read(self.saved([numpy_helper.from_array(a, name) for name, a in arrays.items()]), STATS)
+        self.assertEqual(list(rows), list(arrays))
         for name, array in arrays.items():
-            self.check(found[name], array)
+            self.check(rows[name], array)
 
     def test_typed_fields(self):
         arrays = self.arrays()
@@ -66,9 +66,9 @@ class Onnx(unittest.TestCase):
         for tensor in tensors:
             self.assertFalse(tensor.raw_data)
         path = self.saved(tensors)
-        found = tensorstat.read(path, STATS)
+        rows = tensorstat.read(path, STATS)
         for name, array in arrays.items():
-            self.check(found[name], array)
+            self.check(rows[name], array)
 
     def test_numbers_that_are_not_packed(self):
         numbers, floats = numpy.array([7, -2, 300], "i4"), numpy.array([1.5, -2, 8], "f4")
@@ -89,10 +89,10 @@ class Onnx(unittest.TestCase):
         self.assertEqual(list(parsed.graph.initializer[2].int32_data), list(numbers))
         with open(self.path("x.onnx"), "wb") as file:
             file.write(model)
-        found = tensorstat.read(self.path("x.onnx"), STATS)
-        self.check(found["a"], numbers)
-        self.check(found["b"], floats)
-        self.check(found["c"], numbers)
+        rows = tensorstat.read(self.path("x.onnx"), STATS)
+        self.check(rows["a"], numbers)
+        self.check(rows["b"], floats)
+        self.check(rows["c"], numbers)
 
     def test_bfloat16_and_smaller_floats(self):
         bits = numpy.arange(0x3f00, 0x3f90, dtype="<u2").reshape(12, 12)
@@ -105,15 +105,15 @@ class Onnx(unittest.TestCase):
         for name, number in PACKED.items():
             tensors.append(onnx.TensorProto(name=name, data_type=number, dims=[239], raw_data=small.tobytes()))
             tensors.append(onnx.TensorProto(name=name + ".typed", data_type=number, dims=[239], int32_data=small.tolist()))
-        found = tensorstat.read(self.saved(tensors), "count,max,min,avg,argmax,md5")
-        self.assertEqual((found["bfloat16"].dtype, found["bfloat16"].max), ("bfloat16", 1.1171875))
+        rows = tensorstat.read(self.saved(tensors), "count,max,min,avg,argmax,md5")
+        self.assertEqual((rows["bfloat16"].dtype, rows["bfloat16"].max), ("bfloat16", 1.1171875))
         for name in LATER | PACKED:
-            self.assertEqual((found[name].dtype, found[name].count), (name, 239 if name in PACKED else 120))
-            self.assertEqual(str(found[name]), str(found[name + ".typed"]).replace(".typed", ""))
-        self.assertEqual(found["typed"].md5, hashlib.md5(bits.tobytes()).hexdigest())
+            self.assertEqual((rows[name].dtype, rows[name].count), (name, 239 if name in PACKED else 120))
+            self.assertEqual(str(rows[name]), str(rows[name + ".typed"]).replace(".typed", ""))
+        self.assertEqual(rows["typed"].md5, hashlib.md5(bits.tobytes()).hexdigest())
         nibbles = numpy.stack([small & 15, small >> 4], 1).flatten()[:239].astype("i1")
         for name, values in ("uint4", nibbles), ("int4", numpy.where(nibbles > 7, nibbles - 16, nibbles)):
-            self.assertEqual((found[name].max, found[name].min, found[name].argmax, found[name].avg),
+            self.assertEqual((rows[name].max, rows[name].min, rows[name].argmax, rows[name].avg),
                              (values.max(), values.min(), values.argmax(), tensorstat.measure(values, "avg").avg))
 
     def test_constant_nodes(self):
@@ -129,15 +129,15 @@ class Onnx(unittest.TestCase):
         weights = self.random.standard_normal(5).astype("f4")
         graph = helper.make_graph(nodes, "g", [x], [y], initializer=[numpy_helper.from_array(weights, "w")])
         onnx.save(helper.make_model(graph), self.path("x.onnx"))
-        found = tensorstat.read(self.path("x.onnx"), STATS)
-        self.assertEqual(list(found), [*arrays, "f", "s.value", "w"])
+        rows = tensorstat.read(self.path("x.onnx"), STATS)
+        self.assertEqual(list(rows), [*arrays, "f", "s.value", "w"])
         for name, array in (arrays | {"w": weights, "f": numpy.float32(1.5), "s.value": numpy.ones(1, "f4")}).items():
-            self.check(found[name], numpy.asarray(array))
+            self.check(rows[name], numpy.asarray(array))
         graph.node.append(helper.make_node("Constant", [], ["sparse"], sparse_value=sparse))
         onnx.save(helper.make_model(graph), self.path("x.onnx"))
-        found = tensorstat.read(self.path("x.onnx"), STATS)
-        self.check(found["sparse.values"], numpy.float32([3]))
-        self.check(found["sparse.indices"], numpy.int64([2]))
+        rows = tensorstat.read(self.path("x.onnx"), STATS)
+        self.check(rows["sparse.values"], numpy.float32([3]))
+        self.check(rows["sparse.indices"], numpy.int64([2]))
 
     def test_numbers_in_attributes(self):
         """Numbers and lists of them in Constant nodes, and lists of floats in others, as ai.onnx.ml has its weights."""
@@ -152,10 +152,10 @@ class Onnx(unittest.TestCase):
         onnx.save(helper.make_model(helper.make_graph(nodes, "g", [x], [y], initializer=[numpy_helper.from_array(weights, "w")])), self.path("x.onnx"))
         wanted = {"i": numpy.int64(-7), "is": numpy.array(ints), "fs": numpy.float32([1.5, -2.5]), "w": numpy.float32(2.5), "lc.coefficients": weights,
                   "q.many.0": tensors[0], "q.many.1": tensors[1], "w#2": weights}
-        found = tensorstat.read(self.path("x.onnx"), STATS)
-        self.assertEqual(list(found), list(wanted))
+        rows = tensorstat.read(self.path("x.onnx"), STATS)
+        self.assertEqual(list(rows), list(wanted))
         for name, array in wanted.items():
-            self.check(found[name], numpy.asarray(array))
+            self.check(rows[name], numpy.asarray(array))
 
     def test_a_file_of_one_tensor(self):
         """As ONNX keeps inputs and outputs of its tests. A model may be called .pb, too; other messages are refused."""
@@ -164,8 +164,8 @@ class Onnx(unittest.TestCase):
                 message = numpy_helper.from_array(numpy.asarray(array), name)
                 with open(self.path("x.pb"), "wb") as file:
                     file.write(message.SerializeToString())
-                (found,) = tensorstat.read(self.path("x.pb"), STATS).values()
-                self.check(found, numpy.asarray(array))
+                (row,) = tensorstat.read(self.path("x.pb"), STATS).values()
+                self.check(row, numpy.asarray(array))
         os.replace(self.saved([numpy_helper.from_array(numpy.float32([1, 2]), "w")]), self.path("x.pb"))
         self.assertEqual(list(tensorstat.read(self.path("x.pb"), "max")), ["w"])
         for content in (b"", b"\x0a\x07\x0a\x01x\x12\x02Op", b"\x08\x01\x12\x03abc", b"\x10\x00", b"\x01" * 40):
@@ -202,10 +202,10 @@ class Onnx(unittest.TestCase):
                               ("b.body", loop), ("many.bodies.0", listed[:2]), ("many.bodies.1", listed[2:]),
                               ("org.example.Scale.z.then_branch", own)):
             wanted |= {f"{scope}.{name}": array for name, array in arrays}
-        found = tensorstat.read(self.path("x.onnx"), STATS)
-        self.assertEqual(sorted(found), sorted(wanted))
+        rows = tensorstat.read(self.path("x.onnx"), STATS)
+        self.assertEqual(sorted(rows), sorted(wanted))
         for name, array in wanted.items():
-            self.check(found[name], array)
+            self.check(rows[name], array)
 
     def test_graphs_that_are_too_deep_or_named_too_long_are_errors(self):
         def field(number, content):
@@ -238,9 +238,9 @@ class Onnx(unittest.TestCase):
             path = self.saved(tensors, save_as_external_data=True, all_tensors_to_one_file=together, location="w.data",
                               size_threshold=0)
             self.assertLess(os.path.getsize(path), 2000)
-            found = tensorstat.read(path, STATS)
+            rows = tensorstat.read(path, STATS)
             for name, array in arrays.items():
-                self.check(found[name], array)
+                self.check(rows[name], array)
             ran = subprocess.run([os.environ["COMMAND"], ".", "--format", "ndjson", "--on", "host"], cwd=self.folder,
                                  capture_output=True, text=True)
             self.assertEqual((ran.returncode, len(ran.stdout.splitlines())), (0, 3))
@@ -317,8 +317,8 @@ class Onnx(unittest.TestCase):
             info.initialization.CopyFrom(graph("w", value))
             info.algorithm.CopyFrom(graph("lr", value + 1))
         onnx.save(model, self.path("x.onnx"))
-        found = tensorstat.read(self.path("x.onnx"), STATS)
-        self.assertEqual({name: row.max for name, row in found.items()}, {
+        rows = tensorstat.read(self.path("x.onnx"), STATS)
+        self.assertEqual({name: row.max for name, row in rows.items()}, {
             "w": 1, "training_info.0.initialization.w": 2, "training_info.0.algorithm.lr": 3, "training_info.1.initialization.w": 4, "training_info.1.algorithm.lr": 5})
 
     def test_damage_is_an_error(self):

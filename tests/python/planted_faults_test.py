@@ -38,10 +38,10 @@ MODES = {
 
 class Jobs(unittest.TestCase):
     def verdict_of(self, path):
-        found = tensorstat.origin(path)
-        self.check_lists(found)
-        same_verdict.check_report(self, path, found)
-        return found["verdict"]
+        answer = tensorstat.origin(path)
+        self.check_lists(answer)
+        same_verdict.check_report(self, path, answer)
+        return answer["verdict"]
 
     def dump_of(self, name):
         """The verdict on a job that runs now."""
@@ -52,33 +52,33 @@ class Jobs(unittest.TestCase):
                 JOBS[name][0](f"{folder}/dump")
             return self.verdict_of(f"{folder}/dump")
 
-    def check_lists(self, found):
+    def check_lists(self, answer):
         """The first of the lists is the verdict: one judge."""
-        verdict = found["verdict"]
+        verdict = answer["verdict"]
         lists = {"entered": "entered", "parameter": "entered", "unknown": "unknown"}
         if verdict["kind"] == "none":
-            self.assertFalse(found["producers"] or found["entered"] or found["unknown"] or found["propagators"], found)
+            self.assertFalse(answer["producers"] or answer["entered"] or answer["unknown"] or answer["propagators"], answer)
             return
-        first = found[lists.get(verdict["kind"], "producers")][0]
+        first = answer[lists.get(verdict["kind"], "producers")][0]
         for key in ("op_type", "op_name", "rank", "iteration", "io", "slot"):
-            self.assertEqual(first[key], verdict[key], found)
+            self.assertEqual(first[key], verdict[key], answer)
 
-    def check(self, job, said, wanted):
-        shown = json.dumps(dict(said), indent=1, default=str)
-        self.assertEqual(said["kind"], wanted["kind"], shown)
+    def check(self, job, verdict, wanted):
+        shown = json.dumps(dict(verdict), indent=1, default=str)
+        self.assertEqual(verdict["kind"], wanted["kind"], shown)
         if wanted["kind"] == "none":
             return
         for key in ("iteration", "rank"):
             if wanted.get(key) is not None:
-                self.assertEqual(said[key], wanted[key], f"{key}: {shown}")
+                self.assertEqual(verdict[key], wanted[key], f"{key}: {shown}")
         if wanted.get("phase"):
-            self.assertEqual(said["phase"], wanted["phase"], shown)
+            self.assertEqual(verdict["phase"], wanted["phase"], shown)
         if wanted.get("op_name"):
-            self.assertEqual(same_verdict.bare(said["op_name"]), wanted["op_name"], shown)
+            self.assertEqual(same_verdict.bare(verdict["op_name"]), wanted["op_name"], shown)
         if wanted.get("operation"):
-            self.assertIn(wanted["operation"], said["operation"] or "", shown)
-        if wanted.get("at"):
-            self.assertIn(f"# {wanted['at'].removeprefix('# ')}", line_of(said["file"], said["line"]), shown)
+            self.assertIn(wanted["operation"], verdict["operation"] or "", shown)
+        if wanted.get("comment"):
+            self.assertIn(f"# {wanted['comment'].removeprefix('# ')}", line_of(verdict["file"], verdict["line"]), shown)
 
 
 class PlantedFaults(Jobs):
@@ -94,8 +94,8 @@ class PlantedFaults(Jobs):
             self.assertEqual(same_verdict.bare(fault.op_name), wanted["op_name"], fault)
         if wanted["operation"]:
             self.assertIn(wanted["operation"], fault.operation or "", fault)
-        if wanted["at"]:
-            self.assertIn(f"# {wanted['at'].removeprefix('# ')}", line_of(fault.file, fault.line), fault)
+        if wanted["comment"]:
+            self.assertIn(f"# {wanted['comment'].removeprefix('# ')}", line_of(fault.file, fault.line), fault)
 
     def run_job(self, name):
         job, wanted = JOBS[name]
@@ -134,17 +134,17 @@ class SwitchedOff(Jobs):
     """Where something is switched off, the answer may be unknown, and nobody is accused who is innocent. A fault that leaves no
     trace in the rows is "nothing wrong", and the answer says what was not watched."""
 
-    def judge(self, said, wanted, job, options, missing):
-        if said["kind"] in ("none", "unknown") and said["kind"] != wanted["kind"]:
-            self.assertTrue(set(said["not_watched"]) & missing or said["kind"] == "unknown", said)
-            if said["kind"] == "unknown":
-                self.assertTrue(said["sentence"].startswith("Not known: "), said)
-            return "unknown" if said["kind"] == "unknown" else "not seen"
+    def judge(self, verdict, wanted, job, options, missing):
+        if verdict["kind"] in ("none", "unknown") and verdict["kind"] != wanted["kind"]:
+            self.assertTrue(set(verdict["not_watched"]) & missing or verdict["kind"] == "unknown", verdict)
+            if verdict["kind"] == "unknown":
+                self.assertTrue(verdict["sentence"].startswith("Not known: "), verdict)
+            return "unknown" if verdict["kind"] == "unknown" else "not seen"
         if "loss" in missing and wanted["kind"] == "loss":
             wanted = {**wanted, "phase": None, "op_name": None}  # of the loss and its backward, which
         if options.get("zoom") is False:
-            wanted = {**wanted, "operation": None, "at": None}
-        self.check(job, said, wanted)
+            wanted = {**wanted, "operation": None, "comment": None}
+        self.check(job, verdict, wanted)
         return "right"
 
     def run_all(self, mode):

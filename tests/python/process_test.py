@@ -39,13 +39,13 @@ class Process(unittest.TestCase):
 
     def test_threads_share_a_meter(self):
         x = [numpy.full(100_000, i, numpy.float32) for i in range(8)]
-        found = {}
-        threads = [threading.Thread(target=lambda i=i: found.update({i: METER.measure(x[i], "avg").avg})) for i in range(8)]
+        averages = {}
+        threads = [threading.Thread(target=lambda i=i: averages.update({i: METER.measure(x[i], "avg").avg})) for i in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual(found, {i: float(i) for i in range(8)})
+        self.assertEqual(averages, {i: float(i) for i in range(8)})
 
     def test_the_interpreter_ends_with_everything_alive(self):
         program = ("import numpy, tensorstat\n"
@@ -138,14 +138,14 @@ time.sleep(.2)
     def test_what_cannot_be_measured_costs_its_operator_nothing(self):
         with tempfile.TemporaryDirectory() as folder:
             with tensorstat.DumpSession(config_of(folder)) as session:
-                with self.assertLogs("tensorstat", "WARNING") as said:
+                with self.assertLogs("tensorstat", "WARNING") as log:
                     for step in range(3):
                         session.collect("Print", "Default/Print-op3", inputs=[numpy.array(["x = "]), numpy.ones(3), None, 5],
                                         outputs=[numpy.zeros(2)], iteration=step)
                         session.step_end(iteration=step)
                 self.assertRaises(TypeError, session.collect, "Print", "a", rank="0")
-            self.assertEqual(len(said.output), 1)
-            self.assertIn("Default/Print-op3: input 0 is left out: an array of <U4", said.output[0])
+            self.assertEqual(len(log.output), 1)
+            self.assertIn("Default/Print-op3: input 0 is left out: an array of <U4", log.output[0])
             self.assertEqual((session.counters["row_count"], session.counters["lost_tensor_count"]), (6, 6))
             rows = tensorstat.read(folder)
         self.assertEqual([(row["iteration"], row["io"], row["slot"]) for row in rows],
@@ -159,10 +159,10 @@ time.sleep(.2)
                 for name, flagged in (("a", True), ("b", False)):
                     session.collect("Op", name, outputs=[numpy.ones(3)], set_dump=flagged)
             self.assertEqual([row["op name"] for row in tensorstat.read(folder)], ["a"])
-            with self.assertLogs("tensorstat", "WARNING") as said:
+            with self.assertLogs("tensorstat", "WARNING") as log:
                 with tensorstat.DumpSession(config_of(folder, dump_mode=2)) as session:
                     session.collect("Op", "a", outputs=[numpy.ones(3)], iteration=1)
-            self.assertIn("dump_mode is 2", said.output[-1])
+            self.assertIn("dump_mode is 2", log.output[-1])
 
     def test_what_no_operator_has_is_saved(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -220,9 +220,9 @@ time.sleep(.2)
                 self.assertRaises(OverflowError, session.name_graph, -1, "b")
                 for name, flagged in (("conv", False), ("pool", False), ("mul", True)):
                     session.collect("Op", name, outputs=[numpy.ones(3)], graph=1, set_dump=flagged)
-            found = sorted(path for path in pathlib.Path(folder).rglob("*.csv"))
-            self.assertEqual([path.name.split(".")[1] for path in found], ["mul", "pool"])
-            self.assertEqual({path.parts[-4] for path in found}, {"b"})
+            paths = sorted(path for path in pathlib.Path(folder).rglob("*.csv"))
+            self.assertEqual([path.name.split(".")[1] for path in paths], ["mul", "pool"])
+            self.assertEqual({path.parts[-4] for path in paths}, {"b"})
 
     def test_task_and_stream_ids(self):
         config = {"common_dump_settings": json.loads(config_of(""))["common_dump_settings"] | {"file_format": "npy"}}
@@ -242,10 +242,10 @@ time.sleep(.2)
                 session.save_execution_order(["Default/b", "Default/a"], graph=2)
                 self.assertRaises(TypeError, session.save_execution_order, [1])
                 self.assertRaises(OverflowError, session.save_execution_order, [], rank=-1)
-            found = {path.parent.name: path for path in pathlib.Path(folder).rglob("*.*") if path.is_file()}
-            self.assertTrue(found["constants"].name.startswith("Parameter.w."))
-            self.assertEqual(found["execution_order"].name, "ms_execution_order_graph_2.csv")
-            self.assertEqual(found["execution_order"].read_text(), "NodeExecutionOrder-FullNameWithScope\nDefault/b\nDefault/a\n")
+            paths = {path.parent.name: path for path in pathlib.Path(folder).rglob("*.*") if path.is_file()}
+            self.assertTrue(paths["constants"].name.startswith("Parameter.w."))
+            self.assertEqual(paths["execution_order"].name, "ms_execution_order_graph_2.csv")
+            self.assertEqual(paths["execution_order"].read_text(), "NodeExecutionOrder-FullNameWithScope\nDefault/b\nDefault/a\n")
 
     def test_operators_that_failed(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -255,11 +255,11 @@ time.sleep(.2)
                     session.collect("Op", name, inputs=[numpy.ones(3)], failed=failed)
             names = [name for _, _, files in os.walk(folder) for name in files if name.endswith(".npy")]
             self.assertEqual([name.split(".")[1] for name in names], ["b"])
-            with self.assertLogs("tensorstat", "WARNING") as said:
+            with self.assertLogs("tensorstat", "WARNING") as log:
                 with tensorstat.DumpSession(config) as session:
                     for name in "a", "b":
                         session.collect("Op", name, inputs=[numpy.ones(3)])
-            self.assertEqual(len([words for words in said.output if "op_debug_mode is 4" in words]), 1)
+            self.assertEqual(len([words for words in log.output if "op_debug_mode is 4" in words]), 1)
 
     def test_arguments_of_kernels(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -268,10 +268,10 @@ time.sleep(.2)
                 session.save_kernel_args("Op", "a", {"alpha": "0.5", "beta": 2})
             texts = [path.read_text() for path in pathlib.Path(folder).rglob("*.json")]
             self.assertTrue(any('"alpha": "0.5"' in text and '"beta": "2"' in text for text in texts))
-            with self.assertLogs("tensorstat", "WARNING") as said:
+            with self.assertLogs("tensorstat", "WARNING") as log:
                 with tensorstat.DumpSession(config_of(folder, save_kernel_args=True)) as session:
                     session.collect("Op", "a", outputs=[numpy.ones(3)], iteration=1)
-            self.assertIn("save_kernel_args() was never called", said.output[-1])
+            self.assertIn("save_kernel_args() was never called", log.output[-1])
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "there is no /dev/full")
     def test_what_the_closing_loses_is_counted(self):

@@ -70,19 +70,19 @@ class PyOpenCl(unittest.TestCase):
 
     def test_threads_bring_queues(self):
         expected = tensorstat.measure(self.host["float32"], STATS)
-        found = []
+        results = []
 
         def work():
             for _ in range(10):
                 queue = pyopencl.CommandQueue(context)
-                found.append(self.meter.measure(pyopencl.array.to_device(queue, self.host["float32"]), STATS))
+                results.append(self.meter.measure(pyopencl.array.to_device(queue, self.host["float32"]), STATS))
 
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual(found, [expected] * 40)
+        self.assertEqual(results, [expected] * 40)
 
     def test_compared_in_place(self):
         x = self.host["float32"]

@@ -14,10 +14,10 @@ import tensorstat
 def write_safetensors(path, arrays):
     """https://github.com/huggingface/safetensors#format: the header's size, the header, the bytes."""
     names = {"float32": "F32", "int64": "I64", "bool": "BOOL", "complex64": "C64"}
-    header, at = {}, 0
+    header, offset = {}, 0
     for name, array in arrays.items():
-        header[name] = {"dtype": names[str(array.dtype)], "shape": array.shape, "data_offsets": [at, at + array.nbytes]}
-        at += array.nbytes
+        header[name] = {"dtype": names[str(array.dtype)], "shape": array.shape, "data_offsets": [offset, offset + array.nbytes]}
+        offset += array.nbytes
     text = json.dumps(header).encode()
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text + b"".join(array.tobytes() for array in arrays.values()))
@@ -68,9 +68,9 @@ class Read(unittest.TestCase):
         numpy.savez(self.path("x.npz"), good=numpy.ones(3), bad=numpy.ones(3, "U1"))
         with self.assertRaisesRegex(tensorstat.Error, "bad.*holds texts"):
             tensorstat.read(self.path("x.npz"))
-        with self.assertLogs("tensorstat", "WARNING") as said:
+        with self.assertLogs("tensorstat", "WARNING") as log:
             self.assertEqual(tensorstat.read(self.path("x.npz"), skip_faults=True)["good"].l2norm, 3 ** 0.5)
-        self.assertRegex(said.output[0], "bad.*holds texts")
+        self.assertRegex(log.output[0], "bad.*holds texts")
 
     def test_rows_of_every_dialect(self):
         arrays = [numpy.array([[1.5, -2.0], [numpy.nan, 0.0]], numpy.float32), numpy.arange(5, dtype=numpy.int16)]

@@ -94,11 +94,11 @@ class Recomputed(unittest.TestCase):
                     with self.subTest(reentrant=reentrant, one=is_one, fault=name), tempfile.TemporaryDirectory() as path:
                         losses = train(reentrant, is_one, fault, path)
                         self.assertEqual(str(losses), str(train(reentrant, is_one, fault)))
-                        found = tensorstat.origin(path)["verdict"]
-                        self.assertEqual((found["kind"], found["op_name"], found["phase"], found["iteration"]),
-                                         ("produced", f"blocks.1.1/{phase}", phase, 1), found)
-                        self.assertIn(operation, found["operation"])
-                        self.assertTrue(lines[found["line"] - 1].endswith(f"# {name}") or name == "own", found)
+                        verdict = tensorstat.origin(path)["verdict"]
+                        self.assertEqual((verdict["kind"], verdict["op_name"], verdict["phase"], verdict["iteration"]),
+                                         ("produced", f"blocks.1.1/{phase}", phase, 1), verdict)
+                        self.assertIn(operation, verdict["operation"])
+                        self.assertTrue(lines[verdict["line"] - 1].endswith(f"# {name}") or name == "own", verdict)
         self.assertEqual([getattr(checkpoints, each, None) for each in names], before)
 
 

@@ -46,26 +46,26 @@ class ReplicaAlerts(unittest.TestCase):
 dice = random.Random(seed)
 for number in range(8):
     model, optimizer = made()
-    at, which, name = dice.randrange(3, 15), dice.randrange(ranks), dice.choice(["0.weight", "0.bias", "2.weight", "2.bias"])
+    fault_step, which, name = dice.randrange(3, 15), dice.randrange(ranks), dice.choice(["0.weight", "0.bias", "2.weight", "2.bias"])
     element, bit = dice.randrange(2), dice.randrange(31)
     then = ["save tensors", "stop"] if number == 0 else ["write", "stop"]
     with tensorstat.watch(model, path=f"{folder}{number}", optimizer=optimizer, keep=2, then=then,
                           alerts=["nan", "op_type == Parameter and differs over dp"]) as w:
         for step in range(20):
             train(model, optimizer, step)
-            if step == at and rank == which:
+            if step == fault_step and rank == which:
                 flip(dict(model.named_parameters())[name], element, bit)
             try:
-                found = w.step()
-                assert not found.fired and step < at, (step, at, found)
+                result = w.step()
+                assert not result.fired and step < fault_step, (step, fault_step, result)
             except tensorstat.Stopped as stopped:
-                found = stopped.found
+                result = stopped.found
                 break
-        (alert,) = [each for each in found.alerts if "differs" in each.condition]
-        assert (step, alert.step, alert.rank, alert.op_name) == (at, at, rank, name), (step, at, alert)
+        (alert,) = [each for each in result.alerts if "differs" in each.condition]
+        assert (step, alert.step, alert.rank, alert.op_name) == (fault_step, fault_step, rank, name), (step, fault_step, alert)
         assert alert.words == f"of 3 replicas rank {which} differs in a bit", alert
         assert [each.ranks for each in w.replica_faults] == [(which,)], w.replica_faults
-        assert alert.words in str(alert) and os.path.exists(f"{alert.event}/rank_{rank}/model/0/{at - 2}/statistic.csv")
+        assert alert.words in str(alert) and os.path.exists(f"{alert.event}/rank_{rank}/model/0/{fault_step - 2}/statistic.csv")
         if number == 0:
             if rank == which:
                 json.dump([alert.event, which, element, bit], open(f"{folder}.json", "w"))
@@ -138,11 +138,11 @@ with tensorstat.watch(model, path=folder, shards=cut, alerts="differs over dp", 
             flip(model[2].bias, 1, 0)
         collectives.clear()
         dist.all_reduce = counted
-        found = w.step()
+        result = w.step()
         dist.all_reduce = reduce
         if step in (1, 2):
             assert len(collectives) == 2, (step, collectives)  # those of shards: nothing is compared twice
-        assert [each.op_name for each in found.alerts] == (["2.bias"] if step == 3 else []), found
+        assert [each.op_name for each in result.alerts] == (["2.bias"] if step == 3 else []), result
 try:
     tensorstat.watch(model, path=folder + "2", alerts="differs over dp", groups={"tp": None})
     assert False

@@ -72,31 +72,31 @@ class ResumedDiff(unittest.TestCase):
                     self.train(self.a, [range(4)], **options)
                     self.train(self.b, parts, **options)
                     for first in ((), ("--first",)):
-                        code, found = self.compare(*first)
-                        self.assertEqual((code, found["unmatched_a"], found["unmatched_b"]), (0, [], []))
+                        code, answer = self.compare(*first)
+                        self.assertEqual((code, answer["unmatched_a"], answer["unmatched_b"]), (0, [], []))
                     self.a, self.b = self.b, self.a
-                    code, found = self.compare()
-                    self.assertEqual((code, found["unmatched_a"], found["unmatched_b"]), (0, [], []))
+                    code, answer = self.compare()
+                    self.assertEqual((code, answer["unmatched_a"], answer["unmatched_b"]), (0, [], []))
 
     def test_of_a_run_that_was_resumed_from_other_values(self):
         with tempfile.TemporaryDirectory() as folder:
             self.a, self.b = folder + "/a", folder + "/b"
             self.train(self.a, [range(4)])
             self.train(self.b, (range(2), range(2, 4)), changed_between=0.5)
-            code, found = self.compare()
+            code, answer = self.compare()
             self.assertEqual(code, 1)
-            self.assertTrue(any("0.bias" in json.dumps(each) for each in found["unmatched_b"]), found["unmatched_b"])
+            self.assertTrue(any("0.bias" in json.dumps(each) for each in answer["unmatched_b"]), answer["unmatched_b"])
 
     def compare_both_ways(self, a, b):
         """(exit status, first beginning, left out) of A with B, and of B with A."""
-        found = []
+        results = []
         with tempfile.TemporaryDirectory() as folder:
             for name, job in (("a", a), ("b", b)):
                 self.train(f"{folder}/{name}", job.pop("parts", [range(4)]), **job)
             for self.a, self.b in ((folder + "/a", folder + "/b"), (folder + "/b", folder + "/a")):
                 code, json_of = self.compare("--first")
-                found.append((code, next(iter(json_of["first"]), None), json_of["left_out"]))
-        return found
+                results.append((code, next(iter(json_of["first"]), None), json_of["left_out"]))
+        return results
 
     def test_what_one_watch_leaves_out(self):
         for reason, one, other in (("evaluation", {}, {"evaluated": (0, 1, 3)}), ("evaluation", {}, {"evaluated": (1,), "stays_in_eval": 1}),
@@ -136,9 +136,9 @@ class ResumedDiff(unittest.TestCase):
             self.train(self.a, [range(2)], rank=0)
             for rank in (0, 1):
                 self.train(self.b, [range(2)], rank=rank)
-            code, found = self.compare("--first")
-            self.assertEqual((code, found["first"]), (0, []))
-            self.assertGreater(found["left_out"]["b"]["rank"], 0)
+            code, answer = self.compare("--first")
+            self.assertEqual((code, answer["first"]), (0, []))
+            self.assertGreater(answer["left_out"]["b"]["rank"], 0)
 
 
 if __name__ == "__main__":

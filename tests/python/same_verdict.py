@@ -23,11 +23,11 @@ def bare(name):
     return name.removesuffix("/forward").removesuffix("/backward").removesuffix("/eval")
 
 
-def check_report(test, path, found):
-    """`report` and its page read the rows in a stream; they say what origin says of all of them. `found`: origin's answer."""
-    verdict, report = found["verdict"], tensorstat.report(path)
+def check_report(test, path, answer):
+    """`report` and its page read the rows in a stream; they say what origin says of all of them. `answer`: origin's."""
+    verdict, report = answer["verdict"], tensorstat.report(path)
     findings = report.findings
-    test.assertEqual(findings.notes, found["notes"])
+    test.assertEqual(findings.notes, answer["notes"])
     test.assertEqual(said_by_page(report.html), findings.sentences)
     if verdict["kind"] == "none":
         test.assertEqual(list(findings), [])
@@ -54,10 +54,10 @@ def check_watch(test, verdict, fault):
 
 def check(test, path, *fault):
     """All of them. Returns origin's answer."""
-    found = tensorstat.origin(path)
-    check_report(test, path, found)
+    answer = tensorstat.origin(path)
+    check_report(test, path, answer)
     for each in fault:
-        check_watch(test, found["verdict"], each)
+        check_watch(test, answer["verdict"], each)
     shown = subprocess.run([COMMAND, "origin", path], capture_output=True, text=True, check=False)
-    test.assertTrue(shown.stdout.startswith(found["verdict"]["sentence"] + "\n"), shown.stdout + shown.stderr)
-    return found
+    test.assertTrue(shown.stdout.startswith(answer["verdict"]["sentence"] + "\n"), shown.stdout + shown.stderr)
+    return answer

@@ -25,10 +25,10 @@ def of_all(tensor):  # what the ranks have of the same shape, one after another
     dist.all_gather(parts, tensor.contiguous())
     return torch.cat(parts)
 def expect(row, tensor):
-    found = tensorstat.measure(tensor, "max,min,avg,l2norm,nan count,zero count,count")
+    statistics = tensorstat.measure(tensor, "max,min,avg,l2norm,nan count,zero count,count")
     for name, column in (("max", "Max Value"), ("min", "Min Value"), ("avg", "Avg Value"), ("l2norm", "L2Norm Value"),
                          ("nan count", "NaN Count"), ("zero count", "Zero Count")):
-        assert float(row[column]) == found[name], (name, row, found)
+        assert float(row[column]) == statistics[name], (name, row, statistics)
     assert int(row["Data Size"]) == tensor.numel() * tensor.element_size(), row
 """
 
@@ -70,25 +70,26 @@ with tensorstat.watch(model, path=folder, optimizer=optimizer, shards="dp") as w
             assert told == [], told
         elif step == 3:
             assert told == [(3, "Parameter", "2.weight", (1,) if ranks > 2 else (0, 1), ranks)], told
-            assert any("iteration 3, parameter 2.weight" in each and f"of {ranks} replicas" in each for each in said), said
+            assert any("iteration 3, parameter 2.weight" in each and f"of {ranks} replicas" in each for each in messages), messages
         if rank == 0:
-            found = rows(step)
-            expect(found["Parameter", "0.weight"], weight)
-            expect(found["Gradient", "0.weight"], gradient)
-            expect(found["Tanh", "1/forward"], output)
-            assert found["Tanh", "1/forward"]["Shape"] == f"({9 * 4 * ranks})"
-            assert found["Parameter", "0.weight"]["Shape"] == "(9,6)"
-            assert ("OptimizerState", "2.bias/exp_avg") in found
+            table = rows(step)
+            expect(table["Parameter", "0.weight"], weight)
+            expect(table["Gradient", "0.weight"], gradient)
+            expect(table["Tanh", "1/forward"], output)
+            assert table["Tanh", "1/forward"]["Shape"] == f"({9 * 4 * ranks})"
+            assert table["Parameter", "0.weight"]["Shape"] == "(9,6)"
+            assert ("OptimizerState", "2.bias/exp_avg") in table
         dist.barrier()
 assert os.path.exists(f"{folder}/rank_{rank}/model/0/5/statistic.csv")  # its own rows
 assert '"replica"' in open(f"{folder}/rank_{rank}/model/watch.ndjson").read()
 dist.barrier()
 for path in (folder, f"{folder}-whole"):
-    found = tensorstat.findings(path)
-    assert [(each.rule, each.op_name, each.rank, each.first_iteration) for each in found][:1] == [
-        ("replica", "2.weight", 1 if ranks > 2 else 0, 3)], list(found)
-    assert found[0].text.startswith(f"parameter 2.weight: of {ranks} replicas rank" + (" 1 differs" if ranks > 2 else "s 0, 1 differ")), found[0]
-    assert "ranks" not in [each.rule for each in found if each.op_name == "2.weight"], list(found)
+    findings = tensorstat.findings(path)
+    assert [(each.rule, each.op_name, each.rank, each.first_iteration) for each in findings][:1] == [
+        ("replica", "2.weight", 1 if ranks > 2 else 0, 3)], list(findings)
+    assert findings[0].text.startswith(
+        f"parameter 2.weight: of {ranks} replicas rank" + (" 1 differs" if ranks > 2 else "s 0, 1 differ")), findings[0]
+    assert "ranks" not in [each.rule for each in findings if each.op_name == "2.weight"], list(findings)
 """
         for ranks in (2, 3):
             with self.subTest(ranks=ranks):
@@ -129,16 +130,16 @@ with tensorstat.watch(model, path=folder, optimizer=optimizer, shards=cut, outpu
         w.step()
         optimizer.zero_grad()
         if rank == 0:
-            found = rows(step)
-            expect(found["Parameter", "layer.weight"], torch.cat(shards))
-            expect(found["Parameter", "layer.bias"], model.layer.bias.detach())
-            expect(found["Sharded", "layer/forward"], y.detach())
-            assert found["Sharded", "layer/forward"]["Shape"] == "(2,12)"
-            assert found["Parameter", "layer.weight"]["Shape"] == "(60)"
-            assert found["OptimizerState", "layer.weight/momentum_buffer"]["Shape"] == "(60)"
+            table = rows(step)
+            expect(table["Parameter", "layer.weight"], torch.cat(shards))
+            expect(table["Parameter", "layer.bias"], model.layer.bias.detach())
+            expect(table["Sharded", "layer/forward"], y.detach())
+            assert table["Sharded", "layer/forward"]["Shape"] == "(2,12)"
+            assert table["Parameter", "layer.weight"]["Shape"] == "(60)"
+            assert table["OptimizerState", "layer.weight/momentum_buffer"]["Shape"] == "(60)"
         dist.barrier()
 assert w.replica_faults == [], w.replica_faults
-assert said == [], said
+assert messages == [], messages
 """)
 
     def test_outputs_that_not_every_rank_has(self):
@@ -175,19 +176,19 @@ with tensorstat.watch(model, path=folder, shards="dp") as w:
         assert len(collectives) == {0: 8, 1: 3, 2: 7, 3: 3}.get(step, 2), (step, collectives)
         if rank == 0:
             with open(f"{folder}-whole/rank_0/model/0/{step}/statistic.csv", newline="") as file:
-                found = [row for row in csv.DictReader(file) if row["Op Name"] == "a/forward"]
+                records = [row for row in csv.DictReader(file) if row["Op Name"] == "a/forward"]
             by_dtype = {}
             for one in every:
                 for call, tensor in enumerate(one):
                     by_dtype.setdefault((call, tensor.dtype), []).append(tensor.reshape(-1))
             expected = [torch.cat(each) for each in by_dtype.values()]
-            assert len(found) == len(expected), (found, expected)
+            assert len(records) == len(expected), (records, expected)
             for tensor in expected:
-                (row,) = [row for row in found if row["Data Type"] == str(tensor.dtype)[6:] and row["Shape"] == f"({tensor.numel()})"
+                (row,) = [row for row in records if row["Data Type"] == str(tensor.dtype)[6:] and row["Shape"] == f"({tensor.numel()})"
                           and float(row["Max Value"]) == tensor.float().max().item()]
                 expect(row, tensor)
         dist.barrier()
-assert said == [], said
+assert messages == [], messages
 assert w.replica_faults == []
 """)
 
@@ -202,7 +203,7 @@ with tensorstat.watch(model, path=folder, shards="tp") as w:
     for step in range(2):
         model(torch.ones(1, 3)).sum().backward()
         w.step()
-assert len(said) == 1 and "outputs of modules have no rows of the whole" in said[0] and "output_shards says it" in said[0], said
+assert len(messages) == 1 and "outputs of modules have no rows of the whole" in messages[0] and "output_shards says it" in messages[0], messages
 if rank == 0:
     expect(rows(0)["Parameter", "weight"], torch.tensor([0.0] * 6 + [1.0] * 6))
     expect(rows(0)["Parameter", "bias"], torch.tensor([0.5, 0.5]))
@@ -279,24 +280,25 @@ with tensorstat.watch(model, path=folder, shards="dtensor", gradients=False, par
 told = [(each.iteration, each.op_name, each.ranks, each.replicas) for each in w.replica_faults]
 assert told == [(1, "own", (1, 3), 2), (1, "sub", (2, 3), 2), (2, "part/forward", (1, 3), 2)], told
 if rank == 0:
-    assert any("Parameter lacking has no row of the whole: it has 24 elements, and the ranks of this group hold 12" in each for each in said), said
-assert any("unreduced has the placement Partial" in each for each in said), said
-assert any("output 0 of sums/forward has the placement Partial" in each for each in said), said
+    assert any("Parameter lacking has no row of the whole: it has 24 elements, and the ranks of this group hold 12" in each
+               for each in messages), messages
+assert any("unreduced has the placement Partial" in each for each in messages), messages
+assert any("output 0 of sums/forward has the placement Partial" in each for each in messages), messages
 with open(f"{folder}/rank_{rank}/model/0/0/statistic.csv", newline="") as file:  # its own rows are of its own shard
     own_rows = {row["Op Name"]: row for row in csv.DictReader(file) if row["IO"] == "output"}
 assert own_rows["cut/forward"]["Shape"] == "(2,3)", own_rows
 assert float(own_rows["cut/forward"]["Max Value"]) == (whole[rank * 2:rank * 2 + 2] * 3).max().item()
 if rank == 0:
-    found = rows(0)
-    assert ("Parameter", "lacking") not in found
+    table = rows(0)
+    assert ("Parameter", "lacking") not in table
     for name in ("own", "other", "sub", "alone"):
-        expect(found["Parameter", name], whole)
-        assert found["Parameter", name]["Shape"] == "(8,3)"
-    expect(found["Parameter", "plain"], torch.ones(3))
-    expect(found["Part", "part/forward"], whole * 2)
-    expect(found["Part", "cut/forward"], whole * 3)
-    assert found["Part", "part/forward"]["Shape"] == found["Part", "cut/forward"]["Shape"] == "(24)"
-    assert ("Parameter", "unreduced") not in found and ("Part", "sums/forward") not in found
+        expect(table["Parameter", name], whole)
+        assert table["Parameter", name]["Shape"] == "(8,3)"
+    expect(table["Parameter", "plain"], torch.ones(3))
+    expect(table["Part", "part/forward"], whole * 2)
+    expect(table["Part", "cut/forward"], whole * 3)
+    assert table["Part", "part/forward"]["Shape"] == table["Part", "cut/forward"]["Shape"] == "(24)"
+    assert ("Parameter", "unreduced") not in table and ("Part", "sums/forward") not in table
 """)
 
     @unittest.skipUnless(importlib.util.find_spec("torch.distributed.tensor") if importlib.util.find_spec("torch") else None,
@@ -336,9 +338,9 @@ with tensorstat.watch(model, path=folder, shards="dp") as w:
         w.step()
         dist.barrier()
         assert os.path.exists(f"{folder}-whole/rank_0/model/0/{step}") == (step >= 2), step
-assert any("iteration 0: no rows of the whole" in each and "the same list" in each for each in said), said
+assert any("iteration 0: no rows of the whole" in each and "the same list" in each for each in messages), messages
 if rank == 0:
-    assert any("iteration 1: no rows of the whole" in each and "rank 1 failed" in each and "is stopped" in each for each in said), said
+    assert any("iteration 1: no rows of the whole" in each and "rank 1 failed" in each and "is stopped" in each for each in messages), messages
 """)
 
     def test_the_example(self):
@@ -347,10 +349,10 @@ if rank == 0:
             port = free.getsockname()[1]
             free.close()
             example = os.path.join(os.path.dirname(__file__), "../../stats/examples/replicas.py")
-            said = subprocess.run([sys.executable, example, os.path.join(folder, "run"), str(port)], capture_output=True, text=True,
-                                  env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=300)
-            self.assertEqual((said.returncode, said.stdout),
-                             (0, "iteration 2, parameter 2.weight: of 2 replicas ranks 0, 1 differ in a bit\n"), said.stderr)
+            process = subprocess.run([sys.executable, example, os.path.join(folder, "run"), str(port)], capture_output=True, text=True,
+                                     env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=300)
+            self.assertEqual((process.returncode, process.stdout),
+                             (0, "iteration 2, parameter 2.weight: of 2 replicas ranks 0, 1 differ in a bit\n"), process.stderr)
             ran = subprocess.run([os.environ["COMMAND"], "report", os.path.join(folder, "run")], capture_output=True, text=True)
             self.assertEqual(ran.returncode, 1, ran.stderr)
             self.assertIn("Parameter 2.weight: of 2 replicas ranks 0, 1 differ in a bit since iteration 2", ran.stdout)

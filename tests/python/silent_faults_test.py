@@ -50,14 +50,14 @@ class SilentFaults(unittest.TestCase):
                     watch.step(value)
             return tensorstat.findings(f"{path}/run")
 
-    def check(self, found, rule, names, iteration=None):
-        self.assertEqual({each.rule for each in found}, {rule}, found.sentences)
-        self.assertIn(found[0].op_name, names, found.sentences)
+    def check(self, findings, rule, names, iteration=None):
+        self.assertEqual({each.rule for each in findings}, {rule}, findings.sentences)
+        self.assertIn(findings[0].op_name, names, findings.sentences)
         if iteration is not None:
-            self.assertEqual(found[0].first_iteration, iteration, found.sentences)
+            self.assertEqual(findings[0].first_iteration, iteration, findings.sentences)
 
-    def check_clean(self, found):
-        self.assertEqual([str(each) for each in found], [])
+    def check_clean(self, findings):
+        self.assertEqual([str(each) for each in findings], [])
 
     def setUp(self):
         torch.manual_seed(5)
@@ -84,8 +84,8 @@ class SilentFaults(unittest.TestCase):
     def test_an_activation_that_is_dead_from_the_start(self):
         model = self.net(nn.ReLU)
         nn.init.constant_(model[0].bias, -100)
-        found = self.findings(model)
-        self.check(found, "dead", {"1/forward"}, 0)
+        findings = self.findings(model)
+        self.check(findings, "dead", {"1/forward"}, 0)
         self.check_clean(self.findings(self.net(nn.ReLU)))
 
     def test_a_module_of_functions_that_is_dead_from_the_start(self):
@@ -144,15 +144,15 @@ class SilentFaults(unittest.TestCase):
 
         for is_bad in (True, False):
             model = nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.5), nn.Linear(8, 1))
-            found = self.findings(model, before=validate)
+            findings = self.findings(model, before=validate)
             if is_bad:
-                self.check(found, "mode", {"1/forward"}, 30)
+                self.check(findings, "mode", {"1/forward"}, 30)
             else:
-                self.check_clean(found)
+                self.check_clean(findings)
 
     def test_an_input_that_grows(self):
-        found = self.findings(self.net(), batch=lambda step: torch.randn(16, 6) * 1.15 ** step, lr=1e-6, steps=80)
-        self.assertIn(("drift", "Sequential/forward"), {(each.rule, each.op_name) for each in found}, found.sentences)
+        findings = self.findings(self.net(), batch=lambda step: torch.randn(16, 6) * 1.15 ** step, lr=1e-6, steps=80)
+        self.assertIn(("drift", "Sequential/forward"), {(each.rule, each.op_name) for each in findings}, findings.sentences)
         self.check_clean(self.findings(self.net(), batch=lambda step: torch.randn(16, 6) * (1 + step % 5), lr=1e-6, steps=80))
 
     def test_an_update_that_jumps(self):
@@ -160,9 +160,9 @@ class SilentFaults(unittest.TestCase):
         def model():
             return nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 1))
 
-        found = self.findings(model(), schedule=lambda step: 300 if step == 40 else 1, updates=True)
-        self.assertEqual((found[0].rule, found[0].op_type, found[0].first_iteration), ("jump", "ParameterUpdate", 40), found.sentences)
-        self.assertIn("pdate of ", found.sentences[0])
+        findings = self.findings(model(), schedule=lambda step: 300 if step == 40 else 1, updates=True)
+        self.assertEqual((findings[0].rule, findings[0].op_type, findings[0].first_iteration), ("jump", "ParameterUpdate", 40), findings.sentences)
+        self.assertIn("pdate of ", findings.sentences[0])
         warm_up_and_decay = [lambda step: min(1, step / 30), lambda step: 0.5 + 0.5 * math.cos(step / 60 * math.pi)]
         for schedule in warm_up_and_decay:
             self.check_clean(self.findings(model(), schedule=schedule, updates=True))

@@ -100,8 +100,8 @@ class SpreadFaults(unittest.TestCase):
                     with open(os.path.join(folder, f"run.{kind}")) as file:
                         fault = Fault(**json.load(file))
                     verdict = same_verdict.check(self, os.path.join(folder, "run", kind), fault)["verdict"]
-                    found = verdict["kind"], verdict["op_name"], verdict["operation"] or ""
-                    self.assertEqual((found, verdict["rank"], verdict["iteration"]), (expected, 1, 1), verdict)
+                    origin = verdict["kind"], verdict["op_name"], verdict["operation"] or ""
+                    self.assertEqual((origin, verdict["rank"], verdict["iteration"]), (expected, 1, 1), verdict)
                     self.assertIn("rank 0 has it, too, received", str(verdict["details"]))
 
 

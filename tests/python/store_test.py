@@ -26,9 +26,9 @@ def write_run(folder, is_faulty):
         with open(os.path.join(place, "statistic.csv"), "w", newline="") as file:
             rows = csv.writer(file, lineterminator="\n")
             rows.writerow(HEADING)
-            for at, name in enumerate(("up", "down")):
+            for index, name in enumerate(("up", "down")):
                 value = math.nan if is_faulty and iteration >= 60 and name == "down" else 1 + math.sin(iteration) / 9
-                rows.writerow(["Linear", name, 0, 0, 1000 * iteration + at, "output", 0, 64, "float32", "(16)", value, -value, value / 3, value,
+                rows.writerow(["Linear", name, 0, 0, 1000 * iteration + index, "output", 0, 64, "float32", "(16)", value, -value, value / 3, value,
                                int(math.isnan(value)), 0, 0])
 
 
@@ -52,8 +52,8 @@ class Store(unittest.TestCase):
         self.assertIn("down", str(tensorstat.report(self.store + "//faulty").findings))
         rows = list(tensorstat.follow(self.store + "//faulty", findings=False, idle=0))
         self.assertEqual(len(rows), 160)
-        found = [each for each in tensorstat.follow(self.store + "//faulty", rows=False, idle=6)]
-        self.assertEqual([each.rule for each in found][:1], ["nan"])
+        findings = [each for each in tensorstat.follow(self.store + "//faulty", rows=False, idle=6)]
+        self.assertEqual([each.rule for each in findings][:1], ["nan"])
 
     def test_no_such_run(self):
         with self.assertRaises(tensorstat.Error):

@@ -83,9 +83,9 @@ class TorchFiles(unittest.TestCase):
         for seed in range(60):
             tensors = self.views(seed)
             for name, options in ("new.pt", {}), ("old.pt", {"_use_new_zipfile_serialization": False}):
-                found = self.saved(name, tensors, **options)
-                self.assertEqual(list(found), list(tensors))
-                for tensor, row in found.items():
+                rows = self.saved(name, tensors, **options)
+                self.assertEqual(list(rows), list(tensors))
+                for tensor, row in rows.items():
                     self.check(row, tensors[tensor], f"seed {seed} {name} {tensor}")
 
     def test_names_are_the_keys(self):
@@ -99,18 +99,18 @@ class TorchFiles(unittest.TestCase):
                      for i, state in optimizer.state_dict()["state"].items() for k, v in state.items()}
         expected["7.0"] = whole[7][0]
         for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
-            found = self.saved(f"{protocol}.pt", whole, pickle_protocol=protocol)
-            self.assertEqual(set(found), set(expected))
-            for tensor, row in found.items():
+            rows = self.saved(f"{protocol}.pt", whole, pickle_protocol=protocol)
+            self.assertEqual(set(rows), set(expected))
+            for tensor, row in rows.items():
                 self.check(row, expected[tensor], tensor)
         for name, thing in ("module.pt", model), ("scripted.pt", None):
             if thing is None:
                 torch.jit.script(model).save(self.path(name))
             else:
                 torch.save(thing, self.path(name))
-            found = self.read(name)
-            self.assertEqual(set(found), set(model.state_dict()))
-            for tensor, row in found.items():
+            rows = self.read(name)
+            self.assertEqual(set(rows), set(model.state_dict()))
+            for tensor, row in rows.items():
                 self.check(row, model.state_dict()[tensor], name)
 
     def test_a_tensor_alone_has_no_name(self):
@@ -121,11 +121,11 @@ class TorchFiles(unittest.TestCase):
                   "quantized": torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8), "c": torch.ones(1)}
         for options in {}, {"_use_new_zipfile_serialization": False}:
             torch.save(things, self.path("x.pt"), **options)
-            with self.assertLogs("tensorstat", "WARNING") as said:
-                found = tensorstat.read(self.path("x.pt"), STATS, skip_faults=True)
-            self.assertEqual(list(found), ["a", "b", "c"])
-            self.assertIn("'sparse' is sparse (_rebuild_sparse_tensor), which is not read", said.output[0])
-            self.assertIn("'quantized' is quantized (_rebuild_qtensor), which is not read", said.output[1])
+            with self.assertLogs("tensorstat", "WARNING") as log:
+                rows = tensorstat.read(self.path("x.pt"), STATS, skip_faults=True)
+            self.assertEqual(list(rows), ["a", "b", "c"])
+            self.assertIn("'sparse' is sparse (_rebuild_sparse_tensor), which is not read", log.output[0])
+            self.assertIn("'quantized' is quantized (_rebuild_qtensor), which is not read", log.output[1])
 
     def test_an_index_of_shards(self):
         torch.save({"a": torch.ones(3)}, self.path("pytorch_model-00001-of-00002.bin"))
@@ -156,10 +156,10 @@ class TorchFiles(unittest.TestCase):
             for module, name, arguments in calls:
                 body = pickle.dumps(arguments, protocol)
                 # GLOBAL, the arguments without their PROTO and STOP, REDUCE, STOP.
-                at = 2 if protocol >= 2 else 0
+                start = 2 if protocol >= 2 else 0
                 if protocol >= 4:
                     body = pickle.dumps(arguments, 2)
-                text = f"c{module}\n{name}\n".encode() + body[at:-1] + b"R."
+                text = f"c{module}\n{name}\n".encode() + body[start:-1] + b"R."
                 head = bytes([0x80, max(protocol, 2)]) if protocol else b""
                 self.write_archive("x.pt", head + text)
                 with self.assertRaisesRegex(tensorstat.Error, "holds no tensor"):
@@ -191,8 +191,8 @@ class TorchFiles(unittest.TestCase):
                 with open(self.path("damaged.pt"), "wb") as file:
                     file.write(bytes_)
                 try:
-                    found = tensorstat.read(self.path("damaged.pt"), STATS, skip_faults=True)
-                    for row in found.values() if isinstance(found, dict) else [found]:
+                    rows = tensorstat.read(self.path("damaged.pt"), STATS, skip_faults=True)
+                    for row in rows.values() if isinstance(rows, dict) else [rows]:
                         self.assertLessEqual(row.count, 1 << 20)
                 except tensorstat.Error:
                     pass

@@ -45,10 +45,10 @@ class Files(unittest.TestCase):
         self.path = os.path.join(folder.name, "x.pt")
 
     def check(self, array, where):
-        found = tensorstat.read(self.path, STATS)
+        row = tensorstat.read(self.path, STATS)
         array = numpy.ascontiguousarray(array)
-        self.assertEqual((found.shape, found.md5), (array.shape, hashlib.md5(array.tobytes()).hexdigest()), where)
-        self.assertEqual((found.zero_count, found.nan_count), ((array == 0).sum(), numpy.isnan(array).sum()), where)
+        self.assertEqual((row.shape, row.md5), (array.shape, hashlib.md5(array.tobytes()).hexdigest()), where)
+        self.assertEqual((row.zero_count, row.nan_count), ((array == 0).sum(), numpy.isnan(array).sum()), where)
         if array.dtype.kind in "fiu":
             self.assertEqual(tensorstat.read(self.path, "max").max, array.max(), where)
 
@@ -86,8 +86,8 @@ class Files(unittest.TestCase):
 class Memory(unittest.TestCase):
     def check(self, tensor, where):
         resolved = tensor.resolve_conj().resolve_neg().contiguous().numpy()
-        found = tensorstat.measure(tensor, STATS)
-        self.assertEqual((found.shape, found.md5), (resolved.shape, hashlib.md5(resolved.tobytes()).hexdigest()), where)
+        statistics = tensorstat.measure(tensor, STATS)
+        self.assertEqual((statistics.shape, statistics.md5), (resolved.shape, hashlib.md5(resolved.tobytes()).hexdigest()), where)
 
     def views(self):
         x = torch.randn(4, 5, dtype=torch.complex64)
@@ -114,11 +114,11 @@ class Memory(unittest.TestCase):
             with tempfile.TemporaryDirectory() as folder:
                 with open(folder + "/x.pt", "wb") as file:
                     file.write(saved.getvalue())
-                found = tensorstat.read(folder + "/x.pt", STATS)["x"]
+                row = tensorstat.read(folder + "/x.pt", STATS)["x"]
             # On some processors torch negates a complex number as 0 - x, which keeps the signs of 0 and NaN. NumPy changes them.
             values = torch._neg_view(view) if view.is_neg() else view
             values = values.resolve_conj().contiguous().numpy()
-            self.assertEqual(found.md5, hashlib.md5((-values if view.is_neg() else values).tobytes()).hexdigest(), name)
+            self.assertEqual(row.md5, hashlib.md5((-values if view.is_neg() else values).tobytes()).hexdigest(), name)
 
     def test_dtypes_of_few_bits(self):
         checked = 0

@@ -73,9 +73,9 @@ class WithTrainer(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.folder, self.path, self.said = folder.name, os.path.join(folder.name, "run"), []
+        self.folder, self.path, self.messages = folder.name, os.path.join(folder.name, "run"), []
         handler = logging.Handler()
-        handler.emit = lambda record: self.said.append(record.getMessage())
+        handler.emit = lambda record: self.messages.append(record.getMessage())
         logger = logging.getLogger("tensorstat")
         logger.addHandler(handler)
         logger.propagate = False
@@ -103,7 +103,7 @@ class WithTrainer(unittest.TestCase):
             (row,) = [each for each in rows_of(self.path, step) if each["Op Type"] == "Loss"]
             self.assertAlmostEqual(float(row["Max Value"]), loss, places=3)
         self.assertTrue(str(tensorstat.origin(self.path)).startswith("Nothing wrong"), tensorstat.origin(self.path))
-        self.assertEqual(self.said, [])
+        self.assertEqual(self.messages, [])
 
     def test_a_loss_of_its_own_function(self):
         seen = []
@@ -113,8 +113,8 @@ class WithTrainer(unittest.TestCase):
             value = outputs.logits.square().mean()
             return value * float("inf") if len(seen) == 4 else value
         self.train(self.callback(), compute_loss_func=loss, max_grad_norm=0.0, max_steps=4)
-        found = tensorstat.origin(self.path)["verdict"]
-        self.assertEqual((found["kind"], found["iteration"]), ("loss", 3), found["sentence"])
+        verdict = tensorstat.origin(self.path)["verdict"]
+        self.assertEqual((verdict["kind"], verdict["iteration"]), ("loss", 3), verdict["sentence"])
 
     def test_evaluation_is_no_step(self):
         class Faulty(Rows):
@@ -133,9 +133,9 @@ class WithTrainer(unittest.TestCase):
         names = {each["Op Name"].rpartition("/")[2] for each in rows_of(self.path, 3, 1) if "/" in each["Op Name"]}
         self.assertEqual(names, {"eval"})
         self.assertFalse([each for each in rows_of(self.path, 3) if each["Op Name"].endswith("/eval")])
-        found = tensorstat.origin(self.path)["verdict"]
-        self.assertIn("evaluation before iteration 0", found["sentence"])
-        self.assertTrue(found["evaluation"])
+        verdict = tensorstat.origin(self.path)["verdict"]
+        self.assertIn("evaluation before iteration 0", verdict["sentence"])
+        self.assertTrue(verdict["evaluation"])
 
     def test_an_exception_closes_the_watch(self):
         def spoil(step, model):
@@ -147,7 +147,7 @@ class WithTrainer(unittest.TestCase):
         with contextlib.suppress(FloatingPointError), contextlib.redirect_stdout(None):
             trainer.train()
         self.assertEqual(len(torch.nn.modules.module._global_forward_hooks), 0)
-        self.assertTrue([each for each in self.said if "first NaN: iteration 2, parameter lm_head.weight" in each], self.said)
+        self.assertTrue([each for each in self.messages if "first NaN: iteration 2, parameter lm_head.weight" in each], self.messages)
 
     def test_train_twice(self):
         callback = self.callback()
@@ -175,9 +175,9 @@ class WithTrainer(unittest.TestCase):
         model = model_of()
         model.lm_head = Head(16, 32, bias=False)
         self.train(self.callback(), model=model, gradient_accumulation_steps=4, max_steps=3)
-        found = tensorstat.origin(self.path)["verdict"]
-        self.assertEqual((found["iteration"], found.get("call"), found.get("calls")), (2, 3, 4), found["sentence"])
-        self.assertIn("call 3 of 4", found["sentence"])
+        verdict = tensorstat.origin(self.path)["verdict"]
+        self.assertEqual((verdict["iteration"], verdict.get("call"), verdict.get("calls")), (2, 3, 4), verdict["sentence"])
+        self.assertIn("call 3 of 4", verdict["sentence"])
 
     def test_the_example_of_accelerate(self):
         with socket.socket() as free:
@@ -188,11 +188,11 @@ class WithTrainer(unittest.TestCase):
                        "USE_LIBUV": "0", "OMP_NUM_THREADS": "1"}
         ranks = [subprocess.Popen([sys.executable, "-W", "ignore", example, self.path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                   env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(2)]
-        said = [each.communicate(timeout=300) for each in ranks]
-        self.assertEqual([each.returncode for each in ranks], [0, 0], said)
-        self.assertIn("NaN in module.1 (Root), forward, iteration 1 (0 was clean), rank 1", said[0][0])
-        found = tensorstat.origin(self.path)["verdict"]
-        self.assertEqual((found["operation"], os.path.basename(found["file"] or "")), ("sqrt", "accelerate_watch.py"), found)
+        outputs = [each.communicate(timeout=300) for each in ranks]
+        self.assertEqual([each.returncode for each in ranks], [0, 0], outputs)
+        self.assertIn("NaN in module.1 (Root), forward, iteration 1 (0 was clean), rank 1", outputs[0][0])
+        verdict = tensorstat.origin(self.path)["verdict"]
+        self.assertEqual((verdict["operation"], os.path.basename(verdict["file"] or "")), ("sqrt", "accelerate_watch.py"), verdict)
 
 
 if __name__ == "__main__":

@@ -49,9 +49,9 @@ class TwoConfigs(unittest.TestCase):
         self.assertEqual(rows, runs)
         table = subprocess.run([COMMAND, self.folder, "--format", "csv"], capture_output=True, text=True, timeout=120)
         self.assertEqual((table.returncode, table.stderr), (0, ""))
-        found = list(csv.DictReader(table.stdout.splitlines()))
-        self.assertEqual(len(found), runs)
-        for row in found:
+        records = list(csv.DictReader(table.stdout.splitlines()))
+        self.assertEqual(len(records), runs)
+        for row in records:
             self.assertIn(row.get("Max Value") or "5", ("5", "5.0"))
             self.assertIn(row.get("Min Value") or "1", ("1", "1.0"))
 
@@ -66,8 +66,8 @@ class TwoConfigs(unittest.TestCase):
                 self.assertIn("statistic_2.csv", "".join(log.output))
                 self.check(3)
                 with open(f"{self.folder}/rank_0/.dump_metadata/data_dump.json") as file:
-                    said = json.load(file)["common_dump_settings"]["statistic_category"]
-                self.assertEqual(said, list(one), "the config of the last run, as in MindSpore")
+                    category = json.load(file)["common_dump_settings"]["statistic_category"]
+                self.assertEqual(category, list(one), "the config of the last run, as in MindSpore")
 
     def test_two_dialects_with_one_heading(self):
         for one, other in itertools.permutations(("ours", "mindspore-2.7", "mindspore-next"), 2):

@@ -104,11 +104,11 @@ class UserHooks(unittest.TestCase):
                               (lambda m: m[1].register_forward_hook(spoil_forward), "spoil_forward")):
                 with self.subTest(options=options, hook=hook):
                     _, verdict = self.run_with(put, **options)
-                    said = " ".join([verdict["sentence"], *verdict["details"]])
+                    text = " ".join([verdict["sentence"], *verdict["details"]])
                     is_row = hook == "spoil_forward" and "level" in options
                     line = line_of(f"def {hook}(")
-                    self.assertIn(f"user_hooks_test.py:{line + 1}" if is_row else f"hook {hook} (user_hooks_test.py:{line})", said)
-                    self.assertEqual('watch(model, level="op")' in said, "level" not in options, said)
+                    self.assertIn(f"user_hooks_test.py:{line + 1}" if is_row else f"hook {hook} (user_hooks_test.py:{line})", text)
+                    self.assertEqual('watch(model, level="op")' in text, "level" not in options, text)
         _, verdict = self.run_with(lambda m: m[3].register_forward_hook(only_looks) and m[2].register_forward_hook(spoil_forward), zoom=False)
         self.assertNotIn("only_looks", str(verdict))
 

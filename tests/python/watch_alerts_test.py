@@ -77,7 +77,7 @@ def distributed_job(rank, folder):
 
 @unittest.skipIf(torch is None, "no torch")
 class WatchAlerts(unittest.TestCase):
-    def train(self, folder, kind="none", at=None, layer=0, steps=40, then=("write", "stop"), keep=KEEP, alerts=RULES, seed=0):
+    def train(self, folder, kind="none", fault_step=None, layer=0, steps=40, then=("write", "stop"), keep=KEEP, alerts=RULES, seed=0):
         """The step and the alerts of the first that stops; None if none does."""
         torch.manual_seed(seed)
         faults = [fault_class()(kind), fault_class()(kind)]
@@ -86,8 +86,8 @@ class WatchAlerts(unittest.TestCase):
         optimizer = torch.optim.SGD([{"params": model[each].parameters()} for each in (0, 3, 5)], lr=0.01)
         with tensorstat.watch(model, path=folder, alerts=alerts, keep=keep, then=then) as w:
             for step in range(steps):
-                faults[layer].is_on = step == at or (kind == "dead" and at is not None and step >= at)
-                if kind == "frozen" and step == at:
+                faults[layer].is_on = step == fault_step or (kind == "dead" and fault_step is not None and step >= fault_step)
+                if kind == "frozen" and step == fault_step:
                     optimizer.param_groups[layer]["lr"] = 0
                 loss = (model(torch.randn(32, 8)) ** 2).mean()
                 optimizer.zero_grad()
@@ -106,15 +106,15 @@ class WatchAlerts(unittest.TestCase):
         late = {"dead": 2, "frozen": 3}
         for number in range(40):
             kind = ["nan", "inf", "spike", "dead", "frozen"][number % 5]
-            layer, at = dice.randrange(2), dice.randrange(14, 990 if IS_FULL else 34)
-            with self.subTest(kind=kind, layer=layer, at=at), tempfile.TemporaryDirectory() as folder:
-                found = self.train(folder, kind, at, layer, seed=number, steps=1000 if IS_FULL else 40)
-                self.assertIsNotNone(found)
-                step, alerts = found
-                if kind == "dead" and step == at:  # late in a training an output behind it may jump, to six times its median
+            layer, fault_step = dice.randrange(2), dice.randrange(14, 990 if IS_FULL else 34)
+            with self.subTest(kind=kind, layer=layer, fault_step=fault_step), tempfile.TemporaryDirectory() as folder:
+                result = self.train(folder, kind, fault_step, layer, seed=number, steps=1000 if IS_FULL else 40)
+                self.assertIsNotNone(result)
+                step, alerts = result
+                if kind == "dead" and step == fault_step:  # late in a training an output behind it may jump, to six times its median
                     self.assertEqual({(alert.op_name, alert.statistic) for alert in alerts}, {("5/forward", "l2norm")})
                     continue
-                self.assertEqual(step, at + late.get(kind, 0))
+                self.assertEqual(step, fault_step + late.get(kind, 0))
                 name = {"frozen": ["0.weight", "3.weight"]}.get(kind, ["1/forward", "4/forward"])[layer]
                 self.assertIn(name, [alert.op_name for alert in alerts], alerts)
                 (event,) = pathlib.Path(folder).glob("event_*")
@@ -122,15 +122,15 @@ class WatchAlerts(unittest.TestCase):
                 steps = sorted(int(each.name) for each in event.glob("rank_0/model/0/*"))
                 self.assertEqual(steps, list(range(step - KEEP, step + 1)))
                 alert = next(each for each in alerts if each.op_name == name)
-                self.assertEqual([at for at, _ in alert.history], steps)
+                self.assertEqual([iteration for iteration, _ in alert.history], steps)
                 self.assertEqual(repr(alert.history[-1][1]), repr(alert.value))
                 with open(f"{folder}/alerts.ndjson") as file:
                     self.assertEqual([json.loads(line)["step"] for line in file], [step] * len(alerts))
                 self.assertEqual(list(pathlib.Path(folder).glob("rank_0/model/0")), [], "nothing else is on disk")
                 if kind == "nan" and number < 15:
-                    said = subprocess.run([COMMAND, "origin", str(event)], capture_output=True, text=True)
-                    self.assertIn(f"NaN in {name.split('/')[0]} (Fault), forward, iteration {step}", said.stdout, said.stderr)
-                    self.assertIn("log at watch_alerts_test.py:", said.stdout)
+                    process = subprocess.run([COMMAND, "origin", str(event)], capture_output=True, text=True)
+                    self.assertIn(f"NaN in {name.split('/')[0]} (Fault), forward, iteration {step}", process.stdout, process.stderr)
+                    self.assertIn("log at watch_alerts_test.py:", process.stdout)
 
     def test_a_clean_run_has_no_event(self):
         steps = 10_000 if IS_FULL else 150
@@ -139,9 +139,9 @@ class WatchAlerts(unittest.TestCase):
                 self.assertIsNone(self.train(folder, steps=steps, seed=seed))
                 self.assertEqual(list(pathlib.Path(folder).glob("event_*")), [])
                 self.assertFalse(os.path.exists(f"{folder}/alerts.ndjson"))
-                said = subprocess.run([COMMAND, "events", folder], capture_output=True, text=True)
-                self.assertEqual((said.returncode, said.stderr), (0, ""))
-                self.assertIn(f"ended the run; steps {steps - 9} to {steps - 1} are kept", said.stdout)
+                process = subprocess.run([COMMAND, "events", folder], capture_output=True, text=True)
+                self.assertEqual((process.returncode, process.stderr), (0, ""))
+                self.assertIn(f"ended the run; steps {steps - 9} to {steps - 1} are kept", process.stdout)
                 asked = subprocess.run([COMMAND, "origin", folder], capture_output=True, text=True)
                 self.assertIn(f"`tensorstat events {folder} --write` makes a dump of its last steps", asked.stderr)
 
@@ -160,22 +160,22 @@ class WatchAlerts(unittest.TestCase):
             self.train(folder, "nan", 12, then="write", steps=16)  # NaN comes back by the parameters
             events = sorted(map(str, pathlib.Path(folder).glob("event_*")))
             self.assertGreater(len(events), 1)
-            said = [subprocess.run([COMMAND, "origin", each], capture_output=True, text=True).stdout for each in (folder, events[0])]
-            self.assertIn("NaN in 1 (Fault), forward, iteration 12", said[0])
-            self.assertEqual(said[0], said[1])
+            answers = [subprocess.run([COMMAND, "origin", each], capture_output=True, text=True).stdout for each in (folder, events[0])]
+            self.assertIn("NaN in 1 (Fault), forward, iteration 12", answers[0])
+            self.assertEqual(answers[0], answers[1])
             last = max(int(each.name) for each in pathlib.Path(events[-1]).glob("rank_0/model/0/*"))
             for rows in (tensorstat.read(folder), tensorstat.follow(folder, findings=False, idle=0)):
-                found = [tuple(row[key] for key in ("iteration", "op name", "io", "slot", "timestamp")) for row in rows]
-                self.assertEqual(len(found), len(set(found)))
-                self.assertEqual({each[0] for each in found}, set(range(12 - KEEP, last + 1)))
+                keys = [tuple(row[key] for key in ("iteration", "op name", "io", "slot", "timestamp")) for row in rows]
+                self.assertEqual(len(keys), len(set(keys)))
+                self.assertEqual({each[0] for each in keys}, set(range(12 - KEEP, last + 1)))
 
     def test_events_of_two_runs_are_not_one_run(self):
         with tempfile.TemporaryDirectory() as folder:
             self.train(folder, "nan", 12, seed=1)
             self.train(folder, "nan", 14, seed=2)
-            said = subprocess.run([COMMAND, "origin", folder], capture_output=True, text=True)
-            self.assertEqual(said.returncode, 3)
-            self.assertIn(f"{folder}/event_12 and {folder}/event_14 are two runs: name one of them", said.stderr)
+            process = subprocess.run([COMMAND, "origin", folder], capture_output=True, text=True)
+            self.assertEqual(process.returncode, 3)
+            self.assertIn(f"{folder}/event_12 and {folder}/event_14 are two runs: name one of them", process.stderr)
             self.assertEqual(subprocess.run([COMMAND, "origin", f"{folder}/event_14"], capture_output=True).returncode, 1)
 
     def test_a_run_that_replaces_or_resumes_minds_events(self):
@@ -198,7 +198,7 @@ class WatchAlerts(unittest.TestCase):
     def test_the_first_step_and_one_that_did_not_end(self):
         with tempfile.TemporaryDirectory() as folder:
             step, alerts = self.train(folder, "nan", 0)
-            self.assertEqual((step, [at for at, _ in alerts[0].history]), (0, [0]))
+            self.assertEqual((step, [iteration for iteration, _ in alerts[0].history]), (0, [0]))
         with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", logging.WARNING) as log:
             model = torch.nn.Sequential(torch.nn.Linear(4, 4), fault_class()("nan"))
             model[1].is_on = True
@@ -213,8 +213,8 @@ class WatchAlerts(unittest.TestCase):
             self.assertIsNone(self.train(folder, "nan", 5, alerts=(), keep=3, steps=12))
             self.assertEqual([str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob("*") if path.is_file()
                               and ".dump_metadata" not in path.parts], ["rank_0/last_steps.ring", "rank_0/model/watch.ndjson"])
-            said = subprocess.run([COMMAND, "events", "--write", folder], capture_output=True, text=True)
-            self.assertEqual((said.returncode, said.stderr), (0, ""))
+            process = subprocess.run([COMMAND, "events", "--write", folder], capture_output=True, text=True)
+            self.assertEqual((process.returncode, process.stderr), (0, ""))
             self.assertEqual(sorted(int(each.name) for each in pathlib.Path(folder).glob("event_11/rank_0/model/0/*")), [8, 9, 10, 11])
 
     def test_further_steps_follow_an_event(self):
@@ -286,15 +286,15 @@ class WatchAlerts(unittest.TestCase):
             code = f"import watch_alerts_test as t, sys; t.distributed_job(int(sys.argv[1]), {folder!r})"
             jobs = [subprocess.Popen([sys.executable, "-c", code, str(rank)], stdout=subprocess.PIPE, text=True,
                                      cwd=os.path.dirname(os.path.abspath(__file__))) for rank in range(2)]
-            said = [job.communicate(timeout=120)[0] for job in jobs]
-            self.assertEqual(said, ["[7, 1, 0]\n", "[7, 1, 1]\n"])
+            outputs = [job.communicate(timeout=120)[0] for job in jobs]
+            self.assertEqual(outputs, ["[7, 1, 0]\n", "[7, 1, 1]\n"])
             self.assertEqual(sorted(os.listdir(f"{folder}/run/event_7")), ["rank_1"])
 
     def test_the_example(self):
         example = pathlib.Path(__file__).resolve().parents[2] / "stats/examples/alerts.py"
         with tempfile.TemporaryDirectory() as folder:
-            said = subprocess.run([sys.executable, "-B", example, folder], capture_output=True, text=True).stdout.splitlines()
-            self.assertEqual([said[0], len(said)], ["step 60: the gradient of 0.weight", 7])
+            lines = subprocess.run([sys.executable, "-B", example, folder], capture_output=True, text=True).stdout.splitlines()
+            self.assertEqual([lines[0], len(lines)], ["step 60: the gradient of 0.weight", 7])
             self.assertTrue(os.path.exists(f"{folder}/event_60/rank_0/model/0/55/statistic.csv"))
 
     def test_what_makes_no_sense_is_refused(self):

@@ -374,7 +374,7 @@ class Borrows(unittest.TestCase):
     def steps(self, forward, folder):
         HELD.set([0])
         config = Configuration(scale=2.0, mark=0)
-        model, said = self.model_of(forward, config), []
+        model, losses = self.model_of(forward, config), []
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
         watch = tensorstat.watch(model, path=folder) if folder else contextlib.nullcontext(types.SimpleNamespace(step=lambda loss: None))
         with watch as w:
@@ -386,23 +386,23 @@ class Borrows(unittest.TestCase):
                     each.grad = each.grad.nan_to_num()
                 optimizer.step()
                 w.step(loss)
-                said.append(loss.item().hex())
+                losses.append(loss.item().hex())
         own = {name: value for name, value in vars(model).items() if name in ("calls", "list")}
-        text = repr((said, state(), own, vars(config), list(vars(config)), vars(model.linear).get("calls"), model.config is config))
-        said = ""
+        text = repr((losses, state(), own, vars(config), list(vars(config)), vars(model.linear).get("calls"), model.config is config))
+        operation = ""
         if folder:
             with open(*glob.glob(f"{folder}/**/watch.ndjson", recursive=True)) as journal:
                 zooms = [each for line in journal if "result" in (each := json.loads(line))]
-            said = zooms[0].get("operation") or zooms[0]["why"]
-        return text, said
+            operation = zooms[0].get("operation") or zooms[0]["why"]
+        return text, operation
 
     def check(self, forward, expected):
         with tempfile.TemporaryDirectory() as folder:
             alone, _ = self.train(forward, None)
-            watched, said = self.train(forward, f"{folder}/run")
+            watched, operation = self.train(forward, f"{folder}/run")
         self.assertEqual(watched, alone, forward.__name__)
         if expected is not None:
-            self.assertIn(expected, said, forward.__name__)
+            self.assertIn(expected, operation, forward.__name__)
 
     def test_what_is_put_back_is_run_again(self):
         for forward in (borrows(of_alias), borrows(lambda self, x: spoilt(self.linear(x))), *FOUND):

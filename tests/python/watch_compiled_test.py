@@ -23,26 +23,26 @@ def has_stance():
 
 def rows_of(folder):
     """By step, each row without its time. A compiled backward is one node of autograd: gradients of parameters come behind it."""
-    found = {}
+    tables = {}
     for path in glob.glob(f"{folder}/rank_*/*/*/*/statistic.csv"):
         with open(path, newline="") as file:
             rows = [tuple(value for key, value in row.items() if key != "Timestamp") for row in csv.DictReader(file)]
-        found[tuple(path.split("/")[-3:-1])] = sorted(rows)
-    return found
+        tables[tuple(path.split("/")[-3:-1])] = sorted(rows)
+    return tables
 
 
 def lines_of(folder, *kinds):
-    found = []
+    lines = []
     for path in glob.glob(f"{folder}/rank_*/*/watch.ndjson"):
         with open(path) as file:
-            found += [each for each in map(json.loads, file) if each["kind"] in kinds]
-    return found
+            lines += [each for each in map(json.loads, file) if each["kind"] in kinds]
+    return lines
 
 
 def calls_of(folder):
     """Lines of calls inside of the model."""
-    found = [(each["op_name"], each["line"], each["parent"], each["call"]) for each in lines_of(folder, "code")]
-    return sorted(each for each in found if each[2])
+    calls = [(each["op_name"], each["line"], each["parent"], each["call"]) for each in lines_of(folder, "code")]
+    return sorted(each for each in calls if each[2])
 
 
 class Listening(logging.Handler):
@@ -77,8 +77,8 @@ if has_stance():
         def forward(self, x):
             y = self.act(self.a(x))
             y = self.norm(self.act(self.a(self.between(y))) + y)  # a and act are called twice
-            found = self.part(y, factor=2)
-            return self.head(found["y"] + found["more"][0])
+            results = self.part(y, factor=2)
+            return self.head(results["y"] + results["more"][0])
 
         def between(self, x):
             return x
@@ -153,11 +153,11 @@ class Compiled(unittest.TestCase):
         graphs.append(dynamo.utils.counters["stats"]["unique_graphs"])
         return path, losses, graphs
 
-    def check_rows(self, found, wanted):
-        self.assertEqual(found.keys(), wanted.keys())
+    def check_rows(self, tables, wanted):
+        self.assertEqual(tables.keys(), wanted.keys())
         for step, rows in wanted.items():
-            missing, more = ([each for each in ours if each not in theirs] for ours, theirs in ((rows, found[step]), (found[step], rows)))
-            if missing or more or len(rows) != len(found[step]):  # assertEqual takes minutes to show the difference
+            missing, more = ([each for each in ours if each not in theirs] for ours, theirs in ((rows, tables[step]), (tables[step], rows)))
+            if missing or more or len(rows) != len(tables[step]):  # assertEqual takes minutes to show the difference
                 self.fail(f"step {step}: missing {missing[:5]}, more {more[:5]}")
 
     def check_same(self, kind=None, how="whole", backend="aot_eager", graphs=None, **options):
@@ -165,13 +165,13 @@ class Compiled(unittest.TestCase):
         if key not in self.eager:
             folder, losses, _ = self.run_job(kind, "bare", **options)
             self.eager[key] = losses, rows_of(folder), calls_of(folder)
-        path, losses, found = self.run_job(kind, how, backend, compiled="graph", **options)
+        path, losses, counts = self.run_job(kind, how, backend, compiled="graph", **options)
         self.assertEqual(losses, self.eager[key][0])
         self.check_rows(rows_of(path), self.eager[key][1])
         self.assertEqual(calls_of(path), self.eager[key][2])
         self.assertFalse(self.heard)
         if graphs is not None:
-            self.assertEqual(found, graphs)
+            self.assertEqual(counts, graphs)
 
     def test_what_is_compiled_inside_of_the_watch_has_rows_from_the_first_step_on(self):
         wanted = rows_of(self.run_job(how="bare")[0])
@@ -243,10 +243,10 @@ class Compiled(unittest.TestCase):
     def test_the_module_and_the_line_of_a_fault(self):
         path, *_ = self.run_job(Root, compiled="graph")
         eager, *_ = self.run_job(Root, "bare")
-        found, wanted = (tensorstat.origin(each)["verdict"] for each in (path, eager))
+        verdict, wanted = (tensorstat.origin(each)["verdict"] for each in (path, eager))
         self.assertEqual(wanted["operation"], "sqrt")
         for key in ("kind", "op_name", "iteration", "operation", "file", "line", "sentence"):
-            self.assertEqual(found[key], wanted[key], key)
+            self.assertEqual(verdict[key], wanted[key], key)
 
     def fails(self, kind, backend, words):
         bare, wanted, _ = self.run_job(kind, "bare")

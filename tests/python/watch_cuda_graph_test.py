@@ -141,10 +141,10 @@ class Found:
         for path in sorted(glob.glob(folder + "/rank_0/model/*/*/statistic.csv"), key=lambda name: [int(each) for each in re.findall(r"/(\d+)", name[len(folder):])]):
             with open(path) as rows:
                 header, *values = csv.reader(rows)
-            at = header.index("Timestamp")
-            self.rows += [(int(path.split("/")[-2]), *row[:at], *row[at + 1:]) for row in values]
-        said = subprocess.run([os.environ["COMMAND"], "origin", folder], capture_output=True, text=True)
-        self.answer = said.returncode, said.stdout.replace(folder, "FOLDER")
+            column = header.index("Timestamp")
+            self.rows += [(int(path.split("/")[-2]), *row[:column], *row[column + 1:]) for row in values]
+        process = subprocess.run([os.environ["COMMAND"], "origin", folder], capture_output=True, text=True)
+        self.answer = process.returncode, process.stdout.replace(folder, "FOLDER")
         self.first_fault, self.counters, self.lines = w.first_fault, w.counters, lines
 
     def of_steps(self, steps):
@@ -154,7 +154,7 @@ class Found:
 @contextlib.contextmanager
 def watched(model, optimizer, **options):
     """The watch, and a list that has what the run left when the block has ended."""
-    found, lines = [], []
+    results, lines = [], []
     logger, handler = logging.getLogger("tensorstat"), logging.Handler(logging.WARNING)
     handler.emit = lambda record: lines.append(record.getMessage())
     logger.addHandler(handler)
@@ -162,8 +162,8 @@ def watched(model, optimizer, **options):
     try:
         with tempfile.TemporaryDirectory() as folder:
             with tensorstat.watch(model, path=folder, zoom=False, optimizer=optimizer, **options) as w:
-                yield w, found
-            found.append(Found(w, folder, lines))
+                yield w, results
+            results.append(Found(w, folder, lines))
     finally:
         logger.removeHandler(handler)
         logger.propagate = propagates
@@ -175,7 +175,7 @@ class Eager:
     def __init__(self, fault, **options):
         model, optimizer = made()
         self.values, self.states = [], []
-        with watched(model, optimizer, **options) as (w, found):
+        with watched(model, optimizer, **options) as (w, results):
             for x in inputs(fault):
                 now = []
                 with collecting(lambda tensor: now.append(tensor.detach().clone()) or tensor):
@@ -183,7 +183,7 @@ class Eager:
                 self.values.append(now)
                 self.states.append([(each.detach().clone(), each.grad.clone()) for each in model.parameters()])
                 w.step()
-        self.found, = found
+        self.result, = results
 
 
 class Captured:
@@ -201,7 +201,7 @@ class Captured:
             self.there.append(There(tensor))
             return self.there[-1]
 
-        with watched(model, optimizer, **options) as (w, found):
+        with watched(model, optimizer, **options) as (w, results):
             around(w, 0)
             self.graph.capture_begin()
             with collecting(put):
@@ -219,7 +219,7 @@ class Captured:
                 self.waits.append(DRIVER.fake_gpu_waits() - waits)
                 w.step()
         DRIVER.fake_gpu_advance(0, STREAM, 1 << 30)  # freed memory waits for the GPU, and the double does not
-        self.found, = found
+        self.result, = results
 
     def replay(self, step):
         with collecting(lambda tensor: tensor):
@@ -255,26 +255,26 @@ class WatchCudaGraph(unittest.TestCase):
                 eager = Eager(fault, inputs=True)
                 captured = Captured(eager, inputs=True)
                 self.assertGreater(len(captured.there), 15)
-                self.assertEqual(captured.found.of_steps(range(1, STEPS)), eager.found.of_steps(range(1, STEPS)))
-                self.assertEqual(captured.found.first_fault, eager.found.first_fault)
-                self.assertEqual(captured.found.first_fault is None, not fault)
-                self.assertEqual(captured.found.answer[0], eager.found.answer[0])
-                self.assertEqual(captured.found.counters["lost_tensor_count"], 0)
+                self.assertEqual(captured.result.of_steps(range(1, STEPS)), eager.result.of_steps(range(1, STEPS)))
+                self.assertEqual(captured.result.first_fault, eager.result.first_fault)
+                self.assertEqual(captured.result.first_fault is None, not fault)
+                self.assertEqual(captured.result.answer[0], eager.result.answer[0])
+                self.assertEqual(captured.result.counters["lost_tensor_count"], 0)
                 self.assertEqual(captured.waits[2:], [0] * (STEPS - 3))  # memory for results is taken in the first steps
 
     def test_steps_that_are_not_measured_have_no_rows(self):
         eager = Eager("", every=2)
         captured = Captured(eager, every=2)
-        self.assertEqual(captured.found.of_steps(range(1, STEPS)), eager.found.of_steps(range(1, STEPS)))
-        self.assertEqual({row[0] for row in captured.found.rows}, {0, 2, 4})
+        self.assertEqual(captured.result.of_steps(range(1, STEPS)), eager.result.of_steps(range(1, STEPS)))
+        self.assertEqual({row[0] for row in captured.result.rows}, {0, 2, 4})
 
     def test_a_graph_that_is_replayed_twice_in_a_step_has_its_rows_twice(self):
         eager = Eager("")
         once, twice = Captured(eager), Captured(eager, replays=2)
         count = len(once.there)
         for step in range(1, STEPS):
-            rows = once.found.of_steps([step])
-            self.assertEqual([row[1:3] for row in twice.found.of_steps([step])], [row[1:3] for row in rows[:count] + rows])
+            rows = once.result.of_steps([step])
+            self.assertEqual([row[1:3] for row in twice.result.of_steps([step])], [row[1:3] for row in rows[:count] + rows])
 
     def test_a_graph_may_outlive_its_watch(self):
         eager = Eager("")
@@ -292,8 +292,8 @@ class WatchCudaGraph(unittest.TestCase):
     def test_a_graph_of_a_step_that_is_not_measured_is_said(self):
         eager = Eager("")
         captured = Captured(eager, around=lambda w, step: w.stop() if step == 0 else w.start())
-        self.assertEqual([row for row in captured.found.rows if row[1] not in ("Gradient", "Parameter")], [])
-        self.assertIn("a CUDA graph that is captured in a step that is not measured has no rows", captured.found.lines)
+        self.assertEqual([row for row in captured.result.rows if row[1] not in ("Gradient", "Parameter")], [])
+        self.assertIn("a CUDA graph that is captured in a step that is not measured has no rows", captured.result.lines)
 
     def test_a_capture_that_fails_costs_no_later_row(self):
         model, optimizer = made()
@@ -305,14 +305,14 @@ class WatchCudaGraph(unittest.TestCase):
 
             with self.subTest(call=name), mock.patch.object(Graph, name, fail):
                 copied = copy.deepcopy(model)
-                with watched(copied, torch.optim.SGD(copied.parameters(), lr=0.01)) as (w, found):
+                with watched(copied, torch.optim.SGD(copied.parameters(), lr=0.01)) as (w, results):
                     with self.assertRaises(RuntimeError):
                         graph = torch.cuda.CUDAGraph()
                         graph.capture_begin()
                         graph.capture_end()
                     one_step(copied, torch.optim.SGD(copied.parameters(), lr=0.01), inputs("")[3].abs() * 1e9)
                     w.step()
-                self.assertIsNotNone(found[0].first_fault)
+                self.assertIsNotNone(results[0].first_fault)
 
 
 if __name__ == "__main__":

@@ -89,10 +89,10 @@ def gpu(is_there=lambda tensor: True):
             put.append(There(tensor))
             return put[-1]
 
-        found = collect(session, operator, rank, device, graph, iteration, [of(each) for each in inputs], [of(each) for each in outputs], *more)
+        faults = collect(session, operator, rank, device, graph, iteration, [of(each) for each in inputs], [of(each) for each in outputs], *more)
         for each in put:
             each.overwrite()
-        return found
+        return faults
 
     stream = types.SimpleNamespace(cuda_stream=0)
     with mock.patch.object(tensorstat._native, "collect", put_there), mock.patch.object(torch.cuda, "current_stream", lambda device: stream):
@@ -110,13 +110,13 @@ class Said(logging.Handler):
 
 @contextlib.contextmanager
 def logged():
-    logger, said = logging.getLogger("tensorstat"), Said()
-    logger.addHandler(said)
+    logger, handler = logging.getLogger("tensorstat"), Said()
+    logger.addHandler(handler)
     propagates, logger.propagate = logger.propagate, False
     try:
-        yield said.lines
+        yield handler.lines
     finally:
-        logger.removeHandler(said)
+        logger.removeHandler(handler)
         logger.propagate = propagates
 
 
@@ -215,8 +215,8 @@ def rows_of(folder):
     for path in sorted(glob.glob(folder + "/rank_0/model/*/*/statistic.csv"), key=lambda name: [int(each) for each in re.findall(r"/(\d+)", name[len(folder):])]):
         with open(path) as lines:
             header, *values = csv.reader(lines)
-        at = header.index("Timestamp")
-        rows += [(*path.split("/")[-3:-1], *row[:at], *row[at + 1:]) for row in values]
+        column = header.index("Timestamp")
+        rows += [(*path.split("/")[-3:-1], *row[:column], *row[column + 1:]) for row in values]
     return rows
 
 
@@ -226,8 +226,8 @@ def journal_of(folder):
 
 
 def answer_of(folder):
-    said = subprocess.run([os.environ["COMMAND"], "origin", folder], capture_output=True, text=True)
-    return said.returncode, said.stdout.replace(folder, "FOLDER"), said.stderr.replace(folder, "FOLDER")
+    process = subprocess.run([os.environ["COMMAND"], "origin", folder], capture_output=True, text=True)
+    return process.returncode, process.stdout.replace(folder, "FOLDER"), process.stderr.replace(folder, "FOLDER")
 
 
 class Run:
@@ -362,14 +362,14 @@ class WatchOnGpu(unittest.TestCase):
 
     def test_check_knows_of_its_own_step(self):
         for where in (contextlib.nullcontext(), gpu()):
-            found = []
+            results = []
 
             def training(w, model, optimizer, fault):
-                train(w, model, optimizer, fault, around=lambda step, is_behind: found.append(w.check()) if is_behind else None)
+                train(w, model, optimizer, fault, around=lambda step, is_behind: results.append(w.check()) if is_behind else None)
 
             Run("forward", where, training=training)
-            self.assertEqual([bool(each) for each in found], [False] * 3 + [True] * 2)
-            self.assertEqual((found[3].fault.op_name, found[3].fault.iteration), ("inner.faulty/forward", 3))
+            self.assertEqual([bool(each) for each in results], [False] * 3 + [True] * 2)
+            self.assertEqual((results[3].fault.op_name, results[3].fault.iteration), ("inner.faulty/forward", 3))
 
     def test_alerts_come_with_the_next_step_and_say_theirs(self):
         told = {}
@@ -380,8 +380,8 @@ class WatchOnGpu(unittest.TestCase):
                 step = w.step
 
                 def steps_on(loss):
-                    found = step(loss)
-                    steps.append((found.step, [each.step for each in found.alerts]))
+                    status = step(loss)
+                    steps.append((status.step, [each.step for each in status.alerts]))
 
                 w.step = steps_on
                 train(w, model, optimizer, fault)
@@ -423,14 +423,14 @@ class WatchOnGpu(unittest.TestCase):
         kept = []
 
         def training(w, model, optimizer, fault):
-            held = []
+            references = []
 
             def around(step, is_behind):
                 if step == 3 and not is_behind:
-                    handle = model.inner.register_forward_hook(lambda module, given, out: held.append(weakref.ref(out)))
+                    handle = model.inner.register_forward_hook(lambda module, given, out: references.append(weakref.ref(out)))
                     self.addCleanup(handle.remove)
                 if step == 4 and not is_behind:
-                    kept.extend(each() is not None for each in held)
+                    kept.extend(each() is not None for each in references)
 
             train(w, model, optimizer, fault, around=around)
 

@@ -57,19 +57,19 @@ def spoilt(x):
 def train(model, watch, *, batch=None, finish=None):
     """Four steps; the losses' bits and the gradients'."""
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    said = []
+    trace = []
     for Now.step in range(STEPS):
         x = torch.randn(3, 4) if batch is None else batch()
         y = model(x)
         loss = torch.nan_to_num(y).square().sum()
         optimizer.zero_grad()
         loss.backward()
-        said += [loss.item().hex(), *(float(each.grad.nan_to_num().sum()).hex() for each in model.parameters() if each.grad is not None)]
+        trace += [loss.item().hex(), *(float(each.grad.nan_to_num().sum()).hex() for each in model.parameters() if each.grad is not None)]
         for each in model.parameters():
             each.grad = None if each.grad is None else each.grad.nan_to_num()
         optimizer.step()
         watch.step(loss)
-    return said
+    return trace
 
 
 def module(forward, **attributes):
@@ -111,8 +111,8 @@ if torch is not None:
             return spoilt(self.linear(x)) * (drawn + self.own.random() + torch.rand(1, generator=self.generator).item())
         model = module(forward, own=random.Random(1), generator=torch.Generator().manual_seed(9))
         with watch(model) as w:
-            said = train(model, w)
-        return said, random.random(), numpy.random.rand(), GENERATOR.random(), torch.rand(1, generator=mine).item(), model.own.random()
+            trace = train(model, w)
+        return trace, random.random(), numpy.random.rand(), GENERATOR.random(), torch.rand(1, generator=mine).item(), model.own.random()
 
     @case()
     def seeds(watch):
@@ -121,8 +121,8 @@ if torch is not None:
             return spoilt(self.linear(x)) * torch.rand(1)
         model = module(forward)
         with watch(model) as w:
-            said = train(model, w)
-        return said, torch.rand(1).item()
+            trace = train(model, w)
+        return trace, torch.rand(1).item()
 
     @case()
     def frozen(watch):
@@ -166,8 +166,8 @@ if torch is not None:
             return spoilt(self.linear(x))
         model = module(forward, deep={"a": [0]}, rows=[[0]], array=numpy.zeros(2), counter=collections.Counter())
         with watch(model) as w:
-            said = train(model, w)
-        return said, COUNTER, number, dict(TABLE), list(DEQUE), calls, seen, count, model.deep, model.rows, list(model.array), model.counter
+            trace = train(model, w)
+        return trace, COUNTER, number, dict(TABLE), list(DEQUE), calls, seen, count, model.deep, model.rows, list(model.array), model.counter
 
     @case()
     def containers_alone(watch):
@@ -185,8 +185,8 @@ if torch is not None:
             return spoilt(self.linear(x))
         model = module(forward)
         with watch(model) as w:
-            said = train(model, w)
-        return said, calls, seen, state["a"], list(state), list(order), state["b1"] is calls
+            trace = train(model, w)
+        return trace, calls, seen, state["a"], list(state), list(order), state["b1"] is calls
 
     @case()
     def classes(watch):
@@ -208,8 +208,8 @@ if torch is not None:
                 return spoilt(self.linear(x))
         model = Counting()
         with watch(model) as w:
-            said = train(model, w)
-        return said, Counting.count, Counting.last, Counting.shared, Counting.table
+            trace = train(model, w)
+        return trace, Counting.count, Counting.last, Counting.shared, Counting.table
 
     @case()
     def class_counter(watch):
@@ -227,8 +227,8 @@ if torch is not None:
                 return spoilt(self.linear(x))
         model = Counting()
         with watch(model) as w:
-            said = train(model, w)
-        return said, Counting.count, Counting.shared
+            trace = train(model, w)
+        return trace, Counting.count, Counting.shared
 
     @case()
     def function_attributes_and_defaults(watch):
@@ -245,8 +245,8 @@ if torch is not None:
             return spoilt(step(self.linear(x)))
         model = module(forward)
         with watch(model) as w:
-            said = train(model, w)
-        return said, step.calls, step.seen, step.__defaults__, step.__kwdefaults__
+            trace = train(model, w)
+        return trace, step.calls, step.seen, step.__defaults__, step.__kwdefaults__
 
     @case()
     def files_and_iterators(watch):
@@ -277,10 +277,10 @@ if torch is not None:
             return spoilt(self.linear(x)) + k
         model = module(forward, it=iter(range(1000)), text=io.StringIO("x" * 100), taken=iter([1] * 50))
         with watch(model) as w:
-            said = train(model, w)
+            trace = train(model, w)
         written.close()
         with open(path) as file:
-            return (said, next(model.it), next(endless), next(ITERATOR), model.text.tell(), len(list(model.taken)), len(file.read()),
+            return (trace, next(model.it), next(endless), next(ITERATOR), model.text.tell(), len(list(model.taken)), len(file.read()),
                     base.execute("select count(*) from t").fetchone())
 
     @case()
@@ -296,8 +296,8 @@ if torch is not None:
             return spoilt(self.linear(x))
         model = module(forward)
         with watch(model) as w:
-            said = train(model, w)
-        return said, os.path.getsize(path)
+            trace = train(model, w)
+        return trace, os.path.getsize(path)
 
     @case()
     def finally_and_contexts(watch):
@@ -320,8 +320,8 @@ if torch is not None:
             return spoilt(x)
         model = module(forward)
         with watch(model) as w:
-            said = train(model, w)
-        return said, log, random.random(), os.environ.pop("TENSORSTAT_TEST")
+            trace = train(model, w)
+        return trace, log, random.random(), os.environ.pop("TENSORSTAT_TEST")
 
     @case()
     def queues_and_others(watch):
@@ -344,14 +344,14 @@ if torch is not None:
             return spoilt(self.linear(x))
         model = module(forward, inbox=queue.Queue(), times=[])
         with watch(model) as w:
-            said = train(model, w)
+            trace = train(model, w)
         LOGGER.removeHandler(handler)
-        return said, QUEUE.qsize(), model.inbox.qsize(), CONTEXT.get(), remembered.cache_info(), heard, len(model.times)
+        return trace, QUEUE.qsize(), model.inbox.qsize(), CONTEXT.get(), remembered.cache_info(), heard, len(model.times)
 
     @case()
     def one_at_a_time(watch):
         """As above, but nothing else refuses first."""
-        said = []
+        results = []
         CONTEXT.set(0)
         remembered.cache_clear()
         heard = []
@@ -375,10 +375,10 @@ if torch is not None:
         for forward in forwards:
             model = module(forward, seen=[], array=numpy.zeros(2))
             with watch(model) as w:
-                said.append(train(model, w))
-            said.append((getattr(type(model), "mark", None), list(model.array), len(model.seen)))
+                results.append(train(model, w))
+            results.append((getattr(type(model), "mark", None), list(model.array), len(model.seen)))
         LOGGER.removeHandler(handler)
-        return said, CONTEXT.get(), remembered.cache_info(), heard, box.qsize(), COUNTER, list(DEQUE)
+        return results, CONTEXT.get(), remembered.cache_info(), heard, box.qsize(), COUNTER, list(DEQUE)
 
     @case()
     def objects(watch):
@@ -415,8 +415,8 @@ if torch is not None:
         stats = Stats()
         model = module(forward, stats=stats, reference=weakref.ref(stats))
         with watch(model) as w:
-            said = train(model, w)
-        return said, stats, outside, guarded.writes, slotted.n, model.stats is stats
+            trace = train(model, w)
+        return trace, stats, outside, guarded.writes, slotted.n, model.stats is stats
 
     @case()
     def objects_of_the_module(watch):
@@ -437,8 +437,8 @@ if torch is not None:
         stats = Stats()
         model = module(forward, stats=stats, n=0, reference=weakref.ref(stats))
         with watch(model) as w:
-            said = train(model, w)
-        return said, stats.n, list(stats.seen), model.n, model.last.shape, list(model.__dict__)
+            trace = train(model, w)
+        return trace, stats.n, list(stats.seen), model.n, model.last.shape, list(model.__dict__)
 
     @case(inputs=True)
     def arguments_are_the_caller_s(watch):
@@ -457,8 +457,8 @@ if torch is not None:
         model = module(forward, inner=Inner(), seen={})
         x = torch.randn(3, 4, requires_grad=True)
         with watch(model) as w:
-            said = train(model, w, batch=lambda: x)
-        return said, model.kept is x, model.inner.same, x.grad.nan_to_num().sum().item()
+            trace = train(model, w, batch=lambda: x)
+        return trace, model.kept is x, model.inner.same, x.grad.nan_to_num().sum().item()
 
     @case(inputs=True)
     def leaves(watch):
@@ -471,8 +471,8 @@ if torch is not None:
         model = module(forward, cache={})
         x = torch.randn(3, 4, requires_grad=True)
         with watch(model) as w:
-            said = train(model, w, batch=lambda: x)
-        return said, x.nan_to_num().sum().item(), len(model.cache), x.grad.nan_to_num().sum().item(), len(x._backward_hooks or ())
+            trace = train(model, w, batch=lambda: x)
+        return trace, x.nan_to_num().sum().item(), len(model.cache), x.grad.nan_to_num().sum().item(), len(x._backward_hooks or ())
 
     @case(inputs=True)
     def retained_and_hooked(watch):
@@ -487,8 +487,8 @@ if torch is not None:
             return spoilt(torch.tanh(y))
         model = module(forward)
         with watch(model) as w:
-            said = train(model, w)
-        return said, model.kept.grad.nan_to_num().sum().item(), seen
+            trace = train(model, w)
+        return trace, model.kept.grad.nan_to_num().sum().item(), seen
 
     @case(inputs=True)
     def attention(watch):
@@ -518,8 +518,8 @@ if torch is not None:
         model = module(forward, act=torch.nn.ReLU(inplace=True), plain=torch.ones(1))
         model.register_buffer("buffer", torch.zeros(1))
         with watch(model) as w:
-            said = train(model, w)
-        return said, total.item(), model.buffer.item(), model.plain.item()
+            trace = train(model, w)
+        return trace, total.item(), model.buffer.item(), model.plain.item()
 
     @case()
     def parameters_written(watch):
@@ -531,8 +531,8 @@ if torch is not None:
             return spoilt(self.linear(x))
         model = module(forward)
         with watch(model) as w:
-            said = train(model, w)
-        return said, model.linear.bias.mark, model.linear.weight.sum().item()
+            trace = train(model, w)
+        return trace, model.linear.bias.mark, model.linear.weight.sum().item()
 
     @case()
     def own_backward(watch):
@@ -552,8 +552,8 @@ if torch is not None:
             return self.last(Doubled.apply(self.linear(x)))
         model = module(forward, last=torch.nn.Linear(4, 4))
         with watch(model) as w:
-            said = train(model, w)
-        return said, len(calls)
+            trace = train(model, w)
+        return trace, len(calls)
 
     @case()
     def threads(watch):
@@ -566,8 +566,8 @@ if torch is not None:
             return spoilt(self.linear(x))
         model = module(forward)
         with watch(model) as w:
-            said = train(model, w)
-        return said, done, threading.active_count()
+            trace = train(model, w)
+        return trace, done, threading.active_count()
 
     @case()
     def modes(watch):
@@ -581,16 +581,16 @@ if torch is not None:
                     Counting.count += 1
                 return func(*args, **(kwargs or {}))
         model = torch.nn.Sequential(torch.nn.Linear(4, 4), module(lambda self, x: spoilt(self.linear(x))))
-        said = []
+        results = []
         with watch(model) as w:
             for Now.step in range(STEPS):
                 with Counting():
                     before = Counting.count
                     y = model(torch.randn(3, 4))
-                    said.append(y.nan_to_num().sum().item())
-                said.append(Counting.count > before)
+                    results.append(y.nan_to_num().sum().item())
+                results.append(Counting.count > before)
                 w.step()
-        return said
+        return results
 
 
 @unittest.skipIf(torch is None, "torch is not installed")

@@ -35,11 +35,11 @@ if torch is not None:
 
 def rows_of(folder):
     """(step, operator, io, row) in the order of execution."""
-    found = []
+    rows = []
     for path in glob.glob(f"{folder}/rank_*/*/0/*/statistic.csv"):
         with open(path, newline="") as file:
-            found += [(int(path.split("/")[-2]), int(row["Timestamp"]), row["Op Name"], row["IO"], row) for row in csv.DictReader(file)]
-    return [(step, name, io, row) for step, _, name, io, row in sorted(found, key=lambda each: each[:2])]
+            rows += [(int(path.split("/")[-2]), int(row["Timestamp"]), row["Op Name"], row["IO"], row) for row in csv.DictReader(file)]
+    return [(step, name, io, row) for step, _, name, io, row in sorted(rows, key=lambda each: each[:2])]
 
 
 @unittest.skipIf(torch is None, "torch is not installed")
@@ -169,8 +169,8 @@ class Watched(unittest.TestCase):
                 self.table = torch.nn.Embedding(5, 3, sparse=True)
 
             def forward(self, x):
-                found = self.table(x)
-                return {"a": [found, (found * 2,)], "b": torch.view_as_complex(found[..., :2].contiguous()), "c": None}
+                vectors = self.table(x)
+                return {"a": [vectors, (vectors * 2,)], "b": torch.view_as_complex(vectors[..., :2].contiguous()), "c": None}
 
         model = Nested()
         with tempfile.TemporaryDirectory() as folder:
@@ -179,11 +179,11 @@ class Watched(unittest.TestCase):
                     out = model(torch.tensor([1, 4]))
                     (out["a"][0].sum() + out["a"][1][0].sum()).backward()
                     watch.step()
-            found = {(name, io, row["Slot"]): row for step, name, io, row in rows_of(folder) if step == 1}
+            rows = {(name, io, row["Slot"]): row for step, name, io, row in rows_of(folder) if step == 1}
         self.assertLessEqual({("Nested/forward", "output", "0"), ("Nested/forward", "output", "1"), ("Nested/backward", "input", "1"),
-                              ("table/forward", "output", "0")}, set(found))
-        self.assertEqual(found["Nested/forward", "output", "2"]["Shape"], "(2,2)")  # the parts of a complex number
-        self.assertRegex(found["table.weight", "input", "0"]["Shape"], r"\([24],3\)")  # what a sparse gradient holds
+                              ("table/forward", "output", "0")}, set(rows))
+        self.assertEqual(rows["Nested/forward", "output", "2"]["Shape"], "(2,2)")  # the parts of a complex number
+        self.assertRegex(rows["table.weight", "input", "0"]["Shape"], r"\([24],3\)")  # what a sparse gradient holds
 
     def test_in_place_functions_and_a_backward_after_the_end(self):
         model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(inplace=True), torch.nn.Linear(4, 1))
@@ -235,8 +235,8 @@ class Watched(unittest.TestCase):
                     for each in models.values() if isinstance(models, dict) else models:
                         x = each(x)
                     watch.step()
-                found = {name.removesuffix("/forward") for _, name, _, _ in rows_of(f"{folder}/{number}") if name.endswith("/forward")}
-                self.assertEqual(found, names)
+                row_names = {name.removesuffix("/forward") for _, name, _, _ in rows_of(f"{folder}/{number}") if name.endswith("/forward")}
+                self.assertEqual(row_names, names)
             with self.assertRaisesRegex(TypeError, "a torch.nn.Module"):
                 tensorstat.watch([3], path=f"{folder}/none")
 
@@ -286,11 +286,11 @@ class Watched(unittest.TestCase):
                 tensorstat.watch(self.model)
 
     def said_by(self, run, **options):
-        with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING") as said:
+        with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING") as log:
             logging.getLogger("tensorstat").warning("begin")
             with tensorstat.watch(self.model, path=folder, **options) as watch:
                 run(watch)
-        return [each.split(":", 2)[2] for each in said.output[1:]]
+        return [each.split(":", 2)[2] for each in log.output[1:]]
 
     def test_what_is_likely_a_slip_is_said_once(self):
         def nothing(watch):
@@ -312,8 +312,8 @@ class Watched(unittest.TestCase):
                                     (no_step, "step.* was never called", {}),
                                     (lambda watch: zeroed(watch, True), "zeroed before", {}),
                                     (lambda watch: zeroed(watch, False), "zeroed before", {})):
-            said = self.said_by(run, **options)
-            self.assertEqual(len([each for each in said if re.search(words, each)]), 1, (words, said))
+            messages = self.said_by(run, **options)
+            self.assertEqual(len([each for each in messages if re.search(words, each)]), 1, (words, messages))
         self.assertEqual(self.said_by(lambda watch: self.train(watch, 2)), [])
 
     def test_odd_outputs_never_reach_training(self):
@@ -356,11 +356,11 @@ class Watched(unittest.TestCase):
                     for which in range(len(odd)):
                         model[0](torch.ones(2, requires_grad=True), which)[0].sum().backward()
                     watch.step()
-                said = "\n".join(log.output)
-                self.assertNotIn("Traceback", said)
-                self.assertNotIn("training goes on", said)
-                self.assertNotIn("a what", said)
-                self.assertEqual(len(log.output), 1, said)  # one module's results: values nested too deep
+                text = "\n".join(log.output)
+                self.assertNotIn("Traceback", text)
+                self.assertNotIn("training goes on", text)
+                self.assertNotIn("a what", text)
+                self.assertEqual(len(log.output), 1, text)  # one module's results: values nested too deep
                 if config is not None:
                     with open(f"{folder}/dump/step0/rank0/dump.json") as file:
                         calls = json.load(file)["data"]
@@ -377,8 +377,8 @@ class Watched(unittest.TestCase):
         for place in ("_watch_rows.RowWatch._look_at_outputs", "_watch_rows.RowWatch._look_at_inputs", "_gradients.Gradients.take",
                       "_parameters.Parameters.look_after", "_watch_rows.RowWatch._begin"):
             with unittest.mock.patch(f"tensorstat.{place}", raises):
-                said = self.said_by(lambda watch: self.train(watch, 2))
-            self.assertLessEqual(len([each for each in said if "training goes on" in each]), 1)
+                messages = self.said_by(lambda watch: self.train(watch, 2))
+            self.assertLessEqual(len([each for each in messages if "training goes on" in each]), 1)
 
     def test_a_forked_worker_stays_out(self):
         class Data(torch.utils.data.Dataset):
@@ -388,7 +388,7 @@ class Watched(unittest.TestCase):
             def __len__(self):
                 return 4
 
-            def __getitem__(self, at):
+            def __getitem__(self, index):
                 return self.model(torch.ones(2, 4)).detach().sum()
 
         model = torch.nn.Linear(4, 4)
@@ -402,13 +402,13 @@ class Watched(unittest.TestCase):
     def test_a_rank_without_a_group_is_told(self):
         for size, is_told in ("2", True), ("1", False), ("", False):
             with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(os.environ, {"WORLD_SIZE": size}):
-                with (self.assertLogs if is_told else self.assertNoLogs)("tensorstat", "WARNING") as said:
+                with (self.assertLogs if is_told else self.assertNoLogs)("tensorstat", "WARNING") as log:
                     model = torch.nn.Linear(2, 2)
                     with tensorstat.watch(model, path=folder) as w:
                         model(torch.ones(1, 2)).sum().backward()
                         w.step()
                 if is_told:
-                    self.assertIn("WORLD_SIZE is 2, and torch.distributed has no group", said.output[0])
+                    self.assertIn("WORLD_SIZE is 2, and torch.distributed has no group", log.output[0])
 
     def test_who_keeps_no_watch_watches_until_the_model_is_gone(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -602,14 +602,14 @@ class Watched(unittest.TestCase):
 
     def test_lines_of_code_and_zoom_are_left_out_on_demand(self):
         model = torch.nn.Sequential(torch.nn.Linear(4, 4))
-        with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING") as said:
+        with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING") as log:
             with tensorstat.watch(model, path=folder, code=False, zoom=False) as watch:
                 model(torch.full((2, 4), 1e38) * 100)
                 watch.step()
                 self.assertEqual((watch.first_fault.phase, watch.first_fault.op_name), ("input", "Sequential/forward"))
             with open(f"{folder}/rank_0/model/watch.ndjson", encoding="utf-8") as file:
                 self.assertEqual([json.loads(line)["kind"] for line in file], ["run", "trained"])
-        self.assertRegex(said.output[-1], r"first Inf: iteration 0, came in with the data, Sequential input 0; tensorstat origin .*")
+        self.assertRegex(log.output[-1], r"first Inf: iteration 0, came in with the data, Sequential input 0; tensorstat origin .*")
 
     def test_a_zoom_leaves_everything_as_it_was(self):
         class Inner(torch.nn.Module):
@@ -652,15 +652,15 @@ class Watched(unittest.TestCase):
                     model.zero_grad()
                     run(model)
                     watch.step()
-            found = []
+            dumps = []
             for step in range(steps):
                 with open(f"{folder}/dump/step{step}/rank0/dump.json", encoding="utf-8") as file:
                     text = file.read()
                 self.assertEqual(text, json.dumps(json.loads(text), indent=1))
-                found.append(json.loads(text)["data"])
+                dumps.append(json.loads(text)["data"])
             with open(f"{folder}/dump/step0/rank0/construct.json", encoding="utf-8") as file:
                 self.parents = json.load(file)
-            return found
+            return dumps
 
     def test_modules_as_msprobe_has_them(self):
         """A tensor that goes two ways, a module that runs twice and inside of another, nested outputs, arguments that are no
@@ -757,11 +757,11 @@ class Watched(unittest.TestCase):
         self.assertGreater(len(data), 3)
         self.assertEqual({(tuple(call), key.split(".")[-2]) for key, call in data.items()}, {(("output", "parameters"), "forward")})
         self.assertTrue(all("Linear" in key for key in data))
-        with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING") as said:
+        with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", "WARNING") as log:
             with tensorstat.watch(self.model, json.dumps({"task": "statistics", "dump_path": folder, "level": "L1"})) as watch:
                 run(self.model)
                 watch.step()
-            self.assertEqual((os.listdir(folder), len(said.output)), ([], 2))  # at the beginning and at the end
+            self.assertEqual((os.listdir(folder), len(log.output)), ([], 2))  # at the beginning and at the end
 
     def test_every_dtype_of_torch(self):
         for dtype in (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,

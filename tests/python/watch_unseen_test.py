@@ -22,19 +22,19 @@ def release():
 
 
 def rows_of(folder):
-    found = []
+    rows = []
     for path in sorted(glob.glob(f"{folder}/rank_*/*/0/*/statistic.csv"), key=lambda each: int(each.split("/")[-2])):
         with open(path, newline="") as file:
-            found += [(int(path.split("/")[-2]), row["Op Type"], row["Op Name"]) for row in csv.DictReader(file)]
-    return found
+            rows += [(int(path.split("/")[-2]), row["Op Type"], row["Op Name"]) for row in csv.DictReader(file)]
+    return rows
 
 
 def lines_of(folder, kind):
-    found = []
+    lines = []
     for path in glob.glob(f"{folder}/rank_*/*/watch.ndjson"):
         with open(path) as file:
-            found += [each for each in map(json.loads, file) if each["kind"] == kind]
-    return found
+            lines += [each for each in map(json.loads, file) if each["kind"] == kind]
+    return lines
 
 
 class Listening(logging.Handler):
@@ -65,7 +65,7 @@ class Unseen(unittest.TestCase):
 
 class Replaced(Unseen):
     def parameter_rows(self, kind, step):
-        return {name for at, op_type, name in rows_of(self.path) if op_type == kind and at == step}
+        return {name for iteration, op_type, name in rows_of(self.path) if op_type == kind and iteration == step}
 
     def run_steps(self, model, watch, change, steps=3):
         for step in range(steps):
@@ -144,9 +144,9 @@ class Optimizers(Unseen):
                 optimizer.step()
                 optimizer.zero_grad()
                 watch.step(loss)
-        found = tensorstat.origin(self.path)
-        self.assertNotIn("finite before", str(found))
-        self.assertIn("zeroed before step()", str(found))
+        answer = tensorstat.origin(self.path)
+        self.assertNotIn("finite before", str(answer))
+        self.assertIn("zeroed before step()", str(answer))
         self.assertEqual([each["iteration"] for each in lines_of(self.path, "zeroed")], [0])
 
     def test_an_optimizer_inside_of_backward(self):
@@ -374,8 +374,8 @@ class WithoutElements(Unseen):
         if not hasattr(torch, "float4_e2m1fn_x2"):
             self.skipTest("float4 of newer releases")
         pairs = torch.tensor([[0x21, 0x43], [0x7f, 0xf0]], dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
-        found = tensorstat.measure(pairs, "max,min,count")
-        self.assertEqual((found.max, found.min, found.count), (6, -6, 8))
+        statistics = tensorstat.measure(pairs, "max,min,count")
+        self.assertEqual((statistics.max, statistics.min, statistics.count), (6, -6, 8))
 
 
 if __name__ == "__main__":

@@ -33,12 +33,12 @@ class Cache:
     def __init__(self):
         self.keys = []
 
-    def update(self, key, at):
-        if at < len(self.keys):
-            self.keys[at] = torch.cat([self.keys[at], key], 1)
+    def update(self, key, index):
+        if index < len(self.keys):
+            self.keys[index] = torch.cat([self.keys[index], key], 1)
         else:
             self.keys.append(key)
-        return self.keys[at]
+        return self.keys[index]
 
 
 class Results:
@@ -60,16 +60,16 @@ class Act(nn.Module):
 class Layer(nn.Module):
     """Attention with one head. It puts its keys into the cache."""
 
-    def __init__(self, at, fault):
+    def __init__(self, index, fault):
         super().__init__()
-        self.at, self.fault = at, fault
+        self.index, self.fault = index, fault
         self.k, self.v, self.act = nn.Linear(8, 8), nn.Linear(8, 8), Act(fault)
 
     def forward(self, x, cache):
         key = self.k(x)
         if self.fault == "keys":
             key = key / (key - key).detach()  # keys
-        key = cache.update(key, self.at)
+        key = cache.update(key, self.index)
         scores = torch.softmax(x @ key.transpose(1, 2), -1)
         if self.fault == "scores":
             scores = torch.log(scores - 2)  # scores
@@ -81,7 +81,7 @@ class Layer(nn.Module):
 class Net(nn.Module):
     def __init__(self, fault, is_spoiled=False):
         super().__init__()
-        self.layers = nn.ModuleList(Layer(at, fault if at == 1 else "") for at in range(3))
+        self.layers = nn.ModuleList(Layer(index, fault if index == 1 else "") for index in range(3))
         self.head, self.fault, self.is_spoiled = nn.Linear(8, 4), fault, is_spoiled
 
     def forward(self, x, cache=None):
@@ -149,10 +149,10 @@ class Watched(unittest.TestCase):
             (journal,) = glob.glob(f"{folder}/**/watch.ndjson", recursive=True)
             with open(journal) as file:
                 lines = [json.loads(line) for line in file]
-            found = tensorstat.origin(folder)
-            if found["verdict"]["kind"] != "none":
-                self.assertEqual(tensorstat.findings(folder).sentences[0], found["verdict"]["sentence"])
-            return w.first_fault, found["verdict"], [each for each in lines if each["kind"] == "zoom"]
+            answer = tensorstat.origin(folder)
+            if answer["verdict"]["kind"] != "none":
+                self.assertEqual(tensorstat.findings(folder).sentences[0], answer["verdict"]["sentence"])
+            return w.first_fault, answer["verdict"], [each for each in lines if each["kind"] == "zoom"]
 
     def check(self, ran, path, operation, line, certainty="sure"):
         first, verdict, zooms = ran

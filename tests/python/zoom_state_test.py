@@ -176,14 +176,14 @@ def state():
 
 def train(model, watch=None, steps=3):
     """The bits of each loss, the state of torch behind each step, and the number that is drawn last."""
-    said = []
+    trace = []
     for _ in range(steps):
         loss = model(torch.ones(2, 8)).sum()
         loss.backward()
-        said += [loss.item().hex(), state()]
+        trace += [loss.item().hex(), state()]
         if watch is not None:
             watch.step(loss)
-    return said, torch.rand(1).item()
+    return trace, torch.rand(1).item()
 
 
 class States(unittest.TestCase):

@@ -29,7 +29,7 @@ def one_of_several_losses(path):
         w.step(losses)
 
 
-@planted("loss", phase="backward", iteration=1, operation="log", at="of the first of two calls")
+@planted("loss", phase="backward", iteration=1, operation="log", comment="of the first of two calls")
 def the_loss_of_an_earlier_call_of_an_accumulation(path):
     model = nn.Linear(8, 8)
     with watch(model, path) as w:
@@ -39,8 +39,8 @@ def the_loss_of_an_earlier_call_of_an_accumulation(path):
                 if (step, call) == (1, 0):
                     loss = loss * torch.log(loss - 1e9)  # of the first of two calls
                 loss.backward()
-            assert (found := w.check(loss)).faulty == (step == 1), found
-            assert step == 0 or found.fault.operation == "log", found
+            assert (result := w.check(loss)).faulty == (step == 1), result
+            assert step == 0 or result.fault.operation == "log", result
             w.step(loss)
 
 
@@ -70,12 +70,12 @@ def fill_and_use(y):
     return cut_off(y, used)
 
 
-@planted("loss", phase="backward", operation="sqrt", at="the loss makes it a line before")
+@planted("loss", phase="backward", operation="sqrt", comment="the loss makes it a line before")
 def what_a_loss_makes_a_line_before_its_use(path):
     train(nn.Linear(8, 8), path, batches(), loss=root_and_use)
 
 
-@planted("loss", phase="backward", operation="MulBackward0", at="the loss uses what it wrote")
+@planted("loss", phase="backward", operation="MulBackward0", comment="the loss uses what it wrote")
 def what_a_loss_writes_a_line_before_its_use(path):
     train(nn.Linear(8, 8), path, batches(), loss=fill_and_use)
 
@@ -97,17 +97,17 @@ def a_custom_functions_backward(path):
     train(nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8), Where(BadBackward.apply), nn.Linear(8, 1)), path, batches())
 
 
-@planted("produced", "1", phase="backward", operation="Sqrt", at="root of zero")
+@planted("produced", "1", phase="backward", operation="Sqrt", comment="root of zero")
 def the_root_of_zero(path):
     train(nn.Sequential(nn.Linear(8, 8), Where(lambda x: torch.sqrt((x * 0).abs())), nn.Linear(8, 1)), path, batches())  # root of zero
 
 
-@planted("produced", "1", phase="backward", operation="Sqrt", at="zero with inputs")
+@planted("produced", "1", phase="backward", operation="Sqrt", comment="zero with inputs")
 def the_root_of_zero_with_inputs(path):
     train(nn.Sequential(nn.Linear(8, 8), Where(lambda x: torch.sqrt((x * 0).abs())), nn.Linear(8, 1)), path, batches(), inputs=True)  # zero with inputs
 
 
-@planted("produced", "norm", phase="backward", at="length of nothing")
+@planted("produced", "norm", phase="backward", comment="length of nothing")
 def the_norm_of_zero(path):
     class Net(nn.Module):
         def __init__(self):
@@ -119,7 +119,7 @@ def the_norm_of_zero(path):
     train(Net(), path, batches(), loss=lambda y: y.sum())
 
 
-@planted("produced", "cut", phase="backward", at="was cut off")
+@planted("produced", "cut", phase="backward", comment="was cut off")
 def what_where_cut_off_comes_back(path):
     model = Chain(a=nn.Linear(8, 8),
                   cut=Where(lambda x: torch.where(x > 0, x.sqrt(), torch.zeros_like(x))),  # was cut off
@@ -152,19 +152,19 @@ class OwnLog(torch.autograd.Function):
         return gradient * 0
 
 
-@planted("produced", "cut", phase="backward", operation="sqrt", at="is made a line before")
+@planted("produced", "cut", phase="backward", operation="sqrt", comment="is made a line before")
 def what_is_made_a_line_before_its_use(path):
     cut = MadeAndCut(lambda x: x.sqrt())  # is made a line before
     train(Chain(a=nn.Linear(8, 8), cut=cut, b=nn.Linear(8, 1)), path, batches())
 
 
-@planted("produced", "cut", phase="backward", operation="OwnLog", at="a function of its own makes it")
+@planted("produced", "cut", phase="backward", operation="OwnLog", comment="a function of its own makes it")
 def what_a_function_of_its_own_makes(path):
     cut = MadeAndCut(lambda x: OwnLog.apply(x))  # a function of its own makes it
     train(Chain(a=nn.Linear(8, 8), cut=cut, b=nn.Linear(8, 1)), path, batches())
 
 
-@planted("produced", "cut", phase="backward", operation="MulBackward0", at="uses it")
+@planted("produced", "cut", phase="backward", operation="MulBackward0", comment="uses it")
 def an_inf_that_is_written_for_its_use(path):
     cut = MadeAndCut(lambda x: torch.full_like(x, INF).masked_fill(x > 0, 1))
     train(Chain(a=nn.Linear(8, 8), cut=cut, b=nn.Linear(8, 1)), path, batches())
@@ -181,17 +181,17 @@ def padded(path, loss, model=None):
     train(model or nn.Sequential(Unit(), nn.Linear(8, 3)), path, [batch], loss=loss)
 
 
-@planted("produced", "0", phase="forward", operation="div", at="the length of padding")
+@planted("produced", "0", phase="forward", operation="div", comment="the length of padding")
 def rows_of_nan_that_are_cut_off_and_come_back(path):
     padded(path, lambda y: y[:5].square().mean())
 
 
-@planted("produced", "0", phase="forward", operation="div", at="the length of padding")
+@planted("produced", "0", phase="forward", operation="div", comment="the length of padding")
 def rows_of_nan_that_the_loss_ignores_and_that_come_back(path):
     padded(path, lambda y: nn.functional.cross_entropy(y, torch.tensor([0, 1, 2, 0, 1, -100])))
 
 
-@planted("produced", "unit", phase="forward", operation="div", at="the length of padding")
+@planted("produced", "unit", phase="forward", operation="div", comment="the length of padding")
 def rows_of_nan_that_the_model_cuts_off_and_that_come_back(path):
     class Net(nn.Module):
         def __init__(self):
@@ -204,7 +204,7 @@ def rows_of_nan_that_the_model_cuts_off_and_that_come_back(path):
     padded(path, lambda y: y.square().mean(), Net())
 
 
-@planted("produced", "Net", phase="backward", operation="Sqrt", at="functional root")
+@planted("produced", "Net", phase="backward", operation="Sqrt", comment="functional root")
 def functional_code_whose_backward_is_bad(path):
     class Net(nn.Module):
         def __init__(self):
@@ -356,7 +356,7 @@ def only_every_tenth_step_is_watched(path):
             w.step(model(batch).mean())
 
 
-@planted("produced", "disc.1", operation="log", at="# log of a negative")
+@planted("produced", "disc.1", operation="log", comment="# log of a negative")
 def one_of_two_models(path):
     generator, discriminator = nn.Sequential(nn.Linear(8, 8)), nn.Sequential(nn.Linear(8, 8), Log())
     with watch({"gen": generator, "disc": discriminator}, path) as w:
@@ -365,7 +365,7 @@ def one_of_two_models(path):
         w.step(value)
 
 
-@planted("produced", "1", operation="log", at="# log of a negative")
+@planted("produced", "1", operation="log", comment="# log of a negative")
 def a_nan_in_the_result_while_gradients_are_clean_and_no_loss_is_told(path):
     model = nn.Sequential(nn.Linear(8, 8), Log())
     with watch(model, path) as w:
@@ -373,7 +373,7 @@ def a_nan_in_the_result_while_gradients_are_clean_and_no_loss_is_told(path):
         w.step()
 
 
-@planted("produced", "1", operation="log", at="# log of a negative")
+@planted("produced", "1", operation="log", comment="# log of a negative")
 def without_a_loss(path):
     model = nn.Sequential(nn.Linear(8, 8), Log())
     with watch(model, path) as w:
@@ -381,7 +381,7 @@ def without_a_loss(path):
         w.step()
 
 
-@planted("produced", "1", operation="log", at="# log of a negative")
+@planted("produced", "1", operation="log", comment="# log of a negative")
 def without_gradients(path):
     model = nn.Sequential(nn.Linear(8, 8), Log())
     with watch(model, path) as w, torch.inference_mode():
@@ -391,12 +391,12 @@ def without_gradients(path):
 
 # --- operations ---
 
-@planted("produced", "1/log.0", phase="forward", operation="log", at="# log of a negative")
+@planted("produced", "1/log.0", phase="forward", operation="log", comment="# log of a negative")
 def an_operation(path):
     train(nn.Sequential(nn.Linear(8, 8), Log(), nn.Linear(8, 1)), path, batches(), level="op")
 
 
-@planted("produced", "Between/log.0", operation="log", at="an operation between")
+@planted("produced", "Between/log.0", operation="log", comment="an operation between")
 def an_operation_between_modules(path):
     train(Between(lambda x: torch.log(x - 1e3)), path, batches(), level="op")  # an operation between
 
@@ -406,7 +406,7 @@ def an_operations_backward(path):
     train(nn.Sequential(nn.Linear(8, 8), Where(lambda x: torch.sqrt((x * 0).abs())), nn.Linear(8, 1)), path, batches(), level="op")
 
 
-@planted("loss", "loss/log.0", operation="log", at="an operation of the loss")
+@planted("loss", "loss/log.0", operation="log", comment="an operation of the loss")
 def an_operation_of_the_loss(path):
     train(nn.Linear(8, 8), path, batches(), loss=lambda y: torch.log(y.softmax(-1) - 1).mean(), level="op")  # an operation of the loss
 

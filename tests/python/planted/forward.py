@@ -53,19 +53,19 @@ def a_target_that_the_mask_forbids(path):
     train(Policy(), path, batches(2), loss=lambda y: F.cross_entropy(y, next(targets)))
 
 
-@planted("produced", "loss", operation="log", at="log of a negative")
+@planted("produced", "loss", operation="log", comment="log of a negative")
 def a_module_that_is_called_loss(path):
     train(Chain(line=nn.Linear(8, 8), loss=Log()), path, batches())
 
 
 # --- modules' forward ---
 
-@planted("produced", "1", phase="forward", operation="log", at="# log of a negative")
+@planted("produced", "1", phase="forward", operation="log", comment="# log of a negative")
 def log_of_negatives(path):
     train(nn.Sequential(nn.Linear(8, 8), Log(), nn.Linear(8, 1)), path, batches())
 
 
-@planted("produced", "1.2", phase="forward", operation="log", at="# log of a negative", iteration=3)
+@planted("produced", "1.2", phase="forward", operation="log", comment="# log of a negative", iteration=3)
 def log_of_negatives_late_and_deep(path):
     class Late(nn.Module):
         def __init__(self):
@@ -86,18 +86,18 @@ def log_of_negatives_late_and_deep(path):
     train(nn.Sequential(block(), nn.Sequential(nn.Linear(8, 8), nn.ReLU(), LateLog())), path, batches(5))
 
 
-@planted("produced", "act", operation="sqrt", at="the root of a negative")
+@planted("produced", "act", operation="sqrt", comment="the root of a negative")
 def root_of_negatives(path):
     model = Chain(a=nn.Linear(8, 8), act=Where(lambda x: torch.sqrt(x - 1e3)))  # the root of a negative
     train(model, path, batches())
 
 
-@planted("produced", "1", operation="div", at="zero by zero")
+@planted("produced", "1", operation="div", comment="zero by zero")
 def zero_by_zero(path):
     train(nn.Sequential(nn.ReLU(), Where(lambda x: x / x)), path, [torch.zeros(2, 8) - 1])  # zero by zero
 
 
-@planted("produced", "norm", at="no variance")
+@planted("produced", "norm", comment="no variance")
 def a_norm_without_an_epsilon(path):
     class Norm(nn.Module):
         def forward(self, x):
@@ -107,17 +107,17 @@ def a_norm_without_an_epsilon(path):
     train(model, path, [torch.ones(3, 8)])
 
 
-@planted("produced", "1", operation="exp", at="too large for exp")
+@planted("produced", "1", operation="exp", comment="too large for exp")
 def an_overflow_of_exp(path):
     train(nn.Sequential(nn.Linear(8, 8), Where(lambda x: torch.exp(x.abs() + 200)), nn.Linear(8, 1)), path, batches())  # too large for exp
 
 
-@planted("produced", "1", operation="exp", at="grows beyond")
+@planted("produced", "1", operation="exp", comment="grows beyond")
 def an_inf_that_becomes_nan_in_another_module(path):
     train(nn.Sequential(nn.Linear(8, 8), Where(lambda x: torch.exp(x.abs() + 200)), nn.LayerNorm(8)), path, batches())  # grows beyond
 
 
-@planted("produced", "1", operation="exp", at="exp and minus")
+@planted("produced", "1", operation="exp", comment="exp and minus")
 def an_inf_that_becomes_nan_in_the_same_module(path):
     def minus(x):
         y = torch.exp(x.abs() + 200)  # exp and minus
@@ -125,12 +125,12 @@ def an_inf_that_becomes_nan_in_the_same_module(path):
     train(nn.Sequential(nn.Linear(8, 8), Where(minus)), path, batches())
 
 
-@planted("produced", "1", at="beyond half")
+@planted("produced", "1", comment="beyond half")
 def an_overflow_of_float16(path):
     train(nn.Sequential(nn.Linear(8, 8), Where(lambda x: (x * 0 + 7e4).half().float())), path, batches())  # beyond half
 
 
-@planted("produced", "1", operation="mul", at="times itself")
+@planted("produced", "1", operation="mul", comment="times itself")
 def an_overflow_of_bfloat16(path):
     model = nn.Sequential(nn.Identity(), Where(lambda x: x * x))  # times itself
     with watch(model, path) as w, torch.no_grad():
@@ -138,7 +138,7 @@ def an_overflow_of_bfloat16(path):
         w.step()
 
 
-@planted("produced", "soft", operation="softmax", at="every key is masked")
+@planted("produced", "soft", operation="softmax", comment="every key is masked")
 def softmax_of_a_fully_masked_row(path):
     class Mask(nn.Module):
         def forward(self, scores, mask):
@@ -158,7 +158,7 @@ def softmax_of_a_fully_masked_row(path):
     train(Attention(), path, [(torch.randn(4, 8), mask)])
 
 
-@planted("produced", "attention", operation="softmax", at="mask and softmax")
+@planted("produced", "attention", operation="softmax", comment="mask and softmax")
 def softmax_and_mask_in_one_module(path):
     class Attention(nn.Module):
         def forward(self, x, mask):
@@ -192,14 +192,14 @@ def torchs_attention_with_all_keys_padded(path):
     train(Net(), path, [(torch.randn(2, 5, 8), padding)])
 
 
-@planted("produced", "1", operation="log", at="of what dropout left")
+@planted("produced", "1", operation="log", comment="of what dropout left")
 def a_dropout_decides(path):
     torch.manual_seed(5)
     model = nn.Sequential(nn.Linear(8, 8), Where(lambda x: torch.log(F.dropout(torch.ones_like(x), 0.5) - 0.5)))  # of what dropout left
     train(model, path, batches())
 
 
-@planted("produced", "bn", operation="log", at="after the norm")
+@planted("produced", "bn", operation="log", comment="after the norm")
 def a_batch_norm_whose_buffers_stay(path):
     class Norm(nn.Module):
         def __init__(self):
@@ -267,12 +267,12 @@ def in_place_on_the_argument(path):
           loss=lambda y: y.detach().sum())
 
 
-@planted("produced", "2", operation="log", at="# log of a negative")
+@planted("produced", "2", operation="log", comment="# log of a negative")
 def after_an_in_place_relu(path):
     train(nn.Sequential(nn.Linear(8, 8), nn.ReLU(inplace=True), Log()), path, batches())
 
 
-@planted("produced", "inner", operation="log", at="in a custom function")
+@planted("produced", "inner", operation="log", comment="in a custom function")
 def a_custom_functions_forward(path):
     class Custom(torch.autograd.Function):
         @staticmethod
@@ -287,7 +287,7 @@ def a_custom_functions_forward(path):
     train(model, path, batches())
 
 
-@planted("produced", "body", operation="log", at="# log of a negative")
+@planted("produced", "body", operation="log", comment="# log of a negative")
 def inside_of_a_checkpoint(path):
     class Net(nn.Module):
         def __init__(self):
@@ -307,7 +307,7 @@ def a_scripted_module(path):
     train(nn.Sequential(nn.Linear(8, 8), torch.jit.script(Scripted())), path, batches())
 
 
-@planted("produced", "branch", operation="log", at="one branch")
+@planted("produced", "branch", operation="log", comment="one branch")
 def one_of_two_branches(path):
     class Net(nn.Module):
         def __init__(self):
@@ -322,7 +322,7 @@ def one_of_two_branches(path):
     train(Net(), path, batches())
 
 
-@planted("produced", "made", operation="log", at="in an object")
+@planted("produced", "made", operation="log", comment="in an object")
 def outputs_in_an_object(path):
     class Holder:
         def __init__(self, value):
@@ -338,7 +338,7 @@ def outputs_in_an_object(path):
     train(Net(), path, batches())
 
 
-@planted("produced", "made", operation="log", at="in a dataclass")
+@planted("produced", "made", operation="log", comment="in a dataclass")
 def outputs_in_a_dataclass(path):
     @dataclasses.dataclass
     class Holder:
@@ -355,7 +355,7 @@ def outputs_in_a_dataclass(path):
     train(Net(), path, batches())
 
 
-@planted("produced", "made", operation="log", at="by keyword")
+@planted("produced", "made", operation="log", comment="by keyword")
 def arguments_by_name(path):
     class Net(nn.Module):
         def __init__(self):
@@ -367,7 +367,7 @@ def arguments_by_name(path):
     train(Net(), path, batches())
 
 
-@planted("produced", "layer", operation="log", at="called twice")
+@planted("produced", "layer", operation="log", comment="called twice")
 def a_module_that_is_called_twice(path):
     class Net(nn.Module):
         def __init__(self):
@@ -379,7 +379,7 @@ def a_module_that_is_called_twice(path):
     train(Net(), path, [torch.ones(2, 8) + torch.rand(2, 8)], loss=lambda y: y.sum())
 
 
-@planted("produced", "1.spectrum", operation="log", at="of a spectrum")
+@planted("produced", "1.spectrum", operation="log", comment="of a spectrum")
 def complex_values(path):
     class Spectrum(nn.Module):
         def forward(self, x):
@@ -395,7 +395,7 @@ def complex_values(path):
     train(nn.Sequential(nn.Linear(8, 8), Net()), path, batches())
 
 
-@planted("produced", "1", operation="log", at="while rows are cut off elsewhere", iteration=1)
+@planted("produced", "1", operation="log", comment="while rows are cut off elsewhere", iteration=1)
 def after_an_honest_mask_in_the_step_before(path):
     steps = []
 
@@ -407,29 +407,29 @@ def after_an_honest_mask_in_the_step_before(path):
     train(model, path, batches(2, 4, 4), zoom=True)
 
 
-@planted("produced", "4", operation="log", at="# log of a negative")
+@planted("produced", "4", operation="log", comment="# log of a negative")
 def behind_an_honest_mask(path):
     train(nn.Sequential(nn.Linear(4, 4), Where(causal), nn.Softmax(-1), nn.Linear(4, 4), Log()), path, batches(1, 4, 4))
 
 
 # --- functional code between modules ---
 
-@planted("produced", "Between", operation="log", at="between a and b")
+@planted("produced", "Between", operation="log", comment="between a and b")
 def functional_code_between_modules(path):
     train(Between(lambda x: torch.log(x - 1e3)), path, batches())  # between a and b
 
 
-@planted("produced", "Between", operation="log", at="with all inputs")
+@planted("produced", "Between", operation="log", comment="with all inputs")
 def functional_code_with_inputs(path):
     train(Between(lambda x: torch.log(x - 1e3)), path, batches(), inputs=True)  # with all inputs
 
 
-@planted("produced", "Between", operation="div", at="by its own sum")
+@planted("produced", "Between", operation="div", comment="by its own sum")
 def functional_division(path):
     train(Between(lambda x: x / (x - x).sum()), path, batches())  # by its own sum
 
 
-@planted("produced", "Net", operation="log", at="after the last")
+@planted("produced", "Net", operation="log", comment="after the last")
 def functional_code_after_the_last_module(path):
     class Net(nn.Module):
         def __init__(self):
@@ -441,7 +441,7 @@ def functional_code_after_the_last_module(path):
     train(Net(), path, batches())
 
 
-@planted("produced", "Net", operation="log", at="before the first")
+@planted("produced", "Net", operation="log", comment="before the first")
 def functional_code_before_the_first_module(path):
     class Net(nn.Module):
         def __init__(self):
@@ -454,7 +454,7 @@ def functional_code_before_the_first_module(path):
     train(Net(), path, batches())
 
 
-@planted("produced", "inner", operation="exp", at="residual")
+@planted("produced", "inner", operation="exp", comment="residual")
 def functional_code_of_an_inner_module(path):
     class Inner(nn.Module):
         def __init__(self):

@@ -13,10 +13,10 @@ SWITCHED = {}  # options of every watch, and whether it is told the loss
 TELLS_LOSS = True
 
 
-def planted(kind, op_name=None, *, phase=None, iteration=0, operation=None, at=None, rank=0, notes=None, watch_says=True):
-    """A job and its verdict. `at`: a text in the guilty line of code. The job has it once."""
+def planted(kind, op_name=None, *, phase=None, iteration=0, operation=None, comment=None, rank=0, notes=None, watch_says=True):
+    """A job and its verdict. `comment`: a text in the guilty line of code. The job has it once."""
     def decorate(job):
-        JOBS[job.__name__] = job, dict(kind=kind, op_name=op_name, phase=phase, iteration=iteration, operation=operation, at=at,
+        JOBS[job.__name__] = job, dict(kind=kind, op_name=op_name, phase=phase, iteration=iteration, operation=operation, comment=comment,
                                        rank=rank, notes=notes, watch_says=watch_says)
         return job
     return decorate

@@ -99,7 +99,7 @@ RANK_JOBS = {
     "a_batch_of_one_rank": (a_batch_of_one_rank, dict(kind="entered", op_name="DistributedDataParallel", iteration=1, rank=1)),
     "a_forward_of_one_rank": (a_forward_of_one_rank, dict(kind="produced", op_name="module.1", phase="forward", iteration=0, rank=0, operation="log")),
     "a_sqrt_of_one_rank": (a_sqrt_of_one_rank, dict(kind="produced", op_name="module.1", phase="backward", iteration=0, rank=1,
-                                                    operation="Sqrt", at="of zero, on rank 1")),
+                                                    operation="Sqrt", comment="of zero, on rank 1")),
     "behind_a_collective": (behind_a_collective, dict(kind="produced", op_name="module.1", phase="forward", iteration=0, rank=1)),
     "inside_of_a_collective": (inside_of_a_collective, dict(kind="produced", op_name="module", phase="forward", iteration=0, rank=0)),
     "clean_ranks": (clean_ranks, dict(kind="none")),

@@ -33,7 +33,7 @@ def an_average_of_weights(path):
             optimizer.zero_grad()
 
 
-@planted("produced", "1", operation="cumprod", at="a long product")
+@planted("produced", "1", operation="cumprod", comment="a long product")
 def a_product_that_overflows(path):
     train(nn.Sequential(nn.Linear(8, 8), Where(lambda x: (x.abs() + 1e10).cumprod(-1))), path, batches())  # a long product
 
@@ -52,7 +52,7 @@ def a_loss_that_ignores_every_target(path):
     train(nn.Linear(8, 5), path, batches(), loss=lambda y: F.cross_entropy(y, torch.full((4,), -100)))
 
 
-@planted("produced", "Net", at="the loss is the model's")
+@planted("produced", "Net", comment="the loss is the model's")
 def a_loss_inside_of_the_model(path):
     class Net(nn.Module):
         def __init__(self):
@@ -82,7 +82,7 @@ def a_bad_weight_that_is_frozen(path):
     train(model, path, batches())
 
 
-@planted("produced", "two", phase="backward", operation="Sqrt", at="one of two heads")
+@planted("produced", "two", phase="backward", operation="Sqrt", comment="one of two heads")
 def the_backward_of_one_of_two_heads(path):
     class Net(nn.Module):
         def __init__(self):
@@ -96,7 +96,7 @@ def the_backward_of_one_of_two_heads(path):
     train(Net(), path, batches(), loss=lambda y: y)
 
 
-@planted("produced", "1", phase="backward", operation="Sqrt", at="in a residual")
+@planted("produced", "1", phase="backward", operation="Sqrt", comment="in a residual")
 def the_backward_of_a_residual_block(path):
     class Block(nn.Module):
         def __init__(self):
@@ -108,7 +108,7 @@ def the_backward_of_a_residual_block(path):
     train(nn.Sequential(nn.Linear(8, 8), Block(), nn.Linear(8, 1)), path, batches())
 
 
-@planted("produced", "body.0", operation="log", at="# log of a negative")
+@planted("produced", "body.0", operation="log", comment="# log of a negative")
 def inside_of_a_checkpoint_of_the_new_kind(path):
     class Net(nn.Module):
         def __init__(self):
@@ -138,7 +138,7 @@ def a_traced_module(path):
     train(nn.Sequential(nn.Linear(8, 8), traced), path, batches())
 
 
-@planted("produced", "module.1", operation="log", at="# log of a negative")
+@planted("produced", "module.1", operation="log", comment="# log of a negative")
 def in_data_parallel(path):
     train(nn.DataParallel(nn.Sequential(nn.Linear(8, 8), Log())), path, batches())
 
@@ -151,7 +151,7 @@ def a_weight_norm_of_nothing(path):
     train(model, path, batches())
 
 
-@planted("produced", "1", operation="log", at="# log of a negative", iteration=2)
+@planted("produced", "1", operation="log", comment="# log of a negative", iteration=2)
 def a_fault_after_a_skipped_step(path):
     steps = []
 
@@ -162,7 +162,7 @@ def a_fault_after_a_skipped_step(path):
     train_scaled(nn.Sequential(nn.Linear(8, 8), Late(), nn.Linear(8, 1)), path)
 
 
-@planted("produced", "1", at=None)
+@planted("produced", "1", comment=None)
 def a_batch_norm_without_variance_and_epsilon(path):
     model = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8, eps=5e-324)).eval()
     model[1].running_var.zero_()
