@@ -177,7 +177,7 @@ TEST(AclConfig, WhatAnOverflowDumpDoesNotLookAtIsSaid) {
   ASSERT_TRUE(listed.config) << listed.error;
   EXPECT_TRUE(listed.said_once("not looked at: dump_list, dump_step"));
   EXPECT_TRUE(listed.config->operators->wants({"Op", "b"}));
-  EXPECT_EQ(dump_of(R"("dump_path": "./", "dump_debug": "on")").said, std::vector<std::string>{});
+  EXPECT_EQ(dump_of(R"("dump_path": "./", "dump_debug": "on")").messages, std::vector<std::string>{});
 }
 
 TEST(AclConfig, TorchAirsExamplesAreRead) {

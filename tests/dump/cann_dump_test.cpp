@@ -12,7 +12,7 @@ namespace cann_dump_test {
 class CannDump : public SessionTest {
  protected:
   DumpSession open_acl(const std::string& members) {
-    options.log = [this](Severity, std::string_view message) { said.emplace_back(message); };
+    options.log = [this](Severity, std::string_view message) { messages.emplace_back(message); };
     auto session = DumpSession::from_json(
         R"({"dump": {"dump_path": ")" + folder.path() + R"(", "dump_data": "stats", )" + members + "}}", options);
     EXPECT_TRUE(session) << session.error().message;
@@ -105,8 +105,8 @@ TEST_F(CannDump, FlaggedOperatorsJoinTheList) {
 // The operator stands in the name of its file alone, and nobody reads a file without it.
 TEST_F(CannDump, AnOperatorWithoutANameIsLostAndSaid) {
   for (const char* data : {"stats", "tensor"}) {
-    said.clear();
-    options.log = [this](Severity, std::string_view message) { said.emplace_back(message); };
+    messages.clear();
+    options.log = [this](Severity, std::string_view message) { messages.emplace_back(message); };
     auto session = DumpSession::from_json(R"({"dump": {"dump_path": ")" + folder.path() + R"(", "dump_data": ")" +
                                               data + R"(", "dump_list": [{"model_name": "m"}]}})",
                                           options);
@@ -121,7 +121,7 @@ TEST_F(CannDump, AnOperatorWithoutANameIsLostAndSaid) {
       return words.find("no file can be named after the operator \"Op\", \"\": it needs a type and a name") !=
              words.npos;
     };
-    EXPECT_EQ(std::ranges::count_if(said, is_of_name), 1) << data;
+    EXPECT_EQ(std::ranges::count_if(messages, is_of_name), 1) << data;
   }
 }
 

@@ -56,10 +56,10 @@ TEST(ConfigCorrections, WhatOverflowDumpsMayKeep) {
   ASSERT_TRUE(got.config);
   EXPECT_EQ(got.config->saved_data, SavedData::kFull);
   EXPECT_EQ(got.config->sample_num, 100u);
-  EXPECT_EQ(got.said.size(), 1u);
+  EXPECT_EQ(got.messages.size(), 1u);
   EXPECT_TRUE(got.said_once("statistics and samples with op_debug_mode 3 are written"));
   const auto tensors = parsed(config_text(R"({"saved_data": "tensor", "op_debug_mode": 3})", "{}"));
-  EXPECT_EQ(tensors.said, std::vector<std::string>{});
+  EXPECT_EQ(tensors.messages, std::vector<std::string>{});
 }
 
 TEST(ConfigCorrections, ExceptionDumpsAreWholeInputTensorsOfAnyIteration) {

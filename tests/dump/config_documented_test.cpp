@@ -29,7 +29,7 @@ TEST(ConfigDocumented, AscendO0O1) {
     }
 })");
   ASSERT_TRUE(got.config) << got.error;
-  EXPECT_EQ(got.said, std::vector<std::string>{});
+  EXPECT_EQ(got.messages, std::vector<std::string>{});
   EXPECT_EQ(got.config->op_debug_mode, DebugMode::kNormal);
   EXPECT_EQ(got.config->operators, nullptr) << "every operator";
   EXPECT_EQ(got.config->path, "/absolute_path");
@@ -54,7 +54,7 @@ TEST(ConfigDocumented, AscendO2) {
 })");
   ASSERT_TRUE(got.config) << got.error;
   EXPECT_FALSE(got.config->enable);
-  EXPECT_EQ(got.said, std::vector<std::string>{});
+  EXPECT_EQ(got.messages, std::vector<std::string>{});
 }
 
 TEST(ConfigDocumented, CpuAndGpuWithTheTrailingCommaOfTheDocument) {

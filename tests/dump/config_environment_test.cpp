@@ -22,8 +22,8 @@ class ConfigEnvironment : public testing::Test {
     return config ? "" : config.error().message;
   }
 
-  Notices notices{[this](Severity, std::string_view message) { said.emplace_back(message); }};
-  std::vector<std::string> said;
+  Notices notices{[this](Severity, std::string_view message) { messages.emplace_back(message); }};
+  std::vector<std::string> messages;
   ScratchFolder folder;
 };
 
@@ -32,7 +32,7 @@ TEST_F(ConfigEnvironment, UnsetOrEmptyIsNoDump) {
   EXPECT_FALSE(config_from_environment(notices)->has_value());
   setenv("MINDSPORE_DUMP_CONFIG", "", 1);
   EXPECT_FALSE(config_from_environment(notices)->has_value());
-  EXPECT_TRUE(said.empty());
+  EXPECT_TRUE(messages.empty());
 }
 
 TEST_F(ConfigEnvironment, ReadsTheFileAndTheOtherVariable) {

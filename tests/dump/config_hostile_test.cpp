@@ -41,9 +41,9 @@ TEST(ConfigHostile, UnknownKeysAreWarnedAboutInOneLine) {
   for (int i = 0; i < 5000; ++i) many += "\"key" + std::to_string(i) + "\": 1,";
   many.back() = '}';
   const auto flood = parsed(config_text(many));
-  EXPECT_EQ(flood.said.size(), 1u);
+  EXPECT_EQ(flood.messages.size(), 1u);
   EXPECT_TRUE(flood.said_once("and 4984 more"));
-  EXPECT_LT(flood.said[0].size(), 1000u);
+  EXPECT_LT(flood.messages[0].size(), 1000u);
 }
 
 TEST(ConfigHostile, HugeNumbersAreNotTruncated) {
@@ -105,19 +105,19 @@ TEST(ConfigHostile, DamagedTextsNeverCrash) {
   for (int round = 0; round < 20000; ++round) {
     std::string text = good;
     for (auto changes = 1 + random() % 4; changes > 0 && !text.empty(); --changes) {
-      const auto at = random() % text.size();
+      const auto offset = random() % text.size();
       switch (random() % 4) {
         case 0:
-          text[at] = static_cast<char>(random());
+          text[offset] = static_cast<char>(random());
           break;
         case 1:
-          text.erase(at, random() % 9);
+          text.erase(offset, random() % 9);
           break;
         case 2:
-          text.insert(at, text.substr(random() % text.size(), random() % 20));
+          text.insert(offset, text.substr(random() % text.size(), random() % 20));
           break;
         default:
-          text[at] = "{}[]\",:0-9|()*\\"[random() % 16];
+          text[offset] = "{}[]\",:0-9|()*\\"[random() % 16];
           break;
       }
     }

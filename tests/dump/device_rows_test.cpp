@@ -21,12 +21,12 @@ class DeviceRows : public SessionTest {
     EXPECT_TRUE(session.close());
     const std::string text = content_of(folder / "rank_0/Net/0/0/statistic.csv");
     std::string rows;
-    for (std::size_t at = text.find('\n') + 1; at != 0 && at < text.size();) {
-      std::size_t field = at;
+    for (std::size_t begin = text.find('\n') + 1; begin != 0 && begin < text.size();) {
+      std::size_t field = begin;
       for (int commas = 0; commas < 8; ++commas) field = text.find(',', field) + 1;
-      const std::size_t end = text.find('\n', at);
+      const std::size_t end = text.find('\n', begin);
       rows += text.substr(field, end + 1 - field);
-      at = end + 1;
+      begin = end + 1;
     }
     return rows;
   }

@@ -98,13 +98,13 @@ TEST(FileName, AFileOfSeveralTensorsNamesTheirRun) {
     const auto run = named_run(path);
     ASSERT_TRUE(run) << path;
     EXPECT_EQ(run->op_name, "Default_Conv2D-op12");
-    const Identity who = named_tensor(path, kModified, "input.3").identity;
-    EXPECT_EQ(who.op_type, "Conv2D");
-    EXPECT_EQ(who.task_id, 2u);
-    EXPECT_EQ(who.stream_id, 7u);
-    EXPECT_EQ(who.timestamp_us, 1612439563338020u);
-    EXPECT_EQ(who.io, "input");
-    EXPECT_EQ(who.slot, 3u);
+    const Identity identity = named_tensor(path, kModified, "input.3").identity;
+    EXPECT_EQ(identity.op_type, "Conv2D");
+    EXPECT_EQ(identity.task_id, 2u);
+    EXPECT_EQ(identity.stream_id, 7u);
+    EXPECT_EQ(identity.timestamp_us, 1612439563338020u);
+    EXPECT_EQ(identity.io, "input");
+    EXPECT_EQ(identity.slot, 3u);
   }
   const Identity of_r1_5 = named_tensor("Add.Default_Add-op1.2.161243956333802", kModified, "output.0").identity;
   EXPECT_EQ(of_r1_5.op_name, "Default_Add-op1");

@@ -199,7 +199,7 @@ TEST(MalformedConfig, KeysInWarningsAreOneLine) {
                           config_text("{}").substr(config_text("{}").find('{', 1)));
   ASSERT_TRUE(got.config) << got.error;
   EXPECT_TRUE(got.said_once("a\\nb\\x1b.c\\x7f is given more than once"));
-  for (const auto& message : got.said) {
+  for (const auto& message : got.messages) {
     for (const unsigned char c : message) EXPECT_TRUE(c >= ' ' && c <= '~') << message;
   }
 }

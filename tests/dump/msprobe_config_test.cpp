@@ -53,7 +53,7 @@ TEST(MsprobeConfig, TheShippedDefault) {
 TEST(MsprobeConfig, EveryKeyMayBeMissingButThePath) {
   const auto least = parsed(R"({"dump_path": "/d"})");
   ASSERT_TRUE(least.config) << least.error;
-  EXPECT_TRUE(least.said.empty());
+  EXPECT_TRUE(least.messages.empty());
   EXPECT_NE(parsed(R"({"task": "statistics"})").error.find("config.json.dump_path is missing"), std::string::npos);
   Notices silent(nullptr);
   EXPECT_EQ(parse_config(R"({"task": "tensor"})", {"", "/callers"}, silent)->path, "/callers");

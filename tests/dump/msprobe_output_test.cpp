@@ -338,12 +338,12 @@ TEST_F(MsprobeOutput, WhatIsNoLayoutIsSaid) {
                                "{\n \"a\": \"\x01\"\n}",
                                std::string("{\n \"a\": 1\0\n}", 12)};
   for (const std::string& layout : wrong) {
-    said.clear();
+    messages.clear();
     auto session = open();
     session.collect({}, session.operator_named("", "Functional.relu.0.forward"), {{tensor(values, Dtype::kFloat32)}},
                     false, layout);
     session.close();
-    EXPECT_TRUE(std::ranges::any_of(said, [](const std::string& words) {
+    EXPECT_TRUE(std::ranges::any_of(messages, [](const std::string& words) {
       return words.find("the layout of a call") != words.npos;
     })) << layout;
     EXPECT_EQ(json_of("step0/rank0/dump.json")["data"]["Functional.relu.0.forward"]["output"].size(), 1u) << layout;

@@ -70,22 +70,22 @@ TEST_F(MsprobeReplay, PlacesAndOrderOfCallsAreThoseOfTheDumpJsonBesideTheTensors
     }
     session.collect({}, session.operator_named(type, name), tensors, false, layout);
   };
-  const auto of = [&](Io io, std::uint32_t slot, bool requires_grad = false) {
+  const auto tensor_of = [&](Io io, std::uint32_t slot, bool requires_grad = false) {
     DumpTensor one = tensor(values, Dtype::kFloat32, io, slot);
     one.requires_grad = requires_grad;
     return one;
   };
   give("Linear", "Module.fc.Linear.forward.0",
-       {of(Io::kInput, 0), of(Io::kInput, 3), of(Io::kInput, 4, true), of(Io::kInput, 5, true),
-        of(Io::kOutput, 1, true)},
+       {tensor_of(Io::kInput, 0), tensor_of(Io::kInput, 3), tensor_of(Io::kInput, 4, true),
+        tensor_of(Io::kInput, 5, true), tensor_of(Io::kOutput, 1, true)},
        "{\n \"input_args\": [\n  [\n   @i0@,\n   2.5\n  ],\n  \"same\"\n ],\n \"input_kwargs\": {\n  \"mask\": @i3@\n "
        "},\n"
        " \"output\": [\n  null,\n  @o1@\n ],\n \"parameters\": {\n  \"weight\": @i4@,\n  \"bias\": @i5@\n }\n}");
-  give("Linear", "Module.fc.Linear.backward.0", {of(Io::kInput, 0), of(Io::kOutput, 0)},
+  give("Linear", "Module.fc.Linear.backward.0", {tensor_of(Io::kInput, 0), tensor_of(Io::kOutput, 0)},
        "{\n \"input\": [\n  @i0@\n ],\n \"output\": [\n  @o0@\n ]\n}");
-  give("Linear", "Module.fc.Linear.parameters_grad.0", {of(Io::kOutput, 0), of(Io::kOutput, 1)},
+  give("Linear", "Module.fc.Linear.parameters_grad.0", {tensor_of(Io::kOutput, 0), tensor_of(Io::kOutput, 1)},
        "{\n \"weight\": [\n  @o0@\n ],\n \"bias\": [\n  @o1@\n ]\n}");
-  give("add", "Functional.add.0.forward", {of(Io::kInput, 0), of(Io::kOutput, 0)},
+  give("add", "Functional.add.0.forward", {tensor_of(Io::kInput, 0), tensor_of(Io::kOutput, 0)},
        "{\n \"input_args\": [\n  @i0@,\n  3\n ],\n \"input_kwargs\": {},\n \"output\": [\n  @o0@\n ]\n}");
   session.close();
   const auto wanted = [&] {
@@ -120,7 +120,7 @@ TEST_F(MsprobeReplay, PlacesAndOrderOfCallsAreThoseOfTheDumpJsonBesideTheTensors
 
   // A damaged dump.json is reported. Its contents before the damage are used.
   test::write_file(folder / "step0/rank0/dump.json", "{\"data\": {\"Functional.add.0.forward\": {\"input_args\": [3");
-  said.clear();
+  messages.clear();
   std::vector<std::string> unread;
   const auto counters =
       replay(kStatistics, {folder / "step0/rank0/dump_tensor_data/Functional.add.0.forward.input.0.npy"},

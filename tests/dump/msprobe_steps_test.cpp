@@ -18,7 +18,7 @@ TEST_F(MsprobeSteps, AStepThat96OthersHaveFollowedIsComplete) {
   for (std::uint64_t step = 0; step <= 96; ++step)
     collect(session, {.iteration = step}, name, {tensor(values, Dtype::kFloat32)});
   session.flush();
-  said.clear();
+  messages.clear();
   collect(session, {.iteration = 0}, "Tensor.mul.0.forward", {tensor(values, Dtype::kFloat32)});
   collect(session, {.iteration = 1}, "Tensor.mul.0.forward", {tensor(values, Dtype::kFloat32)});
   session.close();
@@ -26,7 +26,7 @@ TEST_F(MsprobeSteps, AStepThat96OthersHaveFollowedIsComplete) {
   EXPECT_EQ(keys("step1/rank0/dump.json"), (Keys{name, "Tensor.mul.0.forward"}));
   EXPECT_EQ(session.counters().lost_row_count, 1u);
   EXPECT_TRUE(std::ranges::any_of(
-      said, [](const std::string& words) { return words.find("after 96 further steps") != words.npos; }));
+      messages, [](const std::string& words) { return words.find("after 96 further steps") != words.npos; }));
 }
 
 // After more steps than a session remembers by number.
@@ -46,7 +46,7 @@ TEST_F(MsprobeSteps, ACompleteFileIsNeverReplaced) {
   }
   EXPECT_EQ(session.counters().lost_row_count, std::size(steps));
   EXPECT_EQ(session.counters().row_count, kLast + 1);
-  for (const std::string& words : said) EXPECT_EQ(words.find("earlier run"), words.npos) << words;
+  for (const std::string& words : messages) EXPECT_EQ(words.find("earlier run"), words.npos) << words;
 }
 
 // A session remembers the latest complete steps exactly, and older ones only as a range.
@@ -87,9 +87,9 @@ TEST_F(MsprobeSteps, AFileGrowsByCallsThatAreWrittenAgain) {
     }
   }
   EXPECT_TRUE(session.step_end({}));
-  const auto found = keys();
-  ASSERT_EQ(found.size(), static_cast<std::size_t>(kCalls));
-  for (int call = 0; call < kCalls; ++call) ASSERT_EQ(found[call], "Tensor.add." + std::to_string(call) + ".forward");
+  const auto names = keys();
+  ASSERT_EQ(names.size(), static_cast<std::size_t>(kCalls));
+  for (int call = 0; call < kCalls; ++call) ASSERT_EQ(names[call], "Tensor.add." + std::to_string(call) + ".forward");
   collect(session, {}, "Tensor.late.0.forward", {tensor(values, Dtype::kFloat32)});
   EXPECT_TRUE(session.close()) << "another graph of the step, after its end";
   EXPECT_EQ(keys().size(), kCalls + 1u);

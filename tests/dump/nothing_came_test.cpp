@@ -132,7 +132,7 @@ TEST_F(NothingCame, IsNotSaidOfDumpsThatHoldSomething) {
 
 TEST_F(NothingCame, UnknownKeysOfAclAreSaid) {
   options.path = folder.path();
-  options.log = [&](Severity, std::string_view message) { said.emplace_back(message); };
+  options.log = [&](Severity, std::string_view message) { messages.emplace_back(message); };
   const auto session = DumpSession::from_json(
       acl(R"("dump_exception": "on", "dump_list": [{"model_name": "net", "layers": ["a"]}])"), options);
   ASSERT_TRUE(session) << session.error().message;

@@ -99,26 +99,26 @@ TEST_F(OpencvBackend, RowsOfLayerOutputsOnTheDevice) {
     session.step_end({.iteration = step});
   }
   session.close();
-  for (const auto& message : said) std::cout << "said: " << message << '\n';
+  for (const auto& message : messages) std::cout << "said: " << message << '\n';
 
   EXPECT_EQ(files(), (std::vector<std::string>{"rank_0/Net/0/0/statistic.csv", "rank_0/Net/0/2/statistic.csv"}));
   for (const std::uint64_t step : {0, 2}) {
-    const auto found = rows("rank_0/Net/0/" + std::to_string(step) + "/statistic.csv");
-    ASSERT_EQ(found.size(), names.size());
+    const auto table = rows("rank_0/Net/0/" + std::to_string(step) + "/statistic.csv");
+    ASSERT_EQ(table.size(), names.size());
     for (std::size_t i = 0; i < names.size(); ++i) {
       const cv::Mat& values = kept[{step, names[i]}];
       long double sum = 0, squares = 0;
       double least = std::numeric_limits<double>::infinity(), most = -least;
       std::uint64_t negative = 0;
       const auto* const value = values.ptr<float>();
-      for (std::size_t at = 0; at < values.total(); ++at) {
-        sum += value[at];
-        squares += static_cast<long double>(value[at]) * value[at];
-        least = std::min<double>(least, value[at]);
-        most = std::max<double>(most, value[at]);
-        negative += value[at] < 0;
+      for (std::size_t element = 0; element < values.total(); ++element) {
+        sum += value[element];
+        squares += static_cast<long double>(value[element]) * value[element];
+        least = std::min<double>(least, value[element]);
+        most = std::max<double>(most, value[element]);
+        negative += value[element] < 0;
       }
-      const auto& row = found[i];
+      const auto& row = table[i];
       EXPECT_EQ(row.identity.op_name, "Default/" + names[i]);
       EXPECT_EQ(row.statistics.values[0], Value{most});
       EXPECT_EQ(row.statistics.values[1], Value{least});

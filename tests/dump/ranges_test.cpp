@@ -140,24 +140,25 @@ TEST_F(Ranges, OfModulesBeginAndEndWithThem) {
         if (!is_open || !modes.wants(is_backward) || !(are_outputs ? modes.output : modes.input)) return;
         if (has_any.insert(key).second) begun.push_back(key);
       };
-      const std::function<void(std::size_t)> forward = [&](std::size_t at) {
-        const std::string key = modules[at].stem + ".forward.0";
+      const std::function<void(std::size_t)> forward = [&](std::size_t index) {
+        const std::string key = modules[index].stem + ".forward.0";
         session.describe(session.operator_named("Op", key), {},
-                         at == 0 ? "" : modules[modules[at].parent].stem + ".forward.0");
+                         index == 0 ? "" : modules[modules[index].parent].stem + ".forward.0");
         is_open |= key == first;
         hand_over(session, step, key, true, false);
         take(key, false, false);
-        for (const std::size_t inner : modules[at].inside) forward(inner);
+        for (const std::size_t inner : modules[index].inside) forward(inner);
         hand_over(session, step, key, false, true);
         take(key, false, true);
         if (key == last) is_open = false;
       };
-      const std::function<void(std::size_t)> backward = [&](std::size_t at) {
-        const std::string key = modules[at].stem + ".backward.0";
+      const std::function<void(std::size_t)> backward = [&](std::size_t index) {
+        const std::string key = modules[index].stem + ".backward.0";
         is_open |= key == first;
-        for (auto inner = modules[at].inside.rbegin(); inner != modules[at].inside.rend(); ++inner) backward(*inner);
+        for (auto inner = modules[index].inside.rbegin(); inner != modules[index].inside.rend(); ++inner)
+          backward(*inner);
         session.describe(session.operator_named("Op", key), {},
-                         at == 0 ? "" : modules[modules[at].parent].stem + ".backward.0");
+                         index == 0 ? "" : modules[modules[index].parent].stem + ".backward.0");
         hand_over(session, step, key, true, true);
         take(key, true, false);
         take(key, true, true);

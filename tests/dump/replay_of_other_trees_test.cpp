@@ -62,27 +62,27 @@ class ReplayOfOtherTrees : public testing::Test {
         replay(config_text(keys.dump(), e2e), files, options, Existing::kAppend,
                {[&](const Error& error) { unreadable.push_back(error.message); }, [](std::size_t, std::size_t) {}});
     EXPECT_TRUE(counters) << counters.error().message;
-    std::map<std::string, double> found;
+    std::map<std::string, double> numbers;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(out.path())) {
       if (entry.path().filename() != "statistic.csv") continue;
       const std::string folder = std::filesystem::relative(entry.path().parent_path(), out.path());
       const auto read = read_rows_of_file(entry.path(), [&](Row&& row) {
-        const Identity& who = row.identity;
-        order.push_back(who.op_name + " " + who.io + " " + std::to_string(who.slot));
-        const std::string name = folder + " " + who.op_type + " " + order.back() + " " + std::to_string(who.task_id) +
-                                 " " + std::to_string(who.stream_id);
+        const Identity& identity = row.identity;
+        order.push_back(identity.op_name + " " + identity.io + " " + std::to_string(identity.slot));
+        const std::string name = folder + " " + identity.op_type + " " + order.back() + " " +
+                                 std::to_string(identity.task_id) + " " + std::to_string(identity.stream_id);
         const auto* real = std::get_if<double>(&row.statistics.values[0]);
         const auto* whole = std::get_if<std::int64_t>(&row.statistics.values[0]);
         const auto* natural = std::get_if<std::uint64_t>(&row.statistics.values[0]);
-        found[name] = real      ? *real
-                      : whole   ? static_cast<double>(*whole)
-                      : natural ? static_cast<double>(*natural)
-                                : NAN;
+        numbers[name] = real      ? *real
+                        : whole   ? static_cast<double>(*whole)
+                        : natural ? static_cast<double>(*natural)
+                                  : NAN;
         return Status();
       });
       EXPECT_TRUE(read) << read.error().message;
     }
-    return found;
+    return numbers;
   }
 
   using Found = std::map<std::string, double>;

@@ -157,12 +157,12 @@ TEST_F(Replay, ComplexTensorsThatASessionWroteAreRead) {
 TEST_F(Replay, ASlotBeyond32BitsIsRefusedAndNotCut) {
   auto session = open(R"({"saved_data": "tensor"})");
   train(session);
-  const std::string at = folder / "rank_1/Net/4/0/";
+  const std::string directory = folder / "rank_1/Net/4/0/";
   std::string add;
   for (const auto& file : files()) {
     if (file.find("/4/0/") != file.npos && file.find("Default_Add-op3") != file.npos) add = folder / file;
   }
-  std::filesystem::copy(add, at + "Op.Default_Add-op3.0.0.7.output.4294967296.DefaultFormat.float32.npy");
+  std::filesystem::copy(add, directory + "Op.Default_Add-op3.0.0.7.output.4294967296.DefaultFormat.float32.npy");
   EXPECT_EQ(replay_with("{}").row_count, 12u);
   ASSERT_EQ(unreadable.size(), 1u);
   EXPECT_NE(unreadable[0].find("slot 4294967296 is above 4294967295"), std::string::npos) << unreadable[0];

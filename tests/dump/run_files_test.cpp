@@ -24,7 +24,7 @@ constexpr const char* kBin = R"({"saved_data": "tensor", "file_format": "bin"})"
 class RunFiles : public SessionTest {
  protected:
   DumpSession open_acl(const std::string& members) {
-    options.log = [this](Severity, std::string_view message) { said.emplace_back(message); };
+    options.log = [this](Severity, std::string_view message) { messages.emplace_back(message); };
     auto session =
         DumpSession::from_json(R"({"dump": {"dump_path": ")" + folder.path() + R"(", )" + members + "}}", options);
     EXPECT_TRUE(session) << session.error().message;
@@ -41,11 +41,11 @@ class RunFiles : public SessionTest {
   }
 
   std::vector<std::string> dump_files() const {
-    std::vector<std::string> found;
+    std::vector<std::string> paths;
     for (std::string& file : files()) {
-      if (!file.ends_with("/mapping.csv")) found.push_back(std::move(file));
+      if (!file.ends_with("/mapping.csv")) paths.push_back(std::move(file));
     }
-    return found;
+    return paths;
   }
 
   const std::vector<float> x{1, 2, 3, 4, 5, 6};
@@ -220,7 +220,7 @@ TEST_F(RunFiles, ALongNameIsFoundAgainByEveryReader) {
     auto session =
         open_acl(std::string(R"("dump_op_switch": "on", "dump_data": ")") + (is_stats ? "stats" : "tensor") + "\"");
     collect(session, {}, long_name, {tensor(x, Dtype::kFloat32)});
-    EXPECT_TRUE(session.close()) << (said.empty() ? "" : said.back());
+    EXPECT_TRUE(session.close()) << (messages.empty() ? "" : messages.back());
   }
   std::string dumped, rows_file;
   for (const std::string& file : dump_files()) {
@@ -237,16 +237,16 @@ TEST_F(RunFiles, ALongNameIsFoundAgainByEveryReader) {
   EXPECT_EQ(rows(rows_file)[0].identity.op_name, long_name);
   EXPECT_EQ(rows(rows_file)[0].identity.op_type, "Op");
 
-  std::vector<std::string> found;
+  std::vector<std::string> paths;
   std::vector<Error> faults;
-  find_tensor_files(folder.path(), found, faults);
-  ASSERT_EQ(found, std::vector{folder / dumped}) << "a walk knows the number";
+  find_tensor_files(folder.path(), paths, faults);
+  ASSERT_EQ(paths, std::vector{folder / dumped}) << "a walk knows the number";
   const ScratchFolder out;
   DumpOptions replaying;
   replaying.dialect = Dialect::kOurs;
   const auto counters =
       replay(config_text(nlohmann::json{{"path", out.path()}, {"net_name", "Net"}, {"saved_data", "statistic"}}.dump()),
-             found, replaying, Existing::kRefuse,
+             paths, replaying, Existing::kRefuse,
              {[](const Error& error) { ADD_FAILURE() << error.message; }, [](std::size_t, std::size_t) {}});
   ASSERT_TRUE(counters) << counters.error().message;
   std::string names;
@@ -271,9 +271,9 @@ TEST_F(RunFiles, AReplayNamesTheFormatThatIsThere) {
   std::string from = folder.path();
   const ScratchFolder first, second;
   for (const ScratchFolder* out : {&first, &second}) {
-    std::vector<std::string> found, names;
+    std::vector<std::string> paths, names;
     std::vector<Error> faults;
-    find_tensor_files(from, found, faults);
+    find_tensor_files(from, paths, faults);
     const auto config =
         config_text(nlohmann::json{{"path", out->path()}, {"net_name", "Net"}, {"saved_data", "tensor"}}.dump(), "{}");
     DumpOptions replayed;
@@ -281,7 +281,7 @@ TEST_F(RunFiles, AReplayNamesTheFormatThatIsThere) {
     replayed.log = [&](Severity, std::string_view message) { log.append(message).append("\n"); };
     const ReplayListener listener{[](const Error& error) { ADD_FAILURE() << error.message; },
                                   [](std::size_t, std::size_t) {}};
-    ASSERT_TRUE(replay(config, found, replayed, Existing::kRefuse, listener));
+    ASSERT_TRUE(replay(config, paths, replayed, Existing::kRefuse, listener));
     std::vector<std::string> written;
     find_tensor_files(out->path(), written, faults);
     std::ranges::sort(written);
@@ -305,10 +305,10 @@ TEST_F(RunFiles, AReplayWritesThemAgain) {
     collect(session, {.iteration = 3}, std::string(300, 'n'), {tensor(x, Dtype::kFloat32)});
     EXPECT_TRUE(session.close());
   }
-  std::vector<std::string> found;
+  std::vector<std::string> paths;
   std::vector<Error> faults;
-  find_tensor_files(folder.path(), found, faults);
-  ASSERT_EQ(found.size(), 2u);
+  find_tensor_files(folder.path(), paths, faults);
+  ASSERT_EQ(paths.size(), 2u);
   const ScratchFolder out;
   const auto config = config_text(
       nlohmann::json{{"path", out.path()}, {"net_name", "Net"}, {"saved_data", "tensor"}, {"file_format", "bin"}}
@@ -325,12 +325,12 @@ TEST_F(RunFiles, AReplayWritesThemAgain) {
     }
     return all;
   };
-  ASSERT_TRUE(replay(config, found, {}, Existing::kRefuse, listener));
+  ASSERT_TRUE(replay(config, paths, {}, Existing::kRefuse, listener));
   EXPECT_EQ(contents(out.path()), contents(folder.path()));
-  const auto refused = replay(config, found, {}, Existing::kRefuse, listener);
+  const auto refused = replay(config, paths, {}, Existing::kRefuse, listener);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("is there already"), std::string::npos) << refused.error().message;
-  const auto replaced = replay(config, found, {}, Existing::kReplace, listener);
+  const auto replaced = replay(config, paths, {}, Existing::kReplace, listener);
   ASSERT_TRUE(replaced) << replaced.error().message;
   EXPECT_EQ(contents(out.path()), contents(folder.path())) << "and the long name keeps its number";
 }

@@ -20,15 +20,15 @@ class SessionAlerts : public SessionTest {
 
   // The bytes behind the header of the alert's only saved file that has `part` in its name.
   std::string saved(const Alert& alert, const std::string& part) {
-    std::string found;
+    std::string bytes;
     for (const std::string& file : alert.saved) {
       if (file.find(part) == file.npos) continue;
-      EXPECT_EQ(found, "") << part;
-      found = content_of(alert.folder + "/" + file);
-      header = found.substr(0, 128);
-      found.erase(0, 128);
+      EXPECT_EQ(bytes, "") << part;
+      bytes = content_of(alert.folder + "/" + file);
+      header = bytes.substr(0, 128);
+      bytes.erase(0, 128);
     }
-    return found;
+    return bytes;
   }
 
   std::vector<Alert> alerts;

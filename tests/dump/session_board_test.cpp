@@ -83,7 +83,7 @@ TEST_F(SessionBoard, TheRowsAreThoseOfASessionThatWaits) {
   const cl::Buffer floats = buffer(floats_), codes = buffer(bytes);
   const std::vector<float> on_host{1, 2, -3};
   const std::string path = options.path;
-  std::vector<std::vector<std::string>> found;
+  std::vector<std::vector<std::string>> runs;
   for (const std::string& mode :
        {std::string("{}"), kAsynchronous, std::string(R"({"stat_calc_mode": "device"})"),
         std::string(R"({"stat_calc_mode": "device", "device_stat_precision_mode": "low"})")}) {
@@ -95,26 +95,26 @@ TEST_F(SessionBoard, TheRowsAreThoseOfASessionThatWaits) {
       for (std::uint64_t step = 0; step < 4; ++step) {
         const DumpPlace now{.iteration = step};
         for (std::uint32_t i = 0; i < 6; ++i) {
-          DumpTensor held = in(floats, 100 + i, 1);
-          held.keep_alive = kept(floats);
+          DumpTensor output = in(floats, 100 + i, 1);
+          output.keep_alive = kept(floats);
           collect(session, now, "op" + std::to_string(i),
-                  {in(floats, 1000 + i * step, 0, Dtype::kFloat32, 4 * i), held, in(codes, 3000, 2, Dtype::kInt8),
+                  {in(floats, 1000 + i * step, 0, Dtype::kFloat32, 4 * i), output, in(codes, 3000, 2, Dtype::kInt8),
                    tensor(on_host, Dtype::kFloat32, Io::kInput)});
           collect(session, now, "host" + std::to_string(i), {tensor(on_host, Dtype::kFloat32)});
         }
         collect(session, now, "kept", {[&] {
-                  DumpTensor held = in(floats, 7);
-                  held.keep_alive = kept(floats);
-                  return held;
+                  DumpTensor output = in(floats, 7);
+                  output.keep_alive = kept(floats);
+                  return output;
                 }()});
         session.step_end(now);
       }
       EXPECT_TRUE(session.close());
-      EXPECT_EQ(said, std::vector<std::string>{});
+      EXPECT_EQ(messages, std::vector<std::string>{});
       EXPECT_EQ(session.counters().stall_count, 0u);
       EXPECT_EQ(session.counters().lost_tensor_count, 0u);
       EXPECT_GE(session.counters().device_row_count, ordered ? 4 * 6 * 3u : 0u);
-      std::vector<std::string>& all = found.emplace_back();
+      std::vector<std::string>& all = runs.emplace_back();
       for (const char* step : {"0", "1", "2", "3"}) {
         const auto rows_of_step = texts(from_folder(place / ("rank_0/Net/0/" + std::string(step) + "/statistic.csv")));
         all.insert(all.end(), rows_of_step.begin(), rows_of_step.end());
@@ -122,8 +122,8 @@ TEST_F(SessionBoard, TheRowsAreThoseOfASessionThatWaits) {
       EXPECT_EQ(all.size(), 4 * (6 * 5 + 1u));
     }
   }
-  for (std::size_t i = 0; i < found.size(); ++i) {  // those of `low`, the last two, have other values
-    EXPECT_EQ(found[i], found[i < 6 ? 0 : 6]) << i;
+  for (std::size_t i = 0; i < runs.size(); ++i) {  // those of `low`, the last two, have other values
+    EXPECT_EQ(runs[i], runs[i < 6 ? 0 : 6]) << i;
   }
 }
 
@@ -154,16 +154,16 @@ TEST_F(SessionBoard, NothingWaitsAndLaterCommandsCannotSpoilARow) {
   EXPECT_TRUE(session.close());
   EXPECT_EQ(session.counters().row_count, 4u);
   EXPECT_EQ(session.counters().stall_count, 0u);
-  EXPECT_EQ(said, std::vector<std::string>{});
+  EXPECT_EQ(messages, std::vector<std::string>{});
   Tensor here{.dtype = Dtype::kFloat32, .element_count = 1024, .address = floats_.data()};
   const Categories categories{Category::kMax, Category::kMin, Category::kAvg, Category::kL2norm};
   const auto expected = *Meter().measure({&here, 1}, {.categories = categories, .on = On::kHost});
-  const auto found = rows("rank_0/Net/0/1/statistic.csv");
-  ASSERT_EQ(found.size(), 2u);
+  const auto table = rows("rank_0/Net/0/1/statistic.csv");
+  ASSERT_EQ(table.size(), 2u);
   for (std::size_t i = 0; i < categories.size(); ++i) {
-    EXPECT_EQ(to_string(found[0].statistics.values[i]), to_string(expected.front().statistics.values[i]));
+    EXPECT_EQ(to_string(table[0].statistics.values[i]), to_string(expected.front().statistics.values[i]));
   }
-  EXPECT_EQ(found[1].statistics.values[3], Value{0.0});
+  EXPECT_EQ(table[1].statistics.values[3], Value{0.0});
   EXPECT_EQ(rows("rank_0/Net/0/2/statistic.csv")[0].statistics.values[3], Value{0.0});
 }
 
@@ -178,7 +178,7 @@ TEST_F(SessionBoard, WhatCannotGoThereIsMeasuredAtOnceAndSaid) {
                            Case{R"({"statistic_category": ["max", "p50"]})", "{}", "no quantiles"},
                            Case{R"({"statistic_category": ["max"]})", R"({"stat_calc_mode": "host"})", "is host"},
                            Case{R"({"statistic_category": ["max"], "saved_data": "full"})", "{}", "are saved"}}) {
-    said.clear();
+    messages.clear();
     const ScratchFolder place;
     options.path = place.path();
     auto session = open(each.statistics, each.mode);
@@ -187,7 +187,7 @@ TEST_F(SessionBoard, WhatCannotGoThereIsMeasuredAtOnceAndSaid) {
     EXPECT_TRUE(session.close());
     EXPECT_EQ(session.counters().stall_count, 3u);
     EXPECT_TRUE(was_said(each.reason)) << each.reason;
-    EXPECT_EQ(said.size(), 1u);
+    EXPECT_EQ(messages.size(), 1u);
   }
 }
 
@@ -196,7 +196,7 @@ TEST_F(SessionBoard, OtherQueuesAndBudgetsAreMeasuredAtOnce) {
   const cl::CommandQueue unordered(context_, device_, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
   setenv("TENSORSTAT_CL_POINTERS", "0", 1);  // a device that follows pointers would take no memory
   for (const bool is_unordered : {true, false}) {
-    said.clear();
+    messages.clear();
     const ScratchFolder place;
     options.path = place.path();
     options.meter.queue = is_unordered ? unordered() : queue_();
@@ -225,11 +225,11 @@ TEST_F(SessionBoard, ALostLaunchLosesItsRowAlone) {
   session.step_end({});
   EXPECT_FALSE(session.close());
   EXPECT_EQ(session.counters().lost_tensor_count, 1u);
-  const auto found = rows();
-  ASSERT_EQ(found.size(), 3u);
-  EXPECT_EQ(found[1].identity.op_name, "a");
-  EXPECT_EQ(found[2].identity.op_name, "c");
-  EXPECT_EQ(found[2].statistics.values, found[0].statistics.values);
+  const auto table = rows();
+  ASSERT_EQ(table.size(), 3u);
+  EXPECT_EQ(table[1].identity.op_name, "a");
+  EXPECT_EQ(table[2].identity.op_name, "c");
+  EXPECT_EQ(table[2].statistics.values, table[0].statistics.values);
   EXPECT_TRUE(was_said("could not be measured behind its queue"));
 }
 
@@ -242,14 +242,14 @@ TEST_F(SessionBoard, ALostLaunchOfWhatIsKeptIsMeasuredAnew) {
   ASSERT_TRUE(session.flush());
   layer.kernels = 0;
   layer.lose_kernel_at = 2;
-  DumpTensor held = in(memory, 1000, 1);
-  held.keep_alive = kept(memory);
-  collect(session, {}, "a", {in(memory, 1000), held});
+  DumpTensor output = in(memory, 1000, 1);
+  output.keep_alive = kept(memory);
+  collect(session, {}, "a", {in(memory, 1000), output});
   layer.lose_kernel_at = 0;
   EXPECT_TRUE(session.close());
-  const auto found = rows();
-  ASSERT_EQ(found.size(), 3u);
-  EXPECT_EQ(found[2].statistics.values, found[0].statistics.values);
+  const auto table = rows();
+  ASSERT_EQ(table.size(), 3u);
+  EXPECT_EQ(table[2].statistics.values, table[0].statistics.values);
 }
 
 // Every call of OpenCL in a step fails in turn. Rows are right or lost, and the numbers add up.
@@ -263,7 +263,7 @@ TEST_F(SessionBoard, CallsThatFailLoseRowsAtMost) {
     for (std::int64_t call = 1; call < 400; ++call) {
       const ScratchFolder place;
       options.path = place.path();
-      said.clear();
+      messages.clear();
       auto session = open(kStatistics, kAsynchronous);
       collect(session, {}, "before", {in(memory, 1000)});
       ASSERT_TRUE(session.flush());
@@ -280,10 +280,10 @@ TEST_F(SessionBoard, CallsThatFailLoseRowsAtMost) {
       const DumpCounters counters = session.counters();
       EXPECT_EQ(counters.row_count + counters.lost_tensor_count, 5u) << "call " << call;
       EXPECT_EQ(counters.held_bytes, 0u);
-      const auto found = rows(from_folder(place / "rank_0/Net/0/0/statistic.csv"));
-      ASSERT_EQ(found.size(), counters.row_count);
-      for (const Row& row : found) EXPECT_EQ(row.statistics.values, found[0].statistics.values);
-      EXPECT_EQ(found.back().identity.op_name, "after") << "call " << call;
+      const auto table = rows(from_folder(place / "rank_0/Net/0/0/statistic.csv"));
+      ASSERT_EQ(table.size(), counters.row_count);
+      for (const Row& row : table) EXPECT_EQ(row.statistics.values, table[0].statistics.values);
+      EXPECT_EQ(table.back().identity.op_name, "after") << "call " << call;
       EXPECT_EQ(failed && counters.lost_tensor_count != 0, failed && was_said("is missing")) << "call " << call;
       rows_of_all += static_cast<int>(counters.row_count);
       lost_of_all += static_cast<int>(counters.lost_tensor_count);
@@ -329,9 +329,9 @@ TEST_F(SessionBoard, ThreadsOfSeveralRanksKeepTheirOrder) {
   EXPECT_TRUE(session.close());
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
     for (std::uint64_t step = 0; step < 8; ++step) {
-      const auto found = rows("rank_" + std::to_string(rank) + "/Net/0/" + std::to_string(step) + "/statistic.csv");
-      ASSERT_EQ(found.size(), 6u);
-      for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(found[i].identity.op_name, "op" + std::to_string(i));
+      const auto table = rows("rank_" + std::to_string(rank) + "/Net/0/" + std::to_string(step) + "/statistic.csv");
+      ASSERT_EQ(table.size(), 6u);
+      for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(table[i].identity.op_name, "op" + std::to_string(i));
     }
   }
 }

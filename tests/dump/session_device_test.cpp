@@ -81,18 +81,18 @@ TEST_P(SessionDevice, TheBackendOfTheReadme) {
   session.step_end(place);
 
   EXPECT_TRUE(session.close());
-  EXPECT_EQ(said, std::vector<std::string>{});
+  EXPECT_EQ(messages, std::vector<std::string>{});
   EXPECT_EQ(session.counters().lost_tensor_count, 0u);
   EXPECT_EQ(session.counters().file_count, 3u);
-  const auto found = rows();
-  ASSERT_EQ(found.size(), 3u);
-  EXPECT_EQ(found[0].statistics.values[0], Value{23.5});
-  EXPECT_EQ(found[1].data_type, "float16");
+  const auto table = rows();
+  ASSERT_EQ(table.size(), 3u);
+  EXPECT_EQ(table[0].statistics.values[0], Value{23.5});
+  EXPECT_EQ(table[1].data_type, "float16");
   const std::vector<Value> float16{1.0, -2.0, Value{*Digest::from("5e4e6aa6b92a7daad65ade4b64aa17c4")}};
-  EXPECT_EQ(found[1].statistics.values, float16);
-  EXPECT_EQ(found[2].data_type, "int4");
-  EXPECT_EQ(found[2].statistics.values[1], Value{std::int64_t{-4}});
-  EXPECT_EQ(found[2].statistics.values[2], found[1].statistics.values[2]);  // the same bytes
+  EXPECT_EQ(table[1].statistics.values, float16);
+  EXPECT_EQ(table[2].data_type, "int4");
+  EXPECT_EQ(table[2].statistics.values[1], Value{std::int64_t{-4}});
+  EXPECT_EQ(table[2].statistics.values[2], table[1].statistics.values[2]);  // the same bytes
   for (const auto& file : files()) {
     if (!file.ends_with(".float16.npy")) continue;
     EXPECT_EQ(content_of(folder / file).substr(128), std::string({0, 0x3c, 0, '\xc0'}) + std::string(12, '\0'));
@@ -108,19 +108,19 @@ TEST_P(SessionDevice, PackedTensorsAreMeasuredAndSaved) {
   collect(session, {}, "packed", {int4, uint1});
   collect(session, {}, "let-go", {let_go});
   session.close();
-  EXPECT_EQ(said, std::vector<std::string>{});
+  EXPECT_EQ(messages, std::vector<std::string>{});
   EXPECT_EQ(session.counters().lost_tensor_count, 0u);
   EXPECT_EQ(session.counters().file_count, 3u);
-  const auto found = rows();
-  ASSERT_EQ(found.size(), 3u);
+  const auto table = rows();
+  ASSERT_EQ(table.size(), 3u);
   for (const std::size_t i : {0, 2}) {
-    EXPECT_EQ(found[i].data_type, "int4");
-    EXPECT_EQ(found[i].statistics.values[1], Value{std::int64_t{-8}});
-    EXPECT_EQ(found[i].statistics.values[2], Value{std::uint64_t{4}});
+    EXPECT_EQ(table[i].data_type, "int4");
+    EXPECT_EQ(table[i].statistics.values[1], Value{std::int64_t{-8}});
+    EXPECT_EQ(table[i].statistics.values[2], Value{std::uint64_t{4}});
   }
-  EXPECT_EQ(found[0].statistics.values, found[2].statistics.values);
-  EXPECT_EQ(found[1].data_type, "uint1");
-  EXPECT_EQ(found[1].statistics.values[2], Value{std::uint64_t{10}});
+  EXPECT_EQ(table[0].statistics.values, table[2].statistics.values);
+  EXPECT_EQ(table[1].data_type, "uint1");
+  EXPECT_EQ(table[1].statistics.values[2], Value{std::uint64_t{10}});
 }
 
 TEST_P(SessionDevice, APackedTensorThatCannotBeReadIsCountedAndSaid) {
@@ -132,7 +132,7 @@ TEST_P(SessionDevice, APackedTensorThatCannotBeReadIsCountedAndSaid) {
   session.close();
   EXPECT_EQ(session.counters().lost_tensor_count, 1u);
   EXPECT_EQ(session.counters().row_count, 1u);
-  EXPECT_EQ(said.size(), 1u);
+  EXPECT_EQ(messages.size(), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Queue, SessionDevice, testing::Bool(),

@@ -37,7 +37,7 @@ TEST_F(SessionException, WhatABackendNeverGaveIsSaidAtTheEnd) {
   const std::vector<float> values{1};
   for (const bool is_given : {false, true}) {
     for (const auto& [common, e2e, words] : cases) {
-      said.clear();
+      messages.clear();
       auto session = open(common, e2e);
       const auto* op = session.operator_named("Op", "x", is_given);
       const DumpTensor input = tensor(values, Dtype::kFloat32, Io::kInput);
@@ -48,7 +48,7 @@ TEST_F(SessionException, WhatABackendNeverGaveIsSaidAtTheEnd) {
       EXPECT_EQ(was_said(words), !is_given) << common << e2e;
     }
   }
-  said.clear();
+  messages.clear();
   open(R"({"op_debug_mode": 4})").close();
   EXPECT_FALSE(was_said("the backend said")) << "it ran no operator";
 }

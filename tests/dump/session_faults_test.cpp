@@ -24,7 +24,7 @@ class SessionFaults : public SessionTest {
 TEST_F(SessionFaults, RowsComeWhenTheDiskIsBackEvenAfterTheirStep) {
   for (const int error : {ENOSPC, EIO, EMFILE, EROFS, EDQUOT}) {
     std::filesystem::remove_all(folder / "rank_0");
-    said.clear();
+    messages.clear();
     auto session = open();
     for (std::uint64_t step = 0; step < 4; ++step) {
       if (step == 1) fail_with(error);
@@ -42,7 +42,7 @@ TEST_F(SessionFaults, RowsComeWhenTheDiskIsBackEvenAfterTheirStep) {
     session.close();
     EXPECT_EQ(session.counters().lost_row_count, 0u);
     EXPECT_EQ(session.counters().row_count, 12u);
-    for (const auto& message : said) EXPECT_EQ(std::count(said.begin(), said.end(), message), 1) << message;
+    for (const auto& message : messages) EXPECT_EQ(std::count(messages.begin(), messages.end(), message), 1) << message;
   }
 }
 
@@ -73,7 +73,7 @@ TEST_F(SessionFaults, WhatIsLostOfManyFilesIsSaidOnce) {
   judge_file_call = nullptr;
   EXPECT_EQ(session.counters().lost_row_count, kFiles);
   const auto is_of_loss = [](const std::string& words) { return words.find(" lost") != words.npos; };
-  EXPECT_EQ(std::ranges::count_if(said, is_of_loss), 1);
+  EXPECT_EQ(std::ranges::count_if(messages, is_of_loss), 1);
   EXPECT_TRUE(was_said("1 line could not be written and is lost; lines of other files may be, too"));
 }
 
@@ -147,7 +147,7 @@ TEST_F(SessionFaults, APathThatCannotBe) {
   session.close();
   EXPECT_EQ(session.counters().row_count, 0u);
   EXPECT_EQ(content_of(folder / "file"), "in the way");
-  EXPECT_GE(said.size(), 2u);
+  EXPECT_GE(messages.size(), 2u);
 }
 
 }  // namespace session_faults_test

@@ -45,20 +45,20 @@ TEST_F(SessionGpuBoard, TheRowsAreThoseOfASessionThatWaitsAndNothingWaits) {
   for (auto& step : contents) {
     for (int i = 0; i < 2 * kOperators; ++i) step.push_back(floats(i % 2 == 0 ? 5000 : 1000));
   }
-  std::vector<std::vector<std::string>> found;
+  std::vector<std::vector<std::string>> runs;
   for (const bool ordered : {true, false}) {
     options.ordered_by_queue = ordered;
     const std::string run = ordered ? "ordered" : "waits";
     options.path = folder / run;
     auto session = open(kStatistics, kAsynchronous);
-    long waits = 0, held = 0;
+    long waits = 0, allocations = 0;
     for (int step = 0; step < kSteps; ++step) {
       const DumpPlace now{.iteration = static_cast<std::uint64_t>(step)};
       for (int i = 0; i < kOperators; ++i) {
         const std::string name = "op" + std::to_string(i);
-        const auto at = static_cast<std::size_t>(2 * i);
-        const Bytes &one = contents[static_cast<std::size_t>(step)][at],
-                    &other = contents[static_cast<std::size_t>(step)][at + 1];
+        const auto index = static_cast<std::size_t>(2 * i);
+        const Bytes &one = contents[static_cast<std::size_t>(step)][index],
+                    &other = contents[static_cast<std::size_t>(step)][index + 1];
         gpu.write(0, nullptr, first.pointer(), one.data(), one.size());
         gpu.write(0, side, second.pointer(), other.data(), other.size());
         collect(session, now, name,
@@ -72,22 +72,22 @@ TEST_F(SessionGpuBoard, TheRowsAreThoseOfASessionThatWaitsAndNothingWaits) {
       if (step == 1) {
         session.flush();
         waits = gpu.waits();
-        held = gpu.held();
+        allocations = gpu.held();
       }
     }
     if (ordered) {
       // A step that begins while all memory is in use takes more: two allocations for two buffers and two events.
-      EXPECT_EQ(gpu.waits() - waits, (gpu.held() - held) / 2);
+      EXPECT_EQ(gpu.waits() - waits, (gpu.held() - allocations) / 2);
       EXPECT_EQ(session.counters().stall_count, 0u);
     }
     EXPECT_TRUE(session.close());
-    EXPECT_EQ(said, std::vector<std::string>{});
+    EXPECT_EQ(messages, std::vector<std::string>{});
     EXPECT_EQ(session.counters().lost_tensor_count, 0u);
     EXPECT_GE(session.counters().device_row_count, static_cast<std::uint64_t>(kSteps * kOperators * 2));
-    found.push_back(texts(run, kSteps));
+    runs.push_back(texts(run, kSteps));
   }
-  EXPECT_EQ(found[0].size(), static_cast<std::size_t>(kSteps * kOperators * 4));
-  EXPECT_EQ(found[0], found[1]);
+  EXPECT_EQ(runs[0].size(), static_cast<std::size_t>(kSteps * kOperators * 4));
+  EXPECT_EQ(runs[0], runs[1]);
 }
 
 // The configs have `enable`, and the sessions a rule. Both make step_end() wait otherwise.
@@ -185,10 +185,10 @@ TEST_F(SessionGpuBoard, WhatCannotGoThatWayIsMeasuredAtOnceAndSaid) {
     EXPECT_EQ(rows("rank_0/Net/0/0/statistic.csv").size(), 1u);
     EXPECT_EQ(session.counters().stall_count, 1u);
   }
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_NE(said[0].find("collect() waits for tensors in device memory, in spite of ordered_by_queue: digests"),
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_NE(messages[0].find("collect() waits for tensors in device memory, in spite of ordered_by_queue: digests"),
             std::string::npos)
-      << said[0];
+      << messages[0];
 }
 
 TEST_F(SessionGpuBoard, ALostKernelCostsItsRowAlone) {
@@ -205,8 +205,8 @@ TEST_F(SessionGpuBoard, ALostKernelCostsItsRowAlone) {
   for (const Row& row : rows("rank_0/Net/0/0/statistic.csv")) names.emplace_back(row.identity.op_name);
   EXPECT_EQ(names, (std::vector<std::string>{"first", "op0", "op2"}));
   EXPECT_EQ(session.counters().lost_tensor_count, 1u);
-  ASSERT_FALSE(said.empty());
-  EXPECT_NE(said[0].find("its row is missing"), std::string::npos) << said[0];
+  ASSERT_FALSE(messages.empty());
+  EXPECT_NE(messages[0].find("its row is missing"), std::string::npos) << messages[0];
 }
 
 }  // namespace session_gpu_board_test

@@ -75,7 +75,7 @@ TEST_F(SessionGpuGraph, EachReplayHasTheRowsOfASessionThatMeasures) {
     for (const LateFaults& each : session.settle()) told[each.number] = each.faults;
   }
   EXPECT_TRUE(session.close());
-  EXPECT_EQ(said, std::vector<std::string>{});
+  EXPECT_EQ(messages, std::vector<std::string>{});
   EXPECT_EQ(session.counters().lost_tensor_count, 0u);
   EXPECT_EQ(told.size(), 3 * (kSteps - 1));
   for (const auto& [number, faults] : told) {
@@ -110,8 +110,8 @@ TEST_F(SessionGpuGraph, WhatHasNoRowsIsSaid) {
   auto session = open(kStatistics);
   EXPECT_EQ(session.begin_capture(), nullptr);
   session.close();
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_NE(said[0].find("tensors in CUDA graphs have no rows: ordered_by_queue is not set"), std::string::npos);
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_NE(messages[0].find("tensors in CUDA graphs have no rows: ordered_by_queue is not set"), std::string::npos);
 }
 
 // The graph goes on when the session is closed, and its memory is there.

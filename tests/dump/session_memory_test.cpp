@@ -58,10 +58,10 @@ TEST_F(SessionMemory, NeverMoreThanAllowedAndNothingLost) {
       collect(session, {}, "x" + std::to_string(i), {tensor(values, Dtype::kFloat32)});
     }
     session.close();
-    const auto found = rows();
-    ASSERT_EQ(found.size(), 40u) << limit;
+    const auto table = rows();
+    ASSERT_EQ(table.size(), 40u) << limit;
     for (int i = 0; i < 40; ++i) {
-      EXPECT_EQ(found[i].statistics.values[0], Value{i + 1.0}) << "in order, as they were then";
+      EXPECT_EQ(table[i].statistics.values[0], Value{i + 1.0}) << "in order, as they were then";
     }
     const auto counters = session.counters();
     EXPECT_LE(counters.most_held_bytes, limit);
@@ -77,7 +77,7 @@ TEST_F(SessionMemory, NeverMoreThanAllowedAndNothingLost) {
         << "who gives no memory has chosen that";
     EXPECT_EQ(limit != 0 && limit < 65536, was_said("more than the " + std::to_string(limit) + " of memory_bytes"))
         << "one tensor that is too large is no hurry";
-    said.clear();
+    messages.clear();
   }
 }
 
@@ -108,9 +108,9 @@ TEST_F(SessionMemory, BitsMayChangeAsSoonAsCollectReturns) {
   }
   gate.open();
   session.close();
-  const auto found = rows();
-  ASSERT_EQ(found.size(), before + 50);
-  for (const Row& row : found) EXPECT_EQ(row.statistics.values[0], Value{5.0});
+  const auto table = rows();
+  ASSERT_EQ(table.size(), before + 50);
+  for (const Row& row : table) EXPECT_EQ(row.statistics.values[0], Value{5.0});
 }
 
 TEST_F(SessionMemory, WhatIsMeasuredByItsCallerNeedsNone) {
@@ -131,9 +131,9 @@ TEST_F(SessionMemory, WhatIsMeasuredByItsCallerNeedsNone) {
     EXPECT_EQ(session.counters().stall_count, 0u) << limit;
     gate.open();
     session.close();
-    const auto found = rows();
-    ASSERT_EQ(found.size(), before + 50);
-    for (int i = 0; i < 50; ++i) EXPECT_EQ(found[before + i].statistics.values[0], Value{static_cast<double>(i)});
+    const auto table = rows();
+    ASSERT_EQ(table.size(), before + 50);
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(table[before + i].statistics.values[0], Value{static_cast<double>(i)});
   }
 }
 
@@ -165,9 +165,9 @@ TEST_F(SessionMemory, KeptAliveTensorsAreNotCopiedAndLetGo) {
   first_gate.open();
   let_go.get_future().wait();
   session.close();
-  const auto found = rows();
-  ASSERT_EQ(found.size(), before + 1);
-  EXPECT_EQ(found.back().statistics.values[0], Value{6.0});
+  const auto table = rows();
+  ASSERT_EQ(table.size(), before + 1);
+  EXPECT_EQ(table.back().statistics.values[0], Value{6.0});
 }
 
 }  // namespace session_memory_test

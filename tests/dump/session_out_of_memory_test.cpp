@@ -11,7 +11,7 @@ class SessionOutOfMemory : public SessionTest {
   // Hands over three operators while allocation number `nth` fails. Returns the number of allocations.
   std::int64_t dump_with_failure(std::int64_t nth, bool from_then_on) {
     std::filesystem::remove_all(folder / "rank_0");
-    said.clear();
+    messages.clear();
     auto session = open(R"({"saved_data": "full"})");
     const DumpOperator* op = session.operator_named("Op", "Default/x-op1");
     const DumpTensor given = tensor(values, Dtype::kFloat32);

@@ -99,7 +99,7 @@ TEST_F(SessionRecords, ArgumentsUnderANameThatIsTooLong) {
   const std::string number = mapping.substr(0, comma);
   EXPECT_TRUE(number.ends_with(".json")) << number;
   EXPECT_EQ(content_of(folder / ("rank_0/Net/0/0/" + number)), "{\n    \"axis\": \"0\"\n}");
-  EXPECT_EQ(said, std::vector<std::string>{});
+  EXPECT_EQ(messages, std::vector<std::string>{});
 }
 
 TEST_F(SessionRecords, ArgumentsOfOperators) {

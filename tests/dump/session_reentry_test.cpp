@@ -87,9 +87,9 @@ TEST_F(SessionReentry, ADeleterUsesTheSession) {
     session.flush();
     done.get_future().wait();
     session.close();
-    const auto found = rows();
-    ASSERT_EQ(found.size(), 2u);
-    EXPECT_EQ(found[1].identity.op_name, "from-the-deleter");
+    const auto table = rows();
+    ASSERT_EQ(table.size(), 2u);
+    EXPECT_EQ(table[1].identity.op_name, "from-the-deleter");
   }
 }
 

@@ -59,9 +59,9 @@ TEST_F(SessionStatistics, ACategoryNamedTwiceIsTwoColumnsIn27AndOneLater) {
     const DumpPlace place{.graph = static_cast<std::uint32_t>(dialect)};
     collect(session, place, "x", {tensor(values, Dtype::kFloat32)});
     session.close();
-    const auto found = rows("rank_0/Net/" + std::to_string(place.graph) + "/0/statistic.csv");
-    ASSERT_EQ(found.size(), 1u);
-    EXPECT_EQ(found[0].statistics.values.size(), dialect == Dialect::kMindspore27 ? 3u : 2u);
+    const auto table = rows("rank_0/Net/" + std::to_string(place.graph) + "/0/statistic.csv");
+    ASSERT_EQ(table.size(), 1u);
+    EXPECT_EQ(table[0].statistics.values.size(), dialect == Dialect::kMindspore27 ? 3u : 2u);
   }
 }
 
@@ -89,19 +89,19 @@ TEST_F(SessionStatistics, PackedTypesAreMeasuredByTheirValues) {
   single.shape = {3};
   collect(session, {}, "x", {packed, single});
   session.close();
-  const auto found = rows();
-  ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0].data_type, "int4");
-  EXPECT_EQ(found[0].data_size_bytes, 3u);
-  EXPECT_EQ(found[0].shape, Shape{5});
-  EXPECT_EQ(found[0].statistics.values[0], Value{std::int64_t{7}});
-  EXPECT_EQ(found[0].statistics.values[1], Value{std::int64_t{-8}});
-  EXPECT_EQ(found[0].statistics.values[2], Value{std::uint64_t{5}});
-  EXPECT_EQ(found[0].statistics.values[4], Value{*Digest::from("b854fa2287dd497844f56e3e905f949b")})
+  const auto table = rows();
+  ASSERT_EQ(table.size(), 2u);
+  EXPECT_EQ(table[0].data_type, "int4");
+  EXPECT_EQ(table[0].data_size_bytes, 3u);
+  EXPECT_EQ(table[0].shape, Shape{5});
+  EXPECT_EQ(table[0].statistics.values[0], Value{std::int64_t{7}});
+  EXPECT_EQ(table[0].statistics.values[1], Value{std::int64_t{-8}});
+  EXPECT_EQ(table[0].statistics.values[2], Value{std::uint64_t{5}});
+  EXPECT_EQ(table[0].statistics.values[4], Value{*Digest::from("b854fa2287dd497844f56e3e905f949b")})
       << "of the packed bytes";
-  EXPECT_EQ(found[1].data_type, "uint1");
-  EXPECT_EQ(found[1].statistics.values[2], Value{std::uint64_t{3}});
-  EXPECT_EQ(found[1].statistics.values[3], Value{std::uint64_t{1}});
+  EXPECT_EQ(table[1].data_type, "uint1");
+  EXPECT_EQ(table[1].statistics.values[2], Value{std::uint64_t{3}});
+  EXPECT_EQ(table[1].statistics.values[3], Value{std::uint64_t{1}});
 }
 
 TEST_F(SessionStatistics, SamplesAreTheFirstElements) {
@@ -113,12 +113,12 @@ TEST_F(SessionStatistics, SamplesAreTheFirstElements) {
   small.tensor.element_count = 3;
   collect(session, {}, "x", {large, small});
   session.close();
-  const auto found = rows();
-  ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0].shape, Shape{3});
-  EXPECT_EQ(found[0].data_size_bytes, 12u);
-  EXPECT_EQ(found[0].statistics.values, (std::vector<Value>{3.0, std::uint64_t{3}}));
-  EXPECT_EQ(found[1].shape, (Shape{1, 3})) << "not larger than the sample: as it is";
+  const auto table = rows();
+  ASSERT_EQ(table.size(), 2u);
+  EXPECT_EQ(table[0].shape, Shape{3});
+  EXPECT_EQ(table[0].data_size_bytes, 12u);
+  EXPECT_EQ(table[0].statistics.values, (std::vector<Value>{3.0, std::uint64_t{3}}));
+  EXPECT_EQ(table[1].shape, (Shape{1, 3})) << "not larger than the sample: as it is";
 }
 
 TEST_F(SessionStatistics, StridedTensorsAreThoseOfTheirCopyInCOrder) {
@@ -134,10 +134,10 @@ TEST_F(SessionStatistics, StridedTensorsAreThoseOfTheirCopyInCOrder) {
     strided.shape = plain.shape = {3, 2};
     collect(session, {}, "x", {strided, plain});
     session.close();
-    const auto found = rows();
-    ASSERT_EQ(found.size(), 2u);
-    EXPECT_EQ(found[0].statistics.values, found[1].statistics.values);
-    EXPECT_EQ(found[0].statistics.values[1], Value{5.0});
+    const auto table = rows();
+    ASSERT_EQ(table.size(), 2u);
+    EXPECT_EQ(table[0].statistics.values, table[1].statistics.values);
+    EXPECT_EQ(table[0].statistics.values[1], Value{5.0});
     const auto saved = files();
     EXPECT_EQ(content_of(folder / saved[0]), content_of(folder / saved[1]));
   }

@@ -15,13 +15,13 @@ class SessionTensors : public SessionTest {
  protected:
   // The name of the only file, without its timestamp; `data` gets the bytes after its header.
   std::string only_file(std::string& data) {
-    const auto found = files();
-    EXPECT_EQ(found.size(), 1u);
-    if (found.empty()) return "";
-    const std::string text = content_of(folder / found[0]);
+    const auto paths = files();
+    EXPECT_EQ(paths.size(), 1u);
+    if (paths.empty()) return "";
+    const std::string text = content_of(folder / paths[0]);
     data = text.substr(128);
     header = text.substr(0, 128);
-    return test::replaced(found[0], "\\.[0-9]{16}\\.", ".T.");
+    return test::replaced(paths[0], "\\.[0-9]{16}\\.", ".T.");
   }
 
   std::string header;
@@ -186,9 +186,9 @@ TEST_F(SessionTensors, OneTimestampGivenTwiceTakesTwoFiles) {
   EXPECT_EQ(files(), (std::vector<std::string>{"rank_0/Net/0/0/Op.x.0.0.1000.output.0.DefaultFormat.float32.npy",
                                                "rank_0/Net/0/0/Op.x.0.0.1001.output.0.DefaultFormat.float32.npy",
                                                "rank_0/Net/0/0/statistic.csv"}));
-  const auto found = rows();
-  ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[1].identity.timestamp_us, 1001u) << "the row and the file are one";
+  const auto table = rows();
+  ASSERT_EQ(table.size(), 2u);
+  EXPECT_EQ(table[1].identity.timestamp_us, 1001u) << "the row and the file are one";
 }
 
 // Names of files tell tensors apart by it.

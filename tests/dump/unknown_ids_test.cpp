@@ -18,14 +18,14 @@ class UnknownIds : public SessionTest {
     const DumpOperator* const op = session.operator_named("Op", "a", false, stream_id, task_id);
     session.collect({}, op, std::vector{tensor(values, Dtype::kFloat32)});
     session.close();
-    std::string found;
+    std::string name;
     for (const std::string& file : files()) {
-      if (file.find(".dump_metadata") == file.npos) found = file.substr(file.rfind('/') + 1);
+      if (file.find(".dump_metadata") == file.npos) name = file.substr(file.rfind('/') + 1);
     }
     for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
       std::filesystem::remove_all(entry.path());
     }
-    return found;
+    return name;
   }
 };
 
@@ -74,10 +74,10 @@ TEST_F(UnknownIds, Are65535InRowsOfO2) {
   auto session = open(R"({"file_format": "npy"})", kNoE2e);
   collect(session, {}, "a", {tensor(values, Dtype::kFloat32)});
   session.close();
-  const auto found = rows();
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].identity.task_id, 65535u);
-  EXPECT_EQ(found[0].identity.stream_id, 65535u);
+  const auto table = rows();
+  ASSERT_EQ(table.size(), 1u);
+  EXPECT_EQ(table[0].identity.task_id, 65535u);
+  EXPECT_EQ(table[0].identity.stream_id, 65535u);
 }
 
 }  // namespace unknown_ids_test

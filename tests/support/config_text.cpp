@@ -20,13 +20,13 @@ std::string config_text(const std::string& common, const std::string& e2e) {
 
 bool Parsed::said_once(const std::string& words) const {
   int times = 0;
-  for (const auto& message : said) times += message.find(words) != message.npos;
+  for (const auto& message : messages) times += message.find(words) != message.npos;
   return times == 1;
 }
 
 Parsed parsed(const std::string& text, const std::string& diagnostic_data_path) {
   Parsed parsed;
-  Notices notices([&](Severity, std::string_view message) { parsed.said.emplace_back(message); });
+  Notices notices([&](Severity, std::string_view message) { parsed.messages.emplace_back(message); });
   auto config = parse_config(text, {diagnostic_data_path, ""}, notices);
   if (config) {
     parsed.config = *std::move(config);

@@ -15,7 +15,7 @@ std::string config_text(const std::string& common, const std::string& e2e = "{}"
 struct Parsed {
   std::optional<DumpConfig> config;
   std::string error;
-  std::vector<std::string> said;
+  std::vector<std::string> messages;
 
   bool said_once(const std::string& words) const;
 };

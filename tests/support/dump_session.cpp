@@ -9,7 +9,7 @@ namespace tensorstat {
 DumpSession SessionTest::open(const std::string& common, const std::string& e2e) {
   auto keys = nlohmann::json{{"path", folder.path()}, {"net_name", "Net"}, {"saved_data", "statistic"}};
   keys.merge_patch(nlohmann::json::parse(common));
-  options.log = [this](Severity, std::string_view message) { said.emplace_back(message); };
+  options.log = [this](Severity, std::string_view message) { messages.emplace_back(message); };
   auto session = DumpSession::from_json(config_text(keys.dump(), e2e), options);
   EXPECT_TRUE(session) << session.error().message;
   return session ? std::move(*session) : DumpSession();
@@ -38,7 +38,7 @@ std::vector<Row> SessionTest::rows(const std::string& path) const {
 
 bool SessionTest::was_said(const std::string& words) const {
   int times = 0;
-  for (const auto& message : said) times += message.find(words) != message.npos;
+  for (const auto& message : messages) times += message.find(words) != message.npos;
   EXPECT_LE(times, 1) << "said more than once: " << words;
   return times == 1;
 }

@@ -44,7 +44,7 @@ class SessionTest : public testing::Test {
 
   ScratchFolder folder;
   DumpOptions options;
-  std::vector<std::string> said;
+  std::vector<std::string> messages;
 };
 
 }  // namespace tensorstat

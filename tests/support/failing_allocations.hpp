@@ -49,8 +49,8 @@ struct OurCode {
 
   bool holds(const void* address) const {
     for (std::size_t i = 0; i < count; ++i) {
-      const auto at = reinterpret_cast<std::uintptr_t>(address);
-      if (at >= ranges[i].begin && at < ranges[i].end) return true;
+      const auto value = reinterpret_cast<std::uintptr_t>(address);
+      if (value >= ranges[i].begin && value < ranges[i].end) return true;
     }
     return false;
   }

@@ -78,12 +78,12 @@ inline bool same(const Value& a, const Value& b) {
   return a == b || (x != nullptr && y != nullptr && *x != *x && *y != *y);
 }
 
-inline void expect_same(const Result<Measurements>& found, const Result<Measurements>& expected) {
-  ASSERT_TRUE(found) << found.error().message;
+inline void expect_same(const Result<Measurements>& result, const Result<Measurements>& expected) {
+  ASSERT_TRUE(result) << result.error().message;
   ASSERT_TRUE(expected) << expected.error().message;
-  ASSERT_EQ(found->size(), expected->size());
-  for (std::size_t i = 0; i < found->size(); ++i) {
-    const StatisticsView a = (*found)[i].statistics, b = (*expected)[i].statistics;
+  ASSERT_EQ(result->size(), expected->size());
+  for (std::size_t i = 0; i < result->size(); ++i) {
+    const StatisticsView a = (*result)[i].statistics, b = (*expected)[i].statistics;
     for (std::size_t k = 0; k < b.values.size(); ++k) {
       EXPECT_TRUE(same(a.values[k], b.values[k])) << "tensor " << i << ", " << name(b.categories[k]) << ": "
                                                   << to_string(a.values[k]) << " for " << to_string(b.values[k]);

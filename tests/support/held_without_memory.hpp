@@ -46,21 +46,21 @@ inline void hold(const char* what, const std::function<Result<bool>()>& run, std
       fail_at = call;
       for_ever = all_later;
       armed = true;
-      Result<bool> found = false;
+      Result<bool> result = false;
       bool thrown = false;
       try {
-        found = run();
+        result = run();
       } catch (...) {
         thrown = true;
       }
       armed = for_ever = false;
       ASSERT_FALSE(thrown) << what << ", allocation " << call;
-      if (found) {
-        EXPECT_TRUE(*found) << what << ", allocation " << call;
-      } else if (found.error().code != of_others) {
-        EXPECT_EQ(found.error().code, Code::kOutOfMemory)
-            << what << ", allocation " << call << ": " << found.error().message;
-        EXPECT_EQ(found.error().message, "out of memory");
+      if (result) {
+        EXPECT_TRUE(*result) << what << ", allocation " << call;
+      } else if (result.error().code != of_others) {
+        EXPECT_EQ(result.error().code, Code::kOutOfMemory)
+            << what << ", allocation " << call << ": " << result.error().message;
+        EXPECT_EQ(result.error().message, "out of memory");
         ++errors;
       }
     }

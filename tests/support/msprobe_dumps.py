@@ -191,10 +191,10 @@ class Pair:
         if pick < 0.2:
             return array.reshape(array.shape + (1,))
         for _ in range(self.random.choice([0, 1, 1, len(flat)]) if len(flat) else 0):
-            at = self.random.randrange(len(flat))
+            index = self.random.randrange(len(flat))
             change = self.random.choice([1, 0.0078125, 2, 1 + 2**-10, -1])
             with numpy.errstate(all='ignore'):
-                flat[at] = flat[at] * change if self.chance(0.6) else 1 if self.chance(0.9) else 0
+                flat[index] = flat[index] * change if self.chance(0.6) else 1 if self.chance(0.9) else 0
         return flat.reshape(array.shape)
 
     def add_arrays(self):

@@ -14,7 +14,7 @@ class MsprobeSessionTest : public SessionTest {
     auto root = nlohmann::json{{"task", "statistics"}, {"dump_path", folder.path()}, {"level", "L1"}};
     root.merge_patch(nlohmann::json::parse(common));
     root[root["task"].get<std::string>()] = nlohmann::json::parse(task);
-    options.log = [this](Severity, std::string_view message) { said.emplace_back(message); };
+    options.log = [this](Severity, std::string_view message) { messages.emplace_back(message); };
     auto session = DumpSession::from_json(root.dump(), options);
     EXPECT_TRUE(session) << session.error().message;
     return session ? std::move(*session) : DumpSession();

@@ -109,8 +109,8 @@ void note_first(Value& place, std::uint64_t index) {
 
 // Notes the element at `index`, a float that is not NaN.
 void note_extremes(Facts& facts, double value, std::uint64_t index) {
-  const auto take = [&](Value& held, bool is_beyond) {
-    if (is_beyond) held = value;
+  const auto take = [&](Value& extreme, bool is_beyond) {
+    if (is_beyond) extreme = value;
     return is_beyond;
   };
   const auto* most = std::get_if<double>(&facts.most);
@@ -177,15 +177,15 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
   const std::size_t size = bytes.size() / std::max<std::uint64_t>(facts.count, 1);
   const std::uint64_t top_exponent = (1u << format.exponent_bits) - 1;
   std::map<int, Bucket> buckets;
-  for (std::size_t at = 0; at < bytes.size(); at += size) {
+  for (std::size_t offset = 0; offset < bytes.size(); offset += size) {
     std::uint64_t bits = 0;
-    std::memcpy(&bits, &bytes[at], size);
+    std::memcpy(&bits, &bytes[offset], size);
     const bool negative = (bits >> (format.exponent_bits + format.fraction_bits)) != 0;
     const std::uint64_t field = (bits >> format.fraction_bits) & top_exponent;
     const std::uint64_t fraction = bits & ((std::uint64_t{1} << format.fraction_bits) - 1);
     if (field == top_exponent && fraction != 0) {
       ++facts.nans;
-      note_first(facts.nan_at, at / size);
+      note_first(facts.nan_at, offset / size);
       continue;
     }
     const std::uint64_t significand = field == 0 ? fraction : fraction + (std::uint64_t{1} << format.fraction_bits);
@@ -209,7 +209,7 @@ void add_floats(Facts& facts, Dtype dtype, std::span<const std::byte> bytes) {
     if (field != 0 && field != top_exponent) ++facts.binades[std::ilogb(value)];
     note_size(facts, std::fabs(value));
     facts.negatives += value < 0;
-    note_extremes(facts, value, at / size);
+    note_extremes(facts, value, offset / size);
   }
   const auto big = [](u128 value) {
     mpz_class result = static_cast<unsigned long>(value >> 64);
@@ -241,9 +241,9 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
   using Wide = std::conditional_t<std::is_signed_v<Stored>, std::int64_t, std::uint64_t>;
   mpz_class sum, squares, sizes, positives, negatives, number;
   Wide most = 0, least = 0;
-  for (std::size_t at = 0; at < bytes.size(); at += sizeof(Stored)) {
+  for (std::size_t offset = 0; offset < bytes.size(); offset += sizeof(Stored)) {
     Stored stored;
-    std::memcpy(&stored, &bytes[at], sizeof stored);
+    std::memcpy(&stored, &bytes[offset], sizeof stored);
     const Wide value = is_bool ? stored != 0 : static_cast<Wide>(stored);
     number = value;
     sum += number;
@@ -255,9 +255,9 @@ void add_integers(Facts& facts, std::span<const std::byte> bytes, bool is_bool) 
     if (value != 0) ++facts.binades[static_cast<int>(exponent_of(mpq_class(abs(number))))];
     facts.zeros += value == 0;
     facts.negatives += value < 0;
-    const std::uint64_t index = at / sizeof(Stored);
-    if (at == 0 || most < value) facts.most_at = index, most = value;
-    if (at == 0 || value < least) facts.least_at = index, least = value;
+    const std::uint64_t index = offset / sizeof(Stored);
+    if (offset == 0 || most < value) facts.most_at = index, most = value;
+    if (offset == 0 || value < least) facts.least_at = index, least = value;
   }
   if (facts.count != 0) {
     facts.most = facts.finite_most = most;
@@ -481,82 +481,82 @@ tensorstat::Digest digest(std::uint64_t number, int digits) {
 
 std::array<Value, tensorstat::kCategoryCount> answers(const Facts& facts, Ieee format) {
   std::array<Value, tensorstat::kCategoryCount> values;
-  const auto at = [&](Category category) -> Value& { return values[static_cast<std::size_t>(category)]; };
+  const auto answer = [&](Category category) -> Value& { return values[static_cast<std::size_t>(category)]; };
   const bool infinite = facts.positive_infs + facts.negative_infs != 0;
   if (facts.count != 0) {
-    at(Category::kMax) = facts.nans != 0 ? Value(kNan) : facts.most;
-    at(Category::kMin) = facts.nans != 0 ? Value(kNan) : facts.least;
+    answer(Category::kMax) = facts.nans != 0 ? Value(kNan) : facts.most;
+    answer(Category::kMin) = facts.nans != 0 ? Value(kNan) : facts.least;
     if (facts.nans != 0 || (facts.positive_infs != 0 && facts.negative_infs != 0)) {
-      at(Category::kAvg) = kNan;
+      answer(Category::kAvg) = kNan;
     } else if (infinite) {
-      at(Category::kAvg) = facts.positive_infs != 0 ? kInfinity : -kInfinity;
+      answer(Category::kAvg) = facts.positive_infs != 0 ? kInfinity : -kInfinity;
     } else {
-      at(Category::kAvg) = nearest(facts.sum / mpz_class(facts.count), format);
+      answer(Category::kAvg) = nearest(facts.sum / mpz_class(facts.count), format);
     }
   }
-  at(Category::kL2norm) = facts.nans != 0 ? kNan : infinite ? kInfinity : nearest_root(facts.squares, format);
-  at(Category::kL1norm) = facts.nans != 0 ? kNan : infinite ? kInfinity : nearest(facts.sizes, format);
-  at(Category::kSumOfPositives) = facts.nans != 0            ? kNan
-                                  : facts.positive_infs != 0 ? kInfinity
-                                                             : nearest(facts.positives, format);
-  at(Category::kSumOfNegatives) = facts.nans != 0            ? kNan
-                                  : facts.negative_infs != 0 ? -kInfinity
-                                                             : nearest(facts.negatives_sum, format);
+  answer(Category::kL2norm) = facts.nans != 0 ? kNan : infinite ? kInfinity : nearest_root(facts.squares, format);
+  answer(Category::kL1norm) = facts.nans != 0 ? kNan : infinite ? kInfinity : nearest(facts.sizes, format);
+  answer(Category::kSumOfPositives) = facts.nans != 0            ? kNan
+                                      : facts.positive_infs != 0 ? kInfinity
+                                                                 : nearest(facts.positives, format);
+  answer(Category::kSumOfNegatives) = facts.nans != 0            ? kNan
+                                      : facts.negative_infs != 0 ? -kInfinity
+                                                                 : nearest(facts.negatives_sum, format);
   const mpz_class n = facts.count;
   if (facts.count != 0) {
     const bool finite = facts.nans == 0 && !infinite;
     const mpq_class variance = (n * facts.squares - facts.sum * facts.sum) / (n * n);
-    at(Category::kVar) = finite ? nearest(variance, format) : kNan;
-    at(Category::kStd) = finite ? nearest_root(variance, format) : kNan;
-    at(Category::kRms) = facts.nans != 0 ? kNan : infinite ? kInfinity : nearest_root(facts.squares / n, format);
-    at(Category::kAbsmax) = facts.nans != 0 ? Value(kNan) : farther(facts.most, facts.least);
-    at(Category::kSparsity) = nearest(mpq_class(facts.zeros) / n, format);
+    answer(Category::kVar) = finite ? nearest(variance, format) : kNan;
+    answer(Category::kStd) = finite ? nearest_root(variance, format) : kNan;
+    answer(Category::kRms) = facts.nans != 0 ? kNan : infinite ? kInfinity : nearest_root(facts.squares / n, format);
+    answer(Category::kAbsmax) = facts.nans != 0 ? Value(kNan) : farther(facts.most, facts.least);
+    answer(Category::kSparsity) = nearest(mpq_class(facts.zeros) / n, format);
   }
   const std::uint64_t finite = facts.count - facts.nans - facts.positive_infs - facts.negative_infs;
-  at(Category::kFiniteCount) = finite;
-  at(Category::kFiniteMax) = facts.finite_most;
-  at(Category::kFiniteMin) = facts.finite_least;
-  if (finite != 0) at(Category::kFiniteAvg) = nearest(facts.sum / mpz_class(finite), format);
-  at(Category::kFiniteL2norm) = nearest_root(facts.squares, format);
-  at(Category::kFirstNanIndex) = facts.nan_at;
-  at(Category::kFirstInfIndex) = facts.infinity_at;
+  answer(Category::kFiniteCount) = finite;
+  answer(Category::kFiniteMax) = facts.finite_most;
+  answer(Category::kFiniteMin) = facts.finite_least;
+  if (finite != 0) answer(Category::kFiniteAvg) = nearest(facts.sum / mpz_class(finite), format);
+  answer(Category::kFiniteL2norm) = nearest_root(facts.squares, format);
+  answer(Category::kFirstNanIndex) = facts.nan_at;
+  answer(Category::kFirstInfIndex) = facts.infinity_at;
   const auto* nan_at = std::get_if<std::uint64_t>(&facts.nan_at);
   const auto* infinity_at = std::get_if<std::uint64_t>(&facts.infinity_at);
   const bool infinity_is_earlier = nan_at == nullptr || (infinity_at != nullptr && *infinity_at < *nan_at);
-  at(Category::kFirstBadIndex) = infinity_is_earlier ? facts.infinity_at : facts.nan_at;
-  at(Category::kArgmax) = facts.nans != 0 ? facts.nan_at : facts.most_at;
-  at(Category::kArgmin) = facts.nans != 0 ? facts.nan_at : facts.least_at;
-  at(Category::kAbsmin) = facts.nans != 0 ? Value(kNan) : facts.least_size;
+  answer(Category::kFirstBadIndex) = infinity_is_earlier ? facts.infinity_at : facts.nan_at;
+  answer(Category::kArgmax) = facts.nans != 0 ? facts.nan_at : facts.most_at;
+  answer(Category::kArgmin) = facts.nans != 0 ? facts.nan_at : facts.least_at;
+  answer(Category::kAbsmin) = facts.nans != 0 ? Value(kNan) : facts.least_size;
   if (facts.nans != 0) {
-    at(Category::kDynamicRange) = kNan;
+    answer(Category::kDynamicRange) = kNan;
   } else if (facts.least_size != Value()) {
     const Value most = farther(facts.most, facts.least);
-    at(Category::kDynamicRange) =
+    answer(Category::kDynamicRange) =
         infinite ? kInfinity : nearest(log2(number_of(most) / number_of(facts.least_size)), format);
   }
-  at(Category::kSubnormalCount) = facts.subnormals;
-  at(Category::kMinusZeroCount) = facts.minus_zeros;
+  answer(Category::kSubnormalCount) = facts.subnormals;
+  answer(Category::kMinusZeroCount) = facts.minus_zeros;
   constexpr std::pair<Category, Category> kCasts[] = {{Category::kE4m3fnUnderflow, Category::kE4m3fnOverflow},
                                                       {Category::kE5m2Underflow, Category::kE5m2Overflow},
                                                       {Category::kFloat16Underflow, Category::kFloat16Overflow},
                                                       {Category::kBfloat16Underflow, Category::kBfloat16Overflow}};
   for (std::size_t i = 0; i < std::size(kCasts); ++i) {
-    at(kCasts[i].first) = facts.lost[i];
-    at(kCasts[i].second) = facts.beyond[i];
+    answer(kCasts[i].first) = facts.lost[i];
+    answer(kCasts[i].second) = facts.beyond[i];
   }
   tensorstat::ExponentCounts exponents{
       facts.zeros, facts.subnormals, facts.positive_infs + facts.negative_infs, facts.nans, {}};
   for (const auto& [exponent, count] : facts.binades) exponents.binades.push_back({exponent, count});
-  at(Category::kExponents) = tensorstat::Exponents(std::move(exponents));
-  at(Category::kCrc32) = digest(facts.crc32, 8);
-  at(Category::kXor64) = digest(facts.xor64, 16);
-  at(Category::kCount) = facts.count;
-  at(Category::kNanCount) = facts.nans;
-  at(Category::kPositiveInfCount) = facts.positive_infs;
-  at(Category::kNegativeInfCount) = facts.negative_infs;
-  at(Category::kZeroCount) = facts.zeros;
-  at(Category::kNegativeZeroCount) = facts.negatives;
-  at(Category::kPositiveZeroCount) = facts.count - facts.nans - facts.zeros - facts.negatives;
+  answer(Category::kExponents) = tensorstat::Exponents(std::move(exponents));
+  answer(Category::kCrc32) = digest(facts.crc32, 8);
+  answer(Category::kXor64) = digest(facts.xor64, 16);
+  answer(Category::kCount) = facts.count;
+  answer(Category::kNanCount) = facts.nans;
+  answer(Category::kPositiveInfCount) = facts.positive_infs;
+  answer(Category::kNegativeInfCount) = facts.negative_infs;
+  answer(Category::kZeroCount) = facts.zeros;
+  answer(Category::kNegativeZeroCount) = facts.negatives;
+  answer(Category::kPositiveZeroCount) = facts.count - facts.nans - facts.zeros - facts.negatives;
   return values;
 }
 

@@ -91,9 +91,9 @@ def line(dtype, raw):
                 cells[3] = cells[5] = inf
             else:
                 total, squares = sum(numbers), sum(v * v for v in numbers)
-                for at, form in ((2, FLOATS["float64"]), (4, FLOATS["float32"])):
-                    cells[at] = rounded_mean(total, len(numbers), form)
-                    cells[at + 1] = nearest(Fraction(squares), 1, True, *form)
+                for cell, form in ((2, FLOATS["float64"]), (4, FLOATS["float32"])):
+                    cells[cell] = rounded_mean(total, len(numbers), form)
+                    cells[cell + 1] = nearest(Fraction(squares), 1, True, *form)
     counts = nans, sum(v == 0 for v in numbers), sum(v < 0 for v in numbers)
     return " ".join([dtype, raw.hex() or "-", *map(shown, cells), *map(str, counts)])
 

@@ -40,7 +40,7 @@ struct Rows {
                    {.name = name, .rank = rank, .iteration = iteration, .is_parameter = place.ends_with('p')});
       }
     }
-    for (const auto& [of, said] : watches) hints.add_watch(of, said);
+    for (const auto& [number, watch] : watches) hints.add_watch(number, watch);
     record.sort();
   }
 

@@ -148,8 +148,8 @@ double log10_of_root(const mpq_class& square) {
 struct Greatest {
   double value = 0;
   Value index = {};
-  void take(double candidate, std::uint64_t at) {
-    if (candidate > value) *this = {candidate, at};
+  void take(double candidate, std::uint64_t position) {
+    if (candidate > value) *this = {candidate, position};
   }
 };
 
@@ -166,7 +166,7 @@ std::array<Value, tensorstat::kPairStatisticCount> pair_answers(Dtype dtype_a, s
   Greatest farthest, relative;
   mpz_class products, squares_a, squares_b, squared, distances, peak;
   for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t at = first_index + i;
+    const std::uint64_t index = first_index + i;
     const Number a = number_at(dtype_a, of_a, i), b = number_at(dtype_b, of_b, i);
     bool is_equal, is_within;
     if (a.is_nan || b.is_nan || a.is_infinite || b.is_infinite) {
@@ -176,8 +176,8 @@ std::array<Value, tensorstat::kPairStatisticCount> pair_answers(Dtype dtype_a, s
       under_1000th += is_equal;
       under_200th += is_equal;
       if (!is_equal) {
-        farthest.take(kInfinity, at);
-        relative.take(kInfinity, at);
+        farthest.take(kInfinity, index);
+        relative.take(kInfinity, index);
       }
     } else {
       const mpz_class apart = abs(mpz_class(a.units - b.units)), size_a = abs(a.units), size_b = abs(b.units);
@@ -192,8 +192,8 @@ std::array<Value, tensorstat::kPairStatisticCount> pair_answers(Dtype dtype_a, s
       const double scale = tolerance.scale == PairTolerance::Scale::kGreater ? std::max(s_a, s_b) : s_b;
       const double share = tolerance.rtol * scale, bound = tolerance.atol + share;
       is_within = d <= bound;
-      farthest.take(d, at);
-      if (d != 0) relative.take(d / scale, at);
+      farthest.take(d, index);
+      if (d != 0) relative.take(d / scale, index);
       const auto is_under = [&](int part) {
         return std::isfinite(d) && (d == 0 || mpq_class(d) * part < mpq_class(s_b));
       };
@@ -202,9 +202,9 @@ std::array<Value, tensorstat::kPairStatisticCount> pair_answers(Dtype dtype_a, s
       most_steps = std::max(most_steps, steps(dtype_a, a, dtype_b, b));
     }
     if (dtype_a == dtype_b ? a.bits != b.bits : !is_equal) {
-      if (unequal++ == 0) first_unequal = at;
+      if (unequal++ == 0) first_unequal = index;
     }
-    if (!is_within && outside++ == 0) first_outside = at;
+    if (!is_within && outside++ == 0) first_outside = index;
   }
 
   const auto is_float = [](Dtype dtype) { return fields_of(dtype) || dtype == Dtype::kFloat8E8m0fnu; };

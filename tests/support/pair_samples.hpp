@@ -35,7 +35,8 @@ inline constexpr Partner kPartners[] = {
 inline std::vector<std::byte> beside(tensorstat::Dtype dtype, std::vector<std::byte> bytes, const Partner& partner,
                                      Random& random) {
   const std::size_t size = tensorstat::size_bytes(dtype);
-  for (std::size_t at = 0; at < bytes.size(); at += size) partner.change(std::span(bytes).subspan(at, size), random);
+  for (std::size_t offset = 0; offset < bytes.size(); offset += size)
+    partner.change(std::span(bytes).subspan(offset, size), random);
   return bytes;
 }
 

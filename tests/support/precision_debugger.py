@@ -78,14 +78,14 @@ class Watched:
         pass
 
 
-def main(sources, folder, level, task, summary_mode, who='msprobe'):
+def main(sources, folder, level, task, summary_mode, tool='msprobe'):
     with open(f'{folder}/config.json', 'w', encoding='utf-8') as file:
         json.dump({'task': task, 'dump_path': f'{folder}/dump', 'rank': [], 'step': [], 'level': level,
                    task: {'scope': [], 'list': [], 'data_mode': ['all'], 'summary_mode': summary_mode}}, file)
     torch.manual_seed(0)
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    dumper = (Watched if who == 'ours' else Debugged)(sources, f'{folder}/config.json', model)
+    dumper = (Watched if tool == 'ours' else Debugged)(sources, f'{folder}/config.json', model)
     with contextlib.closing(dumper):
         for _ in range(2):
             dumper.begin()

@@ -178,8 +178,8 @@ Bytes specials(Dtype dtype, std::size_t count, Random& random) {
   const std::size_t places = count == 0 ? 0 : 1 + random() % 4;
   for (std::size_t i = 0; i < places; ++i) {
     const std::size_t kind = random() % 5;
-    const std::size_t at = std::array{std::size_t{0}, count - 1, random() % count}[random() % 3];
-    if ((mask >> kind & 1) != 0) elements[at] = kinds[kind];
+    const std::size_t index = std::array{std::size_t{0}, count - 1, random() % count}[random() % 3];
+    if ((mask >> kind & 1) != 0) elements[index] = kinds[kind];
   }
   return packed(dtype, elements);
 }

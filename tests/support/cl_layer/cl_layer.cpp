@@ -56,9 +56,9 @@ cl_event new_gate(cl_command_queue queue) {
 // Adds an event to a command's wait list, to hold or delay the command. Must live until the command is enqueued.
 class Before {
  public:
-  Before(cl_command_queue queue, cl_uint count, const cl_event* wait, bool held, bool late)
+  Before(cl_command_queue queue, cl_uint count, const cl_event* wait, bool is_gated, bool late)
       : all_(wait, wait + count), late_(late ? state.late_ms.load() : 0) {
-    if (held) {
+    if (is_gated) {
       all_.push_back(new_gate(queue));
       const std::lock_guard lock(mutex);
       gates.push_back(all_.back());
@@ -105,8 +105,8 @@ void fall_silent(cl_command_queue queue) {
 // The code that this call must return instead of being made; CL_SUCCESS: make the call.
 cl_int fault() {
   const std::int64_t call = ++state.calls;
-  const std::int64_t at = state.fail_at;
-  const bool now = at != 0 && (state.sticky ? call >= at : call == at);
+  const std::int64_t first = state.fail_at;
+  const bool now = first != 0 && (state.sticky ? call >= first : call == first);
   return now ? state.code.load() : CL_SUCCESS;
 }
 
@@ -211,36 +211,36 @@ cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t 
 cl_int CL_API_CALL retain_buffer(cl_mem buffer) {
   ++state.references;
   const std::lock_guard lock(mutex);
-  if (const auto found = buffers.find(buffer); found != buffers.end()) ++found->second.references;
+  if (const auto entry = buffers.find(buffer); entry != buffers.end()) ++entry->second.references;
   return below->clRetainMemObject(buffer);
 }
 
 cl_int CL_API_CALL release_buffer(cl_mem buffer) {
   --state.references;
   const std::lock_guard lock(mutex);
-  if (const auto found = buffers.find(buffer); found != buffers.end() && --found->second.references == 0) {
-    state.buffer_bytes -= found->second.bytes;
-    buffers.erase(found);
+  if (const auto entry = buffers.find(buffer); entry != buffers.end() && --entry->second.references == 0) {
+    state.buffer_bytes -= entry->second.bytes;
+    buffers.erase(entry);
   }
   return below->clReleaseMemObject(buffer);
 }
 
-cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t at, size_t bytes,
+cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t bytes,
                                 const void* from, cl_uint count, const cl_event* wait, cl_event* event) {
   const Before before(queue, count, wait, false, blocking == CL_FALSE);
-  return command<&cl_icd_dispatch::clEnqueueWriteBuffer>(event, queue, buffer, blocking, at, bytes, from,
+  return command<&cl_icd_dispatch::clEnqueueWriteBuffer>(event, queue, buffer, blocking, offset, bytes, from,
                                                          before.count(), before.events());
 }
 
-cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t at, size_t bytes,
+cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t bytes,
                                void* to, cl_uint count, const cl_event* wait, cl_event* event) {
-  return command<&cl_icd_dispatch::clEnqueueReadBuffer>(event, queue, buffer, blocking, at, bytes, to, count, wait);
+  return command<&cl_icd_dispatch::clEnqueueReadBuffer>(event, queue, buffer, blocking, offset, bytes, to, count, wait);
 }
 
 cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void* pattern, size_t pattern_bytes,
-                               size_t at, size_t bytes, cl_uint count, const cl_event* wait, cl_event* event) {
-  return command<&cl_icd_dispatch::clEnqueueFillBuffer>(event, queue, buffer, pattern, pattern_bytes, at, bytes, count,
-                                                        wait);
+                               size_t offset, size_t bytes, cl_uint count, const cl_event* wait, cl_event* event) {
+  return command<&cl_icd_dispatch::clEnqueueFillBuffer>(event, queue, buffer, pattern, pattern_bytes, offset, bytes,
+                                                        count, wait);
 }
 
 cl_int CL_API_CALL marker(cl_command_queue queue, cl_uint count, const cl_event* wait, cl_event* event) {
@@ -272,9 +272,9 @@ cl_int CL_API_CALL run_native(cl_command_queue queue, void(CL_CALLBACK* function
 }
 
 cl_int CL_API_CALL device_ids(cl_platform_id platform, cl_device_type type, cl_uint count, cl_device_id* devices,
-                              cl_uint* found) {
+                              cl_uint* number) {
   ++state.searches;
-  return coded<&cl_icd_dispatch::clGetDeviceIDs>(platform, type, count, devices, found);
+  return coded<&cl_icd_dispatch::clGetDeviceIDs>(platform, type, count, devices, number);
 }
 
 constexpr cl_device_info kSvmCapabilities = 0x1053;

@@ -18,9 +18,9 @@ inline ClLayer& cl_layer() {
     void* const library = dlopen(built::cl_layer().c_str(), RTLD_NOW | RTLD_NOLOAD);
     void* const symbol = library == nullptr ? nullptr : dlsym(library, "tensorstat_cl_layer");
     if (symbol == nullptr) throw std::runtime_error("the ICD loader has not loaded " + built::cl_layer());
-    auto* const found = reinterpret_cast<ClLayer* (*)()>(symbol)();
-    if (found->calls == 0) throw std::runtime_error("no call passed through " + built::cl_layer());
-    return found;
+    auto* const state = reinterpret_cast<ClLayer* (*)()>(symbol)();
+    if (state->calls == 0) throw std::runtime_error("no call passed through " + built::cl_layer());
+    return state;
   }();
   return *layer;
 }
