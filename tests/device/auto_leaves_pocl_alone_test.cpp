@@ -27,14 +27,14 @@ TEST(Auto, LeavesPoclAlone) {
   layer.searches = 0;
   const std::vector<float> values(1 << 20, 1.0f);
   const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = values.size(), .address = values.data()};
-  std::string said;
-  Meter meter({.log = [&](Severity, std::string_view text) { said += text; }});
-  const auto found = meter.measure({&tensor, 1}, {.categories = {Category::kMax}});
-  ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ(found->front().placement[0].engine, "host");
-  EXPECT_NE(found->front().placement[0].reason.find("the only OpenCL driver is pocl"), std::string::npos)
-      << found->front().placement[0].reason;
-  EXPECT_EQ(said, "");
+  std::string messages;
+  Meter meter({.log = [&](Severity, std::string_view text) { messages += text; }});
+  const auto result = meter.measure({&tensor, 1}, {.categories = {Category::kMax}});
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->front().placement[0].engine, "host");
+  EXPECT_NE(result->front().placement[0].reason.find("the only OpenCL driver is pocl"), std::string::npos)
+      << result->front().placement[0].reason;
+  EXPECT_EQ(messages, "");
   EXPECT_EQ(layer.searches, 0);
 
   const auto insisted = meter.measure({&tensor, 1}, {.categories = {Category::kMax}, .on = On::kDevice});

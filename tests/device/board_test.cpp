@@ -66,10 +66,10 @@ class BoardTest : public testing::TestWithParam<Way> {
     for (const Dtype dtype : dtypes()) {
       for (const std::size_t count : {std::size_t{300'000}, random_() % 3000, random_() % 3000, std::size_t{0}}) {
         all.push_back(sample(dtype, count));
-        const std::size_t size = size_bytes(dtype), at = (bytes.size() + size - 1) / size * size;
-        all.back().tensor.offset_bytes = at;
-        bytes.resize(at + all.back().bytes.size());
-        std::ranges::copy(all.back().bytes, bytes.begin() + static_cast<std::ptrdiff_t>(at));
+        const std::size_t size = size_bytes(dtype), offset = (bytes.size() + size - 1) / size * size;
+        all.back().tensor.offset_bytes = offset;
+        bytes.resize(offset + all.back().bytes.size());
+        std::ranges::copy(all.back().bytes, bytes.begin() + static_cast<std::ptrdiff_t>(offset));
       }
     }
     return all;
@@ -79,19 +79,19 @@ class BoardTest : public testing::TestWithParam<Way> {
     Tensor tensor = sample.tensor;
     tensor.address = sample.bytes.data();
     tensor.offset_bytes = 0;
-    const auto found = Meter().measure({&tensor, 1}, {.categories = kCategories, .on = On::kHost});
-    return Statistics(found->front().statistics).values;
+    const auto result = Meter().measure({&tensor, 1}, {.categories = kCategories, .on = On::kHost});
+    return Statistics(result->front().statistics).values;
   }
-  static void expect_same(const std::vector<Value>& expected, const Result<Measurements>& found) {
-    ASSERT_TRUE(found) << found.error().message;
-    const std::vector<Value> values = Statistics(found->front().statistics).values;
+  static void expect_same(const std::vector<Value>& expected, const Result<Measurements>& result) {
+    ASSERT_TRUE(result) << result.error().message;
+    const std::vector<Value> values = Statistics(result->front().statistics).values;
     for (std::size_t i = 0; i < kCategories.size(); ++i) {
       EXPECT_EQ(to_string(values[i]), to_string(expected[i])) << name(kCategories[i]);
       if (const auto* const number = std::get_if<double>(&values[i]); number != nullptr && *number == *number) {
         EXPECT_EQ(std::memcmp(number, &std::get<double>(expected[i]), sizeof *number), 0) << name(kCategories[i]);
       }
     }
-    EXPECT_EQ(found->front().placement[0].engine, "opencl");
+    EXPECT_EQ(result->front().placement[0].engine, "opencl");
   }
 
   Board board(Meter& meter) {
@@ -170,10 +170,10 @@ TEST_P(BoardTest, IndicesChecksumsAndCastsHaveTheHostsBits) {
     const auto ticket = board->fold(in(buffer, sample.tensor));
     ASSERT_TRUE(small && ticket);
     board->end_step();
-    const auto found = ticket->collect();
-    ASSERT_TRUE(found) << found.error().message;
+    const auto result = ticket->collect();
+    ASSERT_TRUE(result) << result.error().message;
     for (std::size_t i = 0; i < request.categories.size(); ++i) {
-      EXPECT_EQ(to_string(found->front().statistics.values[i]), to_string(expected->front().statistics.values[i]))
+      EXPECT_EQ(to_string(result->front().statistics.values[i]), to_string(expected->front().statistics.values[i]))
           << name(request.categories[i]);
     }
   }
@@ -256,12 +256,12 @@ TEST_P(BoardTest, AKernelThatWasLostIsNoticed) {
     for (int i = 0; i < 5; ++i) tickets.push_back(*board.fold(in(buffer, tensor.tensor)));
     board.end_step();
     for (int i = 0; i < 5; ++i) {
-      const auto found = tickets[static_cast<std::size_t>(i)].collect();
+      const auto result = tickets[static_cast<std::size_t>(i)].collect();
       if (step == 1 && i == 2) {
-        ASSERT_FALSE(found);
-        EXPECT_EQ(found.error().code, Code::kDevice);
+        ASSERT_FALSE(result);
+        EXPECT_EQ(result.error().code, Code::kDevice);
       } else {
-        expect_same(on_host(tensor), found);
+        expect_same(on_host(tensor), result);
       }
     }
     layer.lose_kernel_at = 0;

@@ -32,11 +32,11 @@ class Budget : public testing::Test {
   }
 
   std::vector<Statistics> measured(Meter& meter, On on) const {
-    auto found = meter.measure(tensors_, {.categories = kCategories, .on = on});
+    auto result = meter.measure(tensors_, {.categories = kCategories, .on = on});
     std::vector<Statistics> statistics;
-    EXPECT_TRUE(found) << found.error().message;
-    if (found) {
-      for (const Measurement& each : *found) statistics.emplace_back(each.statistics);
+    EXPECT_TRUE(result) << result.error().message;
+    if (result) {
+      for (const Measurement& each : *result) statistics.emplace_back(each.statistics);
     }
     return statistics;
   }
@@ -63,15 +63,15 @@ class Budget : public testing::Test {
     for (const std::uint64_t budget : kBudgets) {
       cl_layer().peak_buffer_bytes = 0;
       Meter meter({.budget_bytes = budget});
-      auto found = on == On::kDevice ? refused_or_measured(meter) : measured(meter, on);
+      auto statistics = on == On::kDevice ? refused_or_measured(meter) : measured(meter, on);
       const MemoryUse use = meter.device_memory();
       EXPECT_LE(static_cast<std::uint64_t>(cl_layer().peak_buffer_bytes), budget);
       EXPECT_EQ(static_cast<std::uint64_t>(cl_layer().peak_buffer_bytes), use.peak_bytes) << "budget " << budget;
       EXPECT_EQ(static_cast<std::uint64_t>(cl_layer().buffer_bytes), use.current_bytes) << "budget " << budget;
       (use.peak_bytes == 0 ? refused : used) = true;
-      if (on == On::kDevice && found.empty()) continue;
-      ASSERT_EQ(expected.size(), found.size());
-      for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(texts(expected[i]), texts(found[i])) << i;
+      if (on == On::kDevice && statistics.empty()) continue;
+      ASSERT_EQ(expected.size(), statistics.size());
+      for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(texts(expected[i]), texts(statistics[i])) << i;
     }
     EXPECT_EQ(used, takes_some);
     EXPECT_TRUE(refused);
@@ -104,19 +104,19 @@ class PairBudget : public Budget {
       {
         Meter meter({.budget_bytes = budget});
         std::vector<PairPlacement> placements;
-        const auto found = meter.compare(pairs, {.on = on}, &placements);
+        const auto result = meter.compare(pairs, {.on = on}, &placements);
         const MemoryUse use = meter.device_memory();
         EXPECT_LE(static_cast<std::uint64_t>(cl_layer().peak_buffer_bytes), budget);
         EXPECT_EQ(static_cast<std::uint64_t>(cl_layer().peak_buffer_bytes), use.peak_bytes) << "budget " << budget;
         EXPECT_EQ(static_cast<std::uint64_t>(cl_layer().buffer_bytes), use.current_bytes) << "budget " << budget;
-        if (found) {
+        if (result) {
           for (std::size_t i = 0; i < pairs.size(); ++i)
-            EXPECT_EQ((*found)[i].serialize(), (*expected)[i].serialize()) << i;
+            EXPECT_EQ((*result)[i].serialize(), (*expected)[i].serialize()) << i;
           for (const PairPlacement& placed : placements) EXPECT_LE(placed.device_bytes, use.peak_bytes);
           (placements.front().engine == "host" ? refused : used) = true;
         } else {
           EXPECT_EQ(on, On::kDevice);
-          EXPECT_EQ(found.error().code, Code::kOverBudget) << found.error().message;
+          EXPECT_EQ(result.error().code, Code::kOverBudget) << result.error().message;
           refused = true;
         }
       }

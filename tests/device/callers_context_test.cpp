@@ -60,19 +60,19 @@ class CallersContext : public testing::Test {
     bytes_ = samples::of(Dtype::kFloat32)[0].make(Dtype::kFloat32, 300'000, random_);
     tensor_.element_count = 300'000;
     tensor_.address = bytes_.data();
-    const auto found = Meter().measure({&tensor_, 1}, {.categories = kCategories, .on = On::kHost});
-    EXPECT_TRUE(found);
-    if (found) expected_ = Statistics(found->front().statistics).values;
+    const auto result = Meter().measure({&tensor_, 1}, {.categories = kCategories, .on = On::kHost});
+    EXPECT_TRUE(result);
+    if (result) expected_ = Statistics(result->front().statistics).values;
   }
 
   void expect_right(Meter& meter, const Foreign& foreign, On on) const {
     Tensor tensor = tensor_;
     tensor.address = foreign.buffer();
     tensor.where = Where::kClBuffer;
-    const auto found = meter.measure({&tensor, 1}, {.categories = kCategories, .on = on});
-    ASSERT_TRUE(found) << found.error().message;
-    EXPECT_EQ(Statistics(found->front().statistics).values, expected_);
-    EXPECT_EQ(found->front().placement[0].engine, on == On::kHost ? "host" : "opencl");
+    const auto result = meter.measure({&tensor, 1}, {.categories = kCategories, .on = on});
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(Statistics(result->front().statistics).values, expected_);
+    EXPECT_EQ(result->front().placement[0].engine, on == On::kHost ? "host" : "opencl");
     std::vector<std::byte> back(bytes_.size());
     const Status read = meter.read(tensor, 0, back);
     ASSERT_TRUE(read) << read.error().message;

@@ -70,11 +70,11 @@ TEST(CallersExceptions, AreNotTheLibrarys) {
   for (std::int64_t call = 1; call <= calls; ++call) {
     layer.calls = 0;
     layer.fail_at = call;
-    const auto found = measured();
+    const auto result = measured();
     layer.fail_at = 0;
-    if (found) continue;
+    if (result) continue;
     ++errors;
-    EXPECT_NE(found.error().code, Code::kOutOfMemory) << "call " << call << ": " << found.error().message;
+    EXPECT_NE(result.error().code, Code::kOutOfMemory) << "call " << call << ": " << result.error().message;
   }
   EXPECT_GT(errors, 0);
   EXPECT_EQ(thrown, 0);

@@ -43,10 +43,10 @@ class CallersQueue : public testing::TestWithParam<cl_command_queue_properties> 
         const std::size_t count = i == 3 ? 0 : random_() % 3000;
         const auto distributions = samples::of(dtype);
         const auto bytes = distributions[random_() % distributions.size()].make(dtype, count, random_);
-        const std::size_t at = (arena_.size() + size_bytes(dtype) - 1) / size_bytes(dtype) * size_bytes(dtype);
-        arena_.resize(at + bytes.size());
-        std::ranges::copy(bytes, arena_.begin() + static_cast<std::ptrdiff_t>(at));
-        tensors_.push_back({.dtype = dtype, .element_count = count, .offset_bytes = at});
+        const std::size_t offset = (arena_.size() + size_bytes(dtype) - 1) / size_bytes(dtype) * size_bytes(dtype);
+        arena_.resize(offset + bytes.size());
+        std::ranges::copy(bytes, arena_.begin() + static_cast<std::ptrdiff_t>(offset));
+        tensors_.push_back({.dtype = dtype, .element_count = count, .offset_bytes = offset});
       }
     }
   }
@@ -63,16 +63,16 @@ class CallersQueue : public testing::TestWithParam<cl_command_queue_properties> 
     return *Meter().measure(tensors, {.categories = kCategories, .on = On::kHost});
   }
 
-  static void expect_same(const Measurements& expected, const Result<Measurements>& found) {
-    ASSERT_TRUE(found) << found.error().message;
-    ASSERT_EQ(expected.size(), found->size());
+  static void expect_same(const Measurements& expected, const Result<Measurements>& result) {
+    ASSERT_TRUE(result) << result.error().message;
+    ASSERT_EQ(expected.size(), result->size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
       for (std::size_t k = 0; k < kCategories.size(); ++k) {
-        const Value a = expected[i].statistics.values[k], b = (*found)[i].statistics.values[k];
+        const Value a = expected[i].statistics.values[k], b = (*result)[i].statistics.values[k];
         const bool both_nan = std::holds_alternative<double>(a) && std::holds_alternative<double>(b) &&
                               std::get<double>(a) != std::get<double>(a) && std::get<double>(b) != std::get<double>(b);
         EXPECT_TRUE(both_nan || a == b) << "tensor " << i << ", " << name(kCategories[k]);
-        EXPECT_EQ((*found)[i].placement[k].engine, "opencl");
+        EXPECT_EQ((*result)[i].placement[k].engine, "opencl");
       }
     }
   }
@@ -249,11 +249,11 @@ TEST_P(CallersQueue, QuantilesOfWhatIsThereAreCountedThere) {
   Categories categories = *categories_from("max,min,avg,l2norm,count,nan-count,zero-count");
   for (const std::uint32_t each : {1'000u, 50'000u, 99'900u}) categories.push_back(quantile(each));
   const auto expected = meter.measure(here, {.categories = categories, .on = On::kHost});
-  const auto found = meter.measure(in(buffer), {.categories = categories});
+  const auto result = meter.measure(in(buffer), {.categories = categories});
   ASSERT_TRUE(expected) << expected.error().message;
-  ASSERT_TRUE(found) << found.error().message;
-  for (std::size_t i = 0; i < found->size(); ++i) {
-    const Measurement measured = (*found)[i];
+  ASSERT_TRUE(result) << result.error().message;
+  for (std::size_t i = 0; i < result->size(); ++i) {
+    const Measurement measured = (*result)[i];
     for (std::size_t k = 0; k < categories.size(); ++k) {
       EXPECT_EQ(to_string(measured.statistics.values[k]), to_string((*expected)[i].statistics.values[k]))
           << "tensor " << i << ", " << name(categories[k]);
@@ -332,10 +332,10 @@ TEST_P(CallersQueue, ComparesPairsBehindAnEvent) {
                  nullptr);
   EXPECT_GT(status, CL_COMPLETE) << "it ran before what it has to wait for";
   cl::UserEvent(ready).setStatus(CL_COMPLETE);
-  const auto found = ticket->collect();
-  ASSERT_TRUE(found) << found.error().message;
+  const auto result = ticket->collect();
+  ASSERT_TRUE(result) << result.error().message;
   const auto expected = Meter().compare(here, {request.tolerance, 11, On::kHost});
-  for (std::size_t i = 0; i < pairs.size(); ++i) EXPECT_EQ((*found)[i].serialize(), (*expected)[i].serialize()) << i;
+  for (std::size_t i = 0; i < pairs.size(); ++i) EXPECT_EQ((*result)[i].serialize(), (*expected)[i].serialize()) << i;
   EXPECT_FALSE(ticket->collect()) << "twice";
   EXPECT_FALSE(meter->compare(pairs, {.on = On::kHost}));
 }

@@ -28,9 +28,9 @@ class DeviceBytes : public testing::Test {
     unsetenv("TENSORSTAT_CL_POINTERS");
   }
 
-  static std::uint64_t of(const Result<Measurements>& found) {
-    EXPECT_TRUE(found);
-    return found ? found->front().device_bytes : 0;
+  static std::uint64_t of(const Result<Measurements>& result) {
+    EXPECT_TRUE(result);
+    return result ? result->front().device_bytes : 0;
   }
 
   const std::vector<float> values_ = std::vector<float>(30'000, 1.0f);

@@ -87,9 +87,9 @@ class DeviceFaults : public testing::Test {
       auto stream = meter.stream(tensor.dtype, {.categories = kCategories, .on = on});
       if (!stream) return stream.error();
       const auto* bytes = static_cast<const std::byte*>(tensor.address);
-      for (std::size_t at = 0; at < tensor.bytes(); at += kPieceBytes) {
-        const std::size_t size = std::min<std::size_t>(kPieceBytes, tensor.bytes() - at);
-        const std::vector<std::byte> piece(bytes + at, bytes + at + size);
+      for (std::size_t offset = 0; offset < tensor.bytes(); offset += kPieceBytes) {
+        const std::size_t size = std::min<std::size_t>(kPieceBytes, tensor.bytes() - offset);
+        const std::vector<std::byte> piece(bytes + offset, bytes + offset + size);
         if (Status status = stream->append(piece); !status) return status.error();
       }
       const auto result = rows(stream->finish());
@@ -122,19 +122,19 @@ class DeviceFaults : public testing::Test {
           layer.code = code;
           layer.sticky = sticky;
           layer.fail_at = call;
-          const auto found = run();
+          const auto result = run();
           layer.fail_at = 0;
           ++faults;
           const std::string where = std::string(what) + ", call " + std::to_string(call) + " of " +
                                     std::to_string(calls) + ", code " + std::to_string(code) +
                                     (sticky ? ", sticky" : "");
-          if (found) {
-            ASSERT_EQ(*found, expected_) << where;
+          if (result) {
+            ASSERT_EQ(*result, expected_) << where;
             rows_after_one_fault_ += !sticky;
           } else {
             ++refusals;
-            ASSERT_TRUE(may_refuse) << where << ": " << found.error().message;
-            ASSERT_FALSE(found.error().message.empty()) << where;
+            ASSERT_TRUE(may_refuse) << where << ": " << result.error().message;
+            ASSERT_FALSE(result.error().message.empty()) << where;
           }
           ASSERT_EQ(layer.references, references) << where;
           ASSERT_EQ(layer.buffer_bytes, 0) << where;
@@ -207,12 +207,12 @@ TEST_F(DeviceFaults, LostKernelsAreNoticed) {
     for (const On on : {On::kAuto, On::kDevice}) {
       layer.kernels = 0;
       layer.lose_kernel_at = lost;
-      const auto found = on == On::kAuto ? on_auto() : on_device();
+      const auto result = on == On::kAuto ? on_auto() : on_device();
       layer.lose_kernel_at = 0;
-      if (found) {  // the host took over, or the kernel was built again
-        EXPECT_EQ(*found, expected_) << "kernel " << lost;
+      if (result) {  // the host took over, or the kernel was built again
+        EXPECT_EQ(*result, expected_) << "kernel " << lost;
       } else {
-        EXPECT_EQ(on, On::kDevice) << "kernel " << lost << ": " << found.error().message;
+        EXPECT_EQ(on, On::kDevice) << "kernel " << lost << ": " << result.error().message;
         ++noticed;
       }
     }
@@ -240,10 +240,10 @@ TEST_F(FaultsAmongMany, TheHostDoesTheRest) {
   hold(
       "many tensors",
       [&]() -> Result<Rows> {
-        auto found = Meter().measure(tensors_, {.categories = kCategories, .on = On::kAuto});
-        if (!found) return found.error();
-        divided += found->front().placement[0].engine != (*found)[tensors_.size() - 1].placement[0].engine;
-        return rows(*found);
+        auto result = Meter().measure(tensors_, {.categories = kCategories, .on = On::kAuto});
+        if (!result) return result.error();
+        divided += result->front().placement[0].engine != (*result)[tensors_.size() - 1].placement[0].engine;
+        return rows(*result);
       },
       false);
   EXPECT_GT(divided, 0);
@@ -328,16 +328,16 @@ TEST_F(CallersFaults, AMeterReadsBackWhatItCan) {
       "caller's memory",
       [&]() -> Result<Rows> {
         Meter meter({.queue = queue_()});
-        const auto found = meter.measure(tensors_, {.categories = kCategories, .on = On::kAuto});
-        if (!found) return found.error();
-        from_host += found->front().placement[0].engine == "host";
+        const auto result = meter.measure(tensors_, {.categories = kCategories, .on = On::kAuto});
+        if (!result) return result.error();
+        from_host += result->front().placement[0].engine == "host";
         for (std::size_t i = 0; i < tensors_.size(); ++i) {
           std::vector<std::byte> bytes(tensors_[i].bytes());
           if (!meter.read(tensors_[i], 0, bytes)) continue;
           ++read_back;
           EXPECT_TRUE(bytes == bytes_[i]);
         }
-        return rows(*found);
+        return rows(*result);
       },
       true);
   std::printf("%d runs with rows after one fault, %d by the host; %d tensors read back\n", rows_after_one_fault_,
@@ -410,9 +410,9 @@ TEST_F(CallersFaults, ABoardTells) {
           }
           board->end_step();
           for (const BoardTicket& each : tickets) {
-            const auto found = rows(each.collect());
-            if (!found) return found.error();
-            all.push_back(found->front());
+            const auto result = rows(each.collect());
+            if (!result) return result.error();
+            all.push_back(result->front());
           }
         }
         return all;

@@ -34,14 +34,14 @@ class DeviceOpening : public testing::Test {
 
   Outcome measured(On on) const {
     Meter meter;
-    const auto found = meter.measure({&tensor_, 1}, requests_[on == On::kDevice]);
-    if (!found) {
-      const Error& error = found.error();
+    const auto result = meter.measure({&tensor_, 1}, requests_[on == On::kDevice]);
+    if (!result) {
+      const Error& error = result.error();
       if (error.code == Code::kOutOfMemory) return kNoMemory;
       return error.code == Code::kDevice && on == On::kDevice ? kNoDevice : kOtherError;
     }
-    if (found->front().statistics.values[0] != Value(1.5)) return kWrong;
-    return found->front().placement[0].engine == "opencl" ? kOnDevice : kOnHost;
+    if (result->front().statistics.values[0] != Value(1.5)) return kWrong;
+    return result->front().placement[0].engine == "opencl" ? kOnDevice : kOnHost;
   }
 
   // In a child process, at its first use of OpenCL, allocation number `nth` fails; 0: none. Writes the number of

@@ -23,11 +23,11 @@ TEST(DeviceOutOfMemory, OfAMeasurement) {
   hold(
       "measure",
       [&]() -> Result<bool> {
-        const auto found = meter.measure(tensors, request);
-        if (!found) return found.error();
-        return (*found)[0].statistics.values[0] == Value(1.5) &&
-               (*found)[1].statistics.values[1] == Value(std::int64_t{7}) &&
-               (*found)[2].placement[0].engine == "opencl";
+        const auto result = meter.measure(tensors, request);
+        if (!result) return result.error();
+        return (*result)[0].statistics.values[0] == Value(1.5) &&
+               (*result)[1].statistics.values[1] == Value(std::int64_t{7}) &&
+               (*result)[2].placement[0].engine == "opencl";
       },
       Code::kDevice);
 }
@@ -48,9 +48,9 @@ TEST(DeviceOutOfMemory, OfAComparison) {
         "compare",
         [&]() -> Result<bool> {
           std::vector<PairPlacement> placements;
-          const auto found = meter.compare(pairs, {.on = On::kDevice}, &placements);
-          if (!found) return found.error();
-          return (*found)[0].finish(PairStatistic::kMaxAbsDiff) == Value(0.25) && placements[1].engine == "opencl";
+          const auto result = meter.compare(pairs, {.on = On::kDevice}, &placements);
+          if (!result) return result.error();
+          return (*result)[0].finish(PairStatistic::kMaxAbsDiff) == Value(0.25) && placements[1].engine == "opencl";
         },
         Code::kDevice);
     only_ours = false;

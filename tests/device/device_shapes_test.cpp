@@ -49,23 +49,23 @@ INSTANTIATE_TEST_SUITE_P(Dtype, DeviceShapes, testing::ValuesIn(samples::all_dty
 TEST_P(DeviceShapes, AgreeWithTheOracle) {
   if (is_left_to_full(GetParam())) GTEST_SKIP() << "left to the full tests";
   samples::Random random(samples::seed() + static_cast<std::uint64_t>(GetParam()));
-  HeldToOracle held(GetParam(), every_engine());
+  HeldToOracle cases(GetParam(), every_engine());
   const bool has_two = samples::full() || (!is_forced() && GetParam() == Dtype::kFloat32);
   for (const samples::Distribution& distribution : samples::of(GetParam())) {
     for (const std::size_t count : {0, 1, 3, 31, 257, 1023, 4097, 65537}) {
       const std::size_t step = size_bytes(GetParam());
       const Needs needs = random() % 4 == 0 && has_two ? Needs{kExtrema | kSigns} : kEverything;
-      held.add(std::string(distribution.name), distribution.make(GetParam(), count, random),
-               HeldToOracle::Way{random() % 16 / step * step, needs});
+      cases.add(std::string(distribution.name), distribution.make(GetParam(), count, random),
+                HeldToOracle::Way{random() % 16 / step * step, needs});
     }
   }
-  held.hold();
+  cases.hold();
   if (HasFatalFailure()) return;
   // Several slices that add to one partial, in either shape.
   const samples::Distribution& first = samples::of(GetParam())[0];
-  held.add(std::string(first.name), first.make(GetParam(), 700'001, random), HeldToOracle::Way{});
-  held.hold();
-  std::printf("%zu cases of %s\n", held.case_count(), std::string(name(GetParam())).c_str());
+  cases.add(std::string(first.name), first.make(GetParam(), 700'001, random), HeldToOracle::Way{});
+  cases.hold();
+  std::printf("%zu cases of %s\n", cases.case_count(), std::string(name(GetParam())).c_str());
 }
 
 class PackedShapes : public OfADtype {};
@@ -76,16 +76,16 @@ INSTANTIATE_TEST_SUITE_P(Dtype, PackedShapes, testing::ValuesIn(samples::packed_
 TEST_P(PackedShapes, AgreeWithTheOracle) {
   if (is_left_to_full(GetParam())) GTEST_SKIP() << "left to the full tests";
   samples::Random random(samples::seed() + static_cast<std::uint64_t>(GetParam()));
-  HeldToOracle held(GetParam(), every_engine());
+  HeldToOracle cases(GetParam(), every_engine());
   std::vector<std::uint64_t> counts = {1023, 4097, 65'537, samples::full() ? 3'000'001u : 700'001u};
   for (std::uint64_t count = 0; count < 40; ++count) counts.push_back(count);
   for (const std::uint64_t count : counts) {
     std::vector<std::byte> bytes(bytes_of(GetParam(), count));
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
     const HeldToOracle::Way way{random() % 16};
-    held.add_packed("any bits", bytes, count, {&way, 1});
+    cases.add_packed("any bits", bytes, count, {&way, 1});
   }
-  held.hold();
+  cases.hold();
 }
 
 }  // namespace device_shapes_test

@@ -53,12 +53,12 @@ struct Killer {
 // Cuts every file of this name to `share` of its size; with `random` its bytes become random.
 std::function<void(const fs::path&)> spoil(const std::string& name, double share, bool random) {
   return [=](const fs::path& cache) {
-    std::vector<fs::path> found;
+    std::vector<fs::path> paths;
     for (const auto& each : fs::recursive_directory_iterator(cache)) {
-      if (each.path().filename() == name) found.push_back(each.path());
+      if (each.path().filename() == name) paths.push_back(each.path());
     }
-    ASSERT_FALSE(found.empty()) << name;
-    for (const fs::path& path : found) {
+    ASSERT_FALSE(paths.empty()) << name;
+    for (const fs::path& path : paths) {
       std::string content = content_of(path.string());
       content.resize(static_cast<std::size_t>(static_cast<double>(content.size()) * share));
       std::mt19937 any(1);

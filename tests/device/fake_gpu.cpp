@@ -103,9 +103,9 @@ bool is_current(int device) { return current == &state().primaries[device]; }
 std::pair<const std::uint64_t, Memory>* memory_at(std::uint64_t pointer, std::size_t bytes) {
   auto after = state().memory.upper_bound(pointer);
   if (after == state().memory.begin()) return nullptr;
-  auto& found = *--after;
-  const std::uint64_t offset = pointer - found.first, size = found.second.content.size();
-  return offset < size && bytes <= size - offset ? &found : nullptr;
+  auto& entry = *--after;
+  const std::uint64_t offset = pointer - entry.first, size = entry.second.content.size();
+  return offset < size && bytes <= size - offset ? &entry : nullptr;
 }
 
 }  // namespace fake_gpu
@@ -123,17 +123,17 @@ int CALL(cuGetErrorName, hipDrvGetErrorName)(int code, const char** name) {
 }
 int CALL(cuPointerGetAttribute, hipPointerGetAttribute)(void* to, int attribute, std::uint64_t pointer) {
   ENTER();
-  const auto* found = memory_at(pointer, 1);
-  if (found == nullptr) return kInvalidValue;
+  const auto* memory = memory_at(pointer, 1);
+  if (memory == nullptr) return kInvalidValue;
   if (attribute == 9) {
-    std::memcpy(to, &found->second.device, sizeof(int));
+    std::memcpy(to, &memory->second.device, sizeof(int));
     return kSuccess;
   }
 #ifdef FAKE_ROCM
   return kInvalidValue;
 #else
   if (attribute != 1) return kInvalidValue;
-  std::memcpy(to, &found->second.context, sizeof(void*));
+  std::memcpy(to, &memory->second.context, sizeof(void*));
   return kSuccess;
 #endif
 }
@@ -179,27 +179,27 @@ int CALL(cuStreamCreate, hipStreamCreateWithFlags)(void** stream, unsigned flags
 int CALL(cuStreamDestroy_v2, hipStreamDestroy)(void* stream) {
   const std::lock_guard lock(state().mutex);
   const int code = counted();
-  const auto found = std::ranges::find(state().streams, stream, [](const auto& each) -> void* { return each.get(); });
-  if (found == state().streams.end()) return kInvalidHandle;
-  state().destroyed_streams.push_back(std::move(state().streams.extract(found).value()));
+  const auto entry = std::ranges::find(state().streams, stream, [](const auto& each) -> void* { return each.get(); });
+  if (entry == state().streams.end()) return kInvalidHandle;
+  state().destroyed_streams.push_back(std::move(state().streams.extract(entry).value()));
   return code;
 }
 int CALL(cuStreamWaitEvent, hipStreamWaitEvent)(void* stream, void* event, unsigned flags) {
   ENTER();
-  Stream* const found = stream_of(stream);
+  Stream* const target = stream_of(stream);
   for (const auto& each : state().events) {
     if (each.get() != event) continue;
-    if (found == nullptr || flags != 0 || each->stream == nullptr) return kInvalidHandle;
-    if (found->graph != each->graph && (found->graph != nullptr || !found->is_callers)) {
+    if (target == nullptr || flags != 0 || each->stream == nullptr) return kInvalidHandle;
+    if (target->graph != each->graph && (target->graph != nullptr || !target->is_callers)) {
       state().has_broken_a_capture = true;
       return kCaptureIsolation;
     }
     if (each->graph != nullptr) {  // the stream joins the capture
-      found->graph = each->graph;
-      found->behind.insert(found->behind.end(), each->behind.begin(), each->behind.end());
+      target->graph = each->graph;
+      target->behind.insert(target->behind.end(), each->behind.begin(), each->behind.end());
       return kSuccess;
     }
-    put(*found, [from = each->stream, end = each->end] { from->run_to(end); });
+    put(*target, [from = each->stream, end = each->end] { from->run_to(end); });
     return kSuccess;
   }
   return kInvalidHandle;
@@ -207,13 +207,13 @@ int CALL(cuStreamWaitEvent, hipStreamWaitEvent)(void* stream, void* event, unsig
 int CALL(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
   ENTER();
   waits();
-  Stream* const found = stream_of(stream);
-  if (found == nullptr) return kInvalidHandle;
-  if (found->is_capturing || found->graph != nullptr) {
+  Stream* const target = stream_of(stream);
+  if (target == nullptr) return kInvalidHandle;
+  if (target->is_capturing || target->graph != nullptr) {
     state().has_broken_a_capture = true;
     return kCaptureUnsupported;
   }
-  found->run_to(found->work.size());
+  target->run_to(target->work.size());
   return kSuccess;
 }
 int CALL(cuEventCreate, hipEventCreateWithFlags)(void** event, unsigned flags) {
@@ -235,15 +235,15 @@ int CALL(cuEventDestroy_v2, hipEventDestroy)(void* event) {
 }
 int CALL(cuEventRecord, hipEventRecord)(void* event, void* stream) {
   ENTER();
-  Stream* const found = stream_of(stream);
-  if (found == nullptr) return kInvalidHandle;
-  if (found->graph == nullptr) put(*found, [] {});
+  Stream* const target = stream_of(stream);
+  if (target == nullptr) return kInvalidHandle;
+  if (target->graph == nullptr) put(*target, [] {});
   for (const auto& each : state().events) {
-    if (each.get() != event || each->device != found->device) continue;
-    each->graph = found->graph;
-    each->behind = found->behind;
-    each->stream = found;
-    each->end = found->work.size();
+    if (each.get() != event || each->device != target->device) continue;
+    each->graph = target->graph;
+    each->behind = target->behind;
+    each->stream = target;
+    each->end = target->work.size();
     return kSuccess;
   }
   return kInvalidHandle;
@@ -261,8 +261,8 @@ int CALL(cuMemFreeHost, hipHostFree)(void* memory) {
   const std::lock_guard lock(state().mutex);
   unsafe();
   waits();
-  if (const auto found = state().pinned.find(memory); found != state().pinned.end())
-    take_uploads(memory, found->second);
+  if (const auto entry = state().pinned.find(memory); entry != state().pinned.end())
+    take_uploads(memory, entry->second);
   const bool was_there = state().pinned.erase(memory) == 1;
   if (was_there) ::operator delete(memory);
   const int code = counted();
@@ -270,15 +270,15 @@ int CALL(cuMemFreeHost, hipHostFree)(void* memory) {
 }
 int CALL(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void* to, std::uint64_t from, std::size_t bytes, void* stream) {
   ENTER();
-  Stream* const found = stream_of(stream);
+  Stream* const target = stream_of(stream);
   auto* const source = memory_at(from, bytes);
-  if (found == nullptr || !is_current(found->device)) return kInvalidHandle;
-  if (source == nullptr || bytes == 0 || source->second.device != found->device) return kInvalidValue;
+  if (target == nullptr || !is_current(target->device)) return kInvalidHandle;
+  if (source == nullptr || bytes == 0 || source->second.device != target->device) return kInvalidValue;
   state().largest_copy = std::max(state().largest_copy, bytes);
   take_uploads(to, bytes);
   std::memset(to, 0xa5, bytes);
   // Pinned memory that was freed since is not written: only after a failed wait it may be.
-  put(*found, [=, pinned = is_pinned(to)] {
+  put(*target, [=, pinned = is_pinned(to)] {
     auto* const memory = memory_at(from, bytes);
     if (memory != nullptr && (!pinned || is_pinned(to))) {
       std::memcpy(to, memory->second.content.data() + (from - memory->first), bytes);
@@ -322,30 +322,30 @@ int cuMemAlloc_v2(std::uint64_t* pointer, std::size_t bytes) {
 }
 int cuMemGetAddressRange_v2(std::uint64_t* base, std::size_t* bytes, std::uint64_t pointer) {
   ENTER();
-  const auto* const found = memory_at(pointer, 1);
-  if (found == nullptr) return kInvalidValue;
-  *base = found->first;
-  *bytes = found->second.content.size();
+  const auto* const memory = memory_at(pointer, 1);
+  if (memory == nullptr) return kInvalidValue;
+  *base = memory->first;
+  *bytes = memory->second.content.size();
   return kSuccess;
 }
 int cuMemFree_v2(std::uint64_t pointer) {
   const std::lock_guard lock(state().mutex);
   unsafe();
   waits();
-  const auto found = state().memory.find(pointer);
-  if (found == state().memory.end() || found->second.is_callers) return kInvalidValue;
-  ::munmap(reinterpret_cast<void*>(pointer), found->second.content.size());
-  state().memory.erase(found);
+  const auto entry = state().memory.find(pointer);
+  if (entry == state().memory.end() || entry->second.is_callers) return kInvalidValue;
+  ::munmap(reinterpret_cast<void*>(pointer), entry->second.content.size());
+  state().memory.erase(entry);
   return counted();
 }
 int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
   ENTER();
-  Stream* const found = stream_of(stream);
+  Stream* const target = stream_of(stream);
   auto* const memory = memory_at(to, bytes);
-  if (found == nullptr || !is_current(found->device)) return kInvalidHandle;
-  if (memory == nullptr || bytes == 0 || memory->second.device != found->device) return kInvalidValue;
-  if (found->graph != nullptr) {  // each replay reads it
-    put(*found, [=, pinned = is_pinned(from)] {
+  if (target == nullptr || !is_current(target->device)) return kInvalidHandle;
+  if (memory == nullptr || bytes == 0 || memory->second.device != target->device) return kInvalidValue;
+  if (target->graph != nullptr) {  // each replay reads it
+    put(*target, [=, pinned = is_pinned(from)] {
       auto* const there = memory_at(to, bytes);
       if (there == nullptr || !pinned || !is_pinned(from)) {
         state().has_broken_a_capture = true;
@@ -358,7 +358,7 @@ int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, 
   auto upload = std::make_shared<Upload>(Upload{static_cast<const std::byte*>(from), bytes});
   if (!is_pinned(from)) upload->take();
   state().uploads.push_back(upload);
-  put(*found, [=] {
+  put(*target, [=] {
     upload->take();
     if (auto* const there = memory_at(to, bytes); there != nullptr) {
       std::memcpy(there->second.content.data() + (to - there->first), upload->taken.data(), bytes);
@@ -404,9 +404,9 @@ std::uint64_t fake_gpu_allocate(int device, const void* content, std::size_t byt
 }
 void fake_gpu_free(std::uint64_t pointer) {
   const std::lock_guard lock(state().mutex);
-  const auto found = state().memory.find(pointer);
-  ::munmap(reinterpret_cast<void*>(pointer), found->second.content.size());
-  state().memory.erase(found);
+  const auto entry = state().memory.find(pointer);
+  ::munmap(reinterpret_cast<void*>(pointer), entry->second.content.size());
+  state().memory.erase(entry);
 }
 // A stream of the caller's. nullptr is the default one.
 void* fake_gpu_stream(int device, int is_blocking) {
@@ -418,9 +418,9 @@ void* fake_gpu_stream(int device, int is_blocking) {
 // A kernel that writes memory, when the stream comes to it.
 void fake_gpu_write(int device, void* stream, std::uint64_t pointer, const void* content, std::size_t bytes) {
   const std::lock_guard lock(state().mutex);
-  Stream& found = stream == nullptr ? state().primaries[device].default_stream : *static_cast<Stream*>(stream);
+  Stream& target = stream == nullptr ? state().primaries[device].default_stream : *static_cast<Stream*>(stream);
   const auto* const first = static_cast<const std::byte*>(content);
-  put(found, [pointer, written = std::vector<std::byte>(first, first + bytes)] {
+  put(target, [pointer, written = std::vector<std::byte>(first, first + bytes)] {
     auto* const memory = memory_at(pointer, written.size());
     if (memory == nullptr) return;  // it was freed behind a failed call
     std::memcpy(memory->second.content.data() + (pointer - memory->first), written.data(), written.size());
@@ -442,17 +442,17 @@ long fake_gpu_waits() { return waits_here; }
 // A stream does its next `most` commands. nullptr is the default one.
 void fake_gpu_advance(int device, void* stream, std::size_t most) {
   const std::lock_guard lock(state().mutex);
-  Stream& found = stream == nullptr ? state().primaries[device].default_stream : *static_cast<Stream*>(stream);
-  found.run_to(std::min(found.done + std::min(most, found.work.size()), found.work.size()));
+  Stream& target = stream == nullptr ? state().primaries[device].default_stream : *static_cast<Stream*>(stream);
+  target.run_to(std::min(target.done + std::min(most, target.work.size()), target.work.size()));
 }
 // The contexts, streams, events and pinned windows that were not given back.
 long fake_gpu_held() {
   const std::lock_guard lock(state().mutex);
-  long held = static_cast<long>(state().events.size() + state().pinned.size() + state().modules.size());
-  for (const auto& [pointer, each] : state().memory) held += each.is_callers ? 0 : 1;
-  for (const auto& each : state().streams) held += each->is_callers ? 0 : 1;
-  for (const Primary& each : state().primaries) held += each.retained;
-  return held;
+  long count = static_cast<long>(state().events.size() + state().pinned.size() + state().modules.size());
+  for (const auto& [pointer, each] : state().memory) count += each.is_callers ? 0 : 1;
+  for (const auto& each : state().streams) count += each->is_callers ? 0 : 1;
+  for (const Primary& each : state().primaries) count += each.retained;
+  return count;
 }
 std::size_t fake_gpu_largest_copy() {
   const std::lock_guard lock(state().mutex);

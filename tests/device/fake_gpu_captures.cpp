@@ -52,29 +52,29 @@ int CALL(cuThreadExchangeStreamCaptureMode, hipThreadExchangeStreamCaptureMode)(
 }
 int CALL(cuStreamIsCapturing, hipStreamIsCapturing)(void* stream, int* is_capturing) {
   ENTER();
-  const Stream* found = stream_of(stream);
-  if (found == nullptr) return kInvalidHandle;
+  const Stream* target = stream_of(stream);
+  if (target == nullptr) return kInvalidHandle;
   if (is_default(stream)) {
     for (const auto& each : state().streams) {
-      if (each->is_capturing && each->is_blocking && each->device == found->device) return kCaptureImplicit;
+      if (each->is_capturing && each->is_blocking && each->device == target->device) return kCaptureImplicit;
     }
   }
-  *is_capturing = found->is_capturing || found->graph != nullptr;
+  *is_capturing = target->is_capturing || target->graph != nullptr;
   return kSuccess;
 }
 #ifndef FAKE_ROCM
 int cuStreamGetCaptureInfo(void* stream, int* status, std::uint64_t* number) {
   ENTER();
-  const Stream* found = stream_of(stream);
-  if (found == nullptr) return kInvalidHandle;
+  const Stream* target = stream_of(stream);
+  if (target == nullptr) return kInvalidHandle;
   if (is_default(stream)) {
     for (const auto& each : state().streams) {
       const bool is_captured = each->is_capturing || each->graph != nullptr;
-      if (is_captured && each->is_blocking && each->device == found->device) return kCaptureImplicit;
+      if (is_captured && each->is_blocking && each->device == target->device) return kCaptureImplicit;
     }
   }
-  *status = found->is_capturing || found->graph != nullptr ? 1 : 0;
-  *number = found->graph != nullptr ? found->graph->number : 0;
+  *status = target->is_capturing || target->graph != nullptr ? 1 : 0;
+  *number = target->graph != nullptr ? target->graph->number : 0;
   return kSuccess;
 }
 #endif

@@ -62,14 +62,14 @@ void compare_slice(const Module& module, std::uint64_t group, std::span<const st
   std::memcpy(slice.data(), from, sizeof slice);
   const std::size_t bytes_a = bytes_of(a, slice[2]), bytes_b = bytes_of(b, slice[2]);
   const std::byte *const of_a = at(slice[0], bytes_a), *const of_b = at(slice[1], bytes_b);
-  PairPartial lifted(a, b, tolerance), found = lifted;
+  PairPartial lifted(a, b, tolerance), result = lifted;
   const std::size_t bytes = lifted.words().size() * 8;
   std::byte* const to = at(values[0] + values[2] + slice[4] * bytes, bytes);
   if (of_a == nullptr || of_b == nullptr || to == nullptr) return;
   cl_engine::lift_pairs(a, {of_a, bytes_a}, b, {of_b, bytes_b}, tolerance, slice[3], lifted.words());
   if (state().is_wrong) ++lifted.words()[PAIR_FIELDS];
-  merge(pair_layout(a, b), found.words(), lifted.words());
-  std::memcpy(to, found.words().data(), bytes);
+  merge(pair_layout(a, b), result.words(), lifted.words());
+  std::memcpy(to, result.words().data(), bytes);
 }
 
 }  // namespace
@@ -105,10 +105,10 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
 int cuLaunchKernel(void* function, unsigned groups, unsigned y, unsigned z, unsigned lanes, unsigned lanes_y,
                    unsigned lanes_z, unsigned shared_bytes, void* stream, void** arguments, void** extra) {
   ENTER();
-  Stream* const found = stream_of(stream);
+  Stream* const target = stream_of(stream);
   const bool is_sound = groups != 0 && y == 1 && z == 1 && lanes == 256 && lanes_y == 1 && lanes_z == 1 &&
                         shared_bytes == 0 && arguments != nullptr && extra == nullptr;
-  if (found == nullptr || !is_current(found->device)) return kInvalidHandle;
+  if (target == nullptr || !is_current(target->device)) return kInvalidHandle;
   if (!is_sound) return kInvalidValue;
   const Module module = *static_cast<const Module*>(function);
   std::vector<std::uint64_t> values(module.is_of_pairs ? 8 : 4);
@@ -116,7 +116,7 @@ int cuLaunchKernel(void* function, unsigned groups, unsigned y, unsigned z, unsi
   if (module.is_of_pairs && (values[0] != 0 || values[1] != 0)) return kInvalidValue;  // slices have addresses
   const long number = ++state().launches;
   if (number == state().loses_launch) return kSuccess;
-  put(*found, [=, is_captured = found->graph != nullptr] {
+  put(*target, [=, is_captured = target->graph != nullptr] {
     const std::uint64_t workspace = values[module.is_of_pairs ? 2 : 1];
     if (is_captured && memory_at(workspace, 1) == nullptr) state().has_broken_a_capture = true;  // it was freed
     for (std::uint64_t group = 0; group < groups; ++group) {
@@ -139,9 +139,9 @@ void fake_gpu_is_wrong(int is_wrong) { state().is_wrong = is_wrong != 0; }
 // The kernel of a dtype and of statistics, such as "max,nan count", in the cache on disk. 0: there are none of that
 // name.
 int fake_gpu_plant(const char* dtype, const char* statistics) {
-  const auto found = tensorstat::dtype_from(dtype);
+  const auto type = tensorstat::dtype_from(dtype);
   const auto categories = tensorstat::categories_from(statistics);
-  if (found && categories) tensorstat::test::plant(*found, *categories);
-  return found && categories ? 1 : 0;
+  if (type && categories) tensorstat::test::plant(*type, *categories);
+  return type && categories ? 1 : 0;
 }
 }

@@ -78,10 +78,10 @@ class FreedMemory : public testing::TestWithParam<Way> {
                          .element_count = bytes_[i].size() / size_bytes(dtypes_[i]),
                          .address = pages[i].address()});
     }
-    const auto found = meter.measure(tensors, {.categories = kCategories, .on = on});
-    if (!found) return found.error();
+    const auto result = meter.measure(tensors, {.categories = kCategories, .on = on});
+    if (!result) return result.error();
     Rows rows;
-    for (const Measurement& each : *found) rows.push_back(Statistics(each.statistics).values);
+    for (const Measurement& each : *result) rows.push_back(Statistics(each.statistics).values);
     return rows;
   }
 
@@ -114,16 +114,16 @@ TEST_P(FreedMemory, IsNotReadAnyMore) {
         layer.code = code;
         layer.sticky = sticky;
         layer.fail_at = call;
-        const auto found = measured(On::kDevice);
+        const auto result = measured(On::kDevice);
         layer.fail_at = 0;
         ++faults;
         const std::string where = "call " + std::to_string(call) + " of " + std::to_string(calls) + ", code " +
                                   std::to_string(code) + (sticky ? ", sticky" : "");
-        if (found) {
-          ASSERT_EQ(*found, expected_) << where;
+        if (result) {
+          ASSERT_EQ(*result, expected_) << where;
         } else {
           ++errors;
-          ASSERT_FALSE(found.error().message.empty()) << where;
+          ASSERT_FALSE(result.error().message.empty()) << where;
         }
       }
     }

@@ -25,12 +25,12 @@ TEST_F(GpuBoardFaults, AKernelThatWasLostIsNoticed) {
     for (int i = 0; i < 5; ++i) tickets.push_back(*board.fold(tensor.tensor));
     board.end_step();
     for (int i = 0; i < 5; ++i) {
-      const auto found = tickets[static_cast<std::size_t>(i)].collect();
+      const auto result = tickets[static_cast<std::size_t>(i)].collect();
       if (step == 1 && i == 2) {
-        ASSERT_FALSE(found);
-        EXPECT_EQ(found.error().code, Code::kDevice);
+        ASSERT_FALSE(result);
+        EXPECT_EQ(result.error().code, Code::kDevice);
       } else {
-        expect_same(found, values);
+        expect_same(result, values);
       }
     }
   }
@@ -65,17 +65,17 @@ TEST_F(GpuBoardFaults, EveryCallMayFail) {
       made->end_step();
       if (step == 1) {
         for (auto& [ticket, values] : tickets) {
-          const auto found = ticket.collect();
-          if (found) expect_same(found, *values);
-          if (!found) ++lost.values;
+          const auto result = ticket.collect();
+          if (result) expect_same(result, *values);
+          if (!result) ++lost.values;
         }
         tickets.clear();
       }
     }
     for (auto& [ticket, values] : tickets) {
-      const auto found = ticket.collect();
-      if (found) expect_same(found, *values);
-      if (!found) ++lost.values;
+      const auto result = ticket.collect();
+      if (result) expect_same(result, *values);
+      if (!result) ++lost.values;
     }
     return lost;
   };

@@ -61,10 +61,10 @@ TEST_F(GpuBoard, StepsHaveTheHostsBits) {
     if (step % 2 == 0) continue;
     std::ranges::shuffle(all, random);
     for (const Folded& each : all) {
-      const auto found = each.ticket.collect();
-      expect_same(found, each.values);
-      ASSERT_TRUE(found);
-      EXPECT_EQ(found->front().placement[0].engine, "cuda");
+      const auto result = each.ticket.collect();
+      expect_same(result, each.values);
+      ASSERT_TRUE(result);
+      EXPECT_EQ(result->front().placement[0].engine, "cuda");
     }
     all.clear();
   }

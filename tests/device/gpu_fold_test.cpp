@@ -34,11 +34,11 @@ class GpuFold : public test::OnFakeCuda {
     host.stream = stream;
     return host;
   }
-  static std::string engine(const Result<Measurements>& found) {
-    return std::string(found->front().placement[0].engine);
+  static std::string engine(const Result<Measurements>& result) {
+    return std::string(result->front().placement[0].engine);
   }
-  static std::string reason(const Result<Measurements>& found) {
-    return std::string(found->front().placement[0].reason);
+  static std::string reason(const Result<Measurements>& result) {
+    return std::string(result->front().placement[0].reason);
   }
 };
 
@@ -59,10 +59,10 @@ TEST_F(GpuFold, HasTheHostsValuesInEveryDtype) {
         Tensor host{.dtype = dtype, .element_count = count, .address = bytes.data()};
         const Tensor device = there(memory, host);
         for (const On on : {On::kAuto, On::kDevice}) {
-          const auto found = meter.measure({&device, 1}, {.categories = asked, .on = on});
-          expect_same(found, meter.measure({&host, 1}, {.categories = asked, .on = On::kHost}));
-          ASSERT_EQ(engine(found), "cuda") << reason(found);
-          EXPECT_EQ(reason(found), on == On::kAuto ? "the tensor is in its memory" : "asked for");
+          const auto result = meter.measure({&device, 1}, {.categories = asked, .on = on});
+          expect_same(result, meter.measure({&host, 1}, {.categories = asked, .on = On::kHost}));
+          ASSERT_EQ(engine(result), "cuda") << reason(result);
+          EXPECT_EQ(reason(result), on == On::kAuto ? "the tensor is in its memory" : "asked for");
         }
       }
     }
@@ -132,9 +132,9 @@ TEST_F(GpuFold, IsBehindTheWorkOfEveryStream) {
     host.push_back(on_host(Dtype::kFloat32, values));
     device.push_back(there(*memory.back(), host.back(), stream));
   }
-  const auto found = meter.measure(device, {.categories = kSome});
-  expect_same(found, meter.measure(host, {.categories = kSome}));
-  EXPECT_EQ(engine(found), "cuda") << reason(found);
+  const auto result = meter.measure(device, {.categories = kSome});
+  expect_same(result, meter.measure(host, {.categories = kSome}));
+  EXPECT_EQ(engine(result), "cuda") << reason(result);
 }
 
 TEST_F(GpuFold, TheHostTakesOverWhereTheGpuCannot) {
@@ -143,10 +143,10 @@ TEST_F(GpuFold, TheHostTakesOverWhereTheGpuCannot) {
   const Tensor host = on_host(Dtype::kFloat32, bytes), device = there(memory, host);
   const auto expect_host = [&](const Categories& categories, const std::string& why) {
     Meter meter;
-    const auto found = meter.measure({&device, 1}, {.categories = categories});
-    expect_same(found, meter.measure({&host, 1}, {.categories = categories}));
-    EXPECT_EQ(engine(found), "host");
-    EXPECT_NE(reason(found).find(why), std::string::npos) << reason(found);
+    const auto result = meter.measure({&device, 1}, {.categories = categories});
+    expect_same(result, meter.measure({&host, 1}, {.categories = categories}));
+    EXPECT_EQ(engine(result), "host");
+    EXPECT_NE(reason(result).find(why), std::string::npos) << reason(result);
     EXPECT_FALSE(meter.measure({&device, 1}, {.categories = categories, .on = On::kDevice}));
   };
   expect_host(kSome, "libnvidia-opencl.so.1, which has the compiler of its kernels, is not in ");
@@ -166,9 +166,9 @@ TEST_F(GpuFold, NothingIsReadBeyondAnAllocation) {
   Tensor device = there(memory, on_host(Dtype::kFloat32, bytes));
   device.element_count += 1;
   Meter meter;
-  const auto found = meter.measure({&device, 1}, {.categories = kSome, .on = On::kDevice});
-  ASSERT_FALSE(found);
-  EXPECT_NE(found.error().message.find("it reaches beyond what is allocated"), std::string::npos);
+  const auto result = meter.measure({&device, 1}, {.categories = kSome, .on = On::kDevice});
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("it reaches beyond what is allocated"), std::string::npos);
   EXPECT_FALSE(meter.measure({&device, 1}, {.categories = kSome})) << "nor does the host";
 }
 
@@ -179,9 +179,9 @@ TEST_F(GpuFold, ABudgetIsKept) {
   const Tensor host = on_host(Dtype::kFloat32, bytes), device = there(memory, host);
   for (const std::uint64_t budget : {0ull, 1ull << 19, 1ull << 22}) {
     Meter meter({.budget_bytes = budget});
-    const auto found = meter.measure({&device, 1}, {.categories = kSome});
-    expect_same(found, meter.measure({&host, 1}, {.categories = kSome}));
-    EXPECT_EQ(engine(found), budget > 1u << 20 ? "cuda" : "host") << reason(found);
+    const auto result = meter.measure({&device, 1}, {.categories = kSome});
+    expect_same(result, meter.measure({&host, 1}, {.categories = kSome}));
+    EXPECT_EQ(engine(result), budget > 1u << 20 ? "cuda" : "host") << reason(result);
     EXPECT_LE(meter.device_memory().peak_bytes, budget);
   }
 }
@@ -198,8 +198,8 @@ TEST_F(GpuFold, EveryCallMayFail) {
     {
       Meter meter;
       for (int round = 0; round < 2; ++round) {
-        const auto found = meter.measure({&device, 1}, {.categories = kSome});
-        if (found) expect_same(found, expected);
+        const auto result = meter.measure({&device, 1}, {.categories = kSome});
+        if (result) expect_same(result, expected);
       }
     }
     return gpu.calls() - before;
@@ -229,9 +229,9 @@ TEST_F(GpuFold, ACaptureIsRefusedInWordsAndGoesOn) {
   gpu.capture(stream, 0);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("its stream is being captured"), std::string::npos);
-  const auto found = meter.measure({&device, 1}, {.categories = kSome});
-  ASSERT_TRUE(found);
-  EXPECT_EQ(engine(found), "cuda") << reason(found);
+  const auto result = meter.measure({&device, 1}, {.categories = kSome});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(engine(result), "cuda") << reason(result);
 }
 
 // Unless the config names the host.

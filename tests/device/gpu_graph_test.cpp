@@ -236,8 +236,8 @@ TEST_F(GpuGraph, EveryCallMayFail) {
       if (!tickets) continue;
       ASSERT_EQ(tickets->size(), added.size());
       for (std::size_t i = 0; i < added.size(); ++i) {
-        const auto found = (*tickets)[i].collect();
-        if (found) expect_same(found, added[i] == one.get() ? of_one : of_other);
+        const auto result = (*tickets)[i].collect();
+        if (result) expect_same(result, added[i] == one.get() ? of_one : of_other);
       }
     }
     gpu.advance(0, stream, 1000);  // freed memory waits for the GPU, and the double does not

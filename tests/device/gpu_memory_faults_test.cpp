@@ -50,12 +50,12 @@ TEST_P(GpuMemoryFaults, IsRefusedWhileItsStreamIsCaptured) {
     void* const stream = gpu.stream(0, true);
     device.stream = is_default ? nullptr : stream;
     gpu.capture(stream, true);
-    const auto found = meter.measure({&device, 1}, request);
+    const auto result = meter.measure({&device, 1}, request);
     gpu.capture(stream, false);
-    ASSERT_FALSE(found);
-    EXPECT_EQ(found.error().code, Code::kUnsupported);
-    EXPECT_NE(found.error().message.find("its stream is being captured into a graph"), std::string::npos)
-        << found.error().message;
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, Code::kUnsupported);
+    EXPECT_NE(result.error().message.find("its stream is being captured into a graph"), std::string::npos)
+        << result.error().message;
     EXPECT_TRUE(meter.measure({&device, 1}, request)) << "afterwards it is measured";
   }
 }
@@ -66,10 +66,10 @@ TEST_P(GpuMemoryFaults, IsRefusedInWords) {
   const OnGpu memory(gpu, bytes), foreign(gpu, bytes, 0, true);
   const Tensor good = there(memory, on_host(Dtype::kFloat32, bytes));
   const auto expect_refused = [&](const Tensor& bad, Code code, const std::string& words, On on = On::kAuto) {
-    const auto found = meter.measure({&bad, 1}, {.categories = {Category::kMax}, .on = on});
-    ASSERT_FALSE(found) << words;
-    EXPECT_EQ(found.error().code, code);
-    EXPECT_NE(found.error().message.find(words), std::string::npos) << found.error().message;
+    const auto result = meter.measure({&bad, 1}, {.categories = {Category::kMax}, .on = on});
+    ASSERT_FALSE(result) << words;
+    EXPECT_EQ(result.error().code, code);
+    EXPECT_NE(result.error().message.find(words), std::string::npos) << result.error().message;
   };
   Tensor bad = good;
   const Strides strides{{2, 500}, {4, 8}};
@@ -108,13 +108,13 @@ TEST_P(GpuMemoryFaults, AnErrorOfAnyCallIsNamedAndLeaksNothing) {
       gpu.fail(nth, from_then_on);
       {
         Meter meter({.threads = 1});
-        const auto found = meter.measure({&device, 1}, request);
-        if (found) {
-          expect_same(found, meter.measure({&host, 1}, request));
+        const auto result = meter.measure({&device, 1}, request);
+        if (result) {
+          expect_same(result, meter.measure({&host, 1}, request));
         } else {
           ++errors;
-          EXPECT_EQ(found.error().code, Code::kDevice);
-          const std::string& words = found.error().message;
+          EXPECT_EQ(result.error().code, Code::kDevice);
+          const std::string& words = result.error().message;
           // If every call fails, so does the one that names the error.
           const char* const end = from_then_on ? ": error 700" : ": FAKE_ERROR_ILLEGAL_ADDRESS";
           EXPECT_NE(words.find(" memory cannot be read: "), std::string::npos) << words;

@@ -59,13 +59,13 @@ TEST_P(GpuMemory, SaysWhereItWasRead) {
   const OnGpu memory(gpu, bytes);
   const Tensor device = there(memory, on_host(Dtype::kFloat32, bytes));
   for (const On on : {On::kAuto, On::kHost}) {
-    const auto found = meter.measure({&device, 1}, {.categories = {Category::kMax}, .on = on});
-    ASSERT_TRUE(found) << found.error().message;
-    EXPECT_EQ(found->front().placement[0].engine, "host");
+    const auto result = meter.measure({&device, 1}, {.categories = {Category::kMax}, .on = on});
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->front().placement[0].engine, "host");
     const std::string_view why = on == On::kHost              ? "asked for"
                                  : GetParam() == Where::kCuda ? "libnvidia-opencl.so.1, which has the compiler"
                                                               : "ROCm's runtime takes no PTX";
-    const std::string_view reason = found->front().placement[0].reason;
+    const std::string_view reason = result->front().placement[0].reason;
     EXPECT_NE(reason.find("memory, which the host reads in windows: " + std::string(why)), reason.npos) << reason;
   }
 }

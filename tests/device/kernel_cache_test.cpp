@@ -119,13 +119,13 @@ TEST_F(KernelCache, AnEntryCopiedOverAnotherIsNotUsed) {
 
 TEST_F(KernelCache, ADamagedEntryIsNotUsed) {
   const std::string key = stored("kernel", 50), entry = content_of(path(key));
-  for (std::size_t at = 0; at < entry.size(); ++at) {
+  for (std::size_t offset = 0; offset < entry.size(); ++offset) {
     std::string damaged = entry;
-    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    damaged[offset] = static_cast<char>(damaged[offset] ^ 1);
     test::write_file(path(key), damaged);
-    EXPECT_TRUE(load_binary(key).empty()) << "byte " << at;
-    test::write_file(path(key), entry.substr(0, at));
-    EXPECT_TRUE(load_binary(key).empty()) << "cut at " << at;
+    EXPECT_TRUE(load_binary(key).empty()) << "byte " << offset;
+    test::write_file(path(key), entry.substr(0, offset));
+    EXPECT_TRUE(load_binary(key).empty()) << "cut at " << offset;
   }
   test::write_file(path(key), entry + '\0');
   EXPECT_TRUE(load_binary(key).empty());

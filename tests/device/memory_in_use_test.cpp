@@ -115,10 +115,10 @@ TEST_F(MemoryInUse, ASessionKeepsCopiesAndWhatItWasLent) {
   EXPECT_GE(held_bytes, 2 * kElements * sizeof(float)) << "what is kept counts";
   EXPECT_EQ(*let_go_of, 0);
   EXPECT_TRUE(was_said("kept until the process ends"));
-  const auto found = rows();
-  ASSERT_EQ(found.size(), 4u);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    EXPECT_EQ(found[i].statistics.values[0], Value{static_cast<double>(i + 1)});
+  const auto table = rows();
+  ASSERT_EQ(table.size(), 4u);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    EXPECT_EQ(table[i].statistics.values[0], Value{static_cast<double>(i + 1)});
   }
   let_go();
   EXPECT_EQ(*let_go_of, 0);

@@ -128,9 +128,9 @@ TEST(Fork, AfterUseTheChildRunsOnTheHost) {
   if (child == 0) {
     alarm(60);  // so that a hang is a failure
     const auto same = [&](Meter& any) {
-      const auto found = any.measure({&tensor, 1}, request);
-      return found && std::ranges::equal((*found)[0].statistics.values, (*expected)[0].statistics.values) &&
-             (*found)[0].placement[0].engine == "host";
+      const auto result = any.measure({&tensor, 1}, request);
+      return result && std::ranges::equal((*result)[0].statistics.values, (*expected)[0].statistics.values) &&
+             (*result)[0].placement[0].engine == "host";
     };
     bool right = same(meter);
     {

@@ -51,18 +51,18 @@ TEST(Simulated, EveryDtypeIsRight) {
       const std::size_t one = 1 + (static_cast<std::size_t>(dtype) + static_cast<std::size_t>(precision)) % 2;
       const auto tried = samples::full() ? std::span(tensors) : std::span(tensors).subspan(one, 1);
       const double cast_scale = precision == Precision::kLow ? 3 : 1;
-      std::vector<Partial> found(tried.size(), {dtype, precision, Needs{NEED_ALL} | kQuantiles, cast_scale});
-      std::vector<Partial> expected = found;
+      std::vector<Partial> partials(tried.size(), {dtype, precision, Needs{NEED_ALL} | kQuantiles, cast_scale});
+      std::vector<Partial> expected = partials;
       std::vector<Job> on_device, on_host;
       for (std::size_t i = 0; i < tried.size(); ++i) {
-        on_device.push_back({tried[i], &found[i]});
+        on_device.push_back({tried[i], &partials[i]});
         on_host.push_back({tried[i], &expected[i]});
       }
       ASSERT_TRUE(host->fold(on_host));
       const Status status = (*device)->fold(on_device);
       ASSERT_TRUE(status) << status.error().message;
       for (std::size_t i = 0; i < tried.size(); ++i) {
-        EXPECT_EQ(expected[i].serialize(), found[i].serialize())
+        EXPECT_EQ(expected[i].serialize(), partials[i].serialize())
             << name(dtype) << ", " << name(precision) << ", " << tried[i].element_count << ", seed " << samples::seed();
       }
     }
@@ -83,7 +83,7 @@ TEST(Simulated, PairsAreRight) {
     for (const Dtype other : {all[k], all[(k + 1) % all.size()]}) {
       std::vector<samples::Misaligned> bytes;
       std::vector<TensorPair> pairs;
-      std::vector<PairPartial> found;
+      std::vector<PairPartial> results;
       for (const std::size_t count : {1, 77, 1300}) {
         for (const Dtype dtype : {all[k], other}) {
           const auto distributions = samples::of(dtype);
@@ -93,20 +93,20 @@ TEST(Simulated, PairsAreRight) {
         const samples::Misaligned &a = bytes[bytes.size() - 2], &b = bytes.back();
         pairs.push_back({{.dtype = all[k], .element_count = count, .address = a.data()},
                          {.dtype = other, .element_count = count, .address = b.data()}});
-        found.emplace_back(all[k], other, PairTolerance{1e-3, 1e-6});
+        results.emplace_back(all[k], other, PairTolerance{1e-3, 1e-6});
       }
       if (!(*device)->refusal(pairs[0]).empty()) continue;
-      std::vector<PairPartial> expected = found;
+      std::vector<PairPartial> expected = results;
       const auto jobs = [&](std::vector<PairPartial>& partials) {
         std::vector<PairJob> all;
         for (std::size_t i = 0; i < pairs.size(); ++i) all.push_back({pairs[i], 9, &partials[i]});
         return all;
       };
       host->compare(jobs(expected));
-      const auto held = (*device)->compare(jobs(found));
-      ASSERT_TRUE(held) << held.error().message;
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        EXPECT_EQ(expected[i].serialize(), found[i].serialize())
+      const auto status = (*device)->compare(jobs(results));
+      ASSERT_TRUE(status) << status.error().message;
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        EXPECT_EQ(expected[i].serialize(), results[i].serialize())
             << name(all[k]) << " and " << name(other) << ", " << i << ", seed " << samples::seed();
       }
     }

@@ -57,9 +57,9 @@ std::vector<Kernel> kernels() {
 
 TEST(OpenClC, HasNoMacrosOfVariableLength) {
   for (const Kernel& kernel : kernels()) {
-    std::size_t at = 0;
-    while ((at = kernel.text.find("\n#define ", at + 1)) != kernel.text.npos) {
-      const std::string head = kernel.text.substr(at + 1, kernel.text.find('\n', at + 1) - at - 1);
+    std::size_t offset = 0;
+    while ((offset = kernel.text.find("\n#define ", offset + 1)) != kernel.text.npos) {
+      const std::string head = kernel.text.substr(offset + 1, kernel.text.find('\n', offset + 1) - offset - 1);
       ASSERT_EQ(head.find("...)"), head.npos) << kernel.name << ": " << head;
     }
     ASSERT_EQ(kernel.text.find("__VA_ARGS__"), kernel.text.npos) << kernel.name;

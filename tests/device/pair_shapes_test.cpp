@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Dtype, PairShapes, testing::ValuesIn(samples::plain_dty
 
 // Batches of pairs of many lengths, compared with the oracle and the host.
 TEST_P(PairShapes, AgreeWithTheOracle) {
-  std::size_t held = 0;
+  std::size_t total = 0;
   for (const Dtype other : partners()) {
     for (int round = 0; round < (samples::full() ? 60 : 3); ++round) {
       std::vector<Bytes> of_a, of_b;
@@ -71,8 +71,8 @@ TEST_P(PairShapes, AgreeWithTheOracle) {
         pairs.push_back({tensor_of(GetParam(), of_a[i]), tensor_of(other, of_b[i])});
       PairRequest request{samples::any_tolerance(random_), random_() % 3 * 1'000'000'007, On::kDevice};
       std::vector<PairPlacement> placements;
-      const auto found = meter_.compare(pairs, request, &placements);
-      ASSERT_TRUE(found) << found.error().message;
+      const auto result = meter_.compare(pairs, request, &placements);
+      ASSERT_TRUE(result) << result.error().message;
       request.on = On::kHost;
       const auto expected = meter_.compare(pairs, request);
       ASSERT_TRUE(expected) << expected.error().message;
@@ -81,15 +81,15 @@ TEST_P(PairShapes, AgreeWithTheOracle) {
                                  std::to_string(pairs[i].a.element_count) + " elements, seed " +
                                  std::to_string(samples::seed());
         EXPECT_EQ(placements[i].engine, "opencl") << what;
-        ASSERT_EQ((*found)[i].serialize(), (*expected)[i].serialize()) << what;
+        ASSERT_EQ((*result)[i].serialize(), (*expected)[i].serialize()) << what;
         const auto truth =
             oracle::pair_answers(GetParam(), of_a[i], other, of_b[i], request.tolerance, request.first_index);
-        ASSERT_TRUE(samples::holds(truth, (*found)[i])) << what;
-        ++held;
+        ASSERT_TRUE(samples::holds(truth, (*result)[i])) << what;
+        ++total;
       }
     }
   }
-  std::printf("%zu pairs of %s, seed %llu\n", held, std::string(name(GetParam())).c_str(),
+  std::printf("%zu pairs of %s, seed %llu\n", total, std::string(name(GetParam())).c_str(),
               static_cast<unsigned long long>(samples::seed()));
 }
 
@@ -112,9 +112,9 @@ TEST_P(PairShapes, WhereTermsCancel) {
     const Bytes of_a = bytes(a), of_b = bytes(b);
     const TensorPair pair{tensor_of(GetParam(), of_a), tensor_of(GetParam(), of_b)};
     const PairTolerance tolerance = samples::any_tolerance(random_);
-    const auto found = meter_.compare({&pair, 1}, {tolerance, 0, On::kDevice});
-    ASSERT_TRUE(found) << found.error().message;
-    ASSERT_TRUE(samples::holds(oracle::pair_answers(GetParam(), of_a, GetParam(), of_b, tolerance), found->front()))
+    const auto result = meter_.compare({&pair, 1}, {tolerance, 0, On::kDevice});
+    ASSERT_TRUE(result) << result.error().message;
+    ASSERT_TRUE(samples::holds(oracle::pair_answers(GetParam(), of_a, GetParam(), of_b, tolerance), result->front()))
         << "seed " << samples::seed();
   }
 }
@@ -126,10 +126,10 @@ TEST_P(PairShapes, OverManySlices) {
   const Bytes b = samples::beside(GetParam(), a, samples::kPartners[3 + random_() % 2], random_);
   const TensorPair whole{tensor_of(GetParam(), a), tensor_of(GetParam(), b)};
   const PairRequest request{samples::any_tolerance(random_), 7, On::kDevice};
-  const auto found = meter_.compare({&whole, 1}, request);
-  ASSERT_TRUE(found) << found.error().message;
+  const auto result = meter_.compare({&whole, 1}, request);
+  ASSERT_TRUE(result) << result.error().message;
   const auto expected = meter_.compare({&whole, 1}, {request.tolerance, 7, On::kHost});
-  EXPECT_EQ(found->front().serialize(), expected->front().serialize()) << "seed " << samples::seed();
+  EXPECT_EQ(result->front().serialize(), expected->front().serialize()) << "seed " << samples::seed();
   const std::uint64_t cut = random_() % count;
   TensorPair later = whole, earlier = whole;
   for (Tensor TensorPair::*tensor : {&TensorPair::a, &TensorPair::b}) {
@@ -173,10 +173,10 @@ class PairsInDeviceMemory : public testing::Test {
   // Compares under `auto` and returns the reason.
   PairPlacement hold(const TensorPair& pair) {
     std::vector<PairPlacement> placements;
-    const auto found = meter_.compare({&pair, 1}, {kTolerance}, &placements);
-    EXPECT_TRUE(found) << found.error().message;
-    if (!found) return {};
-    EXPECT_EQ(found->front().serialize(), expected_);
+    const auto result = meter_.compare({&pair, 1}, {kTolerance}, &placements);
+    EXPECT_TRUE(result) << result.error().message;
+    if (!result) return {};
+    EXPECT_EQ(result->front().serialize(), expected_);
     return placements.front();
   }
 
@@ -228,9 +228,9 @@ TEST_F(PairsInDeviceMemory, MayBeStridedOnTheOtherSide) {
 TEST_F(PairsInDeviceMemory, BeyondTheirBufferAreRefused) {
   TensorPair pair{in_buffer(context_, a_), in_buffer(context_, b_)};
   pair.b.offset_bytes = 16;
-  const auto found = meter_.compare({&pair, 1}, {kTolerance});
-  ASSERT_FALSE(found);
-  EXPECT_NE(found.error().message.find("reaches beyond its cl_mem"), std::string::npos) << found.error().message;
+  const auto result = meter_.compare({&pair, 1}, {kTolerance});
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("reaches beyond its cl_mem"), std::string::npos) << result.error().message;
 }
 
 }  // namespace pair_shapes_test

@@ -59,10 +59,10 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-std::vector<std::string> split(const std::string& text, const char* at) {
+std::vector<std::string> split(const std::string& text, const char* separators) {
   std::vector<std::string> parts;
   std::size_t begin = 0;
-  for (std::size_t end; (end = text.find_first_of(at, begin)) != text.npos; begin = end + 1) {
+  for (std::size_t end; (end = text.find_first_of(separators, begin)) != text.npos; begin = end + 1) {
     if (end > begin) parts.push_back(text.substr(begin, end - begin));
   }
   if (begin < text.size()) parts.push_back(text.substr(begin));
@@ -80,9 +80,9 @@ struct Program::Names {
   std::vector<std::pair<std::size_t, std::string>> jumps;
 
   std::uint32_t parameter(const std::string& name, Program& program) {
-    const auto [at, fresh] = parameters.try_emplace(name, program.parameter_bytes_);
+    const auto [entry, fresh] = parameters.try_emplace(name, program.parameter_bytes_);
     if (fresh) program.parameter_bytes_ += 8;
-    return at->second;
+    return entry->second;
   }
 };
 
@@ -114,14 +114,14 @@ Program::Program(std::string_view text) {
     }
     pending += c;
   }
-  for (const auto& [at, label] : names.jumps) {
+  for (const auto& [jump, label] : names.jumps) {
     const auto function = entries_.find(label);
     if (names.labels.count(label) != 0) {
-      code_[at].target = names.labels.at(label);
+      code_[jump].target = names.labels.at(label);
     } else if (function != entries_.end()) {
-      code_[at].target = function->second;
-      for (std::size_t i = 0; i < code_[at].arguments.size(); i += 2)
-        code_[at].arguments[i + 1] = parameters_.at(label).at(i / 2);
+      code_[jump].target = function->second;
+      for (std::size_t i = 0; i < code_[jump].arguments.size(); i += 2)
+        code_[jump].arguments[i + 1] = parameters_.at(label).at(i / 2);
     } else {
       refuse("nothing is called " + label);
     }
@@ -165,9 +165,9 @@ void Program::statement(std::string text, Names& names) {
   }
   if (text[0] == '.') return;  // .version, .reg, .param: not needed, names are learned at their first use
   const auto register_of = [&](const std::string& name) {
-    const auto [at, fresh] = names.registers.try_emplace(name, registers_);
+    const auto [entry, fresh] = names.registers.try_emplace(name, registers_);
     if (fresh) ++registers_;
-    return at->second;
+    return entry->second;
   };
   Instruction made;
   if (text[0] == '@') {
@@ -230,7 +230,7 @@ void Program::statement(std::string text, Names& names) {
 }
 
 struct Program::Lane {
-  std::size_t at = 0;
+  std::size_t next = 0;
   std::vector<std::size_t> returns;
   std::vector<u64> registers;
   std::vector<std::byte> parameters;
@@ -247,7 +247,7 @@ void Program::run(const std::string& kernel, std::size_t groups, std::size_t lan
     std::vector<Lane> all(lanes);
     for (std::size_t i = 0; i < lanes; ++i) {
       Lane& lane = all[i];
-      lane.at = entries_.at(kernel);
+      lane.next = entries_.at(kernel);
       lane.registers.assign(registers_, 0xcdcdcdcdcdcdcdcd);
       lane.parameters.resize(parameter_bytes_);
       for (std::size_t k = 0; k < places.size(); ++k) std::memcpy(&lane.parameters[places[k]], &parameters[k], 8);
@@ -268,7 +268,7 @@ void Program::run(const std::string& kernel, std::size_t groups, std::size_t lan
 // Returns false if the lane has to wait for others, or is done.
 bool Program::step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::byte>& constants,
                    const Memory& memory) const {
-  const Instruction& now = code_.at(lane.at++);
+  const Instruction& now = code_.at(lane.next++);
   if (now.guard >= 0 && ((lane.registers[static_cast<std::size_t>(now.guard)] & 1) != 0) == now.guard_negated)
     return true;
   const auto value = [&](std::size_t i) -> u64 {
@@ -294,8 +294,8 @@ bool Program::step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::
   const auto place = [&](std::size_t i, u64 bytes) -> std::byte* {
     const u64 address = value(i);
     if (marked(now, "global")) {
-      std::byte* const found = address % bytes == 0 ? memory(address, bytes) : nullptr;
-      return found != nullptr ? found : throw std::runtime_error("PTX: no such memory");
+      std::byte* const pointer = address % bytes == 0 ? memory(address, bytes) : nullptr;
+      return pointer != nullptr ? pointer : throw std::runtime_error("PTX: no such memory");
     }
     const bool is_parameter = marked(now, "param");
     const std::span<std::byte> all = marked(now, "shared")  ? std::span(shared)
@@ -392,24 +392,24 @@ bool Program::step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::
     case kSt: {
       const bool load = now.opcode == kLd;
       const std::size_t count = now.operands.size() - 1, size = static_cast<std::size_t>(bits) / 8;
-      std::byte* const at = place(load ? count : 0, size * count);
+      std::byte* const pointer = place(load ? count : 0, size * count);
       for (std::size_t i = 0; i < count; ++i) {
         u64 word = load ? 0 : value(1 + i);
-        std::memcpy(load ? reinterpret_cast<std::byte*>(&word) : at + i * size,
-                    load ? at + i * size : reinterpret_cast<std::byte*>(&word), size);
+        std::memcpy(load ? reinterpret_cast<std::byte*>(&word) : pointer + i * size,
+                    load ? pointer + i * size : reinterpret_cast<std::byte*>(&word), size);
         if (load) set(i, static_cast<u64>(number(word, now.type)), std::max(bits, is_signed(now.type) ? 32 : bits));
       }
       break;
     }
     case kAtom: {
-      std::byte* const at = place(1, static_cast<u64>(bits) / 8);
+      std::byte* const pointer = place(1, static_cast<u64>(bits) / 8);
       u64 before = 0;
-      std::memcpy(&before, at, static_cast<std::size_t>(bits) / 8);
+      std::memcpy(&before, pointer, static_cast<std::size_t>(bits) / 8);
       const u64 after = marked(now, "add")                                      ? before + value(2)
                         : marked(now, "xor")                                    ? before ^ value(2)
                         : number(before, now.type) > number(value(2), now.type) ? before
                                                                                 : value(2);
-      std::memcpy(at, &after, static_cast<std::size_t>(bits) / 8);
+      std::memcpy(pointer, &after, static_cast<std::size_t>(bits) / 8);
       set(0, before, bits);
       break;
     }
@@ -427,19 +427,19 @@ bool Program::step(Lane& lane, std::vector<std::byte>& shared, std::vector<std::
       set(0, value(1) * value(2) + value(3), bits);
       break;
     case kBra:
-      lane.at = now.target;
+      lane.next = now.target;
       break;
     case kCall:
       for (std::size_t i = 0; i < now.arguments.size(); i += 2) {
         std::memcpy(&lane.parameters[now.arguments[i + 1]], &lane.parameters[now.arguments[i]], 8);
       }
-      lane.returns.push_back(lane.at);
-      lane.at = now.target;
+      lane.returns.push_back(lane.next);
+      lane.next = now.target;
       break;
     case kRet:
       lane.done = lane.returns.empty();
       if (lane.done) return false;
-      lane.at = lane.returns.back();
+      lane.next = lane.returns.back();
       lane.returns.pop_back();
       break;
     case kBar:

@@ -77,7 +77,9 @@ inline bool compare_doubles(const std::string& how, double a, double b) {
 
 // For pairs, each half on its own.
 inline u64 extreme(bool largest, int type, u64 a, u64 b) {
-  const auto one = [&](u64 x, u64 y, int of) { return (number(x, of) > number(y, of)) == largest ? x : y; };
+  const auto one = [&](u64 x, u64 y, int element_type) {
+    return (number(x, element_type) > number(y, element_type)) == largest ? x : y;
+  };
   if (type % 1000 != kPairs + 32) return one(a, b, type);
   const int half = type / 1000 * 1000 + 16;
   return one(a & 0xffff, b & 0xffff, half) | one(a >> 16 & 0xffff, b >> 16 & 0xffff, half) << 16;

@@ -68,11 +68,11 @@ class SharedMemory : public testing::Test {
     cl_layer().announced_pointers = cl_layer().announced_systems = cl_layer().kernels = 0;
   }
 
-  void expect_right(const Result<Measurements>& found) const {
-    ASSERT_TRUE(found) << found.error().message;
+  void expect_right(const Result<Measurements>& result) const {
+    ASSERT_TRUE(result) << result.error().message;
     const auto expected = Meter().measure(tensors_, {.categories = kCategories, .on = On::kHost});
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      EXPECT_EQ(Statistics((*found)[i].statistics).values, Statistics((*expected)[i].statistics).values)
+      EXPECT_EQ(Statistics((*result)[i].statistics).values, Statistics((*expected)[i].statistics).values)
           << "tensor " << i;
     }
   }
@@ -114,9 +114,9 @@ TEST_F(SharedMemory, OfPairsIsAnnounced) {
   ASSERT_TRUE(expected) << expected.error().message;
   for (const std::int64_t kind : {kFine, kSystem}) {
     claim(kind);
-    const auto found = Meter().compare(pairs, {.on = On::kDevice});
-    ASSERT_TRUE(found) << found.error().message;
-    for (std::size_t i = 0; i < pairs.size(); ++i) EXPECT_EQ((*found)[i].serialize(), (*expected)[i].serialize()) << i;
+    const auto result = Meter().compare(pairs, {.on = On::kDevice});
+    ASSERT_TRUE(result) << result.error().message;
+    for (std::size_t i = 0; i < pairs.size(); ++i) EXPECT_EQ((*result)[i].serialize(), (*expected)[i].serialize()) << i;
     EXPECT_GT(kind == kFine ? cl_layer().announced_pointers : cl_layer().announced_systems, 0);
   }
 }

@@ -59,8 +59,8 @@ std::array<void (*)(int), NSIG> handlers() {
   clGetPlatformIDs(0, nullptr, &platforms);
   const auto before = handlers();
   setenv("TENSORSTAT_PREFLIGHT", "0", 1);
-  const bool found = !list_devices().empty();
-  end(found ? changed_since(before) : "no device", "");
+  const bool has_device = !list_devices().empty();
+  end(has_device ? changed_since(before) : "no device", "");
 }
 
 [[noreturn]] void install_during_a_call_of_the_driver() {
@@ -92,10 +92,10 @@ std::array<void (*)(int), NSIG> handlers() {
     install();
     close(open((folder / "go-on").c_str(), O_WRONLY));
   });
-  const bool found = !list_devices().empty();
+  const bool has_device = !list_devices().empty();
   application.join();
   std::filesystem::remove_all(folder.path());  // `end` exits without destructors
-  end(found ? changed_since(before) : "no device", std::to_string(kInstalled) + " ");
+  end(has_device ? changed_since(before) : "no device", std::to_string(kInstalled) + " ");
 }
 
 // Each test in a process of its own: pocl installs its handlers once per process.

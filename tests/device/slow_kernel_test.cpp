@@ -70,17 +70,17 @@ class SlowKernel : public testing::Test {
         .dtype = dtype, .element_count = kBytes / size_bytes(dtype), .address = buffer_(), .where = Where::kClBuffer};
     auto ticket = meter_->submit({&tensor, 1}, {.categories = {Category::kMin}});
     if (!ticket) throw std::runtime_error(ticket.error().message);
-    const auto found = ticket->collect();
-    if (!found) throw std::runtime_error(found.error().message);
-    return std::stod(to_string(found->front().statistics.values[0]));
+    const auto result = ticket->collect();
+    if (!result) throw std::runtime_error(result.error().message);
+    return std::stod(to_string(result->front().statistics.values[0]));
   }
 
   // `begun` returns whether the new dtype's kernel is held back; `let_go` releases it.
   void hold(Dtype dtype, double expected, const std::function<bool()>& begun, const std::function<void()>& let_go) {
     std::atomic<bool> ended{false};
-    double found = 0;
+    double minimum = 0;
     std::thread slow([&] {
-      found = measured(dtype);
+      minimum = measured(dtype);
       ended = true;
     });
     {
@@ -93,7 +93,7 @@ class SlowKernel : public testing::Test {
       let_go();
     }
     slow.join();
-    EXPECT_EQ(found, expected);
+    EXPECT_EQ(minimum, expected);
   }
 
   const ScratchFolder folder_{folder_of_this_program()};

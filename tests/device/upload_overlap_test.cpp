@@ -28,8 +28,8 @@ class UploadOverlap : public testing::Test {
   }
   ~UploadOverlap() override { unsetenv("TENSORSTAT_CL_ZERO_COPY"); }
 
-  static std::vector<Value> values(const Measurements& found, std::size_t tensor) {
-    return Statistics(found[tensor].statistics).values;
+  static std::vector<Value> values(const Measurements& measurements, std::size_t tensor) {
+    return Statistics(measurements[tensor].statistics).values;
   }
 
   std::vector<Value> on_host() const {
@@ -51,8 +51,8 @@ TEST_F(UploadOverlap, AStreamGoesOnWhileKernelsAreStillToRun) {
   auto stream = meter.stream(Dtype::kFloat32, request_);
   ASSERT_TRUE(stream);
   std::vector<std::byte> piece(kPieceBytes);
-  for (std::size_t at = 0; at < bytes_.size(); at += piece.size()) {
-    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(at), piece.size(), piece.begin());
+  for (std::size_t offset = 0; offset < bytes_.size(); offset += piece.size()) {
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), piece.size(), piece.begin());
     const Status appended = stream->append(piece);
     ASSERT_TRUE(appended) << appended.error().message;
     std::ranges::fill(piece, std::byte{0xff});  // the memory belongs to the caller again
@@ -60,9 +60,9 @@ TEST_F(UploadOverlap, AStreamGoesOnWhileKernelsAreStillToRun) {
   EXPECT_GE(cl_layer().kernels, 2);
   EXPECT_FALSE(watch.barked());
   cl_layer().let_go();
-  const auto found = stream->finish();
-  ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ(values(*found, 0), on_host());
+  const auto result = stream->finish();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(values(*result, 0), on_host());
   EXPECT_LE(cl_layer().peak_buffer_bytes, static_cast<std::int64_t>(kBudget));
 }
 
@@ -83,19 +83,19 @@ TEST_F(UploadOverlap, AStreamMayBeGivenUp) {
 TEST_F(UploadOverlap, SmallTensorsTravelTogether) {
   Meter meter({.budget_bytes = kBudget});
   std::vector<Tensor> tensors;
-  for (std::size_t at = 0, count = 0; at + count * 4 <= bytes_.size(); at += count * 4) {
-    tensors.push_back({.dtype = Dtype::kFloat32, .element_count = count, .address = bytes_.data() + at});
+  for (std::size_t offset = 0, count = 0; offset + count * 4 <= bytes_.size(); offset += count * 4) {
+    tensors.push_back({.dtype = Dtype::kFloat32, .element_count = count, .address = bytes_.data() + offset});
     count = random_() % (tensors.size() % 100 == 0 ? 60'000 : 300);
   }
   ASSERT_GT(tensors.size(), 300u);
   ASSERT_TRUE(meter.measure({&tensor_, 1}, request_));
   cl_layer().kernels = 0;
-  const auto found = meter.measure(tensors, request_);
-  ASSERT_TRUE(found) << found.error().message;
+  const auto result = meter.measure(tensors, request_);
+  ASSERT_TRUE(result) << result.error().message;
   EXPECT_LT(cl_layer().kernels, 20);
   const auto expected = Meter().measure(tensors, {.categories = kCategories, .on = On::kHost});
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    EXPECT_EQ(values(*found, i), values(*expected, i)) << "tensor " << i;
+    EXPECT_EQ(values(*result, i), values(*expected, i)) << "tensor " << i;
   }
 }
 
