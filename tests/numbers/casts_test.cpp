@@ -93,17 +93,18 @@ TEST_P(Casts, CountWhatEachElementBecomes) {
   if (is_tried_elsewhere()) GTEST_SKIP() << kElsewhere;
   const std::size_t element = size_bytes(GetParam());
   const std::vector<std::byte> few = awkward(GetParam());
-  HeldToOracle held(GetParam());
-  held.add("all", few, HeldToOracle::Way{0, kCasts});
-  held.add("all but some", std::span(few).first(few.size() / 3 / element * element),
-           HeldToOracle::Way{element, kCasts});
+  HeldToOracle cases(GetParam());
+  cases.add("all", few, HeldToOracle::Way{0, kCasts});
+  cases.add("all but some", std::span(few).first(few.size() / 3 / element * element),
+            HeldToOracle::Way{element, kCasts});
   std::vector<std::byte> among(5 * 2048 * element);
-  for (std::size_t at = 0; at < among.size(); at += element) {
-    std::memcpy(&among[at],
-                &few[at % 3 == 0 ? at % few.size() / element * element : few.size() / 2 / element * element], element);
+  for (std::size_t offset = 0; offset < among.size(); offset += element) {
+    std::memcpy(&among[offset],
+                &few[offset % 3 == 0 ? offset % few.size() / element * element : few.size() / 2 / element * element],
+                element);
   }
-  held.add("among others", among, HeldToOracle::Way{0, kCasts});
-  held.hold();
+  cases.add("among others", among, HeldToOracle::Way{0, kCasts});
+  cases.hold();
 }
 
 // |x| of an element by the definition of its dtype; nothing of NaN and Inf.
@@ -185,9 +186,9 @@ TEST_P(Casts, AreOfTheExactProductAtAnyScale) {
   std::vector<std::byte> bytes;
   // GMP takes most of the time. So the quick test has one in seven of the codes of two bytes.
   const std::size_t step = (samples::full() || all.size() < 65'536 ? 1 : 7) * element;
-  for (std::size_t at = 0; at < all.size(); at += step) {
-    bytes.insert(bytes.end(), all.begin() + static_cast<std::ptrdiff_t>(at),
-                 all.begin() + static_cast<std::ptrdiff_t>(at + element));
+  for (std::size_t offset = 0; offset < all.size(); offset += step) {
+    bytes.insert(bytes.end(), all.begin() + static_cast<std::ptrdiff_t>(offset),
+                 all.begin() + static_cast<std::ptrdiff_t>(offset + element));
   }
   samples::Random random(samples::seed());
   for (std::size_t i = 0; i < 3000; ++i) {
@@ -196,9 +197,9 @@ TEST_P(Casts, AreOfTheExactProductAtAnyScale) {
     bytes.insert(bytes.end(), from, from + element);
   }
   std::vector<mpq_class> sizes;
-  for (std::size_t at = 0; at < bytes.size(); at += element) {
+  for (std::size_t offset = 0; offset < bytes.size(); offset += element) {
     std::uint64_t bits = 0;
-    std::memcpy(&bits, &bytes[at], element);
+    std::memcpy(&bits, &bytes[offset], element);
     if (const auto size = size_of(GetParam(), bits)) sizes.push_back(*size);
   }
   std::vector<double> scales(std::begin(kScales), std::end(kScales));
@@ -224,10 +225,10 @@ TEST_P(Casts, AreOfTheExactProductAtAnyScale) {
         const Status folded = each.engine->fold({&job, 1});
         ASSERT_TRUE(folded) << each.name << ": " << folded.error().message;
         for (std::size_t i = 0; i < std::size(kCounts); ++i) {
-          const std::string of =
+          const std::string what =
               each.name + ", at " + std::to_string(scale) + ", seed " + std::to_string(samples::seed());
-          ASSERT_EQ(Value(lost.under[i]), whole.finish(kCounts[i][0])) << of << ", " << name(kCounts[i][0]);
-          ASSERT_EQ(Value(lost.over[i]), whole.finish(kCounts[i][1])) << of << ", " << name(kCounts[i][1]);
+          ASSERT_EQ(Value(lost.under[i]), whole.finish(kCounts[i][0])) << what << ", " << name(kCounts[i][0]);
+          ASSERT_EQ(Value(lost.over[i]), whole.finish(kCounts[i][1])) << what << ", " << name(kCounts[i][1]);
         }
         const auto sent = Partial::parse(whole.serialize());
         ASSERT_TRUE(sent) << sent.error().message;

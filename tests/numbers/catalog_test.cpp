@@ -139,10 +139,10 @@ TEST(Categories, TheErrorSaysWhereTransformerEnginesNumbersAre) {
                                                        {"scale_inv_max", "ask for its max"},
                                                        {"mse", "the square of their rmse"},
                                                        {"max_blockwise_dynamic_range", "a block of 32 elements"}};
-  for (const auto& [name, said] : kSaid) {
+  for (const auto& [name, advice] : kSaid) {
     const auto categories = categories_from(std::string("max,") + name);
     ASSERT_FALSE(categories) << name;
-    EXPECT_NE(categories.error().message.find(said), std::string::npos) << categories.error().message;
+    EXPECT_NE(categories.error().message.find(advice), std::string::npos) << categories.error().message;
   }
 }
 

@@ -38,13 +38,13 @@ class Complex : public testing::TestWithParam<Dtype> {
   std::vector<double> parts(std::span<const std::byte> bytes) const {
     const std::size_t each = size_bytes(part());
     std::vector<double> numbers;
-    for (std::size_t at = 0; at < bytes.size(); at += each) {
+    for (std::size_t offset = 0; offset < bytes.size(); offset += each) {
       if (each == 4) {
         float number;
-        std::memcpy(&number, &bytes[at], each);
+        std::memcpy(&number, &bytes[offset], each);
         numbers.push_back(number);
       } else {
-        std::memcpy(&numbers.emplace_back(), &bytes[at], each);
+        std::memcpy(&numbers.emplace_back(), &bytes[offset], each);
       }
     }
     return numbers;
@@ -113,9 +113,9 @@ class Complex : public testing::TestWithParam<Dtype> {
     }
     if (kind == Kind::kOneBad && count != 0) {
       const double bad[] = {NAN, INFINITY, -INFINITY};
-      const std::uint64_t at = random_() % (2 * count);
-      doubles[at] = bad[random_() % 3];
-      singles[at] = static_cast<float>(doubles[at]);
+      const std::uint64_t index = random_() % (2 * count);
+      doubles[index] = bad[random_() % 3];
+      singles[index] = static_cast<float>(doubles[index]);
     }
     const auto bytes =
         part() == Dtype::kFloat32 ? std::as_bytes(std::span(singles)) : std::as_bytes(std::span(doubles));
@@ -128,9 +128,9 @@ class Complex : public testing::TestWithParam<Dtype> {
 
   static void expect_same(const std::map<Category, Value>& truth, const auto& value_of, const std::string& what) {
     for (const auto& [category, expected] : truth) {
-      const Value found = value_of(category);
-      EXPECT_TRUE(oracle::same(expected, found))
-          << what << ", seed " << samples::seed() << ": " << name(category) << " is " << oracle::shown(found)
+      const Value value = value_of(category);
+      EXPECT_TRUE(oracle::same(expected, value))
+          << what << ", seed " << samples::seed() << ": " << name(category) << " is " << oracle::shown(value)
           << ", and should be " << oracle::shown(expected);
     }
   }
@@ -153,10 +153,10 @@ TEST_P(Complex, IsExactAtEveryCount) {
         const Tensor tensor = tensor_of(placed.data(), bytes.size());
         const std::string what =
             "kind " + std::to_string(static_cast<int>(kind)) + ", " + std::to_string(count) + " elements";
-        const auto found = meter.measure({&tensor, 1}, {.categories = kHas, .on = On::kHost});
-        ASSERT_TRUE(found) << found.error().message;
+        const auto result = meter.measure({&tensor, 1}, {.categories = kHas, .on = On::kHost});
+        ASSERT_TRUE(result) << result.error().message;
         expect_same(
-            truth(bytes), [&](Category category) { return *found->front().statistics.find(category); }, what);
+            truth(bytes), [&](Category category) { return *result->front().statistics.find(category); }, what);
         const auto folded = meter.fold({&tensor, 1}, {.categories = kHas, .on = On::kHost});
         ASSERT_TRUE(folded) << folded.error().message;
         const Category reals[] = {Category::kL2norm, Category::kRms, Category::kFiniteL2norm};
@@ -216,10 +216,10 @@ TEST_P(Complex, MayLieInStrides) {
     const Strides strides{{columns, rows}, {element, element * static_cast<std::int64_t>(columns)}};
     Tensor tensor = tensor_of(bytes.data(), bytes.size());
     tensor.strides = &strides;
-    const auto found = meter.measure({&tensor, 1}, {.categories = kHas});
-    ASSERT_TRUE(found) << found.error().message;
+    const auto result = meter.measure({&tensor, 1}, {.categories = kHas});
+    ASSERT_TRUE(result) << result.error().message;
     expect_same(
-        truth(turned), [&](Category category) { return *found->front().statistics.find(category); }, "turned");
+        truth(turned), [&](Category category) { return *result->front().statistics.find(category); }, "turned");
   }
 }
 
@@ -229,10 +229,10 @@ TEST_P(Complex, HasDigestsOfItsBytes) {
   const Tensor tensors[] = {tensor_of(bytes.data(), bytes.size()),
                             {.dtype = Dtype::kUint8, .element_count = bytes.size(), .address = bytes.data()}};
   Request request{.categories = {Category::kMd5, Category::kL2norm}};
-  const auto found = meter.measure(tensors, request);
-  ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ((*found)[0].statistics.values[0], (*found)[1].statistics.values[0]);
-  EXPECT_TRUE(oracle::same(truth(bytes).at(Category::kL2norm), (*found)[0].statistics.values[1]));
+  const auto result = meter.measure(tensors, request);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ((*result)[0].statistics.values[0], (*result)[1].statistics.values[0]);
+  EXPECT_TRUE(oracle::same(truth(bytes).at(Category::kL2norm), (*result)[0].statistics.values[1]));
 }
 
 // Quantiles, casts at a scale and exponents among them, beside a tensor that has all.
@@ -254,17 +254,17 @@ TEST_P(Complex, HasNoneOfTheOthers) {
   request.categories.insert(request.categories.end(), quantiles.begin(), quantiles.end());
   for (const Precision precision : {Precision::kHigh, Precision::kLow}) {  // it has no `low` of its own
     request.precision = precision;
-    const auto found = meter.measure(tensors, request);
-    ASSERT_TRUE(found) << found.error().message;
+    const auto result = meter.measure(tensors, request);
+    ASSERT_TRUE(result) << result.error().message;
     const auto expected = truth(bytes);
     expect_same(
-        expected, [&](Category category) { return *(*found)[0].statistics.find(category); }, "all");
+        expected, [&](Category category) { return *(*result)[0].statistics.find(category); }, "all");
     for (const Category category : request.categories) {
       const bool is_there = expected.contains(category) || is_digest(category);
       EXPECT_EQ(is_there, has(GetParam(), category)) << name(category);
-      const Value& value = *(*found)[0].statistics.find(category);
+      const Value& value = *(*result)[0].statistics.find(category);
       EXPECT_EQ(is_there, !std::holds_alternative<std::monostate>(value)) << name(category);
-      EXPECT_FALSE(std::holds_alternative<std::monostate>(*(*found)[1].statistics.find(category))) << name(category);
+      EXPECT_FALSE(std::holds_alternative<std::monostate>(*(*result)[1].statistics.find(category))) << name(category);
     }
     std::erase_if(request.categories, is_digest);
     auto folded = meter.fold(tensors, request);
@@ -332,14 +332,14 @@ TEST_P(Complex, IsExactOnADevice) {
   }
   Meter meter({.threads = 1});
   const Request request{.categories = kHas, .on = On::kDevice};
-  const auto found = meter.measure(tensors, request);
-  ASSERT_TRUE(found) << found.error().message;
+  const auto result = meter.measure(tensors, request);
+  ASSERT_TRUE(result) << result.error().message;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::string what =
         "kind " + std::to_string(i % 4) + ", " + std::to_string(tensors[i].element_count) + " elements";
     expect_same(
-        truth(all[i]), [&](Category category) { return *(*found)[i].statistics.find(category); }, what);
-    EXPECT_NE("host", (*found)[i].placement[0].engine) << what;
+        truth(all[i]), [&](Category category) { return *(*result)[i].statistics.find(category); }, what);
+    EXPECT_NE("host", (*result)[i].placement[0].engine) << what;
   }
   std::printf("%zu cases\n", tensors.size());
   auto stream = meter.stream(GetParam(), request);
@@ -370,12 +370,12 @@ TEST_P(Complex, IsExactInADevicesMemory) {
     Tensor tensor = tensor_of(buffer(), bytes.size());
     tensor.where = Where::kClBuffer;
     tensor.offset_bytes = offset;
-    const auto found = meter.measure({&tensor, 1}, {.categories = kHas});
-    ASSERT_TRUE(found) << found.error().message;
+    const auto result = meter.measure({&tensor, 1}, {.categories = kHas});
+    ASSERT_TRUE(result) << result.error().message;
     const std::string what = "at byte " + std::to_string(offset);
     expect_same(
-        truth(bytes), [&](Category category) { return *found->front().statistics.find(category); }, what);
-    EXPECT_EQ(offset == element / 2, found->front().placement[0].engine == "host") << what;
+        truth(bytes), [&](Category category) { return *result->front().statistics.find(category); }, what);
+    EXPECT_EQ(offset == element / 2, result->front().placement[0].engine == "host") << what;
   }
 }
 

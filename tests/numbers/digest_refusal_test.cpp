@@ -101,16 +101,16 @@ TEST(DigestRefusal, CostsAnEmptyCellAndNoRow) {
     const std::vector<Value> expected{Value{}, 1.5, Value{}};
     const Request request{.categories = {Category::kMd5, Category::kAvg, Category::kHash}, .on = On::kHost};
     for (std::size_t count = 1; count <= tensors.size(); ++count) {
-      const auto found = meter.measure(std::span(tensors).last(count), request);
-      EXPECT_TRUE(found);
-      for (const Measurement& each : *found) {
+      const auto result = meter.measure(std::span(tensors).last(count), request);
+      EXPECT_TRUE(result);
+      for (const Measurement& each : *result) {
         EXPECT_EQ(expected, Statistics(each.statistics).values);
       }
     }
     auto stream = meter.stream(Dtype::kFloat32, request);
     EXPECT_TRUE(stream->append(std::as_bytes(std::span(data))));
-    const auto found = stream->finish();
-    EXPECT_EQ(expected, Statistics(found->front().statistics).values);
+    const auto result = stream->finish();
+    EXPECT_EQ(expected, Statistics(result->front().statistics).values);
     no_memory = false;
     EXPECT_EQ(1, warnings);
     return true;

@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Dtype, InBinades, testing::ValuesIn(samples::all_dtypes
                          [](const auto& info) { return std::string(name(info.param)); });
 
 TEST_P(InBinades, FromOneToAllOfThem) {
-  HeldToOracle held(GetParam());
+  HeldToOracle cases(GetParam());
   for (const int span : {1, 2, 15, 16, 17, 63, 64, 65, 200, 2048}) {
     std::vector<std::byte> drifting;
     for (int block = 0; block < 12; ++block) {
@@ -69,36 +69,37 @@ TEST_P(InBinades, FromOneToAllOfThem) {
       for (int i = 0; i < 2048; ++i) put(drifting, with(first + static_cast<int>(any(width))));
     }
     put(drifting, with(0));
-    held.add("spans of " + std::to_string(span), drifting, HeldToOracle::Way{any(2) * element_, kAsked});
+    cases.add("spans of " + std::to_string(span), drifting, HeldToOracle::Way{any(2) * element_, kAsked});
   }
-  held.hold();
+  cases.hold();
 }
 
 TEST_P(InBinades, OfOneBlockAfterAnotherMoreThanAByteCounts) {
-  HeldToOracle held(GetParam());
+  HeldToOracle cases(GetParam());
   const int middle = exponents() / 2;
   std::vector<std::byte> many;
   const std::size_t count = std::max<std::size_t>(100'000, 300'000 / element_);  // the tree of bytes is flushed, too
   for (std::size_t i = 0; i < count; ++i) put(many, with(middle));
-  held.add("one binade", many, HeldToOracle::Way{0, kAsked});
-  for (std::size_t at = 0; at < many.size(); at += (1 + any(5)) * element_) std::memset(&many[at], 0, element_);
-  held.add("and zeros", many, HeldToOracle::Way{0, kAsked});
+  cases.add("one binade", many, HeldToOracle::Way{0, kAsked});
+  for (std::size_t offset = 0; offset < many.size(); offset += (1 + any(5)) * element_)
+    std::memset(&many[offset], 0, element_);
+  cases.add("and zeros", many, HeldToOracle::Way{0, kAsked});
   std::memset(many.data(), 0, many.size());
-  held.add("nothing but zeros", many, HeldToOracle::Way{0, kAsked});
-  held.hold();
+  cases.add("nothing but zeros", many, HeldToOracle::Way{0, kAsked});
+  cases.hold();
 }
 
 TEST_P(InBinades, SpecialsAndSubnormalsAreInNone) {
-  HeldToOracle held(GetParam());
+  HeldToOracle cases(GetParam());
   for (const int exponent : {0, exponents() - 1}) {
     for (const std::size_t count : {1u, 127u, 128u, 129u, 5000u}) {
       std::vector<std::byte> bytes;
       for (std::size_t i = 0; i < count; ++i) put(bytes, with(any(3) == 0 ? exponent : exponents() / 2));
-      held.add("with " + std::to_string(exponent), bytes, HeldToOracle::Way{0, kAsked});
+      cases.add("with " + std::to_string(exponent), bytes, HeldToOracle::Way{0, kAsked});
     }
   }
-  held.add("nothing", {}, HeldToOracle::Way{0, kAsked});
-  held.hold();
+  cases.add("nothing", {}, HeldToOracle::Way{0, kAsked});
+  cases.hold();
 }
 
 TEST(Exponents, AreReadAsTheyAreWritten) {

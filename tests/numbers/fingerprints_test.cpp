@@ -47,8 +47,9 @@ TEST(Fingerprints, OfEveryLengthOnEveryEngine) {
       Partial partial(Dtype::kUint8, Precision::kHigh, kFingerprints);
       const Job job{{.dtype = Dtype::kUint8, .element_count = count, .address = bytes.data()}, &partial};
       ASSERT_TRUE(under_test.engine->fold({&job, 1}));
-      const Value found[] = {partial.finish(Category::kCrc32), partial.finish(Category::kXor64)};
-      EXPECT_EQ(text_of(found), truth(bytes)) << under_test.name << ", " << count << " bytes, seed " << samples::seed();
+      const Value values[] = {partial.finish(Category::kCrc32), partial.finish(Category::kXor64)};
+      EXPECT_EQ(text_of(values), truth(bytes))
+          << under_test.name << ", " << count << " bytes, seed " << samples::seed();
     }
   }
 }
@@ -62,8 +63,8 @@ TEST(Fingerprints, OfAStridedTensorAreThoseOfItsCOrder) {
   for (std::size_t i = 0; i < 5; ++i) {
     for (std::size_t j = 0; j < 7; ++j) {
       for (std::size_t k = 0; k < 300; ++k) {
-        const auto* at = &stored[i * 2 + j * 10 + k * 70];
-        in_order.insert(in_order.end(), at, at + 2);
+        const auto* element = &stored[i * 2 + j * 10 + k * 70];
+        in_order.insert(in_order.end(), element, element + 2);
       }
     }
   }
@@ -97,8 +98,8 @@ TEST(Fingerprints, OfPartsMergeInAnyOrder) {
       ASSERT_TRUE(arrived->move_to(first));
       ASSERT_TRUE(all.merge(*arrived));
     }
-    const Value found[] = {all.finish(Category::kCrc32), all.finish(Category::kXor64)};
-    ASSERT_EQ(text_of(found), truth(bytes))
+    const Value values[] = {all.finish(Category::kCrc32), all.finish(Category::kXor64)};
+    ASSERT_EQ(text_of(values), truth(bytes))
         << parts.size() << " parts, seed " << samples::seed() << ", round " << round;
   }
 }

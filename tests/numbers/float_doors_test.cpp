@@ -186,14 +186,14 @@ void call_doors(const Data<Number>& data, On on, Transcript& script) {
     auto compared = script.in_mode([&] { return meter.compare({&pair, 1}, request); });
     script.add(data.name + " compare", compared ? "" : compared.error().message);
     if (!compared) continue;
-    PairPartial& found = compared->front();
+    PairPartial& partial = compared->front();
     for (int i = 0; i < kPairStatisticCount; ++i) {
-      script.add(data.name + " pair's", script.in_mode([&] { return found.finish(static_cast<PairStatistic>(i)); }));
+      script.add(data.name + " pair's", script.in_mode([&] { return partial.finish(static_cast<PairStatistic>(i)); }));
     }
-    const auto bytes = script.in_mode([&] { return found.serialize(); });
+    const auto bytes = script.in_mode([&] { return partial.serialize(); });
     auto again = script.in_mode([&] { return PairPartial::parse(bytes); });
     script.add(data.name + " pair's parse", again ? "" : again.error().message);
-    const auto merged = script.in_mode([&] { return found.merge(*again); });
+    const auto merged = script.in_mode([&] { return partial.merge(*again); });
     script.add(data.name + " pair's merge", merged ? "" : merged.error().message);
   }
 }
@@ -205,17 +205,17 @@ std::string transcript(const Mode* mode, On on) {
     call_doors(data_of<float>(Dtype::kFloat32, which), on, script);
   }
   for (const char* words : {"p0.1,p99.999", "max, mean"}) {
-    const auto found = script.in_mode([&] { return categories_from(words); });
-    script.add(words, std::to_string(found ? found->size() : 0));
+    const auto categories = script.in_mode([&] { return categories_from(words); });
+    script.add(words, std::to_string(categories ? categories->size() : 0));
   }
   return script.text;
 }
 
 void expect_same(const std::string& expected, const std::string& got, const std::string& mode) {
   if (expected == got) return;
-  std::size_t at = 0;
-  while (at < expected.size() && at < got.size() && expected[at] == got[at]) ++at;
-  const std::size_t begin = at == 0 ? 0 : expected.rfind('\n', at - 1) + 1;
+  std::size_t offset = 0;
+  while (offset < expected.size() && offset < got.size() && expected[offset] == got[offset]) ++offset;
+  const std::size_t begin = offset == 0 ? 0 : expected.rfind('\n', offset - 1) + 1;
   ADD_FAILURE() << "in the mode " << mode << ": " << got.substr(begin, 200) << "\nmust be "
                 << expected.substr(begin, 200);
 }
@@ -223,11 +223,11 @@ void expect_same(const std::string& expected, const std::string& got, const std:
 TEST(FloatDoors, GiveTheSameBitsInEveryMode) {
   for (const On on : {On::kHost, On::kDevice}) {
     if (on == On::kDevice && !expects_device()) continue;
-    std::vector<std::pair<std::string, std::string>> found;
-    for (const Mode& mode : modes()) found.emplace_back(mode.name, transcript(&mode, on));
+    std::vector<std::pair<std::string, std::string>> transcripts;
+    for (const Mode& mode : modes()) transcripts.emplace_back(mode.name, transcript(&mode, on));
     const std::string expected = transcript(nullptr, on);
     EXPECT_EQ(expected.find("must be above 0"), expected.npos);
-    for (const auto& [mode, got] : found) expect_same(expected, got, mode);
+    for (const auto& [mode, got] : transcripts) expect_same(expected, got, mode);
   }
 }
 

@@ -98,15 +98,15 @@ INSTANTIATE_TEST_SUITE_P(On, FloatEnvironment, testing::ValuesIn([] {
 TEST_P(FloatEnvironment, ChangesNoBitAndIsLeftAsItWas) {
   for (const Precision precision : {Precision::kHigh, Precision::kLow}) {
     if (precision == Precision::kLow && GetParam() == On::kDevice) continue;
-    std::vector<std::pair<std::string, Measurements>> found;
+    std::vector<std::pair<std::string, Measurements>> results;
     for (const Environment& environment : environments()) {
       auto measured = measured_in(environment, precision);
       ASSERT_TRUE(measured);
-      found.emplace_back(environment.name, *std::move(measured));
+      results.emplace_back(environment.name, *std::move(measured));
     }
     const auto truth = measured_in({"default", [] {}}, precision);
     ASSERT_TRUE(truth);
-    for (const auto& [environment, measured] : found) {
+    for (const auto& [environment, measured] : results) {
       for (std::size_t i = 0; i < measured.size(); ++i) {
         for (const Category category : all_categories()) {
           const Value &expected = *(*truth)[i].statistics.find(category), &got = *measured[i].statistics.find(category);

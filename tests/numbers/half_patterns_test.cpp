@@ -70,7 +70,7 @@ TEST_P(HalfPatterns, InPairs) {
     for (int i = 0; i < 10'000; ++i) {
       const auto one = static_cast<std::uint16_t>(random_()), other = static_cast<std::uint16_t>(random_());
       Patterns patterns(random_() % 2 != 0 ? 2 : kCopies, one);
-      for (std::size_t at = 1; at < patterns.size(); at += 2) patterns[at] = other;
+      for (std::size_t index = 1; index < patterns.size(); index += 2) patterns[index] = other;
       add("pair " + std::to_string(one) + " " + std::to_string(other), patterns);
     }
     held_.hold();

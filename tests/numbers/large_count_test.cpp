@@ -29,8 +29,8 @@ class Repeated {
     void* const begin = mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     EXPECT_NE(MAP_FAILED, begin);
     data_ = static_cast<std::byte*>(begin);
-    for (std::size_t at = 0; at < size_; at += kBlockBytes) {
-      EXPECT_NE(MAP_FAILED, mmap(data_ + at, kBlockBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0));
+    for (std::size_t offset = 0; offset < size_; offset += kBlockBytes) {
+      EXPECT_NE(MAP_FAILED, mmap(data_ + offset, kBlockBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0));
     }
     close(file);
   }

@@ -23,8 +23,8 @@ class Model {
  public:
   Model(Dtype dtype, View bytes) : own_(oracle::format_of(dtype)), facts_(oracle::facts(dtype, bytes)) {
     const std::size_t tile_bytes = 1024 * size_bytes(dtype);
-    for (std::size_t at = 0; at < bytes.size(); at += tile_bytes) {
-      tile(dtype, bytes.subspan(at, std::min(tile_bytes, bytes.size() - at)));
+    for (std::size_t offset = 0; offset < bytes.size(); offset += tile_bytes) {
+      tile(dtype, bytes.subspan(offset, std::min(tile_bytes, bytes.size() - offset)));
     }
   }
 

@@ -39,9 +39,9 @@ Partial sound(Needs needs = kEverything) {
   return partial;
 }
 
-Bytes with_byte(std::size_t at, int value) {
+Bytes with_byte(std::size_t offset, int value) {
   Bytes bytes = sound().serialize();
-  bytes[at] = static_cast<std::byte>(value);
+  bytes[offset] = static_cast<std::byte>(value);
   return bytes;
 }
 
@@ -56,20 +56,20 @@ Bytes with_word(std::string_view name, std::int64_t value, Needs needs = kEveryt
 // The record of that name is replaced by other bytes. The header says the new length.
 Bytes with_record(std::string_view name, const Bytes& by, Needs needs = kEverything) {
   Bytes bytes = sound(needs).serialize();
-  const std::size_t at = record_of(bytes, name), payload = payload_of(bytes, name);
+  const std::size_t begin = record_of(bytes, name), payload = payload_of(bytes, name);
   const auto length = std::to_integer<std::size_t>(bytes[payload - 4]);  // all lengths here are below 256
-  bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+  bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
               bytes.begin() + static_cast<std::ptrdiff_t>(payload + length));
-  bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), by.begin(), by.end());
+  bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(begin), by.begin(), by.end());
   for (std::size_t i = 0; i < 4; ++i) bytes[12 + i] = static_cast<std::byte>((bytes.size() - 16) >> 8 * i);
   return bytes;
 }
 
 // A record with a payload of zeros.
-Bytes record(std::string_view name, std::size_t payload, std::size_t said) {
+Bytes record(std::string_view name, std::size_t payload, std::size_t length) {
   Bytes bytes{static_cast<std::byte>(name.size())};
   for (const char c : name) bytes.push_back(static_cast<std::byte>(c));
-  for (std::size_t i = 0; i < 4; ++i) bytes.push_back(static_cast<std::byte>(said >> 8 * i));
+  for (std::size_t i = 0; i < 4; ++i) bytes.push_back(static_cast<std::byte>(length >> 8 * i));
   bytes.resize(bytes.size() + payload);
   return bytes;
 }
@@ -225,14 +225,14 @@ TEST(MalformedPartial, ADigestIsNotKept) {
 TEST(WrittenPartial, HasTheseNames) {
   const Bytes bytes = Partial(Dtype::kFloat32, Precision::kHigh, ~Needs{0}).serialize();
   std::string names;
-  for (std::size_t at = 16; at < bytes.size();) {
-    const auto length = std::to_integer<std::size_t>(bytes[at]);
-    const std::string name(reinterpret_cast<const char*>(&bytes[at + 1]), length);
+  for (std::size_t offset = 16; offset < bytes.size();) {
+    const auto length = std::to_integer<std::size_t>(bytes[offset]);
+    const std::string name(reinterpret_cast<const char*>(&bytes[offset + 1]), length);
     names += name + " ";
     const std::size_t payload = payload_of(bytes, name);
     std::size_t size = 0;
     for (std::size_t i = 0; i < 4; ++i) size |= std::to_integer<std::size_t>(bytes[payload - 4 + i]) << 8 * i;
-    at = payload + size;
+    offset = payload + size;
   }
   EXPECT_EQ(
       names,

@@ -163,16 +163,16 @@ TEST_P(Merge, OfCorruptedBytesIsRefused) {
   longer.resize(good.size() + 8);
   EXPECT_FALSE(Partial::parse(longer));
   const std::size_t header = 16;
-  for (std::size_t at = 0; at < header; ++at) {
+  for (std::size_t offset = 0; offset < header; ++offset) {
     for (int bit = 0; bit < 8; ++bit) {
       Bytes bad = good;
-      bad[at] ^= static_cast<std::byte>(1 << bit);
+      bad[offset] ^= static_cast<std::byte>(1 << bit);
       const auto parsed = Partial::parse(bad);
       // Another dtype of the same family, or precision, is a partial that could be.
-      if (at >= 8 && at <= 9 && parsed) {
+      if (offset >= 8 && offset <= 9 && parsed) {
         EXPECT_EQ(bad, parsed->serialize());
       } else {
-        EXPECT_FALSE(parsed) << "byte " << at << ", bit " << bit;
+        EXPECT_FALSE(parsed) << "byte " << offset << ", bit " << bit;
       }
     }
   }

@@ -117,15 +117,15 @@ TEST(OneRead, ATensorIsDoneWithWhenItIsTaken) {
       }
       const Wanted wanted{Precision::kHigh, static_cast<Needs>(kExtrema | kSigns | kSum | kSquares | digests)};
       std::vector<int> taken(tensors.size());
-      const Status status = engine->measure(tensors, wanted, [&](std::size_t i, const Found& found) {
+      const Status status = engine->measure(tensors, wanted, [&](std::size_t i, const Found& reading) {
         ++taken[i];
         Partial partial(Dtype::kFloat32, Precision::kHigh, Needs{kExtrema | kSigns | kSum | kSquares});
-        merge(partial.dtype(), partial.words(), found.words);
+        merge(partial.dtype(), partial.words(), reading.words);
         EXPECT_EQ(expected[i].serialize(), partial.serialize()) << "tensor " << i << ", seed " << samples::seed();
-        EXPECT_EQ((digests & kMd5Digest) != 0, found.md5.has_value());
-        EXPECT_EQ((digests & kSha1Digest) != 0, found.sha1.has_value());
-        if (found.md5) {
-          EXPECT_EQ(md5[i], *found.md5) << "tensor " << i << ", seed " << samples::seed();
+        EXPECT_EQ((digests & kMd5Digest) != 0, reading.md5.has_value());
+        EXPECT_EQ((digests & kSha1Digest) != 0, reading.sha1.has_value());
+        if (reading.md5) {
+          EXPECT_EQ(md5[i], *reading.md5) << "tensor " << i << ", seed " << samples::seed();
         }
         std::ranges::fill(bytes[i], std::byte{0xa5});
       });

@@ -64,27 +64,27 @@ class Packed : public testing::TestWithParam<Dtype> {
       const Tensor same{.dtype = Dtype::kFloat32, .element_count = count, .address = all.data()};
       const auto expected = meter.measure(
           {&same, 1}, {.categories = {std::begin(casts), std::end(casts)}, .on = On::kHost, .cast_scale = scale});
-      const auto found = meter.measure({&tensor, 1}, request);
+      const auto result = meter.measure({&tensor, 1}, request);
       ASSERT_TRUE(expected) << expected.error().message;
-      ASSERT_TRUE(found) << found.error().message;
-      const std::span values = found->front().statistics.values;
-      const std::string of = std::to_string(count) + " elements, scale " + std::to_string(scale) + ", seed " +
-                             std::to_string(samples::seed()) + ": ";
+      ASSERT_TRUE(result) << result.error().message;
+      const std::span values = result->front().statistics.values;
+      const std::string what = std::to_string(count) + " elements, scale " + std::to_string(scale) + ", seed " +
+                               std::to_string(samples::seed()) + ": ";
       for (std::size_t i = 0; i < std::size(casts); ++i) {
-        EXPECT_EQ(expected->front().statistics.values[i], values[quantiles + i]) << of << name(casts[i]);
+        EXPECT_EQ(expected->front().statistics.values[i], values[quantiles + i]) << what << name(casts[i]);
       }
       std::ranges::sort(all);
       for (std::size_t i = 0; i < quantiles; ++i) {
         const std::uint64_t rank = (count * thousandths(request.categories[i]) + 99'999) / 100'000;
         const double is = std::visit(
-            [](auto held) -> double {
-              if constexpr (std::is_arithmetic_v<decltype(held)>) return static_cast<double>(held);
+            [](auto number) -> double {
+              if constexpr (std::is_arithmetic_v<decltype(number)>) return static_cast<double>(number);
               return -1000;
             },
             values[i]);
-        EXPECT_EQ(all[std::max<std::uint64_t>(rank, 1) - 1], is) << of << name(request.categories[i]);
+        EXPECT_EQ(all[std::max<std::uint64_t>(rank, 1) - 1], is) << what << name(request.categories[i]);
       }
-      EXPECT_EQ(on == On::kHost, found->front().placement[0].engine == "host");
+      EXPECT_EQ(on == On::kHost, result->front().placement[0].engine == "host");
     }
   }
 
@@ -94,47 +94,47 @@ INSTANTIATE_TEST_SUITE_P(Dtype, Packed, testing::ValuesIn(samples::packed_dtypes
                          [](const auto& info) { return std::string(name(info.param)); });
 
 TEST_P(Packed, IsExactAtEveryCount) {
-  HeldToOracle held(GetParam());
+  HeldToOracle cases(GetParam());
   std::vector<std::uint64_t> counts = {1023, 1025, 4097, 8191, 65'537};
   for (std::uint64_t count = 0; count < 300; ++count) counts.push_back(count);
   for (const std::uint64_t count : counts) {
     const HeldToOracle::Way ways[] = {{random_() % 16}, {0, any_needs(GetParam(), random_)}};
-    held.add_packed("any bits", any(count), count, ways);
-    held.add_packed("few codes", few(count), count, ways);
+    cases.add_packed("any bits", any(count), count, ways);
+    cases.add_packed("few codes", few(count), count, ways);
   }
-  held.hold();
-  std::printf("%zu cases\n", held.case_count());
+  cases.hold();
+  std::printf("%zu cases\n", cases.case_count());
 }
 
 TEST_P(Packed, IsExactOverManyPiecesOfWork) {
-  HeldToOracle held(GetParam());
+  HeldToOracle cases(GetParam());
   std::vector<std::uint64_t> counts = {3'000'003};
   if (samples::full()) counts.push_back(17'000'001);
   for (const std::uint64_t count : counts) {
     const HeldToOracle::Way way{3};
     Bytes bytes = few(count);
     if (!bytes.empty()) bytes.back() = static_cast<std::byte>(random_());
-    held.add_packed("few codes, and another at the end", bytes, count, {&way, 1});
-    held.hold();
+    cases.add_packed("few codes, and another at the end", bytes, count, {&way, 1});
+    cases.hold();
   }
 }
 
 // A code stands for its elements wherever it stands: every byte by itself, and every number of its elements.
 TEST_P(Packed, KnowsEveryCode) {
-  HeldToOracle held(GetParam());
+  HeldToOracle cases(GetParam());
   const HeldToOracle::Way way{};
   for (unsigned code = 0; code < 256; ++code) {
     const std::byte byte{static_cast<unsigned char>(code)};
     for (std::uint64_t count = 1; count <= elements_a_byte(GetParam()); ++count) {
-      held.add_packed("code " + std::to_string(code), {&byte, 1}, count, {&way, 1});
+      cases.add_packed("code " + std::to_string(code), {&byte, 1}, count, {&way, 1});
     }
   }
-  held.hold();
+  cases.hold();
 }
 
-void expect_same(const Partial& expected, const Partial& found, const std::string& what) {
+void expect_same(const Partial& expected, const Partial& partial, const std::string& what) {
   for (const Category category : every_category()) {
-    EXPECT_TRUE(oracle::same(expected.finish(category), found.finish(category))) << what << ": " << name(category);
+    EXPECT_TRUE(oracle::same(expected.finish(category), partial.finish(category))) << what << ": " << name(category);
   }
 }
 
@@ -187,12 +187,12 @@ TEST_P(Packed, MeasuresWithDigestsToo) {
   const Tensor packed{.dtype = GetParam(), .element_count = count, .address = bytes.data()};
   const Tensor as_bytes{.dtype = Dtype::kUint8, .element_count = bytes.size(), .address = bytes.data()};
   const Request with{.categories = {Category::kMd5, Category::kMax, Category::kMin, Category::kAvg, Category::kCount}};
-  const auto found = meter.measure({&packed, 1}, with), digest = meter.measure({&as_bytes, 1}, with);
-  ASSERT_TRUE(found) << found.error().message;
+  const auto result = meter.measure({&packed, 1}, with), digest = meter.measure({&as_bytes, 1}, with);
+  ASSERT_TRUE(result) << result.error().message;
   const auto truth = oracle::answers(oracle::facts_of_packed(GetParam(), bytes, count));
-  EXPECT_TRUE(oracle::same(digest->front().statistics.values[0], found->front().statistics.values[0]));
+  EXPECT_TRUE(oracle::same(digest->front().statistics.values[0], result->front().statistics.values[0]));
   for (std::size_t i = 1; i < with.categories.size(); ++i) {
-    EXPECT_TRUE(oracle::same(truth[static_cast<std::size_t>(with.categories[i])], found->front().statistics.values[i]))
+    EXPECT_TRUE(oracle::same(truth[static_cast<std::size_t>(with.categories[i])], result->front().statistics.values[i]))
         << i;
   }
 }

@@ -113,27 +113,28 @@ Categories asked() {
 
 Real real_of(const Value& value) {
   return std::visit(
-      [](const auto& held) -> Real {
-        if constexpr (std::is_arithmetic_v<std::decay_t<decltype(held)>>) return static_cast<Real>(held);
+      [](const auto& number) -> Real {
+        if constexpr (std::is_arithmetic_v<std::decay_t<decltype(number)>>) return static_cast<Real>(number);
         return std::numeric_limits<Real>::quiet_NaN();
       },
       value);
 }
 
-void hold(Dtype dtype, const std::vector<Real>& truth, const StatisticsView& found, const std::string& what) {
-  const std::string of = what + ", " + std::string(name(dtype)) + ", seed " + std::to_string(samples::seed()) + ": ";
+void hold(Dtype dtype, const std::vector<Real>& truth, const StatisticsView& statistics, const std::string& what) {
+  const std::string prefix =
+      what + ", " + std::string(name(dtype)) + ", seed " + std::to_string(samples::seed()) + ": ";
   Real before = -std::numeric_limits<Real>::infinity();
-  for (std::size_t i = 0; i < found.categories.size(); ++i) {
-    if (!is_quantile(found.categories[i])) continue;
-    const std::string which = of + std::string(name(found.categories[i]));
+  for (std::size_t i = 0; i < statistics.categories.size(); ++i) {
+    if (!is_quantile(statistics.categories[i])) continue;
+    const std::string which = prefix + std::string(name(statistics.categories[i]));
     if (truth.empty()) {
-      ASSERT_EQ(0u, found.values[i].index()) << which;
+      ASSERT_EQ(0u, statistics.values[i].index()) << which;
       continue;
     }
-    const Value& value = found.values[i];
+    const Value& value = statistics.values[i];
     ASSERT_EQ(is_float(dtype), std::holds_alternative<double>(value)) << which;
     // ceil(N / 100 * n), in whole numbers, as a rank from 0.
-    const std::size_t n = truth.size(), parts = n * thousandths(found.categories[i]);
+    const std::size_t n = truth.size(), parts = n * thousandths(statistics.categories[i]);
     const std::size_t rank = std::max<std::size_t>((parts + 99'999) / 100'000, 1) - 1;
     const Real is = real_of(value), must_be = truth[rank];
     const bool is_end = rank == 0 || rank == n - 1 || std::isinf(must_be);
@@ -240,17 +241,17 @@ TEST_P(Quantiles, OfPartsAreThoseOfTheWhole) {
     auto stream = meter.stream(GetParam(), request);
     ASSERT_TRUE(stream);
     const std::uint64_t elements = bytes.size() / size_bytes(GetParam());
-    for (std::uint64_t at = 0; at < elements;) {
-      const std::uint64_t size = std::min<std::uint64_t>(1 + random_() % 700, elements - at);
+    for (std::uint64_t first = 0; first < elements;) {
+      const std::uint64_t size = std::min<std::uint64_t>(1 + random_() % 700, elements - first);
       Tensor part = tensor_of(GetParam(), bytes);
-      part.offset_bytes = at * size_bytes(GetParam());
+      part.offset_bytes = first * size_bytes(GetParam());
       part.element_count = size;
       auto folded = meter.fold({&part, 1}, request);
       ASSERT_TRUE(folded);
-      ASSERT_TRUE(folded->front().move_to(at));
+      ASSERT_TRUE(folded->front().move_to(first));
       sent.push_back(folded->front().serialize());
       ASSERT_TRUE(stream->append(std::span(bytes).subspan(part.offset_bytes, size * size_bytes(GetParam()))));
-      at += size;
+      first += size;
     }
     std::ranges::shuffle(sent, random_);
     Partial merged(GetParam(), request.precision, needs(more, request.precision));
@@ -299,9 +300,9 @@ TEST_P(Quantiles, OfStridedElementsAndOfRows) {
     ASSERT_TRUE(folded) << folded.error().message;
     std::map<std::vector<std::size_t>, Bytes> groups;
     for (std::size_t i = 0; i < 6000; ++i) {
-      const std::size_t at[] = {i / 200, i / 5 % 40, i % 5};
+      const std::size_t position[] = {i / 200, i / 5 % 40, i % 5};
       std::vector<std::size_t> kept;
-      for (const std::int64_t axis : axes) kept.push_back(at[axis]);
+      for (const std::int64_t axis : axes) kept.push_back(position[axis]);
       groups[kept].insert(groups[kept].end(), &bytes[i * element], &bytes[i * element] + element);
     }
     ASSERT_EQ(groups.size(), measured->size());
@@ -369,33 +370,33 @@ TEST_P(Quantiles, OnADeviceAreTheHosts) {
       Request here = asked, there = asked;
       here.on = On::kHost;
       there.on = On::kDevice;
-      const std::string of = std::string(way.name) + ", seed " + std::to_string(samples::seed());
+      const std::string what = std::string(way.name) + ", seed " + std::to_string(samples::seed());
       if (without_fp64 && asked.precision == Precision::kLow && GetParam() == Dtype::kFloat64) continue;
       if (asked.precision == Precision::kLow && !(samples::full() || (has_all && is_shape))) continue;
-      const auto expected = host.fold(batch, here), found = device.fold(batch, there);
+      const auto expected = host.fold(batch, here), partials = device.fold(batch, there);
       ASSERT_TRUE(expected) << expected.error().message;
-      ASSERT_TRUE(found) << of << ": " << found.error().message;
+      ASSERT_TRUE(partials) << what << ": " << partials.error().message;
       for (std::size_t i = 0; i < batch.size(); ++i) {
-        ASSERT_EQ((*expected)[i].serialize(), (*found)[i].serialize()) << of << ", tensor " << i;
+        ASSERT_EQ((*expected)[i].serialize(), (*partials)[i].serialize()) << what << ", tensor " << i;
       }
       const auto rows = device.measure(batch, there);
       ASSERT_TRUE(rows) << rows.error().message;
       for (const std::size_t i : {std::size_t{3}, batch.size() - 1}) {
         ASSERT_EQ("opencl", (*rows)[i].placement[0].engine);
-        hold(GetParam(), sorted(GetParam(), all[i]), (*rows)[i].statistics, of);
+        hold(GetParam(), sorted(GetParam(), all[i]), (*rows)[i].statistics, what);
       }
       auto stream = device.stream(GetParam(), there);
       ASSERT_TRUE(stream) << stream.error().message;
       const std::span<const std::byte> last = all.back();
-      for (std::size_t at = 0; at < last.size();) {
+      for (std::size_t offset = 0; offset < last.size();) {
         const std::size_t piece =
-            std::min<std::size_t>(last.size() - at, (1 + random_() % 300) * 1024 * size_bytes(GetParam()));
-        ASSERT_TRUE(stream->append(last.subspan(at, piece)));
-        at += piece;
+            std::min<std::size_t>(last.size() - offset, (1 + random_() % 300) * 1024 * size_bytes(GetParam()));
+        ASSERT_TRUE(stream->append(last.subspan(offset, piece)));
+        offset += piece;
       }
       const auto streamed = stream->finish_partial();
-      ASSERT_TRUE(streamed) << of << ": " << streamed.error().message;
-      ASSERT_EQ(expected->back().serialize(), streamed->serialize()) << of << ", a stream";
+      ASSERT_TRUE(streamed) << what << ": " << streamed.error().message;
+      ASSERT_EQ(expected->back().serialize(), streamed->serialize()) << what << ", a stream";
     }
     EXPECT_LE(device.device_memory().peak_bytes, std::uint64_t{64} << 20);
     for (const auto& [name, value] : way.environment) unsetenv(name);
@@ -420,9 +421,9 @@ TEST(QuantilesOfPartials, ThatNoTensorLeftAreRefused) {
   };
   const std::vector<BinCount> bins = sound->front().bins();
   ASSERT_EQ(4u, bins.size());
-  const auto changed = [&](std::size_t at, BinCount bin) {
+  const auto changed = [&](std::size_t index, BinCount bin) {
     std::vector<BinCount> other = bins;
-    other[at] = bin;
+    other[index] = bin;
     return with(other);
   };
   const std::string counts = "not a partial: its counts contradict each other",

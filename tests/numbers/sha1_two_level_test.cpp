@@ -28,8 +28,8 @@ std::string sha1_hex(const std::string& bytes) {
 std::string oracle(const std::string& bytes, std::size_t element_bytes) {
   if (bytes.size() / element_bytes <= 20480) return sha1_hex(bytes);
   std::string all;
-  for (std::size_t at = 0; at < bytes.size(); at += 20480 * element_bytes) {
-    all += sha1_hex(bytes.substr(at, 20480 * element_bytes));
+  for (std::size_t offset = 0; offset < bytes.size(); offset += 20480 * element_bytes) {
+    all += sha1_hex(bytes.substr(offset, 20480 * element_bytes));
   }
   return sha1_hex(all);
 }
@@ -43,10 +43,10 @@ TEST(Sha1TwoLevel, IsTheOraclesWhereverThePiecesAreCut) {
       for (char& byte : bytes) byte = static_cast<char>(random());
       const std::string want = oracle(bytes, element_bytes);
       for (std::size_t most : {bytes.size(), std::size_t{20480} * element_bytes, std::size_t{9999}}) {
-        for (std::size_t at = 0; at < bytes.size();) {
-          const std::size_t cut = std::min(most == 9999 ? random() % most : most, bytes.size() - at);
-          sha1.update(std::as_bytes(std::span(bytes).subspan(at, cut)));
-          at += cut;
+        for (std::size_t offset = 0; offset < bytes.size();) {
+          const std::size_t cut = std::min(most == 9999 ? random() % most : most, bytes.size() - offset);
+          sha1.update(std::as_bytes(std::span(bytes).subspan(offset, cut)));
+          offset += cut;
         }
         const auto digest = sha1.finish();
         ASSERT_TRUE(digest) << digest.error().message;

@@ -29,9 +29,10 @@ class Strided : public testing::TestWithParam<Dtype> {
     std::vector<std::uint64_t> index(view.strides.shape.size(), 0);
     const std::uint64_t count = *element_count(view.strides.shape);
     for (std::uint64_t i = 0; i < count; ++i) {
-      std::int64_t at = view.first_byte;
-      for (std::size_t d = 0; d < index.size(); ++d) at += static_cast<std::int64_t>(index[d]) * view.strides.bytes[d];
-      const auto from = bytes_.begin() + at;
+      std::int64_t offset = view.first_byte;
+      for (std::size_t d = 0; d < index.size(); ++d)
+        offset += static_cast<std::int64_t>(index[d]) * view.strides.bytes[d];
+      const auto from = bytes_.begin() + offset;
       result.insert(result.end(), from, from + size_bytes(GetParam()));
       for (std::size_t d = index.size(); d-- > 0;) {
         if (++index[d] < view.strides.shape[d]) break;

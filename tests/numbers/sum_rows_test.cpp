@@ -82,7 +82,7 @@ using Dtypes = testing::Types<dtype_bool::Dtype, dtype_int8::Dtype, dtype_int16:
 TYPED_TEST_SUITE(SumRows, Dtypes);
 
 template <typename T>
-void expect_sums(const std::vector<i64>& partial, const std::vector<typename T::Bits>& elements, const char* of) {
+void expect_sums(const std::vector<i64>& partial, const std::vector<typename T::Bits>& elements, const char* what) {
   mpq_class all = 0, above = 0, below = 0;
   for (const typename T::Bits bits : elements) {
     if (!T::is_finite(bits)) continue;
@@ -90,10 +90,10 @@ void expect_sums(const std::vector<i64>& partial, const std::vector<typename T::
     all += x;
     (x > 0 ? above : below) += x;
   }
-  EXPECT_EQ(T::sum(partial, LINEAR_SUM), all) << of << " of " << elements.size();
-  EXPECT_EQ(T::sum(partial, LINEAR_ABSOLUTE), above - below) << of << " of " << elements.size();
-  EXPECT_EQ(T::sum(partial, LINEAR_SUM_ABOVE), above) << of << " of " << elements.size();
-  EXPECT_EQ(T::sum(partial, LINEAR_SUM_BELOW), below) << of << " of " << elements.size();
+  EXPECT_EQ(T::sum(partial, LINEAR_SUM), all) << what << " of " << elements.size();
+  EXPECT_EQ(T::sum(partial, LINEAR_ABSOLUTE), above - below) << what << " of " << elements.size();
+  EXPECT_EQ(T::sum(partial, LINEAR_SUM_ABOVE), above) << what << " of " << elements.size();
+  EXPECT_EQ(T::sum(partial, LINEAR_SUM_BELOW), below) << what << " of " << elements.size();
 }
 
 TYPED_TEST(SumRows, GiveTheSumsOfBothSigns) {

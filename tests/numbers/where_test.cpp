@@ -52,9 +52,9 @@ std::string truth(const std::vector<Element>& x) {
     if (least == none || !below(x[least], x[i])) least = i;
   }
   std::string text;
-  for (const std::size_t at :
+  for (const std::size_t index :
        {nan, infinity, std::min(nan, infinity), nan != none ? nan : most, nan != none ? nan : least}) {
-    text += (text.empty() ? "" : " ") + (at == none ? "-" : std::to_string(at));
+    text += (text.empty() ? "" : " ") + (index == none ? "-" : std::to_string(index));
   }
   return text;
 }
@@ -67,13 +67,13 @@ void hold(const std::vector<Element>& elements, const std::string& what) {
     Partial partial(tensor.dtype, Precision::kHigh, needs(kWhere, Precision::kHigh));
     const Job job{tensor, &partial};
     ASSERT_TRUE(under_test.engine->fold({&job, 1}));
-    std::string found;
+    std::string answers;
     for (const Category category : kWhere) {
       const std::string place = to_string(partial.finish(category));
-      found += (found.empty() ? "" : " ") + (place.empty() ? "-" : place);
+      answers += (answers.empty() ? "" : " ") + (place.empty() ? "-" : place);
     }
-    EXPECT_EQ(truth(elements), found) << under_test.name << ", " << name(tensor.dtype) << ", " << elements.size()
-                                      << " elements, " << what << ", seed " << samples::seed();
+    EXPECT_EQ(truth(elements), answers) << under_test.name << ", " << name(tensor.dtype) << ", " << elements.size()
+                                        << " elements, " << what << ", seed " << samples::seed();
   }
 }
 

@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Dtype, Windows,
                          [](const auto& info) { return std::string(name(info.param)); });
 
 TEST_P(Windows, GroupsOfEverySpan) {
-  HeldToOracle held(GetParam());
+  HeldToOracle cases(GetParam());
   const int most = std::min(last_, 64);
   for (int span = 0; span <= most; ++span) {
     for (const bool is_largest : {true, false}) {
@@ -62,15 +62,15 @@ TEST_P(Windows, GroupsOfEverySpan) {
         const int lowest = any(0, last_ - span);
         for (int i = any(1, 8); i > 0; --i) put_group(bytes, lowest, lowest + span, is_largest);
       }
-      held.add((is_largest ? "the largest, span " : "span ") + std::to_string(span), bytes,
-               HeldToOracle::Way{0, kSums});
+      cases.add((is_largest ? "the largest, span " : "span ") + std::to_string(span), bytes,
+                HeldToOracle::Way{0, kSums});
     }
   }
-  held.hold();
+  cases.hold();
 }
 
 TEST_P(Windows, GroupsOfAllSpansInTurns) {
-  HeldToOracle held(GetParam());
+  HeldToOracle cases(GetParam());
   for (int round = 0; round < 20; ++round) {
     std::vector<std::byte> bytes;
     for (int group = 0; group < 200; ++group) {
@@ -79,31 +79,32 @@ TEST_P(Windows, GroupsOfAllSpansInTurns) {
       if (any(0, 15) == 0)
         std::memset(&bytes[bytes.size() - static_cast<std::size_t>(bits_ / 8)], 0xff, bits_ / 8);  // a NaN
     }
-    held.add("round " + std::to_string(round), bytes,
-             HeldToOracle::Way{static_cast<std::size_t>(any(0, 3) * bits_ / 8), kSums});
+    cases.add("round " + std::to_string(round), bytes,
+              HeldToOracle::Way{static_cast<std::size_t>(any(0, 3) * bits_ / 8), kSums});
   }
-  held.hold();
+  cases.hold();
 }
 
 // As many additions as a window allows, of the largest elements it holds.
 TEST_P(Windows, FullOfTheLargest) {
-  HeldToOracle held(GetParam());
+  HeldToOracle cases(GetParam());
   for (const int lowest : {1, last_ / 2, last_ - 24}) {
     for (const int span : {12, 14, 17, 18, 19, 20, 24}) {
       if (lowest < 0 || lowest + span > last_) continue;
       std::vector<std::byte> bytes;
       put_group(bytes, lowest, lowest + span, true);  // places the window
       for (int group = 0; group < 560; ++group) put_group(bytes, lowest + span, lowest + span, true);
-      held.add("from " + std::to_string(lowest) + ", span " + std::to_string(span), bytes, HeldToOracle::Way{0, kSums});
+      cases.add("from " + std::to_string(lowest) + ", span " + std::to_string(span), bytes,
+                HeldToOracle::Way{0, kSums});
     }
   }
-  held.hold();
+  cases.hold();
 }
 
 // A fold takes 1,024 elements at a time and may have to go back. One element of such a block is of another kind, at
 // either end or between; then one of each block, so that the fold expects it.
 TEST_P(Windows, OneOddElementInABlock) {
-  HeldToOracle held(GetParam());
+  HeldToOracle cases(GetParam());
   constexpr int kGroups = 1024 / GROUP;
   const auto size = static_cast<std::size_t>(bits_ / 8);
   const int middle = last_ / 2, lowest = std::max(middle - 40, 1);
@@ -113,27 +114,27 @@ TEST_P(Windows, OneOddElementInABlock) {
                                sign,         1,        of_exponent(lowest), of_exponent(std::max(middle - 16, 1)),
                                infinity - 1};
   for (const std::uint64_t element : odd) {
-    for (const int at : {0, 1, 127, 128, 700, 1023, -1}) {
+    for (const int position : {0, 1, 127, 128, 700, 1023, -1}) {
       std::vector<std::byte> bytes;
-      const int blocks = at < 0 ? 18 : 4;
+      const int blocks = position < 0 ? 18 : 4;
       for (int group = 0; group < blocks * kGroups; ++group) put_group(bytes, middle - 5, middle, false);
-      for (int block = 1; block < (at < 0 ? blocks : 2); ++block) {
-        const int place = block * kGroups * GROUP + (at < 0 ? any(0, kGroups * GROUP - 1) : at);
+      for (int block = 1; block < (position < 0 ? blocks : 2); ++block) {
+        const int place = block * kGroups * GROUP + (position < 0 ? any(0, kGroups * GROUP - 1) : position);
         std::memcpy(&bytes[static_cast<std::size_t>(place) * size], &element, size);
       }
-      held.add(std::to_string(element) + " at " + std::to_string(at), bytes, HeldToOracle::Way{});
+      cases.add(std::to_string(element) + " at " + std::to_string(position), bytes, HeldToOracle::Way{});
     }
   }
-  held.hold();
+  cases.hold();
 }
 
 // NaN and Inf in every group, in every second, in runs, only in the last and as whole groups, among elements that a
 // window holds or does not. A fold expects a group to be as the one before it was; some are here, and some are not.
 TEST_P(Windows, GroupsWithNanAndInf) {
-  HeldToOracle held(GetParam());
+  HeldToOracle cases(GetParam());
   const std::size_t size = static_cast<std::size_t>(bits_ / 8);
-  const auto put = [&](std::vector<std::byte>& bytes, std::size_t at, std::uint64_t element) {
-    std::memcpy(&bytes[at * size], &element, size);
+  const auto put = [&](std::vector<std::byte>& bytes, std::size_t index, std::uint64_t element) {
+    std::memcpy(&bytes[index * size], &element, size);
   };
   const std::uint64_t infinity = static_cast<std::uint64_t>(last_ + 1) << shift_;
   const std::uint64_t sign = std::uint64_t{1} << (bits_ - 1);
@@ -154,18 +155,18 @@ TEST_P(Windows, GroupsWithNanAndInf) {
             if (span > 6) lowest = any(0, last_ - span);
             put_group(bytes, lowest, lowest + span, false);
             for (int i = group * GROUP; i < (group + 1) * GROUP; ++i) {
-              const auto at = static_cast<std::size_t>(i);
-              if (group / 8 == 1 && any(0, 7) == 0) put(bytes, at, any(0, 1) == 0 ? 0 : sign);
-              if (has_specials(group) && any(1, one_in) == 1) put(bytes, at, specials[any(0, kinds - 1)]);
+              const auto index = static_cast<std::size_t>(i);
+              if (group / 8 == 1 && any(0, 7) == 0) put(bytes, index, any(0, 1) == 0 ? 0 : sign);
+              if (has_specials(group) && any(1, one_in) == 1) put(bytes, index, specials[any(0, kinds - 1)]);
             }
           }
-          held.add(std::string(order) + ", 1 in " + std::to_string(one_in) + ", span " + std::to_string(span), bytes,
-                   HeldToOracle::Way{static_cast<std::size_t>(any(0, 3)) * size});
+          cases.add(std::string(order) + ", 1 in " + std::to_string(one_in) + ", span " + std::to_string(span), bytes,
+                    HeldToOracle::Way{static_cast<std::size_t>(any(0, 3)) * size});
         }
       }
     }
   }
-  held.hold();
+  cases.hold();
 }
 
 }  // namespace windows_test
