@@ -52,8 +52,8 @@ TEST_P(Allocations, AreNotOfTensors) {
     const Request request{.categories = categories, .on = On::kHost};
     const auto taken = [&](std::size_t count) {
       const std::int64_t before = allocations;
-      const auto found = meter.measure(std::span(tensors).first(count), request);
-      EXPECT_TRUE(found) << found.error().message;
+      const auto result = meter.measure(std::span(tensors).first(count), request);
+      EXPECT_TRUE(result) << result.error().message;
       return allocations - before;
     };
     taken(kMany);  // starts threads, and fetches OpenSSL's algorithms
@@ -70,10 +70,10 @@ TEST(Allocations, OfATensorAloneIsOne) {
     const Request request{.categories = *categories_from("max,min,avg,l2norm,nan count,std,argmax,crc32"), .on = on};
     ASSERT_TRUE(meter.measure({&tensor, 1}, request));
     const std::int64_t before = allocations;
-    const auto found = meter.measure({&tensor, 1}, request);
+    const auto result = meter.measure({&tensor, 1}, request);
     EXPECT_EQ(1, allocations - before);
-    ASSERT_TRUE(found);
-    EXPECT_EQ(1.5, std::get<double>(*found->front().statistics.find(Category::kAvg)));
+    ASSERT_TRUE(result);
+    EXPECT_EQ(1.5, std::get<double>(*result->front().statistics.find(Category::kAvg)));
   }
 }
 

@@ -66,9 +66,9 @@ class ByTest : public testing::Test {
                          .address = expected[i].data()};
       const auto whole = meter.measure({&alone, 1}, {request.categories, request.precision, On::kHost});
       ASSERT_TRUE(whole) << whole.error().message;
-      const auto &found = (*rows)[i].statistics.values, &wanted = whole->front().statistics.values;
+      const auto &values = (*rows)[i].statistics.values, &wanted = whole->front().statistics.values;
       for (std::size_t k = 0; k < request.categories.size(); ++k) {
-        ASSERT_EQ(to_string(found[k]), to_string(wanted[k])) << "row " << i << ", " << name(request.categories[k]);
+        ASSERT_EQ(to_string(values[k]), to_string(wanted[k])) << "row " << i << ", " << name(request.categories[k]);
       }
     }
   }
@@ -187,8 +187,8 @@ TEST_F(ByTest, TensorsWithStrides) {
   std::vector<std::byte> copy;
   for (std::size_t i = 0; i < 50; ++i) {
     for (std::size_t k = 0; k < 60; ++k) {
-      const auto* at = bits.data() + 4 * (k * 50 + i);
-      copy.insert(copy.end(), at, at + 4);
+      const auto* element = bits.data() + 4 * (k * 50 + i);
+      copy.insert(copy.end(), element, element + 4);
     }
   }
   const Strides strides{{50, 60}, {4, 200}};

@@ -256,7 +256,7 @@ TEST(CollectivesOfManyRanks, KeepChecksums) {
     }
     const auto whole = one.finish();
     ASSERT_TRUE(whole);
-    const auto value = [](const Partial& of, Category category) { return to_string(of.finish(category)); };
+    const auto value = [](const Partial& part, Category category) { return to_string(part.finish(category)); };
     EXPECT_EQ(whole->front().count(), 3ull * ranks);
     EXPECT_EQ(value(whole->front(), Category::kXor64),
               value(ranks % 2 == 1 ? folded->front() : partial, Category::kXor64));

@@ -71,8 +71,8 @@ class Ranks {
     if (!stream) return stream.error();
     const std::span bytes(static_cast<const std::byte*>(part.address), part.bytes());
     const std::size_t most = 2048 * size_bytes(part.dtype);
-    for (std::size_t at = 0; at < bytes.size(); at += most) {
-      if (Status status = stream->append(bytes.subspan(at, std::min(most, bytes.size() - at))); !status)
+    for (std::size_t offset = 0; offset < bytes.size(); offset += most) {
+      if (Status status = stream->append(bytes.subspan(offset, std::min(most, bytes.size() - offset))); !status)
         return status.error();
     }
     const auto partial = stream->finish_partial();

@@ -24,8 +24,8 @@ const std::vector<float>& data() {
 
 bool measures(Meter& meter, On on) {
   const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = data().size(), .address = data().data()};
-  const auto found = meter.measure({&tensor, 1}, {{Category::kAvg, Category::kMd5}, Precision::kHigh, on});
-  return found && found->front().statistics.values[0] == Value(1.5);
+  const auto result = meter.measure({&tensor, 1}, {{Category::kAvg, Category::kMd5}, Precision::kHigh, on});
+  return result && result->front().statistics.values[0] == Value(1.5);
 }
 
 // The child calls exit(), as most do, which destroys static objects.

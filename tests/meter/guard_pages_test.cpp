@@ -92,14 +92,14 @@ TEST_P(GuardPages, AreNotTouched) {
         Partial expected(dtype_, precision, kEverything);
         const Job plain{{.dtype = dtype_, .element_count = count, .address = bytes.data()}, &expected};
         ASSERT_TRUE(host->fold({&plain, 1}));
-        std::deque<Partial> found;
+        std::deque<Partial> partials;
         std::vector<Job> jobs;
         for (std::size_t i = 0; i < memory.size(); ++i) {
           const Tensor tensor{
               .dtype = dtype_, .element_count = count, .address = memory[i].placed(bytes, i / 2, i % 2 != 0)};
           if (!under_test.engine->refusal(tensor, precision).empty()) continue;
-          found.emplace_back(dtype_, precision, kEverything);
-          jobs.push_back({tensor, &found.back()});
+          partials.emplace_back(dtype_, precision, kEverything);
+          jobs.push_back({tensor, &partials.back()});
         }
         if (jobs.empty() && precision == Precision::kLow) continue;  // float64 needs fp64 there
         ASSERT_GE(jobs.size(), 2 * kOffsets / element_bytes) << under_test.name;
@@ -107,7 +107,7 @@ TEST_P(GuardPages, AreNotTouched) {
                       under_test.name.c_str(), std::string(name(dtype_)).c_str(), count);
         const Status status = under_test.engine->fold(jobs);
         ASSERT_TRUE(status) << status.error().message;
-        for (const Partial& each : found) {
+        for (const Partial& each : partials) {
           ASSERT_EQ(expected.serialize(), each.serialize())
               << under_test.name << ", " << count << ", seed " << samples::seed();
         }

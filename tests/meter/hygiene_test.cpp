@@ -69,9 +69,9 @@ TEST(Hygiene, TheDeviceLeavesTheProcessAsItWas) {
     Meter meter;
     const std::vector<float> values(300'000, 0.1f);
     const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = values.size(), .address = values.data()};
-    const auto found = meter.measure({&tensor, 1}, {.categories = all_categories(), .on = On::kDevice});
-    ASSERT_TRUE(found) << found.error().message;
-    EXPECT_EQ((*found)[0].placement[0].engine, "opencl");
+    const auto result = meter.measure({&tensor, 1}, {.categories = all_categories(), .on = On::kDevice});
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ((*result)[0].placement[0].engine, "opencl");
     EXPECT_FALSE(list_devices().empty());
     expect_same(before, Process());
   }

@@ -51,7 +51,7 @@ TEST(Ledger, OfABudgetOfNothingAllowsNothing) {
 TEST(Ledger, HoldsTheBudgetAmongThreads) {
   constexpr std::uint64_t kBudget = 1000;
   Ledger ledger(kBudget);
-  std::atomic<std::uint64_t> held{0};
+  std::atomic<std::uint64_t> sum{0};
   std::atomic<bool> exceeded{false};
   std::vector<std::thread> threads;
   for (unsigned seed = 0; seed < 4; ++seed) {
@@ -60,8 +60,8 @@ TEST(Ledger, HoldsTheBudgetAmongThreads) {
       for (int i = 0; i < 20'000; ++i) {
         const std::uint64_t bytes = random() % 400;
         if (!ledger.reserve(bytes)) continue;
-        if (held.fetch_add(bytes) + bytes > kBudget) exceeded = true;
-        held.fetch_sub(bytes);
+        if (sum.fetch_add(bytes) + bytes > kBudget) exceeded = true;
+        sum.fetch_sub(bytes);
         ledger.release(bytes);
       }
     });

@@ -15,24 +15,24 @@ const std::vector<float> kData(1 << 20, 1.5f);
 
 bool measures(Meter& meter) {
   const Tensor tensor{.dtype = Dtype::kFloat32, .element_count = kData.size(), .address = kData.data()};
-  const auto found = meter.measure({&tensor, 1}, {{Category::kAvg}});
-  return found && found->front().statistics.values[0] == Value(1.5);
+  const auto result = meter.measure({&tensor, 1}, {{Category::kAvg}});
+  return result && result->front().statistics.values[0] == Value(1.5);
 }
 
 MeterOptions without_device(Log log) { return {.platform = 99, .device = 99, .threads = 2, .log = std::move(log)}; }
 
 TEST(Log, MayMeasureOnTheMeterThatCallsIt) {
   Meter* self = nullptr;
-  int said = 0;
+  int calls = 0;
   bool here = false, elsewhere = false;
   Meter meter(without_device([&](Severity, std::string_view) {
-    ++said;
+    ++calls;
     here = measures(*self);
     std::thread([&] { elsewhere = measures(*self); }).join();
   }));
   self = &meter;
   EXPECT_TRUE(measures(meter));
-  EXPECT_EQ(said, 1);
+  EXPECT_EQ(calls, 1);
   EXPECT_TRUE(here);
   EXPECT_TRUE(elsewhere);
 }

@@ -34,10 +34,10 @@ Digest digest_of(std::span<const std::byte> bytes, const EVP_MD* algorithm) {
 
 // Tensors of some dtypes, also empty ones, with their correct values.
 struct Batch {
-  explicit Batch(const std::vector<Dtype>& of) {
+  explicit Batch(const std::vector<Dtype>& kinds) {
     const std::size_t longest = samples::full() ? 20'000 : 5000;
     samples::Random random(samples::seed());
-    for (const Dtype dtype : of) {
+    for (const Dtype dtype : kinds) {
       for (const samples::Distribution& distribution : samples::of(dtype)) {
         for (const std::size_t count : {std::size_t{0}, std::size_t{1 + random() % 300}, longest}) {
           bytes.push_back(distribution.make(dtype, count, random));
@@ -100,11 +100,11 @@ struct Heard {
   Log log() {
     return [this](Severity severity, std::string_view text) {
       const std::lock_guard lock(mutex);
-      said.emplace_back(severity, text);
+      messages.emplace_back(severity, text);
     };
   }
   std::mutex mutex;
-  std::vector<std::pair<Severity, std::string>> said;
+  std::vector<std::pair<Severity, std::string>> messages;
 };
 
 class MeterOn : public testing::TestWithParam<On> {};
@@ -211,9 +211,9 @@ TEST(MeterWithoutDevice, FallsBackOrSaysWhy) {
     EXPECT_EQ("host", (*measured)[0].placement[0].engine);
     EXPECT_EQ(0u, (*measured)[0].device_bytes);
   }
-  ASSERT_EQ(1u, heard.said.size());
-  EXPECT_EQ(Severity::kInfo, heard.said[0].first);
-  EXPECT_NE(std::string::npos, heard.said[0].second.find("99")) << heard.said[0].second;
+  ASSERT_EQ(1u, heard.messages.size());
+  EXPECT_EQ(Severity::kInfo, heard.messages[0].first);
+  EXPECT_NE(std::string::npos, heard.messages[0].second.find("99")) << heard.messages[0].second;
   const auto insisted = meter.measure({&tensor, 1}, {.categories = {Category::kAvg}, .on = On::kDevice});
   ASSERT_FALSE(insisted);
   EXPECT_EQ(Code::kDevice, insisted.error().code);
@@ -228,7 +228,7 @@ TEST(MeterWithoutDevice, NeverLooksForOneWhereTheHostWasAskedFor) {
   Meter meter({.platform = 99, .device = 99, .log = heard.log()});
   const Categories all = all_categories();
   batch().hold(meter.measure(batch().tensors, {all, Precision::kHigh, On::kHost}), all);
-  EXPECT_TRUE(heard.said.empty());
+  EXPECT_TRUE(heard.messages.empty());
 }
 
 // With budgets from zero to ample, the device never holds more bytes, and the values are the same.

@@ -21,9 +21,9 @@ Tensor of(const std::vector<float>& data) {
 }
 
 // Whether the value of the first requested category, avg or p50, is correct; or the error.
-Result<bool> right(const Result<Measurements>& found) {
-  if (!found) return found.error();
-  for (const Measurement& each : *found) {
+Result<bool> right(const Result<Measurements>& result) {
+  if (!result) return result.error();
+  for (const Measurement& each : *result) {
     if (each.statistics.values[0] != Value(1.5)) return false;
   }
   return true;

@@ -18,10 +18,10 @@ const Tensor kTensor{.dtype = Dtype::kFloat32, .element_count = 3, .address = kT
 
 std::string refusal(const TensorPair& pair, const PairRequest& request = {}) {
   const TensorPair pairs[] = {{kTensor, kTensor}, pair};
-  const auto found = Meter().compare(pairs, request);
-  if (found) return "not refused";
-  EXPECT_EQ(static_cast<int>(found.error().code), static_cast<int>(Code::kInvalid));
-  return found.error().message;
+  const auto result = Meter().compare(pairs, request);
+  if (result) return "not refused";
+  EXPECT_EQ(static_cast<int>(result.error().code), static_cast<int>(Code::kInvalid));
+  return result.error().message;
 }
 
 TEST(PairRefusals, NameThePairAndTheTensor) {
@@ -61,12 +61,12 @@ TEST(PairRefusals, OfBytesThatNoPairLeft) {
   EXPECT_FALSE(PairPartial::parse(std::span(good).first(good.size() - 8)));
   EXPECT_FALSE(PairPartial::parse({}));
   int refused = 0;
-  for (std::size_t at = 0; at < good.size(); ++at) {
+  for (std::size_t offset = 0; offset < good.size(); ++offset) {
     auto bytes = good;
-    bytes[at] ^= static_cast<std::byte>(1 + random() % 255);
+    bytes[offset] ^= static_cast<std::byte>(1 + random() % 255);
     const auto parsed = PairPartial::parse(bytes);
     if (parsed) {
-      EXPECT_EQ(parsed->serialize(), bytes) << at;
+      EXPECT_EQ(parsed->serialize(), bytes) << offset;
       for (int i = 0; i < kPairStatisticCount; ++i) to_string(parsed->finish(static_cast<PairStatistic>(i)));
       PairPartial twice = *parsed;
       (void)twice.merge(*parsed);
@@ -103,8 +103,8 @@ TEST(PairRefusals, OfSumsThatNoPairHas) {
     auto bytes = good;
     constexpr std::string_view kNames[] = {"PRODUCTS", "SQUARES_A", "SQUARES_B", "DISTANCES"};
     static_assert(std::size(kNames) == PAIR_SUMS);
-    const std::size_t at = payload_of(good, kNames[sum], 32) + 8 * (sums[sum].count - 1);
-    std::memcpy(&bytes[at], &last, sizeof last);
+    const std::size_t offset = payload_of(good, kNames[sum], 32) + 8 * (sums[sum].count - 1);
+    std::memcpy(&bytes[offset], &last, sizeof last);
     const auto parsed = PairPartial::parse(bytes);
     return parsed ? "" : parsed.error().message;
   };

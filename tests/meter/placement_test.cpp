@@ -167,18 +167,18 @@ TEST_F(PlacementOf, LikeTensorsIsShared) {
                          [this]() -> const std::string& { return stays_; }});
   const Tensor here{.element_count = 10, .address = this},
       there{.element_count = 10, .address = this, .where = Where::kClBuffer};
-  std::vector<std::uint32_t> found;
+  std::vector<std::uint32_t> indices;
   for (const bool refuses : {false, true}) {
     device.refuse(refuses ? "too odd" : "");
     for (int i = 0; i < 3; ++i) {
       for (const Tensor& tensor : {here, there}) {
         const auto placed = placements.place(tensor);
         ASSERT_TRUE(placed);
-        found.push_back(*placed);
+        indices.push_back(*placed);
       }
     }
   }
-  EXPECT_EQ((std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3}), found);
+  EXPECT_EQ((std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3}), indices);
   EXPECT_TRUE(placements.all()[0].on_device);
   EXPECT_FALSE(placements.all()[2].on_device);
 }
