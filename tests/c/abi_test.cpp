@@ -63,18 +63,18 @@ class Abi : public testing::Test {
     std::string changed;
     unsigned long end_of_struct = ~0ul;
     for (std::string line; std::getline(lines, line);) {
-      std::smatch found;
+      std::smatch match;
       if (line.find(" summary: ") != line.npos || line.empty()) continue;
       if (std::regex_match(line, std::regex("'struct tensorstat_[a-z_]+' changed:")) &&
           // callers have arrays of these, so they must not grow
           line.find("tensorstat_value'") == line.npos && line.find("tensorstat_cell'") == line.npos) {
         end_of_struct = ~0ul;
-      } else if (std::regex_match(line, found,
+      } else if (std::regex_match(line, match,
                                   std::regex("  type size changed from ([0-9]+) to [0-9]+ \\(in bits\\)"))) {
-        end_of_struct = std::stoul(found[1]);
+        end_of_struct = std::stoul(match[1]);
       } else if (std::regex_match(line, std::regex("  [0-9]+ data member insertions?:"))) {
-      } else if (std::regex_match(line, found, std::regex("    '.*', at offset ([0-9]+) \\(in bits\\)")) &&
-                 std::stoul(found[1]) >= end_of_struct) {
+      } else if (std::regex_match(line, match, std::regex("    '.*', at offset ([0-9]+) \\(in bits\\)")) &&
+                 std::stoul(match[1]) >= end_of_struct) {
       } else {
         changed += line + "\n";
       }

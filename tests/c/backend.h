@@ -82,9 +82,9 @@ static int measure_everywhere(void) {
   if (tensorstat_partial_finish(partials[0], tensorstat_statistic_named("exponents"), &list)) return complain("finishing");
   uint64_t counted = 0;
   int32_t exponent = 0;
-  size_t at;
-  for (at = 0; at < tensorstat_exponents_binade_count(&list); ++at) {
-    counted += tensorstat_exponents_binade(&list, at, &exponent);
+  size_t binade;
+  for (binade = 0; binade < tensorstat_exponents_binade_count(&list); ++binade) {
+    counted += tensorstat_exponents_binade(&list, binade, &exponent);
   }
   if (list.kind != TENSORSTAT_EXPONENTS || exponent != 8 || counted != 998) return fprintf(stderr, "wrong binades\n"), 1;
   if (tensorstat_exponents_count(&list, TENSORSTAT_ZERO) != 1) return fprintf(stderr, "wrong zeros\n"), 1;

@@ -21,11 +21,11 @@ struct Work {
   std::atomic<int> calls = 0;
 
   tensorstat_tensor tensor() const {
-    tensorstat_tensor of = TENSORSTAT_TENSOR;
-    of.dtype = tensorstat_dtype_named("float32");
-    of.element_count = numbers.size();
-    of.address = numbers.data();
-    return of;
+    tensorstat_tensor input = TENSORSTAT_TENSOR;
+    input.dtype = tensorstat_dtype_named("float32");
+    input.element_count = numbers.size();
+    input.address = numbers.data();
+    return input;
   }
 };
 

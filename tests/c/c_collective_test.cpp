@@ -94,7 +94,9 @@ TEST_F(CCollective, GivesTheBytesOfTheWhole) {
       Collectives all = opened(ranks);
       for (int step = 0; step < 3; ++step) {
         for (uint32_t rank = 0; rank < ranks; ++rank) {
-          const auto cut = [&](uint32_t of) { return of == ranks ? values_.size() : of * (values_.size() / ranks); };
+          const auto cut = [&](uint32_t share) {
+            return share == ranks ? values_.size() : share * (values_.size() / ranks);
+          };
           tensorstat_partial* const part = folded(cut(rank), cut(rank + 1), each.statistics);
           ASSERT_EQ(tensorstat_collective_begin(all[rank], &part, 1, "name"), TENSORSTAT_OK) << tensorstat_last_error();
           tensorstat_partial_free(part);  // it was copied

@@ -134,8 +134,8 @@ TEST_F(CDeviceMeter, ComparesPairsWithTheHostsBits) {
   EXPECT_NE(tensorstat_pair_ticket_event(ticket), nullptr);
   EXPECT_EQ(tensorstat_pair_ticket_event(nullptr), nullptr);
   ready_.setStatus(CL_COMPLETE);
-  tensorstat_pair *found = nullptr, *expected = nullptr, *none = nullptr;
-  ASSERT_EQ(tensorstat_pair_ticket_collect(ticket, &found), TENSORSTAT_OK) << tensorstat_last_error();
+  tensorstat_pair *result = nullptr, *expected = nullptr, *none = nullptr;
+  ASSERT_EQ(tensorstat_pair_ticket_collect(ticket, &result), TENSORSTAT_OK) << tensorstat_last_error();
   EXPECT_EQ(tensorstat_pair_ticket_collect(ticket, &none), TENSORSTAT_INVALID);  // a second time
   EXPECT_EQ(none, nullptr);
 
@@ -148,7 +148,7 @@ TEST_F(CDeviceMeter, ComparesPairsWithTheHostsBits) {
       << tensorstat_last_error();
   for (std::int32_t i = 0; tensorstat_pair_statistic_name(i) != nullptr; ++i) {
     tensorstat_value of_device, of_host;
-    ASSERT_EQ(tensorstat_pair_finish(found, i, &of_device), TENSORSTAT_OK);
+    ASSERT_EQ(tensorstat_pair_finish(result, i, &of_device), TENSORSTAT_OK);
     ASSERT_EQ(tensorstat_pair_finish(expected, i, &of_host), TENSORSTAT_OK);
     expect_same(of_device, of_host);
   }
@@ -157,7 +157,7 @@ TEST_F(CDeviceMeter, ComparesPairsWithTheHostsBits) {
   request.on = 3;
   EXPECT_EQ(tensorstat_compare(meter, here, here + 1, 1, &request, &none), TENSORSTAT_INVALID);
   EXPECT_NE(std::string(tensorstat_last_error()).find("on is 3"), std::string::npos);
-  for (tensorstat_pair* each : {found, expected}) tensorstat_pair_free(each);
+  for (tensorstat_pair* each : {result, expected}) tensorstat_pair_free(each);
   tensorstat_pair_ticket_close(ticket);
   tensorstat_pair_ticket_close(nullptr);
   tensorstat_meter_close(meter);
@@ -217,10 +217,10 @@ TEST_F(CDeviceMeter, ASessionDoesNotWaitForAnOrderedQueue) {
   ASSERT_TRUE(tensorstat_session_flush(session));
   cl::UserEvent set(context_);
   const std::vector<cl::Event> wait{set};
-  cl::Event held;
-  ASSERT_EQ(queue_.enqueueMarkerWithWaitList(&wait, &held), CL_SUCCESS);
+  cl::Event marker;
+  ASSERT_EQ(queue_.enqueueMarkerWithWaitList(&wait, &marker), CL_SUCCESS);
   collect(1);
-  EXPECT_GT(held.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>(), CL_COMPLETE);
+  EXPECT_GT(marker.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>(), CL_COMPLETE);
   set.setStatus(CL_COMPLETE);
   EXPECT_TRUE(tensorstat_session_flush(session));
   tensorstat_counters counters = {};

@@ -87,7 +87,7 @@ struct Found {
 };
 
 int note(void* context, const tensorstat_row* row) {
-  auto& found = *static_cast<Found*>(context);
+  auto& notes = *static_cast<Found*>(context);
   std::string words = std::string(row->op_name) + " " + row->io + std::to_string(row->slot) + " " + row->data_type;
   for (std::uint32_t i = 0; i < row->dimension_count; ++i) words += " " + std::to_string(row->shape[i]);
   for (std::uint32_t i = 0; i < row->value_count; ++i) {
@@ -98,35 +98,35 @@ int note(void* context, const tensorstat_row* row) {
   for (std::uint32_t i = 0; i < row->cell_count; ++i) {
     words += std::string(" ") + row->cells[i].name + "=" + std::to_string(row->cells[i].whole);
   }
-  found.words.push_back(words);
-  return found.words.size() >= found.most;
+  notes.words.push_back(words);
+  return notes.words.size() >= notes.most;
 }
 
 TEST_F(CFiles, GivesRowsOneByOne) {
   const std::string rows = std::string(kHeading) + "Add,n/a,1,2,3,input,0,8,float32,\"(1,2)\",1.5,0,7\n" +
                            "Add,n/a,1,2,4,output,1,4,int8,\"(4)\",-3,0,7\n";
   const std::string path = write("statistic.csv", rows);
-  Found found;
+  Found notes;
   std::uint64_t count = 0;
-  ASSERT_EQ(tensorstat_rows_read(path.c_str(), note, &found, &count), TENSORSTAT_OK) << tensorstat_last_error();
+  ASSERT_EQ(tensorstat_rows_read(path.c_str(), note, &notes, &count), TENSORSTAT_OK) << tensorstat_last_error();
   EXPECT_EQ(count, 2u);
-  EXPECT_EQ(found.words, (std::vector<std::string>{"n/a input0 float32 1 2 max=1.5 nan count=0 rank=7",
+  EXPECT_EQ(notes.words, (std::vector<std::string>{"n/a input0 float32 1 2 max=1.5 nan count=0 rank=7",
                                                    "n/a output1 int8 4 max=-3 nan count=0 rank=7"}));
   Found first{.words = {}, .most = 1};
   ASSERT_EQ(tensorstat_rows_read(path.c_str(), note, &first, &count), TENSORSTAT_OK);
   EXPECT_EQ(count, 1u);
 
   const std::string cut = write("cut.csv", rows.substr(0, rows.size() - 5));
-  found.words.clear();
-  EXPECT_EQ(tensorstat_rows_read(cut.c_str(), note, &found, &count), TENSORSTAT_UNREADABLE);
-  EXPECT_EQ(found.words.size(), 1u);
-  EXPECT_EQ(tensorstat_rows_read(nullptr, note, &found, &count), TENSORSTAT_INVALID);
+  notes.words.clear();
+  EXPECT_EQ(tensorstat_rows_read(cut.c_str(), note, &notes, &count), TENSORSTAT_UNREADABLE);
+  EXPECT_EQ(notes.words.size(), 1u);
+  EXPECT_EQ(tensorstat_rows_read(nullptr, note, &notes, &count), TENSORSTAT_INVALID);
 }
 
 TEST_F(CFiles, GivesTheRowsOfAFolder) {
-  Found found;
+  Found notes;
   std::uint64_t count = 7;
-  EXPECT_EQ(tensorstat_rows_read(folder_.path().c_str(), note, &found, &count), TENSORSTAT_UNSUPPORTED);
+  EXPECT_EQ(tensorstat_rows_read(folder_.path().c_str(), note, &notes, &count), TENSORSTAT_UNSUPPORTED);
   EXPECT_EQ(count, 0u);
   const std::string heading =
       "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value\n";
@@ -135,13 +135,13 @@ TEST_F(CFiles, GivesTheRowsOfAFolder) {
     write(std::string("rank_2/Net/1/") + step + "/statistic.csv",
           heading + "Add,a,0,0,3,input,0,4,int8,\"(4)\"," + step + "\n");
   }
-  ASSERT_EQ(tensorstat_rows_read(folder_.path().c_str(), note, &found, &count), TENSORSTAT_OK)
+  ASSERT_EQ(tensorstat_rows_read(folder_.path().c_str(), note, &notes, &count), TENSORSTAT_OK)
       << tensorstat_last_error();
   EXPECT_EQ(count, 2u);
-  EXPECT_EQ(found.words, (std::vector<std::string>{"a input0 int8 4 max=3 path=0 rank=2 graph=1 iteration=3",
+  EXPECT_EQ(notes.words, (std::vector<std::string>{"a input0 int8 4 max=3 path=0 rank=2 graph=1 iteration=3",
                                                    "a input0 int8 4 max=10 path=0 rank=2 graph=1 iteration=10"}));
   write("rank_2/Net/1/3/statistic.csv", heading + "Add\n");
-  EXPECT_EQ(tensorstat_rows_read(folder_.path().c_str(), note, &found, &count), TENSORSTAT_UNREADABLE);
+  EXPECT_EQ(tensorstat_rows_read(folder_.path().c_str(), note, &notes, &count), TENSORSTAT_UNREADABLE);
   EXPECT_EQ(count, 1u) << "the other file is read all the same";
 }
 

@@ -58,14 +58,14 @@ TEST(CFindings, AreThoseOfTheCommandAndOfCpp) {
   EXPECT_EQ(tensorstat_answer_fault(answer.get(), 0), nullptr);
   EXPECT_EQ(json, said_by_command("--format json '" + path + "'"));
   EXPECT_EQ(tensorstat_answer_page(answer.get()), said_by_command("--format html '" + path + "'"));
-  const auto found = findings(path);
-  ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ(json_of(*found), json);
-  EXPECT_EQ(text_of(*found), said_by_command("'" + path + "'"));
-  ASSERT_EQ(found->list.size(), 1u);
-  EXPECT_EQ(name(found->list[0].rule), "jump");
-  EXPECT_EQ(found->list[0].first_iteration, 40u);
-  EXPECT_EQ(nlohmann::json::parse(json)["findings"][0]["limit"], *found->list[0].limit);
+  const auto result = findings(path);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(json_of(*result), json);
+  EXPECT_EQ(text_of(*result), said_by_command("'" + path + "'"));
+  ASSERT_EQ(result->list.size(), 1u);
+  EXPECT_EQ(name(result->list[0].rule), "jump");
+  EXPECT_EQ(result->list[0].first_iteration, 40u);
+  EXPECT_EQ(nlohmann::json::parse(json)["findings"][0]["limit"], *result->list[0].limit);
 }
 
 TEST(CFindings, LimitsAreTakenAndTheirFaultsAreSaid) {
@@ -93,9 +93,9 @@ TEST(CFindings, AStoreIsReadAsItsDumps) {
   const std::string store = folder / "runs.db";
   const std::string add = built::command() + " store add '" + store + "' '" + folder.path() + "' --run monday 2>&1";
   FILE* pipe = popen(add.c_str(), "r");
-  std::string said;
-  for (int each; (each = std::fgetc(pipe)) != EOF;) said += static_cast<char>(each);
-  if (pclose(pipe) != 0) GTEST_SKIP() << "no store can be made here: " << said;
+  std::string output;
+  for (int each; (each = std::fgetc(pipe)) != EOF;) output += static_cast<char>(each);
+  if (pclose(pipe) != 0) GTEST_SKIP() << "no store can be made here: " << output;
   const auto of_folder = nlohmann::json::parse(tensorstat_answer_json(asked(folder.path(), nullptr, false).get()));
   EXPECT_EQ(of_folder["findings"].size(), 1u);
   for (const std::string& path : {store, store + "//monday"}) {

@@ -239,8 +239,8 @@ class CFloatModes : public testing::Test {
     caller([&] { return tensorstat_session_end(session); });
     caller([&] { return tensorstat_session_close(session), 0; });
     for (const char* key : {"\"rule\":\"", "\"iteration\":"}) {
-      for (auto at = told.find(key); at != told.npos; at = told.find(key, at + 1))
-        caller.text += told.substr(at, 40) + "\n";
+      for (auto offset = told.find(key); offset != told.npos; offset = told.find(key, offset + 1))
+        caller.text += told.substr(offset, 40) + "\n";
     }
     std::vector<std::string> lines;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(output.path())) {
@@ -266,15 +266,15 @@ class CFloatModes : public testing::Test {
 };
 
 TEST_F(CFloatModes, GiveTheSameInEveryMode) {
-  std::vector<std::string> found;
-  for (const std::uint64_t mode : all_modes()) found.push_back(transcript(mode));
+  std::vector<std::string> transcripts;
+  for (const std::uint64_t mode : all_modes()) transcripts.push_back(transcript(mode));
   const std::string expected = transcript(test::float_control());
   EXPECT_NE(expected.find("5e-324"), expected.npos);
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (found[i] == expected) continue;
-    const auto at = std::ranges::mismatch(found[i], expected).in1 - found[i].begin();
-    const auto begin = static_cast<size_t>(std::max<std::ptrdiff_t>(at - 200, 0));
-    ADD_FAILURE() << "mode " << all_modes()[i] << ": " << found[i].substr(begin, 300) << "\nmust be "
+  for (size_t i = 0; i < transcripts.size(); ++i) {
+    if (transcripts[i] == expected) continue;
+    const auto offset = std::ranges::mismatch(transcripts[i], expected).in1 - transcripts[i].begin();
+    const auto begin = static_cast<size_t>(std::max<std::ptrdiff_t>(offset - 200, 0));
+    ADD_FAILURE() << "mode " << all_modes()[i] << ": " << transcripts[i].substr(begin, 300) << "\nmust be "
                   << expected.substr(begin, 300);
   }
 }

@@ -53,10 +53,10 @@ TEST(CLibrary, ServesCxx14OfTheOldAbi) {
 
 // With the old ABI, a program with the C++ headers would link and then abort. So the headers stop the compilation.
 TEST(CLibrary, IsNamedWhereTheOldAbiMeetsTheHeadersOfCxx) {
-  const std::string said = output_of("echo '#include <tensorstat/meter.hpp>' | '" + built::compiler() +
-                                     "' -std=c++20 -D_GLIBCXX_USE_CXX11_ABI=0 -I '" + built::source_dir() +
-                                     "/stats' -fsyntax-only -x c++ -");
-  EXPECT_NE(said.find("use <tensorstat/tensorstat.h>"), said.npos) << said;
+  const std::string output = output_of("echo '#include <tensorstat/meter.hpp>' | '" + built::compiler() +
+                                       "' -std=c++20 -D_GLIBCXX_USE_CXX11_ABI=0 -I '" + built::source_dir() +
+                                       "/stats' -fsyntax-only -x c++ -");
+  EXPECT_NE(output.find("use <tensorstat/tensorstat.h>"), output.npos) << output;
 }
 
 // Compares the library's exported names with the functions in the headers.
