@@ -12,7 +12,7 @@
 namespace tensorstat::cl_engine {
 
 // The OpenCL context of a tensor in a cl_mem.
-Result<cl_context> context_of(const Tensor& tensor);
+Result<cl_context> context_of(const Tensor& tensor, KnownBuffer& known);
 
 class ContextSet {
  public:
@@ -23,9 +23,9 @@ class ContextSet {
   // The context in which the device can read a tensor: home, or for a cl_mem its own context, on a queue of ours. At
   // most kMost other contexts are kept, each with its kernels. Beyond that the least recently used one goes.
   static constexpr std::size_t kMost = 8;
-  Result<std::shared_ptr<QueueContext>> of(const Tensor& tensor);
+  Result<std::shared_ptr<QueueContext>> of(const Tensor& tensor, KnownBuffer& known);
   // The same for one tensor, or for two. The error says why no context holds both.
-  Result<std::shared_ptr<QueueContext>> of(std::span<const Tensor> tensors);
+  Result<std::shared_ptr<QueueContext>> of(std::span<const Tensor> tensors, KnownBuffers& known);
 
  private:
   const std::shared_ptr<QueueContext> home_;

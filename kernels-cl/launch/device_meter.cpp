@@ -80,12 +80,12 @@ Status check(const QueueContext& queue_context, On on) {
 
 // An error if the device cannot read a tensor in place, or if the tensor reaches beyond its cl_mem. `refusal`: why the
 // device cannot fold it; empty if it can.
-Status check_in_place(const QueueContext& queue_context, const Tensor& tensor, std::string refusal,
+Status check_in_place(const QueueContext& queue_context, const Tensor& tensor, std::string refusal, KnownBuffer& known,
                       const std::string& name) {
   if (refusal.empty() && !queue_context.in_place(tensor))
     refusal = "it is in host memory, which the device does not share";
   if (!refusal.empty()) return Error{Code::kUnsupported, name + " cannot be submitted: " + refusal};
-  return queue_context.check(tensor);
+  return queue_context.check(tensor, known);
 }
 
 }  // namespace
@@ -179,8 +179,9 @@ Result<Ticket> DeviceMeter::submit(std::span<const Tensor> tensors, const Reques
   state->partials.reserve(tensors.size());
   std::vector<Job> jobs;
   jobs.reserve(tensors.size());
+  KnownBuffer known;
   for (const Tensor& tensor : tensors) {
-    Status status = check_in_place(queue_context, tensor, queue_context.refusal(tensor, request.precision),
+    Status status = check_in_place(queue_context, tensor, queue_context.refusal(tensor, request.precision), known,
                                    "tensor " + std::to_string(jobs.size()));
     if (!status) return std::move(status).error();
     state->partials.emplace_back(tensor.dtype, request.precision, wanted, request.cast_scale);
@@ -202,12 +203,13 @@ Result<PairTicket> DeviceMeter::compare(std::span<const TensorPair> pairs, const
   state->partials.reserve(pairs.size());
   std::vector<PairJob> jobs;
   jobs.reserve(pairs.size());
+  KnownBuffers known;
   for (const TensorPair& pair : pairs) {
     const std::string name = "pair " + std::to_string(jobs.size());
-    for (const Tensor& tensor : {pair.a, pair.b}) {
-      Status status = check_in_place(queue_context, tensor, queue_context.refusal(pair), name);
-      if (!status) return std::move(status).error();
-    }
+    const std::string refusal = queue_context.refusal(pair);
+    Status status = check_in_place(queue_context, pair.a, refusal, known[0], name);
+    if (status) status = check_in_place(queue_context, pair.b, refusal, known[1], name);
+    if (!status) return std::move(status).error();
     state->partials.emplace_back(pair.a.dtype, pair.b.dtype, request.tolerance);
     jobs.push_back({pair, request.first_index, &state->partials.back()});
   }

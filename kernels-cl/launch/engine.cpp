@@ -88,17 +88,17 @@ class OpenClEngine final : public DeviceEngine {
   }
   bool shares_host_memory() const override { return home().device().shares_host_memory; }
   bool is_slower_than_host() const override { return home().device().is_slower_than_host; }
-  Status check(const Tensor& tensor) const override { return home().check(tensor); }
-  std::string refusal(const Tensor& tensor, Precision precision) const override {
-    const auto context = contexts_->of(tensor);
+  Status check(const Tensor& tensor, KnownBuffer& known) const override { return home().check(tensor, known); }
+  std::string refusal(const Tensor& tensor, Precision precision, KnownBuffer& known) const override {
+    const auto context = contexts_->of(tensor, known);
     return context ? (*context)->refusal(tensor, precision) : context.error().message;
   }
 
   Result<std::uint64_t> fold_counting(std::span<const Job> jobs) override { return fold_all(jobs); }
   Result<std::uint64_t> compare(std::span<const PairJob> jobs) override { return fold_all(jobs); }
 
-  std::string refusal(const TensorPair& pair) const override {
-    const auto context = contexts_->of(std::array{pair.a, pair.b});
+  std::string refusal(const TensorPair& pair, KnownBuffers& known) const override {
+    const auto context = contexts_->of(std::array{pair.a, pair.b}, known);
     return context ? (*context)->refusal(pair) : context.error().message;
   }
 
@@ -118,7 +118,8 @@ class OpenClEngine final : public DeviceEngine {
   }
 
   Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) override {
-    const auto context = contexts_->of(tensor);
+    KnownBuffer known;
+    const auto context = contexts_->of(tensor, known);
     if (!context) return context.error();
     Status status = (*context)->read(tensor, first, bytes);
     return status ? status : with_advice(std::move(status).error());
@@ -172,11 +173,12 @@ class OpenClEngine final : public DeviceEngine {
   template <typename AnyJob>
   Status part(std::span<const AnyJob> jobs, std::vector<Party>& parties) const {
     std::uint64_t total_bytes = 0;
+    KnownBuffers known;
     for (const AnyJob& job : jobs) total_bytes += job.bytes();
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const Task task = task_of(jobs[i]);
       if (task.count() == 0) continue;
-      auto context = contexts_->of(task.tensors());
+      auto context = contexts_->of(task.tensors(), known);
       if (!context) return context.error();
       auto party = std::ranges::find(parties, *context, &Party::context);
       if (party == parties.end()) {

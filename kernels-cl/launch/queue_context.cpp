@@ -1,6 +1,7 @@
 #include "kernels-cl/launch/queue_context.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "kernels-cl/driver/host_pointers.hpp"
@@ -102,11 +103,16 @@ std::string QueueContext::refusal(const Tensor& tensor, Precision precision) con
   return "";
 }
 
-Status QueueContext::check(const Tensor& tensor) const {
-  if (tensor.where != Where::kClBuffer || tensor.element_count == 0 || forked()) return {};
-  std::size_t bytes = 0;
-  const auto memory = static_cast<cl_mem>(const_cast<void*>(tensor.address));
-  if (clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return {};
+Status QueueContext::check(const Tensor& tensor, KnownBuffer& known) const {
+  if (tensor.where != Where::kClBuffer || tensor.element_count == 0) return {};
+  known.look_at(tensor.address);
+  if (!known.bytes) {
+    std::size_t bytes = std::numeric_limits<std::size_t>::max();  // if the driver does not tell
+    const auto memory = static_cast<cl_mem>(const_cast<void*>(tensor.address));
+    if (!forked()) static_cast<void>(clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof bytes, &bytes, nullptr));
+    known.bytes = bytes;
+  }
+  const std::uint64_t bytes = *known.bytes;
   if (tensor.offset_bytes <= bytes && tensor.bytes() <= bytes - tensor.offset_bytes) return {};
   return Error{Code::kInvalid, "a tensor of " + std::to_string(tensor.bytes()) + " bytes at byte " +
                                    std::to_string(tensor.offset_bytes) + " reaches beyond its cl_mem, which has " +

@@ -49,7 +49,7 @@ class QueueContext {
   std::string refusal(const Tensor& tensor, Precision precision) const;
 
   // An error if a tensor reaches beyond its cl_mem. No error if the driver does not tell the size.
-  Status check(const Tensor& tensor) const;
+  Status check(const Tensor& tensor, KnownBuffer& known) const;
 
   // in_place: the device reads the tensor without an upload. follows: it needs only the address, and no buffer.
   bool in_place(const Tensor& tensor) const;

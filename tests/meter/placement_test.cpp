@@ -26,12 +26,12 @@ class FakeDevice final : public DeviceEngine {
       : shares_(shares), is_slower_(is_slower), refusal_(std::move(refusal)) {}
   std::string_view name() const override { return "opencl"; }
   std::string description() const override { return "fake"; }
-  std::string refusal(const Tensor&, Precision) const override { return refusal_; }
+  std::string refusal(const Tensor&, Precision, KnownBuffer&) const override { return refusal_; }
   bool shares_host_memory() const override { return shares_; }
   bool is_slower_than_host() const override { return is_slower_; }
-  Status check(const Tensor&) const override { return {}; }
+  Status check(const Tensor&, KnownBuffer&) const override { return {}; }
   Result<std::uint64_t> fold_counting(std::span<const Job>) override { return std::uint64_t{0}; }
-  std::string refusal(const TensorPair&) const override { return refusal_; }
+  std::string refusal(const TensorPair&, KnownBuffers&) const override { return refusal_; }
   Result<std::uint64_t> compare(std::span<const PairJob>) override { return std::uint64_t{0}; }
   Result<std::unique_ptr<DeviceStream>> stream(Partial&) override { return Error{Code::kDevice, "never asked for"}; }
   Result<std::unique_ptr<DeviceBoard>> board(const Wanted&) override { return Error{Code::kDevice, "never asked for"}; }

@@ -3,6 +3,7 @@
 // make_ function below.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -152,9 +153,29 @@ class DeviceGraph {
   virtual Result<std::shared_ptr<DeviceStep>> replayed(void* stream) = 0;
 };
 
+// The driver's answers about the last cl_mem, so that the tensors of one cl_mem cost its calls once. It lives within
+// one call of the library, because the caller can free the cl_mem afterwards.
+struct KnownBuffer {
+  const void* memory = nullptr;
+  void* context = nullptr;               // nullptr: not asked
+  std::optional<std::uint64_t> bytes{};  // nullopt: not asked
+
+  // Forgets the answers about another cl_mem.
+  void look_at(const void* buffer) {
+    if (memory != buffer) *this = {.memory = buffer};
+  }
+};
+
+// Of a tensor, or of the first of two; of the second.
+using KnownBuffers = std::array<KnownBuffer, 2>;
+
 class DeviceEngine : public Engine {
  public:
-  using Engine::refusal;
+  virtual std::string refusal(const Tensor& tensor, Precision precision, KnownBuffer& known) const = 0;
+  std::string refusal(const Tensor& tensor, Precision precision) const final {
+    KnownBuffer known;
+    return refusal(tensor, precision, known);
+  }
   virtual std::string description() const = 0;  // "Portable Computing Language: pthread-..."
 
   // As fold(), and returns the peak of device memory held for it.
@@ -165,7 +186,7 @@ class DeviceEngine : public Engine {
   }
 
   // The reason why it cannot compare these two; empty if it can.
-  virtual std::string refusal(const TensorPair& pair) const = 0;
+  virtual std::string refusal(const TensorPair& pair, KnownBuffers& known) const = 0;
 
   // As fold_counting(), for pairs. All partials have the same tolerance.
   virtual Result<std::uint64_t> compare(std::span<const PairJob> jobs) = 0;
@@ -177,7 +198,7 @@ class DeviceEngine : public Engine {
   virtual bool is_slower_than_host() const = 0;
 
   // An error if a tensor reaches beyond its cl_mem. If the driver does not tell the size, it is not checked.
-  virtual Status check(const Tensor& tensor) const = 0;
+  virtual Status check(const Tensor& tensor, KnownBuffer& known) const = 0;
 
   // A stream that folds into `partial`, which must outlive it. The stream holds its device memory until it is
   // destroyed.

@@ -82,7 +82,8 @@ Status Meter::State::read_device(const Tensor& tensor, std::uint64_t first_byte,
   if (device == nullptr || device_silent || forked_since_the_search()) {
     return Error{Code::kDevice, "the tensor is in device memory, which cannot be read: " + trouble()};
   }
-  if (Status status = device->check(tensor); !status) return status;
+  KnownBuffer known;
+  if (Status status = device->check(tensor, known); !status) return status;
   Status status = device->read(tensor, first_byte, bytes);
   if (!status) heed(status.error());
   return status;

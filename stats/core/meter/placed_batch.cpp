@@ -33,8 +33,9 @@ template <typename Item>
     if (!placement) return placement.error();
     if (placements.all()[*placement].on_device && !placements.all()[*placement].on_gpu &&
         is_in_device_memory(items[i])) {
+      KnownBuffer* known = placements.known_buffers().data();
       for (const Tensor* tensor : tensors_of(items[i])) {
-        if (Status status = meter_.device->check(*tensor); !status) return status;
+        if (Status status = meter_.device->check(*tensor, *known++); !status) return status;
       }
     }
     if (*placement != 0) placement_of_.resize(items.size());  // all items before have placement 0

@@ -49,7 +49,13 @@ Result<std::uint32_t> Placements::place(const Tensor& tensor) {
       [&] {
         return Errand{tensor.dtype, wanted_by(request_)};
       },
-      [&](const auto& engine) { return engine.refusal(tensor, request_.precision); });
+      [&]<typename Of>(const Of& engine) {
+        if constexpr (std::is_same_v<Of, DeviceEngine>) {
+          return engine.refusal(tensor, request_.precision, known_buffers_[0]);
+        } else {
+          return engine.refusal(tensor, request_.precision);
+        }
+      });
 }
 
 Result<std::uint32_t> Placements::place(const TensorPair& pair) {
@@ -66,7 +72,7 @@ Result<std::uint32_t> Placements::place(const TensorPair& pair) {
   const auto errand_of = [&] { return Errand{pair.a.dtype, {}, pair.b.dtype}; };
   return place_in(where, errand_of, [&]<typename Of>(const Of& engine) {
     if constexpr (std::is_same_v<Of, DeviceEngine>) {
-      return engine.refusal(pair);
+      return engine.refusal(pair, known_buffers_);
     } else {
       std::string refusal = engine.refusal(pair.a, Precision::kHigh);
       return refusal.empty() ? engine.refusal(pair.b, Precision::kHigh) : refusal;

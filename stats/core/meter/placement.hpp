@@ -65,6 +65,9 @@ class Placements {
 
   std::vector<Placement>& all() { return all_; }
 
+  // For DeviceEngine::check() of what was placed last.
+  KnownBuffers& known_buffers() { return known_buffers_; }
+
  private:
   // The last answer for tensors in this kind of memory. `refusal` is nullopt if the device was not asked.
   struct Known {
@@ -83,6 +86,7 @@ class Placements {
   const std::uint64_t request_bytes_;
   const Engine& host_;
   const DeviceSight device_;
+  KnownBuffers known_buffers_;
   std::optional<DeviceEngine*> engine_;        // nullopt until it has been looked for
   std::array<std::optional<Known>, 3> known_;  // by Where
   std::optional<std::uint32_t> stays_;         // the placement of host memory, if the device is not asked
