@@ -1,7 +1,5 @@
 #include "host/thread_pool.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "stats/core/base/abandon.hpp"
+#include "stats/core/base/process_id.hpp"
 #include "stats/core/base/thread_signals.hpp"
 
 namespace tensorstat::host {
@@ -137,7 +136,7 @@ ThreadPool::ThreadPool(unsigned threads, Executor executor)
 
 ThreadPool::~ThreadPool() {
   const int owner = owner_pid_;
-  if (owner != 0 && owner != getpid()) abandon(std::move(crew_));
+  if (owner != 0 && owner != process_id()) abandon(std::move(crew_));
 }
 
 void ThreadPool::run(std::size_t count, const std::function<void(std::size_t)>& work) {
@@ -145,7 +144,7 @@ void ThreadPool::run(std::size_t count, const std::function<void(std::size_t)>& 
   int owner = 0;
   // Set owner_pid_ before any lock is taken, so that a child forked after this knows that the locks are not its own.
   const bool threaded =
-      count > 1 && threads_ > 1 && (owner_pid_.compare_exchange_strong(owner, getpid()) || owner == getpid());
+      count > 1 && threads_ > 1 && (owner_pid_.compare_exchange_strong(owner, process_id()) || owner == process_id());
   if (!threaded) {
     for (std::size_t i = 0; i < count; ++i) work(i);
     return;

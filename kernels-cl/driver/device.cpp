@@ -1,7 +1,5 @@
 #include "kernels-cl/driver/device.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -13,6 +11,7 @@
 #include "kernels-cl/driver/signal_guard.hpp"
 #include "kernels-cl/trial/driver_trial.hpp"
 #include "kernels-cl/trial/icd_files.hpp"
+#include "stats/core/base/process_id.hpp"
 #include "stats/core/engine/engine.hpp"
 
 namespace tensorstat {
@@ -170,7 +169,7 @@ GroupShape group_shape(std::string_view vendor) {
 bool forked_since_first_use() {
   static std::atomic<pid_t> user{0};
   pid_t nobody = 0;
-  return !user.compare_exchange_strong(nobody, getpid()) && nobody != getpid();
+  return !user.compare_exchange_strong(nobody, process_id()) && nobody != process_id();
 }
 
 std::vector<Device> find_devices(const KernelKind* soon) {

@@ -18,8 +18,7 @@ Result<cl_context> context_of(const Tensor& tensor, KnownBuffer& known) {
 
 Result<std::shared_ptr<QueueContext>> ContextSet::of(const Tensor& tensor, KnownBuffer& known) {
   if (tensor.where != Where::kClBuffer) return home_;
-  known.look_at(tensor.address);
-  if (known.context == nullptr && home_->forked()) return QueueContext::forked_error();
+  if (home_->forked()) return QueueContext::forked_error();
   const auto known_context = context_of(tensor, known);
   if (!known_context) return known_context.error();
   const cl_context context = *known_context;

@@ -1,7 +1,7 @@
 // An OpenCL queue with its device, its kernels, and the memory that batches share. Thread-safe.
 #pragma once
 
-#include <unistd.h>
+#include <sys/types.h>
 
 #include <functional>
 #include <memory>
@@ -15,6 +15,7 @@
 #include "kernels-cl/launch/buffer_cache.hpp"
 #include "kernels-cl/program/made_once.hpp"
 #include "kernels-cl/program/program.hpp"
+#include "stats/core/base/process_id.hpp"
 #include "stats/core/engine/engine.hpp"
 
 namespace tensorstat::cl_engine {
@@ -40,9 +41,8 @@ class QueueContext {
   const cl::CommandQueue& upload_queue() const { return upload_queue_; }
   BufferCache& buffers() { return buffers_; }
 
-  // Whether this process is a forked child of the one that opened it. Then OpenCL must not be called. This is a system
-  // call: ask once for each request, not for each tensor.
-  bool forked() const { return getpid() != pid_; }
+  // Whether this process is a forked child of the one that opened it. Then OpenCL must not be called.
+  bool forked() const { return process_id() != pid_; }
   static Error forked_error() { return {Code::kDevice, "the process has forked since the device was opened"}; }
 
   // Why the device cannot fold this tensor; empty if it can.
@@ -99,7 +99,7 @@ class QueueContext {
   const Device device_;
   const cl::Context context_;
   const cl::CommandQueue queue_, own_queue_, upload_queue_;
-  const pid_t pid_ = getpid();
+  const pid_t pid_ = process_id();
   BufferCache buffers_;
   MadeOnce<KernelKind, SharedKernel> kernels_;
 };
