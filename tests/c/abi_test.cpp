@@ -8,15 +8,19 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
-#include <regex>
 #include <sstream>
 #include <string>
 
 #include "tests/support/built.hpp"
+#include "tests/support/patterns.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace abi_test {
 
+namespace test = tensorstat::test;
+
+const test::Pattern kTypeSize("^  type size changed from ([0-9]+) to [0-9]+ \\(in bits\\)$");
+const test::Pattern kMemberOffset("^    '.*', at offset ([0-9]+) \\(in bits\\)$");
 const std::string kBaseline = built::source_dir() + "/tests/c/abi_baseline.xml";
 
 int run(const std::string& command) {
@@ -25,16 +29,14 @@ int run(const std::string& command) {
 }
 
 std::string without_comments(const std::string& header) {
-  return std::regex_replace(header, std::regex(R"( */\*[^*]*\*+([^/*][^*]*\*+)*/)"), "");
+  return test::replaced(header, R"( */\*[^*]*\*+([^/*][^*]*\*+)*/)", "");
 }
 
 // The header, with a body for each declared function.
 std::string with_bodies(const std::string& header) {
   std::string text = header;
-  const std::regex declared(R"(TENSORSTAT_API ([^;{}]*\));)");
-  for (std::sregex_iterator each(header.begin(), header.end(), declared), end; each != end; ++each) {
-    text += (*each)[1].str() + " { __builtin_trap(); }\n";
-  }
+  const test::Pattern declared(R"(TENSORSTAT_API ([^;{}]*\));)");
+  for (const auto& match : declared.all_in(header)) text += match[1] + " { __builtin_trap(); }\n";
   return text;
 }
 
@@ -63,18 +65,16 @@ class Abi : public testing::Test {
     std::string changed;
     unsigned long end_of_struct = ~0ul;
     for (std::string line; std::getline(lines, line);) {
-      std::smatch match;
+      test::Pattern::Match match;
       if (line.find(" summary: ") != line.npos || line.empty()) continue;
-      if (std::regex_match(line, std::regex("'struct tensorstat_[a-z_]+' changed:")) &&
+      if (test::matches(line, "'struct tensorstat_[a-z_]+' changed:") &&
           // callers have arrays of these, so they must not grow
           line.find("tensorstat_value'") == line.npos && line.find("tensorstat_cell'") == line.npos) {
         end_of_struct = ~0ul;
-      } else if (std::regex_match(line, match,
-                                  std::regex("  type size changed from ([0-9]+) to [0-9]+ \\(in bits\\)"))) {
+      } else if (match = kTypeSize.first_in(line); !match.empty()) {
         end_of_struct = std::stoul(match[1]);
-      } else if (std::regex_match(line, std::regex("  [0-9]+ data member insertions?:"))) {
-      } else if (std::regex_match(line, match, std::regex("    '.*', at offset ([0-9]+) \\(in bits\\)")) &&
-                 std::stoul(match[1]) >= end_of_struct) {
+      } else if (test::matches(line, "  [0-9]+ data member insertions?:")) {
+      } else if (match = kMemberOffset.first_in(line); !match.empty() && std::stoul(match[1]) >= end_of_struct) {
       } else {
         changed += line + "\n";
       }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/support/config_text.hpp"
+#include "tests/support/json_text.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
@@ -24,7 +25,7 @@ class CAlerts : public testing::Test {
     const tensorstat_session_options with = TENSORSTAT_SESSION_OPTIONS;
     EXPECT_EQ(tensorstat_session_from_json(config_text(keys.dump()).c_str(), &with, &session), TENSORSTAT_OK);
     options.on_alert = [](const char* alert, void* user) {
-      static_cast<std::vector<nlohmann::json>*>(user)->push_back(nlohmann::json::parse(alert));
+      static_cast<std::vector<nlohmann::json>*>(user)->push_back(test::parsed_json(alert));
     };
     options.user = &told;
   }

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/json_text.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
@@ -67,7 +68,7 @@ TEST_F(CDialects, FrameworkStackAndModuleReachMsprobesFiles) {
   collect(op, tensorstat_dtype_named("float32"), values_, 3);
   EXPECT_TRUE(tensorstat_step_end(session_, &place_));
   const auto json = [&](const char* file) {
-    return nlohmann::json::parse(content_of(folder_ / ("step0/rank0/" + std::string(file))));
+    return test::parsed_json(content_of(folder_ / ("step0/rank0/" + std::string(file))));
   };
   EXPECT_EQ(json("dump.json").at("framework"), "pytorch");
   EXPECT_EQ(json("dump.json").at("data").at(name).at("output").at(0).at("dtype"), "torch.float32");

@@ -9,6 +9,7 @@
 #include <tensorstat/findings.hpp>
 
 #include "tests/support/built.hpp"
+#include "tests/support/json_text.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat {
@@ -65,7 +66,7 @@ TEST(CFindings, AreThoseOfTheCommandAndOfCpp) {
   ASSERT_EQ(result->list.size(), 1u);
   EXPECT_EQ(name(result->list[0].rule), "jump");
   EXPECT_EQ(result->list[0].first_iteration, 40u);
-  EXPECT_EQ(nlohmann::json::parse(json)["findings"][0]["limit"], *result->list[0].limit);
+  EXPECT_EQ(test::parsed_json(json)["findings"][0]["limit"], *result->list[0].limit);
 }
 
 TEST(CFindings, LimitsAreTakenAndTheirFaultsAreSaid) {
@@ -96,11 +97,11 @@ TEST(CFindings, AStoreIsReadAsItsDumps) {
   std::string output;
   for (int each; (each = std::fgetc(pipe)) != EOF;) output += static_cast<char>(each);
   if (pclose(pipe) != 0) GTEST_SKIP() << "no store can be made here: " << output;
-  const auto of_folder = nlohmann::json::parse(tensorstat_answer_json(asked(folder.path(), nullptr, false).get()));
+  const auto of_folder = test::parsed_json(tensorstat_answer_json(asked(folder.path(), nullptr, false).get()));
   EXPECT_EQ(of_folder["findings"].size(), 1u);
   for (const std::string& path : {store, store + "//monday"}) {
     const Answer answer = asked(path, nullptr, false);
-    EXPECT_EQ(nlohmann::json::parse(tensorstat_answer_json(answer.get()))["findings"], of_folder["findings"]) << path;
+    EXPECT_EQ(test::parsed_json(tensorstat_answer_json(answer.get()))["findings"], of_folder["findings"]) << path;
   }
   tensorstat_answer* none = nullptr;
   EXPECT_EQ(tensorstat_findings((store + "//tuesday").c_str(), nullptr, &none), TENSORSTAT_UNREADABLE);

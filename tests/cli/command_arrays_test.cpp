@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/command_run.hpp"
+#include "tests/support/json_text.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
@@ -68,10 +69,10 @@ with open('arrays.json', 'w') as file: json.dump(expected, file)
 TEST(Arrays, EachFieldOfAStructureIsATensor) {
   ScratchFolder place;
   run_python(place, kArrays);
-  const json arrays = json::parse(content_of(place / "arrays.json"));
+  const json arrays = test::parsed_json(content_of(place / "arrays.json"));
   for (const auto& [file, rows] : arrays.items()) {
     const Ran ran = run(place, file + " --stats max,min,count,zero-count --format json --on host");
-    const json tensors = json::parse(ran.out).at("tensors");
+    const json tensors = test::parsed_json(ran.out).at("tensors");
     ASSERT_EQ(tensors.size(), rows.size()) << file << '\n' << ran.err;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       for (const char* key : {"tensor", "shape", "dtype"})

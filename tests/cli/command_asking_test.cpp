@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/command_run.hpp"
+#include "tests/support/json_text.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
@@ -41,7 +42,7 @@ class Asking : public testing::Test {
     EXPECT_EQ(ran.err, "") << arguments;
     EXPECT_EQ(ran.exit, 0) << arguments;
     std::string names;
-    const auto document = nlohmann::json::parse(ran.out);
+    const auto document = test::parsed_json(ran.out);
     for (const auto& tensor : document.at("tensors")) {
       names += (names.empty() ? "" : " ") + std::filesystem::path(tensor.at("path").get<std::string>()).stem().string();
     }

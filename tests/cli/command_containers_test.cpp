@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/command_run.hpp"
+#include "tests/support/json_text.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
@@ -93,14 +94,14 @@ class Containers : public testing::Test {
   static void SetUpTestSuite() {
     folder = new ScratchFolder;
     run_python(*folder, kProgram);
-    expected = json::parse(content_of(*folder / "expected.json"));
+    expected = test::parsed_json(content_of(*folder / "expected.json"));
   }
   static void TearDownTestSuite() { delete std::exchange(folder, nullptr); }
 
   static json tensors_of(const std::string& arguments) {
     const Ran ran = run(*folder, arguments + " --format json");
     EXPECT_EQ(ran.exit, 0) << ran.err;
-    return json::parse(ran.out).at("tensors");
+    return test::parsed_json(ran.out).at("tensors");
   }
 
   static inline ScratchFolder* folder = nullptr;
@@ -179,7 +180,7 @@ with open('small_floats.json', 'w') as file: json.dump(expected, file)
 
 TEST_F(Containers, SafetensorsOfFloatsBelowAByteHaveTheValuesOfATableAndTheDigestsOfTheirBytes) {
   run_python(*folder, kSmallFloats);
-  const json wanted = json::parse(content_of(*folder / "small_floats.json"));
+  const json wanted = test::parsed_json(content_of(*folder / "small_floats.json"));
   for (const std::string on : {"host", "auto"}) {
     const std::string values = "max,min,count,nan-count,zero-count,negative-zero-count,l1norm,argmax";
     const json tensors = tensors_of("small_floats.safetensors --on " + on + " --stats md5,crc32,xor64," + values);
@@ -208,7 +209,7 @@ TEST_F(Containers, SafetensorsOfFloatsBelowAByteHaveTheValuesOfATableAndTheDiges
 }
 
 TEST_F(Containers, ArchivesOfNumpyHaveItsValues) {
-  const json wanted = json::parse(content_of(*folder / "npz.json"));
+  const json wanted = test::parsed_json(content_of(*folder / "npz.json"));
   const std::string keys[] = {"max", "min", "count", "nan count", "zero count", "md5"};
   for (const std::string name : {"stored.npz", "deflated.npz"}) {
     const json tensors = tensors_of(name + " --stats max,min,count,nan-count,zero-count,md5 --on host");
@@ -272,7 +273,7 @@ TEST_F(Containers, AreFoundInFoldersBesideNpyFiles) {
   test::write_file(tree / "d/a.npy", test::npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "1234"));
   const Ran ran = run(tree, "d --stats max --format json --on host");
   EXPECT_EQ(ran.exit, 0) << ran.err;
-  const json tensors = json::parse(ran.out).at("tensors");
+  const json tensors = test::parsed_json(ran.out).at("tensors");
   ASSERT_EQ(tensors.size(), 3001u);
   EXPECT_FALSE(tensors[0].contains("tensor")) << "a file of one tensor";
   EXPECT_EQ(tensors[1].at("tensor"), "t.0");
@@ -297,10 +298,10 @@ TEST_F(Containers, ComplexTensorsHaveWhatAsksForNoOrder) {
   const Ran ran = run(
       place, "x.safetensors --stats max,count,nan-count,zero-count,l2norm,finite-l2norm,first-nan-index --format json");
   EXPECT_EQ(ran.exit, 0) << ran.err;
-  const json tensor = json::parse(ran.out).at("tensors").at(0);
+  const json tensor = test::parsed_json(ran.out).at("tensors").at(0);
   EXPECT_EQ(tensor.at("dtype"), "complex64");
   EXPECT_EQ(tensor.at("stats"),
-            json::parse(R"({"max": null, "count": 3, "nan count": 1, "zero count": 1, "l2norm": "nan",
+            test::parsed_json(R"({"max": null, "count": 3, "nan count": 1, "zero count": 1, "l2norm": "nan",
       "finite l2norm": 5, "first nan index": 2, "first nan index at": [2]})"));
 }
 

@@ -12,6 +12,7 @@
 #include <tensorstat/opencl.hpp>
 
 #include "tests/support/command_run.hpp"
+#include "tests/support/json_text.hpp"
 
 namespace tensorstat {
 namespace command_devices_test {
@@ -36,7 +37,7 @@ TEST(CommandDevices, AreProved) {
       run(folder, std::string("devices --check --bytes 1M --json") + (is_full ? "" : " --dtypes float32,int8"));
   ASSERT_EQ(ran.exit, 0) << ran.out << ran.err;
   int checked = 0;
-  for (const json& device : json::parse(ran.out)) {
+  for (const json& device : test::parsed_json(ran.out)) {
     if (!device.at("refusal").is_null()) continue;
     ++checked;
     EXPECT_EQ(device.at("check").at("passed"), true);
@@ -73,7 +74,7 @@ TEST(CommandDevices, OfOclgrindHasTheHostsBits) {
   const Ran ran = run(folder, std::string("devices --check --bytes 1M --json") + (is_full ? "" : " --dtypes int8"),
                       alone(folder, driver));
   ASSERT_EQ(ran.exit, 0) << ran.out << ran.err;
-  const json devices = json::parse(ran.out);
+  const json devices = test::parsed_json(ran.out);
   ASSERT_EQ(devices.size(), 1u);
   EXPECT_EQ(devices[0].at("platform_name"), "Oclgrind");
   EXPECT_EQ(devices[0].at("check").at("tensors"), 4 * (is_full ? kDtypeCount : 1));

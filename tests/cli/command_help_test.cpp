@@ -9,6 +9,7 @@
 #include <tensorstat/meter.hpp>
 
 #include "tests/support/command_run.hpp"
+#include "tests/support/json_text.hpp"
 
 namespace tensorstat {
 namespace command_help_test {
@@ -98,7 +99,7 @@ TEST(CommandHelp, ListsDevicesAsJson) {
   const ScratchFolder folder;
   const Ran ran = run(folder, "devices --json");
   EXPECT_EQ(ran.exit, 0);
-  const json devices = json::parse(ran.out);
+  const json devices = test::parsed_json(ran.out);
   const auto expected = list_devices();
   ASSERT_EQ(devices.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/command_run.hpp"
+#include "tests/support/json_text.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
@@ -73,11 +74,11 @@ class ManyTensors : public testing::Test {
 constexpr std::string_view kFiles[] = {"many.safetensors", "stored.npz", "deflated.npz"};
 
 TEST_F(ManyTensors, HaveTheValuesOfNumpyInTheOrderOfTheFile) {
-  const json expected = json::parse(content_of(*folder / "expected.json"));
+  const json expected = test::parsed_json(content_of(*folder / "expected.json"));
   for (const std::string_view file : kFiles) {
     const Ran ran = run(*folder, std::string(file) + " --threads 3 --stats count,max,zero-count,argmax --format json");
     ASSERT_EQ(ran.exit, 0) << ran.err;
-    const json tensors = json::parse(ran.out).at("tensors");
+    const json tensors = test::parsed_json(ran.out).at("tensors");
     ASSERT_EQ(tensors.size(), expected.size());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const json &tensor = tensors[i], &values = tensor.at("stats");
@@ -137,7 +138,7 @@ TEST_F(ManyTensors, ADamagedOneIsNamedAndTheOthersAreMeasured) {
   const Ran ran = run(*folder, "damaged.npz --threads 3 --stats max --format json");
   EXPECT_EQ(ran.exit, 3);
   EXPECT_TRUE(holds(ran.err, "damaged.npz::x250: is damaged")) << ran.err;
-  const json tensors = json::parse(ran.out).at("tensors");
+  const json tensors = test::parsed_json(ran.out).at("tensors");
   ASSERT_EQ(tensors.size(), 499u);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::size_t number = i + (i >= 250);

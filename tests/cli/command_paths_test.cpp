@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/command_run.hpp"
+#include "tests/support/json_text.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
@@ -33,7 +34,7 @@ class CommandPaths : public testing::Test {
     const Ran ran = run(folder, arguments + " --format json --stats max --on host");
     EXPECT_EQ(ran.exit, exit) << ran.err;
     std::string joined;
-    const auto document = nlohmann::json::parse(ran.out);
+    const auto document = test::parsed_json(ran.out);
     for (const auto& tensor : document.at("tensors")) {
       joined += tensor.at("path").get<std::string>() + " ";
     }

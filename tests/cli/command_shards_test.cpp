@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/command_run.hpp"
+#include "tests/support/json_text.hpp"
 #include "tests/support/npy_files.hpp"
 
 namespace tensorstat {
@@ -33,7 +34,7 @@ class Shards : public testing::Test {
   }
   static std::vector<std::string> names_in(const Ran& ran) {
     std::vector<std::string> names;
-    const json output = json::parse(ran.out);
+    const json output = test::parsed_json(ran.out);
     for (const json& tensor : output.at("tensors")) names.push_back(tensor.at("tensor"));
     return names;
   }
@@ -53,7 +54,7 @@ TEST_F(Shards, AreReadByTheirIndexAndEachTensorOnce) {
   const Ran by_folder = run(place, ". --stats max --format json --on host");
   EXPECT_EQ(by_folder.exit, 0) << by_folder.err;
   EXPECT_EQ(names_in(by_folder), (std::vector<std::string>{"b", "a", "d", "o"}));
-  EXPECT_EQ(json::parse(by_folder.out).at("tensors").at(0).at("path"), "./m.safetensors.index.json");
+  EXPECT_EQ(test::parsed_json(by_folder.out).at("tensors").at(0).at("path"), "./m.safetensors.index.json");
 }
 
 TEST_F(Shards, ThatDoNotAgreeWithTheIndexAreErrors) {

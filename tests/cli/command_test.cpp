@@ -8,6 +8,7 @@
 
 #include "tests/support/built.hpp"
 #include "tests/support/command_run.hpp"
+#include "tests/support/json_text.hpp"
 #include "tests/support/npy_files.hpp"
 #include "tests/support/sanitized.hpp"
 
@@ -36,7 +37,7 @@ TEST(Command, JsonHoldsEveryField) {
   write_file(folder / "z.npy", floats("(0, 3)", ""));
   const Ran ran = run(folder, ". --format json --stats all --on host");
   ASSERT_EQ(ran.exit, 0) << ran.err;
-  const json document = json::parse(ran.out);
+  const json document = test::parsed_json(ran.out);
   EXPECT_EQ(document.at("schema_version"), 1);
   ASSERT_EQ(document.at("tensors").size(), 2u);
   const json& add = document["tensors"][0];
@@ -72,7 +73,7 @@ TEST(Command, JsonNumbersAreTheDigitsOfTheCsv) {
   const Ran ran = run(folder, ". --format json --stats max,l2norm,count --on host");
   EXPECT_PRED2(holds, ran.out, "\"stats\":{\"max\":0.10000000149011612,\"l2norm\":");
   EXPECT_PRED2(holds, ran.out, "\"stats\":{\"max\":1,\"l2norm\":1,\"count\":1}}");
-  EXPECT_EQ(json::parse(ran.out)["tensors"][1]["path"], "./odd \xef\xbf\xbd\"name.npy");
+  EXPECT_EQ(test::parsed_json(ran.out)["tensors"][1]["path"], "./odd \xef\xbf\xbd\"name.npy");
 }
 
 TEST(Command, NdjsonIsAnObjectALine) {
@@ -82,8 +83,8 @@ TEST(Command, NdjsonIsAnObjectALine) {
   const Ran ran = run(folder, "b.npy a.npy --format ndjson --stats max,avg --explain --on host");
   ASSERT_EQ(ran.exit, 0) << ran.err;
   ASSERT_EQ(line_count(ran.out), 2u);
-  const json first = json::parse(ran.out.substr(0, ran.out.find('\n')));
-  const json second = json::parse(ran.out.substr(ran.out.find('\n')));
+  const json first = test::parsed_json(ran.out.substr(0, ran.out.find('\n')));
+  const json second = test::parsed_json(ran.out.substr(ran.out.find('\n')));
   EXPECT_EQ(first.at("path"), "b.npy");  // the order of the arguments
   EXPECT_EQ(second.at("stats"), (json{{"max", 1.0}, {"avg", 1.0}}));
   EXPECT_TRUE(second.at("reasons").at("max").is_string());
@@ -162,7 +163,7 @@ TEST(Command, PathsAreFilesDirectoriesAndGlobs) {
   const auto paths = [&](const std::string& arguments) {
     const Ran ran = run(folder, arguments + " --format json --stats max --on host");
     EXPECT_EQ(ran.exit, 0) << ran.err;
-    const json document = json::parse(ran.out);
+    const json document = test::parsed_json(ran.out);
     std::string joined;
     for (const json& tensor : document.at("tensors")) {
       joined += tensor.at("path").get<std::string>() + " ";
@@ -359,7 +360,7 @@ TEST(Command, VouchesForBfloatSixteen) {
   EXPECT_EQ(run(folder, "x.npy").exit, 3);
   const Ran ran = run(folder, "x.npy --bfloat16 --format json --stats max");
   EXPECT_EQ(ran.exit, 0) << ran.err;
-  EXPECT_EQ(json::parse(ran.out).at("tensors").at(0).at("stats").at("max"), 1.0);
+  EXPECT_EQ(test::parsed_json(ran.out).at("tensors").at(0).at("stats").at("max"), 1.0);
 }
 
 }  // namespace command_test

@@ -5,18 +5,19 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/config_text.hpp"
+#include "tests/support/json_text.hpp"
 
 namespace tensorstat {
 namespace msprobe_config_test {
 
 // The default config with some keys changed; `task` is merged into the task's section.
 std::string msprobe_text(const std::string& common, const std::string& task = "{}") {
-  auto root = nlohmann::json::parse(R"({"task": "statistics", "dump_path": "/dumps/run", "rank": [], "step": [],
+  auto root = test::parsed_json(R"({"task": "statistics", "dump_path": "/dumps/run", "rank": [], "step": [],
     "level": "L1", "extra_info": true, "async_dump": false,
     "statistics": {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": "statistics"},
     "tensor": {"scope": [], "list": [], "data_mode": ["all"]}})");
-  root.merge_patch(nlohmann::json::parse(common));
-  root[root.value("task", "statistics")].merge_patch(nlohmann::json::parse(task));
+  root.merge_patch(test::parsed_json(common));
+  root[root.value("task", "statistics")].merge_patch(test::parsed_json(task));
   return root.dump(2);
 }
 

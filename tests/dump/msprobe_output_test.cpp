@@ -2,6 +2,7 @@
 // values.
 #include <nlohmann/json.hpp>
 
+#include "tests/support/json_text.hpp"
 #include "tests/support/msprobe_session.hpp"
 #include "tests/support/npy_files.hpp"
 
@@ -308,7 +309,7 @@ TEST_F(MsprobeOutput, TensorsStandWhereTheCallerSays) {
   EXPECT_TRUE(root.is_discarded()) << "nlohmann takes no NaN, which Python writes";
   std::string text = content_of(folder / "step0/rank0/dump.json");
   text.replace(text.find("NaN"), 3, "null");
-  const auto call = nlohmann::ordered_json::parse(text)["data"]["Module.fc.Linear.forward.0"];
+  const auto call = test::parsed_in_order(text)["data"]["Module.fc.Linear.forward.0"];
   ASSERT_EQ(call.size(), 4u) << call;
   EXPECT_EQ(call["input_args"][0][0], 3);
   EXPECT_EQ(call["input_args"][0][1]["data_name"], "Module.fc.Linear.forward.0.input.0.1.npy");

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stats/job/dump/replay/replay.hpp"
+#include "tests/support/json_text.hpp"
 #include "tests/support/msprobe_session.hpp"
 #include "tests/support/npy_files.hpp"
 
@@ -109,13 +110,12 @@ TEST_F(MsprobeReplay, PlacesAndOrderOfCallsAreThoseOfTheDumpJsonBesideTheTensors
     if (file.ends_with(".npy")) std::filesystem::last_write_time(folder / file, time -= std::chrono::seconds(1));
   }
   ASSERT_TRUE(replay_tensors(kOfModules));
-  EXPECT_EQ(nlohmann::ordered_json::parse(content_of(replayed / "step0/rank0/dump.json")).at("data").dump(1),
-            wanted.dump(1));
+  EXPECT_EQ(test::parsed_in_order(content_of(replayed / "step0/rank0/dump.json")).at("data").dump(1), wanted.dump(1));
 
   // Without dump.json only the file names are used.
   std::filesystem::remove(folder / "step0/rank0/dump.json");
   ASSERT_TRUE(replay_tensors(kOfModules, Existing::kReplace));
-  const auto by_names = nlohmann::ordered_json::parse(content_of(replayed / "step0/rank0/dump.json")).at("data");
+  const auto by_names = test::parsed_in_order(content_of(replayed / "step0/rank0/dump.json")).at("data");
   EXPECT_TRUE(by_names.contains("Module.fc.Linear.parameters_grad.0"));
 
   // A damaged dump.json is reported. Its contents before the damage are used.

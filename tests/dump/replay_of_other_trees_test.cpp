@@ -11,6 +11,7 @@
 #include "stats/job/dump/replay/replay.hpp"
 #include "tests/support/config_text.hpp"
 #include "tests/support/dump_data_files.hpp"
+#include "tests/support/json_text.hpp"
 
 namespace tensorstat {
 namespace replay_of_other_trees_test {
@@ -48,7 +49,7 @@ class ReplayOfOtherTrees : public testing::Test {
   std::map<std::string, double> replayed(const std::string& common = "{}", const std::string& e2e = "{}") {
     auto keys = nlohmann::json{
         {"path", out.path()}, {"net_name", "Net"}, {"saved_data", "statistic"}, {"statistic_category", {"max"}}};
-    keys.merge_patch(nlohmann::json::parse(common));
+    keys.merge_patch(test::parsed_json(common));
     std::vector<std::string> files;
     std::vector<Error> faults;
     find_tensor_files(tree.path(), files, faults);

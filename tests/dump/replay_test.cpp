@@ -11,6 +11,7 @@
 
 #include "stats/job/dump/replay/dumped_runs.hpp"
 #include "tests/support/dump_session.hpp"
+#include "tests/support/json_text.hpp"
 #include "tests/support/patterns.hpp"
 
 namespace tensorstat {
@@ -49,7 +50,7 @@ class Replay : public SessionTest {
 
   Result<DumpCounters> try_replay_with(const std::string& common, Existing existing) {
     auto keys = nlohmann::json{{"saved_data", "statistic"}};
-    keys.merge_patch(nlohmann::json::parse(common));
+    keys.merge_patch(test::parsed_json(common));
     std::vector<std::string> paths;
     for (const auto& file : files()) {
       if (file.ends_with(".npy")) paths.push_back(folder / file);

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/dump_session.hpp"
+#include "tests/support/json_text.hpp"
 
 namespace tensorstat {
 namespace session_records_test {
@@ -25,7 +26,7 @@ TEST_F(SessionRecords, MetadataIsTheConfigOfTheLastRunAsItWas) {
   const std::string text = content_of(folder / "rank_2/.dump_metadata/data_dump.json");
   EXPECT_NE(text.find("\"net_name\": \"Second\""), text.npos);
   EXPECT_TRUE(parsed(text).config);
-  EXPECT_EQ(nlohmann::json::parse(content_of(folder / "rank_2/.dump_metadata/config.json")),
+  EXPECT_EQ(test::parsed_json(content_of(folder / "rank_2/.dump_metadata/config.json")),
             (nlohmann::json{{"device_target", "GPU"}, {"ms_version", "2.7.0"}}));
   EXPECT_TRUE(was_said("data_dump.json: replaced; a run with another config wrote it"));
   EXPECT_FALSE(std::filesystem::exists(folder / "rank_0"));

@@ -6,22 +6,23 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tests/support/built.hpp"
+#include "tests/support/patterns.hpp"
 
 namespace decided_once_test {
 
 namespace fs = std::filesystem;
+using tensorstat::test::Pattern;
 
 struct Knowledge {
   const char* what;
   std::vector<std::string_view> words;  // a line that asks has one of them: std::regex is slow
-  std::regex asked;
+  Pattern asked;
   std::vector<std::string> at_home;  // files and folders that may ask; the first one answers
 };
 
@@ -30,10 +31,10 @@ const std::vector<Knowledge>& all_knowledge() {
       // To look a count up in a row, to test a value of max or min, or to list the counts in a condition.
       {"NaN or Inf of a row",
        {"NanCount", "InfCount", "isnan(", "isinf(", "counts_specials", "has_nan", "has_inf", "shows_"},
-       std::regex(R"((find|count_in|counted|value_of|as_double)\([^()]*k(Nan|PositiveInf|NegativeInf)Count)"
-                  R"(|[=!]= (Category::)?k(Nan|PositiveInf|NegativeInf)Count)"
-                  R"(|is(nan|inf)\([^()]*\.(max|min|avg|l2norm)\b)"
-                  R"(|bool (counts_specials|has_nan|has_inf|shows_nan|shows_inf)\([^;{]*(Statistics|Category|Row\b))"),
+       Pattern(R"((find|count_in|counted|value_of|as_double)\([^()]*k(Nan|PositiveInf|NegativeInf)Count)"
+               R"(|[=!]= (Category::)?k(Nan|PositiveInf|NegativeInf)Count)"
+               R"(|is(nan|inf)\([^()]*\.(max|min|avg|l2norm)\b)"
+               R"(|bool (counts_specials|has_nan|has_inf|shows_nan|shows_inf)\([^;{]*(Statistics|Category|Row\b))"),
        {"stats/data/rules/specials.cpp", "stats/data/rules/specials.hpp",
         "stats/data/rules/rule.cpp",          // which word a rule is
         "stats/data/rules/subject.cpp",       // the counts that a word needs
@@ -41,9 +42,9 @@ const std::vector<Knowledge>& all_knowledge() {
         "stats/show/exports/", "stats/core/meter/", "stats/data/rows/monitors/"}},
       {"the pass that a name tells",
        {"backward", "forward", "Gradients", "parameters_grad"},
-       std::regex(R"re((with|find|substr|compare|endswith|startswith|removesuffix|removeprefix|take_end|rfind)\(\s*)re"
-                  R"re(f?["'][^"']*([/._](backward|forward)["'./]|Gradients|parameters_grad))re"
-                  R"re(|=\s*"[/._](backward|forward)")re"),
+       Pattern(R"re((with|find|substr|compare|endswith|startswith|removesuffix|removeprefix|take_end|rfind)\(\s*)re"
+               R"re(f?["'][^"']*([/._](backward|forward)["'./]|Gradients|parameters_grad))re"
+               R"re(|=\s*"[/._](backward|forward)")re"),
        {"stats/data/rows/names/",
         "stats/answer/msprobe/",                       // msprobe's own rules, as it has them
         "stats/bindings/python/tensorstat/_calls.py",  // the same for the names that the watch itself makes
@@ -51,8 +52,8 @@ const std::vector<Knowledge>& all_knowledge() {
       // The Python package writes these types.
       {"the kind of tensor that a row has",
        {"\"Parameter\"", "\"Gradient\"", "\"ParameterUpdate\"", "\"OptimizerState\"", "\"ModuleBuffer\"", "\"Loss\""},
-       std::regex(R"re([=!]= "(Parameter|Gradient|ParameterUpdate|OptimizerState|ModuleBuffer|Loss)")re"
-                  R"re(|[{,]\s*"(Parameter|Gradient|OptimizerState|ModuleBuffer)",\s*")re"),
+       Pattern(R"re([=!]= "(Parameter|Gradient|ParameterUpdate|OptimizerState|ModuleBuffer|Loss)")re"
+               R"re(|[{,]\s*"(Parameter|Gradient|OptimizerState|ModuleBuffer)",\s*")re"),
        {"stats/data/rows/names/row_kind.cpp",
         "stats/show/page/contents.cpp",  // a loss that another program named
         "stats/bindings/python/", "stats/examples/"}},
@@ -77,7 +78,7 @@ std::vector<std::string> places_in(std::istream& text, const Knowledge& knowledg
     if (first == line.npos || line.compare(first, 2, "//") == 0 || line[first] == '#') continue;
     const auto is_in_line = [&](std::string_view word) { return line.find(word) != line.npos; };
     if (std::ranges::none_of(knowledge.words, is_in_line)) continue;
-    if (std::regex_search(line, knowledge.asked)) places.push_back(std::to_string(number) + ": " + line);
+    if (!knowledge.asked.first_in(line).empty()) places.push_back(std::to_string(number) + ": " + line);
   }
   return places;
 }

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/built.hpp"
+#include "tests/support/patterns.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace documents_test {
@@ -150,17 +150,17 @@ TEST(Documents, OptionsAreThere) {
 
 // A line or a span of code that calls the command may use only options of its subcommand.
 TEST(Documents, CommandsAreRight) {
-  static const std::regex call("(^|[ `(|])tensorstat( [^#`|&;]*)");
+  static const tensorstat::test::Pattern call("(^|[ `(|])tensorstat( [^#`|&;]*)");
   int seen = 0;
   for (const auto& [path, document] : documents()) {
     for (const std::string& line : lines_of(document.text)) {
-      for (std::sregex_iterator it(line.begin(), line.end(), call), end; it != end; ++it) {
-        std::istringstream words((*it)[2]);
+      for (const auto& match : call.all_in(line)) {
+        std::istringstream words(match[2]);
         std::string name;
         words >> name;
         const auto entry = options_of_command().find(name);
         const auto& options = entry == options_of_command().end() ? options_of_command().at("") : entry->second;
-        for (const std::string& option : options_in((*it)[2])) {
+        for (const std::string& option : options_in(match[2])) {
           ++seen;
           EXPECT_TRUE(options.contains(option)) << path << ": tensorstat " << name << " has no " << option;
         }

@@ -5,40 +5,43 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/support/built.hpp"
+#include "tests/support/patterns.hpp"
 
 namespace types_are_defined_once_test {
 
 namespace fs = std::filesystem;
+using tensorstat::test::Pattern;
 
 // The types that a text defines at namespace scope, with their namespaces. Types in unnamed namespaces are left out.
 // Needs the format of .clang-format: what is at namespace scope begins its line.
 std::vector<std::string> types_of(std::istream& text) {
-  static const std::regex opens(R"(^namespace\s*([\w:]*)\s*\{)"), closes(R"(^\}  // namespace)");
-  static const std::regex defines(
+  static const Pattern opens(R"(^namespace\s*([\w:]*)\s*\{)"), closes(R"(^\}  // namespace)");
+  static const Pattern defines(
       R"(^(?:struct|class|union|enum class|enum)\s+(?:alignas\(\w+\)\s+)?(\w+(?:::\w+)*)[^;]*\{)");
-  static const std::regex names(R"(^using (\w+) =)");
+  static const Pattern names(R"(^using (\w+) =)");
   std::vector<std::string> types, around;
-  std::smatch match;
   for (std::string line; std::getline(text, line);) {
-    if (std::regex_search(line, match, opens)) {
+    if (const auto match = opens.first_in(line); !match.empty()) {
       around.push_back(match[1]);
-    } else if (std::regex_search(line, closes)) {
+    } else if (!closes.first_in(line).empty()) {
       if (!around.empty()) around.pop_back();
-    } else if (std::regex_search(line, match, defines) || std::regex_search(line, match, names)) {
+    } else {
+      auto type = defines.first_in(line);
+      if (type.empty()) type = names.first_in(line);
+      if (type.empty()) continue;
       std::string scope;
       bool is_own = false;
       for (const std::string& each : around) {
         is_own |= each.empty();
         scope += each + "::";
       }
-      if (!is_own && !scope.empty()) types.push_back(scope + match[1].str());
+      if (!is_own && !scope.empty()) types.push_back(scope + type[1]);
     }
   }
   return types;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/dump_session.hpp"
+#include "tests/support/json_text.hpp"
 
 namespace tensorstat {
 
@@ -12,8 +13,8 @@ class MsprobeSessionTest : public SessionTest {
   // `common` is merged over a config that dumps the statistics of every API; `task` into the task's section.
   DumpSession open(const std::string& common = "{}", const std::string& task = "{}") {
     auto root = nlohmann::json{{"task", "statistics"}, {"dump_path", folder.path()}, {"level", "L1"}};
-    root.merge_patch(nlohmann::json::parse(common));
-    root[root["task"].get<std::string>()] = nlohmann::json::parse(task);
+    root.merge_patch(test::parsed_json(common));
+    root[root["task"].get<std::string>()] = test::parsed_json(task);
     options.log = [this](Severity, std::string_view message) { messages.emplace_back(message); };
     auto session = DumpSession::from_json(root.dump(), options);
     EXPECT_TRUE(session) << session.error().message;
@@ -21,7 +22,7 @@ class MsprobeSessionTest : public SessionTest {
   }
 
   nlohmann::ordered_json json_of(const std::string& path) const {
-    return nlohmann::ordered_json::parse(content_of(folder / path), nullptr, false);
+    return test::parsed_in_order(content_of(folder / path));
   }
   // The keys of `data`, in order.
   std::vector<std::string> keys(const std::string& path = "step0/rank0/dump.json") const {
