@@ -65,16 +65,16 @@ function paint_card() {
 }
 
 function exact_table() {
-  const shown = run.statistics.map((statistic, index) => index).filter(is_shown), rank = worst_rank(view.tensor, Math.max(0, view.at));
+  const shown = run.statistics.map((statistic, index) => index).filter(is_shown), rank = worst_rank(view.tensor, Math.max(0, view.column));
   const head = element('tr', {}, element('th', {scope: 'col'}, run.ranks.length > 1 ? `${lane_name(rank)}, iteration` : 'iteration'),
     ...shown.map(index => element('th', {scope: 'col', class: 'n'}, run.statistics[index].name)), element('th', {}, ''));
   const table = element('table', {}, element('thead', {}, head)), rows = element('tbody');
-  const middle = view.at < 0 ? run.iterations.length - 1 : view.at;
-  const has = at => shown.some(index => run.statistics[index].codes[cell_of(view.tensor, rank, at)] !== MISSING);
-  const near = run.iterations.map((_, at) => at).filter(at => at === middle || has(at)), centre = near.indexOf(middle);
-  for (const at of near.slice(Math.max(0, centre - 5), centre + 6)) {
-    const cell = cell_of(view.tensor, rank, at), fault = run.faults[cell];
-    rows.append(element('tr', {'aria-current': at === view.at}, element('td', {}, iteration_name(at)),
+  const middle = view.column < 0 ? run.iterations.length - 1 : view.column;
+  const has = column => shown.some(index => run.statistics[index].codes[cell_of(view.tensor, rank, column)] !== MISSING);
+  const near = run.iterations.map((_, column) => column).filter(column => column === middle || has(column)), centre = near.indexOf(middle);
+  for (const column of near.slice(Math.max(0, centre - 5), centre + 6)) {
+    const cell = cell_of(view.tensor, rank, column), fault = run.faults[cell];
+    rows.append(element('tr', {'aria-current': column === view.column}, element('td', {}, iteration_name(column)),
       ...shown.map(index => { const text = told(index, cell); return element('td', {class: /NaN|Inf/i.test(text) ? 'n nan' : 'n'}, text || '–'); }),
       element('td', {class: 'nan'}, fault >= NAN ? 'holds ' + FAULTS[fault] : '')));
   }
@@ -86,17 +86,17 @@ function exact_table() {
 const MOST_COMPARED = 12;
 function show_ranks() {
   if (run.ranks.length < 2) return;
-  const at = view.at < 0 ? run.iterations.length - 1 : view.at, lanes = run.ranks.map((_, lane) => lane), body = by_id('ranks-body');
-  const has = (tensor, lane) => run.statistics.some(s => s.codes[cell_of(tensor, lane, at)] !== MISSING);
+  const column = view.column < 0 ? run.iterations.length - 1 : view.column, lanes = run.ranks.map((_, lane) => lane), body = by_id('ranks-body');
+  const has = (tensor, lane) => run.statistics.some(s => s.codes[cell_of(tensor, lane, column)] !== MISSING);
   const look = (tensor, lane) => {
     const against = reference_of(lane);
-    return !has(tensor, lane) ? 'missing' : against < 0 ? 'first' : !has(tensor, against) ? 'alone' : (run.flags[cell_of(tensor, lane, at)] & DIFFERS) ? 'differs' : 'equal';
+    return !has(tensor, lane) ? 'missing' : against < 0 ? 'first' : !has(tensor, against) ? 'alone' : (run.flags[cell_of(tensor, lane, column)] & DIFFERS) ? 'differs' : 'equal';
   };
   const compared = run.tensors.map((_, tensor) => tensor).filter(tensor => run.runs.length || run.tensors[tensor].type === 'Parameter');
   const looks = compared.map(tensor => lanes.map(lane => look(tensor, lane)));
   const odd = compared.filter((_, i) => looks[i].includes('differs')), what = run.runs.length ? 'tensor' : 'parameter';
-  by_id('ranks-title').textContent = `${run.runs.length ? 'Two runs' : 'Ranks'} at iteration ${iteration_name(at)}`;
-  const count = (lane, kind) => looks.filter(of => of[lane] === kind).length;
+  by_id('ranks-title').textContent = `${run.runs.length ? 'Two runs' : 'Ranks'} at iteration ${iteration_name(column)}`;
+  const count = (lane, kind) => looks.filter(kinds => kinds[lane] === kind).length;
   /** @type {[string, (lane: number) => any][]} */
   const rows = [['last iteration', lane => { let last = run.iterations.length - 1; while (last >= 0 && !run.present[lane * run.iterations.length + last]) --last; return last < 0 ? '–' : iteration_name(last); }],
     ['rows here', lane => run.tensors.filter((_, tensor) => has(tensor, lane)).length],
@@ -106,12 +106,12 @@ function show_ranks() {
   const shown = odd.slice(0, MOST_COMPARED).map(tensor => row(name_of(run.tensors[tensor].label, 60), lanes.map(lane => {
     const kind = look(tensor, lane);
     return element('td', {class: kind === 'differs' ? 'n nan' : 'n', title: `${lane_name(lane)}: ${kind === 'first' ? 'held against' : kind}`}, marks[kind]);
-  }), {onclick: () => choose(tensor, -1, at, true)}));
+  }), {onclick: () => choose(tensor, -1, column, true)}));
   const words = !compared.length ? 'No parameter has rows. Activations of ranks differ, as their batches do.'
     : odd.length > MOST_COMPARED ? `and ${odd.length - MOST_COMPARED} more that differ` : odd.length ? '' : `All ${many(compared.length, what)} are equal here.`;
   body.replaceChildren(element('div', {class: 'exact', tabindex: 0, role: 'region', 'aria-labelledby': 'ranks-title'},
     element('table', {}, element('thead', {}, row('', lanes.map(lane => element('th', {scope: 'col', class: 'n'}, lane_name(lane))))),
-      element('tbody', {}, ...rows.map(([name, of]) => row(name, lanes.map(lane => element('td', {class: 'n'}, String(of(lane)))))), ...shown))),
+      element('tbody', {}, ...rows.map(([name, value]) => row(name, lanes.map(lane => element('td', {class: 'n'}, String(value(lane)))))), ...shown))),
     element('p', {class: 'none'}, words));
 }
 
@@ -131,15 +131,15 @@ const sorting = {column: -1, down: false, rows: []};
 function summarize() {
   const n = run.iterations.length, statistic = run.statistics[0];
   run.faulty = new Uint32Array(n);
-  run.found = new Uint32Array(n);
+  run.finding_counts = new Uint32Array(n);
   run.present = new Uint8Array(run.ranks.length * n);
-  for (const finding of run.findings) { const at = at_iteration(finding.first_iteration); if (at >= 0) ++run.found[at]; }
+  for (const finding of run.findings) { const column = at_iteration(finding.first_iteration); if (column >= 0) ++run.finding_counts[column]; }
   run.tensors.forEach((tensor, index) => {
     tensor.first = -1;
     tensor.change = 0;
-    for (let at = 0; at < n; ++at) {
-      const key = view.keys[index * n + at];
-      if (key >= KEY_MINUS) { ++run.faulty[at]; if (tensor.first < 0) tensor.first = at; }
+    for (let column = 0; column < n; ++column) {
+      const key = view.keys[index * n + column];
+      if (key >= KEY_MINUS) { ++run.faulty[column]; if (tensor.first < 0) tensor.first = column; }
       else if (key >= KEY_VALUE) { const change = (key - KEY_VALUE >> 1) / 256; if (change > tensor.change) tensor.change = change; }
     }
     tensor.end = cell_of(index, 0, n - 1);
@@ -147,7 +147,7 @@ function summarize() {
     tensor.last = value_of(statistic, statistic.codes[tensor.end]);
     for (let rank = 0; rank < run.ranks.length; ++rank) {
       const base = cell_of(index, rank, 0);
-      for (let at = 0; at < n; ++at) if (statistic.codes[base + at] !== MISSING) run.present[rank * n + at] = 1;
+      for (let column = 0; column < n; ++column) if (statistic.codes[base + column] !== MISSING) run.present[rank * n + column] = 1;
     }
   });
 }

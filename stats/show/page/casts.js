@@ -19,7 +19,7 @@ function show_casts() {
     let most = -1;
     for (let cell = base; cell < end; ++cell) if (codes[cell] !== MISSING && (most < 0 || codes[cell] > codes[most])) most = cell;
     if (most < 0) return undefined;
-    return {share: value_of(run.statistics[index], codes[most]) / elements_of(run.tensors[tensor]), at: (most - base) % n, lane: Math.floor((most - base) / n)};
+    return {share: value_of(run.statistics[index], codes[most]) / elements_of(run.tensors[tensor]), column: (most - base) % n, lane: Math.floor((most - base) / n)};
   };
   const tensors = run.tensors.map((_, index) => ({index, losses: formats.map(format => ({under: worst(index, format.under), over: worst(index, format.over)}))}))
     .filter(tensor => tensor.losses.some(loss => loss.under || loss.over));
@@ -46,7 +46,7 @@ function show_casts() {
     const all = tensor.losses.flatMap(loss => [loss.over, loss.under]).filter(loss => share(loss) > 0);
     const most = all.reduce((a, b) => b.share > a.share ? b : a), label = each => printable(run.tensors[each.index].label);
     const head = [name_of(run.tensors[tensor.index].label, 60), others.length ? ` and ${others.length} more, each the same` : ''];
-    return row(head, tensor.losses.map(told_loss), {title: others.slice(0, 50).map(label).join('\n'), onclick: () => choose(tensor.index, most.lane, most.at, true)});
+    return row(head, tensor.losses.map(told_loss), {title: others.slice(0, 50).map(label).join('\n'), onclick: () => choose(tensor.index, most.lane, most.column, true)});
   });
   const rest = losing.length - groups.reduce((sum, group) => sum + group.length, 0);
   by_id('casts-body').replaceChildren(element('div', {class: 'exact', tabindex: 0, role: 'region', 'aria-labelledby': 'casts-title'},
@@ -59,26 +59,26 @@ function show_casts() {
 // Exponents over the iterations: each row is a binade, the darker the more elements; the lowest row has zeros and subnormals.
 const exponents_of = (tensor, lane) => run.exponents.find(each => each.tensor === tensor && each.lane === lane);
 function exponents_lane() {
-  const lane = view.rank >= 0 ? view.rank : worst_rank(view.tensor, Math.max(0, view.at));
+  const lane = view.rank >= 0 ? view.rank : worst_rank(view.tensor, Math.max(0, view.column));
   return exponents_of(view.tensor, lane) ? lane : run.ranks.findIndex((_, other) => view.rank < 0 && exponents_of(view.tensor, other));
 }
-const EXPONENT_HEIGHT = of => Math.max(90, Math.min(230, (of.binades + 1) * 7)) + 18;
+const EXPONENT_HEIGHT = series => Math.max(90, Math.min(230, (series.binades + 1) * 7)) + 18;
 
 function draw_exponents(canvas) {
-  const of = exponents_of(view.tensor, Number(canvas.dataset.lane)), height = EXPONENT_HEIGHT(of) - 18, context = sized(canvas, height + 18);
+  const series = exponents_of(view.tensor, Number(canvas.dataset.lane)), height = EXPONENT_HEIGHT(series) - 18, context = sized(canvas, height + 18);
   const left = 64, width = canvas.clientWidth - left - 2, n = run.iterations.length, columns = view.to - view.from;
   const end = limit_of(run.tensors[view.tensor]), top = end ? Math.ceil(Math.log2(end)) : Infinity;  // no binade from `top` on
-  const high = top - of.lowest - of.binades <= 6 ? Math.max(top + 1, of.lowest + of.binades) : of.lowest + of.binades, rows = high - of.lowest + 1, step = height / rows;
+  const high = top - series.lowest - series.binades <= 6 ? Math.max(top + 1, series.lowest + series.binades) : series.lowest + series.binades, rows = high - series.lowest + 1, step = height / rows;
   const y_of = exponent => (high - exponent - 1) * step;  // the upper edge of a binade's row
   const [blank, ink] = [rgb('blank'), rgb('link')];
   context.fillStyle = css('blank');
   context.fillRect(left, 0, width, height);
-  for (let row = 0; row <= of.binades; ++row) {
-    const y = row ? y_of(of.lowest + row - 1) : height - step;
+  for (let row = 0; row <= series.binades; ++row) {
+    const y = row ? y_of(series.lowest + row - 1) : height - step;
     for (let x = 0; x < width; ++x) {
       const begin = view.from + Math.floor(x * columns / width), last = Math.max(begin + 1, view.from + Math.floor((x + 1) * columns / width));
       let code = 0;
-      for (let at = begin; at < last; ++at) code = Math.max(code, run.exponent_codes[of.offset + row * n + at]);
+      for (let column = begin; column < last; ++column) code = Math.max(code, run.exponent_codes[series.offset + row * n + column]);
       if (!code) continue;
       context.fillStyle = `rgb(${mixed(blank, ink, Math.max(.1, 1 + (code - 255) / 6 / 16))})`;
       context.fillRect(left + x, y, 1, Math.max(1, step - .5));
@@ -88,7 +88,7 @@ function draw_exponents(canvas) {
   context.textAlign = 'right';
   context.textBaseline = 'middle';
   const every = Math.max(1, Math.ceil(rows / 6));
-  for (let exponent = Math.ceil(of.lowest / every) * every; exponent < high && of.binades; exponent += every) {
+  for (let exponent = Math.ceil(series.lowest / every) * every; exponent < high && series.binades; exponent += every) {
     if (y_of(exponent) + step / 2 < height - 14) context.fillText('2^' + String(exponent).replace('-', '−'), left - 6, Math.max(6, y_of(exponent) + step / 2));
   }
   context.fillText('0', left - 6, height - Math.max(step / 2, 5));
@@ -99,7 +99,7 @@ function draw_exponents(canvas) {
     context.textBaseline = 'top';
     context.fillText(`${run.tensors[view.tensor].dtype} ends at ${short(end)}`, left + 6, y_of(top - 1) + 3);
   }
-  const column = view.at - view.from;
+  const column = view.column - view.from;
   if (column >= 0 && column < columns) { context.fillStyle = css('ink'); context.globalAlpha = .35; context.fillRect(left + (column + .5) * width / columns, 0, 1, height); context.globalAlpha = 1; }
   x_axis(context, left, width, height + 1);
 }

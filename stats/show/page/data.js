@@ -70,9 +70,9 @@ function reference_of(lane) {
   return run.ranks.findIndex((rank, other) => run.lane_runs[other] === 0 && rank === run.ranks[lane]);
 }
 const lane_name = lane => (run.runs.length ? run.runs[run.lane_runs[lane]] + ', ' : '') + 'rank ' + run.ranks[lane];
-const iteration_name = at => run.pooled > 1 ? `${run.iterations[at]}–${at + 1 < run.iterations.length ? run.iterations[at + 1] - 1 : 'end'}` : String(run.iterations[at]);
+const iteration_name = column => run.pooled > 1 ? `${run.iterations[column]}–${column + 1 < run.iterations.length ? run.iterations[column + 1] - 1 : 'end'}` : String(run.iterations[column]);
 
-const cell_of = (tensor, rank, at) => (tensor * run.ranks.length + rank) * run.iterations.length + at;
+const cell_of = (tensor, rank, column) => (tensor * run.ranks.length + rank) * run.iterations.length + column;
 
 const has_row = cell => run.faults[cell] !== 0 || run.statistics.some(statistic => statistic.codes[cell] !== MISSING);
 

@@ -3,7 +3,7 @@
 const KEY_ZERO = 1, KEY_MINUS = 0xd000, KEY_PLUS = 0xe000, KEY_NAN = 0xf000, KEY_VALUE = 0x1000;
 const LABEL = 12.5, MOST_LINES = 44, GUTTER = 236, FONT = '11px ui-monospace, "DejaVu Sans Mono", monospace';
 /** @type {View} */
-const view = {statistic: 0, colour: 'change', rank: -1, from: 0, to: 1, top: 0, bottom: 1, tensor: -1, at: -1, finding: -1,
+const view = {statistic: 0, colour: 'change', rank: -1, from: 0, to: 1, top: 0, bottom: 1, tensor: -1, column: -1, finding: -1,
   rows: [], lines: [], met: new Map(), keys: null, table: null, drag: null};
 
 // Keys of all tensors for the chosen statistic, colour and rank; of all ranks the worst.
@@ -24,19 +24,19 @@ function prepare() {
       const base = cell_of(tensor, rank, 0), against = view.colour === 'ranks' ? reference_of(rank) : -1;
       const other = against < 0 ? -1 : cell_of(tensor, against, 0);
       if (view.colour === 'change') changes_of(statistic, base, changes);
-      for (let at = 0; at < n; ++at) {
-        const fault = run.faults[base + at], code = statistic.codes[base + at] & 0x7fff;
+      for (let column = 0; column < n; ++column) {
+        const fault = run.faults[base + column], code = statistic.codes[base + column] & 0x7fff;
         let key = 0;
         if (fault >= NAN) key = fault === NAN ? KEY_NAN : fault === UP ? KEY_PLUS : KEY_MINUS;
         else if (code === ZERO) key = KEY_ZERO;
         else if (code >= FIRST_CODE) {
-          if (view.colour === 'change') { const c = changes[at]; key = KEY_VALUE + Math.min(0x3fff, Math.abs(c)) * 2 + (c < 0 ? 1 : 0); }
-          else if (other >= 0 && (run.flags[base + at] & DIFFERS)) {
-            const b = statistic.codes[other + at] & 0x7fff, apart = b >= FIRST_CODE ? Math.abs(code - b) * statistic.step * 256 : 0x3fff;
+          if (view.colour === 'change') { const c = changes[column]; key = KEY_VALUE + Math.min(0x3fff, Math.abs(c)) * 2 + (c < 0 ? 1 : 0); }
+          else if (other >= 0 && (run.flags[base + column] & DIFFERS)) {
+            const b = statistic.codes[other + column] & 0x7fff, apart = b >= FIRST_CODE ? Math.abs(code - b) * statistic.step * 256 : 0x3fff;
             key = KEY_VALUE + Math.min(0x3fff, Math.round(0x40 + apart)) * 2 + (code < b ? 1 : 0);
           } else key = KEY_VALUE + (view.colour === 'size' ? Math.round((code - least) * spread) * 2 : 0);
         }
-        const place = tensor * n + at;
+        const place = tensor * n + column;
         if (key > keys[place]) keys[place] = key;
       }
     }
@@ -190,19 +190,19 @@ function x_axis(context, left, width, y) {
   context.fillStyle = css('soft');
   context.textAlign = 'center';
   context.textBaseline = 'top';
-  for (let at = view.from; at < view.to; ++at) {
-    const iteration = run.iterations[at], before = at > 0 ? run.iterations[at - 1] : iteration - 1;
+  for (let column = view.from; column < view.to; ++column) {
+    const iteration = run.iterations[column], before = column > 0 ? run.iterations[column - 1] : iteration - 1;
     if (Math.floor(iteration / step) === Math.floor(before / step)) continue;
-    const x = left + (at - view.from + .5) * width / columns;
+    const x = left + (column - view.from + .5) * width / columns;
     context.fillRect(x, y, 1, 4);
-    context.fillText(String(run.iterations[at]), Math.max(left + 8, Math.min(left + width - 14, x)), y + 6);
+    context.fillText(String(run.iterations[column]), Math.max(left + 8, Math.min(left + width - 14, x)), y + 6);
   }
 }
 
 function paint_cursor(context, columns, rows) {
   context.strokeStyle = css('ink');
   context.lineWidth = 1.5;
-  const row = line_of(view.tensor) - view.top, column = view.at - view.from;
+  const row = line_of(view.tensor) - view.top, column = view.column - view.from;
   if (view.tensor >= 0 && row >= 0 && row < rows && column >= 0 && column < columns) {
     const w = shape.width / columns, h = shape.height / rows;
     const wide = Math.max(9, w + 4), tall = Math.max(9, h + 2);
@@ -219,26 +219,26 @@ function cell_under(event) {
   const box = by_id('heat').getBoundingClientRect(), x = event.clientX - box.left - shape.left, y = event.clientY - box.top;
   if (y < 0 || y >= shape.height || x >= shape.width) return null;
   const row = view.top + Math.floor(y * (view.bottom - view.top) / shape.height);
-  const at = view.from + Math.floor(Math.max(0, x) * (view.to - view.from) / shape.width);
-  return row < view.lines.length ? {tensor: worst_of(view.lines[row], at), at, row, is_label: x < 0} : null;
+  const column = view.from + Math.floor(Math.max(0, x) * (view.to - view.from) / shape.width);
+  return row < view.lines.length ? {tensor: worst_of(view.lines[row], column), column, row, is_label: x < 0} : null;
 }
 
 // The worst rank in a cell that covers several ranks.
-function worst_rank(tensor, at) {
+function worst_rank(tensor, column) {
   if (view.rank >= 0) return view.rank;
   let worst = 0, most = -1;
   for (let rank = 0; rank < run.ranks.length; ++rank) {
-    const cell = cell_of(tensor, rank, at), fault = run.faults[cell];
+    const cell = cell_of(tensor, rank, column), fault = run.faults[cell];
     const weight = fault >= NAN ? 1e6 - fault : run.statistics[view.statistic].codes[cell] & 0x7fff;
     if (weight > most) { most = weight; worst = rank; }
   }
   return worst;
 }
 
-function read_out(tensor, at) {
-  const rank = worst_rank(tensor, at), cell = cell_of(tensor, rank, at), fault = run.faults[cell];
+function read_out(tensor, column) {
+  const rank = worst_rank(tensor, column), cell = cell_of(tensor, rank, column), fault = run.faults[cell];
   const values = run.statistics.map((s, i) => [s.name, told(i, cell)]).filter(([, text], i) => text && (!is_cast(i) || i === view.statistic)).map(([name, text]) => `${name} ${text}`);
-  by_id('readout').replaceChildren(name_of(run.tensors[tensor].label, 90), ` — iteration ${iteration_name(at)}, ${lane_name(rank)}: `,
+  by_id('readout').replaceChildren(name_of(run.tensors[tensor].label, 90), ` — iteration ${iteration_name(column)}, ${lane_name(rank)}: `,
     fault >= NAN ? element('span', {class: 'nan'}, 'holds ' + FAULTS[fault] + (values.length ? '; ' : '')) : '',
     values.join(', ') || 'no row');
 }

@@ -67,8 +67,8 @@ function draw_lines(context, box, tensor, index, options = {}) {
     context.setLineDash([]);
   });
   draw_marks(context, marks, x_of, box.top + 8);
-  const column = view.at - view.from;
-  if (view.at >= 0 && column >= 0 && column < columns) {
+  const column = view.column - view.from;
+  if (view.column >= 0 && column >= 0 && column < columns) {
     context.fillStyle = css('ink');
     context.globalAlpha = .35;
     context.fillRect(x_of(column), box.top, 1, box.height);
@@ -111,8 +111,8 @@ function paint_strip() {
   /** @type {[string, number, (box: any) => void][]} */
   const lanes = [];
   if (run.loss >= 0) lanes.push(['loss', 56, box => draw_lines(strip, box, run.loss, run.loss_statistic, {few: true})]);
-  lanes.push(['findings', 22, box => bars(box, at => run.found[at], 'warn')]);
-  lanes.push(['tensors with NaN, Inf', 22, box => bars(box, at => run.faulty[at], 'fault')]);
+  lanes.push(['findings', 22, box => bars(box, column => run.finding_counts[column], 'warn')]);
+  lanes.push(['tensors with NaN, Inf', 22, box => bars(box, column => run.faulty[column], 'fault')]);
   if (run.ranks.length > 1 && run.ranks.length <= 16) lanes.push(['ranks with rows', Math.max(12, run.ranks.length * 5), rank_lanes]);
   const strip = sized(by_id('strip'), lanes.reduce((sum, [, height]) => sum + height + 6, 2));
   let top = 0;
@@ -148,7 +148,7 @@ function paint_strip() {
       strip.fillStyle = css('calm');
       for (let x = 0; x < box.width; ++x) {
         const begin = view.from + Math.floor(x * columns / box.width), end = view.from + Math.max(Math.floor(x * columns / box.width) + 1, Math.floor((x + 1) * columns / box.width));
-        for (let at = begin; at < end; ++at) if (run.present[rank * run.iterations.length + at]) { strip.fillRect(box.left + x, box.top + rank * height, 1, Math.max(1, height - 2)); break; }
+        for (let column = begin; column < end; ++column) if (run.present[rank * run.iterations.length + column]) { strip.fillRect(box.left + x, box.top + rank * height, 1, Math.max(1, height - 2)); break; }
       }
     });
   }

@@ -19,9 +19,9 @@ function zoom_to(from, to, top = view.top, bottom = view.bottom) {
 const show_whole = () => zoom_to(0, run.iterations.length, 0, view.lines.length);
 
 function zoom(factor) {
-  const at = view.at >= 0 ? view.at : (view.from + view.to) / 2, row = line_of(view.tensor);
+  const column = view.column >= 0 ? view.column : (view.from + view.to) / 2, row = line_of(view.tensor);
   const middle = row >= 0 ? row : (view.top + view.bottom) / 2;
-  zoom_to(at - (at - view.from) * factor, at + (view.to - at) * factor, middle - (middle - view.top) * factor, middle + (view.bottom - middle) * factor);
+  zoom_to(column - (column - view.from) * factor, column + (view.to - column) * factor, middle - (middle - view.top) * factor, middle + (view.bottom - middle) * factor);
 }
 
 function set_rank(rank) {
@@ -31,16 +31,16 @@ function set_rank(rank) {
 }
 
 // Chooses a cell. A rank that is given is shown only where the map shows one rank.
-function choose(tensor, rank, at, scroll = false) {
+function choose(tensor, rank, column, scroll = false) {
   view.tensor = tensor;
-  view.at = at;
+  view.column = column;
   if (rank >= 0 && view.rank >= 0 && view.rank !== rank) set_rank(rank);
   if (!view.rows.includes(tensor)) { by_id('find').value = ''; filter(''); }
   const row = line_of(tensor);
   if (row < view.top || row >= view.bottom) { const rows = view.bottom - view.top; zoom_to(view.from, view.to, row - rows / 2, row + rows / 2); }
-  if (at < view.from || at >= view.to) { const columns = view.to - view.from; zoom_to(at - columns / 2, at + columns / 2); }
+  if (column < view.from || column >= view.to) { const columns = view.to - view.from; zoom_to(column - columns / 2, column + columns / 2); }
   show_card();
-  read_out(tensor, at);
+  read_out(tensor, column);
   scroll_table();
   keep_address();
   repaint();
@@ -63,10 +63,10 @@ function choose_finding(index, scroll) {
 }
 
 function filter(text) {
-  const found = find_tensors(text);
-  view.rows = found.rows;
-  view.met = found.at || new Map();
-  by_id('found').textContent = found.words;
+  const matches = find_tensors(text);
+  view.rows = matches.rows;
+  view.met = matches.columns || new Map();
+  by_id('found').textContent = matches.words;
   grow_tree();
   fold_by_itself();
   view.top = view.bottom = 0;
@@ -84,7 +84,7 @@ const usual_colour = () => run.runs.length ? 'ranks' : 'change';
 function keep_address() {
   if (restoring) return;
   const parts = new URLSearchParams();
-  if (view.tensor >= 0) { parts.set('tensor', run.tensors[view.tensor].label); parts.set('step', String(run.iterations[view.at])); }
+  if (view.tensor >= 0) { parts.set('tensor', run.tensors[view.tensor].label); parts.set('step', String(run.iterations[view.column])); }
   if (view.rank >= 0) parts.set('rank', lane_key(view.rank));
   if (view.statistic) parts.set('value', run.statistics[view.statistic].name);
   if (view.colour !== usual_colour()) parts.set('colour', view.colour);
@@ -112,8 +112,8 @@ function restore() {
   zoom_to(Math.max(0, at_iteration(from)), parts.has('steps') && to >= 0 ? at_iteration(to) + 1 : run.iterations.length);
   const tensor = run.by_label.get(parts.get('tensor') || '');
   if (tensor !== undefined) {
-    const at = parts.has('step') ? at_iteration(Number(parts.get('step'))) : -1;
-    choose(tensor, rank, at < 0 ? run.iterations.length - 1 : at);
+    const column = parts.has('step') ? at_iteration(Number(parts.get('step'))) : -1;
+    choose(tensor, rank, column < 0 ? run.iterations.length - 1 : column);
   } else if (run.findings.length && !by_id('find').value) choose_finding(0, false);
   else if (run.parting >= 0 && !by_id('find').value) {
     const n = run.iterations.length, lane = Math.floor(run.parting / n);
@@ -134,8 +134,8 @@ function pressed(event) {
   if (typing || event.ctrlKey || event.metaKey || event.altKey || by_id('keys').open) return;
   const move = (rows, columns) => {
     const row = Math.max(0, Math.min(view.lines.length - 1, (view.tensor < 0 ? view.top : line_of(view.tensor)) + rows));
-    const at = Math.max(0, Math.min(run.iterations.length - 1, (view.at < 0 ? view.from : view.at) + columns));
-    if (view.rows.length) choose(rows ? worst_of(view.lines[row], at) : view.tensor < 0 ? view.lines[row].tensors[0] : view.tensor, -1, at);
+    const column = Math.max(0, Math.min(run.iterations.length - 1, (view.column < 0 ? view.from : view.column) + columns));
+    if (view.rows.length) choose(rows ? worst_of(view.lines[row], column) : view.tensor < 0 ? view.lines[row].tensors[0] : view.tensor, -1, column);
   };
   const in_scroll = event.target.closest('#all, .exact, #findings');
   const arrows = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}, rank = view.rank;
@@ -164,7 +164,7 @@ function listen() {
   });
   heat.addEventListener('pointermove', event => {
     const cell = cell_under(event);
-    if (cell) read_out(cell.tensor, cell.at);
+    if (cell) read_out(cell.tensor, cell.column);
     heat.style.cursor = cell && cell.is_label ? 'pointer' : '';
     if (!view.drag) return;
     [view.drag.to_x, view.drag.to_y] = local(event);
@@ -177,11 +177,11 @@ function listen() {
     const wide = Math.abs(drag.to_x - drag.x) > 8, tall = Math.abs(drag.to_y - drag.y) > 8;
     if (!wide && !tall) {
       if (cell && cell.is_label) turn(view.lines[cell.row]);
-      else if (cell) choose(cell.tensor, -1, cell.at);
+      else if (cell) choose(cell.tensor, -1, cell.column);
       return;
     }
     const end = cell || drag.start, [a, b] = [drag.start, end];
-    zoom_to(wide ? Math.min(a.at, b.at) : view.from, wide ? Math.max(a.at, b.at) + 1 : view.to, tall ? Math.min(a.row, b.row) : view.top, tall ? Math.max(a.row, b.row) + 1 : view.bottom);
+    zoom_to(wide ? Math.min(a.column, b.column) : view.from, wide ? Math.max(a.column, b.column) + 1 : view.to, tall ? Math.min(a.row, b.row) : view.top, tall ? Math.max(a.row, b.row) + 1 : view.bottom);
   });
   heat.addEventListener('pointercancel', () => { view.drag = null; repaint(); });
   by_id('statistic').addEventListener('change', event => {

@@ -55,7 +55,7 @@ interface Run {
   flags: Uint8Array;
   by_label: Map<string, number>;
   faulty: Uint32Array;
-  found: Uint32Array;
+  finding_counts: Uint32Array;
   present: Uint8Array;
 }
 interface View {
@@ -67,7 +67,7 @@ interface View {
   top: number;
   bottom: number;
   tensor: number;
-  at: number;
+  column: number;
   finding: number;
   rows: number[];            // the tensors that are shown
   lines: {node: any, tensors: number[]}[];  // of the map

@@ -7,18 +7,18 @@ const TEXTS = /** @type {{[name: string]: string}} */ (Object.assign(Object.crea
 const spelled = name => name.replace(/[-_]/g, ' ');
 
 // Parses a rule into a function of tensor, lane, column and cell. Throws a message for an invalid text.
-/** @param {string} text @returns {(tensor: number, lane: number, at: number, cell: number) => number} */
+/** @param {string} text @returns {(tensor: number, lane: number, column: number, cell: number) => number} */
 function rule_from(text) {
   const tokens = [];
-  const wrong = (what, at) => { throw new Error(`${what}; at character ${at + 1}`); };
-  for (let at = 0; ;) {
-    while (' \t\n'.includes(text[at] || '-')) ++at;
-    if (at === text.length) { tokens.push({kind: 'end', text: '', at}); break; }
-    const rest = text.slice(at), quote = /^(['"])([^]*?)\1/.exec(rest), sign = /^(>=|<=|==|!=|[<>~()])/.exec(rest), word = /^[^ \t\n()<>=!~'"]+/.exec(rest);
-    const found = quote || sign || word;
-    if (!found) wrong(/^['"]/.test(rest) ? 'a quote does not end' : 'this begins with no operator: these are > >= < <= == != and ~', at);
-    tokens.push({kind: quote ? 'quoted' : sign ? 'sign' : 'word', text: quote ? quote[2] : found[0], at});
-    at += found[0].length;
+  const wrong = (what, position) => { throw new Error(`${what}; at character ${position + 1}`); };
+  for (let position = 0; ;) {
+    while (' \t\n'.includes(text[position] || '-')) ++position;
+    if (position === text.length) { tokens.push({kind: 'end', text: '', position}); break; }
+    const rest = text.slice(position), quote = /^(['"])([^]*?)\1/.exec(rest), sign = /^(>=|<=|==|!=|[<>~()])/.exec(rest), word = /^[^ \t\n()<>=!~'"]+/.exec(rest);
+    const match = quote || sign || word;
+    if (!match) wrong(/^['"]/.test(rest) ? 'a quote does not end' : 'this begins with no operator: these are > >= < <= == != and ~', position);
+    tokens.push({kind: quote ? 'quoted' : sign ? 'sign' : 'word', text: quote ? quote[2] : match[0], position});
+    position += match[0].length;
   }
   let next = 0, depth = 0;
   const peek = () => tokens[next];
@@ -34,45 +34,45 @@ function rule_from(text) {
   const any = () => list('or', all, Math.max);
   const all = () => list('and', one, Math.min);
   function one() {
-    if (++depth > RULE_DEPTH) wrong(`more than ${RULE_DEPTH} parentheses and nots`, peek().at);
-    let found;
-    if (take('word', 'not')) { const negated = one(); found = (...cell) => YES - negated(...cell); }
-    else if (take('sign', '(')) { found = any(); if (!take('sign', ')')) wrong(`')' is missing before ${named(peek())}`, peek().at); }
-    else found = comparison();
+    if (++depth > RULE_DEPTH) wrong(`more than ${RULE_DEPTH} parentheses and nots`, peek().position);
+    let condition;
+    if (take('word', 'not')) { const negated = one(); condition = (...cell) => YES - negated(...cell); }
+    else if (take('sign', '(')) { condition = any(); if (!take('sign', ')')) wrong(`')' is missing before ${named(peek())}`, peek().position); }
+    else condition = comparison();
     --depth;
-    return found;
+    return condition;
   }
   function comparison() {
-    const at = peek().at, words = [];
+    const position = peek().position, words = [];
     while (peek().kind === 'word' && !is('word', 'and') && !is('word', 'or')) words.push(tokens[next++].text);
-    if (!words.length) wrong(`a statistic or a fact is missing before ${named(peek())}`, at);
+    if (!words.length) wrong(`a statistic or a fact is missing before ${named(peek())}`, position);
     const name = words.join(' '), sign = peek();
     if (sign.kind !== 'sign' || '()'.includes(sign.text)) {
-      if (name !== 'nan' && name !== 'inf') wrong(`'${name}' is neither nan, inf nor a comparison, such as max > 1`, at);
-      return number_rule(number_of(name, at), '>', 0);
+      if (name !== 'nan' && name !== 'inf') wrong(`'${name}' is neither nan, inf nor a comparison, such as max > 1`, position);
+      return number_rule(number_of(name, position), '>', 0);
     }
     ++next;
     const is_text = name in TEXTS;
-    const value = is_text ? null : number_of(name, at);
+    const value = is_text ? null : number_of(name, position);
     const bound = peek();
-    if (bound.kind !== 'word' && bound.kind !== 'quoted') wrong(`${is_text ? 'a text' : 'a number'} should follow '${name} ${sign.text}', and ${named(bound)} does`, bound.at);
+    if (bound.kind !== 'word' && bound.kind !== 'quoted') wrong(`${is_text ? 'a text' : 'a number'} should follow '${name} ${sign.text}', and ${named(bound)} does`, bound.position);
     ++next;
     if (!is_text) {
-      if (sign.text === '~') wrong(`'${name}' is a number, and ~ compares texts`, sign.at);
+      if (sign.text === '~') wrong(`'${name}' is a number, and ~ compares texts`, sign.position);
       const limit = number_from(bound.text);
-      if (Number.isNaN(limit) && is('sign', '(')) wrong("the page compares each cell with a number: windows are for alerts, top --until and attach --fail-on", bound.at);
-      if (Number.isNaN(limit)) wrong(`'${name}' is a number, and ${named(bound)} is none`, bound.at);
+      if (Number.isNaN(limit) && is('sign', '(')) wrong("the page compares each cell with a number: windows are for alerts, top --until and attach --fail-on", bound.position);
+      if (Number.isNaN(limit)) wrong(`'${name}' is a number, and ${named(bound)} is none`, bound.position);
       return number_rule(value, sign.text, limit);
     }
-    if (!['==', '!=', '~'].includes(sign.text)) wrong(`'${name}' is a text: == and != compare it, and ~ with a glob`, sign.at);
-    if (name === 'dtype' && sign.text !== '~' && !run.tensors.some(tensor => tensor.dtype === bound.text)) wrong(`no tensor of this page has the dtype ${bound.text}`, bound.at);
+    if (!['==', '!=', '~'].includes(sign.text)) wrong(`'${name}' is a text: == and != compare it, and ~ with a glob`, sign.position);
+    if (name === 'dtype' && sign.text !== '~' && !run.tensors.some(tensor => tensor.dtype === bound.text)) wrong(`no tensor of this page has the dtype ${bound.text}`, bound.position);
     const key = TEXTS[name], glob = sign.text === '~' ? glob_from(bound.text) : null;
     const meets = tensor => { const text = run.tensors[tensor][key]; return glob ? glob.test(text) : (text === bound.text) === (sign.text === '=='); };
     let last = -1, answer = NO;  // all facts that are texts depend on the tensor only
     return tensor => { if (tensor !== last) { last = tensor; answer = meets(tensor) ? YES : NO; } return answer; };
   }
   // The bounds of a number in a cell; null: it has none; NaN: both bounds are NaN.
-  function number_of(name, at) {
+  function number_of(name, position) {
     if (name === 'rank') return (tensor, lane) => [run.ranks[lane], run.ranks[lane]];
     if (name === 'slot') return tensor => [run.tensors[tensor].slot, run.tensors[tensor].slot];
     if (name === 'step' || name === 'iteration') return (tensor, lane, column) => [run.iterations[column], run.pooled > 1 ? run.iterations[column + 1] - 1 || Infinity : run.iterations[column]];
@@ -82,11 +82,11 @@ function rule_from(text) {
     if (index >= 0) return (tensor, lane, column, cell) => bounds_of(index, cell);
     const has = [...Object.keys(TEXTS), 'slot', 'rank', 'iteration', 'nan', 'inf', ...run.statistics.map(statistic => statistic.name)].join(', ');
     const is_known = run.subjects.includes(spelled(name)) || run.subjects.includes(name);
-    return wrong(is_known ? `'${name}' is not on this page, which has ${has}` : `'${name}' is neither a statistic nor a fact of a row`, at);
+    return wrong(is_known ? `'${name}' is not on this page, which has ${has}` : `'${name}' is neither a statistic nor a fact of a row`, position);
   }
   const rule = any();
-  if (is('word', '*') || is('word', 'for') || is('sign', '(')) wrong("the page compares each cell with a number: windows and 'for N steps' are for alerts, top --until and attach --fail-on", peek().at);
-  if (peek().kind !== 'end') wrong(`and or or is missing before ${named(peek())}`, peek().at);
+  if (is('word', '*') || is('word', 'for') || is('sign', '(')) wrong("the page compares each cell with a number: windows and 'for N steps' are for alerts, top --until and attach --fail-on", peek().position);
+  if (peek().kind !== 'end') wrong(`and or or is missing before ${named(peek())}`, peek().position);
   return rule;
 }
 
@@ -136,7 +136,7 @@ function glob_from(glob) {
 }
 
 // The tensors that a text finds: those with a row that meets the rule that it is; else those with all its words in their names.
-/** @param {string} text @returns {{rows: number[], at?: Map<number, number>, words: string}} */
+/** @param {string} text @returns {{rows: number[], columns?: Map<number, number>, words: string}} */
 function find_tensors(text) {
   const all = run.tensors.map((_, index) => index), words = text.toLowerCase().split(/\s+/).filter(Boolean);
   let rule;
@@ -146,7 +146,7 @@ function find_tensors(text) {
     }
   }
   if (!rule) return {rows: all.filter(index => words.every(word => run.tensors[index].key.includes(word))), words: ''};
-  const n = run.iterations.length, at = new Map();
+  const n = run.iterations.length, columns = new Map();
   let unsure = 0;
   const rows = all.filter(tensor => {
     let best = NO;
@@ -154,14 +154,14 @@ function find_tensors(text) {
       for (let column = 0, cell = cell_of(tensor, lane, 0); column < n && best !== YES; ++column, ++cell) {
         if (!has_row(cell)) continue;
         const answer = rule(tensor, lane, column, cell);
-        if (answer > best) { best = answer; at.set(tensor, column); }
+        if (answer > best) { best = answer; columns.set(tensor, column); }
       }
     }
     if (best === MAYBE) ++unsure;
     return best !== NO;
   });
   const sure = rows.length - unsure;
-  return {rows, at, words: `${many(sure, 'tensor has', 'tensors have')} a row that meets this rule.`
+  return {rows, columns, words: `${many(sure, 'tensor has', 'tensors have')} a row that meets this rule.`
     + (unsure ? ` ${many(unsure, 'more may', 'more may')}: the page has their values rounded.` : '')
     + (run.pooled > 1 ? ` The worst of each ${run.pooled} iterations was asked.` : '')};
 }

@@ -92,7 +92,7 @@ const line_of = tensor => view.lines.findIndex(line => line.tensors.includes(ten
 const label_of = line => is_folded(line.node) ? `▸ ${line.node.name}  ${line.tensors.length}` : run.tensors[line.tensors[0]].label;
 
 // The tensor that the colour of a line is of.
-function worst_of(line, at) {
+function worst_of(line, column) {
   const n = run.iterations.length;
-  return line.tensors.reduce((worst, tensor) => view.keys[tensor * n + at] > view.keys[worst * n + at] ? tensor : worst);
+  return line.tensors.reduce((worst, tensor) => view.keys[tensor * n + column] > view.keys[worst * n + column] ? tensor : worst);
 }

@@ -58,11 +58,11 @@ function show_verdict() {
 function next_looks(finding) {
   const looks = [];
   const look = (text, act) => looks.push(element('button', {type: 'button', onclick: act}, text));
-  const at = at_iteration(finding.first_iteration), tensor = finding.tensor;
-  if (tensor >= 0 && at >= 0) {
-    look('its lines up to there', () => { zoom_to(Math.max(0, at - 60), Math.min(run.iterations.length, at + 12)); choose(tensor, finding_rank(finding), at, true); });
-    if (at > 0) look(`iteration ${run.iterations[at - 1]} beside ${run.iterations[at]}`, () => choose(tensor, finding_rank(finding), at - 1, true));
-    if (run.ranks.length > 1) look('its ranks side by side', () => { set_rank(-1); choose(tensor, finding_rank(finding), at, true); });
+  const column = at_iteration(finding.first_iteration), tensor = finding.tensor;
+  if (tensor >= 0 && column >= 0) {
+    look('its lines up to there', () => { zoom_to(Math.max(0, column - 60), Math.min(run.iterations.length, column + 12)); choose(tensor, finding_rank(finding), column, true); });
+    if (column > 0) look(`iteration ${run.iterations[column - 1]} beside ${run.iterations[column]}`, () => choose(tensor, finding_rank(finding), column - 1, true));
+    if (run.ranks.length > 1) look('its ranks side by side', () => { set_rank(-1); choose(tensor, finding_rank(finding), column, true); });
   }
   const other = run.findings.find(f => f !== finding && f.tensor >= 0 && f.tensor !== tensor);
   if (other) look('the next finding: ' + printable(other.rule), () => choose_finding(run.findings.indexOf(other), true));
