@@ -2,18 +2,10 @@
 
 #include <algorithm>
 
+#include "stats/answer/compare/row_place.hpp"
 #include "stats/core/base/joined_key.hpp"
 
 namespace tensorstat {
-namespace {
-
-std::uint64_t number_or(const Identity& identity, std::string_view column, std::uint64_t otherwise) {
-  const Cell* cell = identity.more.empty() ? nullptr : identity.find(column);
-  const auto* number = cell ? std::get_if<std::uint64_t>(cell) : nullptr;
-  return number ? *number : otherwise;
-}
-
-}  // namespace
 
 std::uint32_t Adding::Interned::of(const std::string& text) {
   if (!texts.empty() && *texts[next[last]] == text) return last = next[last];
