@@ -22,19 +22,19 @@ void note(benchmark::State& state, double bytes, double tensors, const std::func
 }
 
 // Makes the contestant at the first call, and keeps it.
-template <typename Made>
+template <typename T>
 class Once {
  public:
-  explicit Once(std::function<Made()> prepare) : prepare_(std::move(prepare)) {}
+  explicit Once(std::function<T()> prepare) : prepare_(std::move(prepare)) {}
   bool ready() const { return made_.has_value(); }
-  Made& get() {
+  T& get() {
     if (!made_) made_ = prepare_();
     return *made_;
   }
 
  private:
-  std::function<Made()> prepare_;
-  std::optional<Made> made_;
+  std::function<T()> prepare_;
+  std::optional<T> made_;
 };
 
 }  // namespace

@@ -31,13 +31,13 @@ class BinCounters {
   }
 
  private:
-  static constexpr std::size_t kMostKept = 64;
+  static constexpr std::size_t kMostCounters = 64;
 
   void take_back(BinCounter* lent) noexcept {
     std::unique_ptr<BinCounter> counter(lent);
     counter->clear();
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock || idle_.size() == kMostKept) return;
+    if (!lock || idle_.size() == kMostCounters) return;
     try {
       idle_.push_back(std::move(counter));
     } catch (...) {  // no memory to keep it: it is freed

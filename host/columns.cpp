@@ -30,9 +30,9 @@ constexpr std::uint64_t kPanelBytes = 1024, kWholeLineBytes = 2048;
 // Each thread gets this many of these units, if there are enough lines.
 constexpr std::uint64_t kUnitsAThread = 8;
 // If the lanes could not take more than one column in kFewAlone, the next lines are transposed instead: first one tile,
-// at last up to kMostTransposed.
+// at last up to kMostTransposedLines.
 constexpr std::uint64_t kFewAlone = 8;
-constexpr std::uint64_t kMostTransposed = 8 * kTileLines;
+constexpr std::uint64_t kMostTransposedLines = 8 * kTileLines;
 // Lines that are copied to a strip before they are transposed. If the lines of a matrix are a power of two apart, the
 // elements of a column would map to the same cache sets and evict each other.
 constexpr std::uint64_t kStripLines = 64;
@@ -192,7 +192,7 @@ void fold_in_lanes(const LaneFold& fold, Transpose transposed, const std::byte* 
     fold_transposed(transposed, source, stride, others, element_bytes, folders);
     line += others;
     source += others * stride;
-    run = std::min(2 * run, kMostTransposed);
+    run = std::min(2 * run, kMostTransposedLines);
     hard = run;
   }
   for (const Block& block : blocks) fold.close(block.state, block.wanted);

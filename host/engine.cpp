@@ -42,7 +42,7 @@ struct Shared {
   std::vector<host::BinCounters::Lent> bins{};  // counters that no unit is using now
 
   // The results, once left_bytes is 0.
-  Found found() {
+  TensorResult found() {
     while (bins.size() > 1) {
       bins.front()->add(*bins.back());
       bins.pop_back();
@@ -77,7 +77,7 @@ class SimdEngine final : public HostEngine {
     for (const Job& job : jobs) {
       Partial& partial = *job.partial;
       fold_all({&job.tensor, 1}, {partial.precision(), partial.needs(), true, partial.cast_scale()},
-               [&](std::size_t, const Found& outcome) {
+               [&](std::size_t, const TensorResult& outcome) {
                  merge(partial.bins(), outcome.bins);
                  merge(partial.dtype(), partial.words(), outcome.words, partial.count());
                });

@@ -118,7 +118,7 @@ class Hand final : public Md5Observer {
   }
 
   void close(Aside& aside, std::size_t tensor, std::optional<Result<Md5Digest>> md5) {
-    Found outcome;
+    TensorResult outcome;
     if (aside.folder) outcome.words = aside.folder->words();
     if (aside.bins) aside.bins->close(outcome.words);
     outcome.bins = {aside.bins.get()};

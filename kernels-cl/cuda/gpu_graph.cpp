@@ -16,7 +16,7 @@ namespace {
 
 // Replays whose steps may be there.
 constexpr std::size_t kMostReplays = 64;
-constexpr std::size_t kMostSpare = 4;
+constexpr std::size_t kMostSpareMirrors = 4;
 
 }  // namespace
 
@@ -181,7 +181,7 @@ void GpuGraph::give_back(const Mirror& mirror, bool is_quiet) noexcept {
   const std::lock_guard lock(mutex_);
   --replays_;
   if (!is_quiet) return in_doubt_.push_back(mirror);
-  if (spare_.size() < kMostSpare) return spare_.push_back(mirror);
+  if (spare_.size() < kMostSpareMirrors) return spare_.push_back(mirror);
   free(mirror);
 }
 

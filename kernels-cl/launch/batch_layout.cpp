@@ -24,7 +24,7 @@ constexpr std::size_t kMostGroups = 65'534;
 constexpr std::uint64_t kMostWorkspaceBytes = std::uint64_t{128} << 20;
 
 // An atomic count has 32 bits.
-constexpr std::uint64_t kMostCounted = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t kMostCount = std::numeric_limits<std::uint32_t>::max();
 
 std::uint64_t bin_words(const Piece& piece) {
   const Dtype dtype = piece.kind.dtype;
@@ -102,7 +102,7 @@ void BatchLayout::add_launch() {
     const Piece& piece = pieces_[i];
     const bool is_first = i == first;
     const bool adds_to_bins = has_bins(piece) && !is_first && shares_bins(in_groups_, piece, pieces_[i - 1]) &&
-                              bins_.back().count + piece.count <= kMostCounted;
+                              bins_.back().count + piece.count <= kMostCount;
     // Bins need a partial of the same elements, because its words tell Inf from NaN.
     const bool adds =
         !is_first && shares_partials && piece.job == pieces_[i - 1].job && has_bins(piece) == adds_to_bins;

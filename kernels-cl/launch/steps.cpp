@@ -11,7 +11,7 @@ namespace tensorstat::cl_engine {
 namespace {
 
 // More sheets than this are kept only while steps use them.
-constexpr std::size_t kMostSpare = 3;
+constexpr std::size_t kMostSpareSheets = 3;
 // Steps that may be under way, or have tickets.
 constexpr std::size_t kMostSteps = 64;
 
@@ -45,7 +45,7 @@ class Steps::Step final : public DeviceStep {
 };
 
 Steps::Steps(MakeSheet make, std::function<bool()> forked) : make_(std::move(make)), forked_(std::move(forked)) {
-  spare_.reserve(kMostSpare);
+  spare_.reserve(kMostSpareSheets);
 }
 
 Steps::~Steps() {
@@ -96,7 +96,7 @@ void Steps::take_back(std::unique_ptr<Sheet> sheet) noexcept {
   const bool is_clear = sheet->come_to_end() && sheet->clear();
   const std::lock_guard lock(mutex_);
   --count_;
-  if (is_clear && spare_.size() < kMostSpare) spare_.push_back(std::move(sheet));
+  if (is_clear && spare_.size() < kMostSpareSheets) spare_.push_back(std::move(sheet));
 }
 
 }  // namespace tensorstat::cl_engine

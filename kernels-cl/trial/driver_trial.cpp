@@ -31,7 +31,7 @@ namespace {
 constexpr std::chrono::milliseconds kMostTime{120'000};
 // A GPU that nobody uses may need many seconds to start.
 constexpr std::chrono::milliseconds kMostTimeOfDevices{60'000}, kMostTimeOfTheRest{1'000};
-constexpr std::size_t kMostQuoted = 300;
+constexpr std::size_t kMostQuotedBytes = 300;
 
 namespace fs = std::filesystem;
 
@@ -104,7 +104,7 @@ Result<TrustedProgram> find_program() {
 
 // The end of the helper's output, as one printable line.
 std::string last_words(std::string_view output) {
-  if (output.size() > kMostQuoted) output.remove_prefix(output.size() - kMostQuoted);
+  if (output.size() > kMostQuotedBytes) output.remove_prefix(output.size() - kMostQuotedBytes);
   std::string line;
   for (const char c : output) {
     const bool blank = c <= ' ' || c > '~';

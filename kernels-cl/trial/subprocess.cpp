@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostSaid = 4096;
+constexpr std::size_t kMostOutputBytes = 4096;
 constexpr std::chrono::milliseconds kTick{1};
 constexpr std::chrono::seconds kGrace{1};  // for a process that was sent SIGKILL and may be stuck in the kernel
 
@@ -131,7 +131,7 @@ bool listen(int descriptor, Deadline& deadline, std::string& output, std::string
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return got == 0;
     output.append(bytes.data(), static_cast<std::size_t>(got));
-    if (output.size() > kMostSaid) output.erase(0, output.size() - kMostSaid);
+    if (output.size() > kMostOutputBytes) output.erase(0, output.size() - kMostOutputBytes);
   }
   return true;
 }

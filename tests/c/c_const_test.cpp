@@ -8,20 +8,20 @@
 
 namespace c_const_test {
 
-struct Kept {
+struct Fixture {
   tensorstat_meter* meter = nullptr;
   std::vector<float> numbers = {0, 1, -1.5f, 0.75f, 3, 1e-40f, INFINITY, NAN};
   tensorstat_request request = TENSORSTAT_REQUEST;
   tensorstat_tensor tensor = TENSORSTAT_TENSOR;
 
-  explicit Kept(const char* statistics) {
+  explicit Fixture(const char* statistics) {
     EXPECT_EQ(tensorstat_meter_open(nullptr, &meter), TENSORSTAT_OK);
     request.statistics = statistics;
     tensor.dtype = tensorstat_dtype_named("float32");
     tensor.element_count = numbers.size();
     tensor.address = numbers.data();
   }
-  ~Kept() { tensorstat_meter_close(meter); }
+  ~Fixture() { tensorstat_meter_close(meter); }
 };
 
 template <typename Work>
@@ -32,15 +32,15 @@ void in_threads(const Work& work) {
 }
 
 TEST(CConst, AResultIsReadByThreads) {
-  const Kept kept("count,nan count,exponents");
-  const std::vector<tensorstat_tensor> tensors(500, kept.tensor);
+  const Fixture fixture("count,nan count,exponents");
+  const std::vector<tensorstat_tensor> tensors(500, fixture.tensor);
   tensorstat_result* result = nullptr;
-  ASSERT_EQ(tensorstat_measure(kept.meter, tensors.data(), tensors.size(), &kept.request, &result), TENSORSTAT_OK)
+  ASSERT_EQ(tensorstat_measure(fixture.meter, tensors.data(), tensors.size(), &fixture.request, &result), TENSORSTAT_OK)
       << tensorstat_last_error();
   in_threads([&] {
     for (size_t i = 0; i < tensors.size(); ++i) {
       const tensorstat_value* const values = tensorstat_result_values(result, i);
-      EXPECT_EQ(values[0].is.whole, kept.numbers.size());
+      EXPECT_EQ(values[0].is.whole, fixture.numbers.size());
       EXPECT_EQ(values[1].is.whole, 1u);
       EXPECT_EQ(tensorstat_exponents_count(&values[2], TENSORSTAT_SUBNORMAL), 1u);
       EXPECT_EQ(values, tensorstat_result_values(result, i));
@@ -50,9 +50,9 @@ TEST(CConst, AResultIsReadByThreads) {
 }
 
 TEST(CConst, APartialIsReadByThreads) {
-  const Kept kept("exponents,count");
+  const Fixture fixture("exponents,count");
   tensorstat_partial* partial = nullptr;
-  ASSERT_EQ(tensorstat_fold(kept.meter, &kept.tensor, 1, &kept.request, &partial), TENSORSTAT_OK)
+  ASSERT_EQ(tensorstat_fold(fixture.meter, &fixture.tensor, 1, &fixture.request, &partial), TENSORSTAT_OK)
       << tensorstat_last_error();
   const int32_t exponents = tensorstat_statistic_named("exponents");
   in_threads([&] {
@@ -65,7 +65,7 @@ TEST(CConst, APartialIsReadByThreads) {
   tensorstat_value before, after;
   ASSERT_EQ(tensorstat_partial_finish(partial, exponents, &before), TENSORSTAT_OK);
   tensorstat_partial* other = nullptr;
-  ASSERT_EQ(tensorstat_fold(kept.meter, &kept.tensor, 1, &kept.request, &other), TENSORSTAT_OK);
+  ASSERT_EQ(tensorstat_fold(fixture.meter, &fixture.tensor, 1, &fixture.request, &other), TENSORSTAT_OK);
   ASSERT_EQ(tensorstat_partial_merge(partial, other), TENSORSTAT_OK);
   EXPECT_EQ(tensorstat_exponents_count(&before, TENSORSTAT_INF), 1u) << "as it was, until it is asked for again";
   ASSERT_EQ(tensorstat_partial_finish(partial, exponents, &after), TENSORSTAT_OK);
@@ -75,9 +75,9 @@ TEST(CConst, APartialIsReadByThreads) {
 }
 
 TEST(CConst, APartialSaysWhatItKeeps) {
-  const Kept kept("max");
+  const Fixture fixture("max");
   tensorstat_partial* partial = nullptr;
-  ASSERT_EQ(tensorstat_fold(kept.meter, &kept.tensor, 1, &kept.request, &partial), TENSORSTAT_OK)
+  ASSERT_EQ(tensorstat_fold(fixture.meter, &fixture.tensor, 1, &fixture.request, &partial), TENSORSTAT_OK)
       << tensorstat_last_error();
   for (const char* name : {"max", "min", "count", "nan count"}) {
     EXPECT_EQ(tensorstat_partial_keeps(partial, tensorstat_statistic_named(name)), 1) << name;

@@ -81,13 +81,13 @@ TEST_F(CFiles, SaysWhatIsWrongWithAFile) {
 constexpr const char* kHeading =
     "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,NaN Count,Rank\n";
 
-struct Found {
+struct Notes {
   std::vector<std::string> words;
   std::size_t most = 9;
 };
 
 int note(void* context, const tensorstat_row* row) {
-  auto& notes = *static_cast<Found*>(context);
+  auto& notes = *static_cast<Notes*>(context);
   std::string words = std::string(row->op_name) + " " + row->io + std::to_string(row->slot) + " " + row->data_type;
   for (std::uint32_t i = 0; i < row->dimension_count; ++i) words += " " + std::to_string(row->shape[i]);
   for (std::uint32_t i = 0; i < row->value_count; ++i) {
@@ -106,13 +106,13 @@ TEST_F(CFiles, GivesRowsOneByOne) {
   const std::string rows = std::string(kHeading) + "Add,n/a,1,2,3,input,0,8,float32,\"(1,2)\",1.5,0,7\n" +
                            "Add,n/a,1,2,4,output,1,4,int8,\"(4)\",-3,0,7\n";
   const std::string path = write("statistic.csv", rows);
-  Found notes;
+  Notes notes;
   std::uint64_t count = 0;
   ASSERT_EQ(tensorstat_rows_read(path.c_str(), note, &notes, &count), TENSORSTAT_OK) << tensorstat_last_error();
   EXPECT_EQ(count, 2u);
   EXPECT_EQ(notes.words, (std::vector<std::string>{"n/a input0 float32 1 2 max=1.5 nan count=0 rank=7",
                                                    "n/a output1 int8 4 max=-3 nan count=0 rank=7"}));
-  Found first{.words = {}, .most = 1};
+  Notes first{.words = {}, .most = 1};
   ASSERT_EQ(tensorstat_rows_read(path.c_str(), note, &first, &count), TENSORSTAT_OK);
   EXPECT_EQ(count, 1u);
 
@@ -124,7 +124,7 @@ TEST_F(CFiles, GivesRowsOneByOne) {
 }
 
 TEST_F(CFiles, GivesTheRowsOfAFolder) {
-  Found notes;
+  Notes notes;
   std::uint64_t count = 7;
   EXPECT_EQ(tensorstat_rows_read(folder_.path().c_str(), note, &notes, &count), TENSORSTAT_UNSUPPORTED);
   EXPECT_EQ(count, 0u);

@@ -51,7 +51,7 @@ def rows_of(text):
     return list(csv.reader(io.StringIO(text, newline='')))
 
 
-class Kept(unittest.TestCase):
+class StoredCases(unittest.TestCase):
     """A case is {"a", "b", "stack", "arrays", "csv"}; msprobe_rules/README describes how they were made."""
 
     def test_cases(self):

@@ -160,7 +160,7 @@ Record run_of(const Graph& graph, const Planted& planted) {
   return record;
 }
 
-std::string name_of(const Record& record, const Seen& row) {
+std::string name_of(const Record& record, const RecordRow& row) {
   return std::string(record.texts()[row.name]) + " of rank " + std::to_string(row.rank);
 }
 
@@ -182,15 +182,15 @@ void expect_told(const Answer& answer, const std::string& expected, bool is_unsu
 }
 
 // The parts of a run that stay in the rows.
-struct Told {
+struct Parts {
   bool has_counts = true, has_inputs = true, has_first_inputs = true;
 };
 
 // The verdict names the operator, or says that the rows cannot tell. Never another one.
-void expect_told_or_unknown(const Record& run, const std::string& expected, const Told& is_there) {
+void expect_told_or_unknown(const Record& run, const std::string& expected, const Parts& parts) {
   Record record;
-  for (const Seen& seen : run.rows()) {
-    if (seen.is_input && (!is_there.has_inputs || (!is_there.has_first_inputs && seen.slot == 0))) continue;
+  for (const RecordRow& seen : run.rows()) {
+    if (seen.is_input && (!parts.has_inputs || (!parts.has_first_inputs && seen.slot == 0))) continue;
     Row row;
     row.identity = {.op_type = std::string(run.texts()[seen.op_type]),
                     .op_name = std::string(run.texts()[seen.name]),
@@ -200,7 +200,7 @@ void expect_told_or_unknown(const Record& run, const std::string& expected, cons
     row.data_type = "float32";
     row.shape = {seen.element_count};
     const auto statistics = run.statistics(seen);
-    const std::size_t count = is_there.has_counts ? statistics.categories.size() : 4;
+    const std::size_t count = parts.has_counts ? statistics.categories.size() : 4;
     row.statistics = {
         {statistics.categories.begin(), statistics.categories.begin() + static_cast<std::ptrdiff_t>(count)},
         {statistics.values.begin(), statistics.values.begin() + static_cast<std::ptrdiff_t>(count)}};
@@ -262,9 +262,9 @@ TEST_P(PlantedDifferences, AreFoundWhereTheyArePlanted) {
     expect_told(answer, expected, is_unsure);
 
     // The same run, of which less is known.
-    expect_told_or_unknown(faulty, expected, Told{.has_counts = false});
-    expect_told_or_unknown(faulty, expected, Told{.has_inputs = false});
-    expect_told_or_unknown(faulty, expected, Told{.has_first_inputs = false});
+    expect_told_or_unknown(faulty, expected, Parts{.has_counts = false});
+    expect_told_or_unknown(faulty, expected, Parts{.has_inputs = false});
+    expect_told_or_unknown(faulty, expected, Parts{.has_first_inputs = false});
   }
 }
 

@@ -45,7 +45,7 @@ class NothingCame : public SessionTest {
     }
     return told;
   }
-  using Told = std::vector<std::string>;
+  using Lines = std::vector<std::string>;
 
   static std::string msprobe(const std::string& members, const std::string& task = "") {
     return R"({"task": "statistics", "dump_path": "/tmp/x", "statistics": {)" + task + "}, " + members + "}";
@@ -59,53 +59,55 @@ class NothingCame : public SessionTest {
 };
 
 TEST_F(NothingCame, SaysRanksAndSteps) {
-  EXPECT_EQ(told({msprobe(R"("level": "L1", "rank": [4, 5])")}), Told{"of rank [4, 5] nothing came; ranks 0 to 1 did"});
-  EXPECT_EQ(told({msprobe(R"("level": "L1", "step": [100])")}), Told{"of step [100] nothing came; steps 0 to 2 did"});
+  EXPECT_EQ(told({msprobe(R"("level": "L1", "rank": [4, 5])")}),
+            Lines{"of rank [4, 5] nothing came; ranks 0 to 1 did"});
+  EXPECT_EQ(told({msprobe(R"("level": "L1", "step": [100])")}), Lines{"of step [100] nothing came; steps 0 to 2 did"});
   EXPECT_EQ(told({msprobe(R"("level": "L1", "rank": [1], "step": [7, 9])")}),
-            Told{"of step [7, 9] nothing came; steps 0 to 2 did"});
+            Lines{"of step [7, 9] nothing came; steps 0 to 2 did"});
   EXPECT_EQ(told({.config = msprobe(R"("level": "L1", "step": [100])"), .with_step_ends = false}),
-            Told{"of step [100] nothing came; steps 0 to 2 did"});
+            Lines{"of step [100] nothing came; steps 0 to 2 did"});
   EXPECT_EQ(told({.config = msprobe(R"("level": "L1", "step": [100])"), .names = {}}),
-            Told{"of step [100] nothing came; steps 0 to 2 did"})
+            Lines{"of step [100] nothing came; steps 0 to 2 did"})
       << "a backend that asks before it names operators";
-  EXPECT_EQ(told({msprobe(R"("level": "L2", "rank": [4])")}), Told{"of rank [4] nothing came; ranks 0 to 1 did"});
+  EXPECT_EQ(told({msprobe(R"("level": "L2", "rank": [4])")}), Lines{"of rank [4] nothing came; ranks 0 to 1 did"});
   EXPECT_EQ(told({mindspore(R"("iteration": "7|9-12", "input_output": 0)")}),
-            Told{"of iteration [7, 9-12] nothing came; steps 0 to 2 did"});
+            Lines{"of iteration [7, 9-12] nothing came; steps 0 to 2 did"});
   EXPECT_EQ(told({acl(R"("dump_data": "stats", "dump_step": "7", "dump_list": [{"model_name": "net"}])")}),
-            Told{"of dump_step [7] nothing came; steps 0 to 2 did"});
+            Lines{"of dump_step [7] nothing came; steps 0 to 2 did"});
 }
 
 TEST_F(NothingCame, SaysOperatorsAndDirections) {
   EXPECT_EQ(told({msprobe(R"("level": "L0")")}),
-            Told{"none of the 2 operators that came is selected by level \"L0\" (modules), such as "
-                 "Functional.relu.0.forward"});
+            Lines{"none of the 2 operators that came is selected by level \"L0\" (modules), such as "
+                  "Functional.relu.0.forward"});
   EXPECT_EQ(
       told({.config = msprobe(R"("level": "L1")", R"("data_mode": ["backward"])"),
             .names = {"Functional.relu.0.forward"}}),
-      Told{"none of the 1 operators that came is selected by level \"L1\" (APIs) and data_mode (backward), such as "
-           "Functional.relu.0.forward"});
+      Lines{"none of the 1 operators that came is selected by level \"L1\" (APIs) and data_mode (backward), such as "
+            "Functional.relu.0.forward"});
   EXPECT_EQ(told({msprobe(R"("level": "L1")", R"("scope": ["Functional.add.0.forward", "Functional.add.1.forward"])")}),
-            Told{"scope begins with Functional.add.0.forward, which did not come"});
+            Lines{"scope begins with Functional.add.0.forward, which did not come"});
   EXPECT_EQ(told({.config = msprobe(R"("level": "L1")", R"("data_mode": ["input"])"), .with_inputs = false}),
-            Told{"data_mode wants inputs, and only outputs came"});
+            Lines{"data_mode wants inputs, and only outputs came"});
   EXPECT_EQ(told({.config = mindspore(R"("iteration": "all", "input_output": 2)"), .with_outputs = false}),
-            Told{"input_output wants outputs, and only inputs came"});
+            Lines{"input_output wants outputs, and only inputs came"});
   EXPECT_EQ(told({.config = acl(R"("dump_data": "stats", "dump_mode": "output", "dump_list": [{"model_name": "net"}])"),
                   .with_outputs = false}),
-            Told{"dump_mode wants outputs, and only inputs came"});
-  EXPECT_EQ(told({acl(R"("dump_data": "stats", "dump_list": [{"model_name": "net", "layer": ["conv9"]}])")}),
-            Told{"none of the 2 operators that came is selected by dump.dump_list, such as Functional.relu.0.forward"});
+            Lines{"dump_mode wants outputs, and only inputs came"});
+  EXPECT_EQ(
+      told({acl(R"("dump_data": "stats", "dump_list": [{"model_name": "net", "layer": ["conv9"]}])")}),
+      Lines{"none of the 2 operators that came is selected by dump.dump_list, such as Functional.relu.0.forward"});
   EXPECT_EQ(told({acl(R"("dump_data": "stats", "dump_level": "op", "dump_list": [{"model_name": "net", )"
                       R"("opname_range": [{"begin": "x", "end": "y"}]}])")}),
-            Told{"the models, blacklists and ranges of dump.dump_list leave nothing of what came"});
+            Lines{"the models, blacklists and ranges of dump.dump_list leave nothing of what came"});
 }
 
 TEST_F(NothingCame, SaysWhatWasWaitedFor) {
   EXPECT_EQ(told({msprobe(R"("level": "debug")")}),
-            Told{"level \"debug\" dumps what save() is given, and nothing came"});
+            Lines{"level \"debug\" dumps what save() is given, and nothing came"});
   EXPECT_EQ(told({mindspore(R"("iteration": "all", "input_output": 0, "op_debug_mode": 3)")}),
-            Told{"op_debug_mode 3, and no operator overflowed"});
-  EXPECT_EQ(told({acl(R"("dump_debug": "on")")}), Told{"dump_debug \"on\", and no operator overflowed"});
+            Lines{"op_debug_mode 3, and no operator overflowed"});
+  EXPECT_EQ(told({acl(R"("dump_debug": "on")")}), Lines{"dump_debug \"on\", and no operator overflowed"});
 }
 
 TEST_F(NothingCame, IsNotSaidOfDumpsThatHoldSomething) {

@@ -86,7 +86,7 @@ class ReplayOfOtherTrees : public testing::Test {
     return numbers;
   }
 
-  using Found = std::map<std::string, double>;
+  using Values = std::map<std::string, double>;
   ScratchFolder tree, out;
   std::vector<std::string> unreadable, order;
 };
@@ -94,27 +94,28 @@ class ReplayOfOtherTrees : public testing::Test {
 TEST_F(ReplayOfOtherTrees, OfAscendsDumpFiles) {
   place("3/20240131235959/2/net/1/3/Conv2D.Default_Conv2D-op12.2.7.1612439563338023", operators_file({1, 2}, {3}));
   place("3/20240131235959/2/net/1/3/Add.Default_Add-op1.2.7.1612439563338024", operators_file({}, {4, 5}));
-  EXPECT_EQ(replayed(), (Found{{"rank_2/Net/1/3 Conv2D Default_Conv2D-op12 input 0 2 7", 1},
-                               {"rank_2/Net/1/3 Conv2D Default_Conv2D-op12 input 1 2 7", 2},
-                               {"rank_2/Net/1/3 Conv2D Default_Conv2D-op12 output 0 2 7", 3},
-                               {"rank_2/Net/1/3 Add Default_Add-op1 output 0 2 7", 4},
-                               {"rank_2/Net/1/3 Add Default_Add-op1 output 1 2 7", 5}}));
+  EXPECT_EQ(replayed(), (Values{{"rank_2/Net/1/3 Conv2D Default_Conv2D-op12 input 0 2 7", 1},
+                                {"rank_2/Net/1/3 Conv2D Default_Conv2D-op12 input 1 2 7", 2},
+                                {"rank_2/Net/1/3 Conv2D Default_Conv2D-op12 output 0 2 7", 3},
+                                {"rank_2/Net/1/3 Add Default_Add-op1 output 0 2 7", 4},
+                                {"rank_2/Net/1/3 Add Default_Add-op1 output 1 2 7", 5}}));
   EXPECT_EQ(order.front(), "Default_Conv2D-op12 input 0");
   EXPECT_EQ(unreadable, std::vector<std::string>{});
 }
 
 TEST_F(ReplayOfOtherTrees, TheConfigChoosesAmongTheTensorsOfAFile) {
   place("rank_2/net/1/3/Conv2D.Default_Conv2D-op12.2.7.1612439563338023", operators_file({1, 2}, {3}));
-  EXPECT_EQ(replayed(R"({"input_output": 2})"), (Found{{"rank_2/Net/1/3 Conv2D Default_Conv2D-op12 output 0 2 7", 3}}));
-  EXPECT_EQ(replayed(R"({"iteration": "4"})"), Found{});
-  EXPECT_EQ(replayed(R"({"dump_mode": 1, "kernels": ["add"]})"), Found{});
+  EXPECT_EQ(replayed(R"({"input_output": 2})"),
+            (Values{{"rank_2/Net/1/3 Conv2D Default_Conv2D-op12 output 0 2 7", 3}}));
+  EXPECT_EQ(replayed(R"({"iteration": "4"})"), Values{});
+  EXPECT_EQ(replayed(R"({"dump_mode": 1, "kernels": ["add"]})"), Values{});
   EXPECT_EQ(replayed(R"({"dump_mode": 1, "kernels": ["conv"]})").size(), 3u);
 }
 
 TEST_F(ReplayOfOtherTrees, OfThoseOfR1_5) {
   place("2/net_graph_1/1/3/Add.Default_Add-op1.2.161243956333802", operators_file({1}, {2}));
-  EXPECT_EQ(replayed(), (Found{{"rank_2/Net/1/3 Add Default_Add-op1 input 0 2 0", 1},
-                               {"rank_2/Net/1/3 Add Default_Add-op1 output 0 2 0", 2}}));
+  EXPECT_EQ(replayed(), (Values{{"rank_2/Net/1/3 Add Default_Add-op1 input 0 2 0", 1},
+                                {"rank_2/Net/1/3 Add Default_Add-op1 output 0 2 0", 2}}));
   // That version's synchronous dump has no dtype at the end of names.
   place("rank_2/net/1/4/Conv2D.Conv2D-op107.2.2.1623124369613540.output.0.DefaultFormat.npy", npy(7));
   EXPECT_EQ(replayed().at("rank_2/Net/1/4 Conv2D Conv2D-op107 output 0 2 2"), 7);
@@ -126,7 +127,7 @@ TEST_F(ReplayOfOtherTrees, OfThoseOfR1_5) {
 TEST_F(ReplayOfOtherTrees, OfAclJsonAndTorchAir) {
   place("20240131235959/2/net/1/3/Add.add.2.7.1612439563338023", operators_file({1}, {}));
   place("worldsize4_global_rank3/20240131235959/1/net/1/0/Add.add.2.7.1612439563338023.bin", operators_file({2}, {}));
-  EXPECT_EQ(replayed(), (Found{{"rank_2/Net/1/3 Add add input 0 2 7", 1}, {"rank_3/Net/1/0 Add add input 0 2 7", 2}}));
+  EXPECT_EQ(replayed(), (Values{{"rank_2/Net/1/3 Add add input 0 2 7", 1}, {"rank_3/Net/1/0 Add add input 0 2 7", 2}}));
 }
 
 TEST_F(ReplayOfOtherTrees, OfMsprobe) {
@@ -143,18 +144,18 @@ TEST_F(ReplayOfOtherTrees, OfMsprobe) {
   place(folder + "Module.fc.Linear.parameters_grad.0.weight.npy", npy(10));
   place(folder + "Module.fc.Linear.forward.0.parameters.weight.npy", npy(11));
   place(folder + "weights.npy", npy(12));
-  EXPECT_EQ(replayed(), (Found{{"rank_1/Net/0/3 conv2d Functional.conv2d.0.forward input 0 0 0", 1},
-                               {"rank_1/Net/0/3 conv2d Functional.conv2d.0.forward input 1 0 0", 2},
-                               {"rank_1/Net/0/3 conv2d Functional.conv2d.0.forward output 0 0 0", 3},
-                               {"rank_1/Net/0/3 conv2d Functional.conv2d.1.forward output 0 0 0", 4},
-                               {"rank_1/Net/0/3 conv2d Functional.conv2d.0.backward input 0 0 0", 5},
-                               {"rank_1/Net/0/3 Conv2d Module.conv1.Conv2d.forward.0 output 0 0 0", 6},
-                               {"rank_1/Net/0/3 cat Torch.cat.0.forward input 2 0 0", 7},
-                               {"rank_1/Net/0/3 cat Torch.cat.0.forward input 3 0 0", 8},
-                               {"rank_1/Net/0/3 cat Torch.cat.0.forward input 1 0 0", 9},
-                               {"rank_1/Net/0/3 Linear Module.fc.Linear.parameters_grad.0 output 0 0 0", 10},
-                               {"rank_1/Net/0/3 Linear Module.fc.Linear.forward.0 input 0 0 0", 11},
-                               {"rank_1/Net/0/3 Tensor weights output 0 0 0", 12}}));
+  EXPECT_EQ(replayed(), (Values{{"rank_1/Net/0/3 conv2d Functional.conv2d.0.forward input 0 0 0", 1},
+                                {"rank_1/Net/0/3 conv2d Functional.conv2d.0.forward input 1 0 0", 2},
+                                {"rank_1/Net/0/3 conv2d Functional.conv2d.0.forward output 0 0 0", 3},
+                                {"rank_1/Net/0/3 conv2d Functional.conv2d.1.forward output 0 0 0", 4},
+                                {"rank_1/Net/0/3 conv2d Functional.conv2d.0.backward input 0 0 0", 5},
+                                {"rank_1/Net/0/3 Conv2d Module.conv1.Conv2d.forward.0 output 0 0 0", 6},
+                                {"rank_1/Net/0/3 cat Torch.cat.0.forward input 2 0 0", 7},
+                                {"rank_1/Net/0/3 cat Torch.cat.0.forward input 3 0 0", 8},
+                                {"rank_1/Net/0/3 cat Torch.cat.0.forward input 1 0 0", 9},
+                                {"rank_1/Net/0/3 Linear Module.fc.Linear.parameters_grad.0 output 0 0 0", 10},
+                                {"rank_1/Net/0/3 Linear Module.fc.Linear.forward.0 input 0 0 0", 11},
+                                {"rank_1/Net/0/3 Tensor weights output 0 0 0", 12}}));
   EXPECT_EQ(unreadable, std::vector<std::string>{});
 }
 
@@ -208,9 +209,9 @@ TEST_F(ReplayOfOtherTrees, PackedAndComplexTensorsAreWhatTheyWere) {
                   "\x7f\x81\x81\x40"
                   "12345678"
                   "\x80\x3f\x00\xc0"s));
-  EXPECT_EQ(replayed(R"({"saved_data": "full"})"), (Found{{"rank_0/Net/0/0 Op op input 0 2 7", 7},
-                                                          {"rank_0/Net/0/0 Op op input 1 2 7", 1},
-                                                          {"rank_0/Net/0/0 Op op output 1 2 7", 1}}));
+  EXPECT_EQ(replayed(R"({"saved_data": "full"})"), (Values{{"rank_0/Net/0/0 Op op input 0 2 7", 7},
+                                                           {"rank_0/Net/0/0 Op op input 1 2 7", 1},
+                                                           {"rank_0/Net/0/0 Op op output 1 2 7", 1}}));
   EXPECT_EQ(unreadable, std::vector<std::string>{});
   const std::string written = out / "rank_0/Net/0/0/Op.op.2.7.1612439563338023.";
   EXPECT_TRUE(content_of(written + "input.0.DefaultFormat.int4.npy").ends_with("\xff\x07\x01\xf8"));
@@ -227,7 +228,7 @@ TEST_F(ReplayOfOtherTrees, WhatCannotBeReadIsSaidAndTheRestIsDone) {
                   "????\0\0\x80\x3f"s));
   place("rank_0/net/0/0/Op.cut.2.7.1612439563338024", operators_file({1}, {}).substr(0, 20));
   const std::string npy_inside = place("rank_0/net/0/0/Op.npy.2.7.1612439563338025", npy(1));
-  EXPECT_EQ(replayed(), (Found{{"rank_0/Net/0/0 Op half input 1 2 7", 1}}));
+  EXPECT_EQ(replayed(), (Values{{"rank_0/Net/0/0 Op half input 1 2 7", 1}}));
   ASSERT_EQ(unreadable.size(), 3u);
   EXPECT_NE(unreadable[0].find("::input.0: its data type 13"), std::string::npos) << unreadable[0];
   EXPECT_NE(unreadable[1].find("Op.cut"), std::string::npos) << unreadable[1];

@@ -117,7 +117,7 @@ TEST(OneRead, ATensorIsDoneWithWhenItIsTaken) {
       }
       const Wanted wanted{Precision::kHigh, static_cast<Needs>(kExtrema | kSigns | kSum | kSquares | digests)};
       std::vector<int> taken(tensors.size());
-      const Status status = engine->measure(tensors, wanted, [&](std::size_t i, const Found& reading) {
+      const Status status = engine->measure(tensors, wanted, [&](std::size_t i, const TensorResult& reading) {
         ++taken[i];
         Partial partial(Dtype::kFloat32, Precision::kHigh, Needs{kExtrema | kSigns | kSum | kSquares});
         merge(partial.dtype(), partial.words(), reading.words);

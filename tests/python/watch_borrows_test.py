@@ -343,13 +343,13 @@ def state():
 @unittest.skipIf(torch is None, "torch is not installed")
 class Borrows(unittest.TestCase):
     def model_of(self, forward, config):
-        class Made(torch.nn.Module):
+        class Network(torch.nn.Module):
             def __init__(self):
                 super().__init__()
                 self.linear = torch.nn.Linear(4, 4)
                 self.config, self.calls, self.list = config, 0, []
-        Made.forward = forward
-        return Made()
+        Network.forward = forward
+        return Network()
 
     def train(self, forward, folder):
         """The losses, and all state in words; and what the watch says of its runs."""

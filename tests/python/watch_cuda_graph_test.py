@@ -133,7 +133,7 @@ def one_step(model, optimizer, x):
     optimizer.step()
 
 
-class Found:
+class RunResults:
     """What a run leaves."""
 
     def __init__(self, w, folder, lines):
@@ -163,7 +163,7 @@ def watched(model, optimizer, **options):
         with tempfile.TemporaryDirectory() as folder:
             with tensorstat.watch(model, path=folder, zoom=False, optimizer=optimizer, **options) as w:
                 yield w, results
-            results.append(Found(w, folder, lines))
+            results.append(RunResults(w, folder, lines))
     finally:
         logger.removeHandler(handler)
         logger.propagate = propagates

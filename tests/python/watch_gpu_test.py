@@ -99,7 +99,7 @@ def gpu(is_there=lambda tensor: True):
         yield
 
 
-class Said(logging.Handler):
+class LineHandler(logging.Handler):
     def __init__(self):
         super().__init__(logging.WARNING)
         self.lines = []
@@ -110,7 +110,7 @@ class Said(logging.Handler):
 
 @contextlib.contextmanager
 def logged():
-    logger, handler = logging.getLogger("tensorstat"), Said()
+    logger, handler = logging.getLogger("tensorstat"), LineHandler()
     logger.addHandler(handler)
     propagates, logger.propagate = logger.propagate, False
     try:

@@ -74,14 +74,14 @@ def train(model, watch, *, batch=None, finish=None):
 
 def module(forward, **attributes):
     """A module with a Linear, and with this function as its forward."""
-    class Made(torch.nn.Module):
+    class Network(torch.nn.Module):
         def __init__(self):
             super().__init__()
             self.linear = torch.nn.Linear(4, 4)
             for name, value in attributes.items():
                 setattr(self, name, value)
-    Made.forward = forward
-    return Made()
+    Network.forward = forward
+    return Network()
 
 
 COUNTER = 0

@@ -15,9 +15,9 @@
 namespace tensorstat {
 namespace json_reader_test {
 
-class Told : public JsonReader {
+class EventReader : public JsonReader {
  public:
-  explicit Told(Rules rules) : JsonReader(rules, "a text") {}
+  explicit EventReader(Rules rules) : JsonReader(rules, "a text") {}
 
   std::string events;
 
@@ -36,7 +36,7 @@ class Told : public JsonReader {
 };
 
 std::pair<std::string, std::string> told(std::string_view text, JsonReader::Rules rules) {
-  Told whole(rules);
+  EventReader whole(rules);
   const Status read = whole.read(text);
   return {whole.events, read ? "" : read.error().message};
 }
@@ -47,7 +47,7 @@ std::pair<std::string, std::string> told_in_pieces(std::string_view text, JsonRe
     text.remove_prefix(std::min(text.size(), bytes));
     return !text.empty();
   };
-  Told in_pieces(rules);
+  EventReader in_pieces(rules);
   const Status read = in_pieces.read(next);
   return {in_pieces.events, read ? "" : read.error().message};
 }

@@ -40,14 +40,14 @@ class Faults {
 // Whether all rows are tensors of containers, and no two of them have one name there.
 bool have_names_of_their_own(const Record& record) {
   std::unordered_set<std::uint32_t> known;
-  return std::ranges::all_of(record.rows(), [&](const Seen& row) {
+  return std::ranges::all_of(record.rows(), [&](const RecordRow& row) {
     return !record.texts()[row.tensor].empty() && known.insert(row.tensor).second;
   });
 }
 
 // Whether all rows are tensors of files without the names of a dump.
 bool are_plain_tensors(const Record& record) {
-  return std::ranges::all_of(record.rows(), [&](const Seen& row) {
+  return std::ranges::all_of(record.rows(), [&](const RecordRow& row) {
     return !record.texts()[row.file].empty() && record.texts()[row.op_type] == "Tensor";
   });
 }
@@ -59,7 +59,7 @@ std::string line_between(const Record& a, const std::vector<std::uint32_t>& rows
   const auto names_of = [&](const Record& record, const std::vector<std::uint32_t>& rows) {
     std::vector<std::string_view> names;
     for (const std::uint32_t index : rows) {
-      const Seen& row = record.rows()[index];
+      const RecordRow& row = record.rows()[index];
       names.push_back(record.texts()[by_tensor ? row.tensor : row.name]);
     }
     return names;

@@ -6,16 +6,16 @@
 namespace tensorstat {
 namespace {
 
-std::string io_of(const Seen& row) { return row.is_input ? "input" : "output"; }
+std::string io_of(const RecordRow& row) { return row.is_input ? "input" : "output"; }
 
-void append_identity(JsonWriter& json, const Seen& row, std::string_view op_type, std::string_view op_name) {
+void append_identity(JsonWriter& json, const RecordRow& row, std::string_view op_type, std::string_view op_name) {
   json.key("op_type").text(op_type).key("op_name").text(op_name);
   json.key("rank").number(row.rank).key("iteration").number(row.iteration);
   json.key("io").text(io_of(row)).key("slot").number(row.slot);
   if (row.execution != Execution::kUnknown) json.key("execution").text(name(row.execution));
 }
 
-void append_identity(JsonWriter& json, const Record& record, const Seen& row) {
+void append_identity(JsonWriter& json, const Record& record, const RecordRow& row) {
   append_identity(json, row, record.texts()[row.op_type], record.texts()[row.name]);
 }
 
@@ -68,7 +68,7 @@ void append_elements(JsonWriter& json, const Compared& compared, const Pair& pai
 
 void append_pair(JsonWriter& json, const Compared& compared, const Pair& pair) {
   const Record &a = compared.a.record, &b = compared.b.record;
-  const Seen &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
+  const RecordRow &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
   json.begin_object().key("a").text(label_of(a, in_a)).key("b").text(label_of(b, in_b));
   json.key("verdict").text(name(pair.judgement.verdict)).key("why").text(pair.judgement.why);
   append_identity(json, a, in_a);
@@ -92,7 +92,7 @@ void append_verdict(JsonWriter& json, const Record& record, const FaultVerdict& 
     }
     json.key("inside").begin_list().end();
   } else {
-    const Seen& row = record.rows()[verdict.row];
+    const RecordRow& row = record.rows()[verdict.row];
     json.key("op_type").text(verdict.guilty.op_type).key("op_name").text(verdict.guilty.op_name);
     json.key("phase").text(name(verdict.phase)).key("rank").number(verdict.rank);
     json.key("iteration").number(verdict.iteration).key("io").text(io_of(row)).key("slot").number(row.slot);
@@ -126,7 +126,7 @@ void append_specials(JsonWriter& json, const Specials& specials) {
 
 }  // namespace
 
-std::string label_of(const Record& record, const Seen& row) {
+std::string label_of(const Record& record, const RecordRow& row) {
   const std::string_view file = record.texts()[row.file], tensor = record.texts()[row.tensor];
   if (file.empty()) return std::string(record.texts()[row.name]) + "." + io_of(row) + "." + std::to_string(row.slot);
   return tensor_label(file, tensor.empty() ? std::nullopt : std::optional(std::string(tensor)));
@@ -196,7 +196,7 @@ std::string json_of(const Record& record, const Answer& answer) {
                    [&](std::uint32_t run) { json.text(record.texts()[record.run(run).front().name]); });
       json.key("inputs").begin_lines();
       for (const std::uint32_t input : from.inputs) {
-        const Seen& row = record.rows()[input];
+        const RecordRow& row = record.rows()[input];
         append_values(json.begin_object().key("slot").number(row.slot).key("stats"), record.statistics(row));
         json.end();
       }

@@ -12,7 +12,7 @@
 namespace tensorstat {
 
 // A tensor by its file ("x.npz::w"), or by its operator ("Default/Conv2D-op1.output.0").
-std::string label_of(const Record& record, const Seen& row);
+std::string label_of(const Record& record, const RecordRow& row);
 
 // {schema_version, compared, different, unmatched_a: [...], unmatched_b: [...], left_out: {a: {reason: rows}, b:
 // {...}}, pairs: [{a, b, verdict, why, op_type, op_name, rank, iteration, io, slot, stats: {name: {a, b}}, elements:

@@ -21,7 +21,7 @@ struct Executions {
   bool graph = false, pynative = false;
 
   explicit Executions(const Record& record) {
-    for (const Seen& row : record.rows()) {
+    for (const RecordRow& row : record.rows()) {
       graph = graph || row.execution == Execution::kGraph;
       pynative = pynative || row.execution == Execution::kPynative;
     }
@@ -42,10 +42,11 @@ bool are_apart(const Record& a, const Record& b) {
 // slot of its call it was.
 bool have_arguments(const Record& a, const Record& b) {
   const auto has = [](const Record& record) {
-    return std::ranges::all_of(record.rows(), [&](const Seen& row) { return !record.texts()[row.argument].empty(); });
+    return std::ranges::all_of(record.rows(),
+                               [&](const RecordRow& row) { return !record.texts()[row.argument].empty(); });
   };
   const auto has_files = [](const Record& record) {
-    return std::ranges::any_of(record.rows(), [&](const Seen& row) { return !record.texts()[row.file].empty(); });
+    return std::ranges::any_of(record.rows(), [&](const RecordRow& row) { return !record.texts()[row.file].empty(); });
   };
   return has(a) && has(b) && (has_files(a) || has_files(b));
 }
@@ -110,7 +111,7 @@ void place_in_model(const Record& a, Hints& hints, std::vector<Beginning>& start
   starts.resize(kept);
 }
 
-bool is_gradient(const Record& record, const Seen& row) {
+bool is_gradient(const Record& record, const RecordRow& row) {
   return row_kind(record.texts()[row.op_type]) == RowKind::kGradient;
 }
 
@@ -120,7 +121,7 @@ using Place = std::pair<std::uint32_t, std::uint64_t>;  // rank, iteration
 std::set<Place> places_of_both(const Record& a, const Differences& differences) {
   std::set<Place> places;
   for (const Pair& pair : differences.pairs) {
-    const Seen& row = a.rows()[pair.in_a];
+    const RecordRow& row = a.rows()[pair.in_a];
     places.emplace(row.rank, row.iteration);
   }
   return places;
@@ -140,7 +141,7 @@ struct OnlyInB {
 std::map<std::uint32_t, OnlyInB> first_only_in_b(const Record& a, const Record& b, const Differences& differences) {
   std::map<std::uint32_t, OnlyInB> first;
   const auto add = [&](std::uint32_t in_b, std::uint32_t in_a, bool has_value_in_a) {
-    const Seen& row = b.rows()[in_b];
+    const RecordRow& row = b.rows()[in_b];
     const Phase phase = is_gradient(b, row) ? Phase::kGradient : row.is_input ? Phase::kParameter : Phase::kOptimizer;
     const OnlyInB candidate{in_b, in_a, row.iteration, phase, has_value_in_a};
     const auto [known, is_new] = first.try_emplace(row.rank, candidate);
@@ -149,14 +150,14 @@ std::map<std::uint32_t, OnlyInB> first_only_in_b(const Record& a, const Record& 
   for (const auto& [in_b, in_a] : differences.changed_b) add(in_b, in_a, true);
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> partners;  // by rank and name in B: the last in A
   for (const Pair& pair : differences.pairs) {
-    const Seen& row = b.rows()[pair.in_b];
+    const RecordRow& row = b.rows()[pair.in_b];
     partners[{row.rank, row.name}] = pair.in_a;
   }
   const std::set<Place> places = places_of_both(a, differences);
   std::set<std::uint32_t> changed;
   for (const auto& [in_b, in_a] : differences.changed_b) changed.insert(in_b);
   for (const std::uint32_t in_b : differences.only_b) {
-    const Seen& row = b.rows()[in_b];
+    const RecordRow& row = b.rows()[in_b];
     const auto partner = partners.find({row.rank, row.name});
     if (!is_gradient(b, row) || partner == partners.end() || changed.contains(in_b)) continue;
     if (places.contains({row.rank, row.iteration})) add(in_b, partner->second, false);
@@ -172,13 +173,13 @@ void put_changed_first(const Record& a, const Record& b, const Differences& diff
     const auto rank = of_rank;  // clang 15 captures no structured binding
     const OnlyInB& only = of_b;
     const auto is_before = [&](const Beginning& each) {
-      const Seen& its = a.rows()[each.in_a];
+      const RecordRow& its = a.rows()[each.in_a];
       return its.rank == rank && std::pair(its.iteration, each.phase) < std::pair(only.iteration, only.phase);
     };
     if (std::ranges::any_of(starts, is_before)) continue;
     const auto has_no_inputs = [&](const Beginning& each) {
       const auto rows_of_run = a.run(a.rows()[each.in_a].run);
-      return a.rows()[each.in_a].rank == rank && std::ranges::none_of(rows_of_run, &Seen::is_input);
+      return a.rows()[each.in_a].rank == rank && std::ranges::none_of(rows_of_run, &RecordRow::is_input);
     };
     std::erase_if(starts, has_no_inputs);
     starts.insert(starts.begin(), {.in_a = only.in_a,
@@ -255,7 +256,7 @@ Differences compare(const Record& a, const Record& b, const Renames& renames, co
   std::ranges::sort(differences.only_a);
   std::ranges::sort(differences.only_b);
   for (Pair& pair : differences.pairs) {
-    const Seen &row_a = a.rows()[pair.in_a], &row_b = b.rows()[pair.in_b];
+    const RecordRow &row_a = a.rows()[pair.in_a], &row_b = b.rows()[pair.in_b];
     pair.judgement = judge(a, row_a, b, row_b, tolerances.of(a.texts()[row_a.name], a.texts()[row_a.dtype]));
     differences.different_count += pair.judgement.verdict == Verdict::kDifferent;
   }
@@ -271,7 +272,7 @@ std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differ
     pair_of[row] = i;
     is_known[a.rows()[row].run] = is_known_name[a.rows()[row].name] = true;
   }
-  const auto pair = [&](const Seen& row) -> const Pair* {
+  const auto pair = [&](const RecordRow& row) -> const Pair* {
     const std::uint32_t index = pair_of[static_cast<std::size_t>(&row - a.rows().data())];
     return index == kNoPair ? nullptr : &differences.pairs[index];
   };
@@ -279,15 +280,15 @@ std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differ
   const std::set<Place> places = places_of_both(a, differences);
   for (const std::uint32_t row : differences.only_a) {
     is_missing[row] = true;
-    const Seen& seen = a.rows()[row];  // a gradient that B did not take, of a parameter that B has
+    const RecordRow& seen = a.rows()[row];  // a gradient that B did not take, of a parameter that B has
     if (is_gradient(a, seen) && is_known_name[seen.name] && places.contains({seen.rank, seen.iteration}))
       is_known[seen.run] = true;
   }
   for (const auto& [in_a, in_b] : differences.changed_a) is_known[a.rows()[in_a].run] = true;
-  const auto is_fault = [&](const Seen& row) {
+  const auto is_fault = [&](const RecordRow& row) {
     return is_missing[static_cast<std::size_t>(&row - a.rows().data())] && is_known[row.run];
   };
-  const auto roles = roles_of(a, [&](const Seen& row) -> Marked {
+  const auto roles = roles_of(a, [&](const RecordRow& row) -> Marked {
     const Pair* of_row = pair(row);
     const StatisticsView in_a = a.statistics(row);
     if (of_row == nullptr) return {is_fault(row), content_of(in_a), proves_content(in_a)};
@@ -300,9 +301,9 @@ std::vector<Beginning> beginnings(const Record& a, const Record& b, const Differ
   for (std::uint32_t run = 0; run < a.run_count(); ++run) {
     if (roles[run] != Role::kBegins && roles[run] != Role::kEnters) continue;
     const bool enters = roles[run] == Role::kEnters;
-    const Seen* first = nullptr;
+    const RecordRow* first = nullptr;
     double of_inputs = 0, of_first = 0;
-    for (const Seen& row : a.run(run)) {
+    for (const RecordRow& row : a.run(run)) {
       const Pair* of_row = pair(row);
       const bool differs = of_row == nullptr ? is_fault(row) : of_row->judgement.verdict == Verdict::kDifferent;
       const double difference = of_row != nullptr ? of_row->judgement.difference : differs ? HUGE_VAL : 0;

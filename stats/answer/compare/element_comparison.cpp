@@ -109,7 +109,7 @@ ElementValues values_of(const PairPartial& elements) {
 }  // namespace
 
 // Whether a digest that no two contents share by chance says that the bits are equal.
-bool are_equal_bits(const Record& a, const Seen& in_a, const Record& b, const Seen& in_b) {
+bool are_equal_bits(const Record& a, const RecordRow& in_a, const Record& b, const RecordRow& in_b) {
   if (a.texts()[in_a.dtype] != b.texts()[in_b.dtype] || a.texts()[in_a.shape] != b.texts()[in_b.shape]) return false;
   return std::ranges::any_of(std::array{Category::kMd5, Category::kHash}, [&](Category digest) {
     const Value *of_a = a.statistics(in_a).find(digest), *of_b = b.statistics(in_b).find(digest);
@@ -152,7 +152,7 @@ std::optional<ElementValues> element_values(const ElementPass& pass, const Recor
                                             const Pair& pair) {
   const auto entry = pass.values.find(pair.in_a);
   if (entry != pass.values.end()) return entry->second;
-  const Seen &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
+  const RecordRow &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
   const std::string_view dtype = a.texts()[in_a.dtype];
   if (dtype.starts_with("complex") || !are_equal_bits(a, in_a, b, in_b)) return std::nullopt;
   return values_of_equal(a.statistics(in_a), in_a.element_count, dtype_from(dtype));
@@ -176,7 +176,7 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
   Meter meter(options);
   LastFile in_a, in_b;
   for (Pair& pair : differences.pairs) {
-    const Seen &row_a = a.rows()[pair.in_a], &row_b = b.rows()[pair.in_b];
+    const RecordRow &row_a = a.rows()[pair.in_a], &row_b = b.rows()[pair.in_b];
     const std::string path_a(a.texts()[row_a.file]), path_b(b.texts()[row_b.file]);
     const std::string_view dtype_a = a.texts()[row_a.dtype], dtype_b = b.texts()[row_b.dtype];
     const bool is_equal = pair.judgement.verdict == Verdict::kEqual && dtype_a == dtype_b &&

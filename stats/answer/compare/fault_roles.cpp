@@ -14,9 +14,9 @@ namespace {
 
 class Follower {
  public:
-  Follower(const Record& record, const std::function<Marked(const Seen&)>& mark) : record_(record) {
+  Follower(const Record& record, const std::function<Marked(const RecordRow&)>& mark) : record_(record) {
     marks_.reserve(record.rows().size());
-    for (const Seen& row : record.rows()) marks_.push_back(mark(row));
+    for (const RecordRow& row : record.rows()) marks_.push_back(mark(row));
     meet();
   }
 
@@ -31,19 +31,21 @@ class Follower {
   // The ranks of one run of an operator of communication.
   using Meeting = std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>;  // name, iteration, how many before
 
-  const Marked& mark(const Seen& row) const { return marks_[static_cast<std::size_t>(&row - record_.rows().data())]; }
+  const Marked& mark(const RecordRow& row) const {
+    return marks_[static_cast<std::size_t>(&row - record_.rows().data())];
+  }
 
   void meet() {
     std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>, std::uint32_t> before;  // by rank
     std::unordered_map<std::uint32_t, bool> known;
     for (std::uint32_t run = 0; run < record_.run_count(); ++run) {
-      const Seen& first = record_.run(run).front();
+      const RecordRow& first = record_.run(run).front();
       const auto [type, is_new] = known.try_emplace(first.op_type);
       if (is_new) type->second = communicates(record_.texts()[first.op_type]);
       if (!type->second) continue;
       const Meeting meeting{first.name, first.iteration, before[{first.name, first.iteration, first.rank}]++};
       bool& any = meetings_[meeting];
-      for (const Seen& row : record_.run(run)) any |= row.is_input && mark(row).has_fault;
+      for (const RecordRow& row : record_.run(run)) any |= row.is_input && mark(row).has_fault;
       meeting_of_.emplace(run, meeting);
     }
   }
@@ -51,16 +53,16 @@ class Follower {
   Role role_of(std::uint32_t run) {
     const auto rows = record_.run(run);
     bool& is_second = had_fault_[rows.front().rank];
-    const auto is_overwritten = [&](const Seen& input) {
+    const auto is_overwritten = [&](const RecordRow& input) {
       if (is_second || !mark(input).is_proof || !writes_its_input(record_.texts()[rows.front().op_type])) return false;
-      return std::ranges::any_of(rows, [&](const Seen& row) {
+      return std::ranges::any_of(rows, [&](const RecordRow& row) {
         return !row.is_input && row.shape == input.shape && row.dtype == input.dtype &&
                mark(row).content == mark(input).content;
       });
     };
-    const Seen* input = nullptr;
+    const RecordRow* input = nullptr;
     bool has_output = false, has_inputs = false;
-    for (const Seen& row : rows) {
+    for (const RecordRow& row : rows) {
       has_inputs |= row.is_input;
       if (!mark(row).has_fault) continue;
       if (!row.is_input) {
@@ -114,7 +116,7 @@ bool proves_content(const StatisticsView& statistics) {
   return false;
 }
 
-std::vector<Role> roles_of(const Record& record, const std::function<Marked(const Seen&)>& mark) {
+std::vector<Role> roles_of(const Record& record, const std::function<Marked(const RecordRow&)>& mark) {
   return Follower(record, mark).roles();
 }
 

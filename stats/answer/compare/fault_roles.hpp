@@ -44,6 +44,6 @@ bool proves_content(const StatisticsView& statistics);
 // that begins a fault in one rank, and an operator without dumped inputs, are taken for operators that pass the fault
 // on. An operator of communication (AllReduce, Broadcast and the like) gets its data from every rank: an input of any
 // rank counts.
-std::vector<Role> roles_of(const Record& record, const std::function<Marked(const Seen&)>& mark);
+std::vector<Role> roles_of(const Record& record, const std::function<Marked(const RecordRow&)>& mark);
 
 }  // namespace tensorstat

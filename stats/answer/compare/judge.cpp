@@ -128,7 +128,8 @@ Tolerance Tolerances::of(std::string_view name, std::string_view dtype) const {
   return default_ ? *default_ : default_tolerance(dtype);
 }
 
-Judgement judge(const Record& a, const Seen& in_a, const Record& b, const Seen& in_b, const Tolerance& tolerance) {
+Judgement judge(const Record& a, const RecordRow& in_a, const Record& b, const RecordRow& in_b,
+                const Tolerance& tolerance) {
   const std::string_view shape_a = a.texts()[in_a.shape], shape_b = b.texts()[in_b.shape];
   const std::string_view dtype_a = a.texts()[in_a.dtype], dtype_b = b.texts()[in_b.dtype];
   if (shape_a != shape_b) return {Verdict::kDifferent, kInfinity, both("shape", shape_a, shape_b)};

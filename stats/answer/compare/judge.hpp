@@ -59,6 +59,7 @@ struct Judgement {
 // mean square, or if that is not known, the greatest magnitude of an element. Counts of NaN and Inf, and `count`, must
 // be equal; other counts may differ by rtol times the elements. NaN equals NaN. Equal digests of the same dtype and
 // shape are enough. If digests are unequal, bits differ, and the other statistics decide if there are any.
-Judgement judge(const Record& a, const Seen& in_a, const Record& b, const Seen& in_b, const Tolerance& tolerance);
+Judgement judge(const Record& a, const RecordRow& in_a, const Record& b, const RecordRow& in_b,
+                const Tolerance& tolerance);
 
 }  // namespace tensorstat

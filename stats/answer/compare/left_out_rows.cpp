@@ -26,7 +26,7 @@ class Written {
  public:
   explicit Written(const Record& record) {
     std::set<std::uint32_t> types;  // few: each is looked up once
-    for (const Seen& row : record.rows()) {
+    for (const RecordRow& row : record.rows()) {
       auto& last = last_of_.try_emplace(row.rank, row.iteration).first->second;
       last = std::max(last, row.iteration);
       iterations_.emplace(row.rank, row.iteration);
@@ -36,10 +36,10 @@ class Written {
   }
 
   bool has_rank(std::uint32_t rank) const { return last_of_.contains(rank); }
-  bool has(const Seen& row) const { return iterations_.contains({row.rank, row.iteration}); }
+  bool has(const RecordRow& row) const { return iterations_.contains({row.rank, row.iteration}); }
   bool has_kind(RowKind kind) const { return kinds_.contains(kind); }
   // Whether the run's watch was not on in this iteration: not yet, or it was between others that it has.
-  bool was_off(const Seen& row, std::uint64_t every) const {
+  bool was_off(const RecordRow& row, std::uint64_t every) const {
     if (has(row)) return false;
     const std::uint64_t last = last_of_.at(row.rank);
     return row.iteration < last || (row.iteration % every != 0 && row.iteration - last < every);
@@ -56,14 +56,14 @@ class OtherWatch {
   OtherWatch(const Side& own, const Side& other, const Tolerances& tolerances)
       : own_(own), other_(other), tolerances_(tolerances), written_(other.record) {
     for (const Key& key : other.keys) {
-      if (is_of_parameter(other.record, key)) earlier_[who(key)].emplace(when(key), key.row);
+      if (is_of_parameter(other.record, key)) earlier_[series_of(key)].emplace(when(key), key.row);
       names_.insert(key.name);
     }
   }
 
   // Why the other run has no such row; nullopt: it should have one.
   std::optional<LeftOut> reason(const Key& key) const {
-    const Seen& row = own_.record.rows()[key.row];
+    const RecordRow& row = own_.record.rows()[key.row];
     if (directed_name_of(name_of(row)).direction == Direction::kEvaluation) return LeftOut::kEvaluation;
     if (!written_.has_rank(row.rank)) return LeftOut::kRank;
     const Watched* watched = other_.hints != nullptr && other_.hints->watched() ? &*other_.hints->watched() : nullptr;
@@ -81,7 +81,7 @@ class OtherWatch {
   // The row that the other run wrote last of this value or gradient.
   std::optional<std::uint32_t> before(const Key& key) const {
     if (!is_of_parameter(own_.record, key) || !written_.has(own_.record.rows()[key.row])) return std::nullopt;
-    const auto rows = earlier_.find(who(key));
+    const auto rows = earlier_.find(series_of(key));
     if (rows == earlier_.end()) return std::nullopt;
     const auto next = rows->second.lower_bound(when(key));
     if (next == rows->second.begin()) return std::nullopt;
@@ -91,26 +91,26 @@ class OtherWatch {
   }
 
   bool differs(std::uint32_t own, std::uint32_t other) const {
-    const Seen &mine = own_.record.rows()[own], &its = other_.record.rows()[other];
+    const RecordRow &mine = own_.record.rows()[own], &its = other_.record.rows()[other];
     const auto& texts = own_.record.texts();
     const Tolerance tolerance = tolerances_.of(texts[mine.name], texts[mine.dtype]);
     return judge(own_.record, mine, other_.record, its, tolerance).verdict == Verdict::kDifferent;
   }
 
  private:
-  using Who = std::tuple<std::uint32_t, std::uint32_t, RowKind, std::uint32_t>;
+  using Series = std::tuple<std::uint32_t, std::uint32_t, RowKind, std::uint32_t>;
   using When = std::pair<std::uint64_t, bool>;
 
-  static Who who(const Key& key) { return {key.name, key.rank, key.kind, key.slot}; }
+  static Series series_of(const Key& key) { return {key.name, key.rank, key.kind, key.slot}; }
   static When when(const Key& key) { return {key.iteration, key.is_output}; }
   static bool is_of_parameter(const Record& record, const Key& key) {
     const RowKind kind = row_kind(record.texts()[record.rows()[key.row].op_type]);
     return kind == RowKind::kParameter || kind == RowKind::kGradient;
   }
 
-  std::string_view name_of(const Seen& row) const { return own_.record.texts()[row.name]; }
+  std::string_view name_of(const RecordRow& row) const { return own_.record.texts()[row.name]; }
 
-  bool is_watched(const Seen& row, const Key& key, const Watched& watched) const {
+  bool is_watched(const RecordRow& row, const Key& key, const Watched& watched) const {
     const RowKind kind = row_kind(own_.record.texts()[row.op_type]);
     if (!watched.has_all_names && !names_.contains(key.name)) return false;
     if (kind == RowKind::kGradient) return watched.has_gradients && (!watched.is_of_whole || !row.is_input);
@@ -129,7 +129,7 @@ class OtherWatch {
   const Tolerances& tolerances_;
   Written written_;
   std::set<std::uint32_t> names_;  // that the other run has
-  std::map<Who, std::map<When, std::uint32_t>> earlier_;
+  std::map<Series, std::map<When, std::uint32_t>> earlier_;
 };
 
 }  // namespace

@@ -71,7 +71,7 @@ std::string prefix_line(std::span<const std::string_view> a, std::span<const std
 Outermost outermost_of(const Record& record) {
   Outermost outermost;
   std::vector<bool> is_known(record.texts().size());
-  for (const Seen& row : record.rows()) {
+  for (const RecordRow& row : record.rows()) {
     if (is_known[row.name]) continue;
     is_known[row.name] = true;
     const DirectedName name = directed_name_of(record.texts()[row.name]);

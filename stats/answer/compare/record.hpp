@@ -17,7 +17,7 @@ namespace tensorstat {
 inline constexpr std::uint32_t kNoPosition = UINT32_MAX;
 
 // One row: a tensor of one run of an operator. The numbers that are not explained are of the record's texts.
-struct Seen {
+struct RecordRow {
   std::uint32_t op_type = 0, name = 0, dtype = 0, shape = 0;
   std::uint32_t file = 0, tensor = 0;  // where the tensor can be read; both empty for a row of an operator
   std::uint32_t argument = 0;          // as msprobe names it: ".input.0", ".parameters.weight"; empty elsewhere
@@ -58,12 +58,12 @@ class Record {
   // places among each other until they are in that order. Numbers the runs anew.
   void sort();
 
-  const std::vector<Seen>& rows() const { return rows_; }
+  const std::vector<RecordRow>& rows() const { return rows_; }
   const InternedTexts& texts() const { return texts_; }
-  StatisticsView statistics(const Seen& row) const;
+  StatisticsView statistics(const RecordRow& row) const;
 
   // The rows of a run, from 0 to run_count() - 1.
-  std::span<const Seen> run(std::uint32_t number) const;
+  std::span<const RecordRow> run(std::uint32_t number) const;
   std::uint32_t run_count() const { return static_cast<std::uint32_t>(first_rows_.size()); }
 
  private:
@@ -71,7 +71,7 @@ class Record {
 
   InternedTexts texts_;
   std::vector<Categories> categories_;
-  std::vector<Seen> rows_;
+  std::vector<RecordRow> rows_;
   std::vector<Value> values_;
   std::vector<std::size_t> first_rows_;  // of the runs
   Shape last_shape_;                     // that was added

@@ -30,7 +30,7 @@ void mark_training(const Record& record, std::uint32_t rank, std::uint32_t first
   std::map<Tensor, std::uint64_t> backward;
   std::uint64_t call_count = 0, backward_count = 0;  // of the outermost module
   for (std::uint32_t run = first; run < last; ++run) {
-    for (const Seen& row : record.run(run)) {
+    for (const RecordRow& row : record.run(run)) {
       if (row.rank != rank) continue;
       const DirectedName name = directed_name_of(record.texts()[row.name]);
       const bool is_outermost = name.stem == record.texts()[row.op_type];
@@ -55,7 +55,7 @@ void mark_training(const Record& record, std::uint32_t rank, std::uint32_t first
 // no such row.
 std::vector<bool> trained_in_eval_mode(const Record& record) {
   std::vector<bool> is_training;
-  const auto is_of_evaluation = [&](const Seen& row) {
+  const auto is_of_evaluation = [&](const RecordRow& row) {
     return directed_name_of(record.texts()[row.name]).direction == Direction::kEvaluation;
   };
   for (std::uint32_t first = 0, last = 0; first < record.run_count(); first = last) {
@@ -77,12 +77,12 @@ std::vector<bool> trained_in_eval_mode(const Record& record) {
 
 std::vector<Key> keys_of(const Record& record, const Renames* renames, const Pairing& pairing, InternedTexts& shared) {
   std::vector<std::uint32_t> known(record.texts().size(), InternedTexts::kNone);
-  const std::uint32_t Seen::*const called = pairing.by_tensor ? &Seen::tensor : &Seen::name;
+  const std::uint32_t RecordRow::*const called = pairing.by_tensor ? &RecordRow::tensor : &RecordRow::name;
   const std::vector<bool> is_training = pairing.by_kind ? trained_in_eval_mode(record) : std::vector<bool>();
   std::vector<Key> keys;
   keys.reserve(record.rows().size());
   for (std::uint32_t i = 0; i < record.rows().size(); ++i) {
-    const Seen& row = record.rows()[i];
+    const RecordRow& row = record.rows()[i];
     std::uint32_t& known_name = known[row.*called];
     if (known_name == InternedTexts::kNone) {
       const std::string_view own = record.texts()[row.*called];

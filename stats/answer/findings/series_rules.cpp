@@ -14,9 +14,9 @@ namespace tensorstat {
 namespace {
 
 constexpr std::size_t kWindow = 50;  // iterations that the running median looks at, and that drift leaves out
-constexpr std::size_t kLeastRecent = 20;
-constexpr std::size_t kLeastAbove = 5;  // values of an input that drifts, one after another
-constexpr std::size_t kLeastOld = 150;  // fewer, and the growth of a bias that begins at 0 would be a drift
+constexpr std::size_t kLeastRecentValues = 20;
+constexpr std::size_t kLeastValuesAbove = 5;  // values of an input that drifts, one after another
+constexpr std::size_t kLeastOldValues = 150;  // fewer, and the growth of a bias that begins at 0 would be a drift
 // Why three times: heavy tails exceed twice too often in 20 values. With twice, 17 % of series of 300 norms drawn from
 // Student's t with 2 degrees would be reported as a jump; with three times 0.3 %. For a drift twice is enough: growth
 // itself spreads the old values.
@@ -194,7 +194,7 @@ SeriesJudgement judge_jump(const History& history, const HistorySeries& series, 
     const auto count = static_cast<double>(history.kinds()[cell.kind].count);
     const bool has_other_shape = count > 2 * last_count || count < last_count / 2;
     last_count = count;
-    if (sizes.size() >= kLeastRecent && !has_other_shape) {
+    if (sizes.size() >= kLeastRecentValues && !has_other_shape) {
       judgement.was_judged = true;
       if (*size > kShareOfGreatest * greatest_ever)
         judgement.breach = breach_of(recent, index, *size, limit, kTimesOfRecent);
@@ -218,7 +218,7 @@ SeriesJudgement judge_drift(const History& history, const HistorySeries& series,
   RunningMedian old;
   // Training does not change the inputs of the model, so no warm-up excuses their growth.
   const bool is_input = is_input_of_model(history, series);
-  const std::size_t window = is_input ? 0 : kWindow, least = is_input ? kLeastRecent : kLeastOld;
+  const std::size_t window = is_input ? 0 : kWindow, least = is_input ? kLeastRecentValues : kLeastOldValues;
   std::size_t next = begin_of(history, series, range);  // the first cell that is not among the old ones
   std::size_t last_usual = next, above = 0;
   walk(history, series, range, [&](std::size_t index, const HistoryCell& cell) {
@@ -232,7 +232,7 @@ SeriesJudgement judge_drift(const History& history, const HistorySeries& series,
     if (*size <= old.greatest()) last_usual = index;
     const auto breach = breach_of(old, index, *size, limit, kTimesOfOld);
     above = breach ? above + 1 : 0;
-    if (breach && (!is_input || above == kLeastAbove)) {
+    if (breach && (!is_input || above == kLeastValuesAbove)) {
       judgement.breach = breach;
       judgement.breach->began = last_usual + 1;
     }

@@ -15,11 +15,11 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::size_t kLeastSteps = 20;  // of a fault that is there from the first step on
-constexpr double kNoise = 0x1p-20;       // of the largest gradient of a step
-constexpr double kVaries = 1.01;         // a scale that is taken out is the same in all steps; a clipping's is not
-constexpr double kUsualNorm = 2e-3;      // people clip to 0.01 and more
-constexpr int kLeastTrained = 3;         // parameters, so that an optimizer is at work
+constexpr std::size_t kLeastSteps = 20;     // of a fault that is there from the first step on
+constexpr double kNoise = 0x1p-20;          // of the largest gradient of a step
+constexpr double kVaries = 1.01;            // a scale that is taken out is the same in all steps; a clipping's is not
+constexpr double kUsualNorm = 2e-3;         // people clip to 0.01 and more
+constexpr int kLeastTrainedParameters = 3;  // so that an optimizer is at work
 
 // The rows of one parameter on one rank.
 struct OfParameter {
@@ -189,7 +189,8 @@ class Silent {
       longest = std::max(longest, all.made->cells.size());
       with_gradient += trained.contains(std::string(name)) ? 1 : 0;
     }
-    if (with_gradient < kLeastTrained || static_cast<double>(longest) < limit(FindingRule::kUnreached)) return;
+    if (with_gradient < kLeastTrainedParameters || static_cast<double>(longest) < limit(FindingRule::kUnreached))
+      return;
     judged_.insert(FindingRule::kUnreached);
     for (const auto& [name, all] : parameters) {
       const bool has_any = all.made != nullptr || all.at_step != nullptr || all.written != nullptr;

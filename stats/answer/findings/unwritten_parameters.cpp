@@ -9,7 +9,7 @@
 namespace tensorstat {
 namespace {
 
-constexpr int kLeastWritten = 3;  // parameters, so that an optimizer is at work
+constexpr int kLeastWrittenParameters = 3;  // so that an optimizer is at work
 
 struct OfName {
   const HistorySeries *before = nullptr, *written = nullptr, *gradient = nullptr;
@@ -42,7 +42,7 @@ std::vector<UnwrittenParameter> unwritten_parameters(const History& history, dou
       ++written;
       end = std::max(end, history.iteration(of_name.written->cells.back()));
     }
-    if (written < kLeastWritten) continue;
+    if (written < kLeastWrittenParameters) continue;
     is_judged = true;
     for (const auto& [name, of_name] : names) {
       const bool is_unwritten = of_name.before != nullptr && of_name.written == nullptr && of_name.gradient != nullptr;

@@ -11,7 +11,7 @@
 namespace tensorstat::msprobe {
 namespace {
 
-constexpr std::size_t kMostShown = 60;  // bytes of a name in an error
+constexpr std::size_t kMostShownBytes = 60;  // of a name in an error
 
 Error wrong(const std::string& what) { return {Code::kInvalid, "mapping: " + what}; }
 
@@ -20,7 +20,7 @@ Result<std::vector<std::pair<std::string, std::string>>> texts_of(const PythonTr
   if (!tree.is_dict()) return wrong("the file should hold lines such as NAME: NAME");
   std::vector<std::pair<std::string, std::string>> texts;
   for (const auto& [name, value] : tree.members) {
-    if (!value.is_text()) return wrong("'" + shown(name, kMostShown) + "' should have one name as its value");
+    if (!value.is_text()) return wrong("'" + shown(name, kMostShownBytes) + "' should have one name as its value");
     texts.emplace_back(name, text_of(value));
   }
   return texts;
@@ -89,8 +89,8 @@ Status map_apis(const std::optional<PythonTree>& file, Dump& npu, const Dump& be
       return wrong("each entry of the list needs the names ms_api and pt_api");
     }
     if (!is_even(rule)) {
-      return wrong("the lists of " + shown(text_of(*ms), kMostShown) + " and " + shown(text_of(*pt), kMostShown) +
-                   " have different lengths");
+      return wrong("the lists of " + shown(text_of(*ms), kMostShownBytes) + " and " +
+                   shown(text_of(*pt), kMostShownBytes) + " have different lengths");
     }
     const auto items = in_npu.find(text_of(*ms));
     if (items == in_npu.end() || !in_bench.contains(text_of(*pt))) continue;

@@ -102,15 +102,15 @@ std::string without_count(const std::string& name) {
   return std::string(stem) + "." + std::string(direction) + std::string(rest.substr(0, rest.find(direction)));
 }
 
-struct Held {
+struct CellTypes {
   bool are_numbers = true, has_float = false;
 };
 
 // If the cells of a column, in the rows that `counts` picks, are all numbers and one is a float, all become floats.
 template <typename Counts>
-Held settle_column(std::vector<ComparedRow>& rows, Statistics ComparedRow::*side, std::size_t column,
-                   const Counts& counts) {
-  Held values;
+CellTypes settle_column(std::vector<ComparedRow>& rows, Statistics ComparedRow::*side, std::size_t column,
+                        const Counts& counts) {
+  CellTypes values;
   for (const ComparedRow& row : rows) {
     if (!counts(row)) continue;
     const PythonValue& value = (row.*side)[column];
@@ -125,9 +125,9 @@ Held settle_column(std::vector<ComparedRow>& rows, Statistics ComparedRow::*side
 }
 
 void settle_side(std::vector<ComparedRow>& rows, Statistics ComparedRow::*side) {
-  Held all;
+  CellTypes all;
   for (std::size_t i = 0; i < kStatisticCount; ++i) {
-    const Held values = settle_column(rows, side, i, [](const ComparedRow&) { return true; });
+    const CellTypes values = settle_column(rows, side, i, [](const ComparedRow&) { return true; });
     all.are_numbers &= values.are_numbers;
     all.has_float |= values.has_float;
   }

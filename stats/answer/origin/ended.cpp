@@ -94,7 +94,8 @@ void end_by_outputs(StepRows& rows, std::uint32_t index) {
   if (phase != Phase::kForward && phase != Phase::kBackward) return;
   if (rows.hints.not_seen(call.rank, call.iteration, rows.text(call.name), false) != nullptr) return;
   // A container may pass values to another call.
-  const bool is_given = rows.given_to(call) == Given::kFaulty && (call.parent == kNoCall || !rows.is_only_held(index));
+  const bool is_given =
+      rows.given_to(call) == InputState::kFaulty && (call.parent == kNoCall || !rows.is_only_held(index));
   for (Fault& fault : rows.faults) {
     // A launch may look at a part of a buffer: that its results are clean says nothing of a NaN.
     if (rows.model.form == Form::kLaunches && fault.has_nan) continue;
@@ -234,13 +235,13 @@ bool is_same_module(const StepRows& rows, const Fault& ended, std::uint32_t back
 }
 
 std::optional<Fault> comes_again(const Scene& scene, const StepRows& rows) {
-  if (scene.is_end && scene.given == Given::kUnseen && !is_flat(rows.model.form)) return std::nullopt;
+  if (scene.is_end && scene.given == InputState::kUnseen && !is_flat(rows.model.form)) return std::nullopt;
   for (auto fault = rows.faults.rbegin(); fault != rows.faults.rend(); ++fault) {
     if (fault->is_open || fault->phase > Phase::kForward) continue;
     const std::uint32_t parent = rows.call(scene.call).parent;
     bool is_way = false;
     if (is_flat(rows.model.form)) {
-      is_way = !scene.is_end || scene.given == Given::kUnseen;
+      is_way = !scene.is_end || scene.given == InputState::kUnseen;
     } else if (scene.is_end) {
       is_way = rows.has_children[scene.call] && rows.has_inside(*fault, scene.call);
     } else {

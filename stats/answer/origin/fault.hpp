@@ -17,7 +17,7 @@
 namespace tensorstat::origin_rules {
 
 // The faulty values of a row, for this choice.
-inline Specials fault_in(const Record& record, const Seen& row, const FaultChoice& choice) {
+inline Specials fault_in(const Record& record, const RecordRow& row, const FaultChoice& choice) {
   Specials specials = specials_of(record.statistics(row));
   const RowKind kind = row_kind(record.texts()[row.op_type]);
   if (choice.nan_only || kind == RowKind::kBuffer) specials.inf = 0;  // a mask is kept in a buffer
@@ -26,7 +26,7 @@ inline Specials fault_in(const Record& record, const Seen& row, const FaultChoic
 }
 
 // The state of a call's inputs.
-enum class Given : std::uint8_t { kUnseen, kClean, kFaulty };
+enum class InputState : std::uint8_t { kUnseen, kClean, kFaulty };
 
 // A fault of one rank and iteration, from where it is seen first to where it ends.
 struct Fault : FaultFacts {

@@ -66,14 +66,14 @@ bool Hints::was_told_by_check(std::uint32_t rank, std::uint64_t iteration) const
   return watch != watches_.end() && watch->second.told_by_check.contains(iteration);
 }
 
-const Hints::Said* Hints::said_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
-                                  std::uint32_t nth) const {
+const Hints::CallHint* Hints::hint_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
+                                      std::uint32_t nth) const {
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return nullptr;
   const auto entry = watch->second.code.find(escaped_op_name(op_name));
   if (entry == watch->second.code.end()) return nullptr;
-  const Said* best = nullptr;
-  for (const Said& call : entry->second) {
+  const CallHint* best = nullptr;
+  for (const CallHint& call : entry->second) {
     if (call.iteration > iteration) continue;
     if (best == nullptr || call.nth == nth || best->nth != nth) best = &call;
   }
@@ -81,7 +81,7 @@ const Hints::Said* Hints::said_of(std::uint32_t rank, std::uint64_t iteration, s
 }
 
 std::optional<std::string> Hints::parent_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) {
-  if (const Said* call = said_of(rank, iteration, op_name, 0)) return call->parent;
+  if (const CallHint* call = hint_of(rank, iteration, op_name, 0)) return call->parent;
   if (folders_.empty()) return std::nullopt;
   const Companions& companions = companions_of({rank, iteration});
   const auto parent = companions.parents.find(op_name);
@@ -90,7 +90,7 @@ std::optional<std::string> Hints::parent_of(std::uint32_t rank, std::uint64_t it
 
 std::optional<CodeLine> Hints::line_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
                                        std::uint32_t nth) {
-  if (const Said* call = said_of(rank, iteration, op_name, nth)) return call->code;
+  if (const CallHint* call = hint_of(rank, iteration, op_name, nth)) return call->code;
   if (folders_.empty()) return std::nullopt;
   const Companions& companions = companions_of({rank, iteration});
   if (const auto line = companions.lines.find(op_name); line != companions.lines.end()) return line->second;
@@ -153,7 +153,7 @@ bool Hints::is_held(std::uint32_t rank, std::uint64_t iteration, std::string_vie
   if (watch == watches_.end() || watch->second.held_inputs.empty()) return false;
   const auto entry = watch->second.held_inputs.find(escaped_op_name(op_name));
   if (entry == watch->second.held_inputs.end()) return false;
-  const Held* last = last_said(entry->second, iteration);
+  const ContainedInputs* last = last_said(entry->second, iteration);
   return last != nullptr && std::ranges::count(last->slots, slot) != 0;
 }
 
@@ -192,7 +192,7 @@ std::string Hints::child_not_seen(std::uint32_t rank, std::uint64_t iteration, s
   const auto watch = watches_.find(rank);
   if (watch == watches_.end()) return {};
   for (const auto& [child, missing] : watch->second.missing) {
-    const Said* call = said_of(rank, iteration, child, 0);
+    const CallHint* call = hint_of(rank, iteration, child, 0);
     if (call == nullptr || escaped_op_name(call->parent) != escaped_op_name(op_name)) continue;
     for (const Missing& each : missing) {
       if (!each.is_input && each.iteration <= iteration)

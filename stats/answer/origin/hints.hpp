@@ -21,14 +21,14 @@ namespace tensorstat {
 
 // A call that was run again, to find the operation.
 struct Zoom {
-  enum class Found : std::uint8_t {
+  enum class Outcome : std::uint8_t {
     kOperation,  // the first that was given finite values and gave others
     kClean,      // the fault did not come again
     kGiven,      // the call was given the fault as an argument
     kHeld,       // a parameter or buffer of its own, or a tensor from elsewhere, holds it
     kRefused
   };
-  Found result = Found::kRefused;
+  Outcome result = Outcome::kRefused;
   std::string why, operation, given, gave;
   std::string inside;     // the module that ran the operation
   std::string cause;      // the row that was the reason to look
@@ -146,7 +146,7 @@ class Hints {
   std::string child_not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
 
  private:
-  struct Said {
+  struct CallHint {
     std::uint64_t iteration = 0, nth = 0;
     std::optional<CodeLine> code;
     std::string parent;
@@ -160,16 +160,16 @@ class Hints {
     std::uint64_t iteration = 0;
     std::vector<std::string> names;  // by slot
   };
-  struct Held {
+  struct ContainedInputs {
     std::uint64_t iteration = 0;
     std::vector<std::uint32_t> slots;
   };
   using TensorPlace = std::tuple<std::uint64_t, std::string, bool, std::uint64_t>;  // iteration, call, is_input, slot
   struct Watch {
     std::map<std::pair<std::string, bool>, std::vector<Names>> names;  // by call and is_input
-    std::map<std::string, std::vector<Held>, std::less<>> held_inputs;
+    std::map<std::string, std::vector<ContainedInputs>, std::less<>> held_inputs;
     std::map<TensorPlace, FaultyRows> rows;
-    std::map<std::string, std::vector<Said>, std::less<>> code;
+    std::map<std::string, std::vector<CallHint>, std::less<>> code;
     std::map<std::pair<std::uint64_t, std::string>, Zoom> zooms;
     std::map<std::pair<std::uint64_t, std::string>, CutOff> cut_off;
     std::map<std::string, std::vector<Missing>, std::less<>> missing;
@@ -190,7 +190,8 @@ class Hints {
   };
   using Place = std::pair<std::uint32_t, std::uint64_t>;  // rank, iteration
 
-  const Said* said_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name, std::uint32_t nth) const;
+  const CallHint* hint_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
+                          std::uint32_t nth) const;
   const Companions& companions_of(const Place& place);
   std::optional<CodeLine> line_of_graph(const Folder& folder, std::string_view op_name);
 

@@ -39,7 +39,7 @@ class Listing {
   }
 
  private:
-  const Seen& row(std::uint32_t index) const { return record_.rows()[index]; }
+  const RecordRow& row(std::uint32_t index) const { return record_.rows()[index]; }
   NamedCall named(const Call& call) const {
     return {std::string(record_.texts()[call.op_type]), std::string(record_.texts()[call.name])};
   }

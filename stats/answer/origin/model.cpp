@@ -14,7 +14,7 @@
 namespace tensorstat {
 namespace {
 
-bool is_of_evaluation(const Record& record, const Seen& row) {
+bool is_of_evaluation(const Record& record, const RecordRow& row) {
   return row_kind(record.texts()[row.op_type]) == RowKind::kOfCall &&
          directed_name_of(record.texts()[row.name]).direction == Direction::kEvaluation;
 }
@@ -46,7 +46,7 @@ class Builder {
   Model build(std::uint32_t rank, std::uint32_t first, std::uint32_t last, Part part) {
     model_.is_evaluation = part == Part::kEvaluation;
     for (std::uint32_t run = first; run < last; ++run) {
-      const Seen& seen = record_.run(run).front();
+      const RecordRow& seen = record_.run(run).front();
       // The values of parameters before anything ran belong to both.
       const bool is_of_both =
           part == Part::kAll || (seen.is_input && row_kind(text(seen.op_type)) == RowKind::kParameter);
@@ -68,7 +68,7 @@ class Builder {
     const std::string_view name = text(rows.front().name);
     if (model_.form == Form::kWatch && !rows.front().is_input &&
         (directed_name_of(name).direction == Direction::kForward || is_of_evaluation(record_, rows.front()))) {
-      const auto next = std::ranges::find_if(rows, &Seen::is_input);
+      const auto next = std::ranges::find_if(rows, &RecordRow::is_input);
       add(rows.first(static_cast<std::size_t>(next - rows.begin())));
       if (next != rows.end()) add(rows.last(static_cast<std::size_t>(rows.end() - next)));
     } else {
@@ -76,11 +76,11 @@ class Builder {
     }
   }
 
-  void add(std::span<const Seen> rows) {
+  void add(std::span<const RecordRow> rows) {
     const auto first = static_cast<std::uint32_t>(&rows.front() - record_.rows().data());
     std::vector<std::uint32_t> inputs, outputs;
     for (std::uint32_t i = 0; i < rows.size(); ++i) (rows[i].is_input ? inputs : outputs).push_back(first + i);
-    const Seen& seen = rows.front();
+    const RecordRow& seen = rows.front();
     const std::string_view type = text(seen.op_type), name = text(seen.name);
     if (model_.form == Form::kLaunches) return put(Phase::kForward, seen, inputs, outputs);
     if (model_.form == Form::kGraph) return put(phase_in_graph(type, name), seen, inputs, outputs);
@@ -107,7 +107,7 @@ class Builder {
 
   // The rows belong to a call that waits for them, or begin a new one. A call that is run inside a call of its own name
   // ends first.
-  void put(Phase phase, const Seen& seen, const std::vector<std::uint32_t>& inputs,
+  void put(Phase phase, const RecordRow& seen, const std::vector<std::uint32_t>& inputs,
            const std::vector<std::uint32_t>& outputs) {
     std::vector<std::uint32_t>& known = by_name_[{seen.name, phase}];
     const auto has = [&](const std::vector<std::uint32_t>& rows, const std::vector<std::uint32_t>& more) {
@@ -118,9 +118,9 @@ class Builder {
     };
     Call* call = nullptr;
     if (!is_flat(model_.form)) {
-      constexpr std::ptrdiff_t kMostOpen = 256;  // calls of one name at a time
-      for (auto index = known.rbegin(); index != known.rend() && call == nullptr && index - known.rbegin() < kMostOpen;
-           ++index) {
+      constexpr std::ptrdiff_t kMostOpenCalls = 256;  // calls of one name at a time
+      for (auto index = known.rbegin();
+           index != known.rend() && call == nullptr && index - known.rbegin() < kMostOpenCalls; ++index) {
         Call& each = model_.calls[*index];
         if (has(each.inputs, inputs) || has(each.outputs, outputs)) continue;
         // A forward has its outputs at once, and all of its inputs before them.
@@ -346,7 +346,7 @@ std::vector<Part> parts_of(const Record& record, Form form, std::uint32_t rank, 
   if (form != Form::kWatch) return {Part::kAll};
   bool has_evaluation = false, has_forward = false, has_backward = false;
   for (std::uint32_t run = first; run < last; ++run) {
-    const Seen& seen = record.run(run).front();
+    const RecordRow& seen = record.run(run).front();
     if (seen.rank != rank) continue;
     const DirectedName name = directed_name_of(record.texts()[seen.name]);
     has_evaluation |= is_of_evaluation(record, seen);

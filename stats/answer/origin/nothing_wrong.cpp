@@ -23,11 +23,11 @@ void put_nothing_into_words(const RunFacts& facts, FaultVerdict& verdict, bool i
   }
   if (facts.form == Form::kWatch && !facts.has_loss)
     verdict.details = {"The loss is not in the rows: step(loss) of the watch tells it, too"};
-  constexpr std::size_t kMostNamed = 5;
-  for (std::size_t i = 0; i < verdict.not_seen.size() && i < kMostNamed; ++i)
+  constexpr std::size_t kMostCalls = 5;
+  for (std::size_t i = 0; i < verdict.not_seen.size() && i < kMostCalls; ++i)
     verdict.details.push_back("Not seen: " + printable_name(verdict.not_seen[i]));
-  if (verdict.not_seen.size() > kMostNamed)
-    verdict.details.push_back("Not seen: " + std::to_string(verdict.not_seen.size() - kMostNamed) + " more");
+  if (verdict.not_seen.size() > kMostCalls)
+    verdict.details.push_back("Not seen: " + std::to_string(verdict.not_seen.size() - kMostCalls) + " more");
   for (const std::string& what : verdict.not_watched) {
     if (what != "loss" && what != "model")
       verdict.details.push_back("Not looked at: " + what + " were not watched; watch(..., " + what +

@@ -17,7 +17,9 @@ Around around_of(const Record& record, const FaultChoice& choice, std::uint32_t 
     around.ranks.insert(rows.front().rank);
     if (!communicates(record.texts()[rows.front().op_type])) continue;
     const std::uint32_t nth = before[{rows.front().name, rows.front().rank}]++;
-    const auto is_given_fault = [&](const Seen& row) { return row.is_input && fault_in(record, row, choice).any(); };
+    const auto is_given_fault = [&](const RecordRow& row) {
+      return row.is_input && fault_in(record, row, choice).any();
+    };
     if (std::ranges::any_of(rows, is_given_fault)) around.faulty_meetings.insert({rows.front().name, nth});
   }
   return around;
@@ -57,7 +59,7 @@ FaultVerdict pick_of_ranks(std::vector<OfRank>& ranks) {
 
 std::optional<Fault> is_received(const Scene& scene, const StepRows& rows) {
   const Call& call = rows.call(scene.call);
-  if (!communicates(rows.text(call.op_type)) || scene.given == Given::kFaulty) return std::nullopt;
+  if (!communicates(rows.text(call.op_type)) || scene.given == InputState::kFaulty) return std::nullopt;
   if (rows.around.faulty_meetings.contains({call.name, call.nth})) {
     Fault fault = fault_at(scene, rows, FaultKind::kUnknown, scene.call);
     fault.is_received = true;

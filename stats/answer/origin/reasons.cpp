@@ -27,11 +27,11 @@ std::optional<double> absmax_of(const StatisticsView& statistics) {
 
 }  // namespace
 
-std::string reason_of_inputs(const Record& record, std::string_view operation, std::span<const Seen* const> inputs,
-                             const Seen& output) {
+std::string reason_of_inputs(const Record& record, std::string_view operation, std::span<const RecordRow* const> inputs,
+                             const RecordRow& output) {
   if (inputs.empty()) return {};
   std::vector<Operand> operands;
-  for (const Seen* input : inputs) {
+  for (const RecordRow* input : inputs) {
     const StatisticsView statistics = record.statistics(*input);
     operands.push_back({.dtype = std::string(record.texts()[input->dtype]),
                         .least = as_double(statistics.find(Category::kMin)),
@@ -45,12 +45,12 @@ std::string reason_of_inputs(const Record& record, std::string_view operation, s
                              record.texts()[output.dtype]);
 }
 
-std::string reason_of_growth(const Record& record, const Seen& seen) {
+std::string reason_of_growth(const Record& record, const RecordRow& seen) {
   const std::string_view dtype = record.texts()[seen.dtype];
   const auto greatest = greatest_of(dtype);
   if (!greatest || specials_of(record.statistics(seen)).inf == 0u) return {};
   std::map<std::uint64_t, double> sizes;  // by iteration
-  for (const Seen& row : record.rows()) {
+  for (const RecordRow& row : record.rows()) {
     if (row.iteration >= seen.iteration) break;
     if (row.name != seen.name || row.rank != seen.rank || row.is_input != seen.is_input || row.slot != seen.slot)
       continue;
@@ -73,18 +73,18 @@ std::string reason_of_growth(const Record& record, const Seen& seen) {
          short_number(*greatest) + ", the most of " + std::string(dtype);
 }
 
-std::string reason_of_leap(const Record& record, const Seen& seen, std::span<const std::uint32_t> of_model) {
+std::string reason_of_leap(const Record& record, const RecordRow& seen, std::span<const std::uint32_t> of_model) {
   using Tensor = std::pair<std::uint32_t, std::uint32_t>;
   struct First {
     double size = 0;
     std::uint64_t iteration = 0;
   };
   std::map<Tensor, First> firsts;
-  for (const Seen& row : record.rows()) {
+  for (const RecordRow& row : record.rows()) {
     if (row.iteration > seen.iteration) break;
     const bool is_parameter = row_kind(record.texts()[row.op_type]) == RowKind::kParameter;
     const bool is_of_model = std::ranges::any_of(of_model, [&](std::uint32_t input) {
-      const Seen& given = record.rows()[input];
+      const RecordRow& given = record.rows()[input];
       return given.name == row.name && given.slot == row.slot && given.is_input && row.is_input;
     });
     if (row.rank != seen.rank || (!is_parameter && !is_of_model)) continue;
@@ -102,8 +102,8 @@ std::string reason_of_leap(const Record& record, const Seen& seen, std::span<con
   return {};
 }
 
-std::string oddity_of(const Record& record, const Seen& row) {
-  const auto range_of = [&](const Seen& each) {
+std::string oddity_of(const Record& record, const RecordRow& row) {
+  const auto range_of = [&](const RecordRow& each) {
     const StatisticsView statistics = record.statistics(each);
     return std::pair(as_double(statistics.find(Category::kMin)), as_double(statistics.find(Category::kMax)));
   };
@@ -112,7 +112,7 @@ std::string oddity_of(const Record& record, const Seen& row) {
   const bool is_float = record.texts()[row.dtype].find("float") != std::string_view::npos;
   if (is_float && *least != 0) return {};
   bool has_other = false, was_so = false;
-  for (const Seen& each : record.rows()) {
+  for (const RecordRow& each : record.rows()) {
     if (each.iteration >= row.iteration) break;
     if (each.name != row.name || each.rank != row.rank || each.is_input != row.is_input || each.slot != row.slot)
       continue;

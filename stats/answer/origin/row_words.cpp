@@ -33,7 +33,7 @@ std::string words_of(const Specials& specials) {
   return text;
 }
 
-std::string words_of_row(const Record& record, const Seen& row) {
+std::string words_of_row(const Record& record, const RecordRow& row) {
   std::string text = printable_name(record.texts()[row.dtype]) + " " + printable_name(record.texts()[row.shape]);
   const auto statistics = record.statistics(row);
   for (std::size_t i = 0; i < statistics.categories.size(); ++i) {

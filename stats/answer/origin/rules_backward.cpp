@@ -22,7 +22,7 @@ const Zoom* zoom_of_backward(const StepRows& rows, std::uint32_t index) {
   const Call& call = rows.call(index);
   const Zoom* zoom = rows.hints.zoom_because_of(call.rank, call.iteration, rows.text(call.name));
   if (zoom == nullptr) zoom = rows.zoom_of(index);
-  return found(zoom) || (zoom != nullptr && zoom->result == Zoom::Found::kRefused) ? zoom : nullptr;
+  return found(zoom) || (zoom != nullptr && zoom->result == Zoom::Outcome::kRefused) ? zoom : nullptr;
 }
 
 std::optional<Fault> made_by_parents_backward(const Scene& scene, const StepRows& rows) {
@@ -34,7 +34,7 @@ std::optional<Fault> made_by_parents_backward(const Scene& scene, const StepRows
   Fault fault;
   if (!is_after_seen && hands_on(rows.text(rows.call(parent).op_type))) {
     fault = fault_at(scene, rows, FaultKind::kProduced, after);  // nothing else is between them
-  } else if (found(zoom) || (is_after_seen && rows.given_to(rows.call(parent)) == Given::kClean)) {
+  } else if (found(zoom) || (is_after_seen && rows.given_to(rows.call(parent)) == InputState::kClean)) {
     fault = fault_at(scene, rows, FaultKind::kProduced, parent);
     fault.is_own_code = true;
   } else {
@@ -55,7 +55,7 @@ std::optional<Fault> made_in_backward(const Scene& scene, const StepRows& rows) 
       rows.has_children[scene.call] ? rows.last_before(scene.call, Phase::kBackward, kNoCall) : kNoCall;
   const Zoom* zoom = zoom_of_backward(rows, scene.call);
   Fault fault;
-  if (scene.given == Given::kClean || found(zoom)) {
+  if (scene.given == InputState::kClean || found(zoom)) {
     fault = fault_at(scene, rows, FaultKind::kProduced, scene.call);
     fault.is_own_code = last_child != kNoCall;
     fault.after = last_child;
@@ -73,7 +73,7 @@ std::optional<Fault> made_for_parameter(const Scene& scene, const StepRows& rows
   const std::uint32_t backward = backward_of(rows, rows.owner_of(rows.name_of(scene.call)));
   const Zoom* zoom = zoom_of_backward(rows, scene.call);
   Fault fault;
-  if (backward != kNoCall && (found(zoom) || rows.given_to(rows.call(backward)) == Given::kClean)) {
+  if (backward != kNoCall && (found(zoom) || rows.given_to(rows.call(backward)) == InputState::kClean)) {
     fault = fault_at(scene, rows, FaultKind::kProduced, backward);
     fault.zoom = zoom;
     fault.back_of = last_ended(rows, [&](const Fault& ended) { return is_same_module(rows, ended, backward); });

@@ -32,7 +32,7 @@ bool is_surely_overwritten(const StepRows& rows, const Call& call) {
 // Whether a call may use parameters, and nobody looked at them.
 bool may_hold_parameters(const StepRows& rows, std::uint32_t index) {
   const Zoom* zoom = rows.zoom_of(index);
-  const bool is_looked_at = zoom != nullptr && zoom->result != Zoom::Found::kRefused;
+  const bool is_looked_at = zoom != nullptr && zoom->result != Zoom::Outcome::kRefused;
   return rows.hints.has_parameters_off() && !is_looked_at && rows.hints.is_holder(rows.path_of(index));
 }
 
@@ -43,10 +43,10 @@ bool is_in(std::string_view path, std::string_view outer) {
 // In a Sequential, a call is given what the call before it gave, and nothing is between them.
 bool is_given_clean(const StepRows& rows, std::uint32_t index) {
   const Call& call = rows.call(index);
-  const Given given = rows.given_to(call);
+  const InputState given = rows.given_to(call);
   const Zoom* zoom = rows.zoom_of(index);
-  if (given == Given::kUnseen && zoom != nullptr && zoom->given_finite) return true;
-  if (given != Given::kUnseen || call.parent == kNoCall) return given == Given::kClean;
+  if (given == InputState::kUnseen && zoom != nullptr && zoom->given_finite) return true;
+  if (given != InputState::kUnseen || call.parent == kNoCall) return given == InputState::kClean;
   if (!hands_on(rows.text(rows.call(call.parent).op_type))) return false;
   const std::uint32_t before = rows.last_before(call.parent, Phase::kForward, index);
   if (before == kNoCall) return is_given_clean(rows, call.parent);
@@ -84,14 +84,15 @@ Fault made_by(const Scene& scene, const StepRows& rows, std::uint32_t last_child
 Fault made_by_operator(const Scene& scene, const StepRows& rows) {
   const Call& call = rows.call(scene.call);
   // A launch has rows of all its buffers. Its other arguments have none.
-  const bool is_given_clean = rows.model.form == Form::kLaunches ? scene.given != Given::kFaulty
-                                                                 : scene.given == Given::kClean && !has_gap(rows, call);
+  const bool is_given_clean = rows.model.form == Form::kLaunches
+                                  ? scene.given != InputState::kFaulty
+                                  : scene.given == InputState::kClean && !has_gap(rows, call);
   if (is_given_clean) return made_by(scene, rows, kNoCall);
   if (rows.text(call.op_type) == "Tensor")
     return unknown(scene, rows, scene.call, "these are tensors, without the operators that made them");
-  const bool is_unclear = scene.given != Given::kClean && !call.inputs.empty();
+  const bool is_unclear = scene.given != InputState::kClean && !call.inputs.empty();
   if (is_unclear && is_surely_overwritten(rows, call)) return made_by(scene, rows, kNoCall);
-  const char* const why = scene.given == Given::kClean ? "some of its inputs are not in the rows"
+  const char* const why = scene.given == InputState::kClean ? "some of its inputs are not in the rows"
                           : call.inputs.empty()
                               ? kNoInputs
                               : "it wrote over its input, and what that was before is not in the rows";
@@ -127,13 +128,13 @@ std::uint32_t zoomed_above(const StepRows& rows, std::uint32_t index) {
   std::string_view blamed;
   for (int steps = 0; index != kNoCall && steps < 64; index = rows.call(index).parent, ++steps) {
     const Zoom* zoom = rows.zoom_of(index);
-    if (zoom == nullptr || zoom->result == Zoom::Found::kHeld) return kNoCall;
+    if (zoom == nullptr || zoom->result == Zoom::Outcome::kHeld) return kNoCall;
     if (found(zoom)) {
       const bool is_around = blamed.empty() || zoom->by_container || zoom->inside == rows.path_of(index) ||
                              is_in(blamed, zoom->inside) || is_in(zoom->inside, blamed);
       return is_around ? index : kNoCall;
     }
-    if (zoom->result != Zoom::Found::kGiven && blamed.empty()) blamed = rows.path_of(index);
+    if (zoom->result != Zoom::Outcome::kGiven && blamed.empty()) blamed = rows.path_of(index);
   }
   return kNoCall;
 }
@@ -192,9 +193,9 @@ std::optional<Fault> made_by_call(const Scene& scene, const StepRows& rows) {
   }
   if (is_flat(rows.model.form)) return made_by_operator(scene, rows);
   const Zoom* zoom = rows.zoom_of(scene.call);
-  const bool is_held = zoom != nullptr && zoom->result == Zoom::Found::kHeld;
-  const bool was_given = zoom != nullptr && zoom->result == Zoom::Found::kGiven;
-  const bool is_clean = scene.given == Given::kClean || (!was_given && is_given_clean(rows, scene.call));
+  const bool is_held = zoom != nullptr && zoom->result == Zoom::Outcome::kHeld;
+  const bool was_given = zoom != nullptr && zoom->result == Zoom::Outcome::kGiven;
+  const bool is_clean = scene.given == InputState::kClean || (!was_given && is_given_clean(rows, scene.call));
   const std::uint32_t above = is_held || was_given || found(zoom) ? kNoCall : zoomed_above(rows, scene.call);
   if (above != kNoCall) {
     Fault fault = fault_at(scene, rows, FaultKind::kProduced, scene.call);

@@ -42,7 +42,7 @@ namespace {
 bool may_come_from_inside(const Scene& scene, const StepRows& rows) {
   const Call& call = rows.call(scene.call);
   const Zoom* zoom = rows.hints.zoom_because_of(call.rank, call.iteration, rows.text(call.name));
-  if (zoom != nullptr && zoom->result == Zoom::Found::kGiven) return false;
+  if (zoom != nullptr && zoom->result == Zoom::Outcome::kGiven) return false;
   return std::ranges::any_of(std::span(rows.events).first(rows.now), [&](const Event& each) {
     return rows.call(each.call).phase == Phase::kBackward && rows.model.is_inside(each.call, scene.call);
   });

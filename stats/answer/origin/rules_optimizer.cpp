@@ -12,7 +12,7 @@ std::optional<Fault> is_of_parameter(const Scene& scene, const StepRows& rows) {
 
 std::optional<Fault> changed_after_backward(const Scene& scene, const StepRows& rows) {
   if (rows.model.form == Form::kModules) return made_for_parameter(scene, rows);
-  if (scene.given == Given::kUnseen)
+  if (scene.given == InputState::kUnseen)
     return unknown(scene, rows, scene.call, "what backward made of it is not in the rows");
   const std::uint64_t ranks = std::max<std::uint64_t>(rows.hints.world_size(), rows.around.ranks.size());
   const bool are_all_here = ranks <= rows.around.ranks.size();
@@ -37,7 +37,7 @@ std::optional<Fault> written_by_optimizer(const Scene& scene, const StepRows& ro
     has_value |= each.phase == Phase::kParameter;
   }
   for (std::uint32_t index = 0; !has_value && index < scene.row; ++index) {
-    const Seen& row = rows.row(index);
+    const RecordRow& row = rows.row(index);
     has_value =
         row.name == call.name && row.rank == call.rank && row_kind(rows.text(row.op_type)) == RowKind::kParameter;
   }

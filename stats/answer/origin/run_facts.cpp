@@ -31,7 +31,7 @@ RunFacts RunFactsReader::facts(const Hints& hints) const {
 
 RunFacts facts_of(const Record& record, const Hints& hints) {
   RunFactsReader reader;
-  for (const Seen& row : record.rows()) {
+  for (const RecordRow& row : record.rows()) {
     reader.add(record.texts()[row.op_type], record.texts()[row.name], row.is_input, !record.texts()[row.file].empty(),
                row.iteration);
   }

@@ -38,7 +38,7 @@ class Words {
   }
 
  private:
-  const Seen& seen() const { return record_.rows()[verdict_.row]; }
+  const RecordRow& seen() const { return record_.rows()[verdict_.row]; }
   std::string_view name_of_row(std::uint32_t row) const { return record_.texts()[record_.rows()[row].name]; }
   std::string call(const NamedCall& named) const { return shown_call(form_, named); }
   void detail(std::string text) { verdict_.details.push_back(std::move(text)); }
@@ -66,7 +66,7 @@ class Words {
     if (verdict_.nth_call != 0 && verdict_.call_count > 1)
       text += ", call " + std::to_string(verdict_.nth_call) + " of " + std::to_string(verdict_.call_count);
     bool has_ranks = verdict_.rank != 0;
-    for (const Seen& row : record_.rows()) {
+    for (const RecordRow& row : record_.rows()) {
       if (has_ranks) break;
       has_ranks = row.rank != verdict_.rank;
     }
@@ -81,7 +81,7 @@ class Words {
     const std::string_view name = verdict_.guilty.op_name;
     return "The loss" + (name.starts_with("loss/") ? " " + printable_name(name.substr(5)) : std::string());
   }
-  bool is_zoomed() const { return verdict_.zoom != nullptr && verdict_.zoom->result == Zoom::Found::kOperation; }
+  bool is_zoomed() const { return verdict_.zoom != nullptr && verdict_.zoom->result == Zoom::Outcome::kOperation; }
   std::string between() const {
     std::string text;
     if (verdict_.after.is_named()) text += " after " + call(verdict_.after);
@@ -90,7 +90,7 @@ class Words {
   }
   bool is_of_buffer() const { return row_kind(verdict_.row_of.op_type) == RowKind::kBuffer; }
   std::string slot_of(std::uint32_t row) const {
-    const Seen& seen = record_.rows()[row];
+    const RecordRow& seen = record_.rows()[row];
     const auto name = verdict_.tensor_names.find(row);
     return (seen.is_input ? "input " : "output ") + std::to_string(seen.slot) +
            (name == verdict_.tensor_names.end() ? "" : " (" + printable_name(name->second) + ")");
@@ -231,9 +231,9 @@ class Words {
     if (zoom == nullptr) return;
     if (row_kind(verdict_.guilty.op_type) == RowKind::kLoss && !zoom->why.empty())
       return detail(printable_name(zoom->why));
-    if (zoom->result == Zoom::Found::kClean) {
+    if (zoom->result == Zoom::Outcome::kClean) {
       detail("run again, it gave finite values: hidden state, or the hardware");
-    } else if (zoom->result == Zoom::Found::kRefused && !zoom->why.empty()) {
+    } else if (zoom->result == Zoom::Outcome::kRefused && !zoom->why.empty()) {
       detail("the operation is not known: " + printable_name(zoom->why));
     }
   }
@@ -242,8 +242,8 @@ class Words {
     return verdict_.kind == FaultKind::kProduced || verdict_.kind == FaultKind::kUnknown ||
            verdict_.kind == FaultKind::kOptimizer;
   }
-  std::vector<const Seen*> inputs() const {
-    std::vector<const Seen*> rows;
+  std::vector<const RecordRow*> inputs() const {
+    std::vector<const RecordRow*> rows;
     if (!shows_inputs()) return rows;
     for (const std::uint32_t input : verdict_.inputs) rows.push_back(&record_.rows()[input]);
     return rows;
@@ -268,7 +268,7 @@ class Words {
     const bool is_of_data = verdict_.kind == FaultKind::kProduced || verdict_.kind == FaultKind::kLoss;
     if (!is_of_data || verdict_.phase > Phase::kBackward) return;
     for (const std::uint32_t input : verdict_.of_model) {
-      const Seen& row = record_.rows()[input];
+      const RecordRow& row = record_.rows()[input];
       if (std::string why = oddity_of(record_, row); !why.empty())
         return detail(call({std::string(record_.texts()[row.op_type]), std::string(record_.texts()[row.name])}) + " " +
                       slot_of(input) + " " + why);
@@ -358,7 +358,7 @@ class Words {
   std::string reason_of_call() const {
     if (verdict_.phase == Phase::kBackward)
       return verdict_.forward_maker.is_named() ? "" : reason_of_backward(verdict_.guilty.op_type);
-    std::vector<const Seen*> rows;
+    std::vector<const RecordRow*> rows;
     for (const std::uint32_t input : verdict_.inputs) rows.push_back(&record_.rows()[input]);
     return reason_of_inputs(record_, verdict_.guilty.op_type, rows, seen());
   }

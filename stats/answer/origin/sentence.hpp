@@ -22,6 +22,6 @@ std::string shown_call(Form form, const NamedCall& call);
 std::string words_of(const Specials& specials);
 
 // "float32 (2,3), max 2.3, min -3.1": a row as it stands in a table.
-std::string words_of_row(const Record& record, const Seen& row);
+std::string words_of_row(const Record& record, const RecordRow& row);
 
 }  // namespace tensorstat

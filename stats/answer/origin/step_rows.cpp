@@ -30,20 +30,20 @@ bool StepRows::is_overwritten(const Call& callee, std::uint32_t input) const {
   });
 }
 
-Given StepRows::given_to(const Call& callee) const {
-  Given given = Given::kUnseen;
+InputState StepRows::given_to(const Call& callee) const {
+  InputState given = InputState::kUnseen;
   bool is_lost = false;  // an input was overwritten
   for (const std::uint32_t input : callee.inputs) {
     if (row(input).is_parameter) continue;
     if (!is_faulty(input)) {
-      given = Given::kClean;
+      given = InputState::kClean;
     } else if (is_overwritten(callee, input)) {
       is_lost = true;
     } else {
-      return Given::kFaulty;
+      return InputState::kFaulty;
     }
   }
-  return is_lost ? Given::kUnseen : given;
+  return is_lost ? InputState::kUnseen : given;
 }
 
 bool StepRows::gives_floats(const Call& callee) const {

@@ -30,7 +30,7 @@ struct Scene {
   std::uint32_t row;
   bool is_end;
   Phase phase;  // by which the rules go
-  Given given;
+  InputState given;
 };
 
 class StepRows {
@@ -41,12 +41,12 @@ class StepRows {
   std::string_view text(std::uint32_t id) const { return record.texts()[id]; }
   std::string_view name_of(std::uint32_t index) const { return text(call(index).name); }
   std::string_view path_of(std::uint32_t index) const { return tensorstat::path_of(model.form, name_of(index)); }
-  const Seen& row(std::uint32_t index) const { return record.rows()[index]; }
+  const RecordRow& row(std::uint32_t index) const { return record.rows()[index]; }
   Specials fault_of(std::uint32_t index) const { return fault_in(record, row(index), choice); }
   bool is_faulty(std::uint32_t index) const { return fault_of(index).any(); }
   // An operator that works in place leaves its result in an input: what it was given is then not in the rows.
   bool is_overwritten(const Call& callee, std::uint32_t input) const;
-  Given given_to(const Call& callee) const;
+  InputState given_to(const Call& callee) const;
   // Whether a result may hold a NaN. The results of a comparison cannot; a call without rows of results may.
   bool gives_floats(const Call& callee) const;
   // Whether the faults in its inputs lie in containers. It may have looked past them.
@@ -85,6 +85,6 @@ class StepRows {
   std::vector<Fault> faults;  // so far; they stay where they are
 };
 
-inline bool found(const Zoom* zoom) { return zoom != nullptr && zoom->result == Zoom::Found::kOperation; }
+inline bool found(const Zoom* zoom) { return zoom != nullptr && zoom->result == Zoom::Outcome::kOperation; }
 
 }  // namespace tensorstat::origin_rules

@@ -38,7 +38,7 @@ FaultVerdict Telling::verdict(const Fault& fault) {
   }
   const Zoom* zoom = fault.zoom;
   if (zoom == nullptr && guilty != kNoCall) zoom = zoom_of(guilty);
-  if (!verdict.wrote_inf.op_name.empty() && (zoom == nullptr || zoom->result != Zoom::Found::kOperation))
+  if (!verdict.wrote_inf.op_name.empty() && (zoom == nullptr || zoom->result != Zoom::Outcome::kOperation))
     zoom = zoom_that_turned(guilty);
   if (guilty == kNoCall) zoom = hints_.zoom_of(verdict.rank, verdict.iteration, "loss");
   verdict.zoom = zoom;
@@ -47,11 +47,11 @@ FaultVerdict Telling::verdict(const Fault& fault) {
     verdict.wrote_zoom = fault.made_of->zoom != nullptr ? fault.made_of->zoom : zoom_of(fault.made_of->call);
   }
   verdict.guilty = guilty == kNoCall ? NamedCall{"Loss", "loss"} : named(guilty);
-  if (zoom != nullptr && zoom->result == Zoom::Found::kOperation) {
+  if (zoom != nullptr && zoom->result == Zoom::Outcome::kOperation) {
     verdict.operation = zoom->operation;
     if (guilty != kNoCall) guilty = module_of(*zoom, guilty, verdict);
   }
-  if (zoom != nullptr && zoom->result == Zoom::Found::kHeld && !zoom->held_by.empty()) {
+  if (zoom != nullptr && zoom->result == Zoom::Outcome::kHeld && !zoom->held_by.empty()) {
     const std::string path(path_of(walked_.model.form, verdict.guilty.op_name));
     const bool is_of_model = path == verdict.guilty.op_type;  // which is named by its class
     verdict.guilty = {"Parameter", !zoom->parameter.empty() ? zoom->parameter
@@ -114,7 +114,7 @@ void Telling::name_tensors(const Fault& fault, FaultVerdict& verdict) const {
     if (fault.phase != Phase::kForward || &each == &call(outermost_of(fault))) break;
   }
   const auto name = [&](std::uint32_t index) {
-    const Seen& row = record_.rows()[index];
+    const RecordRow& row = record_.rows()[index];
     std::string text =
         hints_.name_of_tensor(row.rank, row.iteration, record_.texts()[row.name], row.is_input, row.slot);
     if (!text.empty()) verdict.tensor_names[index] = std::move(text);
@@ -122,7 +122,7 @@ void Telling::name_tensors(const Fault& fault, FaultVerdict& verdict) const {
   name(verdict.row);
   for (const std::uint32_t each : verdict.inputs) name(each);
   for (const std::uint32_t each : verdict.of_model) name(each);
-  const Seen& row = record_.rows()[verdict.row];
+  const RecordRow& row = record_.rows()[verdict.row];
   const FaultyRows* faulty_rows =
       hints_.faulty_rows(row.rank, row.iteration, record_.texts()[row.name], row.is_input, row.slot);
   if (faulty_rows != nullptr) verdict.faulty_rows = *faulty_rows;
@@ -182,7 +182,7 @@ const Zoom* Telling::zoom_of(std::uint32_t index) const {
 const Zoom* Telling::zoom_that_turned(std::uint32_t index) const {
   for (int steps = 0; index != kNoCall && steps < 64; index = call(index).parent, ++steps) {
     const Zoom* zoom = zoom_of(index);
-    if (zoom != nullptr && zoom->result == Zoom::Found::kOperation && zoom->inf_written) return zoom;
+    if (zoom != nullptr && zoom->result == Zoom::Outcome::kOperation && zoom->inf_written) return zoom;
   }
   return nullptr;
 }

@@ -67,7 +67,7 @@ class FaultSearch::State {
 
   std::uint64_t iteration_of(std::uint32_t run) const { return record_->run(run).front().iteration; }
 
-  bool is_faulty(const Seen& row) const { return origin_rules::fault_in(*record_, row, choice_).any(); }
+  bool is_faulty(const RecordRow& row) const { return origin_rules::fault_in(*record_, row, choice_).any(); }
 
   void pass_clean(std::uint64_t iteration) {
     if (has_verdict()) return;
@@ -92,7 +92,7 @@ class FaultSearch::State {
       verdict.unseen = *why;
     }
     if (verdict.row != kNoRow) {
-      const Seen& row = record_->rows()[verdict.row];
+      const RecordRow& row = record_->rows()[verdict.row];
       verdict.row_of = {std::string(record_->texts()[row.op_type]), std::string(record_->texts()[row.name])};
       verdict.row_is_input = row.is_input;
       verdict.row_slot = row.slot;
@@ -123,7 +123,7 @@ class FaultSearch::State {
 
   bool has_fault(std::uint32_t first, std::uint32_t last) const {
     for (std::uint32_t run = first; run < last; ++run) {
-      if (std::ranges::any_of(record_->run(run), [&](const Seen& row) { return is_faulty(row); })) return true;
+      if (std::ranges::any_of(record_->run(run), [&](const RecordRow& row) { return is_faulty(row); })) return true;
     }
     return false;
   }
@@ -214,14 +214,14 @@ class FaultSearch::State {
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
     if (!skipped_.empty()) {
-      constexpr std::size_t kMostNamed = 10;
+      constexpr std::size_t kMostSteps = 10;
       constexpr std::uint64_t kMany = 5;
       std::string text = std::to_string(skipped_.size()) + (skipped_.size() == 1 ? " step was" : " steps were") +
                          " skipped (gradients with NaN or Inf, and no parameter was written): iteration" +
                          (skipped_.size() == 1 ? "" : "s");
-      for (std::size_t i = 0; i < skipped_.size() && i < kMostNamed; ++i)
+      for (std::size_t i = 0; i < skipped_.size() && i < kMostSteps; ++i)
         text += (i == 0 ? " " : ", ") + std::to_string(skipped_[i]);
-      if (skipped_.size() > kMostNamed) text += " and " + std::to_string(skipped_.size() - kMostNamed) + " more";
+      if (skipped_.size() > kMostSteps) text += " and " + std::to_string(skipped_.size() - kMostSteps) + " more";
       if (skipped_in_a_row_ >= kMany) {
         text += "; the last " + std::to_string(skipped_in_a_row_) + " in a row: no scale may be small enough";
       } else if (most_in_a_row_ >= kMany) {

@@ -82,7 +82,7 @@ bool is_made_anew(const StepRows& rows, const Fault& fault, std::uint32_t index)
 bool has_read(const StepRows& rows, std::uint32_t index) {
   for (int steps = 0; index != kNoCall && steps < 64; index = rows.call(index).parent, ++steps) {
     const Zoom* zoom = rows.zoom_of(index);
-    if (zoom != nullptr && zoom->result == Zoom::Found::kGiven) return true;
+    if (zoom != nullptr && zoom->result == Zoom::Outcome::kGiven) return true;
   }
   return false;
 }
@@ -151,7 +151,7 @@ bool is_carried(StepRows& rows, const Scene& scene) {
       continue;
     // An output comes from its call's inputs, from a call inside, or from a parameter.
     const bool is_call = is_forward || scene.phase == Phase::kBackward;
-    if (is_call && scene.is_end && scene.given == Given::kClean && !rows.has_inside(fault, scene.call)) {
+    if (is_call && scene.is_end && scene.given == InputState::kClean && !rows.has_inside(fault, scene.call)) {
       // A backward uses what its forward saved, and a call may use the parameter of another.
       const bool is_saved = !is_forward && fault.phase <= Phase::kLoss;
       const bool may_share =
@@ -199,7 +199,7 @@ void look_at(StepRows& rows, const Event& event) {
   }
   if (is_carried(rows, scene)) return;
   // The input of its parent is judged first, whatever the order of the rows.
-  if (!event.is_end && call.parent != kNoCall && rows.given_to(rows.call(call.parent)) == Given::kFaulty) {
+  if (!event.is_end && call.parent != kNoCall && rows.given_to(rows.call(call.parent)) == InputState::kFaulty) {
     const auto above =
         std::ranges::find_if(rows.events, [&](const Event& each) { return each.call == call.parent && !each.is_end; });
     if (above != rows.events.end() && above - rows.events.begin() > static_cast<std::ptrdiff_t>(rows.now)) {

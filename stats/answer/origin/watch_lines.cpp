@@ -71,14 +71,14 @@ Zoom zoom_in(const Members& line) {
             .given_finite = line.truth("given_finite").value_or(false),
             .by_container = line.truth("by_container").value_or(false)};
   const std::string result = line.text("result");
-  zoom.result = result == "found"   ? Zoom::Found::kOperation
-                : result == "clean" ? Zoom::Found::kClean
-                : result == "given" ? Zoom::Found::kGiven
-                                    : Zoom::Found::kRefused;
+  zoom.result = result == "found"   ? Zoom::Outcome::kOperation
+                : result == "clean" ? Zoom::Outcome::kClean
+                : result == "given" ? Zoom::Outcome::kGiven
+                                    : Zoom::Outcome::kRefused;
   // "the parameter weight holds the fault", "a tensor from outside of the call holds the fault"
   std::string_view why = zoom.why;
-  if (zoom.result == Zoom::Found::kGiven && why.ends_with(" holds the fault")) {
-    zoom.result = Zoom::Found::kHeld;
+  if (zoom.result == Zoom::Outcome::kGiven && why.ends_with(" holds the fault")) {
+    zoom.result = Zoom::Outcome::kHeld;
     for (const std::string_view kind : {"the parameter ", "the buffer "}) {
       if (why.starts_with(kind)) zoom.held_by = why.substr(kind.size(), why.rfind(" holds") - kind.size());
     }

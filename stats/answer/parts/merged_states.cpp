@@ -231,12 +231,12 @@ Result<std::string> MergedStates::state() const try {
 }
 
 std::string missing_text(const std::vector<std::uint32_t>& missing, std::uint32_t parts) {
-  constexpr std::size_t kMostShown = 8;
+  constexpr std::size_t kMostNames = 8;
   std::string text = missing.size() == 1 ? "part " : "parts ";
-  for (std::size_t i = 0; i < std::min(missing.size(), kMostShown); ++i) {
+  for (std::size_t i = 0; i < std::min(missing.size(), kMostNames); ++i) {
     text += (i == 0 ? "" : ", ") + part_name(missing[i], parts);
   }
-  if (missing.size() > kMostShown) text += " and " + std::to_string(missing.size() - kMostShown) + " more";
+  if (missing.size() > kMostNames) text += " and " + std::to_string(missing.size() - kMostNames) + " more";
   return text + " of " + std::to_string(parts) + (missing.size() == 1 ? " is missing" : " are missing");
 }
 

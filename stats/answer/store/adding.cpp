@@ -83,7 +83,7 @@ void Adding::add(const Row& row, const DumpPlace& place) {
     fact.data_size_bytes = row.data_size_bytes;
     fact.shape = row.shape;
     kind_facts_.push_back(std::move(fact));
-    Kind layout{categories, {}, {}, held_as(row.data_type)};
+    Kind layout{categories, {}, {}, element_kind(row.data_type)};
     for (std::size_t i = 0; i < categories.size(); ++i) {
       const auto end = categories.begin() + static_cast<std::ptrdiff_t>(i);
       layout.is_again.push_back(i >= kMostStatistics || std::find(categories.begin(), end, categories[i]) != end);
@@ -98,12 +98,12 @@ void Adding::add(const Row& row, const DumpPlace& place) {
   pending.first_cell = cells_.size();
   for (std::size_t i = 0; i < categories.size(); ++i) {
     StoredCell cell = cell_of(row.statistics.values[i], categories[i], layout.element, texts_);
-    if (cell.content == StoredCell::Held::kExact || layout.is_again[i]) {
+    if (cell.content == StoredCell::Content::kExact || layout.is_again[i]) {
       exact_.emplace_back(rows_.size(), static_cast<std::uint32_t>(i), row.statistics.values[i]);
       pending.nan |= kHasExact;
-      cell.content = StoredCell::Held::kExact;
+      cell.content = StoredCell::Content::kExact;
     }
-    if (cell.content == StoredCell::Held::kNan)
+    if (cell.content == StoredCell::Content::kNan)
       pending.nan |= std::uint64_t{1} << static_cast<std::uint32_t>(categories[i]);
     cells_.push_back(cell);
   }

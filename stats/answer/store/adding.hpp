@@ -58,7 +58,7 @@ class Adding {
     Categories categories;
     std::vector<bool> is_again;  // whether the value goes to `exact`: the statistic comes twice, or there are too many
     std::vector<int> columns;    // column numbers in `rows`, from 0, one a category; -1: no column
-    Held element = Held::kReal;
+    ElementKind element = ElementKind::kReal;
     bool has_all = false;  // no column of a statistic is left
   };
   struct Pending {

@@ -204,19 +204,19 @@ void Adding::bind(const Key& key, Statement& statement, int first, int columns) 
     if (layout.columns[j] < 0) continue;
     const int parameter = first + layout.columns[j];
     switch (cell.content) {
-      case StoredCell::Held::kInteger:
+      case StoredCell::Content::kInteger:
         statement.bind(parameter, cell.bits);
         break;
-      case StoredCell::Held::kReal:
+      case StoredCell::Content::kReal:
         statement.bind(parameter, std::bit_cast<double>(cell.bits));
         break;
-      case StoredCell::Held::kBytes:
+      case StoredCell::Content::kBytes:
         statement.bind_blob(parameter, std::as_bytes(std::span(texts_[cell.bits])));
         break;
-      case StoredCell::Held::kText:
+      case StoredCell::Content::kText:
         statement.bind(parameter, texts_[cell.bits]);
         break;
-      case StoredCell::Held::kExact:
+      case StoredCell::Content::kExact:
         // The second of a repeated statistic has the column of the first.
         if (layout.is_again[j]) break;
         [[fallthrough]];

@@ -11,16 +11,16 @@ namespace tensorstat {
 namespace {
 
 // Whether a whole number that is read from a column of this statistic is signed.
-bool reads_signed(Category category, Held element) {
-  return kind(category) == ValueKind::kElement && element == Held::kSigned;
+bool reads_signed(Category category, ElementKind element) {
+  return kind(category) == ValueKind::kElement && element == ElementKind::kSigned;
 }
 
 std::uint64_t number_of(std::string_view text) { return whole_number(text).value_or(0); }
 
 }  // namespace
 
-StoredCell cell_of(const Value& value, Category category, Held element, std::vector<std::string>& texts) {
-  using enum StoredCell::Held;
+StoredCell cell_of(const Value& value, Category category, ElementKind element, std::vector<std::string>& texts) {
+  using enum StoredCell::Content;
   if (std::holds_alternative<std::monostate>(value)) return {};
   if (const auto* real = std::get_if<double>(&value)) {
     if (!std::isnan(*real)) return {kReal, std::bit_cast<std::uint64_t>(*real)};
@@ -42,7 +42,7 @@ StoredCell cell_of(const Value& value, Category category, Held element, std::vec
   return {kText, number};
 }
 
-Value value_of_column(const Statement& row, int column, Category category, Held element) {
+Value value_of_column(const Statement& row, int column, Category category, ElementKind element) {
   switch (row.type(column)) {
     case Statement::Type::kInteger:
       return reads_signed(category, element) ? Value(static_cast<std::int64_t>(row.number(column)))

@@ -14,8 +14,8 @@ namespace tensorstat {
 
 // The content of a column, or why the value is elsewhere.
 struct StoredCell {
-  enum class Held : std::uint8_t { kNothing, kInteger, kReal, kNan, kBytes, kText, kExact };
-  Held content = Held::kNothing;
+  enum class Content : std::uint8_t { kNothing, kInteger, kReal, kNan, kBytes, kText, kExact };
+  Content content = Content::kNothing;
   std::uint64_t bits = 0;  // of the number; else the text's place in a list of the caller
 };
 
@@ -24,10 +24,10 @@ inline constexpr std::uint32_t kNanBits = 62;
 inline constexpr std::uint64_t kHasExact = std::uint64_t{1} << kNanBits;
 
 // The cell of a value; `texts` receives what does not fit in 64 bits.
-StoredCell cell_of(const Value& value, Category category, Held element, std::vector<std::string>& texts);
+StoredCell cell_of(const Value& value, Category category, ElementKind element, std::vector<std::string>& texts);
 
 // The value of a column that is not NULL.
-Value value_of_column(const Statement& row, int column, Category category, Held element);
+Value value_of_column(const Statement& row, int column, Category category, ElementKind element);
 
 // A value as a row of `exact`: its type, "u", "i", "d", "x" or "e", and its text.
 std::string exact_type(const Value& value);

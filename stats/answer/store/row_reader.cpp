@@ -81,7 +81,7 @@ Result<const RowReader::Kind*> RowReader::kind_of(std::uint64_t number) {
   kind.row.data_size_bytes = find_kind_.number(2);
   kind.row.statistics.categories = categories_of_names(find_kind_.text(3));
   kind.row.statistics.values.resize(kind.row.statistics.categories.size());
-  kind.element = held_as(kind.row.data_type);
+  kind.element = element_kind(kind.row.data_type);
   for (const Category category : kind.row.statistics.categories) {
     const auto column = columns_.find(category);
     kind.columns.push_back(column == columns_.end() ? -1 : column->second);

@@ -28,7 +28,7 @@ class RowReader {
  private:
   struct Kind {
     Row row;  // its dtype, size, shape and statistics
-    Held element = Held::kReal;
+    ElementKind element = ElementKind::kReal;
     std::vector<int> columns;  // of the statement, for each statistic; -1: none
   };
   enum StoredColumn : int;

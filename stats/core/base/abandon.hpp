@@ -11,13 +11,13 @@ namespace tensorstat {
 // Never destroys the object. It stays reachable, so leak checkers do not report it.
 template <typename T>
 void abandon(std::unique_ptr<T> object) noexcept {
-  struct Kept {
+  struct Node {
     T* object;
-    Kept* next;
+    Node* next;
   };
-  static std::atomic<Kept*> kept{nullptr};
+  static std::atomic<Node*> kept{nullptr};
   T* const left = object.release();
-  if (auto* const entry = new (std::nothrow) Kept{left, kept.load()}) {
+  if (auto* const entry = new (std::nothrow) Node{left, kept.load()}) {
     while (!kept.compare_exchange_weak(entry->next, entry)) {
     }
   }

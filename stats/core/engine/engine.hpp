@@ -72,12 +72,12 @@ struct Wanted {
 
 // The results of one tensor: the words and bins of its partial, if one was wanted, and the digests that were wanted and
 // did not fail. Words and bins are valid during the call.
-struct Found {
+struct TensorResult {
   std::span<const std::int64_t> words{};
   BinsView bins{};
   std::optional<Digest> md5{}, sha1{};
 };
-using Take = std::function<void(std::size_t tensor, const Found& outcome)>;
+using Take = std::function<void(std::size_t tensor, const TensorResult& outcome)>;
 
 class HostEngine : public Engine {
  public:

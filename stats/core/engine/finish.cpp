@@ -37,14 +37,14 @@ class Finished : public FinishedSums {
 
   // The result of a row's expression: a number, a Digest or a list; an optional one; or a function that writes the
   // value.
-  template <typename Given>
-  [[gnu::always_inline]] static void put_value(Given&& given, Value* to) {
-    if constexpr (std::invocable<Given&, Value*>) {
-      given(to);
-    } else if constexpr (requires { given.has_value(); }) {
-      given.has_value() ? std::construct_at(to, *given) : std::construct_at(to);
+  template <typename Term>
+  [[gnu::always_inline]] static void put_value(Term&& term, Value* to) {
+    if constexpr (std::invocable<Term&, Value*>) {
+      term(to);
+    } else if constexpr (requires { term.has_value(); }) {
+      term.has_value() ? std::construct_at(to, *term) : std::construct_at(to);
     } else {
-      std::construct_at(to, std::forward<Given>(given));
+      std::construct_at(to, std::forward<Term>(term));
     }
   }
 

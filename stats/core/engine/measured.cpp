@@ -45,7 +45,7 @@ Measurements::State::State(std::span<const Category> asked, Needs needs, std::si
   }
 }
 
-void Measurements::State::put(std::size_t tensor, Dtype dtype, const Found& outcome, const Wanted& wanted) {
+void Measurements::State::put(std::size_t tensor, Dtype dtype, const TensorResult& outcome, const Wanted& wanted) {
   Value* const first = values_of(tensor).data();
   if (wanted.partial) try {
       finish({dtype, wanted.precision, static_cast<Needs>(wanted.needs & ~kDigests), outcome.words, outcome.bins},

@@ -30,7 +30,7 @@ struct Measurements::State {
 
   // Writes the results of a tensor: statistics if a partial was wanted, digests if they were wanted. Different tensors
   // may be written at once by several threads. Only lists allocate; if that fails, `lacks_memory` is set.
-  void put(std::size_t tensor, Dtype dtype, const Found& outcome, const Wanted& wanted);
+  void put(std::size_t tensor, Dtype dtype, const TensorResult& outcome, const Wanted& wanted);
   std::span<Value> values_of(std::size_t tensor) { return {values + tensor * categories.size(), categories.size()}; }
   // Call one of them once, after all results. Throws if a list had no memory. The first: all tensors have the same
   // placement. The second: tensor i has all[of_tensor[i]].

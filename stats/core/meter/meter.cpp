@@ -55,7 +55,7 @@ Result<Measurements> Meter::measure(std::span<const Tensor> tensors, const Reque
   const Wanted all = wanted_by(request);
   auto results = Measurements::State::make(request.categories, all.needs, tensors.size());
   // std::function holds two captured pointers without an allocation, but not three.
-  const auto put = [into = results.get(), first = tensors.data()](std::size_t i, const Found& outcome,
+  const auto put = [into = results.get(), first = tensors.data()](std::size_t i, const TensorResult& outcome,
                                                                   const Wanted& wanted) {
     into->put(i, first[i].dtype, outcome, wanted);
   };
@@ -84,7 +84,7 @@ Result<std::vector<Partial>> Meter::fold(std::span<const Tensor> tensors, const 
   partials.reserve(tensors.size());
   for (const Tensor& tensor : tensors)
     partials.emplace_back(tensor.dtype, request.precision, all.needs, request.cast_scale);
-  RequestBatch batch(*state_, tensors, request, all, [&](std::size_t i, const Found& outcome, const Wanted&) {
+  RequestBatch batch(*state_, tensors, request, all, [&](std::size_t i, const TensorResult& outcome, const Wanted&) {
     merge(partials[i].bins(), outcome.bins);
     merge(partials[i].dtype(), partials[i].words(), outcome.words);
   });

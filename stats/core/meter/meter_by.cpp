@@ -180,9 +180,9 @@ Status pass_windows(Meter::State& meter, const Tensor& tensor, const Rows& rows,
     const auto part = window.part(tensor, first, std::min(at_once * each, tensor.element_count - first));
     if (!part) return part.error();
     const std::vector<Tensor> some = slices(*part, std::min(at_once, rows.plan.rows - row), each);
-    RequestBatch batch(meter, some, request, wanted, [&](std::size_t i, const Found& outcome, const Wanted& selection) {
-      put(row + i, outcome, selection);
-    });
+    RequestBatch batch(
+        meter, some, request, wanted,
+        [&](std::size_t i, const TensorResult& outcome, const Wanted& selection) { put(row + i, outcome, selection); });
     if (Status status = batch.run(); !status) return status;
   }
   return {};
@@ -199,7 +199,7 @@ Result<Measurements> Meter::measure_by(const Tensor& tensor, const By& by, const
   const Wanted wanted = wanted_by(request);
   auto results = Measurements::State::make(request.categories, wanted.needs, rows.plan.rows);
   if (!rows.are_columns) {
-    const auto put = [&](std::size_t i, const Found& outcome, const Wanted& selection) {
+    const auto put = [&](std::size_t i, const TensorResult& outcome, const Wanted& selection) {
       results->put(i, tensor.dtype, outcome, selection);
     };
     if (Status status = pass_windows(*state_, tensor, rows, request, put); !status) return std::move(status).error();
@@ -226,7 +226,7 @@ Result<std::vector<Partial>> Meter::fold_by(const Tensor& tensor, const By& by, 
   if (rows.are_columns) return fold_columns(*state_->host, tensor, rows.plan, request);
   if (Status status = check_mergeable(request); !status) return std::move(status).error();
   std::vector<Partial> partials(rows.plan.rows, empty_partial(tensor.dtype, request));
-  const auto put = [&](std::size_t i, const Found& outcome, const Wanted&) {
+  const auto put = [&](std::size_t i, const TensorResult& outcome, const Wanted&) {
     merge(partials[i].bins(), outcome.bins);
     merge(tensor.dtype, partials[i].words(), outcome.words);
   };

@@ -159,8 +159,8 @@ Status Intake::take(std::span<const std::byte> elements, std::uint64_t count, bo
   return {};
 }
 
-Found Intake::finish() {
-  Found outcome{.words = partial_.words(), .bins = {.kept = partial_.bins()}};
+TensorResult Intake::finish() {
+  TensorResult outcome{.words = partial_.words(), .bins = {.kept = partial_.bins()}};
   if (md5_) outcome.md5 = meter_.accept(md5_->finish());
   if (sha1_) outcome.sha1 = meter_.accept(sha1_->finish());
   return outcome;

@@ -89,7 +89,7 @@ class Intake {
   Status take(std::span<const std::byte> elements, std::uint64_t count, bool folded = false);
 
   Partial& partial() { return partial_; }
-  Found finish();  // its words point into partial()
+  TensorResult finish();  // its words point into partial()
 
  private:
   Meter::State& meter_;

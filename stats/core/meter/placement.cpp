@@ -49,8 +49,8 @@ Result<std::uint32_t> Placements::place(const Tensor& tensor) {
       [&] {
         return Errand{tensor.dtype, wanted_by(request_)};
       },
-      [&]<typename Of>(const Of& engine) {
-        if constexpr (std::is_same_v<Of, DeviceEngine>) {
+      [&]<typename T>(const T& engine) {
+        if constexpr (std::is_same_v<T, DeviceEngine>) {
           return engine.refusal(tensor, request_.precision, known_buffers_[0]);
         } else {
           return engine.refusal(tensor, request_.precision);
@@ -70,8 +70,8 @@ Result<std::uint32_t> Placements::place(const TensorPair& pair) {
     return place_in_gpu_memory(where, asks ? device_.gpu_pair_refusal(pair) : kAskedFor);
   }
   const auto errand_of = [&] { return Errand{pair.a.dtype, {}, pair.b.dtype}; };
-  return place_in(where, errand_of, [&]<typename Of>(const Of& engine) {
-    if constexpr (std::is_same_v<Of, DeviceEngine>) {
+  return place_in(where, errand_of, [&]<typename T>(const T& engine) {
+    if constexpr (std::is_same_v<T, DeviceEngine>) {
       return engine.refusal(pair, known_buffers_);
     } else {
       std::string refusal = engine.refusal(pair.a, Precision::kHigh);

@@ -80,7 +80,7 @@ Status RequestBatch::pass_on_host() {
 }
 
 Status RequestBatch::pass_over_all() {
-  const Take take = [this](std::size_t i, const Found& outcome) { put_(i, outcome, wanted_); };
+  const Take take = [this](std::size_t i, const TensorResult& outcome) { put_(i, outcome, wanted_); };
   if (Status status = meter_.host->measure(tensors_, wanted_, take); !status) meter_.refuse_digests(status.error());
   return {};
 }
@@ -90,7 +90,7 @@ void RequestBatch::pass_over(const std::vector<std::size_t>& whose, const Wanted
   std::vector<Tensor> some;
   some.reserve(whose.size());
   for (const std::size_t i : whose) some.push_back(tensors_[i]);
-  const Take take = [&](std::size_t k, const Found& outcome) { put_(whose[k], outcome, wanted); };
+  const Take take = [&](std::size_t k, const TensorResult& outcome) { put_(whose[k], outcome, wanted); };
   if (Status status = meter_.host->measure(some, wanted, take); !status) meter_.refuse_digests(status.error());
 }
 

@@ -16,7 +16,7 @@ class RequestBatch {
  public:
   // Receives the results of a tensor in one call or two: statistics and digests may come separately, and `wanted` says
   // which ones these are. Called on any thread, for different tensors at once. Must not throw.
-  using Put = std::function<void(std::size_t tensor, const Found& outcome, const Wanted& wanted)>;
+  using Put = std::function<void(std::size_t tensor, const TensorResult& outcome, const Wanted& wanted)>;
 
   // Everything passed by reference must outlive this. `wanted` is wanted_by(request).
   RequestBatch(Meter::State& meter, std::span<const Tensor> tensors, const Request& request, const Wanted& wanted,

@@ -8,15 +8,15 @@
 namespace tensorstat {
 
 // The member of a row that holds a cell; none for a column of Identity::more.
-template <typename Held>
+template <typename T>
 struct Place {
-  Held Identity::*in_identity = nullptr;
-  Held Row::*in_row = nullptr;
+  T Identity::*in_identity = nullptr;
+  T Row::*in_row = nullptr;
 
-  const Held* of(const Row& row) const {
+  const T* of(const Row& row) const {
     return in_identity ? &(row.identity.*in_identity) : in_row ? &(row.*in_row) : nullptr;
   }
-  Held* of(Row& row) const { return in_identity ? &(row.identity.*in_identity) : in_row ? &(row.*in_row) : nullptr; }
+  T* of(Row& row) const { return in_identity ? &(row.identity.*in_identity) : in_row ? &(row.*in_row) : nullptr; }
 };
 
 enum class ColumnKind : std::uint8_t { kText, kNumber, kIo, kShape, kDataType };

@@ -8,7 +8,7 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::size_t kMostHeld = 256;
+constexpr std::size_t kBatchRows = 256;
 
 bool has_column(const CsvDialect& dialect, const Column& column) {
   if (dialect.takes_further_columns() || !column.is_further) return true;
@@ -73,7 +73,7 @@ Status RowCarrier::carry(Row row) {
   row.statistics = in_format(row.statistics, format.categories);
   text_.append(row, lines_);
   held_.push_back(std::move(row));
-  return held_.size() < kMostHeld ? Status() : flush();
+  return held_.size() < kBatchRows ? Status() : flush();
 }
 
 Status RowCarrier::flush() {

@@ -20,7 +20,7 @@ struct Launch {
     std::uint64_t version = 0;  // of the storage, before the launch
     bool is_defined = false;    // before the launch, in whole
     bool is_read = false, is_written = false;
-    std::shared_ptr<Seen> before{}, after{};
+    std::shared_ptr<Snapshot> before{}, after{};
     std::size_t in_before = kNone, in_after = kNone;  // the extents of the readings
     std::unique_ptr<UnwrittenLook> look{};
     bool has_lost_look = false;

@@ -232,12 +232,12 @@ class Launching {
     return is_disturbed;
   }
 
-  static std::shared_ptr<Seen> seen_of(const std::vector<Argument>& arguments, std::size_t Argument::*place,
-                                       std::size_t index, std::shared_ptr<Seen> Argument::*seen) {
+  static std::shared_ptr<Snapshot> seen_of(const std::vector<Argument>& arguments, std::size_t Argument::*place,
+                                           std::size_t index, std::shared_ptr<Snapshot> Argument::*seen) {
     for (const Argument& other : arguments) {
       if (other.*place == index && other.*seen != nullptr) return other.*seen;
     }
-    return std::make_shared<Seen>();
+    return std::make_shared<Snapshot>();
   }
 
   // Later launches on the same in-order queue may reuse this queue's readings.

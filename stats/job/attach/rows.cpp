@@ -18,14 +18,14 @@ bool is_same_content(const Statistics& a, const Statistics& b) {
   });
 }
 
-void collect(Reading* reading, std::vector<Launch::Argument>& arguments, std::shared_ptr<Seen> Launch::Argument::*seen,
-             std::size_t Launch::Argument::*place) {
+void collect(Reading* reading, std::vector<Launch::Argument>& arguments,
+             std::shared_ptr<Snapshot> Launch::Argument::*seen, std::size_t Launch::Argument::*place) {
   if (reading == nullptr) return;
   const auto measured = reading->collect();
   if (!measured) layer().tally->left_out_because(measured.error().message);
   for (Launch::Argument& argument : arguments) {
     if (argument.*place == Launch::Argument::kNone || *argument.is_disturbed) continue;
-    Seen& to = *(argument.*seen);
+    Snapshot& to = *(argument.*seen);
     if (!measured || to.is_there) continue;
     to.statistics = Statistics((*measured)[argument.*place].statistics);
     to.is_there = true;
@@ -86,7 +86,7 @@ void write_rows(Launch& launch) {
   std::string not_seen = launch.not_seen;
   if (not_seen.empty() && tally.unknown_commands != 0)
     not_seen = "a command buffer, which is not followed, may have written any argument";
-  std::set<const Seen*> given;
+  std::set<const Snapshot*> given;
   for (const Argument& argument : launch.arguments) {
     if (argument.is_read && !argument.is_defined && !argument.is_written && argument.look &&
         argument.look->found().had_any != 0) {
@@ -111,8 +111,8 @@ void write_rows(Launch& launch) {
       ++tally.left_out;
       continue;
     }
-    Seen& after = *argument.after;
-    const Seen* before = argument.before != nullptr && argument.before->is_there ? argument.before.get() : nullptr;
+    Snapshot& after = *argument.after;
+    const Snapshot* before = argument.before != nullptr && argument.before->is_there ? argument.before.get() : nullptr;
     const UnwrittenLook* look = argument.has_lost_look ? nullptr : argument.look.get();
     const bool is_unchanged = before != nullptr && is_same_content(before->statistics, after.statistics);
     const Specials now = specials_of(after.statistics);

@@ -70,16 +70,16 @@ constexpr Format kFormats[] = {
 };
 
 template <typename Handle, cl_int(CL_API_CALL*(cl_icd_dispatch::*kRelease))(Handle)>
-class Kept {
+class UniqueHandle {
  public:
-  Kept() = default;
-  explicit Kept(Handle handle) : handle_(handle) {}
-  Kept(Kept&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Kept& operator=(Kept&& other) noexcept {
+  UniqueHandle() = default;
+  explicit UniqueHandle(Handle handle) : handle_(handle) {}
+  UniqueHandle(UniqueHandle&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  UniqueHandle& operator=(UniqueHandle&& other) noexcept {
     std::swap(handle_, other.handle_);
     return *this;
   }
-  ~Kept() {
+  ~UniqueHandle() {
     if (handle_ != nullptr) (below.*kRelease)(handle_);
   }
   Handle get() const { return handle_; }
@@ -88,15 +88,15 @@ class Kept {
  private:
   Handle handle_ = nullptr;
 };
-using KeptEvent = Kept<cl_event, &cl_icd_dispatch::clReleaseEvent>;
-using KeptMemory = Kept<cl_mem, &cl_icd_dispatch::clReleaseMemObject>;
-using KeptKernel = Kept<cl_kernel, &cl_icd_dispatch::clReleaseKernel>;
-using KeptProgram = Kept<cl_program, &cl_icd_dispatch::clReleaseProgram>;
+using UniqueEvent = UniqueHandle<cl_event, &cl_icd_dispatch::clReleaseEvent>;
+using UniqueMemory = UniqueHandle<cl_mem, &cl_icd_dispatch::clReleaseMemObject>;
+using UniqueKernel = UniqueHandle<cl_kernel, &cl_icd_dispatch::clReleaseKernel>;
+using UniqueProgram = UniqueHandle<cl_program, &cl_icd_dispatch::clReleaseProgram>;
 
 }  // namespace
 
 struct UnwrittenPrograms {
-  std::map<std::pair<cl_device_id, Dtype>, KeptProgram> all;
+  std::map<std::pair<cl_device_id, Dtype>, UniqueProgram> all;
 };
 
 namespace {
@@ -108,7 +108,7 @@ cl_program program_for(Context& context, cl_device_id device, const Format& form
   if (!is_new) return entry->second.get();
   cl_int code = CL_SUCCESS;
   const char* text = kSource;
-  KeptProgram made(below.clCreateProgramWithSource(context.handle, 1, &text, nullptr, &code));
+  UniqueProgram made(below.clCreateProgramWithSource(context.handle, 1, &text, nullptr, &code));
   if (code == CL_SUCCESS &&
       below.clBuildProgram(made.get(), 1, &device, format.options, nullptr, nullptr) == CL_SUCCESS) {
     entry->second = std::move(made);
@@ -130,20 +130,20 @@ class Look final : public UnwrittenLook {
     cl_int code = CL_SUCCESS;
     const cl_context context = facts.context->handle;
     std::array<cl_uint, 4> nothing{};
-    results_ = KeptMemory(
+    results_ = UniqueMemory(
         below.clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof nothing, nothing.data(), &code));
     if (code != CL_SUCCESS) return false;
     if (layer().settings.poison) return fill(queue, undefined, count, events);
     if (undefined.empty()) return true;
-    map_ = KeptMemory(below.clCreateBuffer(context, CL_MEM_READ_WRITE, words() * sizeof(cl_uint), nullptr, &code));
+    map_ = UniqueMemory(below.clCreateBuffer(context, CL_MEM_READ_WRITE, words() * sizeof(cl_uint), nullptr, &code));
     if (code != CL_SUCCESS) return false;
     // Written only where there is something to keep. A large copy might take memory that the program needs.
     if (extent_.count * size_bytes(format_.dtype) <= kMostCopiedBytes) {
-      copy_ = KeptMemory(
+      copy_ = UniqueMemory(
           below.clCreateBuffer(context, CL_MEM_READ_WRITE, extent_.count * size_bytes(format_.dtype), nullptr, &code));
     }
     const cl_uint has_copy = copy_.get() != nullptr ? 1 : 0;
-    const KeptKernel note(below.clCreateKernel(program_, "tensorstat_note", &code));
+    const UniqueKernel note(below.clCreateKernel(program_, "tensorstat_note", &code));
     if (code != CL_SUCCESS) return false;
     const cl_ulong elements = extent_.count;
     set(code, note, 0, extent_.memory);
@@ -160,7 +160,7 @@ class Look final : public UnwrittenLook {
 
   bool look_after(cl_command_queue queue, cl_event launched) override {
     cl_int code = CL_SUCCESS;
-    const KeptKernel find(below.clCreateKernel(program_, "tensorstat_find", &code));
+    const UniqueKernel find(below.clCreateKernel(program_, "tensorstat_find", &code));
     if (code != CL_SUCCESS) return false;
     const cl_ulong elements = extent_.count, poison = poison_;
     const bool has_map = !layer().settings.poison;
@@ -189,13 +189,13 @@ class Look final : public UnwrittenLook {
     return read_.get() != nullptr ? read_.get() : after_.get() != nullptr ? after_.get() : before_.get();
   }
   cl_event before_event() const override { return before_.get(); }
-  const Found& found() const override { return found_; }
+  const BufferFaults& found() const override { return found_; }
 
  private:
   size_t words() const { return (extent_.count + 31) / 32; }
 
   template <typename T>
-  static void set(cl_int& code, const KeptKernel& kernel, cl_uint index, const T& value) {
+  static void set(cl_int& code, const UniqueKernel& kernel, cl_uint index, const T& value) {
     if (code == CL_SUCCESS) code = below.clSetKernelArg(kernel.get(), index, sizeof value, &value);
   }
 
@@ -205,7 +205,7 @@ class Look final : public UnwrittenLook {
     for (const UnwrittenBytes& each : undefined) {
       const std::uint64_t begin = (each.begin + bytes - 1) / bytes * bytes, end = each.end / bytes * bytes;
       if (begin >= end) continue;
-      KeptEvent filled;
+      UniqueEvent filled;
       if (below.clEnqueueFillBuffer(queue, extent_.memory, &poison_, bytes, begin, end - begin, count, events,
                                     filled.to()) != CL_SUCCESS) {
         return false;
@@ -219,9 +219,9 @@ class Look final : public UnwrittenLook {
   const Extent extent_;
   const cl_ulong poison_;
   cl_program program_ = nullptr;
-  KeptMemory map_, copy_, results_;
-  KeptEvent before_, after_, read_;
-  Found found_;
+  UniqueMemory map_, copy_, results_;
+  UniqueEvent before_, after_, read_;
+  BufferFaults found_;
 };
 
 }  // namespace

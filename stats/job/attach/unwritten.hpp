@@ -15,7 +15,7 @@
 namespace tensorstat::attach {
 
 // The results for one buffer, valid once the event has completed.
-struct Found {
+struct BufferFaults {
   std::uint32_t new_nan = 0, new_inf = 0;  // that were not there before
   std::uint32_t poisoned = 0;              // of the NaN, those that come from memory that nobody wrote
   std::uint32_t had_any = 0;               // before the launch
@@ -29,7 +29,7 @@ class UnwrittenLook {
   virtual bool look_after(cl_command_queue queue, cl_event launched) = 0;
   virtual cl_event event() const = 0;         // of the last command; null: nothing is under way
   virtual cl_event before_event() const = 0;  // of the first half; null: not enqueued
-  virtual const Found& found() const = 0;
+  virtual const BufferFaults& found() const = 0;
 };
 
 // Enqueues the first half behind `wait_list`: notes, or with poison fills `undefined`, which are bytes of the buffer.

@@ -144,7 +144,7 @@ void say_verdict(const std::string& output, Console& console) {
 
 // Who read memory that nobody wrote, as --poison found it.
 void say_poisoned(const std::string& output, Console& console) {
-  constexpr std::size_t kMostBytes = std::size_t{64} << 20, kMostSaid = 10;
+  constexpr std::size_t kMostBytes = std::size_t{64} << 20, kMostLaunches = 10;
   std::size_t count = 0;
   std::error_code failed;
   for (const auto& rank : fs::directory_iterator(output, failed)) {
@@ -156,11 +156,11 @@ void say_poisoned(const std::string& output, Console& console) {
         const auto value = line ? line->root().find(key) : std::nullopt;
         return value && value->is(JsonDocument::Kind::kString) ? std::string(value->text()) : std::string();
       };
-      if (member("kind") != "poisoned" || ++count > kMostSaid) continue;
+      if (member("kind") != "poisoned" || ++count > kMostLaunches) continue;
       console.say(member("op_name") + " read memory that nobody wrote: " + member("what"));
     }
   }
-  if (count > kMostSaid) console.say("and " + counted_noun(count - kMostSaid, "more launch") + " did");
+  if (count > kMostLaunches) console.say("and " + counted_noun(count - kMostLaunches, "more launch") + " did");
 }
 
 bool is_any_met(const std::string& output, const std::vector<Rule>& rules, Console& console) {

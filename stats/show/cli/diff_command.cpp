@@ -54,15 +54,15 @@ ReadListener listener_of(Console& console) {
 
 // Why no row of A has a partner in B.
 std::string why_nothing_pairs(const Record& a, const Record& b) {
-  const auto name = [](const Record& record, const Seen& row) { return record.texts()[row.name]; };
-  const auto place = [](const Seen& row) {
+  const auto name = [](const Record& record, const RecordRow& row) { return record.texts()[row.name]; };
+  const auto place = [](const RecordRow& row) {
     return (row.execution == Execution::kUnknown ? "" : std::string(tensorstat::name(row.execution)) + ", ") + "rank " +
            std::to_string(row.rank) + ", iteration " + std::to_string(row.iteration) +
            (row.is_input ? ", input " : ", output ") + std::to_string(row.slot);
   };
-  std::map<std::string_view, const Seen*> in_b;
-  for (const Seen& row : b.rows()) in_b.emplace(name(b, row), &row);
-  for (const Seen& row : a.rows()) {
+  std::map<std::string_view, const RecordRow*> in_b;
+  for (const RecordRow& row : b.rows()) in_b.emplace(name(b, row), &row);
+  for (const RecordRow& row : a.rows()) {
     const auto same = in_b.find(name(a, row));
     if (same == in_b.end()) continue;
     return "nothing is paired: " + shown(name(a, row), kMostShownBytes) + " is " + place(row) + " in A, and " +

@@ -79,7 +79,7 @@ void expand(const std::string& folder, std::span<const std::string> parts, std::
 }
 
 // Inputs, and the files that come from folders with rows but without tensors.
-struct Found : Inputs {
+struct InputSearch : Inputs {
   std::vector<std::pair<std::string, std::string>> folders_of_rows;  // with the first file of each
   std::set<std::string> rows_of_folders;
 };
@@ -102,7 +102,7 @@ struct Bits {
   }
 };
 
-void add(const std::string& path, Found& inputs) {
+void add(const std::string& path, InputSearch& inputs) {
   if (stored_path(path)) {
     for (RowFile& file : find_row_files({path}, inputs.faults)) inputs.files.push_back(std::move(file.path));
     return;
@@ -137,12 +137,12 @@ void add(const std::string& path, Found& inputs) {
 }
 
 // If there are tensors, drops the rows that the user did not name.
-void leave_rows(Found& inputs) {
+void leave_rows(InputSearch& inputs) {
   std::erase_if(inputs.files, [&](const std::string& file) { return inputs.rows_of_folders.contains(file); });
   for (const auto& [folder, rows] : inputs.folders_of_rows) inputs.faults.push_back(without_tensors(folder, rows));
 }
 
-void add_glob(const std::string& pattern, Found& inputs) {
+void add_glob(const std::string& pattern, InputSearch& inputs) {
   std::vector<std::string> matches;
   const std::size_t faults = inputs.faults.size();
   expand(pattern.starts_with('/') ? "/" : "", parts_of(pattern), matches, inputs.faults);
@@ -176,7 +176,7 @@ void put_in_order(std::vector<std::string>& files, FileOrder order) {
 }
 
 // FILE::TENSOR, as a table shows it: takes the tensor of a file that is there.
-bool add_tensor(const std::string& path, Found& inputs) {
+bool add_tensor(const std::string& path, InputSearch& inputs) {
   constexpr std::string_view kBetween = "::";
   for (std::size_t position = path.find(kBetween); position != path.npos;
        position = path.find(kBetween, position + 1)) {
@@ -190,7 +190,7 @@ bool add_tensor(const std::string& path, Found& inputs) {
   return false;
 }
 
-void add_argument(const std::string& path, Found& inputs) {
+void add_argument(const std::string& path, InputSearch& inputs) {
   if (stored_path(path)) return add(path, inputs);
   if (!exists(path) && add_tensor(path, inputs)) return;
   const bool is_glob = path.find_first_of("*?[") != path.npos && !exists(path);
@@ -198,7 +198,7 @@ void add_argument(const std::string& path, Found& inputs) {
 }
 
 // Adds the lines of a file as paths. In there, @ does not begin another list.
-void add_list(const std::string& list, Found& inputs) {
+void add_list(const std::string& list, InputSearch& inputs) {
   inputs.lists.push_back(list);
   const auto text = read_whole_file(list, kMostListBytes);
   if (!text) return inputs.faults.push_back(text.error());
@@ -214,7 +214,7 @@ void add_list(const std::string& list, Found& inputs) {
 }  // namespace
 
 Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order, Rows rows) {
-  Found inputs;
+  InputSearch inputs;
   for (const std::string& path : paths) {
     const bool is_list = path.starts_with('@') && !exists(path);
     is_list ? add_list(path.substr(1), inputs) : add_argument(path, inputs);

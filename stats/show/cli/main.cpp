@@ -66,7 +66,7 @@ bool say_what_was_left(std::vector<std::string> left, const Arguments& arguments
   return is_missed;
 }
 
-constexpr std::chrono::milliseconds kMostHeld{50};  // a row of a file waits this long to be written with others
+constexpr std::chrono::milliseconds kMostDelay{50};  // a row of a file waits this long to be written with others
 
 // Reads, measures and reports. Flushes the rows before it waits for more of a stream.
 Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& console, const Results::Write& write,
@@ -98,7 +98,7 @@ Outcome report_on(const Arguments& arguments, const Inputs& inputs, Console& con
   auto flushed = std::chrono::steady_clock::now();
   listener.progressed = [&](const Survey::Progress& progress) {
     const auto now = std::chrono::steady_clock::now();
-    if (is_live || now - flushed >= kMostHeld) {
+    if (is_live || now - flushed >= kMostDelay) {
       flush();
       flushed = now;
     }

@@ -115,13 +115,14 @@ Result<std::string> png_of(const DrawnMap& picture) {
     }
   }
   // A fault of one pixel is made as large as an eye needs.
-  constexpr std::size_t kSeen = 3;
+  constexpr std::size_t kVisiblePixels = 3;
   for (std::size_t row = 0; row < map.rows(); ++row) {
     for (std::size_t column = 0; column < map.columns(); ++column) {
       const HeatKey key = map.at(row, column);
       if (key.look() < HeatLook::kMinusInf) continue;
-      for (std::size_t y = row * tall; y < std::min(picture.height, row * tall + std::max(tall, kSeen)); ++y) {
-        for (std::size_t x = column * wide; x < std::min(picture.width, column * wide + std::max(wide, kSeen)); ++x) {
+      for (std::size_t y = row * tall; y < std::min(picture.height, row * tall + std::max(tall, kVisiblePixels)); ++y) {
+        for (std::size_t x = column * wide; x < std::min(picture.width, column * wide + std::max(wide, kVisiblePixels));
+             ++x) {
           if (map.at(y / tall, x / wide) < key) inks[y * picture.width + x] = ink_of(key, x, y);
         }
       }

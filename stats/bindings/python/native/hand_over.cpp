@@ -332,11 +332,11 @@ PyObject* settle(PyObject*, PyObject* arguments) {
   tensorstat_session* const session = handle_of<tensorstat_session>(capsule);
   if (session == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
-    using Told = std::vector<std::pair<std::uint64_t, std::uint32_t>>;
-    Told told;
+    using TensorFaults = std::vector<std::pair<std::uint64_t, std::uint32_t>>;
+    TensorFaults told;
     const auto keep = [](std::uint64_t number, std::uint32_t faults, void* to) {
       try {
-        static_cast<Told*>(to)->emplace_back(number, faults);
+        static_cast<TensorFaults*>(to)->emplace_back(number, faults);
       } catch (const std::bad_alloc&) {  // nothing is known of it
       }
     };

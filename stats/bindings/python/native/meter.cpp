@@ -89,9 +89,9 @@ bool measure_batch(PyObject* owner, PyObject* queue, Views& views, std::span<con
   return static_cast<bool>(batch);
 }
 
-// Exchanges the words of a tensorstat.Error that is set; `told` makes the new ones of them. Leaves any other exception.
-template <typename Told>
-void retell_error(const Told& told) {
+// Exchanges the words of a tensorstat.Error that is set; `rewording` makes the new ones. Leaves any other exception.
+template <typename Rewording>
+void retell_error(const Rewording& rewording) {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
@@ -99,7 +99,7 @@ void retell_error(const Told& told) {
   const Ref code(PyObject_IsInstance(value, connected.error) == 1 ? PyObject_GetAttrString(value, "code") : nullptr);
   const Ref words(code ? PyObject_Str(value) : nullptr);
   const char* const text = words ? PyUnicode_AsUTF8AndSize(words.get(), nullptr) : nullptr;
-  const std::string retold = text == nullptr ? "" : told(std::string_view(text));
+  const std::string retold = text == nullptr ? "" : rewording(std::string_view(text));
   const Ref error(text == nullptr ? nullptr : PyObject_CallFunction(connected.error, "sO", retold.c_str(), code.get()));
   if (error) {
     PyErr_SetObject(connected.error, error.get());
@@ -183,8 +183,8 @@ PyObject* list_of(std::vector<Ref>& values) {
 }
 
 // The arguments (meter, x, request); without a request where they are others, and Python knows why.
-struct Asked {
-  explicit Asked(PyObject* arguments) {
+struct MeterArguments {
+  explicit MeterArguments(PyObject* arguments) {
     PyObject* capsule = nullptr;
     if (PyArg_ParseTuple(arguments, "OOO", &owner, &x, &capsule) != 0) request = request_of(capsule);
   }
@@ -195,7 +195,7 @@ struct Asked {
 
 // measure(meter, x, request): x may be a tensor, or a dict, list or tuple of them; `meter` is the package's Meter
 PyObject* measure(PyObject*, PyObject* arguments) {
-  const Asked given(arguments);
+  const MeterArguments given(arguments);
   if (given.request == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
     Views views;
@@ -238,7 +238,7 @@ struct One {
 
 // explain(meter, x, request) -> {name: (engine, reason)}
 PyObject* explain(PyObject*, PyObject* arguments) {
-  const Asked given(arguments);
+  const MeterArguments given(arguments);
   if (given.request == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
     One one;
@@ -320,7 +320,7 @@ PyObject* measure_by(PyObject*, PyObject* arguments) {
 
 // fold(meter, x, request) -> a partial
 PyObject* fold(PyObject*, PyObject* arguments) {
-  const Asked given(arguments);
+  const MeterArguments given(arguments);
   if (given.request == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
     One one;

@@ -13,12 +13,12 @@ namespace {
 
 // Messages of the library that Python has not logged yet, the last first. Lock-free, because the thread that logs may
 // not survive a fork.
-struct Said {
-  Said* before;
+struct Message {
+  Message* before;
   bool is_warning;
   std::string text;
 };
-std::atomic<Said*> messages{nullptr};
+std::atomic<Message*> messages{nullptr};
 
 const char* word_of(tensorstat_code code) {
   static constexpr const char* kWords[] = {
@@ -111,7 +111,7 @@ PyObject* raise(tensorstat_code code, const std::string& words) { return raise_w
 
 void keep_words(void*, int warning, const char* text) {
   try {
-    auto* const words = new Said{messages.load(), warning != 0, text};
+    auto* const words = new Message{messages.load(), warning != 0, text};
     while (!messages.compare_exchange_weak(words->before, words)) {
     }
   } catch (...) {  // no memory for them
@@ -119,17 +119,17 @@ void keep_words(void*, int warning, const char* text) {
 }
 
 void say_all() {
-  Said* last = messages.load(std::memory_order_relaxed) == nullptr ? nullptr : messages.exchange(nullptr);
+  Message* last = messages.load(std::memory_order_relaxed) == nullptr ? nullptr : messages.exchange(nullptr);
   if (last == nullptr) return;
-  Said* first = nullptr;
+  Message* first = nullptr;
   while (last != nullptr) {
-    Said* const before = std::exchange(last->before, first);
+    Message* const before = std::exchange(last->before, first);
     first = std::exchange(last, before);
   }
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   while (first != nullptr) {
-    const std::unique_ptr<Said> words(std::exchange(first, first->before));
+    const std::unique_ptr<Message> words(std::exchange(first, first->before));
     const Ref text(PyUnicode_DecodeUTF8(words->text.data(), static_cast<Py_ssize_t>(words->text.size()), "replace"));
     const Ref done(text && connected.log != nullptr
                        ? PyObject_CallFunction(connected.log, "OO", words->is_warning ? Py_True : Py_False, text.get())

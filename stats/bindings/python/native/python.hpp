@@ -159,12 +159,11 @@ Handle* handle_of(PyObject* capsule) {
   return static_cast<Handle*>(PyCapsule_GetPointer(capsule, Kind<Handle>::kName));
 }
 
-// A capsule that owns an object. It is named Held::kName and destroys the object.
-template <typename Held>
-Ref capsule_holding(std::unique_ptr<Held> object) {
-  Ref capsule(PyCapsule_New(object.get(), Held::kName, [](PyObject* dying) {
-    delete static_cast<Held*>(PyCapsule_GetPointer(dying, Held::kName));
-  }));
+// A capsule that owns an object. It is named T::kName and destroys the object.
+template <typename T>
+Ref capsule_holding(std::unique_ptr<T> object) {
+  Ref capsule(PyCapsule_New(object.get(), T::kName,
+                            [](PyObject* dying) { delete static_cast<T*>(PyCapsule_GetPointer(dying, T::kName)); }));
   if (capsule) object.release();
   return capsule;
 }

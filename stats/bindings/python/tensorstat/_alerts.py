@@ -79,7 +79,7 @@ class Stopped(RuntimeError):
 
 
 @dataclasses.dataclass
-class Asked:
+class AlertSettings:
     """The alert settings of a session or watch."""
     alerts: str | Sequence[str] = ()
     keep: int | tuple[int, int] = 0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _native
-from ._alerts import Alert, Asked, taken
+from ._alerts import Alert, AlertSettings, taken
 from ._library import NO_LIMIT, Error, chosen, logger
 
 __all__ = ["DumpSession"]
@@ -99,7 +99,7 @@ class DumpSession:
             chosen(_LAYOUTS, layout, "layout"), chosen(_SYNCS, sync, "sync"), memory_bytes,
             None if path is None else str(path), device_target, framework_version, framework, world_size, device_rows,
             NO_LIMIT if budget_bytes is None else budget_bytes, threads, ordered_by_queue, settles_later)
-        asked = Asked(alerts, keep, event_bytes, only_bad, saves_tensors=save_tensors)
+        asked = AlertSettings(alerts, keep, event_bytes, only_bad, saves_tensors=save_tensors)
         if groups := asked.set(handle):
             raise Error(f"alerts: 'differs over {groups[0]}' needs watch(), which compares replicas")
         self._on_alert = on_alert

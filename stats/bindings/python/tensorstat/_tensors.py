@@ -12,7 +12,7 @@ _PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, en
           FunctionType, BuiltinFunctionType, MethodType, ModuleType)
 
 
-class Found:
+class Contents:
     """The tensors in a value, in their order, and words for what could not be looked into."""
     __slots__ = ("tensors", "unknown", "ways", "is_asked")
 
@@ -43,10 +43,10 @@ def tensors_in(value: Any) -> list[Any]:
     return look_into(value).tensors
 
 
-def look_into(value: Any) -> Found:
+def look_into(value: Any) -> Contents:
     """Lists, tuples, dicts and mappings, sets, what torch's pytree knows, instances of dataclasses and of attrs, and the
     attributes of simple objects. Nothing of the caller's is called but his properties: generators are left alone."""
-    contents = Found()
+    contents = Contents()
     torch = sys.modules["torch"]
     if isinstance(value, torch.Tensor):
         contents.tensors.append(value)
@@ -62,12 +62,12 @@ def look_into(value: Any) -> Found:
 
 def ways_in(value: Any) -> list[tuple[str, ...]]:
     """Where each tensor of tensors_in() is: its keys, indices and attributes, the outermost first. () of a tensor itself."""
-    contents = Found(is_asked=True)
+    contents = Contents(is_asked=True)
     _look(value, contents, sys.modules["torch"], {}, ())
     return contents.ways
 
 
-def _look(value: Any, contents: Found, torch: Any, seen: dict[int, Any], way: tuple[Any, ...]) -> None:
+def _look(value: Any, contents: Contents, torch: Any, seen: dict[int, Any], way: tuple[Any, ...]) -> None:
     if isinstance(value, torch.Tensor):
         contents.tensors.append(value)
         if contents.is_asked:

@@ -5,7 +5,7 @@ from typing import Any
 from ._calls import Call, module_of
 
 NAN, INF = 1, 2
-_MOST_KEPT = 1000
+_MOST_FAULTS = 1000
 
 
 @dataclasses.dataclass
@@ -113,7 +113,7 @@ class Course:
 
     def note(self, fault: Fault, kinds: int, around: list[Call]) -> bool:
         """Whether this is a new fault of the forward. A zoom may find out more about it."""
-        if fault.phase in ("forward", "input") and len(self._forward) < _MOST_KEPT:
+        if fault.phase in ("forward", "input") and len(self._forward) < _MOST_FAULTS:
             self._forward.append(fault)
         if self.first is not None:
             return False

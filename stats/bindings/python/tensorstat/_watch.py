@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._alerts import Actions, Alert, Asked, Step
+from ._alerts import Actions, Alert, AlertSettings, Step
 from ._calls import class_of
 from ._check import Checked, check, has_scaler
 from ._compiled import inner_of, is_compiled, name_in_model
@@ -375,7 +375,7 @@ def world_of_process() -> tuple[int, int]:
     return 0, 1
 
 
-def _session_with(asked: Asked, *arguments: Any, **options: Any) -> tuple[DumpSession, list[str]]:
+def _session_with(asked: AlertSettings, *arguments: Any, **options: Any) -> tuple[DumpSession, list[str]]:
     """The session, and the groups of ranks over which its rules compare replicas."""
     session = DumpSession(*arguments, **options)
     try:
@@ -483,7 +483,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
                        "before watch(), or give rank=", os.environ["WORLD_SIZE"])
     rank = this_rank if rank is None else whole_number(rank, "rank", 0, 2**32 - 1)
     actions = Actions(then, agree, rank, world_size)
-    asked = Asked(alerts, keep, event_bytes, only_bad, actions.is_written, actions.saves_tensors)
+    asked = AlertSettings(alerts, keep, event_bytes, only_bad, actions.is_written, actions.saves_tensors)
     if exist not in ("refuse", "replace"):
         raise ValueError(f"exist is {exist!r}; it is \"refuse\" or \"replace\"")
     if not isinstance(resume, bool):

@@ -26,11 +26,11 @@ _PLAIN_NAMES = {"linear", "conv1d", "conv2d", "conv3d", "matmul", "bmm", "mm", "
                 "embedding", "softmax", "log_softmax", "gelu", "relu", "silu", "dropout", "baddbmm", "addmm", "pow", "mean"}
 
 
-class Made:
+class FaultyTensor:
     """A tensor that holds NaN or Inf, by the operation that gave it; `operation` is "" of what came from outside."""
     __slots__ = ("operation", "public", "kinds", "parents", "is_written", "where", "module", "given", "gave", "held_by", "storage")
 
-    def __init__(self, operation: str, kinds: int, parents: "list[Made]") -> None:
+    def __init__(self, operation: str, kinds: int, parents: "list[FaultyTensor]") -> None:
         self.operation, self.kinds, self.parents = operation, kinds, parents
         self.public = self.module = self.given = self.gave = ""
         self.is_written = False
@@ -118,7 +118,7 @@ def _again(run: Run, kinds: int, module_name: Callable[[], str], silence: Any, h
     return members
 
 
-def _held_outside(event: Made, run: Run) -> dict[str, Any]:
+def _held_outside(event: FaultyTensor, run: Run) -> dict[str, Any]:
     if event.held_by is None and event.storage in map(storage_of, tensors_in((run.arguments, run.keywords))):
         return {"result": "given", "why": _GIVEN}
     if event.held_by is None:
@@ -129,7 +129,7 @@ def _held_outside(event: Made, run: Run) -> dict[str, Any]:
     return {"result": "given", "why": f"the {kind} {name} holds the fault", "parameter": name}
 
 
-def _line_of(event: Made) -> dict[str, Any]:
+def _line_of(event: FaultyTensor) -> dict[str, Any]:
     members: dict[str, Any] = {"result": "found", "operation": _shown(event.operation, event.public), "given": event.given,
                                "gave": event.gave, "inside": event.module}
     if event.where is not None:
@@ -168,9 +168,9 @@ def _eye_class() -> Any:
             super().__init__()
             self.public = ""
             self._module_name, self._world = module_name, world
-            self._faulty: dict[int, Made] = {}  # by their storage
-            self._events: list[Made] = []
-            self.cuts: list[Made] = []
+            self._faulty: dict[int, FaultyTensor] = {}  # by their storage
+            self._events: list[FaultyTensor] = []
+            self.cuts: list[FaultyTensor] = []
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
@@ -201,7 +201,7 @@ def _eye_class() -> Any:
             if not written:
                 parents = self._made_of_all(given)
             kinds = kinds_in(bad)
-            made = Made(name, kinds, parents)
+            made = FaultyTensor(name, kinds, parents)
             made.public, made.module = self.public, self._module_name()
             made.where = caller_of(sys._getframe(1))
             known = 0
@@ -216,23 +216,23 @@ def _eye_class() -> Any:
                 self._faulty[storage_of(each)] = made
             return out
 
-        def _note_cut(self, name: str, parents: list[Made]) -> None:
+        def _note_cut(self, name: str, parents: list[FaultyTensor]) -> None:
             for each in parents:
                 root = _root_of(each, INF)[0] if each.kinds & INF else None
                 if root is not None and not root.is_written and (root.operation in OVERFLOWS or not root.operation):
-                    made = Made(name, INF, [])
+                    made = FaultyTensor(name, INF, [])
                     made.public, made.module, made.where = self.public, self._module_name(), caller_of(sys._getframe(2))
                     self.cuts.append(made)
                     return
 
-        def _made_of_all(self, tensors: list[Any]) -> list[Made]:
-            events: list[Made] = []
+        def _made_of_all(self, tensors: list[Any]) -> list[FaultyTensor]:
+            events: list[FaultyTensor] = []
             for each in tensors:
                 if (made := self._made_of(each)) is not None and made not in events:
                     events.append(made)
             return events
 
-        def _made_of(self, tensor: Any) -> Made | None:
+        def _made_of(self, tensor: Any) -> FaultyTensor | None:
             kinds = kinds_in([tensor])
             if not kinds:
                 return None
@@ -240,7 +240,7 @@ def _eye_class() -> Any:
             if made is None and tensor.dim() == 0:
                 return None  # a constant: the operation that writes it is its maker
             if made is None:  # from outside
-                made = self._faulty[storage_of(tensor)] = Made("", kinds, [])
+                made = self._faulty[storage_of(tensor)] = FaultyTensor("", kinds, [])
                 made.is_written = kinds == INF and (tensor.numel() == 1 or not bool(torch.isposinf(tensor).any()))
                 made.held_by, made.storage = self._holder_of(tensor), storage_of(tensor)
             return made
@@ -253,7 +253,7 @@ def _eye_class() -> Any:
                         return kind, name
             return None
 
-        def maker_of(self, tensors: Sequence[Any], kinds: int) -> tuple[Made, bool] | None:
+        def maker_of(self, tensors: Sequence[Any], kinds: int) -> tuple[FaultyTensor, bool] | None:
             """Of the fault in these tensors; None if they hold none of this kind, or what gave it was not seen."""
             wanted = NAN if kinds & NAN else INF
             for each in tensors if kinds else ():
@@ -261,7 +261,7 @@ def _eye_class() -> Any:
                     return _root_of(made, wanted)
             return None
 
-        def maker(self, outputs: list[Any], kinds: int) -> tuple[Made, bool] | None:
+        def maker(self, outputs: list[Any], kinds: int) -> tuple[FaultyTensor, bool] | None:
             if kinds:
                 if (made := self.maker_of(outputs, kinds)) is not None:
                     return made
@@ -279,7 +279,7 @@ def _is_cast(name: str, given: list[Any], results: list[Any]) -> bool:
     return name in ("to_copy", "copy", "clone") and bool(given) and bool(results) and given[-1].dtype != results[0].dtype
 
 
-def _root_of(made: Made, wanted: int) -> tuple[Made, bool]:
+def _root_of(made: FaultyTensor, wanted: int) -> tuple[FaultyTensor, bool]:
     """The operation that is to blame, and whether the Inf that became NaN there was written."""
     seen: set[int] = set()
     while id(made) not in seen:

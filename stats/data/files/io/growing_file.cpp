@@ -14,7 +14,7 @@
 namespace tensorstat {
 namespace {
 
-constexpr std::size_t kHeldBytes = std::size_t{1} << 16;
+constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
 
 Error unwritable(const std::string& path, int error) {
   return {Code::kUnwritable, printable(path) + ": cannot be written: " + std::generic_category().message(error)};
@@ -37,7 +37,7 @@ GrowingFile::~GrowingFile() {
 
 Status GrowingFile::write(std::string_view text) {
   held_ += text;
-  return held_.size() < kHeldBytes ? Status() : flush();
+  return held_.size() < kBufferBytes ? Status() : flush();
 }
 
 Status GrowingFile::flush() {

@@ -309,27 +309,27 @@ std::string_view name(Packing packing) {
 }
 
 Result<std::unique_ptr<Unpacker>> make_unpacker(Packing packing) {
-  using Made = std::unique_ptr<Unpacker>;
+  using Pointer = std::unique_ptr<Unpacker>;
   switch (packing) {
     case Packing::kDeflate:
-      return Made(std::make_unique<ZlibUnpacker>(-MAX_WBITS));
+      return Pointer(std::make_unique<ZlibUnpacker>(-MAX_WBITS));
     case Packing::kZlib:
-      return Made(std::make_unique<ZlibUnpacker>(MAX_WBITS + 32));  // either header
+      return Pointer(std::make_unique<ZlibUnpacker>(MAX_WBITS + 32));  // either header
     case Packing::kBzip2: {
       const auto library = library_of<Bzip2>(packing);
       if (!library) return library.error();
-      return Made(std::make_unique<Bzip2Unpacker>(**library));
+      return Pointer(std::make_unique<Bzip2Unpacker>(**library));
     }
     case Packing::kLzmaOfZip:
     case Packing::kXz: {
       const auto library = library_of<Lzma>(packing);
       if (!library) return library.error();
-      return Made(std::make_unique<LzmaUnpacker>(**library, packing == Packing::kLzmaOfZip));
+      return Pointer(std::make_unique<LzmaUnpacker>(**library, packing == Packing::kLzmaOfZip));
     }
     case Packing::kZstd: {
       const auto library = library_of<Zstd>(packing);
       if (!library) return library.error();
-      return Made(std::make_unique<ZstdUnpacker>(**library));
+      return Pointer(std::make_unique<ZstdUnpacker>(**library));
     }
     case Packing::kLz4:
     case Packing::kBlosc:

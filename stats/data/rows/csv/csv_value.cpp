@@ -15,15 +15,15 @@ std::optional<Number> number_in(std::string_view text) {
   return number;
 }
 
-template <typename Held>
-std::optional<Value> as_value(const std::optional<Held>& value) {
+template <typename T>
+std::optional<Value> as_value(const std::optional<T>& value) {
   return value ? std::optional<Value>(*value) : std::nullopt;
 }
 
-std::optional<Value> element_from(std::string_view text, Held element) {
-  if (element == Held::kReal) return std::nullopt;
+std::optional<Value> element_from(std::string_view text, ElementKind element) {
+  if (element == ElementKind::kReal) return std::nullopt;
   if (text == "True" || text == "False") return Value{std::uint64_t{text == "True"}};
-  if (element == Held::kSigned) return as_value(number_in<std::int64_t>(text));
+  if (element == ElementKind::kSigned) return as_value(number_in<std::int64_t>(text));
   return as_value(number_in<std::uint64_t>(text));
 }
 
@@ -67,21 +67,21 @@ std::string_view data_type_from(std::string_view text, const CsvDialect& dialect
   return text;
 }
 
-Held held_as(std::string_view data_type) {
+ElementKind element_kind(std::string_view data_type) {
   const auto dtype = dtype_from(data_type);
-  if (dtype && is_float(*dtype)) return Held::kReal;
-  if (data_type.starts_with("int")) return Held::kSigned;
-  return dtype || data_type.starts_with("uint") ? Held::kUnsigned : Held::kReal;
+  if (dtype && is_float(*dtype)) return ElementKind::kReal;
+  if (data_type.starts_with("int")) return ElementKind::kSigned;
+  return dtype || data_type.starts_with("uint") ? ElementKind::kUnsigned : ElementKind::kReal;
 }
 
-std::optional<Value> value_from(std::string_view text, ValueKind kind, Held element, const CsvDialect& dialect) {
+std::optional<Value> value_from(std::string_view text, ValueKind kind, ElementKind element, const CsvDialect& dialect) {
   if (text.empty() || text == dialect.missing) return std::optional<Value>(std::in_place);
   if (kind == ValueKind::kDigest) return as_value(Digest::from(text));
   if (kind == ValueKind::kList) return as_value(Exponents::from(text));
   if (kind == ValueKind::kCount || kind == ValueKind::kIndex) return as_value(whole_number(text));
   if (kind == ValueKind::kElement || kind == ValueKind::kSize) {
-    const bool is_unsigned = kind == ValueKind::kSize && element == Held::kSigned;
-    if (auto value = element_from(text, is_unsigned ? Held::kUnsigned : element)) return value;
+    const bool is_unsigned = kind == ValueKind::kSize && element == ElementKind::kSigned;
+    if (auto value = element_from(text, is_unsigned ? ElementKind::kUnsigned : element)) return value;
   }
   if (text == "-nan") text.remove_prefix(1);
   return as_value(number_in<double>(text));

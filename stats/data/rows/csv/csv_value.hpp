@@ -19,9 +19,9 @@ std::string_view data_type_from(std::string_view text, const CsvDialect& dialect
 
 // How the elements of a data type are held in a Value. Data types that are not a Dtype are known by their names: int4,
 // uint1.
-enum class Held : std::uint8_t { kReal, kSigned, kUnsigned };
-Held held_as(std::string_view data_type);
+enum class ElementKind : std::uint8_t { kReal, kSigned, kUnsigned };
+ElementKind element_kind(std::string_view data_type);
 
-std::optional<Value> value_from(std::string_view text, ValueKind kind, Held element, const CsvDialect& dialect);
+std::optional<Value> value_from(std::string_view text, ValueKind kind, ElementKind element, const CsvDialect& dialect);
 
 }  // namespace tensorstat

@@ -255,7 +255,7 @@ class CsvReader {
   std::string read_value(const Field& field, std::string_view text, const CsvDialect& dialect, Row& row) {
     if (row.data_type != data_type_) {
       data_type_ = row.data_type;
-      element_ = held_as(data_type_);
+      element_ = element_kind(data_type_);
     }
     auto value = value_from(text, kind(field.category), element_, dialect);
     if (!value) return not_like(field.heading, text, "");
@@ -273,8 +273,8 @@ class CsvReader {
   std::vector<Candidate> candidates_;
   const Candidate* known_ = nullptr;
   Fields cut_;
-  std::string data_type_;       // the last row's, to save a lookup
-  Held element_ = Held::kReal;  // how its elements are held
+  std::string data_type_;                     // the last row's, to save a lookup
+  ElementKind element_ = ElementKind::kReal;  // how its elements are held
   std::uint64_t line_ = 1;
 };
 

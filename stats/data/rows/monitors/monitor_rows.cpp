@@ -124,7 +124,7 @@ class MonitorReader {
     return each_(std::move(row));
   }
   static void add(Row& row, Category category, std::string_view text) {
-    auto value = value_from(text, kind(category), Held::kReal, value_of(Dialect::kOurs));
+    auto value = value_from(text, kind(category), ElementKind::kReal, value_of(Dialect::kOurs));
     if (!value || std::holds_alternative<std::monostate>(*value)) return;
     row.statistics.categories.push_back(category);
     row.statistics.values.push_back(*std::move(value));

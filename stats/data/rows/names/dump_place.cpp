@@ -37,7 +37,7 @@ constexpr std::string_view kLayouts[] = {
     "rank_{rank}/{time}/step_{iteration}",
 };
 
-struct Found {
+struct Match {
   DumpPlace place;
   bool has_rank = false, has_device = false;
   std::string name = {};         // of the model or network
@@ -58,7 +58,7 @@ bool number_in(std::string_view text, Number& number) {
   return fault == std::errc{} && stop == end && !text.empty();
 }
 
-bool accept(std::string_view field, std::string_view text, Found& match) {
+bool accept(std::string_view field, std::string_view text, Match& match) {
   std::uint64_t number = 0;
   if (field == "{name}") match.name = text;
   if (field == "{name}") return !text.empty();
@@ -70,7 +70,7 @@ bool accept(std::string_view field, std::string_view text, Found& match) {
 }
 
 // A field extends to the last occurrence of the text that follows it in the pattern.
-bool fits(std::string_view pattern, std::string_view folder, Found& match) {
+bool fits(std::string_view pattern, std::string_view folder, Match& match) {
   while (!pattern.empty()) {
     const std::string_view text = take(pattern, "{");
     if (!folder.starts_with(text)) return false;
@@ -91,8 +91,8 @@ std::size_t folder_count(std::string_view layout) {
   return static_cast<std::size_t>(std::ranges::count(layout, '/')) + 1;
 }
 
-std::optional<Found> found_by(std::string_view layout, const std::vector<std::string>& folders) {
-  Found match;
+std::optional<Match> found_by(std::string_view layout, const std::vector<std::string>& folders) {
+  Match match;
   match.layout = layout;
   const std::size_t count = folder_count(layout);
   if (folders.size() < count) return std::nullopt;
@@ -120,7 +120,7 @@ std::vector<std::string> folders_of(const std::string& path) {
   return folders;
 }
 
-std::optional<Found> find_in_dump(const std::string& path) {
+std::optional<Match> find_in_dump(const std::string& path) {
   const auto folders = folders_of(path);
   for (const std::string_view layout : kLayouts) {
     if (auto match = found_by(layout, folders)) return match;
@@ -170,7 +170,7 @@ Execution execution_of_file(const std::string& path) {
   Execution above = Execution::kUnknown, execution = Execution::kUnknown;
   for (const fs::path& part : fs::absolute(path, ignored).lexically_normal()) {
     const std::string folder = part.string();
-    Found step;
+    Match step;
     if (above != Execution::kUnknown && fits("step{iteration}", folder, step)) execution = above;
     above = folder == name(Execution::kGraph)      ? Execution::kGraph
             : folder == name(Execution::kPynative) ? Execution::kPynative

@@ -36,7 +36,7 @@ class Ranges {
 };
 
 // The statistics of an argument at one time. Written by the collector, and read by it alone.
-struct Seen {
+struct Snapshot {
   std::atomic<bool> is_there{false};
   bool is_scratch = false;  // NaN or Inf in it are of memory that nobody wrote
   Statistics statistics;
@@ -66,7 +66,7 @@ struct Buffer {
   struct Known {
     std::uint64_t version;
     Dtype dtype;
-    std::shared_ptr<Seen> seen;
+    std::shared_ptr<Snapshot> seen;
     cl_command_queue queue;  // that keeps order; else null
   };
   std::optional<Known> known = {};

@@ -66,15 +66,15 @@ JsonValue ConfigSection::array(std::string_view key, std::string_view allowed) {
 }
 
 void ConfigSection::warn_about_unknown_keys(Notices& notices) const {
-  constexpr std::size_t kMostNamed = 16;
+  constexpr std::size_t kMostKeys = 16;
   std::string unknown;
   std::size_t count = 0;
   for (const std::string_view key : object_.keys()) {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
-    if (++count <= kMostNamed) unknown += (count == 1 ? "" : ", ") + excerpt(key);
+    if (++count <= kMostKeys) unknown += (count == 1 ? "" : ", ") + excerpt(key);
   }
   if (count == 0) return;
-  if (count > kMostNamed) unknown += " and " + std::to_string(count - kMostNamed) + " more";
+  if (count > kMostKeys) unknown += " and " + std::to_string(count - kMostKeys) + " more";
   notices.warn_once("unknown in " + name_, name_ + " has keys that mean nothing and are ignored: " + unknown);
 }
 

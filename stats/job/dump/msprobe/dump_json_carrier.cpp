@@ -16,8 +16,8 @@ namespace tensorstat {
 namespace {
 
 constexpr std::string_view kDialect = "msprobe";
-constexpr std::size_t kMostHeld = 4096;           // a run with more tensors is split into several calls
-constexpr std::size_t kMostHeldOfCall = 1 << 16;  // the same for a call read from a dump.json
+constexpr std::size_t kMostRowsOfRun = 4096;      // a run with more tensors is split into several calls
+constexpr std::size_t kMostRowsOfCall = 1 << 16;  // the same for a call read from a dump.json
 
 bool has_place(const Column& column) {
   constexpr std::string_view kPlaced[] = {"op_type", "op_name", "io",    "slot", "data_size",    "data_type",
@@ -112,7 +112,7 @@ DumpJsonCarrier::DumpJsonCarrier(std::string_view framework, RowWriter::Sink sin
 
 Status DumpJsonCarrier::carry(Row row) {
   const bool begins_run = cut_.begins_run(row.identity) && !is_in_call_;
-  if (begins_run || held_.size() == (is_in_call_ ? kMostHeldOfCall : kMostHeld)) {
+  if (begins_run || held_.size() == (is_in_call_ ? kMostRowsOfCall : kMostRowsOfRun)) {
     is_in_call_ = false;
     if (Status written = write_call(); !written) return written;
   }

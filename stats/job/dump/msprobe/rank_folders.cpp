@@ -7,7 +7,7 @@
 
 namespace tensorstat {
 
-RankFolders::Taken RankFolders::take(std::uint32_t rank) {
+RankFolders::LockedFolder RankFolders::take(std::uint32_t rank) {
   struct stat there;
   is_made_here_ |= ::stat(path_.c_str(), &there) != 0;
   static_cast<void>(make_folders(path_));  // on failure the files say why they cannot be written

@@ -31,16 +31,16 @@ class RankFolders {
   void close() noexcept;
 
  private:
-  struct Taken {
+  struct LockedFolder {
     std::string name;
     LockFile lock;
   };
-  Taken take(std::uint32_t rank);
+  LockedFolder take(std::uint32_t rank);
 
   const std::string path_;
   const std::shared_ptr<Notices> notices_;
   bool is_made_here_ = false;
-  std::map<std::uint32_t, Taken> taken_;
+  std::map<std::uint32_t, LockedFolder> taken_;
 };
 
 }  // namespace tensorstat

@@ -46,8 +46,8 @@ Status DumpSession::State::set_alerts(AlertOptions wanted) {
     return Error{Code::kInvalid,
                  "keep_steps keeps rows, and the config saves tensors, too: its saved_data has to be \"statistic\""};
   }
-  constexpr std::uint32_t kMostKept = 100'000;
-  if (wanted.keep_steps > kMostKept) return Error{Code::kInvalid, "keep_steps is at most 100000"};
+  constexpr std::uint32_t kMostSteps = 100'000;
+  if (wanted.keep_steps > kMostSteps) return Error{Code::kInvalid, "keep_steps is at most 100000"};
   std::vector<Rule> rules;
   if (!wanted.rules.empty()) {
     auto parsed = Rule::parse_list(wanted.rules, Earlier::kKeptWithReplicas);

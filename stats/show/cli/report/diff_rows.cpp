@@ -36,7 +36,7 @@ Shape shape_from(std::string_view written) {
 
 PairRow row_of(const Compared& compared, const Pair& pair) {
   const Record &a = compared.a.record, &b = compared.b.record;
-  const Seen &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
+  const RecordRow &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
   PairRow made{pair, {}, std::make_unique<PairedTensor>(), nullptr};
   SurveyedTensor& row = made.row;
   const std::string_view file = a.texts()[in_a.file], tensor = a.texts()[in_a.tensor];

@@ -62,7 +62,7 @@ void FaultCount::add(const TensorRow& entry, const std::string& tensor, std::uin
   const std::string words = printable_name(entry.label()) + " (" + met->rule->text() +
                             (met->evidence.empty() ? "" : ": " + met->evidence) + ")";
   found_.add(entry, words);
-  if (named_.size() <= kMostNamed) named_.push_back(words);
+  if (named_.size() <= kMostNames) named_.push_back(words);
 }
 
 std::string FaultCount::counted(std::uint64_t count) const {
@@ -76,7 +76,7 @@ std::string FaultCount::words() const {
 std::vector<std::string> FaultCount::others() const {
   std::vector<std::string> others = named_;
   std::erase(others, found_.first);
-  others.resize(std::min(others.size(), kMostNamed));
+  others.resize(std::min(others.size(), kMostNames));
   const std::uint64_t unnamed = found_.count - 1 - std::min<std::uint64_t>(found_.count - 1, others.size());
   if (unnamed != 0) others.push_back("and " + grouped(unnamed) + " more: --where lists them");
   return others;

@@ -27,7 +27,7 @@ class FaultCount {
 
   // "2 tensors meet --fail-on, the first in time: a.npy (absmax>65504: max is 70000)". Call it only if any().
   std::string words() const;
-  // The others that meet one: "b.npy (nan: nan count is 1)", at most kMostNamed and then "and 7 more".
+  // The others that meet one: "b.npy (nan: nan count is 1)", at most kMostNames and then "and 7 more".
   std::vector<std::string> others() const;
   // "4,860 tensors, 746 MB, 1,518 with NaN, 3 with Inf, the first in time: step_12/grad/layer3.weight"
   // Without `with_specials`: "4,860 tensors, 746 MB", because NaN and Inf were not counted.
@@ -51,7 +51,7 @@ class FaultCount {
   bool have_times_ = false;  // the tensors come from several files, or have several times
   std::string last_path_;
   std::uint64_t last_us_ = 0;
-  static constexpr std::size_t kMostNamed = 100;
+  static constexpr std::size_t kMostNames = 100;
   std::vector<std::string> named_;  // the first of those that meet a rule
   Group found_, alarming_;          // alarming_: tensors with NaN, Inf or both
 };

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostUnmatched = 5;
 
 // The tensor's label, with rank and iteration.
-std::string place_of(const Record& record, const Seen& row) {
+std::string place_of(const Record& record, const RecordRow& row) {
   if (!record.texts()[row.file].empty()) return printable_name(label_of(record, row));
   return printable_name(record.texts()[row.op_type]) + " " + printable_name(record.texts()[row.name]) + " " +
          (row.is_input ? "input" : "output") + " " + std::to_string(row.slot) + " (" +
@@ -178,13 +178,13 @@ std::string lists_of(const SearchedRun& searched) {
   std::string text;
   const auto add = [&](const std::vector<Source>& sources, const char* what, bool with_past) {
     for (const Source& from : sources) {
-      const Seen& row = record.rows()[from.row];
+      const RecordRow& row = record.rows()[from.row];
       text += what + ("  " + place_of(record, row)) + "  " + words_of(from.specials);
       if (from.guilty.op_name != record.texts()[row.name]) text += ", made by " + printable(from.guilty.op_name);
       text += "\n";
       if (!with_past) continue;
       for (const std::uint32_t index : from.inputs) {
-        const Seen& input = record.rows()[index];
+        const RecordRow& input = record.rows()[index];
         text += "    input " + std::to_string(input.slot) + ": " + statistics_text(record.statistics(input)) + "\n";
       }
       std::string before;

@@ -73,14 +73,14 @@ void Results::add(SurveyedTensor&& entry) {
   if (!arguments_.top || reported_ < *arguments_.top) report(std::move(entry));
 }
 
-bool Results::comes_before(const Held& a, const Held& b) const {
+bool Results::comes_before(const WaitingEntry& a, const WaitingEntry& b) const {
   if (cli::comes_before(a.entry, b.entry, *arguments_.sort)) return true;
   return !cli::comes_before(b.entry, a.entry, *arguments_.sort) && a.number < b.number;
 }
 
 void Results::hold(SurveyedTensor&& entry) {
-  Held result{std::move(entry), {}, arrived_++};
-  const auto before = [&](const Held& a, const Held& b) { return comes_before(a, b); };
+  WaitingEntry result{std::move(entry), {}, arrived_++};
+  const auto before = [&](const WaitingEntry& a, const WaitingEntry& b) { return comes_before(a, b); };
   const bool is_full = arguments_.top && held_.size() == *arguments_.top;
   if (is_full && (held_.empty() || !before(result, held_.front()))) return;
   for (const Decision& each : result.entry.placement) {
@@ -116,8 +116,8 @@ void Results::report(SurveyedTensor&& entry) {
 }
 
 void Results::end() {
-  std::ranges::sort_heap(held_, [&](const Held& a, const Held& b) { return comes_before(a, b); });
-  for (Held& result : held_) {
+  std::ranges::sort_heap(held_, [&](const WaitingEntry& a, const WaitingEntry& b) { return comes_before(a, b); });
+  for (WaitingEntry& result : held_) {
     result.entry.placement = result.placement;
     report(std::move(result.entry));
   }

@@ -45,13 +45,13 @@ class Results {
   void say_findings(bool knows_specials = true) const;
 
  private:
-  struct Held {
+  struct WaitingEntry {
     SurveyedTensor entry;
     std::vector<Decision> placement;
     std::uint64_t number;  // in the order of arrival
   };
 
-  bool comes_before(const Held& a, const Held& b) const;
+  bool comes_before(const WaitingEntry& a, const WaitingEntry& b) const;
   void hold(SurveyedTensor&& entry);
   void report(SurveyedTensor&& entry);
 
@@ -63,8 +63,8 @@ class Results {
   const std::unique_ptr<Report> report_;
   AlikeRows alike_;
   Explanation explanation_;
-  std::vector<Held> held_;         // a heap: the last in the order of --sort is at the front
-  std::set<std::string> reasons_;  // the texts that the placements of held_ point to
+  std::vector<WaitingEntry> held_;  // a heap: the last in the order of --sort is at the front
+  std::set<std::string> reasons_;   // the texts that the placements of held_ point to
   std::uint64_t judged_ = 0, arrived_ = 0, reported_ = 0;
 };
 
