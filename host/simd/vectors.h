@@ -228,6 +228,22 @@ INLINE V bit_widths(V v) {
   return T{8 * sizeof(T)} - (V)(sizeof(T) == 8 ? _mm512_lzcnt_epi64((__m512i)v) : _mm512_lzcnt_epi32((__m512i)v));
 }
 #define BIT_WIDTHS(v) bit_widths(v)
+#elif LANE_BYTES == 32
+// The same, from the exponent of a float32. The bit below the highest one is cleared, so that no conversion rounds up to a
+// power of two. From 2^31 on the conversion takes the integer for a negative one. Then the sign makes the exponent the larger.
+template <typename V>
+INLINE V bit_widths(V v) {
+  const v_u32 words = as<v_u32>(v);
+  const __m256 converted = _mm256_cvtepi32_ps((__m256i)(words & ~(words >> 1)));
+  const __m256i exponents = _mm256_srli_epi32(_mm256_castps_si256(converted), 23);
+  const V widths = (V)_mm256_min_epu16(_mm256_subs_epu16(exponents, _mm256_set1_epi32(126)), _mm256_set1_epi32(32));
+  if constexpr (sizeof(v[0]) == 8) {
+    const V upper = widths >> 32;
+    return upper != 0 ? upper + 32 : widths;
+  }
+  return widths;
+}
+#define BIT_WIDTHS(v) bit_widths(v)
 #endif
 
 #define STORE(type, to, x) memcpy(to, &static_cast<const VECTOR_OF(type)&>(x), sizeof(VECTOR_OF(type)))
