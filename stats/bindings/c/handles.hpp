@@ -16,8 +16,9 @@ struct tensorstat_meter {
 struct tensorstat_result {
   tensorstat::Measurements measurements;
   tensorstat::Categories categories;
-  // The values of all tensors. They are allocated at once. A tensor's values are converted when a thread first asks for
-  // them, because many callers read only some tensors of a batch.
+  // A tensor's values are converted when a thread first asks for them, because many callers read only some tensors of a
+  // batch. They are written over the values in `measurements`. With lists, they are written here, because they point to
+  // those values.
   std::unique_ptr<tensorstat_value[]> values;
   std::unique_ptr<std::atomic<bool>[]> is_written;  // one for each tensor
   mutable std::mutex writing{};

@@ -20,7 +20,10 @@ namespace tensorstat::c {
 
 tensorstat_code give(Result<Measurements> measured, Categories categories, tensorstat_result** result) {
   if (!measured) return failed(measured.error());
-  auto values = std::make_unique_for_overwrite<tensorstat_value[]>(measured->size() * categories.size());
+  std::unique_ptr<tensorstat_value[]> values;
+  if (std::ranges::any_of(categories, [](Category category) { return kind(category) == ValueKind::kList; })) {
+    values = std::make_unique_for_overwrite<tensorstat_value[]>(measured->size() * categories.size());
+  }
   auto is_written = std::make_unique<std::atomic<bool>[]>(measured->size());
   *result =
       new tensorstat_result{*std::move(measured), std::move(categories), std::move(values), std::move(is_written)};
@@ -152,11 +155,14 @@ int32_t tensorstat_result_statistic(const tensorstat_result* result, size_t inde
 
 const tensorstat_value* tensorstat_result_values(const tensorstat_result* result, size_t tensor) {
   if (tensor >= tensorstat_result_tensor_count(result)) return nullptr;
-  tensorstat_value* const values = result->values.get() + tensor * result->categories.size();
+  const std::span<const Value> from = result->measurements[tensor].statistics.values;
+  static_assert(sizeof(tensorstat_value) == sizeof(Value) && alignof(tensorstat_value) == alignof(Value));
+  auto* const values = result->values != nullptr ? result->values.get() + tensor * from.size()
+                                                 : reinterpret_cast<tensorstat_value*>(const_cast<Value*>(from.data()));
   if (!result->is_written[tensor].load(std::memory_order_acquire)) {
     const std::lock_guard alone(result->writing);
     if (!result->is_written[tensor].load(std::memory_order_relaxed)) {
-      std::ranges::transform(result->measurements[tensor].statistics.values, values, c::value_of);
+      for (size_t i = 0; i < from.size(); ++i) std::construct_at(values + i, c::value_of(from[i]));
       result->is_written[tensor].store(true, std::memory_order_release);
     }
   }
