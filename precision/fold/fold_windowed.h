@@ -13,8 +13,9 @@
 //
 // Elements are taken in blocks. A block is looked at and then added, in two loops that stay rolled: unrolled, GCC spills
 // a quarter of the instructions. If a block does not fit the window, the window moves. NaN and Inf are counted and left
-// out. If the finite elements of one block span too many binades, it is taken in groups. A group may get its own window,
-// which is wider because it is for few additions. If that is still too narrow, the group goes into bins (fold_bins.h).
+// out. If the finite elements of one block span too many binades, float32 adds the smaller ones in a second window below. A
+// block that spans even more is taken in groups. A group may get its own window, which is wider because it is for few
+// additions. If that is still too narrow, the group goes into bins (fold_bins.h).
 
 #include "precision/fold/fold_bins.h"
 #include "precision/fold/fold_extremes.h"
@@ -36,6 +37,9 @@
 #define HAS_NARROW (sizeof(UBITS) == 2)
 #define NARROW_SPAN (25 - MANTISSA_BITS)
 #define NARROW_ELEMENTS (8 * BLOCK)
+// float32 adds in a second window what lies below the wide one, unless a vector has two lanes: then bins are faster.
+#define HAS_LOWER (sizeof(UBITS) == 4 && LANES(f64) >= 4)
+#define STEP (4 * LANES(f64))  // add() takes so many elements at a time
 // If WIDE_RUN times in a row the narrow window does not fit, it is not tried the next WIDE_SKIP times. If BLOCK_RUN
 // blocks in a row are taken in groups, so are the next BLOCK_SKIP. A trial in vain costs as much again.
 #define WIDE_RUN 4
@@ -55,13 +59,15 @@ typedef struct {
 } FoldWindow;
 
 typedef struct {
-  f32 widened[HAS_NARROW ? BLOCK : 1];  // a block of a half type, in any order
+  f32 widened[BLOCK];  // a block of a half type, in any order; a block of float32 without what is `below`
   FoldWindow wide, narrow;
   u32 wide_run, wide_left;     // how often in a row the wide window was taken; how often it still is, untried
   u32 block_run, groups_left;  // blocks in a row that were taken in groups; groups until a block is tried
   int had_specials;            // the last elements had NaN or Inf, so the next ones are likely to have them
   Seen seen;
   Bins bins;
+  FoldWindow lower;
+  f32 below[HAS_LOWER ? BLOCK : 1];  // the steps with elements for the lower window, and 0 instead of the others
 } Fold;
 
 // 1.5 * 2^(52 + exponent)
@@ -128,12 +134,16 @@ INLINE void open(Fold* fold, const int needs) {
     set_window(&fold->narrow, 1, (UBITS)(INF_BITS - 1));
     set_window(&fold->wide, 1, (UBITS)(INF_BITS - 1));
   }
-  fold->bins.elements = 0;
+  fold->bins.elements = fold->lower.elements = 0;
+  fold->lower.smallest = (UBITS)INF_BITS;  // not placed
 }
+
+NOINLINE void flush_lower(Fold* fold, WORDS i64* partial, const int needs) { flush(&fold->lower, partial, needs); }
 
 INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
   flush(&fold->wide, partial, needs);
   if (HAS_NARROW) flush(&fold->narrow, partial, needs);
+  if (HAS_LOWER) flush_lower(fold, partial, needs);
   close_seen(&fold->seen, partial, needs);
   flush_bins(&fold->bins, partial, needs);
 }
@@ -154,9 +164,10 @@ INLINE int so_far(const Fold* fold, const WORDS i64* partial, SPACE const u8* p,
 }
 
 // Adds `count` elements, a group or a block, to the sums of a window that holds them. `all`: every element is finite, and
-// a block is widened already. Otherwise NaN and Inf are left out. `splits`: the window is wide.
+// a block is widened already. Otherwise NaN and Inf are left out. `splits`: the window is wide. `is_copied`: float32's elements
+// are in `widened`.
 INLINE void add(FoldWindow* window, WORDS i64* partial, SPACE const u8* p, f32* widened, const u32 count, const int needs,
-                const int splits, const int all) {
+                const int splits, const int all, const int is_copied) {
   if (window->elements > (splits ? WIDE_ELEMENTS : NARROW_ELEMENTS) - count) flush(window, partial, needs);
   window->elements += count;
   if (HAS_NARROW && !(all && count == BLOCK)) {
@@ -170,12 +181,12 @@ INLINE void add(FoldWindow* window, WORDS i64* partial, SPACE const u8* p, f32* 
   UNROLL
   for (int k = 0; k < SETS; ++k) high[k] = SPLAT(f64, window->high_start);
   ROLLED
-  for (u32 i = 0; i < count; i += 4 * LANES(f64)) {
+  for (u32 i = 0; i < count; i += STEP) {
     v_f64 d[4], error[4], four = low_start;
     UNROLL
     for (int k = 0; k < 4; ++k) {
       const u32 index = i + (u32)(k * LANES(f64));
-      d[k] = HAS_NARROW ? LOAD_WIDENED(widened + index) : NAME(load_f64)(p + index * sizeof(UBITS));
+      d[k] = HAS_NARROW || is_copied ? LOAD_WIDENED(widened + index) : NAME(load_f64)(p + index * sizeof(UBITS));
       if (!all) d[k] = ONLY_FINITE(d[k]);
       if ((needs & NEED_SQUARES) && splits) {
         const v_f64 raised = MUL_ADD(d[k], d[k], high[k % SETS]);
@@ -203,7 +214,7 @@ INLINE void add(FoldWindow* window, WORDS i64* partial, SPACE const u8* p, f32* 
     for (int k = 0; k < SETS; ++k) window->high += AS(i64, high[k]) - AS_I64(window->high_start);
     window->low += AS(i64, low) - AS(i64, low_start);
   } else {
-    window->low += AS(i64, fours - AS(u64, low_start) * (u64)(count / (4 * LANES(f64))));
+    window->low += AS(i64, fours - AS(u64, low_start) * (u64)(count / STEP));
   }
 }
 
@@ -211,9 +222,51 @@ INLINE void add(FoldWindow* window, WORDS i64* partial, SPACE const u8* p, f32* 
 INLINE void add_alone(WORDS i64* partial, SPACE const u8* p, f32* widened, i32 highest, const int needs) {
   FoldWindow window;
   place_window(&window, highest, SPAN_OF(LOG2_ALONE), SPLIT_OF(LOG2_ALONE));
-  add(&window, partial, p, widened, GROUP, needs, 1, 0);
+  add(&window, partial, p, widened, GROUP, needs, 1, 0, 0);
   flush(&window, partial, needs);
 }
+
+#if BITS == 32
+// Adds finite elements in the wide window and the lower one. Moves the windows so that they hold the elements.
+NOINLINE void add_in_two(Fold* fold, WORDS i64* partial, SPACE const u8* p, const u32 count, UBITS largest, UBITS smallest,
+                         const int needs) {
+  i32 lowest = (i32)(fold->wide.smallest >> MANTISSA_SHIFT);
+  if (largest > fold->wide.largest || !would_hold((i32)(smallest >> MANTISSA_SHIFT), lowest - 1, SPAN)) {
+    flush(&fold->wide, partial, needs);
+    place_wide(fold, (i32)(largest >> MANTISSA_SHIFT) + 1);
+    lowest = (i32)(fold->wide.smallest >> MANTISSA_SHIFT);
+  }
+  if (!holds(&fold->lower, smallest, fold->wide.smallest - 1)) {
+    flush(&fold->lower, partial, needs);
+    place_window(&fold->lower, lowest - 1, SPAN, SPLIT_OF(LOG2_STEPS));
+  }
+  const VECTOR_OF(UBITS) first = fold->wide.smallest_lanes;
+  u32* const upper = (u32*)fold->widened;
+  u32* const lower = (u32*)fold->below;
+  u32 lower_count = 0;
+  for (u32 i = 0; i < count; i += STEP) {
+    VECTOR_OF(UBITS) least = SPLAT(UBITS, (UBITS)-1);
+    UNROLL
+    for (u32 k = i; k < i + STEP; k += LANES(UBITS)) {
+      const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + k * sizeof(UBITS));
+      STORE(u32, upper + k, bits);
+      least = MIN(least, (VECTOR_OF(UBITS))((bits & MAGNITUDE_MASK) - (UBITS)1));
+    }
+    if (!ANY(SBITS, BELOW(UBITS, least, first - (UBITS)1))) continue;
+    for (u32 k = i; k < i + STEP; k += LANES(UBITS)) {
+      const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + k * sizeof(UBITS));
+      const VECTOR_OF(UBITS) small_bits = bits & AS(UBITS, (bits & MAGNITUDE_MASK) < first);
+      STORE(u32, upper + k, bits ^ small_bits);
+      STORE(u32, lower + lower_count, small_bits);
+      lower_count += LANES(UBITS);
+    }
+  }
+  for (int is_lower = 0; is_lower < 2; ++is_lower) {
+    add(is_lower ? &fold->lower : &fold->wide, partial, p, is_lower ? fold->below : fold->widened,
+        is_lower ? lower_count : count, needs, 1, 1, 1);
+  }
+}
+#endif
 
 // Which window adds some elements. DONE: they are added. MISSED: no window holds the block.
 enum { NARROW, WIDE, DONE, MISSED };
@@ -233,25 +286,30 @@ NOINLINE int settle(Fold* fold, WORDS i64* partial, SPACE const u8* p, const u32
   }
   if (HAS_NARROW && holds(&fold->narrow, smallest, largest)) {
     if (finite) return NARROW;
-    add(&fold->narrow, partial, p, fold->widened, count, needs, 0, 0);
+    add(&fold->narrow, partial, p, fold->widened, count, needs, 0, 0, 0);
     return DONE;
   }
   if (!holds(&fold->wide, smallest, largest)) {
     if (would_hold(bottom, highest, SPAN)) {
       flush(&fold->wide, partial, needs);
       place_wide(fold, highest);
-    } else if (finite && count == BLOCK) {
-      return MISSED;
     } else if (count == GROUP && would_hold(bottom, top, SPAN_OF(LOG2_ALONE))) {
       add_alone(partial, p, fold->widened, top, needs);
       return DONE;
+#if BITS == 32
+    } else if (HAS_LOWER && finite && would_hold(bottom, highest - SPAN - 1, SPAN)) {
+      add_in_two(fold, partial, p, count, largest, smallest, needs);
+      return DONE;
+#endif
+    } else if (finite && count == BLOCK) {
+      return MISSED;
     } else {  // a block with NaN or Inf is seen already, so it does not go back
       for (u32 i = 0; i < count; i += GROUP) bin_group(&fold->bins, partial, p + i * sizeof(UBITS), needs);
       return DONE;
     }
   }
   if (finite) return WIDE;
-  add(&fold->wide, partial, p, fold->widened, count, needs, 1, 0);
+  add(&fold->wide, partial, p, fold->widened, count, needs, 1, 0, 0);
   return DONE;
 }
 
@@ -288,14 +346,14 @@ INLINE int take(Fold* fold, WORDS i64* partial, SPACE const u8* p, const u32 cou
   if ((needs & NEED_EXACT) == 0 || path == DONE) return 1;
   if (HAS_NARROW && path == NARROW) {
     fold->wide_run = 0;
-    add(&fold->narrow, partial, p, fold->widened, count, needs, 0, 1);
+    add(&fold->narrow, partial, p, fold->widened, count, needs, 0, 1, 0);
   } else {
     if (!tries_narrow) {
       fold->wide_left -= HAS_NARROW;
     } else if (++fold->wide_run >= WIDE_RUN) {
       fold->wide_left = WIDE_SKIP;
     }
-    add(&fold->wide, partial, p, fold->widened, count, needs, 1, 1);
+    add(&fold->wide, partial, p, fold->widened, count, needs, 1, 1, 0);
   }
   return 1;
 }

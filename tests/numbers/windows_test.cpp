@@ -101,6 +101,21 @@ TEST_P(Windows, FullOfTheLargest) {
   cases.hold();
 }
 
+// The same in two windows at once: the largest elements of two exponents, in turns.
+TEST_P(Windows, FullOfTheLargestOfTwo) {
+  HeldToOracle cases(GetParam());
+  for (const int distance : {14, 15, 19, 20, 21, 22, 23, 40, 41, 42, 60}) {
+    if (distance >= last_) continue;
+    std::vector<std::byte> bytes;
+    for (int group = 0; group < 280; ++group) {
+      put_group(bytes, last_, last_, true);
+      put_group(bytes, last_ - distance, last_ - distance, true);
+    }
+    cases.add("distance " + std::to_string(distance), bytes, HeldToOracle::Way{0, kSums});
+  }
+  cases.hold();
+}
+
 // A fold takes 1,024 elements at a time and may have to go back. One element of such a block is of another kind, at
 // either end or between; then one of each block, so that the fold expects it.
 TEST_P(Windows, OneOddElementInABlock) {
