@@ -63,6 +63,7 @@ typedef struct {
   FoldWindow wide, narrow;
   u32 wide_run, wide_left;     // how often in a row the wide window was taken; how often it still is, untried
   u32 block_run, groups_left;  // blocks in a row that were taken in groups; groups until a block is tried
+  int has_lower;               // `lower` is placed
   int had_specials;            // the last elements had NaN or Inf, so the next ones are likely to have them
   Seen seen;
   Bins bins;
@@ -134,8 +135,8 @@ INLINE void open(Fold* fold, const int needs) {
     set_window(&fold->narrow, 1, (UBITS)(INF_BITS - 1));
     set_window(&fold->wide, 1, (UBITS)(INF_BITS - 1));
   }
-  fold->bins.elements = fold->lower.elements = 0;
-  fold->lower.smallest = (UBITS)INF_BITS;  // not placed
+  fold->bins.elements = 0;
+  fold->has_lower = 0;
 }
 
 NOINLINE void flush_lower(Fold* fold, WORDS i64* partial, const int needs) { flush(&fold->lower, partial, needs); }
@@ -143,7 +144,7 @@ NOINLINE void flush_lower(Fold* fold, WORDS i64* partial, const int needs) { flu
 INLINE void close(Fold* fold, WORDS i64* partial, const int needs) {
   flush(&fold->wide, partial, needs);
   if (HAS_NARROW) flush(&fold->narrow, partial, needs);
-  if (HAS_LOWER) flush_lower(fold, partial, needs);
+  if (HAS_LOWER && UNLIKELY(fold->has_lower)) flush_lower(fold, partial, needs);
   close_seen(&fold->seen, partial, needs);
   flush_bins(&fold->bins, partial, needs);
 }
@@ -236,8 +237,9 @@ NOINLINE void add_in_two(Fold* fold, WORDS i64* partial, SPACE const u8* p, cons
     place_wide(fold, (i32)(largest >> MANTISSA_SHIFT) + 1);
     lowest = (i32)(fold->wide.smallest >> MANTISSA_SHIFT);
   }
-  if (!holds(&fold->lower, smallest, fold->wide.smallest - 1)) {
-    flush(&fold->lower, partial, needs);
+  if (!fold->has_lower || !holds(&fold->lower, smallest, fold->wide.smallest - 1)) {
+    if (fold->has_lower) flush(&fold->lower, partial, needs);
+    fold->has_lower = 1;
     place_window(&fold->lower, lowest - 1, SPAN, SPLIT_OF(LOG2_STEPS));
   }
   const VECTOR_OF(UBITS) first = fold->wide.smallest_lanes;
