@@ -43,7 +43,8 @@ for name, result, arguments in (
     function.restype, function.argtypes = result, arguments
 STATISTICS = b"max,min,avg,l2norm,nan count,positive inf count,negative inf count,zero count"
 assert DRIVER.fake_gpu_plant(b"float32", STATISTICS) == 1
-STREAM = DRIVER.fake_gpu_stream(0, 0)
+STREAM, OTHER = DRIVER.fake_gpu_stream(0, 0), DRIVER.fake_gpu_stream(1, 0)
+CURRENT = [0]  # torch's current GPU
 
 
 class Graph:
@@ -96,9 +97,10 @@ def collecting(each):
         put = [[tensor if tensor is None else each(tensor) for tensor in tensors] for tensors in (inputs, outputs)]
         return collect(session, operator, rank, device, graph, iteration, *put, *more)
 
-    stream = types.SimpleNamespace(cuda_stream=STREAM)
-    with mock.patch.object(tensorstat._native, "collect", exchanged), \
-            mock.patch.object(torch.cuda, "current_stream", lambda device=None: stream):
+    def current_stream(device=None):
+        return types.SimpleNamespace(cuda_stream=(STREAM, OTHER)[CURRENT[0] if device is None else getattr(device, "index", device)])
+
+    with mock.patch.object(tensorstat._native, "collect", exchanged), mock.patch.object(torch.cuda, "current_stream", current_stream):
         yield
 
 
@@ -237,6 +239,8 @@ class WatchCudaGraph(unittest.TestCase):
         for name in "of_arguments", "first":
             self.patch(FaultyTensors, name, lambda self, *_: None)
         self.patch(torch.cuda, "CUDAGraph", Graph)
+        self.patch(torch.cuda, "current_device", lambda: CURRENT[0])
+        CURRENT[0] = 0
 
     def patch(self, *what):
         patched = mock.patch.object(*what)
@@ -275,6 +279,20 @@ class WatchCudaGraph(unittest.TestCase):
         for step in range(1, STEPS):
             rows = once.result.of_steps([step])
             self.assertEqual([row[1:3] for row in twice.result.of_steps([step])], [row[1:3] for row in rows[:count] + rows])
+
+    def test_a_graph_is_replayed_while_another_gpu_is_current(self):
+        eager = Eager("")
+        captured = Captured(eager, around=lambda w, step: CURRENT.__setitem__(0, min(step, 1)))
+        self.assertEqual(captured.result.of_steps(range(1, STEPS)), eager.result.of_steps(range(1, STEPS)))
+
+    def test_random_numbers_in_a_capture(self):
+        """Torch does not give the state of a GPU's generator during a capture."""
+        for is_capturing in True, False:
+            get_state = mock.Mock(side_effect=RuntimeError("Cannot call CUDAGeneratorImpl::current_seed during CUDA graph capture")
+                                  if is_capturing else None)
+            with mock.patch.multiple(torch.cuda, is_initialized=lambda: True, get_rng_state=get_state,
+                                     is_current_stream_capturing=lambda: is_capturing):
+                self.assertEqual(tensorstat._random_modules.random_state() is None, is_capturing)
 
     def test_a_graph_may_outlive_its_watch(self):
         eager = Eager("")

@@ -20,6 +20,7 @@ class _Capture:
     def __init__(self, graph: Any, before: int, states: dict[str, Any]) -> None:
         self.graph, self.before, self.states = graph, before, states
         self.last = before
+        self.device = 0  # the GPU of torch's graph, which torch replays on this GPU's current stream
         self.calls: list[PutOff] = []
         self.written: list[str] = []  # the parameters that the graph writes
         self.gradients: set[str] = set()  # those of parameters that have rows in it
@@ -70,6 +71,7 @@ class CudaGraphs:
             return
         self._open = None
         made.last = _native.end_capture(watch._session._handle())
+        made.device = sys.modules["torch"].cuda.current_device()
         made.calls, watch._later.captured = watch._later.captured, None
         made.written = [name for name, state in watch._parameters.states().items() if made.states.get(name) != state]
         made.gradients = {arguments[1] for *_, arguments in made.calls if arguments and arguments[0] == "Gradient"}
@@ -98,7 +100,7 @@ class CudaGraphs:
             return
         watch._has_evaluated |= any(is_evaluation for _, is_evaluation, *_ in capture.calls)
         watch._parameters.are_replayed(capture.written, capture.gradients)
-        stream = sys.modules["torch"].cuda.current_stream().cuda_stream
+        stream = sys.modules["torch"].cuda.current_stream(capture.device).cuda_stream
         added = _native.replayed(watch._session._handle(), capture.graph, watch.iteration, stream, capture.before, capture.last)
         if added is not None:
             watch._later.put_off(watch.iteration, False, None, capture.renew, ())

@@ -34,9 +34,13 @@ class RandomModules:
                     place.is_random_now = True
 
 
-def random_state() -> list[Any]:
+def random_state() -> list[Any] | None:
+    """None during the capture of a CUDA graph, where torch refuses to tell it."""
     torch = sys.modules["torch"]
-    on_device = torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
+    on_devices = torch.cuda.is_initialized()
+    if on_devices and torch.cuda.is_current_stream_capturing():
+        return None
+    on_device = torch.cuda.get_rng_state() if on_devices else None
     return [torch.default_generator.get_state(), on_device]
 
 
