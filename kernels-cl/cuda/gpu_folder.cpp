@@ -23,20 +23,6 @@ using gpu::Handle;
 using gpu::Lane;
 using gpu::Lanes;
 
-// A kernel that reads what is not allocated would end all of the process's work on the GPU. A tensor may lie in several
-// allocations, one behind the other (PyTorch's expandable segments).
-bool is_allocated(const Driver& driver, const Tensor& tensor) {
-  auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(tensor.data()));
-  const std::uint64_t end = address + tensor.bytes();
-  while (address < end) {
-    std::uint64_t base = 0;
-    std::size_t bytes = 0;
-    if (!driver.call(driver.address_range, &base, &bytes, address) || base + bytes <= address) return false;
-    address = base + bytes;
-  }
-  return true;
-}
-
 class CudaFolder final : public GpuFolder {
  public:
   CudaFolder(Lanes& lanes, Ledger& ledger) : lanes_(lanes), ledger_(ledger), gpus_(std::make_unique<Gpus>()) {}
@@ -125,8 +111,9 @@ class CudaFolder final : public GpuFolder {
     }
 
    private:
-    Result<std::shared_ptr<GpuGraph>> on(const Lanes::Place& place) {
+    Result<std::shared_ptr<GpuGraph>> on(Lanes::Place place) {
       const std::lock_guard lock(mutex_);
+      if (graph_ != nullptr && place.context == nullptr) place.context = place_.context;
       if (graph_ != nullptr && place_ != place) {
         return Error{Code::kUnsupported, "the graph has tensors on another GPU"};
       }
@@ -137,6 +124,7 @@ class CudaFolder final : public GpuFolder {
         if (!gpu) return gpu.error();
         graph_ = std::make_shared<GpuGraph>(folder_.lanes_, *std::move(lane), *std::move(gpu), wanted_);
         place_ = place;
+        place_.context = graph_->context();
       }
       return graph_;
     }
@@ -173,7 +161,6 @@ class CudaFolder final : public GpuFolder {
       return "it begins inside an element's alignment";
     const Driver& driver = *place.driver;
     if (driver.launches_miss != nullptr) return std::string("the driver has no ") + driver.launches_miss;
-    if (!is_allocated(driver, tensor)) return "it reaches beyond what is allocated";
     return "";
   }
 
@@ -192,6 +179,14 @@ class CudaFolder final : public GpuFolder {
     if (!lane) return lane.error().message;
     const auto gpu = on(**lane);
     if (!gpu) return gpu.error().message;
+    bool are_allocated = true;
+    const gpu::Called asked = (*lane)->driver().inside((*lane)->context(), [&] {
+      are_allocated =
+          std::ranges::all_of(tensors, [&](const Tensor& each) { return is_allocated((*lane)->driver(), each); });
+      return gpu::Called();
+    });
+    if (!asked) return (*lane)->driver().words(asked);
+    if (!are_allocated) return kIsNotAllocated;
     const auto kernel = (*gpu)->kernel(**lane, kind);
     return kernel ? "" : kernel.error().message;
   }

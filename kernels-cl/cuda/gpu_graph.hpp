@@ -53,6 +53,8 @@ class GpuGraph final : public DeviceGraph, public std::enable_shared_from_this<G
   GpuGraph(gpu::Lanes& lanes, gpu::Lanes::Lent lane, std::shared_ptr<OnGpu> gpu, const Wanted& wanted);
   ~GpuGraph() override;
 
+  gpu::Handle context() const { return gpu_->context(); }
+
   // `tensor` is in this GPU's memory.
   Result<std::size_t> fold(const Tensor& tensor) override;
   Result<std::shared_ptr<DeviceStep>> replayed(void* stream) override;

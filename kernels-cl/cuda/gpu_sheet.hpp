@@ -33,7 +33,12 @@ class SheetOnGpu : public Sheet {
     std::uint64_t source = source_of(task.operands[0]).first_byte;
     std::optional<Result<std::size_t>> number;
     std::exception_ptr thrown;  // nothing may leave inside()
+    bool is_refused = false;
     const gpu::Called called = gpu_.driver().inside(gpu_.context(), [&]() -> gpu::Called {
+      if (!is_allocated(gpu_.driver(), task.operands[0])) {
+        is_refused = true;
+        return {};
+      }
       if (const gpu::Called begun = begin(); !begun) return begun;
       try {
         number.emplace(Sheet::fold(task, 0, [&](std::size_t page, const Launch& each) -> Status {
@@ -50,6 +55,7 @@ class SheetOnGpu : public Sheet {
       return end();
     });
     if (thrown) std::rethrow_exception(thrown);
+    if (is_refused) return Error{Code::kUnsupported, kIsNotAllocated};
     if (number && !*number) return *number;
     if (!called) return gpu_.failure(called, doing + device_.info.name);
     return *number;

@@ -16,6 +16,20 @@ using gpu::Called;
 using gpu::Handle;
 using gpu::Lane;
 
+// A kernel that reads what is not allocated would end all of the process's work on the GPU. A tensor may lie in several
+// allocations, one behind the other (PyTorch's expandable segments).
+bool is_allocated(const gpu::Driver& driver, const Tensor& tensor) {
+  auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(tensor.data()));
+  const std::uint64_t end = address + tensor.bytes();
+  while (address < end) {
+    std::uint64_t base = 0;
+    std::size_t bytes = 0;
+    if (!driver.call(driver.address_range, &base, &bytes, address) || base + bytes <= address) return false;
+    address = base + bytes;
+  }
+  return true;
+}
+
 Error OnGpu::failure(const Called& called, const std::string& doing) const {
   const Code code = called.outcome == gpu::kOutOfMemory ? Code::kOverBudget : Code::kDevice;
   return {code, doing + ": " + driver_.words(called)};

@@ -18,6 +18,10 @@
 
 namespace tensorstat::cl_engine {
 
+// Whether all bytes of the tensor are allocated. Called in inside(): the driver tells it only in a context.
+bool is_allocated(const gpu::Driver& driver, const Tensor& tensor);
+inline constexpr const char* kIsNotAllocated = "it reaches beyond what is allocated";
+
 // The kernels are the PTX of ptx.hpp, launched on the stream of a lane of this GPU. The memory of batches is used
 // again. Thread-safe; a lane is used by one thread.
 class OnGpu {

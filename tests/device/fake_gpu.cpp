@@ -20,6 +20,7 @@ namespace {
 
 thread_local void* current = nullptr;
 thread_local long waits_here = 0;
+constexpr std::uintptr_t kOfThread = 2;  // the handle of each thread's default stream
 
 bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
@@ -33,6 +34,14 @@ void take_uploads(const void* from, std::size_t bytes) {
     if (upload && overlap(upload->from, upload->bytes, from, bytes)) upload->take();
     return !upload || upload->is_taken;
   });
+}
+
+Stream& stream_of_thread(int device) {
+  thread_local Stream* streams[kDevices] = {};
+  if (streams[device] == nullptr) {
+    streams[device] = state().streams.insert(std::make_unique<Stream>(Stream{.device = device})).first->get();
+  }
+  return *streams[device];
 }
 
 bool is_pinned(const void* host) {
@@ -60,9 +69,9 @@ void waits() { ++waits_here; }
 void* current_context() { return current; }
 
 Stream* stream_of(void* handle) {
-  if (reinterpret_cast<std::uintptr_t>(handle) <= 1) {
-    for (Primary& each : state().primaries) {
-      if (current == &each) return &each.default_stream;
+  if (reinterpret_cast<std::uintptr_t>(handle) <= kOfThread) {
+    for (int device = 0; device < kDevices; ++device) {
+      if (is_current(device)) return &stream_on(device, handle);
     }
     return nullptr;
   }
@@ -73,6 +82,12 @@ Stream* stream_of(void* handle) {
 }
 
 bool is_default(void* handle) { return reinterpret_cast<std::uintptr_t>(handle) <= 1; }
+
+Stream& stream_on(int device, void* handle) {
+  if (is_default(handle)) return state().primaries[device].default_stream;
+  const bool is_of_thread = reinterpret_cast<std::uintptr_t>(handle) == kOfThread;
+  return is_of_thread ? stream_of_thread(device) : *static_cast<Stream*>(handle);
+}
 
 void put(Stream& stream, std::function<void()> work) {
   State& all = state();
@@ -132,7 +147,7 @@ int CALL(cuPointerGetAttribute, hipPointerGetAttribute)(void* to, int attribute,
 #ifdef FAKE_ROCM
   return kInvalidValue;
 #else
-  if (attribute != 1) return kInvalidValue;
+  if (attribute != 1 || memory->second.context == nullptr) return kInvalidValue;
   std::memcpy(to, &memory->second.context, sizeof(void*));
   return kSuccess;
 #endif
@@ -322,6 +337,7 @@ int cuMemAlloc_v2(std::uint64_t* pointer, std::size_t bytes) {
 }
 int cuMemGetAddressRange_v2(std::uint64_t* base, std::size_t* bytes, std::uint64_t pointer) {
   ENTER();
+  if (current == nullptr) return kInvalidContext;
   const auto* const memory = memory_at(pointer, 1);
   if (memory == nullptr) return kInvalidValue;
   *base = memory->first;
@@ -368,6 +384,7 @@ int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, 
 }
 int cuEventQuery(void* event) {
   ENTER();
+  unsafe();
   for (const auto& each : state().events) {
     if (each.get() != event) continue;
     state().has_broken_a_capture |= each->graph != nullptr;
@@ -390,15 +407,16 @@ int cuEventSynchronize(void* event) {
 }
 #endif
 
-// Device memory with this content; in a context that is not primary if `is_foreign`.
-std::uint64_t fake_gpu_allocate(int device, const void* content, std::size_t bytes, int is_foreign) {
+// Device memory with this content. `place`: in the primary context, in another one, or in a pool, which belongs to
+// none.
+std::uint64_t fake_gpu_allocate(int device, const void* content, std::size_t bytes, int place) {
   const std::lock_guard lock(state().mutex);
   void* const mapped = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return 0;
   const auto* const first = static_cast<const std::byte*>(content);
   const auto pointer = reinterpret_cast<std::uintptr_t>(mapped);
-  void* const context = is_foreign != 0 ? static_cast<void*>(&state().other_context) : &state().primaries[device];
-  state().memory[pointer] = {device, {first, first + bytes}, context};
+  void* const contexts[] = {&state().primaries[device], &state().other_context, nullptr};
+  state().memory[pointer] = {device, {first, first + bytes}, contexts[place]};
   state().primaries[device].default_stream.device = device;
   return pointer;
 }
@@ -415,10 +433,10 @@ void* fake_gpu_stream(int device, int is_blocking) {
       .streams.insert(std::make_unique<Stream>(Stream{.device = device, .is_blocking = is_blocking != 0}))
       .first->get();
 }
-// A kernel that writes memory, when the stream comes to it.
+// A kernel that writes memory, when the stream comes to it. Streams as in fake_gpu_advance.
 void fake_gpu_write(int device, void* stream, std::uint64_t pointer, const void* content, std::size_t bytes) {
   const std::lock_guard lock(state().mutex);
-  Stream& target = stream == nullptr ? state().primaries[device].default_stream : *static_cast<Stream*>(stream);
+  Stream& target = stream_on(device, stream);
   const auto* const first = static_cast<const std::byte*>(content);
   put(target, [pointer, written = std::vector<std::byte>(first, first + bytes)] {
     auto* const memory = memory_at(pointer, written.size());
@@ -439,10 +457,10 @@ long fake_gpu_calls() {
 // The calls of this thread so far that wait for the device, or that a driver may make wait: allocations and modules are
 // among them.
 long fake_gpu_waits() { return waits_here; }
-// A stream does its next `most` commands. nullptr is the default one.
+// A stream does its next `most` commands. nullptr is the default one, and 2 this thread's.
 void fake_gpu_advance(int device, void* stream, std::size_t most) {
   const std::lock_guard lock(state().mutex);
-  Stream& target = stream == nullptr ? state().primaries[device].default_stream : *static_cast<Stream*>(stream);
+  Stream& target = stream_on(device, stream);
   target.run_to(std::min(target.done + std::min(most, target.work.size()), target.work.size()));
 }
 // The contexts, streams, events and pinned windows that were not given back.

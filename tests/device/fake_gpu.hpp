@@ -39,7 +39,7 @@ struct Graph {
 };
 struct Stream {
   int device = 0;
-  bool is_blocking = true, is_callers = true, is_capturing = false;
+  bool is_blocking = true, is_callers = true, is_capturing = false, is_invalidated = false;
   Graph* graph = nullptr;             // that its work is captured into
   std::vector<std::size_t> behind{};  // there
   std::vector<std::function<void()>> work{};
@@ -111,9 +111,11 @@ void unsafe();
 
 void* current_context();
 bool is_current(int device);
-// nullptr: there is none. The handles nullptr and 1 are the current context's default stream.
+// nullptr: there is none. The handles nullptr and 1 are the current context's default stream, and 2 is this thread's.
 Stream* stream_of(void* handle);
 bool is_default(void* handle);
+// The same for a handle of a test.
+Stream& stream_on(int device, void* handle);
 // Puts a command on a stream. The default stream waits for all streams that block, and they wait for it.
 void put(Stream& stream, std::function<void()> work);
 

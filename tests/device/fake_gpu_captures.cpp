@@ -9,6 +9,8 @@
 namespace fake_gpu {
 namespace {
 
+constexpr int kActive = 1, kInvalidated = 2;  // the states of a stream in a capture
+
 thread_local int mode = kGlobalMode;
 
 // Of the nodes that wait for nothing more, the latest goes first: a missing edge is noticed.
@@ -30,6 +32,11 @@ bool any_capture() {
     if (each->is_capturing || each->graph != nullptr) return true;
   }
   return false;
+}
+
+int status_of(const Stream& stream) {
+  if (stream.is_invalidated) return kInvalidated;
+  return stream.is_capturing || stream.graph != nullptr ? kActive : 0;
 }
 
 }  // namespace
@@ -59,7 +66,7 @@ int CALL(cuStreamIsCapturing, hipStreamIsCapturing)(void* stream, int* is_captur
       if (each->is_capturing && each->is_blocking && each->device == target->device) return kCaptureImplicit;
     }
   }
-  *is_capturing = target->is_capturing || target->graph != nullptr;
+  *is_capturing = status_of(*target);
   return kSuccess;
 }
 #ifndef FAKE_ROCM
@@ -73,14 +80,17 @@ int cuStreamGetCaptureInfo(void* stream, int* status, std::uint64_t* number) {
       if (is_captured && each->is_blocking && each->device == target->device) return kCaptureImplicit;
     }
   }
-  *status = target->is_capturing || target->graph != nullptr ? 1 : 0;
-  *number = target->graph != nullptr ? target->graph->number : 0;
+  *status = status_of(*target);
+  if (*status == kActive) *number = target->graph != nullptr ? target->graph->number : ~std::uint64_t{0};
   return kSuccess;
 }
 #endif
 
-// A stream in a capture that nothing may be added to.
-void fake_gpu_capture(void* stream, int on) { static_cast<Stream*>(stream)->is_capturing = on != 0; }
+// A stream in a capture that nothing may be added to. 2: an earlier error has invalidated the capture.
+void fake_gpu_capture(void* stream, int on) {
+  static_cast<Stream*>(stream)->is_capturing = on != 0;
+  static_cast<Stream*>(stream)->is_invalidated = on == 2;
+}
 // Captures this stream into a graph, or with a graph, into this one.
 void* fake_gpu_begin_capture(void* stream, void* graph) {
   const std::lock_guard lock(state().mutex);

@@ -81,6 +81,7 @@ extern "C" {
 
 int cuModuleLoadData(void** module, const void* image) {
   ENTER();
+  unsafe();
   waits();
   if (current_context() == nullptr) return kInvalidContext;
   auto made = std::make_unique<Module>();
@@ -93,6 +94,7 @@ int cuModuleLoadData(void** module, const void* image) {
 }
 int cuModuleUnload(void* module) {
   const std::lock_guard lock(state().mutex);
+  unsafe();
   const bool was_there = erase(state().modules, module);
   const int code = counted();
   return was_there ? code : kInvalidHandle;

@@ -211,7 +211,7 @@ TEST_F(GpuBoard, RefusesWithWords) {
   Tensor beyond = tensor.tensor;
   beyond.element_count += 1;
   expect_refused(beyond, "it reaches beyond what is allocated");
-  const OnGpu foreign(gpu, tensor.bytes, 0, true);
+  const OnGpu foreign(gpu, tensor.bytes, 0, OnGpu::kForeign);
   Tensor elsewhere = tensor.tensor;
   elsewhere.address = foreign.address();
   expect_refused(elsewhere, "a context that is not the primary one");

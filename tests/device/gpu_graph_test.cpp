@@ -32,16 +32,16 @@ class GpuGraph : public test::OnFakeCuda {
 
   // Memory that a graph reads, on one of its streams. Each replay finds other values there.
   struct Input {
-    Input(GpuGraph& test, Dtype dtype, std::uint64_t count, void* stream)
-        : memory(test.gpu, samples::one_of(dtype, 1, count, test.random)) {
+    Input(GpuGraph& test, Dtype dtype, std::uint64_t count, void* stream, OnGpu::Place place)
+        : memory(test.gpu, samples::one_of(dtype, 1, count, test.random), 0, place) {
       tensor = {.dtype = dtype, .element_count = count, .address = memory.address(), .where = Where::kCuda};
       tensor.stream = stream;
     }
     OnGpu memory;
     Tensor tensor;
   };
-  std::unique_ptr<Input> input(Dtype dtype, std::uint64_t count, void* stream) {
-    return std::make_unique<Input>(*this, dtype, count, stream);
+  std::unique_ptr<Input> input(Dtype dtype, std::uint64_t count, void* stream, OnGpu::Place place = OnGpu::kPrimary) {
+    return std::make_unique<Input>(*this, dtype, count, stream, place);
   }
   // Behind it on `stream` the input has these values.
   Result<Measurements> write(const Input& input, void* stream) {
@@ -165,6 +165,28 @@ TEST_F(GpuGraph, AReplayThatIsUnderWaySpoilsNoBoard) {
   expect_same(ticket->collect(), values);
 }
 
+// As with PyTorch's expandable segments, which belong to no context.
+TEST_F(GpuGraph, HasTensorsOfPoolsBesideOthers) {
+  void* const stream = gpu.stream(0, 0);
+  for (const auto& [first, second] : {std::pair{OnGpu::kPool, OnGpu::kPrimary}, {OnGpu::kPrimary, OnGpu::kPool}}) {
+    const auto one = input(Dtype::kFloat32, 500, stream, first), other = input(Dtype::kFloat32, 500, stream, second);
+    const auto foreign = input(Dtype::kFloat32, 500, stream, OnGpu::kForeign);
+    Meter meter;
+    BoardGraph graph = this->graph(meter);
+    void* const captured = gpu.begin_capture(stream, nullptr);
+    for (const Input* const each : {one.get(), other.get()}) {
+      const Status added = graph.fold(each->tensor);
+      EXPECT_TRUE(added) << added.error().message;
+    }
+    EXPECT_EQ(graph.fold(foreign->tensor).error().code, Code::kUnsupported);
+    gpu.end_capture(captured);
+    std::vector<Result<Measurements>> values;
+    for (const Input* const each : {one.get(), other.get()}) values.push_back(write(*each, stream));
+    gpu.replay(captured, stream);
+    expect_all(graph.replayed(stream), values);
+  }
+}
+
 TEST_F(GpuGraph, RefusesWithWords) {
   void* const stream = gpu.stream(0, 0);
   void* const foreign = gpu.stream(0, 0);
@@ -181,6 +203,10 @@ TEST_F(GpuGraph, RefusesWithWords) {
   EXPECT_EQ(graph.replayed(stream).error().code, Code::kUnsupported);
   gpu.end_capture(captured);
   gpu.end_capture(another);
+  gpu.capture(foreign, 2);
+  EXPECT_EQ(graph.fold(other->tensor).error().message, "an earlier error has ended the capture of the stream");
+  EXPECT_EQ(graph.replayed(foreign).error().message, "an earlier error has ended the capture of the stream");
+  gpu.capture(foreign, 0);
   std::vector<BoardTicket> kept;
   for (int i = 0; i < 64; ++i) {
     gpu.replay(captured, stream);

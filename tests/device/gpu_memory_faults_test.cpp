@@ -63,7 +63,7 @@ TEST_P(GpuMemoryFaults, IsRefusedWhileItsStreamIsCaptured) {
 TEST_P(GpuMemoryFaults, IsRefusedInWords) {
   Meter meter;
   const Bytes bytes(4000);
-  const OnGpu memory(gpu, bytes), foreign(gpu, bytes, 0, true);
+  const OnGpu memory(gpu, bytes), foreign(gpu, bytes, 0, OnGpu::kForeign);
   const Tensor good = there(memory, on_host(Dtype::kFloat32, bytes));
   const auto expect_refused = [&](const Tensor& bad, Code code, const std::string& words, On on = On::kAuto) {
     const auto result = meter.measure({&bad, 1}, {.categories = {Category::kMax}, .on = on});

@@ -140,6 +140,19 @@ TEST_P(GpuMemory, IsReadBehindTheWorkOfItsStream) {
   }
 }
 
+// The handle 2 is another stream in each thread.
+TEST_P(GpuMemory, IsReadBehindThePerThreadStreamOfAnotherThread) {
+  Meter meter;
+  const Request request{.categories = {Category::kMax}};
+  const Bytes before(4 * 1000), after = some(Dtype::kInt32, 1000);
+  const OnGpu memory(gpu, before);
+  const Tensor host = on_host(Dtype::kInt32, after);
+  Tensor device = there(memory, host);
+  device.stream = reinterpret_cast<void*>(std::uintptr_t{2});
+  gpu.write(0, device.stream, memory.pointer(), after.data(), after.size());
+  std::thread([&] { expect_same(meter.measure({&device, 1}, request), meter.measure({&host, 1}, request)); }).join();
+}
+
 TEST_P(GpuMemory, OfManyThreads) {
   const Bytes bytes = some(Dtype::kFloat32, 2'500'000);
   const OnGpu memory(gpu, bytes);

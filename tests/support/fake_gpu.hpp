@@ -61,8 +61,9 @@ inline const FakeGpu& fake(Where where) {
 // Device memory with a content.
 class OnGpu {
  public:
-  OnGpu(const FakeGpu& gpu, const Bytes& content, int device = 0, bool is_foreign = false)
-      : gpu_(gpu), pointer_(gpu.allocate(device, content.data(), content.size(), is_foreign)) {}
+  enum Place { kPrimary, kForeign, kPool };  // where its context is; memory of a pool has none
+  OnGpu(const FakeGpu& gpu, const Bytes& content, int device = 0, Place place = kPrimary)
+      : gpu_(gpu), pointer_(gpu.allocate(device, content.data(), content.size(), place)) {}
   OnGpu(const OnGpu&) = delete;
   ~OnGpu() { gpu_.free(pointer_); }
   std::uint64_t pointer() const { return pointer_; }

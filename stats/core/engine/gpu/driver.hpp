@@ -21,6 +21,8 @@ constexpr Outcome kSuccess = 0, kOutOfMemory = 2, kNotReady = 600, kCaptureImpli
 constexpr int kContextOf = 1, kOrdinalOf = 9;              // attributes of a pointer
 constexpr int kUnits = 16, kMajor = 75, kMinor = 76;       // attributes of a device
 constexpr int kCaptureModeRelaxed = 2;                     // nothing that this thread calls ends a capture
+constexpr int kCaptureInvalidated = 2;                     // the state of a stream
+constexpr std::uintptr_t kPerThreadStream = 2;             // a handle; another stream in each thread
 constexpr unsigned kNonBlocking = 1;                       // a flag of a stream
 constexpr unsigned kBlockingSync = 1, kDisableTiming = 2;  // flags of an event; the first: who waits, sleeps
 

@@ -54,7 +54,9 @@ Lane::~Lane() {
   driver_.context_release.address(device_);
 }
 
+// Called in any thread. The legacy default stream is behind the per-thread default streams of all threads.
 Status Lane::follow(Handle stream) {
+  if (reinterpret_cast<std::uintptr_t>(stream) == kPerThreadStream) stream = nullptr;
   if (Status status = refuse_capture(stream); !status) return status;
   return driver_.status(inside([&] { return join(stream); }));
 }
@@ -92,6 +94,9 @@ Result<std::uint64_t> Lane::capture_of(Handle stream) {
   });
   if (!called) return driver_.status(called).error();
   if (is_default) return Error{Code::kUnsupported, "the default stream cannot be used while another is captured"};
+  if (status == kCaptureInvalidated) {
+    return Error{Code::kUnsupported, "an earlier error has ended the capture of the stream"};
+  }
   return status == 0 ? 0 : capture;
 }
 
