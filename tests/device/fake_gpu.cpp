@@ -165,6 +165,17 @@ int CALL(cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain)(void** context, in
   *context = &primary;
   return kSuccess;
 }
+#ifndef FAKE_ROCM
+int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* is_active) {
+  ENTER();
+  const Primary& primary = state().primaries[device - kFirstDevice];
+  *flags = 0;
+  *is_active = primary.retained != 0 || std::ranges::any_of(state().memory, [&](const auto& each) {
+                 return each.second.device == device - kFirstDevice && each.second.context != &state().other_context;
+               });
+  return kSuccess;
+}
+#endif
 int CALL(cuDevicePrimaryCtxRelease_v2, hipDevicePrimaryCtxRelease)(int device) {
   const std::lock_guard lock(state().mutex);
   --state().primaries[device - kFirstDevice].retained;

@@ -94,6 +94,19 @@ TEST_P(GpuMemoryFaults, IsRefusedInWords) {
   EXPECT_TRUE(meter.measure({&good, 1}, {.categories = {Category::kMax}})) << "a refusal costs the Meter nothing";
 }
 
+// A program with a context of its own does not get a second one, which takes hundreds of MB of the GPU.
+TEST_P(GpuMemoryFaults, ForMemoryOfAnotherContextNoContextIsMade) {
+  if (GetParam() != Where::kCuda) GTEST_SKIP() << "ROCm has no contexts";
+  Meter meter;
+  const Bytes bytes(4000);
+  const OnGpu foreign(gpu, bytes, 0, OnGpu::kForeign);
+  const Tensor tensor = there(foreign, on_host(Dtype::kFloat32, bytes));
+  const auto result = meter.measure({&tensor, 1}, {.categories = {Category::kMax}});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, Code::kUnsupported);
+  EXPECT_EQ(gpu.held(), 0) << "contexts, while the Meter lives";
+}
+
 // Once, and from a call on, as after a kernel of the caller's has failed.
 TEST_P(GpuMemoryFaults, AnErrorOfAnyCallIsNamedAndLeaksNothing) {
   const Bytes bytes = some(Dtype::kFloat32, 5'000'000);  // three windows

@@ -51,6 +51,7 @@ constexpr unsigned kBlockingSync = 1, kDisableTiming = 2;  // flags of an event;
 // F(member, CUDA's name, parameters...): what launches need. An old driver may lack one.
 #define TENSORSTAT_CUDA_FUNCTIONS(F)                                                                                \
   F(driver_version, "cuDriverGetVersion", int*)                                                                     \
+  F(context_state, "cuDevicePrimaryCtxGetState", int, unsigned*, int*)                                              \
   F(device_name, "cuDeviceGetName", char*, int, int)                                                                \
   F(device_attribute, "cuDeviceGetAttribute", int*, int, int)                                                       \
   F(module_load, "cuModuleLoadData", Handle*, const void*)                                                          \

@@ -12,6 +12,14 @@ namespace {
 
 std::uint64_t pointer_of(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
+// Whether a device has its primary context. To retain one that nobody has made takes hundreds of MB of its memory.
+bool has_primary_context(const Driver& driver, int device) {
+  unsigned flags = 0;
+  int is_active = 1;
+  if (driver.context_state.address != nullptr) driver.call(driver.context_state, device, &flags, &is_active);
+  return is_active != 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Lane>> Lane::open(const Driver& driver, int device) {
@@ -196,6 +204,11 @@ Result<const Driver*> Lanes::driver(Where where) {
 }
 
 Result<Lanes::Lent> Lanes::lend(const Place& place) {
+  const auto foreign = [] {
+    return Error{Code::kUnsupported,
+                 "the tensor is in memory of a context that is not the primary one of its device: "
+                 "copy it to the host"};
+  };
   Lent lane(nullptr, GiveBack{this});
   {
     const std::lock_guard lock(mutex_);
@@ -205,6 +218,8 @@ Result<Lanes::Lent> Lanes::lend(const Place& place) {
     if (known != free_.end()) {
       lane.reset(known->release());
       free_.erase(known);
+    } else if (place.context != nullptr && !has_primary_context(*place.driver, place.device)) {
+      return foreign();
     } else {
       auto opened = Lane::open(*place.driver, place.device);
       if (!opened) return opened.error();
@@ -212,11 +227,7 @@ Result<Lanes::Lent> Lanes::lend(const Place& place) {
     }
     ++lent_;
   }
-  if (place.context != nullptr && place.context != lane->context()) {
-    return Error{Code::kUnsupported,
-                 "the tensor is in memory of a context that is not the primary one of its device: "
-                 "copy it to the host"};
-  }
+  if (place.context != nullptr && place.context != lane->context()) return foreign();
   return lane;
 }
 
