@@ -33,22 +33,13 @@ Result<Board::Maker> Board::make_maker(Dtype dtype) {
   return Maker{task, *std::move(kernel)};
 }
 
-// The queue's commands can use the memory of one context.
-Status Board::check_context(const Tensor& tensor, KnownBuffer& known) const {
-  if (tensor.element_count == 0) return {};
-  const auto context = context_of(tensor, known);
-  if (!context) return context.error();
-  if (*context == context_.context()()) return {};
-  return Error{Code::kUnsupported, "the tensor is in another OpenCL context than the queue"};
-}
-
 Result<DeviceBoard::Fold> Board::fold(const Tensor& tensor) {
   if (context_.forked()) return QueueContext::forked_error();
   if (std::string refusal = context_.refusal(tensor, wanted_.precision); !refusal.empty()) {
     return Error{Code::kUnsupported, std::move(refusal)};
   }
   KnownBuffer known;
-  if (Status status = check_context(tensor, known); !status) return status.error();
+  if (Status status = check_context(context_, tensor, known); !status) return status.error();
   if (Status status = context_.check(tensor, known); !status) return status.error();
   const auto maker = makers_.get(tensor.dtype, [&] { return make_maker(tensor.dtype); });
   if (!maker) return maker.error();

@@ -26,7 +26,6 @@ class Board final : public DeviceBoard {
   };
 
   Board(QueueContext& queue_context, const Wanted& wanted);
-  Status check_context(const Tensor& tensor, KnownBuffer& known) const;
   Result<Maker> make_maker(Dtype dtype);
 
   QueueContext& context_;

@@ -16,6 +16,14 @@ Result<cl_context> context_of(const Tensor& tensor, KnownBuffer& known) {
   return context;
 }
 
+Status check_context(const QueueContext& queue_context, const Tensor& tensor, KnownBuffer& known) {
+  if (tensor.where != Where::kClBuffer || tensor.element_count == 0) return {};
+  const auto context = context_of(tensor, known);
+  if (!context) return context.error();
+  if (*context == queue_context.context()()) return {};
+  return Error{Code::kUnsupported, "the tensor is in another OpenCL context than the queue"};
+}
+
 Result<std::shared_ptr<QueueContext>> ContextSet::of(const Tensor& tensor, KnownBuffer& known) {
   if (tensor.where != Where::kClBuffer) return home_;
   if (home_->forked()) return QueueContext::forked_error();

@@ -14,6 +14,10 @@ namespace tensorstat::cl_engine {
 // The OpenCL context of a tensor in a cl_mem.
 Result<cl_context> context_of(const Tensor& tensor, KnownBuffer& known);
 
+// An error if a tensor in a cl_mem is in another context than the queue: its commands can use the memory of one
+// context.
+Status check_context(const QueueContext& queue_context, const Tensor& tensor, KnownBuffer& known);
+
 class ContextSet {
  public:
   ContextSet(std::unique_ptr<QueueContext> home, Ledger& ledger) : home_(std::move(home)), ledger_(ledger) {}

@@ -1,6 +1,7 @@
 #include <tensorstat/opencl.hpp>
 #include <utility>
 
+#include "kernels-cl/launch/context_set.hpp"
 #include "kernels-cl/launch/queue_context.hpp"
 #include "stats/core/base/abandon.hpp"
 #include "stats/core/base/caught.hpp"
@@ -78,13 +79,16 @@ Status check(const QueueContext& queue_context, On on) {
   return {};
 }
 
-// An error if the device cannot read a tensor in place, or if the tensor reaches beyond its cl_mem. `refusal`: why the
-// device cannot fold it; empty if it can.
+// An error if the queue's device cannot read a tensor in place, or if the tensor reaches beyond its cl_mem. `refusal`:
+// why the device cannot fold it; empty if it can.
 Status check_in_place(const QueueContext& queue_context, const Tensor& tensor, std::string refusal, KnownBuffer& known,
                       const std::string& name) {
   if (refusal.empty() && !queue_context.in_place(tensor))
     refusal = "it is in host memory, which the device does not share";
   if (!refusal.empty()) return Error{Code::kUnsupported, name + " cannot be submitted: " + refusal};
+  if (Status status = cl_engine::check_context(queue_context, tensor, known); !status) {
+    return Error{status.error().code, name + " cannot be submitted: " + status.error().message};
+  }
   return queue_context.check(tensor, known);
 }
 

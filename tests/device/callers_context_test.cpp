@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <tensorstat/meter.hpp>
+#include <tensorstat/opencl.hpp>
 #include <vector>
 
 #include "tests/support/built.hpp"
@@ -104,6 +105,33 @@ TEST_F(CallersContext, MayBeMany) {
     for (const auto& each : all) expect_right(meter, *each, On::kHost);
   }
   EXPECT_LT(references(all.front()->context()), before + kMeters / 2);
+}
+
+// By the specification a queue's commands can use the memory of its own context alone. Not every driver finds it.
+TEST_F(CallersContext, OfAnotherQueueIsRefused) {
+  const Foreign home(bytes_), foreign(bytes_);
+  cl_device_id device = nullptr;
+  ASSERT_EQ(clGetContextInfo(home.context(), CL_CONTEXT_DEVICES, sizeof device, &device, nullptr), CL_SUCCESS);
+  const cl_command_queue queue = clCreateCommandQueue(home.context(), device, 0, nullptr);
+  ASSERT_NE(queue, nullptr);
+  {
+    auto meter = DeviceMeter::on(queue);
+    ASSERT_TRUE(meter) << meter.error().message;
+    Tensor tensor = tensor_;
+    tensor.where = Where::kClBuffer;
+    const Request request{.categories = *categories_from("max")};
+    for (const Foreign* const memory : {&foreign, &home}) {
+      tensor.address = memory->buffer();
+      auto ticket = meter->submit({&tensor, 1}, request);
+      EXPECT_EQ(static_cast<bool>(ticket), memory == &home);
+      if (ticket) {
+        EXPECT_TRUE(ticket->collect());
+      } else {
+        EXPECT_EQ(ticket.error().code, Code::kUnsupported) << ticket.error().message;
+      }
+    }
+  }
+  clReleaseCommandQueue(queue);
 }
 
 TEST(Bindings, AreOurs) {
