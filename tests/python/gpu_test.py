@@ -207,9 +207,15 @@ class Gpu(unittest.TestCase):
     def test_an_error_is_named_with_its_tensor(self):
         there = Exported(self.drivers[CUDA], numpy.ones(5, "f4"))
         tensorstat.measure(there)
-        self.drivers[CUDA].fail(5, 0)
-        with self.assertRaisesRegex(tensorstat.Error, "CUDA memory cannot be read: cu[A-Za-z]+: FAKE_ERROR_ILLEGAL_ADDRESS"):
-            tensorstat.measure(there)
+        errors = 0
+        for nth in range(1, 20):  # the call that fails
+            self.drivers[CUDA].fail(nth, 0)
+            try:
+                self.assertEqual(tensorstat.measure(there).max, 1)
+            except tensorstat.Error as error:
+                self.assertRegex(str(error), "CUDA memory cannot be read: cu[A-Za-z]+: FAKE_ERROR_ILLEGAL_ADDRESS")
+                errors += 1
+        self.assertGreater(errors, 3)
         self.drivers[CUDA].fail(0, 0)
         self.assertEqual(tensorstat.measure(there).max, 1)
 
