@@ -6,7 +6,7 @@
 #ifndef TENSORSTAT_PRECISION_KEYED_H
 #define TENSORSTAT_PRECISION_KEYED_H
 
-// `complement` is ~index of the element with the key. There is no branch, because a kernel has this many times for each
+// `complement` is ~index of the element with the key. The function has no branch: a kernel calls it many times for each
 // element of a vector, and pocl's compiler follows each path through a row of branches.
 INLINE void raise_keyed_if(const bool wanted, i64* words, i64 key, i64 complement) {
   const bool raises = wanted & ((key > words[0]) | ((key == words[0]) & (complement > words[1])));

@@ -16,8 +16,8 @@ using gpu::Called;
 using gpu::Handle;
 using gpu::Lane;
 
-// A kernel that reads what is not allocated would end all of the process's work on the GPU. A tensor may lie in several
-// allocations, one behind the other (PyTorch's expandable segments).
+// A kernel that reads memory without an allocation ends all work of the process on the GPU. A tensor can lie in several
+// adjacent allocations (PyTorch's expandable segments).
 bool is_allocated(const gpu::Driver& driver, const Tensor& tensor) {
   auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(tensor.data()));
   const std::uint64_t end = address + tensor.bytes();

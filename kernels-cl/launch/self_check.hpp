@@ -19,7 +19,7 @@ class KnownAnswer {
 
   std::span<const std::byte> bytes() const { return bytes_; }
   const PairTolerance& tolerance() const { return whole_.tolerance; }
-  // What to fold if these bytes are at `source`.
+  // The pieces of these bytes at `source`.
   std::vector<Piece> pieces(const Device& device, const Source& source) const;
   // The error says what differs in the words that the kernel writes. It begins with `doing`.
   Status check(std::span<const std::int64_t> words, const std::vector<BinCount>& bins, const std::string& doing) const;

@@ -16,7 +16,7 @@ namespace tensorstat::cl_engine {
 struct Ended {
   bool well = false;   // it exited with 0, or was reaped by somebody else
   std::string how;     // "was ended by SIGABRT"; empty when it ended well
-  std::string output;  // the end of what it wrote to stdout and stderr
+  std::string output;  // the end of its output on stdout and stderr
 };
 
 // A program that runs. It has default signal dispositions, an empty stdin, this process's environment and limits, and

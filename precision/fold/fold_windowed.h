@@ -59,7 +59,7 @@ typedef struct {
 } FoldWindow;
 
 typedef struct {
-  f32 widened[BLOCK];  // a block of a half type, in any order; a block of float32 without what is `below`
+  f32 widened[BLOCK];  // a block of a half type, in any order; a block of float32, with 0 for elements in `below`
   FoldWindow wide, narrow;
   u32 wide_run, wide_left;     // how often in a row the wide window was taken; how often it still is, untried
   u32 block_run, groups_left;  // blocks in a row that were taken in groups; groups until a block is tried

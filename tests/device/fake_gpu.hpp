@@ -111,7 +111,8 @@ void unsafe();
 
 void* current_context();
 bool is_current(int device);
-// nullptr: there is none. The handles nullptr and 1 are the current context's default stream, and 2 is this thread's.
+// Returns nullptr if there is no such stream. The handles nullptr and 1 name the current context's default stream, and
+// 2 names this thread's.
 Stream* stream_of(void* handle);
 bool is_default(void* handle);
 // The same for a handle of a test.

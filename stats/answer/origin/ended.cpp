@@ -251,7 +251,7 @@ std::optional<Fault> comes_again(const Scene& scene, const StepRows& rows) {
     if (!is_way) continue;
     Fault again = *fault;
     again.is_open = true;
-    // A comparison gives no floats: a fault that went past it is no second use.
+    // A comparison gives no floats. It passes no fault on, so it does not make the fault come again.
     again.came_again = fault->ended_by == kNoCall || rows.gives_floats(rows.call(fault->ended_by));
     again.again_of = &*fault;
     return again;

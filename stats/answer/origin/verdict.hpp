@@ -70,7 +70,7 @@ struct FaultVerdict : FaultFacts {
   const Zoom* wrote_zoom = nullptr;                   // the operation that did
   NamedCall cut_off_at;            // ended the same fault in forward, before backward brought it back
   bool is_cut_off_inside = false;  // that call contains the maker
-  NamedCall forward_maker;         // made what was cut off; the guilty backward used it
+  NamedCall forward_maker;         // the maker of the fault that was cut off; the guilty backward used it
   std::string forward_fault;       // "NaN" or "Inf"
   std::optional<CodeLine> forward_code;
   NamedCall back_in;                     // its backward brought the fault back; in the loss: its gradient

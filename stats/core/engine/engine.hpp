@@ -166,7 +166,7 @@ struct KnownBuffer {
   }
 };
 
-// Of a tensor, or of the first of two; of the second.
+// One for each tensor of a task: a tensor alone has the first, a pair has both.
 using KnownBuffers = std::array<KnownBuffer, 2>;
 
 class DeviceEngine : public Engine {

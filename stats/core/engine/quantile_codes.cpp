@@ -43,7 +43,7 @@ constexpr Coding coding_of_float(std::size_t bytes, std::uint64_t greatest, bool
 }
 constexpr Coding coding_of(Dtype dtype) {
   const precision::DtypeFacts& format = facts(dtype);
-  if (format.is_complex) return {0, Order::kUnsigned, 0, 0, false, false};  // without an order there are no bins
+  if (format.is_complex) return {0, Order::kUnsigned, 0, 0, false, false};  // complex numbers have no order
   if (format.family == precision::Family::kScale)
     return {256, Order::kUnsigned, 0, 254, false, false, 1};  // NaN is 255
   if (!format.is_float) return coding_of_integer(size_bytes(dtype), format.is_signed, format.is_bool);

@@ -65,7 +65,7 @@ class Placements {
 
   std::vector<Placement>& all() { return all_; }
 
-  // For DeviceEngine::check() of what was placed last.
+  // DeviceEngine::check() takes these after place(), for the same item.
   KnownBuffers& known_buffers() { return known_buffers_; }
 
  private:
