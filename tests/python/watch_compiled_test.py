@@ -2,6 +2,7 @@
 model was compiled; the other steps run the graph that was there before; what does not go into a graph makes later steps eager, and
 no training ends. Skipped without torch.compiler.set_stance (before torch 2.6)."""
 import csv
+import gc
 import glob
 import json
 import logging
@@ -92,6 +93,18 @@ if has_stance():
         def between(self, x):
             return torch.sqrt(x - 10)
 
+    class Blocks(nn.Module):
+        """Of one class and with like parameters, which dynamo lets share a graph."""
+
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList([Part() for _ in range(4)])
+
+        def forward(self, x):
+            for each in self.blocks:
+                x = each(x, factor=2)["y"].relu()
+            return x
+
     class Checkpointed(Model):
         def between(self, x):
             return torch.utils.checkpoint.checkpoint(lambda y: self.norm(y), x, use_reentrant=False)
@@ -120,6 +133,9 @@ class Compiled(unittest.TestCase):
             return torch.compile(lambda x: model(x), **options)
         if how == "method":
             model.compile(**options)
+        elif how == "blocks":
+            for each in model.blocks:
+                each.compile(**options)
         elif how == "inside":
             model.part = torch.compile(model.part, **options)
         return model
@@ -195,6 +211,55 @@ class Compiled(unittest.TestCase):
 
     def test_breaks_of_the_graph(self):
         self.check_same(Breaks, graphs=[2, 4, 4, 4, 4])
+
+    def test_blocks_of_one_class(self):
+        """Each has rows of its own name, also in the backward."""
+        for micro in (1, 2):
+            self.check_same(Blocks, "blocks", micro=micro)
+
+    def test_a_teacher_of_the_same_class(self):
+        """It is not watched, and runs first."""
+        tables = []
+        for options in ({}, {"compiled": "graph"}):
+            for kind in (Model, lambda: nn.Sequential(nn.Linear(8, 8), nn.ReLU())):
+                dynamo.reset()
+                torch.manual_seed(1)
+                model, teacher = kind(), kind()
+                first, second = (torch.compile(each, backend="eager") if options else each for each in (teacher, model))
+                self.runs += 1
+                path = f"{self.folder}/{self.runs}"
+                with tensorstat.watch(model, path=path, **options) as watch:
+                    for _ in range(2):
+                        x = torch.ones(4, 8)
+                        (first(x).detach() - second(x)).sum().backward()
+                        watch.step()
+                tables.append(rows_of(path))
+        for compiled, eager in zip(tables[2:], tables):
+            self.check_rows(compiled, eager)
+
+    def test_lines_and_modules_that_change(self):
+        """The graph of a step may be called from another line in the next, and a module be exchanged between the steps."""
+        folders = []
+        for options in ({}, {"compiled": "graph"}):
+            dynamo.reset()
+            torch.manual_seed(1)
+            model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+            called = torch.compile(model, backend="aot_eager") if options else model
+            callers = (lambda x: called(x),
+                       lambda x: called(x))
+            folders.append(f"{self.folder}/{len(folders)}")
+            with tensorstat.watch(model, path=folders[-1], **options) as watch:
+                for step in range(5):
+                    callers[step % 2](torch.ones(4, 8)).sum().backward()
+                    watch.step()
+                    if step == 1:
+                        model[2] = None  # so that the next may have its id
+                        gc.collect()
+                        model[2] = nn.Linear(8, 2)
+        eager, compiled = folders
+        self.check_rows(rows_of(compiled), rows_of(eager))
+        for kind in ("code", "mode"):
+            self.assertEqual(lines_of(compiled, kind), lines_of(eager, kind))
 
     def test_another_shape(self):
         self.check_same(rows="change", graphs=[1, 2, 3, 4, 4])

@@ -34,8 +34,8 @@ _sites: dict[str, Site] = {}  # by the mark, a constant of the graph
 
 
 class Tracer:
-    """The marks of one watch's modules. `rows` has enter(site, tensors), leave(site, tensors), gradient(site, slot, tensor) and
-    is_incomplete(why)."""
+    """The marks of one watch's modules. `rows` has enter(site, tensors), leave(site, tensors), gradient(site, slot, tensor),
+    take_if_new(module) and is_incomplete(why)."""
 
     def __init__(self, rows: Any, places: dict[int, tuple[Any, Any]], wants_inputs: bool, wants_gradients: bool) -> None:
         self._rows, self._places = weakref.ref(rows), places
@@ -99,10 +99,14 @@ class Tracer:
             tx = _translator()
             if tx.export:
                 return ""
-            module = _value(tx.symbolic_locals["module"], tx)
+            variable = _variable(tx.symbolic_locals["module"], tx)
+            _guard_identity(variable)  # also of a module that has no mark: another one may share the graph, and have rows
+            module = _value(variable, tx)
             known = self._places.get(id(module))
             if known is None or known[0]() is not module:
-                return ""
+                if not rows.take_if_new(module):
+                    return ""
+                known = self._places[id(module)]
             if getattr(tx.output.current_tracer, "parent", None) is not None:
                 rows.is_incomplete("a checkpoint, torch.cond or another operation of a higher order has a graph of its own")
                 return ""
@@ -112,7 +116,7 @@ class Tracer:
             place, (parent, where) = known[1], self._around(tx, module)
             if not (place.is_wanted or not parent) or is_enter and parent and not self._wants_inputs:
                 return ""
-            key = id(module), is_enter, parent, where
+            key = place, is_enter, parent, where  # a later module may have the module's id
             if key not in self._marks:
                 mark = self._marks[key] = f"{self.number}:{len(self._marks)}"
                 _sites[mark] = Site(rows, place, module, where, parent, not parent or self._wants_inputs)
@@ -132,7 +136,8 @@ class Tracer:
         return ()
 
     def _around(self, tx: Any, module: Any) -> tuple[str, Any]:
-        """The innermost module of the watch around this call in the same graph, "" of none; and the line of the caller's code."""
+        """The innermost module of the watch around this call in the same graph, "" of none; and the line of the caller's code in it,
+        None where all of this graph is torch's."""
         parent, where = "", None
         while tx is not None and not (parent and where):
             code = tx.f_code
@@ -140,12 +145,14 @@ class Tracer:
                 summary = tx.frame_summary()
                 where = summary.filename, summary.lineno, summary.name
             if not parent and code.co_argcount and code.co_varnames[0] in tx.symbolic_locals:
-                first = _value(tx.symbolic_locals[code.co_varnames[0]], tx)  # self of its forward()
+                variable = _variable(tx.symbolic_locals[code.co_varnames[0]], tx)  # self of its forward()
+                first = _value(variable, tx)
                 known = self._places.get(id(first))
                 if known is not None and known[0]() is first is not module:
                     parent = known[1].name
+                    _guard_identity(variable)
             tx = getattr(tx, "parent", None)
-        return parent, where or caller_of(sys._getframe(1))
+        return parent, where
 
     def forget(self) -> None:
         """Call when the watch is over: its graphs are dropped, the model's own stay."""
@@ -156,6 +163,14 @@ class Tracer:
             _drop_graphs(self.number)
 
 
+def caller_of_graph() -> Any:
+    """The line of the caller's code that runs the graph from which this is called."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and not any(name.startswith("__compiled_fn") for name in frame.f_code.co_names):
+        frame = frame.f_back
+    return caller_of(frame)
+
+
 def _translator() -> Any:
     """Dynamo's, of the hook that it traces."""
     frame = sys._getframe(1)
@@ -164,10 +179,22 @@ def _translator() -> Any:
     return frame.f_locals["tx"]
 
 
-def _value(variable: Any, tx: Any) -> Any:
+def _variable(variable: Any, tx: Any) -> Any:
+    """What dynamo has for a variable of the code that it traces."""
     variable = variable.realize() if hasattr(variable, "realize") else variable
     if type(variable).__name__ in ("CellVariable", "NewCellVariable"):
         variable = tx.output.side_effects.load_cell(variable)
+    return variable
+
+
+def _guard_identity(variable: Any) -> None:
+    """Makes the graph one of this object alone. Dynamo lets modules of one class and of like parameters share a graph."""
+    if (source := getattr(variable, "source", None)) is not None:
+        guards = sys.modules["torch._dynamo.guards"]
+        guards.install_guard(source.make_guard(guards.GuardBuilder.ID_MATCH))
+
+
+def _value(variable: Any, tx: Any) -> Any:
     return tx.output.get_submodule(variable.module_key) if hasattr(variable, "module_key") else getattr(variable, "value", None)
 
 

@@ -3,7 +3,7 @@ from typing import Any
 
 from ._calls import Call
 from ._compiled import backwards_compiled, has_stance
-from ._graph import LIMIT, Site, Tracer
+from ._graph import LIMIT, Site, Tracer, caller_of_graph
 from ._library import logger
 from ._tensors import is_lazy
 
@@ -43,6 +43,9 @@ class GraphRows:
             self.why_eager = why
             self._watch._journal.say("not_seen", iteration=self._watch.iteration, op_name="", io="output",
                                      why=f"in this step some modules ran in a compiled graph that has no rows: {why}")
+
+    def take_if_new(self, module: Any) -> bool:
+        return self._watch.take_if_new(module)
 
     def begin_step(self) -> bool:
         """Before a step that is measured, because inside of a graph no hook can be set. False: it is to run without
@@ -108,6 +111,6 @@ class GraphRows:
         if watch._with_code:
             inside = watch._places.get(site.parent)  # of the same graph
             parent = None if inside is None else inside.eval if watch._local.is_evaluation else inside.forward
-            watch._say_line_at(call, site.where, parent)
+            watch._say_line_at(call, site.where or caller_of_graph(), parent)
         if call.module.training is not site.place.mode:
             watch._say_mode(call.module, site.place)

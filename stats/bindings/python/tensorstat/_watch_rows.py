@@ -104,17 +104,31 @@ class RowWatch(Watch):
         self._outermost.clear()
         for name, module, is_outermost in named_modules(model):
             if not self._hooks.has(module):
-                self._places[name] = Place(name, module, is_outermost, bool(self._wanted(name)))
-                self._hooks.add(module, self._places[name])
+                self._take_module(name, module, is_outermost)
             if is_outermost:
                 self._outermost.append((name, weakref.ref(module)))
         self._buffers.take(named_modules(model))
         self._random = RandomModules(named_modules(model), self._places)
         self._layout.keep(module for _, module, _ in named_modules(model))
 
+    def _take_module(self, name: str, module: Any, is_outermost: bool) -> None:
+        self._places[name] = Place(name, module, is_outermost, bool(self._wanted(name)))
+        self._hooks.add(module, self._places[name])
+
+    def take_if_new(self, module: Any) -> bool:
+        """Whether the model has been given this module since the last look at it. It has rows from now on then."""
+        for name, each, is_outermost in named_modules(self._models_now()):
+            if each is module:
+                self._take_module(name, module, is_outermost)
+                return True
+        return False
+
+    def _models_now(self) -> dict[str, Any]:
+        return {prefix: each for prefix, reference in self._models.items() if (each := reference()) is not None}
+
     def _look_anew(self) -> None:
         """Parameters or modules were replaced, as by load_state_dict(assign=True), to_empty() or a new head."""
-        models = {prefix: each for prefix, reference in self._models.items() if (each := reference()) is not None}
+        models = self._models_now()
         kind = sys.modules["torch"].nn.Parameter
         if is_transformed() or not all(isinstance(each, kind) for _, each in named_parameters(models)):
             return  # functional_call has put others there, for as long as it runs
@@ -241,8 +255,7 @@ class RowWatch(Watch):
             course.end_iteration(is_skipped)
 
     def modules_now(self) -> list[tuple[str, Any]]:
-        models = {prefix: model for prefix, each in self._models.items() if (model := each()) is not None}
-        return [(name, module) for name, module, _ in named_modules(models)]
+        return [(name, module) for name, module, _ in named_modules(self._models_now())]
 
     def holder_of(self, parameter: Any) -> str:
         """The module that has this parameter."""
