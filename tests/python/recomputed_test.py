@@ -1,9 +1,15 @@
 """Faults in modules that torch.utils.checkpoint runs again in backward, of both kinds, are named with operation and line. The losses are
-those without a watch, and checkpoint() is as it was. Skipped where there is no torch (Debian's python3-torch)."""
+those without a watch, and checkpoint() is as it was. Calls that it ends early hold nothing, and what runs behind them is seen.
+Skipped where there is no torch (Debian's python3-torch)."""
+import contextlib
+import json
 import logging
+import queue
 import sys
 import tempfile
+import threading
 import unittest
+import weakref
 
 import tensorstat
 
@@ -15,6 +21,8 @@ except ImportError:
 
 import torch.utils.checkpoint as checkpoints
 from torch import nn
+
+ENDS_EARLY = hasattr(torch.nn.modules.module, "_global_forward_hooks_always_called")  # checkpoints do since then: torch 2.1
 
 
 class Spoiled(torch.autograd.Function):
@@ -100,6 +108,80 @@ class Recomputed(unittest.TestCase):
                         self.assertIn(operation, verdict["operation"])
                         self.assertTrue(lines[verdict["line"] - 1].endswith(f"# {name}") or name == "own", verdict)
         self.assertEqual([getattr(checkpoints, each, None) for each in names], before)
+
+    def test_what_runs_behind_a_recomputation_is_seen(self):
+        model = Net(False, False)
+        with tempfile.TemporaryDirectory() as path, tensorstat.watch(model, path=path) as watch:
+            for number in range(2):
+                model.blocks[1][1].fault = log if number else None
+                model(torch.randn(4, 8)).square().mean().backward()
+            fault, file = watch.first_fault, watch._journal.path
+            watch.step()
+            with open(file, encoding="utf-8") as lines:
+                calls = [each["call"] for each in map(json.loads, lines) if each["kind"] == "code" and each["op_name"] == "blocks.1.1/forward"]
+        self.assertEqual((fault.op_name, fault.phase, fault.operation), ("blocks.1.1/forward", "forward", "log"), fault)
+        self.assertEqual(calls, [0, 1])
+
+    @unittest.skipUnless(ENDS_EARLY, "this torch runs a recomputation to its end")
+    def test_a_recomputation_is_not_kept(self):
+        for config in (None, {"task": "statistics", "level": "L0", "rank": [], "step": [], "statistics": {"summary_mode": "statistics"}}):
+            with self.subTest(config=config), tempfile.TemporaryDirectory() as path:
+                if config is not None:
+                    config = json.dumps({**config, "dump_path": path})
+                model, given = Net(False, False), []
+                model.blocks[0][3].register_forward_pre_hook(lambda _, arguments: given.append(weakref.ref(arguments[0])))
+                with tensorstat.watch(model, config, path=path) as watch:
+                    model(torch.randn(4, 8)).square().mean().backward()
+                    self.assertEqual([each() is None for each in given], [True, True])  # in the forward, and in the recomputation
+                    watch.step()
+
+    def test_a_thread_that_runs_backward_keeps_no_calls(self):
+        """Such as autograd's thread for a device."""
+        losses, done = queue.Queue(), queue.Queue()
+        model = Net(False, False)
+        with tempfile.TemporaryDirectory() as path, tensorstat.watch(model, path=path) as watch:
+            def run():
+                while (loss := losses.get()) is not None:
+                    loss.backward()
+                    done.put(len(watch._local.calls))
+            thread = threading.Thread(target=run)
+            thread.start()
+            counts = []
+            for _ in range(3):
+                losses.put(model(torch.randn(4, 8)).square().mean())
+                counts.append(done.get())
+                watch.step()
+            losses.put(None)
+            thread.join()
+        self.assertEqual(counts, [0, 0, 0])
+
+    @unittest.skipUnless(ENDS_EARLY, "this torch calls no hooks behind an exception")
+    def test_a_call_that_raises_has_no_part_in_its_siblings(self):
+        class Raises(nn.Module):
+            def forward(self, x):
+                raise ValueError
+
+        class Catches(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = Raises(), nn.Linear(8, 8)
+
+            def forward(self, x):
+                with contextlib.suppress(ValueError):
+                    self.first(x)
+                try:
+                    raise ValueError
+                except ValueError:
+                    return self.second(x)  # an exception is handled around it
+
+        model = Catches()
+        with tempfile.TemporaryDirectory() as path:
+            with tensorstat.watch(model, path=path) as watch:
+                model(torch.randn(4, 8)).sum().backward()
+                watch.step()
+            with open(watch._journal.path, encoding="utf-8") as lines:
+                parents = {each["op_name"]: each["parent"] for each in map(json.loads, lines) if each["kind"] == "code"}
+        self.assertEqual(parents, {"Catches/forward": "", "first/forward": "Catches/forward", "second/forward": "Catches/forward"})
 
 
 if __name__ == "__main__":

@@ -84,11 +84,9 @@ class GraphRows:
             call = watch._open(site.place, module)
             call.is_compiled = True
             self._say(call, site)
-        while calls and calls[-1].module is not module:  # one that an exception has left
-            calls.pop()
-        if not calls:
+        call = watch._pop(module)
+        if call is None:
             return
-        call = calls.pop()
         if not call.is_quiet:
             watch._look_at_outputs(call, tensors, tensors, [])
         if watch._later is not None:

@@ -14,10 +14,11 @@ from ._modes import HERE, resume, suspend
 
 class ModuleHooks:
     """Calls before(module, place, arguments) and behind(module, place, arguments, outputs) around each call of the modules that it
-    has a place for. What they raise is said once and never reaches the caller. They do nothing while torch traces."""
+    has a place for, or give_up(module) where an Exception ends the call (torch 2.1 on). What they raise is said once and never reaches the
+    caller. They do nothing while torch traces."""
 
-    def __init__(self, before: Callable[..., Any], behind: Callable[..., Any]) -> None:
-        self._before, self._behind = before, behind
+    def __init__(self, before: Callable[..., Any], behind: Callable[..., Any], give_up: Callable[[Any], Any]) -> None:
+        self._before, self._behind, self._give_up = before, behind, give_up
         self._places: dict[int, tuple[Any, Any]] = {}  # by the id of the module, which is held weakly
         self._handles: list[tuple[Any, Any]] = []  # with their hooks
         self._is_on = [False]
@@ -59,16 +60,20 @@ class ModuleHooks:
             hooks = sys.modules["torch.nn.modules.module"]
             before, behind = self._functions() if self.tracer is None else self.tracer.hooks(*self._functions())
             skip(before, behind)
+            always = {"always_call": True} if hasattr(hooks, "_global_forward_hooks_always_called") else {}  # a checkpoint ends calls early
             self._handles = [(hooks.register_module_forward_pre_hook(before), before),
-                             (hooks.register_module_forward_hook(behind), behind)]
+                             (hooks.register_module_forward_hook(behind, **always), behind)]
         for handle, hook in self._handles:  # under the same number: a graph that was compiled with them knows them by it
             handle.hooks_dict_ref()[handle.id] = hook
+            for extra in getattr(handle, "extra_dict_ref", ()):  # of those that are always called; since torch 2.0
+                extra()[handle.id] = True
 
     def _hold(self) -> None:
         self.is_eager = STANCE.hold(self, self.tracer)
 
     def _functions(self) -> tuple[Callable[..., None], Callable[..., None]]:
-        places, enter, leave, is_on, is_compiling = self._places, self._before, self._behind, self._is_on, compiling_of_torch()
+        places, enter, leave, give_up = self._places, self._before, self._behind, self._give_up
+        is_on, is_compiling = self._is_on, compiling_of_torch()
         modules = sys.modules
         set_callback = callback_of_dynamo()  # as frames of their own these run, and nothing that they call is compiled
 
@@ -97,7 +102,10 @@ class ModuleHooks:
             if entry is not None and entry[0]() is module:
                 callback = set_callback(None)
                 try:
-                    leave(module, entry[1], arguments, outputs)
+                    if sys.exc_info()[1] is not None and _has_raised(sys._getframe(1)):
+                        give_up(module)
+                    else:
+                        leave(module, entry[1], arguments, outputs)
                 except Exception as fault:
                     say_fault(fault)
                 finally:
@@ -129,6 +137,15 @@ def say_fault(fault: Exception) -> None:
     if words not in _said and len(_said) < 20:
         _said.add(words)
         logger.warning("a module is not watched here, and training goes on: %s", words, exc_info=fault)
+
+
+def _has_raised(frame: FrameType | None) -> bool:
+    """Whether an exception ends the module's call. `frame` called the hook. An exception that is handled around the call was caught in a
+    frame further up."""
+    while frame is not None and frame.f_code.co_name not in ("_call_impl", "inner"):
+        frame = frame.f_back
+    trace = sys.exc_info()[2]
+    return trace is not None and trace.tb_frame is frame
 
 
 def keywords_of_call(frame: FrameType | None) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class ModuleWatch(Watch):
         self._backward: list[_Call] = []  # their gradients have not come yet
         self._rounds: dict[str, _Round] = {}
         wanted = re.compile(where or "").search
-        self._hooks = ModuleHooks(self._before, self._leave)
+        self._hooks = ModuleHooks(self._before, self._leave, self._pop)
         self._accumulations: list[Accumulation] = []
         for name, module in modules_of_msprobe(model):
             if not wanted(name):
@@ -103,11 +103,9 @@ class ModuleWatch(Watch):
             call.twice = [slot not in slots for slot in range(len(given))]
 
     def _leave(self, module: Any, _stem: str, arguments: Any, outputs: Any) -> None:
-        while self._open and self._open[-1].module is not module:  # one that an exception has left
-            self._open.pop()
-        if not self._open:
+        call = self._pop(module)
+        if call is None:
             return
-        call = self._open.pop()
         places = _Places()
         members: dict[str, Any] = {"output": outputs if isinstance(outputs, tuple) else (outputs,)}
         if parameters := dict(module.named_parameters(recurse=False)):
@@ -128,6 +126,13 @@ class ModuleWatch(Watch):
         self._backward.append(call)
         for slot, tensor in enumerate(outcomes):
             tensor.register_hook(_GradientHook(self, call, call.of_outputs, slot))
+
+    def _pop(self, module: Any) -> "_Call | None":
+        """The open call of this module, without those inside that an exception has left."""
+        while self._open:
+            if (call := self._open.pop()).module is module:
+                return call
+        return None
 
     def _say_what_is_cut(self, places: "_Places", stem: str, io: str) -> None:
         if places.is_cut and (stem, io) not in self._cut:

@@ -81,7 +81,7 @@ class RowWatch(Watch):
         self._parameters = Parameters(self, [(name, each) for name, each in named_parameters(model) if wanted(name)],
                                       has_rows=parameters, optimizers=optimizers, has_updates=updates)
         self._buffers = Buffers(self, parameters)
-        self._hooks = ModuleHooks(self._enter, self._leave)
+        self._hooks = ModuleHooks(self._enter, self._leave, self._give_up)
         self._graph = graph_rows(self, compiled, level)
         self._outermost: list[tuple[str, Any]] = []
         self._places: dict[str, Place] = {}
@@ -486,12 +486,9 @@ class RowWatch(Watch):
             if local.silent_names:
                 local.silent_names.pop()
             return
-        calls = local.calls
-        while calls and calls[-1].module is not module:  # one that an exception has left
-            calls.pop()
-        if not calls:
+        call = self._pop(module)
+        if call is None:
             return
-        call = calls.pop()
         if isinstance(outputs, self._tensor):
             tensors, unknown = [outputs], []
         else:
@@ -517,6 +514,25 @@ class RowWatch(Watch):
             local.is_evaluation = False
             if self._graph is None and self._is_behind_forward and self._with_zoom:  # last: what we ask of tensors goes through its mode
                 self._loss_operations.begin(tensors)
+
+    def _pop(self, module: Any) -> Call | None:
+        """The open call of this module, without those inside that an exception has left."""
+        calls = self._local.calls
+        while calls:
+            if (call := calls.pop()).module is module:
+                return call
+        return None
+
+    def _give_up(self, module: Any) -> None:
+        """An exception ends the call."""
+        local = self._local
+        if local.is_silent:
+            if local.silent_names:
+                local.silent_names.pop()
+            return
+        self._pop(module)
+        if not local.calls:
+            local.is_evaluation = False
 
     def _close_outermost(self, call: Call) -> None:
         self._local.calls.clear()
