@@ -79,6 +79,20 @@ constexpr NamedCode kCodes[] = {
 };
 #undef ROW
 
+// Where the codes tell more than that the device failed.
+Code code_of(cl_int code) {
+  switch (code) {
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE:  // others may hold the memory for a while
+      return Code::kOverBudget;
+    case CL_INVALID_MEM_OBJECT:  // the caller's cl_mem: released, or of OpenGL and not acquired
+    case CL_INVALID_GL_OBJECT:
+    case CL_INVALID_OPERATION:
+      return Code::kInvalid;
+    default:
+      return Code::kDevice;
+  }
+}
+
 }  // namespace
 
 std::string code_words(cl_int code) {
@@ -90,7 +104,7 @@ std::string code_words(cl_int code) {
 }
 
 Error error(const std::string& doing, const char* call, cl_int code) {
-  return {Code::kDevice, doing + ": " + call + " returned " + code_words(code)};
+  return {code_of(code), doing + ": " + call + " returned " + code_words(code)};
 }
 
 }  // namespace tensorstat::cl_engine

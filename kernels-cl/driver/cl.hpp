@@ -45,7 +45,8 @@ namespace tensorstat::cl_engine {
 // "CL_OUT_OF_RESOURCES (-5)", or only the number if OpenCL has no such code.
 std::string code_words(cl_int code);
 
-// "building a kernel: clBuildProgram returned CL_OUT_OF_RESOURCES (-5)".
+// "building a kernel: clBuildProgram returned CL_OUT_OF_RESOURCES (-5)". Code::kDevice, except for device memory that
+// is exhausted at the moment (kOverBudget) and for a cl_mem that cannot be used (kInvalid).
 Error error(const std::string& doing, const char* call, cl_int code);
 
 }  // namespace tensorstat::cl_engine

@@ -1,6 +1,7 @@
 #include "kernels-cl/launch/queue_context.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -15,6 +16,8 @@ namespace {
 
 // clCreateBuffer takes no const pointer. These buffers are never written.
 void* shared(const std::byte* bytes) { return const_cast<std::byte*>(bytes); }
+
+cl_mem memory_of(const Tensor& tensor) { return static_cast<cl_mem>(const_cast<void*>(tensor.address)); }
 
 }  // namespace
 
@@ -108,8 +111,13 @@ Status QueueContext::check(const Tensor& tensor, KnownBuffer& known) const {
   known.look_at(tensor.address);
   if (!known.bytes) {
     std::size_t bytes = std::numeric_limits<std::size_t>::max();  // if the driver does not tell
-    const auto memory = static_cast<cl_mem>(const_cast<void*>(tensor.address));
-    if (!forked()) static_cast<void>(clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof bytes, &bytes, nullptr));
+    cl_mem_object_type type = CL_MEM_OBJECT_BUFFER;
+    const cl_mem memory = memory_of(tensor);
+    if (!forked()) {
+      static_cast<void>(clGetMemObjectInfo(memory, CL_MEM_TYPE, sizeof type, &type, nullptr));
+      static_cast<void>(clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof bytes, &bytes, nullptr));
+    }
+    if (type != CL_MEM_OBJECT_BUFFER) return Error{Code::kInvalid, "its cl_mem is an image or a pipe, not a buffer"};
     known.bytes = bytes;
   }
   const std::uint64_t bytes = *known.bytes;
@@ -239,16 +247,51 @@ Result<QueueContext::SharedKernel> QueueContext::checked_kernel(const Device& de
   return kernel;
 }
 
-Status QueueContext::read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) const {
+Status QueueContext::read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) {
   if (bytes.empty()) return {};
   cl::Event done;
-  const cl_int code = clEnqueueReadBuffer(queue_(), static_cast<cl_mem>(const_cast<void*>(tensor.address)), CL_TRUE,
-                                          tensor.offset_bytes + first, bytes.size(), bytes.data(), 0, nullptr, &done());
+  const cl_int code = clEnqueueReadBuffer(queue_(), memory_of(tensor), CL_TRUE, tensor.offset_bytes + first,
+                                          bytes.size(), bytes.data(), 0, nullptr, &done());
   if (code == CL_SUCCESS) return {};
+  if (code == CL_INVALID_OPERATION && done() == nullptr) return read_copy(tensor, first, bytes);
   Error failed = error("reading a tensor back from the device", "clEnqueueReadBuffer", code);
   const bool enqueued = done() != nullptr;
   if (enqueued && come_to_rest(queue_, {&done, 1}, [] { return false; }) == Rest::kUnknown) failed.code = Code::kInUse;
   return failed;
+}
+
+// CL_MEM_HOST_NO_ACCESS and CL_MEM_HOST_WRITE_ONLY forbid the host to read a cl_mem, but not a copy of it.
+Status QueueContext::read_copy(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto part = bytes.first(std::clamp<std::uint64_t>(buffers_.room_bytes(), 1, bytes.size()));
+    auto copy = buffers_.take(part.size(), "a copy of a tensor that the host may not read");
+    if (!copy) return copy.error();
+    const char* call = "clEnqueueCopyBuffer";
+    cl::Event copied, done;
+    cl_int code = clEnqueueCopyBuffer(queue_(), memory_of(tensor), copy->memory(), tensor.offset_bytes + first, 0,
+                                      part.size(), 0, nullptr, &copied());
+    if (code == CL_SUCCESS) {
+      call = "clEnqueueReadBuffer";
+      code = clEnqueueReadBuffer(queue_(), copy->memory(), CL_TRUE, 0, part.size(), part.data(), 1, &copied(), &done());
+    }
+    if (code != CL_SUCCESS) {
+      Error failed = error("reading a tensor back from the device", call, code);
+      copy->memory = {};  // from here on only the commands hold it
+      const std::array<cl::Event, 1> never;
+      const bool enqueued = copied() != nullptr;
+      const auto deleted = [&] { return copy->witness.deleted(); };
+      if (enqueued && come_to_rest(queue_, never, deleted) == Rest::kUnknown) {
+        failed.code = Code::kInUse;
+      } else {
+        buffers_.forget(copy->bytes);
+      }
+      return failed;
+    }
+    buffers_.give_back(*std::move(copy));
+    first += part.size();
+    bytes = bytes.subspan(part.size());
+  }
+  return {};
 }
 
 }  // namespace tensorstat::cl_engine

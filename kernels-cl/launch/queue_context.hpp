@@ -48,7 +48,7 @@ class QueueContext {
   // Why the device cannot fold this tensor; empty if it can.
   std::string refusal(const Tensor& tensor, Precision precision) const;
 
-  // An error if a tensor reaches beyond its cl_mem. No error if the driver does not tell the size.
+  // An error if a tensor's cl_mem is no buffer, or if it reaches beyond it. No error if the driver does not tell.
   Status check(const Tensor& tensor, KnownBuffer& known) const;
 
   // in_place: the device reads the tensor without an upload. follows: it needs only the address, and no buffer.
@@ -85,7 +85,7 @@ class QueueContext {
 
   // Copies bytes of a tensor in a cl_mem to the host, after the commands in the queue. After Code::kInUse the device
   // may still write to `bytes`.
-  Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes) const;
+  Status read(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes);
 
  private:
   using SharedKernel = std::shared_ptr<Kernel>;
@@ -95,6 +95,7 @@ class QueueContext {
   static Result<std::unique_ptr<QueueContext>> open_on(Device device, cl::Context context,
                                                        cl::CommandQueue callers_queue, Ledger& ledger);
   Result<SharedKernel> checked_kernel(const Device& device, const KernelKind& kind);  // built or recalled
+  Status read_copy(const Tensor& tensor, std::uint64_t first, std::span<std::byte> bytes);
 
   const Device device_;
   const cl::Context context_;

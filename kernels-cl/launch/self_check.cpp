@@ -195,6 +195,7 @@ Status self_check(const Device& device, BufferCache& buffers, const cl::Context&
     return Error{Code::kDevice, doing + ": the driver does not tell whether it has ended"};  // no tensor was touched
   }
   if (memory.bytes != 0) buffers.give_back(std::move(memory));
+  if (!folded && folded.error().code == Code::kInvalid) return Error{Code::kDevice, folded.error().message};
   if (!folded) return folded;
   return answer.check(words_folded, found_bins, doing);
 }

@@ -61,7 +61,7 @@ enum {
                                  * or the file holds nothing to measure, such as a text */
   TENSORSTAT_UNREADABLE = 3,    /* a file could not be read, or is malformed */
   TENSORSTAT_UNWRITABLE = 4,    /* a file could not be written; its earlier content is unchanged */
-  TENSORSTAT_OVER_BUDGET = 5,   /* the call needs more device memory than the budget allows */
+  TENSORSTAT_OVER_BUDGET = 5,   /* the call needs more device memory than the budget allows, or than is free now */
   TENSORSTAT_DEVICE = 6,        /* no device, or the device or its driver failed */
   TENSORSTAT_OUT_OF_MEMORY = 7, /* host memory is exhausted */
   TENSORSTAT_IN_USE = 8         /* the device failed and may still use the tensors' memory: never free it */

@@ -167,7 +167,7 @@ class Meter {
   // Returns one Measurement for each tensor, in order. A tensor's bits must not change until this returns. On the host
   // each byte is read once, for statistics and digests together.
   // kInvalid, with the tensor's index: a null address of a non-empty tensor, strides that do not fit the shape or the
-  // element count, a tensor that reaches beyond its cl_mem. kInvalid as well: a request without categories.
+  // element count, a cl_mem that is too short, or no buffer. kInvalid as well: a request without categories.
   //
   // After this returns, nothing reads the tensors any more, even after an error. The one exception is Code::kInUse: a
   // device failed, and for a minute its driver did not say whether the device has stopped. Then do not free the

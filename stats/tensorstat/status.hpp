@@ -19,7 +19,7 @@ enum class Code {
   kUnsupported,  // the request is valid, but the dtype, the format or the device does not support it
   kUnreadable,   // a file could not be read, or is malformed
   kUnwritable,   // a file could not be written; its earlier content is unchanged
-  kOverBudget,   // the call needs more device memory than the budget allows
+  kOverBudget,   // the call needs more device memory than the budget allows, or than is free at the moment
   kDevice,       // no device, or the device or its driver failed
   kInUse,        // as kDevice, but the device may still use the memory that the call was given. Keep that memory
                  // unchanged until the process ends. This happens only if a driver no longer answers.

@@ -23,14 +23,14 @@ namespace callers_context_test {
 // A buffer in a context of its own, as in a framework that does not know the library.
 class Foreign {
  public:
-  explicit Foreign(std::vector<std::byte> bytes) {
+  explicit Foreign(std::vector<std::byte> bytes, cl_mem_flags flags = CL_MEM_READ_WRITE) {
     cl_platform_id platform = nullptr;
     cl_device_id device = nullptr;
     cl_int code = clGetPlatformIDs(1, &platform, nullptr);
     if (code == CL_SUCCESS) code = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr);
     if (code == CL_SUCCESS) context_ = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &code);
     if (code == CL_SUCCESS) {
-      buffer_ = clCreateBuffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, bytes.size(), bytes.data(), &code);
+      buffer_ = clCreateBuffer(context_, flags | CL_MEM_COPY_HOST_PTR, bytes.size(), bytes.data(), &code);
     }
     EXPECT_EQ(code, CL_SUCCESS);
   }
@@ -91,6 +91,41 @@ TEST_F(CallersContext, IsTakenFromTheTensor) {
   Meter meter;
   const Foreign foreign(bytes_);
   for (const On on : {On::kDevice, On::kHost}) expect_right(meter, foreign, on);
+}
+
+// The host may not read it, but the device may. A budget has it read in several parts.
+TEST_F(CallersContext, MayForbidTheHostToRead) {
+  for (const cl_mem_flags flags : {CL_MEM_HOST_NO_ACCESS, CL_MEM_HOST_WRITE_ONLY}) {
+    const Foreign foreign(bytes_, flags);
+    for (const On on : {On::kDevice, On::kHost}) {
+      Meter meter;
+      expect_right(meter, foreign, on);
+    }
+    Meter meter({.budget_bytes = 100'000});
+    expect_right(meter, foreign, On::kHost);
+    EXPECT_LE(meter.device_memory().peak_bytes, 100'000u);
+  }
+}
+
+TEST_F(CallersContext, AnImageIsRefusedAndCostsNoDevice) {
+  const Foreign foreign(bytes_);
+  const cl_image_format format{CL_RGBA, CL_FLOAT};
+  cl_image_desc facts{};
+  facts.image_type = CL_MEM_OBJECT_IMAGE2D;
+  facts.image_width = facts.image_height = 64;
+  cl_int code = CL_SUCCESS;
+  const cl_mem image = clCreateImage(foreign.context(), CL_MEM_READ_ONLY, &format, &facts, nullptr, &code);
+  if (code == CL_INVALID_OPERATION) GTEST_SKIP() << "the device has no images";
+  ASSERT_EQ(code, CL_SUCCESS);
+  Meter meter;
+  const Tensor tensor{.element_count = 1000, .address = image, .where = Where::kClBuffer};
+  for (const On on : {On::kAuto, On::kDevice, On::kHost}) {
+    const auto result = meter.measure({&tensor, 1}, {.categories = kCategories, .on = on});
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, Code::kInvalid) << result.error().message;
+  }
+  expect_right(meter, foreign, On::kAuto);
+  clReleaseMemObject(image);
 }
 
 // More contexts than the library keeps. A driver may keep a context for a while because of its last events. If Meters

@@ -167,6 +167,36 @@ TEST_F(DeviceFaults, TheHostTakesOverFromBuffers) {
   unsetenv("TENSORSTAT_CL_POINTERS");
 }
 
+// Others may hold the device's memory for a while, and a cl_mem that cannot be used says nothing of the next one.
+TEST_F(DeviceFaults, ADeviceThatWasFullIsUsedAgain) {
+  setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  ClLayer& layer = cl_layer();
+  const Request request{.categories = kCategories};
+  for (const int code : {CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_INVALID_MEM_OBJECT}) {
+    Meter meter;
+    ASSERT_TRUE(meter.measure(tensors_, request));  // builds the kernels
+    layer.calls = 0;
+    ASSERT_TRUE(meter.measure(tensors_, request));
+    const std::int64_t calls = layer.calls;
+    layer.code = code;
+    int failures = 0;
+    for (std::int64_t call = 1; call <= calls; ++call) {
+      layer.calls = 0;
+      layer.fail_at = call;
+      const auto failed = meter.measure(tensors_, request);
+      layer.fail_at = 0;
+      ASSERT_TRUE(failed) << failed.error().message;
+      EXPECT_EQ(rows(*failed), expected_);
+      failures += failed->front().placement[0].engine == "host";
+      const auto next = meter.measure(tensors_, request);
+      ASSERT_TRUE(next);
+      ASSERT_EQ(next->front().placement[0].engine, "opencl") << "call " << call << ", code " << code;
+    }
+    EXPECT_GT(failures, 5);
+  }
+  unsetenv("TENSORSTAT_CL_POINTERS");
+}
+
 TEST_F(DeviceFaults, UploadsFailWithWords) {
   setenv("TENSORSTAT_CL_ZERO_COPY", "0", 1);
   hold(
@@ -345,6 +375,22 @@ TEST_F(CallersFaults, AMeterReadsBackWhatItCan) {
   EXPECT_GT(rows_after_one_fault_, 0);
   EXPECT_GT(from_host, 0) << "a kernel that failed, and a read that did not";
   EXPECT_GT(read_back, from_host);
+}
+
+TEST_F(CallersFaults, AMeterReadsACopyBack) {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    buffers_[i] =
+        cl::Buffer(context_, CL_MEM_HOST_NO_ACCESS | CL_MEM_COPY_HOST_PTR, bytes_[i].size(), bytes_[i].data());
+    tensors_[i].address = buffers_[i]();
+  }
+  const auto buffers = cl_layer().buffer_bytes.exchange(0);
+  hold(
+      "copies read back",
+      [this] {
+        return rows(Meter({.queue = queue_()}).measure(tensors_, {.categories = kCategories, .on = On::kHost}));
+      },
+      true);
+  cl_layer().buffer_bytes += buffers;
 }
 
 // Also for a pair with one tensor in host memory and one on the device.

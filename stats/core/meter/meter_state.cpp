@@ -111,6 +111,8 @@ Result<std::string> Meter::State::ended_on_device(const Result<std::uint64_t>& r
     log(Severity::kInfo, error.message + "; done on the host");
   } else if (on_gpu) {
     log(Severity::kWarning, "the GPU failed to fold its tensors, the host takes over: " + error.message);
+  } else if (error.code == Code::kInvalid) {
+    log(Severity::kWarning, "the OpenCL device cannot use a tensor, the host takes over: " + error.message);
   } else if (!device_failed.exchange(true)) {
     log(Severity::kWarning, "the OpenCL device is not used from now on, the host takes over: " + error.message);
   }

@@ -50,8 +50,8 @@ struct Meter::State {
   Status read_device(const Tensor& tensor, std::uint64_t first_byte, std::span<std::byte> bytes);
 
   // Takes what the device's engine returned. An empty text: it folded, and `held_bytes` is raised to the device memory
-  // that this took. If the device failed, it is not used again, and the text says why; the host has to take over. If
-  // the caller insisted on the device, that is an error. `on_gpu`: it was the GpuFolder, which sees to itself.
+  // that this took. Else the text says why not, and the host has to take over. If the caller insisted on the device,
+  // that is an error. A device that failed is not used again. `on_gpu`: it was the GpuFolder, which sees to itself.
   Result<std::string> ended_on_device(const Result<std::uint64_t>& result, On on, std::uint64_t& held_bytes,
                                       bool on_gpu = false);
 

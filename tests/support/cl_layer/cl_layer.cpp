@@ -237,6 +237,12 @@ cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem buffer, cl_bool bl
   return command<&cl_icd_dispatch::clEnqueueReadBuffer>(event, queue, buffer, blocking, offset, bytes, to, count, wait);
 }
 
+cl_int CL_API_CALL copy_buffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
+                               size_t bytes, cl_uint count, const cl_event* wait, cl_event* event) {
+  return command<&cl_icd_dispatch::clEnqueueCopyBuffer>(event, queue, from, to, from_offset, to_offset, bytes, count,
+                                                        wait);
+}
+
 cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void* pattern, size_t pattern_bytes,
                                size_t offset, size_t bytes, cl_uint count, const cl_event* wait, cl_event* event) {
   return command<&cl_icd_dispatch::clEnqueueFillBuffer>(event, queue, buffer, pattern, pattern_bytes, offset, bytes,
@@ -340,6 +346,7 @@ void fill_table() {
   COUNTED(Event, cl_event);
   table.clEnqueueWriteBuffer = write_buffer;
   table.clEnqueueReadBuffer = read_buffer;
+  table.clEnqueueCopyBuffer = copy_buffer;
   table.clEnqueueFillBuffer = fill_buffer;
   table.clEnqueueMarkerWithWaitList = marker;
   table.clEnqueueNDRangeKernel = run_kernel;
