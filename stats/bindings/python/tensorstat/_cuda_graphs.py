@@ -56,6 +56,8 @@ class CudaGraphs:
             return
         if not watch._is_begun:
             watch._begin()
+        else:
+            watch._gradients.changes_stream()
         graph, before = _native.begin_capture(watch._session._handle())
         if graph is None:
             return

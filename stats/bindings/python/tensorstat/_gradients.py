@@ -11,7 +11,7 @@ from ._edges import wait_for
 from ._hooks import Accumulation, say_fault
 from ._later import Faults
 from ._loss import OF_MODEL, look_at_loss, loss_of_backward
-from ._tensors import is_lazy, tensors_in
+from ._tensors import is_dtensor, tensors_in
 from ._watch import alone
 
 _MOST_KEPT_BYTES = 256 << 20  # gradients of the outermost results, until backward ends
@@ -36,11 +36,15 @@ class Gradients:
         self._loss: Any = None  # that this backward began with
         self._outermost_calls: list[Outermost] = []  # their backward has not run yet
         self._accumulations: dict[str, Accumulation] = {}
+        self._of_step: list[Accumulation] = []  # those that hold a node
         self._is_to_be_zoomed = ""
 
     def forget_step(self) -> None:
         self.is_loss_suspect = False
         self._outermost_calls.clear()
+        for each in self._of_step:
+            each.end()
+        self._of_step.clear()
 
     def close(self) -> None:
         for each in self._accumulations.values():
@@ -53,9 +57,20 @@ class Gradients:
                 known.remove()
 
     def wait_for_parameters(self, named: list[tuple[str, Any]]) -> None:
+        is_sharded = any(each.__name__ == "FSDPModule" for _, model in self._watch._outermost for each in type(model()).__mro__)
         for name, parameter in named:
-            if name not in self._accumulations and parameter.requires_grad and not is_lazy(parameter):
-                self._accumulations[name] = Accumulation(parameter, functools.partial(self._accumulated, name))
+            known = self._accumulations.get(name)
+            if known is None:
+                if is_sharded and is_dtensor(parameter):  # FSDP2 adds up by itself, and if there is a hook, it waits for what it offloads
+                    continue
+                known = self._accumulations[name] = Accumulation(parameter, functools.partial(self._accumulated, name), self._watch._world_size > 1)
+            if known.begin():
+                self._of_step.append(known)
+
+    def changes_stream(self) -> None:
+        """A CUDA graph is captured: nodes that were made on the stream before would end it."""
+        for each in self._of_step:
+            each.begin()
 
     def wait_for_arguments(self, call: Call, outputs: list[Any]) -> None:
         place = call.place

@@ -5,7 +5,6 @@ from ._calls import Call
 from ._compiled import backwards_compiled, has_stance
 from ._graph import LIMIT, Site, Tracer, caller_of_graph
 from ._library import logger
-from ._tensors import is_lazy
 
 
 def graph_rows(watch: Any, compiled: str, level: str) -> "GraphRows | None":
@@ -62,7 +61,7 @@ class GraphRows:
         if watch._layout.has_changed():
             watch._look_anew()
         if watch._with_gradients:
-            watch._gradients.wait_for_parameters([each for each in watch._parameters.named if not is_lazy(each[1])])
+            watch._gradients.wait_for_parameters(watch._parameters.named)
         return True
 
     def enter(self, site: Site, tensors: list[Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from ._compiled import STANCE, callback_of_dynamo, compiling_of_torch, for_autograd, skip
 from ._library import logger
 from ._modes import HERE, resume, suspend
+from ._tensors import is_dtensor, is_lazy
 
 
 class ModuleHooks:
@@ -164,22 +165,68 @@ def keywords_of_call(frame: FrameType | None) -> dict[str, Any]:
 
 
 class Accumulation:
-    """A hook for when a parameter's gradient was added up. It is the node's, which nobody else would keep."""
+    """Calls hook(parameter, gradients) when the parameter's gradient was added up, from begin() to the end of the step at least. The hook is
+    the tensor's, and has no `gradients`. A node's has them, but a node keeps the shape and the stream of when it was made, and while it is
+    held each backward runs it. So a node is held for a step only, and only where the tensor's hook is not enough: before torch 2.1; if the
+    caller has such a hook, which may take the gradient; and for this rank's `own` gradient, because other ranks' may be in .grad."""
 
-    def __init__(self, parameter: Any, hook: Callable[..., None]) -> None:
-        torch = sys.modules["torch"]
-        with torch.enable_grad():
+    def __init__(self, parameter: Any, hook: Callable[..., None], own: bool = False) -> None:
+        self.parameter, self._hook, self._own = parameter, hook, own
+        self._of_tensor: Any = None
+        self._node: Any = None
+        self._of_node: Any = None
+
+    def begin(self) -> bool:
+        """Whether it is to be ended with the step."""
+        parameter = self.parameter
+        hooks = getattr(parameter, "_post_accumulate_grad_hooks", None)
+        if self._of_tensor is not None and hooks is not None and len(hooks) == 1:
+            return False
+        if is_lazy(parameter) or not parameter.requires_grad:
+            return False
+        is_flat = getattr(parameter, "_is_flat_param", False) or type(parameter).__name__ == "FlatParameter"  # FSDP1's: whole in a forward only
+        has_others = hooks is not None and not all(hasattr(each, "of_tensorstat") for each in hooks.values())
+        needs_node = has_others or self._own and not is_dtensor(parameter)
+        if hasattr(parameter, "register_post_accumulate_grad_hook") and (is_flat or not needs_node):
+            if self._of_tensor is None:
+                called = for_autograd(self._guarded)
+                called.of_tensorstat = True  # type: ignore[attr-defined]
+                with sys.modules["torch"]._C.DisableTorchFunction():
+                    self._of_tensor = parameter.register_post_accumulate_grad_hook(called)
+            return False
+        self.remove()
+        if is_flat:
+            return False
+        with sys.modules["torch"].enable_grad():
             self._node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+        self._of_node = self._node.register_hook(for_autograd(self._guarded))
+        return True
 
-        def guarded(_: Any, gradients: Any) -> None:
-            try:
-                hook(parameter, gradients)
-            except Exception as fault:
-                say_fault(fault)
-        self._hook = self._node.register_hook(for_autograd(guarded))
+    def _guarded(self, _: Any, gradients: Any = ()) -> None:
+        try:
+            if is_dtensor(self.parameter) and not _accumulates():
+                return  # FSDP2 calls a tensor's hooks itself, behind the sum of the ranks
+            self._hook(self.parameter, gradients)
+        except Exception as fault:
+            say_fault(fault)
+
+    def end(self) -> None:
+        """The step is over."""
+        if self._of_node is not None:
+            self._of_node.remove()
+            self._node = self._of_node = None
 
     def remove(self) -> None:
-        self._hook.remove()
+        self.end()
+        if self._of_tensor is not None:
+            self._of_tensor.remove()
+            self._of_tensor = None
+
+
+def _accumulates() -> bool:
+    """Whether the node of autograd that runs adds up a gradient."""
+    node = getattr(sys.modules["torch"]._C, "_current_autograd_node", lambda: None)()
+    return node is None or "AccumulateGrad" in node.name()
 
 
 _open: "weakref.WeakSet[Any]" = weakref.WeakSet()  # watches of this process

@@ -332,11 +332,10 @@ def named_modules(models: Any) -> list[tuple[str, Any, bool]]:
     return modules
 
 
-def modules_of_msprobe(models: Any) -> list[tuple[str, Any]]:
-    """(name, module) of the modules inside of a model, or of several: "fc", in a list "0.fc", in a dict by its keys."""
-    keys = map(str, range(len(models))) if isinstance(models, (list, tuple)) else models_of(models)
+def modules_of_msprobe(models: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """(name, module) of the modules inside of the models: "fc", or if a model has a key, "0.fc"."""
     return [(".".join(filter(None, (key, name_in_model(name)))), module)
-            for key, model in zip(keys, models_of(models).values()) for name, module in model.named_modules()
+            for key, model in models_of(models).items() for name, module in model.named_modules()
             if name and not is_compiled(module)]
 
 

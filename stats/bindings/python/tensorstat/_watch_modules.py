@@ -4,6 +4,7 @@ import json
 import linecache
 import re
 import sys
+import weakref
 from typing import Any
 
 from ._alerts import Step
@@ -11,11 +12,12 @@ from ._compiled import is_tracing
 from ._edges import edges_of, wait_for
 from ._hooks import Accumulation, ModuleHooks, keywords_of_call, say_fault
 from ._journal import OURS
+from ._layout import Layout
 from ._library import logger
 from ._rerun import versions_of
 from ._session import DumpSession
 from ._tensors import can_be_walked
-from ._watch import Watch, modules_of_msprobe
+from ._watch import Watch, models_of, modules_of_msprobe
 
 
 class ModuleWatch(Watch):
@@ -31,29 +33,55 @@ class ModuleWatch(Watch):
         self._counts: dict[str, int] = {}
         self._backward: list[_Call] = []  # their gradients have not come yet
         self._rounds: dict[str, _Round] = {}
-        wanted = re.compile(where or "").search
+        self._wanted = re.compile(where or "").search
         self._hooks = ModuleHooks(self._before, self._leave, self._pop)
-        self._accumulations: list[Accumulation] = []
-        for name, module in modules_of_msprobe(model):
-            if not wanted(name):
-                continue
-            stem = f"Module.{name}.{type(module).__name__}"
-            self._hooks.add(module, stem)
-            for parameter_name, parameter in module.named_parameters(recurse=False):
-                if parameter.requires_grad:
-                    self._accumulations.append(Accumulation(parameter, _parameter_hook(self, type(module).__name__, stem, parameter_name)))
+        self._accumulations: dict[tuple[str, str], Accumulation] = {}
+        self._of_step: list[Accumulation] = []  # those that hold a node
+        self._is_begun = False
+        self._layout = Layout()
+        # msprobe numbers the models of a list.
+        self._keyed = {key: weakref.ref(each) for key, each in models_of(
+            {str(number): each for number, each in enumerate(model)} if isinstance(model, (list, tuple)) else model).items()}
+        self._take_modules()
         if not self._hooks.count:
             logger.warning("where=%r matches no module: nothing is watched", where)
         self._switch()
 
+    def _take_modules(self) -> None:
+        models = {key: model for key, each in self._keyed.items() if (model := each()) is not None}
+        self._layout.keep(module for model in models.values() for module in model.modules())
+        accumulations = {}
+        for name, module in modules_of_msprobe(models):
+            if not self._wanted(name):
+                continue
+            kind = type(module).__name__
+            stem = f"Module.{name}.{kind}"
+            self._hooks.add(module, stem)
+            for each, parameter in module.named_parameters(recurse=False):
+                known = self._accumulations.pop((stem, each), None)
+                if known is not None and known.parameter is not parameter:
+                    known.remove()
+                    known = None
+                accumulations[stem, each] = known or Accumulation(parameter, _parameter_hook(self, kind, stem, each))
+        for known in self._accumulations.values():
+            known.remove()
+        self._accumulations = accumulations
+
     def close(self) -> None:
         super().close()
-        for each in self._accumulations:
+        for each in self._accumulations.values():
             each.remove()
-        self._accumulations = []
+        self._accumulations = {}
+
+    def _begin(self) -> None:
+        """With a step that is watched, and again with its first forward: parameters may have changed."""
+        if self._layout.has_changed():
+            self._take_modules()
+        self._of_step = [each for each in self._accumulations.values() if each.begin()]
 
     def _switch(self) -> None:
         if self.active:
+            self._begin()
             self._hooks.start()
             if self._hooks.is_eager:
                 self._say_once("steps that are measured run without torch.compile")
@@ -68,6 +96,9 @@ class ModuleWatch(Watch):
             self._gradients_are_known(call)
         if self.active:
             self._end_step()
+        for each in self._of_step:
+            each.end()
+        self._of_step, self._is_begun = [], False
         step = self._found()
         self._open.clear()
         self._counts.clear()
@@ -79,6 +110,9 @@ class ModuleWatch(Watch):
 
     def _before(self, module: Any, stem: str, arguments: tuple[Any, ...]) -> None:
         if not is_tracing(arguments):
+            if not self._is_begun:
+                self._is_begun = True
+                self._begin()
             self._enter(module, stem, arguments, keywords_of_call(sys._getframe(2)))
 
     def _enter(self, module: Any, stem: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
