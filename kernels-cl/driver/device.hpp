@@ -39,8 +39,10 @@ struct Device {
   bool is_slower_than_host = false;  // it is the CPU; TENSORSTAT_CL_AUTO=1 has `auto` use it all the same
   int rank = 0;                      // a GPU before an accelerator before a CPU
   bool fp64 = false;                 // TENSORSTAT_CL_FP64=0 does without
-  bool shares_host_memory = false;   // TENSORSTAT_CL_ZERO_COPY=0 has it uploaded all the same
-  bool float_subnormals = false;     // kept when a float32 is read
+  // In a QueueContext: it reads host memory in place. TENSORSTAT_CL_ZERO_COPY=0 has it uploaded all the same; a device
+  // that does not follow pointers shares only with =1.
+  bool shares_host_memory = false;
+  bool float_subnormals = false;  // kept when a float32 is read
   std::uint32_t compute_units = 1;
   std::uint64_t largest_buffer_bytes = 0;
   Shape shape = Shape::kSlice;

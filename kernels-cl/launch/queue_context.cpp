@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "kernels-cl/driver/host_pointers.hpp"
@@ -16,6 +18,13 @@ namespace {
 
 // clCreateBuffer takes no const pointer. These buffers are never written.
 void* shared(const std::byte* bytes) { return const_cast<std::byte*>(bytes); }
+
+// Buffers over host memory are undefined where tensors overlap, and a driver may copy each at once, beside the budget
+// (kernels-cl/README.md). So a device that needs them gets copies instead, unless the user asks.
+bool lends_buffers() {
+  const char* const asked = std::getenv("TENSORSTAT_CL_ZERO_COPY");
+  return asked != nullptr && std::string_view(asked) == "1";
+}
 
 cl_mem memory_of(const Tensor& tensor) { return static_cast<cl_mem>(const_cast<void*>(tensor.address)); }
 
@@ -72,11 +81,12 @@ Result<std::unique_ptr<QueueContext>> QueueContext::open_on(Device device, cl::C
   cl_int code = CL_SUCCESS;
   cl::CommandQueue own_queue(context, device.device, 0, &code);
   if (code != CL_SUCCESS) return error(doing, "clCreateCommandQueue", code);
+  device.pointers = find_pointers(device, context, own_queue);
+  if (!device.follows_any_pointer() && !lends_buffers()) device.shares_host_memory = false;
   cl::CommandQueue upload_queue = own_queue;
   if (!device.shares_host_memory) upload_queue = cl::CommandQueue(context, device.device, 0, &code);
   if (code != CL_SUCCESS) return error(doing, "clCreateCommandQueue", code);
   cl::CommandQueue queue = callers_queue() == nullptr ? own_queue : std::move(callers_queue);
-  device.pointers = find_pointers(device, context, own_queue);
   return std::unique_ptr<QueueContext>(new QueueContext(std::move(device), std::move(context), std::move(queue),
                                                         std::move(own_queue), std::move(upload_queue), ledger));
 }
@@ -156,8 +166,9 @@ Status QueueContext::add(const Task& task, std::size_t job, std::uint64_t total_
       }
       const std::byte* const bytes = tensors[i].data() + bytes_of(tensors[i].dtype, first);
       cl_int code = CL_SUCCESS;
-      cl::Buffer source(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes_of(tensors[i].dtype, part.count),
-                        shared(bytes), &code);
+      // With HOST_NO_ACCESS a driver can share pages that are read-only, such as a mapped file's.
+      constexpr cl_mem_flags kFlags = CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR | CL_MEM_HOST_NO_ACCESS;
+      cl::Buffer source(context_, kFlags, bytes_of(tensors[i].dtype, part.count), shared(bytes), &code);
       if (code != CL_SUCCESS) return error("sharing a tensor with the device", "clCreateBuffer", code);
       part.sources[i] = {source(), 0};
       sources.push_back(std::move(source));

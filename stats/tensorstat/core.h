@@ -411,7 +411,7 @@ TENSORSTAT_API void tensorstat_device_meter_memory(const tensorstat_device_meter
 
 /* Enqueues the batch after the cl_events of `wait_list` and flushes the queue. Does not wait, except that the first
  * batch of a dtype and its statistics builds a kernel. Each tensor is a cl_mem, shared virtual memory, or host
- * memory that the device reads in place. It must not change until the ticket's event has completed. Errors: digests,
+ * memory if the device follows host pointers. It must not change until the ticket's event has completed. Errors: digests,
  * strides, TENSORSTAT_ON_HOST, a batch that exceeds the budget. */
 TENSORSTAT_API tensorstat_code tensorstat_submit(tensorstat_device_meter* meter, const tensorstat_tensor* tensors,
                                                  size_t tensor_count, const tensorstat_request* request,

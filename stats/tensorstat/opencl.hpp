@@ -78,10 +78,10 @@ class DeviceMeter {
   // Enqueues the batch after the cl_events of `wait_list` and flushes the queue: one upload, one launch for each dtype
   // and cl_mem, one launch for each dtype of the other tensors, one read-back. Does not wait, except that the first
   // batch of a dtype and its categories builds and probes a kernel. Each tensor is a cl_mem (Where::kClBuffer), shared
-  // virtual memory, or host memory that the device reads in place. It must not change until the ticket's event has
-  // completed. A device that shares the host's address space needs no upload, no read-back and no memory, except up to
-  // 2 MiB a tensor for quantiles.
-  // Errors: digests, On::kHost, a batch that exceeds the budget, and what Meter::measure() refuses.
+  // virtual memory, or, on a device that follows the host's pointers, host memory. It must not change until the
+  // ticket's event has completed. A device that shares the host's address space needs no upload, no read-back and no
+  // memory, except up to 2 MiB a tensor for quantiles. Errors: digests, On::kHost, a batch that exceeds the budget, and
+  // what Meter::measure() refuses.
   Result<Ticket> submit(std::span<const Tensor> tensors, const Request& request, std::span<void* const> wait_list = {});
 
   // As submit(), for pairs: one launch for each combination of two dtypes and two cl_mems. Errors: those of

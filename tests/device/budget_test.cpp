@@ -129,7 +129,9 @@ class PairBudget : public Budget {
 
 TEST_F(PairBudget, HoldsWhereHostMemoryIsShared) {
   setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  setenv("TENSORSTAT_CL_ZERO_COPY", "1", 1);
   hold_pairs(On::kAuto, true);
+  unsetenv("TENSORSTAT_CL_ZERO_COPY");
   unsetenv("TENSORSTAT_CL_POINTERS");
 }
 
@@ -147,7 +149,9 @@ TEST_F(PairBudget, HoldsWhereHostMemoryIsUploaded) {
 
 TEST_F(Budget, HoldsWhereHostMemoryIsShared) {
   setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  setenv("TENSORSTAT_CL_ZERO_COPY", "1", 1);
   hold(On::kAuto);
+  unsetenv("TENSORSTAT_CL_ZERO_COPY");
   unsetenv("TENSORSTAT_CL_POINTERS");
 }
 

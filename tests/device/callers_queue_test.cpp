@@ -188,6 +188,7 @@ TEST_P(CallersQueue, TakesHostMemoryBesideBuffersWhereTheDeviceSharesIt) {
     tensors[i].offset_bytes = 0;
     tensors[i].where = Where::kHost;
   }
+  setenv("TENSORSTAT_CL_ZERO_COPY", "1", 1);
   for (const char* pointers : {"1", "0"}) {  // by address, and through a buffer each
     setenv("TENSORSTAT_CL_POINTERS", pointers, 1);
     auto meter = DeviceMeter::on(queue_());
@@ -202,6 +203,7 @@ TEST_P(CallersQueue, TakesHostMemoryBesideBuffersWhereTheDeviceSharesIt) {
     ASSERT_TRUE(ticket) << ticket.error().message;
     expect_same(on_host(), ticket->collect());
   }
+  unsetenv("TENSORSTAT_CL_ZERO_COPY");
 }
 
 TEST_P(CallersQueue, ATicketMayOutliveItsMeterAndMayBeDropped) {

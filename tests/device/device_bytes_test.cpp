@@ -53,6 +53,7 @@ TEST_F(DeviceBytes, OfAMeasurementBesideAStream) {
 
 TEST_F(DeviceBytes, OfEachTicketInFlight) {
   setenv("TENSORSTAT_CL_POINTERS", "0", 1);  // a device that follows pointers would take no memory for a batch
+  setenv("TENSORSTAT_CL_ZERO_COPY", "1", 1);
   auto device = cl_engine::choose_device({});
   ASSERT_TRUE(device) << device.error().message;
   const cl::Context context(device->device);

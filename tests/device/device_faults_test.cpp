@@ -162,14 +162,17 @@ TEST_F(DeviceFaults, TheHostTakesOver) {
 
 TEST_F(DeviceFaults, TheHostTakesOverFromBuffers) {
   setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  setenv("TENSORSTAT_CL_ZERO_COPY", "1", 1);
   hold(
       "host memory seen through buffers", [this] { return on_auto(); }, false);
+  unsetenv("TENSORSTAT_CL_ZERO_COPY");
   unsetenv("TENSORSTAT_CL_POINTERS");
 }
 
 // Others may hold the device's memory for a while, and a cl_mem that cannot be used says nothing of the next one.
 TEST_F(DeviceFaults, ADeviceThatWasFullIsUsedAgain) {
   setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  setenv("TENSORSTAT_CL_ZERO_COPY", "1", 1);
   ClLayer& layer = cl_layer();
   const Request request{.categories = kCategories};
   for (const int code : {CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_INVALID_MEM_OBJECT}) {
@@ -194,6 +197,7 @@ TEST_F(DeviceFaults, ADeviceThatWasFullIsUsedAgain) {
     }
     EXPECT_GT(failures, 5);
   }
+  unsetenv("TENSORSTAT_CL_ZERO_COPY");
   unsetenv("TENSORSTAT_CL_POINTERS");
 }
 
@@ -318,8 +322,10 @@ TEST_F(PairFaults, TheHostTakesOver) {
 
 TEST_F(PairFaults, TheHostTakesOverFromBuffers) {
   setenv("TENSORSTAT_CL_POINTERS", "0", 1);
+  setenv("TENSORSTAT_CL_ZERO_COPY", "1", 1);
   hold(
       "pairs seen through buffers", [this] { return compared(On::kAuto); }, false);
+  unsetenv("TENSORSTAT_CL_ZERO_COPY");
   unsetenv("TENSORSTAT_CL_POINTERS");
 }
 

@@ -62,10 +62,12 @@ class FreedMemory : public testing::TestWithParam<Way> {
     ASSERT_TRUE(expected);
     expected_ = *expected;
     static_cast<void>(cl_layer());
+    setenv("TENSORSTAT_CL_ZERO_COPY", "1", 1);
     if (*GetParam().variable != '\0') setenv(GetParam().variable, GetParam().value, 1);
   }
   void TearDown() override {
     cl_layer().late_ms = 0;
+    unsetenv("TENSORSTAT_CL_ZERO_COPY");
     if (*GetParam().variable != '\0') unsetenv(GetParam().variable);
   }
 

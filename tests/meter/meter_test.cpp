@@ -22,7 +22,7 @@ using Bytes = std::vector<std::byte>;
 
 bool shares_host_memory() {
   const auto device = cl_engine::choose_device({});
-  return device && device->shares_host_memory;
+  return device && device->is_cpu && device->shares_host_memory;  // a GPU shares it only if it is asked to
 }
 
 Digest digest_of(std::span<const std::byte> bytes, const EVP_MD* algorithm) {

@@ -333,7 +333,8 @@ struct Way {
 const Way kWays[] = {
     {"slices", {{"TENSORSTAT_CL_SHAPE", "slice"}}},
     {"groups", {{"TENSORSTAT_CL_SHAPE", "group"}}},
-    {"slices, through buffers", {{"TENSORSTAT_CL_SHAPE", "slice"}, {"TENSORSTAT_CL_POINTERS", "0"}}},
+    {"slices, through buffers",
+     {{"TENSORSTAT_CL_SHAPE", "slice"}, {"TENSORSTAT_CL_POINTERS", "0"}, {"TENSORSTAT_CL_ZERO_COPY", "1"}}},
     {"groups, uploaded",
      {{"TENSORSTAT_CL_SHAPE", "group"}, {"TENSORSTAT_CL_POINTERS", "0"}, {"TENSORSTAT_CL_ZERO_COPY", "0"}}},
     {"groups without fp64", {{"TENSORSTAT_CL_SHAPE", "group"}, {"TENSORSTAT_CL_FP64", "0"}}}};

@@ -25,6 +25,9 @@ std::mutex mutex;
 struct Buffer {
   std::int64_t bytes;
   int references;
+  const char* host = nullptr;  // with CL_MEM_USE_HOST_PTR
+  std::size_t host_bytes = 0;
+  std::int64_t copied_bytes = 0;
 };
 std::map<cl_mem, Buffer> buffers;
 
@@ -198,13 +201,30 @@ cl_int CL_API_CALL set_argument(cl_kernel kernel, cl_uint index, size_t bytes, c
 }
 
 cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t bytes, void* host, cl_int* code) {
+  const bool is_over_host = (flags & CL_MEM_USE_HOST_PTR) != 0;
+  if (is_over_host && host == state.read_only && (flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY)) == 0) {
+    if (code != nullptr) *code = CL_OUT_OF_HOST_MEMORY;
+    return nullptr;
+  }
   const cl_mem buffer = made<cl_mem, &cl_icd_dispatch::clCreateBuffer>(code, context, flags, bytes, host);
   if (buffer == nullptr) return nullptr;
   const std::lock_guard lock(mutex);
-  const auto taken = static_cast<std::int64_t>((flags & CL_MEM_USE_HOST_PTR) != 0 ? 0 : bytes);
-  buffers[buffer] = {taken, 1};
-  state.buffer_bytes += taken;
+  Buffer entry{is_over_host ? 0 : static_cast<std::int64_t>(bytes), 1};
+  if (is_over_host) {
+    entry.host = static_cast<const char*>(host);
+    entry.host_bytes = bytes;
+    if ((reinterpret_cast<std::uintptr_t>(host) | bytes) % 64 != 0)
+      entry.copied_bytes = static_cast<std::int64_t>(bytes);
+    for (const auto& [other, living] : buffers) {
+      state.overlaps +=
+          living.host != nullptr && living.host < entry.host + bytes && entry.host < living.host + living.host_bytes;
+    }
+  }
+  state.buffer_bytes += entry.bytes;
+  state.copied_bytes += entry.copied_bytes;
   if (state.buffer_bytes > state.peak_buffer_bytes) state.peak_buffer_bytes = state.buffer_bytes.load();
+  if (state.copied_bytes > state.peak_copied_bytes) state.peak_copied_bytes = state.copied_bytes.load();
+  buffers[buffer] = entry;
   return buffer;
 }
 
@@ -220,6 +240,7 @@ cl_int CL_API_CALL release_buffer(cl_mem buffer) {
   const std::lock_guard lock(mutex);
   if (const auto entry = buffers.find(buffer); entry != buffers.end() && --entry->second.references == 0) {
     state.buffer_bytes -= entry->second.bytes;
+    state.copied_bytes -= entry->second.copied_bytes;
     buffers.erase(entry);
   }
   return below->clReleaseMemObject(buffer);

@@ -9,7 +9,10 @@ struct ClLayer {
   // Read by the test.
   std::atomic<std::int64_t> calls{0};       // calls that can be made to fail, since the last reset to 0
   std::atomic<std::int64_t> references{0};  // to objects made through the layer
-  std::atomic<std::int64_t> buffer_bytes{0}, peak_buffer_bytes{0};        // without host memory that a buffer maps
+  std::atomic<std::int64_t> buffer_bytes{0}, peak_buffer_bytes{0};  // without host memory that a buffer maps
+  // Buffers over host memory that another one is over; bytes of such buffers that a driver copies, as NEO does if the
+  // address or the size is no multiple of 64.
+  std::atomic<std::int64_t> overlaps{0}, copied_bytes{0}, peak_copied_bytes{0};
   std::atomic<std::int64_t> kernels{0};                                   // enqueued
   std::atomic<std::int64_t> searches{0};                                  // calls of clGetDeviceIDs
   std::atomic<std::int64_t> announced_pointers{0}, announced_systems{0};  // by clSetKernelExecInfo, in total
@@ -17,6 +20,8 @@ struct ClLayer {
   std::atomic<std::int64_t> builds{0};          // programs with a build that began
   // Written by the test.
   std::atomic<std::int64_t> svm_capabilities{-1};  // what the device claims; -1: the truth
+  // Pages that the device cannot pin for writing: a buffer over them fails unless the host does not write to it.
+  std::atomic<const void*> read_only{nullptr};
   // Calls count from 1; 0: never.
   std::atomic<std::int64_t> fail_at{0};
   std::atomic<bool> sticky{false};  // all later calls fail, too
