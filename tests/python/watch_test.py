@@ -249,6 +249,80 @@ class Watched(unittest.TestCase):
                 self.train(watch, 1)
             self.assertEqual({step for step, *_ in rows_of(folder)}, {2})
 
+    def test_a_model_that_calls_itself(self):
+        class Tree(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.leaf = torch.nn.Linear(2, 2)
+
+            def forward(self, x, depth=1):
+                return self.leaf(x) if depth == 0 else self(x * 2, depth - 1) + 10
+
+        model = Tree()
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(model, path=folder) as watch:
+                model(torch.ones(1, 2)).sum().backward()
+                watch.step()
+            names = [name for _, name, io, _ in rows_of(folder) if io == "output" and "/forward" in name]
+            self.assertEqual(names, ["leaf/forward", "Tree/forward", "Tree/forward"])
+            outer, inner = [float(row["Avg Value"]) for _, name, io, row in rows_of(folder) if name == "Tree/forward" and io == "output"][::-1]
+            self.assertAlmostEqual(outer, inner + 10, places=4)
+
+    def test_a_forward_that_stands_for_another_once(self):
+        """As in Lightning's DDP: the call of the model runs training_step(), which calls the model."""
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = torch.nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.body(x)
+
+        model = Model()
+
+        def redirected(x):
+            model.forward = before
+            return model(x).square().mean()
+
+        before = model.forward
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(model, path=folder) as watch:
+                for _ in range(2):
+                    model.forward = redirected
+                    model(torch.ones(1, 2)).backward()
+                    watch.step()
+            names = [name for step, name, io, _ in rows_of(folder) if io == "output" and "/forward" in name]
+            self.assertEqual(names, 2 * ["body/forward", "Model/forward"])
+
+    def test_a_step_behind_an_interrupt(self):
+        def interrupts(*_):
+            raise KeyboardInterrupt
+
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(self.model, path=folder) as watch:
+                handle = self.model[1].register_forward_hook(interrupts)
+                with self.assertRaises(KeyboardInterrupt):
+                    self.model(torch.randn(3, 5, 4))
+                handle.remove()
+                self.train(watch, 1)
+            names = [name for _, name, io, _ in rows_of(folder) if io == "input" and "/forward" in name]
+            self.assertEqual(names, 2 * ["Sequential/forward"])
+
+    def test_global_hooks_of_the_callers_keep_their_order(self):
+        module = torch.nn.modules.module
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2))
+        with tempfile.TemporaryDirectory() as folder:
+            with module.register_module_forward_hook(lambda _, given, out: out + 1):
+                with tensorstat.watch(model, path=folder, every=2, gradients=False, parameters=False) as watch:
+                    with module.register_module_forward_hook(lambda _, given, out: out * 3), (
+                            module.register_module_forward_pre_hook(lambda _, given: (given[0] + 1,))):
+                        for _ in range(4):
+                            model(torch.ones(1, 2))
+                            watch.step()
+            rows = [[(name, io, row["Avg Value"]) for step, name, io, row in rows_of(folder) if step == each] for each in (0, 2)]
+        self.assertTrue(rows[0])
+        self.assertEqual(rows[0], rows[1])
+
     def test_a_second_run_into_one_folder(self):
         with tempfile.TemporaryDirectory() as folder:
             def run(**options):

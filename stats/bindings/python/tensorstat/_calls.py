@@ -63,6 +63,7 @@ class Call:
     buffers: dict[str, tuple[int, int]] = {}  # of the module itself, by name: their state before the call
     before: Any = None  # of the outermost: (arguments, keywords) as they were before the call, where they hold containers
     random_state: Any = None
+    forward: Any = None  # of the module alone, in place of its class's
     where: tuple[str, int, str] | None = None
     took = 0  # kinds of fault in its inputs, where they were looked at
     is_looked_at = False
@@ -84,7 +85,7 @@ class Call:
     def forget_tensors(self) -> None:
         """Its rows are judged when what it was given is gone."""
         self.arguments, self.keywords, self.before, self.random_state, self.edges, self.results = (), None, None, None, [], {}
-        self.module = None
+        self.module = self.forward = None
 
 
 class PerThread(threading.local):

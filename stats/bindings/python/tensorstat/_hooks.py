@@ -65,7 +65,11 @@ class ModuleHooks:
             self._handles = [(hooks.register_module_forward_pre_hook(before), before),
                              (hooks.register_module_forward_hook(behind, **always), behind)]
         for handle, hook in self._handles:  # under the same number: a graph that was compiled with them knows them by it
-            handle.hooks_dict_ref()[handle.id] = hook
+            known = handle.hooks_dict_ref()
+            if handle.id not in known:
+                known[handle.id] = hook
+                for later in [each for each in known if each > handle.id]:  # the caller's: their order is that of the first step
+                    known[later] = known.pop(later)
             for extra in getattr(handle, "extra_dict_ref", ()):  # of those that are always called; since torch 2.0
                 extra()[handle.id] = True
 
@@ -147,6 +151,16 @@ def _has_raised(frame: FrameType | None) -> bool:
         frame = frame.f_back
     trace = sys.exc_info()[2]
     return trace is not None and trace.tb_frame is frame
+
+
+def is_called_again(module: Any) -> bool:
+    """Whether a call of this module runs around the one that begins."""
+    frame: FrameType | None = sys._getframe(1)
+    count = 0
+    while frame is not None and count < 2:
+        count += frame.f_code.co_name == "_call_impl" and frame.f_locals.get("self") is module
+        frame = frame.f_back
+    return count == 2
 
 
 def keywords_of_call(frame: FrameType | None) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ._edges import edges_of
 from ._faulty import FaultyTensors
 from ._gradients import Gradients
 from ._graph_rows import graph_rows
-from ._hooks import ModuleHooks, keywords_of_call, say_fault
+from ._hooks import ModuleHooks, is_called_again, keywords_of_call, say_fault
 from ._journal import Journal, caller_of
 from ._later import Faults, Numbers
 from ._layout import Layout
@@ -425,8 +425,10 @@ class RowWatch(Watch):
         """A call begins; None of one that is traced."""
         local = self._local
         calls = local.calls
-        if calls and place.is_outermost and calls[0].place is place:
-            calls.clear()  # what an exception has left
+        forward = module.__dict__.get("forward")
+        # What an exception has left: KeyboardInterrupt, or any before torch 2.1. Or Lightning's DDP: forward() was training_step(), for one call.
+        if calls and place.is_outermost and calls[0].place is place and not (calls[0].forward is forward and is_called_again(module)):
+            calls.clear()
         parent = calls[-1] if calls else None
         if parent is None:
             self._loss_operations.end()
@@ -447,6 +449,8 @@ class RowWatch(Watch):
         else:
             is_quiet = parent.is_quiet
         call = Call(place, module, parent, is_quiet, local.is_evaluation)
+        if forward is not None:
+            call.forward = forward
         call.is_transformed = is_transformed() if parent is None else parent.is_transformed
         calls.append(call)
         return call
