@@ -277,6 +277,49 @@ class States(unittest.TestCase):
                 (zoom, *_) = self.both(stops(*names))
                 self.assertEqual(zoom["result"], "refused", zoom)
 
+    def test_a_selective_checkpoint_counts_none_of_the_watch_s_operations(self):
+        """It keeps the results of all operations, and hands them out by their number in the recomputation."""
+        def all_of_them(context, operation, *arguments, **keywords):
+            return checkpoints.CheckpointPolicy.MUST_SAVE
+
+        contexts = functools.partial(checkpoints.create_selective_checkpoint_contexts, all_of_them)
+
+        class Complex(nn.Module):
+            def forward(self, x):
+                return torch.view_as_complex(x.reshape(-1, 2))
+
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight, self.parts = nn.Parameter(torch.arange(8.0)), Complex()
+
+            def middle(self, x):
+                return torch.view_as_real(self.parts(x * self.weight) * 2).sin().sum()
+
+            def loss(self, y):
+                return torch.complex(y, y).abs().square()
+
+            def forward(self, x):
+                return checkpoint(self.middle, x, use_reentrant=False, context_fn=contexts)
+
+        def train(watch):
+            model = Model()
+            with watch(model) as w:
+                loss = model(torch.ones(8))
+                loss = loss + checkpoint(model.loss, loss, use_reentrant=False, context_fn=contexts)
+                loss.backward()
+                if w is not None:
+                    w.step()
+            return model.weight.grad.tolist(), loss.item()
+
+        alone = train(lambda _: contextlib.nullcontext())
+        for options in ({}, {"inputs": True}, {"level": "op"}, {"config": True}):
+            with self.subTest(options=options), tempfile.TemporaryDirectory() as path:
+                if options.pop("config", False):
+                    options["config"] = json.dumps({"task": "statistics", "level": "L0", "rank": [], "step": [], "dump_path": path,
+                                                    "statistics": {"summary_mode": "statistics"}})
+                self.assertEqual(train(lambda model: tensorstat.watch(model, path=path, **options)), alone)
+
     def test_a_mode_that_is_entered_by_hand(self):
         class Plain(torch.utils._python_dispatch.TorchDispatchMode):
             def __torch_dispatch__(self, function, types, arguments=(), keywords=None):

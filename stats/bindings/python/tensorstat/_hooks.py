@@ -1,5 +1,6 @@
 """Hooks of a watch. They are torch's global ones, not the modules' own. So a pickled, copied or scripted module has nothing of the watch,
 and a copy is not watched."""
+import contextlib
 import os
 import sys
 import weakref
@@ -9,7 +10,7 @@ from typing import Any
 
 from ._compiled import STANCE, callback_of_dynamo, compiling_of_torch, for_autograd, skip
 from ._library import logger
-from ._modes import HERE, resume, suspend
+from ._modes import HERE, below_modes, has_modes, resume, suspend
 from ._tensors import is_dtensor, is_lazy
 
 
@@ -78,7 +79,7 @@ class ModuleHooks:
 
     def _functions(self) -> tuple[Callable[..., None], Callable[..., None]]:
         places, enter, leave, give_up = self._places, self._before, self._behind, self._give_up
-        is_on, is_compiling = self._is_on, compiling_of_torch()
+        is_on, is_compiling, nothing = self._is_on, compiling_of_torch(), contextlib.nullcontext()
         modules = sys.modules
         set_callback = callback_of_dynamo()  # as frames of their own these run, and nothing that they call is compiled
 
@@ -92,7 +93,8 @@ class ModuleHooks:
             if entry is not None and entry[0]() is module:
                 callback = set_callback(None)
                 try:
-                    enter(module, entry[1], arguments)
+                    with below_modes() if has_modes() else nothing:
+                        enter(module, entry[1], arguments)
                 except Exception as fault:
                     say_fault(fault)
                 finally:
@@ -110,7 +112,8 @@ class ModuleHooks:
                     if sys.exc_info()[1] is not None and _has_raised(sys._getframe(1)):
                         give_up(module)
                     else:
-                        leave(module, entry[1], arguments, outputs)
+                        with below_modes() if has_modes() else nothing:
+                            leave(module, entry[1], arguments, outputs)
                 except Exception as fault:
                     say_fault(fault)
                 finally:

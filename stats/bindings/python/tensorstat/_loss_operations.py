@@ -13,7 +13,7 @@ from ._forward_faults import at_line, is_writer, uses_values, words_of_return, w
 from ._hooks import say_fault
 from ._journal import caller_of
 from ._loss import OF_MODEL
-from ._modes import HERE, Leaver, around, is_alone, leave
+from ._modes import HERE, Leaver, around, below_modes, is_alone, leave
 from ._rerun import counts_of, kinds_in, values_of
 from ._tensors import tensors_in
 from ._verdict import INF, NAN
@@ -122,14 +122,16 @@ class LossOperations:
                 kwargs["tensorstat"] = Leaver(mode)
         call = None
         try:
-            call = self._before(name.strip("_"), args, kwargs)
+            with below_modes():
+                call = self._before(name.strip("_"), args, kwargs)
         except Exception as fault:
             mode.is_on = False
             say_fault(fault)
         out = func(*args, **kwargs)
         if call is not None:
             try:
-                self._behind(call, (args, kwargs), out)
+                with below_modes():
+                    self._behind(call, (args, kwargs), out)
             except Exception as fault:
                 mode.is_on = False
                 say_fault(fault)

@@ -1,9 +1,12 @@
 """Calls a function of this library around each of torch's functions that the caller calls, and around each operation below autograd."""
+import contextlib
 import functools
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from ._compiled import is_tracing
 
 _PLAIN_MODES = {"DeviceContext"}  # `with torch.device(...)` changes no object
 _SETTERS = {"__set__", "__delete__", "retain_grad", "requires_grad_", "set_", "share_memory_", "register_hook", "backward"}
@@ -18,7 +21,7 @@ def modes() -> tuple[list[Any], list[Any]]:
 
 def foreign_mode() -> str:
     """The class of a mode that the caller has entered, which would see the operations of a second run; "" of none."""
-    names = [type(each).__name__ for stack in modes() for each in stack]
+    names = [type(each).__name__ for stack in (*modes(), HERE.hidden) for each in stack]
     return next((each for each in names if each not in _PLAIN_MODES), "")
 
 
@@ -74,9 +77,34 @@ class _Here(threading.local):
     """A mode that lasts from the end of a model to backward, while the caller's code runs: see _loss_operations."""
     mode: Any = None
     suspended: tuple[Any, Any] | None = None  # (module, mode): another model runs, which a mode could change
+    hidden: tuple[Any, ...] = ()  # modes of operations
 
 
 HERE = _Here()
+
+
+def has_modes() -> bool:
+    """Whether this thread has modes of operations."""
+    return bool(getattr(sys.modules["torch"]._C, "_len_torch_dispatch_stack", int)())
+
+
+@contextlib.contextmanager
+def below_modes() -> Iterator[None]:
+    """The caller's modes of operations do not see those inside: a selective checkpoint counts them, and hands out results by number."""
+    stack = sys.modules["torch.utils._python_dispatch"]
+    if not has_modes() or is_tracing():
+        yield
+        return
+    hidden = stack._get_current_dispatch_mode_stack()
+    for _ in hidden:
+        stack._pop_mode()
+    before, HERE.hidden = HERE.hidden, (*HERE.hidden, *hidden)
+    try:
+        yield
+    finally:
+        HERE.hidden = before
+        for mode in hidden:
+            stack._push_mode(mode)
 
 
 def leave() -> None:

@@ -7,7 +7,7 @@ from ._compiled import is_tracing
 from ._hooks import say_fault
 from ._journal import OURS, caller_of
 from ._later import Faults
-from ._modes import around
+from ._modes import around, below_modes
 from ._tensors import is_float, tensors_in
 from ._verdict import INF, NAN
 
@@ -31,13 +31,15 @@ def _run(watch: Any, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     name = getattr(func, "__name__", "")
     if name not in _LEFT_OUT:
         try:
-            call = _before(watch, name.strip("_"), args, kwargs)
+            with below_modes():
+                call = _before(watch, name.strip("_"), args, kwargs)
         except Exception as fault:
             say_fault(fault)
     out = func(*args, **kwargs)
     if call is not None:
         try:
-            _behind(watch, call, out)
+            with below_modes():
+                _behind(watch, call, out)
         except Exception as fault:
             say_fault(fault)
     return out
