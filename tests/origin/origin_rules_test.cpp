@@ -2,6 +2,8 @@
 // over rows as a watch of PyTorch leaves them. Where rows cannot tell, the answer is "unknown", with the reason.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "tests/support/origin_answers.hpp"
 
 namespace tensorstat::test {
@@ -44,6 +46,41 @@ TEST(OriginRules, AModuleThatIsCalledLossIsNone) {
     Net Net/forward o0 nan
     Loss loss o0 nan)";
   EXPECT_EQ(ask_who(code + R"("parent": "loss/forward"})" + operation), "produced, forward, loss/log.0/forward, 0, 0");
+}
+
+// One module that two others call has the name that it has in the first. watch.ndjson says for each call what is around
+// it.
+TEST(OriginRules, AModuleThatSeveralCallIsInsideOfTheOneThatCalledIt) {
+  std::string code = R"({"kind": "run", "world_size": 1, "every": 1, "inputs": "all", "level": "module"})";
+  for (const auto& [name, nth, parent] : {std::tuple("Net", "0", ""),
+                                          {"a", "0", "Net/forward"},
+                                          {"a.act", "0", "a/forward"},
+                                          {"b", "0", "Net/forward"},
+                                          {"a.act", "1", "b/forward"}}) {
+    code += std::string("\n{\"kind\": \"code\", \"iteration\": 0, \"op_name\": \"") + name +
+            "/forward\", \"file\": \"a.py\", \"line\": 3, \"call\": " + nth + ", \"parent\": \"" + parent + "\"}";
+  }
+  // What was given to `a`, to the first call of `act`, what `a` gave, and what was given to the second call.
+  const auto forward = [&](const char* to_a, const char* first, const char* given, const char* second) {
+    std::string rows = code + "\nNet Net/forward i0 ok\n";
+    rows += std::string("Block a/forward i0 ") + to_a + "\nReLU a.act/forward i0 " + first +
+            "\nReLU a.act/forward o0 " + first + "\nBlock a/forward o0 " + given + "\nBlock b/forward i0 " + given;
+    return rows + "\nReLU a.act/forward i0 " + second + "\nReLU a.act/forward o0 " + second + "\nBlock b/forward o0 " +
+           second + "\nNet Net/forward o0 " + second + "\nLoss loss o0 " + second + "\n";
+  };
+  EXPECT_EQ(ask_who("Parameter a.weight i0 nan\n" + forward("ok", "nan", "nan", "nan")),
+            "parameter, parameter, a.weight, 0, 0");
+  EXPECT_EQ(ask_who(forward("ok", "ok", "ok", "nan")), "produced, forward, b/forward, 0, 0");
+  EXPECT_EQ(ask_who(forward("ok", "nan", "nan", "nan")), "produced, forward, a/forward, 0, 0");
+  // Backward comes to the second call first.
+  const std::string backward = R"(
+    Net Net/backward i0 ok
+    Block b/backward i0 ok
+    ReLU a.act/backward i0 nan
+    Block a/backward i0 nan
+    ReLU a.act/backward i0 nan
+    Gradient a.weight i0 nan)";
+  EXPECT_EQ(ask_who(forward("ok", "ok", "ok", "ok") + backward), "produced, backward, b/backward, 0, 0");
 }
 
 // Second runs of the call and of what contains it were refused, but for the outermost one.

@@ -80,8 +80,9 @@ const Hints::CallHint* Hints::hint_of(std::uint32_t rank, std::uint64_t iteratio
   return best;
 }
 
-std::optional<std::string> Hints::parent_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) {
-  if (const CallHint* call = hint_of(rank, iteration, op_name, 0)) return call->parent;
+std::optional<std::string> Hints::parent_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
+                                            std::uint32_t nth) {
+  if (const CallHint* call = hint_of(rank, iteration, op_name, nth)) return call->parent;
   if (folders_.empty()) return std::nullopt;
   const Companions& companions = companions_of({rank, iteration});
   const auto parent = companions.parents.find(op_name);

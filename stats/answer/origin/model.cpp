@@ -186,13 +186,13 @@ class Builder {
   template <typename Calls>
   std::string parent_name_of(const Call& call, const Calls& calls) {
     const std::string_view name = text(call.name);
-    if (auto parent = hints_.parent_of(call.rank, call.iteration, name)) return *parent;
+    if (auto parent = hints_.parent_of(call.rank, call.iteration, name, call.nth)) return *parent;
     if (model_.form == Form::kWatch) {
       const bool is_backward = call.phase == Phase::kBackward;
       const std::string_view path = path_of(model_.form, name), ending = name.substr(path.size());
       if (is_backward) {  // of its forward
-        const auto parent =
-            hints_.parent_of(call.rank, call.iteration, std::string(path) + std::string(kForwardEnding));
+        const std::string forward = std::string(path) + std::string(kForwardEnding);
+        const auto parent = hints_.parent_of(call.rank, call.iteration, forward, nth_forward_of(call, forward, calls));
         if (parent && parent->ends_with(kForwardEnding))
           return parent->substr(0, parent->size() - kForwardEnding.size()) + std::string(kBackwardEnding);
         if (parent) return *parent;
@@ -222,6 +222,25 @@ class Builder {
         return std::string(entry->second);
     }
     return {};
+  }
+
+  // Which call of `forward` a call of backward belongs to: autograd takes the last one first.
+  template <typename Calls>
+  std::uint32_t nth_forward_of(const Call& backward, const std::string& forward, const Calls& calls) const {
+    const auto forwards = calls.find(escaped_op_name(forward));
+    const auto backwards = calls.find(escaped_op_name(text(backward.name)));
+    if (forwards == calls.end() || backwards == calls.end()) return 0;
+    std::vector<std::uint32_t> waiting;
+    auto next = forwards->second.begin();
+    for (const std::uint32_t each : backwards->second) {
+      const Call& call = model_.calls[each];
+      for (; next != forwards->second.end() && model_.calls[*next].begin < call.begin; ++next) {
+        waiting.push_back(model_.calls[*next].nth);
+      }
+      if (call.nth == backward.nth) break;
+      if (!waiting.empty()) waiting.pop_back();
+    }
+    return waiting.empty() ? 0 : waiting.back();
   }
 
   // The outermost models: calls named by their class. At most two are looked for.
