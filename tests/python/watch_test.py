@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import types
 import unittest
 import unittest.mock
@@ -472,6 +473,52 @@ class Watched(unittest.TestCase):
                     model(torch.ones(2, 4))
                 watch.step()
             self.assertEqual(sum(name == "Linear/forward" and io == "output" for _, name, io, _ in rows_of(folder)), 4)
+
+    def test_a_forked_worker_has_no_modes(self):
+        class Data(torch.utils.data.Dataset):
+            def __len__(self):
+                return 2
+
+            def __getitem__(self, index):
+                return len(torch.overrides._get_current_function_mode_stack()), sum(
+                    bool(getattr(each, "_post_accumulate_grad_hooks", None)) for each in model.parameters())
+
+        for level in ("op", "module"):
+            model = torch.nn.Linear(4, 4)
+            with self.subTest(level=level), tempfile.TemporaryDirectory() as folder, tensorstat.watch(model, path=folder, level=level) as watch:
+                loss = model(torch.ones(2, 4)).sum()
+                batches = list(torch.utils.data.DataLoader(Data(), num_workers=1, batch_size=None, multiprocessing_context="fork"))
+                self.assertEqual([list(each) for each in batches], [[0, 0], [0, 0]])
+                loss.backward()
+                watch.step()
+            self.assertEqual(torch.overrides._get_current_function_mode_stack(), [])
+
+    def test_modes_of_closed_watches(self):
+        """Each is taken off, in the thread that has it, whatever is closed first."""
+        model, stacks = torch.nn.Linear(4, 4), []
+        ran, is_closed = threading.Event(), threading.Event()
+
+        def acts():  # no backward, and no call of the model behind it
+            model(torch.ones(2, 4))
+            ran.set()
+            is_closed.wait()
+            stacks.append(len(torch.overrides._get_current_function_mode_stack()))
+            for _ in range(2):
+                torch.nn.functional.relu(torch.ones(2), inplace=False)
+            stacks.append(len(torch.overrides._get_current_function_mode_stack()))
+
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(model, path=f"{folder}/0"):
+                thread = threading.Thread(target=acts)
+                thread.start()
+                ran.wait()
+            is_closed.set()
+            thread.join()
+            self.assertEqual(stacks, [1, 0])
+            several = [tensorstat.watch(model, path=f"{folder}/{number}", level="op") for number in (1, 2, 3)]
+            for number in (1, 0, 2):
+                several[number].close()
+            self.assertEqual(torch.overrides._get_current_function_mode_stack(), [])
 
     def test_a_rank_without_a_group_is_told(self):
         for size, is_told in ("2", True), ("1", False), ("", False):

@@ -104,6 +104,11 @@ class LossOperations:
 
     def _run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         mode, name = HERE.mode, getattr(func, "__name__", "")
+        if self._watch._is_closed:  # by another thread
+            try:
+                return func(*args, **kwargs)
+            finally:
+                kwargs["tensorstat"] = Leaver(mode)
         if mode is None or not mode.is_on or name in _LEFT_OUT:
             return func(*args, **kwargs)
         if name == "grad" and kwargs.get("create_graph"):  # of a loss that uses gradients

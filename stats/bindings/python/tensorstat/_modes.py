@@ -109,14 +109,20 @@ def below_modes() -> Iterator[None]:
 
 def leave() -> None:
     """Ends what this thread looks at. Where another mode was entered since, ours stays for now, and does nothing."""
-    from torch.overrides import _get_current_function_mode
     HERE.suspended = None
     mode = HERE.mode
     if mode is None:
         return
     mode.is_on = False
-    if _get_current_function_mode() is mode:
-        HERE.mode = None
+    leave_ended()
+
+
+def leave_ended() -> None:
+    """Takes off this thread's modes that have ended, down to one that has not."""
+    from torch.overrides import _get_current_function_mode
+    while isinstance(mode := _get_current_function_mode(), _class()) and not mode.is_on:
+        if HERE.mode is mode:
+            HERE.mode = None
         mode.__exit__(None, None, None)
 
 
@@ -144,11 +150,13 @@ def is_alone() -> bool:
 
 
 class Leaver:
-    """Lies among the arguments of torch's function around a mode. They go when the mode is there again."""
+    """Lies among the arguments of torch's function around a mode, if they have names. They go when the mode is there again."""
 
     def __init__(self, mode: Any) -> None:
-        self._mode = mode
+        self._mode = mode  # None: of a closed watch
 
     def __del__(self) -> None:
-        if HERE.mode is self._mode:
+        if self._mode is None:
+            leave_ended()
+        elif HERE.mode is self._mode:
             leave()

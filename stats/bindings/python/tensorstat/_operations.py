@@ -7,7 +7,7 @@ from ._compiled import is_tracing
 from ._hooks import say_fault
 from ._journal import OURS, caller_of
 from ._later import Faults
-from ._modes import around, below_modes
+from ._modes import Leaver, around, below_modes, leave_ended
 from ._tensors import is_float, tensors_in
 from ._verdict import INF, NAN
 
@@ -27,6 +27,11 @@ def enter(watch: Any) -> Any:
 
 
 def _run(watch: Any, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    if watch._is_closed:  # by another thread, or below another mode
+        try:
+            return func(*args, **kwargs)
+        finally:
+            kwargs["tensorstat"] = Leaver(None)
     call = None
     name = getattr(func, "__name__", "")
     if name not in _LEFT_OUT:
@@ -46,10 +51,9 @@ def _run(watch: Any, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def leave(mode: Any) -> None:
-    """Where another mode was entered since, it stays, and does nothing: its watch is closed."""
-    from torch.overrides import _get_current_function_mode
-    if _get_current_function_mode() is mode:
-        mode.__exit__(None, None, None)
+    """Where another mode was entered since, it stays for now, and does nothing: its watch is closed."""
+    mode.is_on = False
+    leave_ended()
 
 
 class _Operation:

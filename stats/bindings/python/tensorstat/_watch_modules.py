@@ -69,6 +69,13 @@ class ModuleWatch(Watch):
 
     def close(self) -> None:
         super().close()
+        self._leave_parameters()
+
+    def _abandon(self) -> None:
+        super()._abandon()
+        self._leave_parameters()
+
+    def _leave_parameters(self) -> None:
         for each in self._accumulations.values():
             each.remove()
         self._accumulations = {}

@@ -234,6 +234,13 @@ class RowWatch(Watch):
         if (fault := self.first_fault) is not None:
             logger.warning("%s; tensorstat origin %s", fault, self._shown_path())
 
+    def _abandon(self) -> None:
+        super()._abandon()
+        leave_loss()
+        if self._operations is not None:
+            _operations.leave(self._operations)
+        self._gradients.close()
+
     @property
     def replica_faults(self) -> list[ReplicaFault]:
         return [fault for each in self._all_shards() for fault in each.faults]
