@@ -2,10 +2,13 @@
 #include "host/thread_pool.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -125,6 +128,28 @@ TEST(ThreadPool, EveryPieceOfEveryCallIsDoneOnce) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(faults, 0);
+}
+
+// The threads are the parent's. A child that waited for them would wait for ever.
+TEST(ThreadPool, AForkedChildDestroysItAtOnce) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "TSan does not follow a process with threads that forks";
+#endif
+  auto pool = std::make_unique<ThreadPool>(4);
+  std::atomic<int> pieces = 0;
+  pool->run(100, [&](std::size_t) { ++pieces; });
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(30);  // ends a hang with a signal
+    pool.reset();
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  pool->run(100, [&](std::size_t) { ++pieces; });
+  EXPECT_EQ(pieces, 200);
 }
 
 }  // namespace thread_pool_test

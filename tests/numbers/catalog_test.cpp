@@ -89,6 +89,19 @@ TEST(Catalog, NothingElseIsACategory) {
   }
 }
 
+TEST(Catalog, QuantilesAreNumbersUpTo100WithThreeDigitsBehindThePoint) {
+  for (const char* text : {"p0", "p5", "p50", "p100", "p99.9", "p99.999", "p0.001"}) {
+    const auto quantile = category_from(text);
+    ASSERT_TRUE(quantile) << text;
+    EXPECT_EQ(name(*quantile), text);
+  }
+  EXPECT_EQ(category_from("p50.000"), category_from("p50"));
+  for (const char* text :
+       {"p", "p.", "p.5", "p5.", "p05", "p-5", "p100.001", "p101", "p1000", "p99.9999", "p1e1", "p5 "}) {
+    EXPECT_FALSE(category_from(text)) << text;
+  }
+}
+
 TEST(Catalog, DtypeSizesAreWhatTheirNamesSay) {
   for (int i = 0; i < kDtypeCount; ++i) {
     const std::string text(name(Dtype(i)));
