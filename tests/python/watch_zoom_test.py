@@ -1,6 +1,7 @@
 """What a second run of a call says where several calls share a container, such as a cache of keys, where results of the model are used
 inside of it, and where an overflow was cut off: the operation and its line, by the watch and by `tensorstat origin` alike.
 Skipped without torch (Debian's python3-torch)."""
+import cProfile
 import glob
 import json
 import logging
@@ -202,6 +203,23 @@ class Watched(unittest.TestCase):
         self.assertEqual(zooms[-1]["result"], "refused", zooms)
         self.assertNotIn(verdict["kind"], ("entered", "none"), verdict)
         self.assertTrue(first.op_name.startswith("layers.1"), first)
+
+    def test_a_profiler_sees_each_call_once(self):
+        class Log(nn.Module):
+            def forward(self, x):
+                return x.log()
+
+        profile, calls = cProfile.Profile(), []
+
+        def call(model, x):
+            calls.append(model)
+            return profile.runcall(model, x - 1e9)
+
+        first, _, zooms = self.run_of(nn.Sequential(nn.Linear(8, 8), Log()), call=call, loss=torch.sum)
+        counted = [each.callcount for each in profile.getstats() if each.code is Log.forward.__code__]
+        self.assertEqual(counted, [len(calls)])
+        self.assertEqual([(each["result"], each["why"]) for each in zooms if each["op_name"] == "1/forward"],
+                         [("refused", "a profiler or debugger would see it twice")], zooms)
 
     def test_what_another_thread_may_use_is_not_written(self):
         kept, counts = [], {"calls": 0}

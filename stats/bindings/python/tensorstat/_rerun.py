@@ -105,8 +105,8 @@ def refusal_of(run: Run) -> str:
         return "parameters were written since, and what they were is gone"
     if mode := foreign_mode():
         return f"{mode} would see its operations twice"
-    if sys.getprofile() is not None:
-        return "a profiler would see it twice"
+    if sys.getprofile() is not None or _is_monitored():
+        return "a profiler or debugger would see it twice"
     if gc.get_freeze_count():
         return "gc.freeze() hides objects that were there before, and what a call writes to could not be told from its own"
     if torch.cuda.is_initialized():
@@ -116,6 +116,12 @@ def refusal_of(run: Run) -> str:
         if free < 0.2 * whole:
             return "too little memory of the device is free"
     return ""
+
+
+def _is_monitored() -> bool:
+    """Whether a profiler or debugger uses sys.monitoring, as cProfile does from Python 3.12 on, and pdb from 3.14 on."""
+    monitoring = getattr(sys, "monitoring", None)
+    return monitoring is not None and any(monitoring.get_tool(each) for each in (monitoring.DEBUGGER_ID, monitoring.PROFILER_ID))
 
 
 class World:
