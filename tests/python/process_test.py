@@ -55,6 +55,39 @@ class Process(unittest.TestCase):
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
         self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "2000000\n", ""))
 
+    def test_a_free_threaded_python_is_refused_before_the_extension_is_loaded(self):
+        program = ("import sys\nsys.abiflags = 't'\n"
+                   "try:\n    import tensorstat\nexcept ImportError as fault:\n    print(fault)\n"
+                   "print('_native' in open('/proc/self/maps').read())")
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertRegex(ended.stdout, "^tensorstat needs a Python with the GIL.*\nFalse\n$")
+
+    def test_another_interpreter_of_the_process_is_refused(self):
+        program = r"""
+import sys, tensorstat
+if sys.version_info < (3, 13):
+    import _xxsubinterpreters as interpreters
+    other = interpreters.create(isolated=False)
+else:
+    import _interpreters as interpreters
+    other = interpreters.create("legacy")
+interpreters.run_string(other, '''
+try:
+    import tensorstat
+except ImportError as fault:
+    print(fault, flush=True)
+''')
+interpreters.destroy(other)
+try:
+    tensorstat.measure([1.0], "no such statistic")
+except tensorstat.Error as fault:
+    print("Error")
+"""
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertRegex(ended.stdout, "^tensorstat serves one interpreter of a process.*\nError\n$")
+
     def test_the_interpreter_ends_while_daemon_threads_measure(self):
         # The exit takes the GIL away from threads wherever they are: in the library, in Python's own code, in hooks.
         program = """

@@ -34,8 +34,16 @@ PyObject* raise_words(tensorstat_code code, const char* words) {
   return nullptr;
 }
 
-// connect(error, statistics, log): see Connected
+// connect(error, statistics, log): see Connected. They and other objects here are of one interpreter.
 PyObject* connect(PyObject*, PyObject* arguments) {
+  static std::int64_t owner = -1;
+  const std::int64_t here = PyInterpreterState_GetID(PyInterpreterState_Get());
+  if (owner != -1 && owner != here) {
+    PyErr_SetString(PyExc_ImportError,
+                    "tensorstat serves one interpreter of a process: the first that imported it, and not this one");
+    return nullptr;
+  }
+  owner = here;
   PyObject *error = nullptr, *statistics = nullptr, *log = nullptr;
   if (PyArg_ParseTuple(arguments, "OOO", &error, &statistics, &log) == 0) return nullptr;
   for (PyObject* each : {error, statistics, log}) Py_INCREF(each);

@@ -13,6 +13,11 @@ avg and l2norm are the exact value, rounded once: the same bits on every machine
 NaN and Inf propagate into max, min, avg and l2norm, and are counted beside. "negative zero count" counts elements below
 zero: MindSpore's name, and its meaning.
 """
+import sys
+
+if "t" in sys.abiflags:  # free-threaded: the extension is built for objects of another layout
+    raise ImportError("tensorstat needs a Python with the GIL; this one is free-threaded: use the python3 without t in its name")
+
 from . import _alerts, _check, _compare, _findings, _follow, _library, _meter, _ranks, _read, _replicas, _results, _session, _watch, _native
 from ._alerts import *
 from ._check import *
