@@ -15,7 +15,7 @@ Board::Board(QueueContext& queue_context, const Wanted& wanted)
 
 Result<std::unique_ptr<DeviceBoard>> Board::open(QueueContext& queue_context, const Wanted& wanted) {
   const cl::CommandQueue& queue = queue_context.queue();
-  if (queue() == queue_context.own_queue()()) return Error{Code::kUnsupported, "no queue of the caller's is given"};
+  if (!queue_context.has_callers_queue()) return Error{Code::kUnsupported, "no queue of the caller's is given"};
   cl_int code = CL_SUCCESS;
   const auto properties = queue.getInfo<CL_QUEUE_PROPERTIES>(&code);
   if (code != CL_SUCCESS) return error("asking the caller's queue for its order", "clGetCommandQueueInfo", code);

@@ -87,6 +87,7 @@ class OpenClEngine final : public DeviceEngine {
     return home().device().info.platform_name + ": " + home().device().info.name;
   }
   bool shares_host_memory() const override { return home().device().shares_host_memory; }
+  bool keeps_shared_memory() const override { return home().keeps_shared_memory(); }
   bool is_slower_than_host() const override { return home().device().is_slower_than_host; }
   Status check(const Tensor& tensor, KnownBuffer& known) const override { return home().check(tensor, known); }
   std::string refusal(const Tensor& tensor, Precision precision, KnownBuffer& known) const override {

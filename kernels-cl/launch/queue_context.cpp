@@ -111,6 +111,9 @@ std::string QueueContext::refusal(const Tensor& tensor, Precision precision) con
   if (tensor.where == Where::kSharedMemory && !in_place(tensor)) {
     return "the device has no shared virtual memory, nor the host's";
   }
+  if (tensor.where == Where::kSharedMemory && device_.pointers == Pointers::kSvm && !has_callers_queue()) {
+    return "shared virtual memory belongs to a context, and needs MeterOptions::queue of that context";
+  }
   if (in_place(tensor) && source_of(tensor).first_byte % size_bytes(tensor.dtype) != 0)
     return "it begins inside an element's alignment";
   return "";

@@ -40,6 +40,11 @@ class QueueContext {
   // In order. A third queue if the device has its own memory, so that uploads overlap with folds; else own_queue().
   const cl::CommandQueue& upload_queue() const { return upload_queue_; }
   BufferCache& buffers() { return buffers_; }
+  bool has_callers_queue() const { return queue_() != own_queue_(); }
+
+  // Whether shared virtual memory of the caller's context may be coarse-grained: the host sees that only while it is
+  // mapped.
+  bool keeps_shared_memory() const { return has_callers_queue() && device_.pointers == Pointers::kSvm; }
 
   // Whether this process is a forked child of the one that opened it. Then OpenCL must not be called.
   bool forked() const { return process_id() != pid_; }

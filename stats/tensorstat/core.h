@@ -101,7 +101,7 @@ TENSORSTAT_API uint32_t tensorstat_dtype_elements_a_byte(int32_t dtype);
 enum {
   TENSORSTAT_HOST = 0,          /* `address` is readable by the CPU, at any alignment */
   TENSORSTAT_CL_BUFFER = 1,     /* `address` is a cl_mem; the tensor begins `offset_bytes` into it */
-  TENSORSTAT_SHARED_MEMORY = 2, /* `address` is an SVM pointer, readable by CPU and device */
+  TENSORSTAT_SHARED_MEMORY = 2, /* `address` is an SVM pointer of the context of the queue */
   TENSORSTAT_CUDA = 3,          /* `address` is a device pointer of CUDA, read behind the work of `stream` */
   TENSORSTAT_ROCM = 4           /* as TENSORSTAT_CUDA, of ROCm */
 };
@@ -417,7 +417,8 @@ TENSORSTAT_API tensorstat_code tensorstat_submit(tensorstat_device_meter* meter,
                                                  size_t tensor_count, const tensorstat_request* request,
                                                  void* const* wait_list, size_t wait_count,
                                                  tensorstat_ticket** ticket);
-/* The cl_event that completes when the results are on the host. The ticket owns it; retain it to keep it longer. */
+/* The cl_event that completes when the results are on the host. The ticket owns it; retain it to keep it longer.
+ * Its callback must not collect or destroy the ticket, because OpenCL forbids to wait there. */
 TENSORSTAT_API void* tensorstat_ticket_event(const tensorstat_ticket* ticket);
 /* Returns the results. Waits for this batch only. After any error but TENSORSTAT_IN_USE, nothing reads the tensors
  * any more. A ticket is collected once, by this or by tensorstat_ticket_collect_partials. */

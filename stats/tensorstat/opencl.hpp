@@ -28,7 +28,8 @@ class Ticket {
   ~Ticket();
 
   // A cl_event that completes when the results are on the host. After that the tensors may change. The ticket owns a
-  // reference; retain the event to keep it longer than the ticket.
+  // reference; retain the event to keep it longer than the ticket. Its callback must not collect or destroy the ticket:
+  // OpenCL forbids to wait there. Let it wake a thread that does.
   void* event() const;
 
   // Returns one Measurement for each tensor, in order. Waits for this batch only. After an error of the device, a Meter

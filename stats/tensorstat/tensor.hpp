@@ -13,7 +13,7 @@ namespace tensorstat {
 enum class Where : std::uint8_t {
   kHost,          // `address` is readable by the CPU, any alignment
   kClBuffer,      // `address` is a cl_mem; the tensor begins `offset_bytes` into it
-  kSharedMemory,  // `address` is an SVM pointer: readable by the CPU and by the device
+  kSharedMemory,  // `address` is an SVM pointer of the context of MeterOptions::queue (stats/doc/cpp.md)
   kCuda,          // `address` is a device pointer of CUDA; read behind the work of `stream`
   kRocm,          // as kCuda, of ROCm
 };

@@ -73,6 +73,12 @@ TEST(CoreLibrary, NeedsTheSystemAlone) {
   EXPECT_GT(needed, 0);
 }
 
+// A driver of OpenCL may call the library back after the program has closed it.
+TEST(CoreLibrary, StaysLoaded) {
+  const ScratchFolder folder;
+  EXPECT_NE(printed(folder, "readelf", "-d '" + core_library() + "'").find("NODELETE"), std::string::npos);
+}
+
 TEST(CoreLibrary, IsSmall) {
   if (kSanitized) GTEST_SKIP() << "sanitizers add code";
   const ScratchFolder folder;

@@ -77,7 +77,16 @@ class SharedMemory : public testing::Test {
     }
   }
 
+  // Shared virtual memory belongs to the context of a queue. The tensors here only claim to be there.
+  MeterOptions on_a_queue() {
+    const auto device = cl_engine::choose_device({});
+    EXPECT_TRUE(device) << device.error().message;
+    queue_ = cl::CommandQueue(cl::Context(device->device), device->device);
+    return {.queue = queue_()};
+  }
+
   samples::Random random_{samples::seed()};
+  cl::CommandQueue queue_;
   std::vector<std::vector<std::byte>> bytes_;
   std::vector<Tensor> tensors_;
   std::int64_t shared_ = 0;
@@ -96,7 +105,7 @@ TEST_F(SharedMemory, IsRefusedWithWordsWhereThereIsNone) {
 TEST_F(SharedMemory, OfBuffersIsAnnounced) {
   for (const std::int64_t kind : {kCoarse, kFine}) {
     claim(kind);
-    expect_right(Meter().measure(tensors_, {.categories = kCategories, .on = On::kDevice}));
+    expect_right(Meter(on_a_queue()).measure(tensors_, {.categories = kCategories, .on = On::kDevice}));
     EXPECT_EQ(cl_layer().announced_pointers, shared_);
     EXPECT_EQ(cl_layer().announced_systems, 0);
   }
@@ -114,7 +123,7 @@ TEST_F(SharedMemory, OfPairsIsAnnounced) {
   ASSERT_TRUE(expected) << expected.error().message;
   for (const std::int64_t kind : {kFine, kSystem}) {
     claim(kind);
-    const auto result = Meter().compare(pairs, {.on = On::kDevice});
+    const auto result = Meter(on_a_queue()).compare(pairs, {.on = On::kDevice});
     ASSERT_TRUE(result) << result.error().message;
     for (std::size_t i = 0; i < pairs.size(); ++i) EXPECT_EQ((*result)[i].serialize(), (*expected)[i].serialize()) << i;
     EXPECT_GT(kind == kFine ? cl_layer().announced_pointers : cl_layer().announced_systems, 0);
@@ -131,12 +140,49 @@ TEST_F(SharedMemory, OfTheSystemIsAllMemory) {
   EXPECT_LT(meter.device_memory().peak_bytes, total_bytes_);  // nothing was uploaded
 }
 
+// It belongs to one context, and only the caller's queue tells which.
+TEST_F(SharedMemory, WithoutAQueueIsRefused) {
+  claim(kFine);
+  Meter meter;
+  const auto insisted = meter.measure(tensors_, {.categories = kCategories, .on = On::kDevice});
+  ASSERT_FALSE(insisted);
+  EXPECT_NE(insisted.error().message.find("needs MeterOptions::queue"), std::string::npos) << insisted.error().message;
+  EXPECT_EQ(cl_layer().announced_pointers, 0);
+  expect_right(meter.measure(tensors_, {.categories = kCategories}));
+}
+
+// The host sees coarse-grained memory only while it is mapped. So `auto` gives even a small tensor to the device, also
+// beside one in host memory, and the host does not take over.
+TEST_F(SharedMemory, MayBeCoarseGrainedAndThenIsTheDevices) {
+  claim(kCoarse);
+  const std::vector<float> small(1024, 1.5F);
+  Tensor tensor{.element_count = small.size(), .address = small.data(), .where = Where::kSharedMemory};
+  Tensor beside = tensor;
+  beside.where = Where::kHost;
+  MeterOptions options = on_a_queue();
+  Meter meter(options);
+  const auto result = meter.measure({&tensor, 1}, {.categories = kCategories});
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->front().placement[0].engine, "opencl");
+  for (const TensorPair& pair : {TensorPair{tensor, tensor}, TensorPair{beside, tensor}}) {
+    std::vector<PairPlacement> placements;
+    ASSERT_TRUE(meter.compare({&pair, 1}, {}, &placements));
+    EXPECT_EQ(placements[0].engine, "opencl");
+  }
+  options.budget_bytes = 0;
+  Meter poor(options);
+  const auto refused = poor.measure({&tensor, 1}, {.categories = kCategories});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kOverBudget) << refused.error().message;
+  EXPECT_TRUE(poor.measure({&tensor, 1}, {.categories = kCategories, .on = On::kHost}));
+}
+
 // A kernel keeps its list of announced pointers. If it is launched with a cl_mem, the driver would use memory that may
 // no longer exist.
 TEST_F(SharedMemory, IsNotListedForALaterBuffer) {
   claim(kFine);
   cl_layer().stale_pointers = 0;
-  Meter meter;
+  Meter meter(on_a_queue());
   std::vector<Tensor> in_host_memory = tensors_;
   std::erase_if(in_host_memory, [](const Tensor& tensor) { return tensor.where == Where::kSharedMemory; });
   for (int i = 0; i < 3; ++i) {

@@ -28,6 +28,7 @@ class FakeDevice final : public DeviceEngine {
   std::string description() const override { return "fake"; }
   std::string refusal(const Tensor&, Precision, KnownBuffer&) const override { return refusal_; }
   bool shares_host_memory() const override { return shares_; }
+  bool keeps_shared_memory() const override { return false; }
   bool is_slower_than_host() const override { return is_slower_; }
   Status check(const Tensor&, KnownBuffer&) const override { return {}; }
   Result<std::uint64_t> fold_counting(std::span<const Job>) override { return std::uint64_t{0}; }
@@ -56,7 +57,9 @@ class PlacementOf : public testing::Test {
                             },
                             [] { return std::string("no driver found"); },
                             [this]() -> const std::string& { return stays_; },
-                            [this](const Tensor&, const Wanted&) { return gpu_refusal_; }};
+                            [this](const Tensor&, const Wanted&) { return gpu_refusal_; },
+                            {},
+                            [this] { return keeps_; }};
     const Request request{.categories = categories_, .on = on};
     Placements placements(request, request_bytes, host_, sight);
     const auto placed = placements.place(tensor);
@@ -77,6 +80,7 @@ class PlacementOf : public testing::Test {
   Categories categories_;
   std::string stays_;  // what is known about the driver before the search for a device
   std::string gpu_refusal_;
+  bool keeps_ = false;  // shared virtual memory, of which the host may see old values
   int searches_ = 0;
 };
 
@@ -98,6 +102,20 @@ TEST_F(PlacementOf, MuchInHostMemoryGoesToADeviceThatSharesIt) {
   expect(true, "nothing is copied", On::kAuto, Where::kHost, kLarge);
   device_.emplace(false, "");
   expect(false, "faster than uploading", On::kAuto, Where::kHost, kLarge);
+}
+
+TEST_F(PlacementOf, SharedMemoryStaysWhereTheHostMaySeeOldValues) {
+  device_.emplace(false, "");
+  keeps_ = true;
+  for (const std::uint64_t bytes : {kSmall, kLarge}) {
+    expect(true, "in its memory", On::kAuto, Where::kSharedMemory, bytes);
+    expect(false, "asked for", On::kHost, Where::kSharedMemory, bytes);
+  }
+  expect(false, "faster than uploading", On::kAuto, Where::kHost, kLarge);
+  device_.emplace(false, "too odd");
+  const auto refused = placed(On::kAuto, Where::kSharedMemory, kSmall);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("too odd"), std::string::npos) << refused.error().message;
 }
 
 // If the device is the CPU, it gets only tensors in device memory, and requests that insist on it.

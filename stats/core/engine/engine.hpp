@@ -194,6 +194,9 @@ class DeviceEngine : public Engine {
   // Whether the device folds host memory in place, without a copy.
   virtual bool shares_host_memory() const = 0;
 
+  // Whether the host may see old values of shared virtual memory: it may be coarse-grained.
+  virtual bool keeps_shared_memory() const = 0;
+
   // Whether the host engine is faster for host memory, because the device is the same CPU.
   virtual bool is_slower_than_host() const = 0;
 

@@ -68,6 +68,13 @@ const std::string& Meter::State::host_memory_stays() {
   return why_stays;
 }
 
+// Also of a device that has failed: the host cannot see its memory then, either.
+bool Meter::State::keeps_shared_memory() {
+  if (options.queue == nullptr) return false;
+  find_device();
+  return !forked_since_the_search() && device != nullptr && device->keeps_shared_memory();
+}
+
 std::string Meter::State::trouble() const {
   if (forked_since_the_search()) return "the process has forked since the device was looked for";
   return device_failed ? "the device is not used any more, see the log" : device_trouble;

@@ -35,11 +35,14 @@ struct Meter::State {
   DeviceEngine* find_device(const std::optional<Errand>& errand = {});
   std::string trouble() const;
   const std::string& host_memory_stays();
+  bool keeps_shared_memory();
   DeviceSight sight() {
-    return {[this](const Errand& errand) { return find_device(errand); }, [this] { return trouble(); },
+    return {[this](const Errand& errand) { return find_device(errand); },
+            [this] { return trouble(); },
             [this]() -> const std::string& { return host_memory_stays(); },
             [this](const Tensor& tensor, const Wanted& wanted) { return gpu_folder->refusal(tensor, wanted); },
-            [this](const TensorPair& pair) { return gpu_folder->refusal(pair); }};
+            [this](const TensorPair& pair) { return gpu_folder->refusal(pair); },
+            [this] { return keeps_shared_memory(); }};
   }
 
   // After Code::kInUse the device is not called any more, since each call might wait forever. Logs this once.

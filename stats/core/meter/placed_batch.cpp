@@ -4,15 +4,24 @@
 #include <utility>
 
 namespace tensorstat {
+namespace {
+
+template <typename Item>
+bool is_shared(const Item& item) {
+  return std::ranges::any_of(tensors_of(item), [](const Tensor* each) { return each->where == Where::kSharedMemory; });
+}
+
+}  // namespace
 
 template <typename Item>
 Status PlacedBatch::place(std::span<const Item> items) {
   size_ = items.size();
   std::uint64_t total_bytes = 0;
   bool any_in_device_memory = false;
+  const bool has_queue = meter_.options.queue != nullptr;
   for (const Item& item : items) {
     for (const Tensor* tensor : tensors_of(item)) total_bytes += tensor->bytes();
-    any_in_device_memory |= is_in_device_memory(item);
+    any_in_device_memory |= is_in_device_memory(item) || (has_queue && is_shared(item));
   }
   if (const char* why = any_in_device_memory ? nullptr : why_all_on_host(request_, total_bytes)) {
     one_.reason = why;
@@ -57,7 +66,9 @@ Status PlacedBatch::fold_on_device(const std::function<std::size_t(Items)>& at_o
   std::uint64_t held_bytes = 0;
   for (auto rest = Items(items); !rest.empty();) {
     const Items some = rest.first(at_once(rest));
-    const auto gave_up = meter_.ended_on_device(fold(some), request_.on, held_bytes, placement(some[0]).on_gpu);
+    const bool only_there = std::ranges::any_of(rest, [&](std::size_t item) { return placement(item).only_there; });
+    const On on = only_there ? On::kDevice : request_.on;
+    const auto gave_up = meter_.ended_on_device(fold(some), on, held_bytes, placement(some[0]).on_gpu);
     if (!gave_up) return gave_up.error();
     if (!gave_up->empty()) {
       move_to_host(rest, *gave_up);

@@ -39,13 +39,18 @@ bool Placements::considers_device(Where where) const {
   return where == Where::kClBuffer || request_bytes_ >= kWorthALaunchBytes;
 }
 
+// Whether a tensor in shared virtual memory, or a pair with one, must go to the device.
+bool Placements::is_kept(bool is_shared) const {
+  return is_shared && request_.on == On::kAuto && device_.keeps_shared_memory && device_.keeps_shared_memory();
+}
+
 Result<std::uint32_t> Placements::place(const Tensor& tensor) {
   if (is_in_gpu_memory(tensor.where)) {
     const bool asks = request_.on != On::kHost;
     return place_in_gpu_memory(tensor.where, asks ? device_.gpu_refusal(tensor, wanted_by(request_)) : kAskedFor);
   }
   return place_in(
-      tensor.where,
+      tensor.where, tensor.where == Where::kSharedMemory,
       [&] {
         return Errand{tensor.dtype, wanted_by(request_)};
       },
@@ -70,7 +75,7 @@ Result<std::uint32_t> Placements::place(const TensorPair& pair) {
     return place_in_gpu_memory(where, asks ? device_.gpu_pair_refusal(pair) : kAskedFor);
   }
   const auto errand_of = [&] { return Errand{pair.a.dtype, {}, pair.b.dtype}; };
-  return place_in(where, errand_of, [&]<typename T>(const T& engine) {
+  return place_in(where, either(Where::kSharedMemory), errand_of, [&]<typename T>(const T& engine) {
     if constexpr (std::is_same_v<T, DeviceEngine>) {
       return engine.refusal(pair, known_buffers_);
     } else {
@@ -91,10 +96,12 @@ Result<std::uint32_t> Placements::place_in_gpu_memory(Where where, const std::st
 }
 
 template <typename ErrandOf, typename RefusalOf>
-Result<std::uint32_t> Placements::place_in(Where where, const ErrandOf& errand_of, const RefusalOf& refusal_of) {
+Result<std::uint32_t> Placements::place_in(Where where, bool is_shared, const ErrandOf& errand_of,
+                                           const RefusalOf& refusal_of) {
   std::optional<std::string> refusal;
-  if (considers_device(where)) {
-    if (request_.on == On::kAuto && where == Where::kHost) {
+  const bool kept = is_kept(is_shared);
+  if (kept || considers_device(where)) {
+    if (request_.on == On::kAuto && where == Where::kHost && !kept) {
       if (stays_) return *stays_;
       const std::string& why = device_.host_memory_stays();
       if (!why.empty()) return *(stays_ = index_of({false, why}));
@@ -105,6 +112,11 @@ Result<std::uint32_t> Placements::place_in(Where where, const ErrandOf& errand_o
     } else {
       refusal = refusal_of(**engine_);
     }
+  }
+  if (kept) {
+    if (refusal->empty()) return index_of({.on_device = true, .reason = kInItsMemory, .only_there = true});
+    return Error{Code::kDevice, "the device cannot do it: " + *refusal +
+                                    "; the host may see old values of shared virtual memory: On::kHost uses it"};
   }
   std::optional<Known>& known = known_[static_cast<std::size_t>(where)];
   if (known && known->refusal == refusal) return known->placement;

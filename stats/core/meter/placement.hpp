@@ -20,6 +20,7 @@ struct Placement {
   Reason reason;
   std::uint64_t device_bytes = 0;  // peak of device memory for folding; known afterwards
   bool on_gpu = false;             // the device is the GPU with the tensor, by the GpuFolder
+  bool only_there = false;         // the host may see old values, and cannot take over
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
@@ -33,6 +34,8 @@ struct DeviceSight {
   // GpuFolder::refusal
   std::function<std::string(const Tensor& tensor, const Wanted& wanted)> gpu_refusal = {};
   std::function<std::string(const TensorPair& pair)> gpu_pair_refusal = {};
+  // DeviceEngine::keeps_shared_memory
+  std::function<bool()> keeps_shared_memory = {};
 };
 
 // A request for host memory with fewer bytes than this runs on the host: launching a kernel and waiting for it costs
@@ -76,9 +79,10 @@ class Placements {
   };
 
   bool considers_device(Where where) const;
+  bool is_kept(bool is_shared) const;
   Result<std::uint32_t> place_in_gpu_memory(Where where, const std::string& refusal);
   template <typename ErrandOf, typename RefusalOf>
-  Result<std::uint32_t> place_in(Where where, const ErrandOf& errand_of, const RefusalOf& refusal_of);
+  Result<std::uint32_t> place_in(Where where, bool is_shared, const ErrandOf& errand_of, const RefusalOf& refusal_of);
   std::uint32_t index_of(Placement placement);
   Result<Placement> decide(Where where, const std::optional<std::string>& refusal, bool host_can);
 
