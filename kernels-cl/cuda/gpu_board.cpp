@@ -9,7 +9,8 @@ GpuBoard::GpuBoard(gpu::Lanes& lanes, gpu::Lanes::Lent lane, std::shared_ptr<OnG
       gpu_(std::move(gpu)),
       lane_(std::move(lane)),
       folds_(lanes, gpu_, lane_->device(), wanted),
-      steps_([this] { return GpuSheet::make(*gpu_, *lane_); }, [this] { return lanes_.forked(); }) {}
+      steps_([this] { return GpuSheet::make(*gpu_, *lane_); }, [this] { return lanes_.forked(); },
+             [this] { return lanes_.forked(); }) {}
 
 Task GpuFolds::Maker::task_of(const Tensor& tensor) const {
   Task made = task;

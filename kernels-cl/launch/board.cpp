@@ -11,7 +11,7 @@ Board::Board(QueueContext& queue_context, const Wanted& wanted)
     : context_(queue_context),
       wanted_(wanted),
       steps_([this] { return std::unique_ptr<Sheet>(std::make_unique<ClSheet>(context_)); },
-             [this] { return context_.forked(); }) {}
+             [this] { return context_.forked(); }, [this] { return context_.must_abandon(); }) {}
 
 Result<std::unique_ptr<DeviceBoard>> Board::open(QueueContext& queue_context, const Wanted& wanted) {
   const cl::CommandQueue& queue = queue_context.queue();

@@ -19,7 +19,7 @@ struct DeviceMeter::State {
   explicit State(std::optional<std::uint64_t> budget_bytes) : ledger(budget_bytes) {}
   // A forked child cannot release the parent's OpenCL objects.
   ~State() {
-    if (queue_context && queue_context->forked()) abandon(std::move(queue_context));
+    if (queue_context && queue_context->must_abandon()) abandon(std::move(queue_context));
   }
 
   Ledger ledger;
@@ -33,7 +33,7 @@ template <typename Owner, typename PartialType>
 struct Underway {
   explicit Underway(std::shared_ptr<Owner> meter) : owner(std::move(meter)) {}
   ~Underway() {
-    if (owner->queue_context->forked()) abandon(std::move(batch));
+    if (owner->queue_context->must_abandon()) abandon(std::move(batch));
   }
 
   // Waits for the batch and merges it into the partials. May be called once.

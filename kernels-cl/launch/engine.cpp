@@ -30,7 +30,7 @@ class Upload final : public DeviceStream {
   Upload(QueueContext& queue_context, std::unique_ptr<UploadRing> ring, const Task& task)
       : queue_context_(queue_context), ring_(std::move(ring)), task_(task) {}
   ~Upload() override {
-    if (queue_context_.forked()) abandon(std::move(ring_));
+    if (queue_context_.must_abandon()) abandon(std::move(ring_));
   }
 
   Status append(const Tensor& part) override {
@@ -77,9 +77,10 @@ class OpenClEngine final : public DeviceEngine {
   OpenClEngine(std::unique_ptr<QueueContext> home, Ledger& ledger)
       : contexts_(std::make_unique<ContextSet>(std::move(home), ledger)) {}
 
-  // A forked child cannot release the parent's OpenCL objects: it would wait for threads that do not exist there.
+  // A forked child cannot release the parent's OpenCL objects: it would wait for threads that do not exist there. While
+  // exit() runs, the driver may be gone.
   ~OpenClEngine() override {
-    if (home().forked()) abandon(std::move(contexts_));
+    if (home().must_abandon()) abandon(std::move(contexts_));
   }
 
   std::string_view name() const override { return "opencl"; }

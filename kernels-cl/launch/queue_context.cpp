@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <limits>
 #include <string_view>
@@ -24,6 +25,14 @@ void* shared(const std::byte* bytes) { return const_cast<std::byte*>(bytes); }
 bool lends_buffers() {
   const char* const asked = std::getenv("TENSORSTAT_CL_ZERO_COPY");
   return asked != nullptr && std::string_view(asked) == "1";
+}
+
+std::atomic<bool> is_exiting{false};
+
+// exit() runs the last handler first: this one, and then those of the drivers, which are loaded by now.
+void watch_exit() {
+  static const int registered = std::atexit([] { is_exiting = true; });
+  static_cast<void>(registered);
 }
 
 cl_mem memory_of(const Tensor& tensor) { return static_cast<cl_mem>(const_cast<void*>(tensor.address)); }
@@ -86,10 +95,13 @@ Result<std::unique_ptr<QueueContext>> QueueContext::open_on(Device device, cl::C
   cl::CommandQueue upload_queue = own_queue;
   if (!device.shares_host_memory) upload_queue = cl::CommandQueue(context, device.device, 0, &code);
   if (code != CL_SUCCESS) return error(doing, "clCreateCommandQueue", code);
+  watch_exit();
   cl::CommandQueue queue = callers_queue() == nullptr ? own_queue : std::move(callers_queue);
   return std::unique_ptr<QueueContext>(new QueueContext(std::move(device), std::move(context), std::move(queue),
                                                         std::move(own_queue), std::move(upload_queue), ledger));
 }
+
+bool QueueContext::must_abandon() const { return forked() || is_exiting; }
 
 bool QueueContext::follows(const Tensor& tensor) const {
   if (tensor.where == Where::kClBuffer) return false;

@@ -48,6 +48,9 @@ class QueueContext {
 
   // Whether this process is a forked child of the one that opened it. Then OpenCL must not be called.
   bool forked() const { return process_id() != pid_; }
+  // Whether OpenCL must not be called to release what there is: also while exit() runs, where the drivers' own handlers
+  // come before the destructors of objects that are older than the drivers.
+  bool must_abandon() const;
   static Error forked_error() { return {Code::kDevice, "the process has forked since the device was opened"}; }
 
   // Why the device cannot fold this tensor; empty if it can.

@@ -44,13 +44,14 @@ class Steps::Step final : public DeviceStep {
   std::atomic<bool> has_ended_{false};
 };
 
-Steps::Steps(MakeSheet make, std::function<bool()> forked) : make_(std::move(make)), forked_(std::move(forked)) {
+Steps::Steps(MakeSheet make, std::function<bool()> forked, std::function<bool()> must_abandon)
+    : make_(std::move(make)), forked_(std::move(forked)), must_abandon_(std::move(must_abandon)) {
   spare_.reserve(kMostSpareSheets);
 }
 
 Steps::~Steps() {
   open_.reset();
-  if (!forked_()) return;
+  if (!must_abandon_()) return;
   for (std::unique_ptr<Sheet>& sheet : spare_) abandon(std::move(sheet));
 }
 
@@ -92,7 +93,7 @@ void Steps::end() {
 }
 
 void Steps::take_back(std::unique_ptr<Sheet> sheet) noexcept {
-  if (forked_()) return abandon(std::move(sheet));
+  if (must_abandon_()) return abandon(std::move(sheet));
   const bool is_clear = sheet->come_to_end() && sheet->clear();
   const std::lock_guard lock(mutex_);
   --count_;

@@ -16,8 +16,9 @@ namespace tensorstat::cl_engine {
 class Steps {
  public:
   using MakeSheet = std::function<Result<std::unique_ptr<Sheet>>()>;
-  // `forked`: whether this process is a forked child, which cannot use or release what sheets hold.
-  Steps(MakeSheet make, std::function<bool()> forked);
+  // `forked`: whether this process is a forked child, which cannot use what sheets hold. `must_abandon`: whether it
+  // cannot release that.
+  Steps(MakeSheet make, std::function<bool()> forked, std::function<bool()> must_abandon);
   ~Steps();
   Steps(const Steps&) = delete;
   Steps& operator=(const Steps&) = delete;
@@ -33,7 +34,7 @@ class Steps {
   void take_back(std::unique_ptr<Sheet> sheet) noexcept;
 
   const MakeSheet make_;
-  const std::function<bool()> forked_;
+  const std::function<bool()> forked_, must_abandon_;
   std::mutex mutex_;  // of what follows, and of the open step's sheet
   std::vector<std::unique_ptr<Sheet>> spare_;
   std::shared_ptr<Step> open_;

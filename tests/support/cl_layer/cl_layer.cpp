@@ -105,8 +105,20 @@ void fall_silent(cl_command_queue queue) {
   std::atexit(let_go_at_exit);
 }
 
+// For programs with CL_LAYER_ENDS.
+bool has_ended = false;
+
+void end() { has_ended = true; }
+
+void expect_alive() {
+  if (!has_ended) return;
+  std::fputs("a driver was called after its end\n", stderr);
+  std::abort();
+}
+
 // The code that this call must return instead of being made; CL_SUCCESS: make the call.
 cl_int fault() {
+  expect_alive();
   const std::int64_t call = ++state.calls;
   const std::int64_t first = state.fail_at;
   const bool now = first != 0 && (state.sticky ? call >= first : call == first);
@@ -135,6 +147,7 @@ Object made(cl_int* code, Args... args) {
 
 template <auto slot, int step, typename Object>
 cl_int CL_API_CALL counted(Object object) {
+  expect_alive();
   state.references += step;
   return (below->*slot)(object);
 }
@@ -236,6 +249,7 @@ cl_int CL_API_CALL retain_buffer(cl_mem buffer) {
 }
 
 cl_int CL_API_CALL release_buffer(cl_mem buffer) {
+  expect_alive();
   --state.references;
   const std::lock_guard lock(mutex);
   if (const auto entry = buffers.find(buffer); entry != buffers.end() && --entry->second.references == 0) {
@@ -411,6 +425,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
   fill_table();
   state.let_go = let_go;
   if (const char* const given = std::getenv("CL_LAYER_SILENT_AT")) silent_at = std::atoll(given);
+  if (std::getenv("CL_LAYER_ENDS") != nullptr) std::atexit(end);
   *made_entries = sizeof table / sizeof(void*);
   *made_table = &table;
   return CL_SUCCESS;

@@ -38,4 +38,6 @@ struct ClLayer {
 // device silent until exit() has been called. Then the kernels run to their end, and the file in CL_LAYER_MARK is
 // created.
 
+// With CL_LAYER_ENDS=1 a call aborts once the driver's own handlers of exit() have run.
+
 extern "C" ClLayer* tensorstat_cl_layer();
