@@ -30,17 +30,18 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
      "tensorstat origin DUMP --all", "nan count, or max and min"},
     {FindingRule::kOverflow, "overflow", FindingSeverity::kWarning, 0.5,
      "a value of the forward pass is above this share of the greatest finite value of its dtype (float16, bfloat16, "
-     "float32, float64) and was below a quarter of that before; a mask is at the greatest value from the beginning",
+     "float32, float64), below that value, and was above 0 and below a quarter of the share before; a mask is at the "
+     "greatest value",
      "would bfloat16 do? a smaller scale, or clipping", "max and min"},
     {FindingRule::kJump, "jump", FindingSeverity::kWarning, 10,
      "size is above this many times the median of its last 50 values, of which there are at least 20, more than three "
-     "times as far from that median, in logarithms, as any of them, or 50 times the greatest of them, and above a "
+     "times as far from that median, in logarithms, as the greatest of them, or 50 times that greatest, and above a "
      "tenth of the greatest ever; not where the number of elements has just halved or doubled",
      "the batch of that iteration, and the learning rate", "l2norm, or max and min, of 21 iterations"},
     {FindingRule::kDrift, "drift", FindingSeverity::kWarning, 10,
      "size is above this many times the median of its values that are more than 50 iterations old, of which there are "
-     "at least 150, and more than twice as far from that median, in logarithms, as any of them, or 50 times the "
-     "greatest of them; of an input of the model, five times in a row above that of its first 20 values",
+     "at least 150, and more than twice as far from that median, in logarithms, as the greatest of them, or 50 times "
+     "that greatest; of an input of the model, five times in a row above that of its first 20 values",
      "of an input: what loads it; else the learning rate, weight decay and clipping",
      "l2norm, or max and min, of 201 iterations"},
     {FindingRule::kDead, "dead", FindingSeverity::kWarning, 10,
@@ -53,13 +54,13 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
      "of its rank change",
      "is it in the optimizer? is its update below half a step of its dtype?", "rows of parameters"},
     {FindingRule::kGone, "gone", FindingSeverity::kNotice, 20,
-     "a tensor with a row in every iteration of its operator or parameter, at least 20 of them, has none for this many "
-     "of these iterations, to the end: a gradient whose parameter still has rows, or one output of a call",
+     "a tensor with a row in every iteration of its operator or parameter from its first one on, at least 20 of them, "
+     "has none for this many of these iterations, to the end: a gradient whose parameter still has rows, or one output "
+     "of a call",
      "requires_grad, and what the loss uses", "two tensors of one operator, or a parameter and its gradient"},
     {FindingRule::kUnwritten, "unwritten", FindingSeverity::kNotice, 50,
      "a parameter has a gradient other than 0 in this many iterations, to the end, and is written in no iteration, "
-     "while "
-     "three others of its rank are",
+     "while three others of its rank are, in as many",
      "is it in the optimizer?", "rows of parameters and gradients, by watch(), of 50 iterations"},
     {FindingRule::kRanks, "ranks", FindingSeverity::kError, 0,
      "a parameter that was equal on two ranks differs in a bit of max, min, avg or l2norm, to the end",
@@ -82,7 +83,7 @@ inline constexpr FindingRuleFacts kFindingRules[] = {
      "rows of gradients of 20 iterations, and what watch() says of parameters"},
     {FindingRule::kShrunk, "shrunk", FindingSeverity::kWarning, 1000,
      "in all of at least 20 steps the median gradient is divided by this and more between backward and the step, by a "
-     "varying number, and the norm of all is below 0.002 then",
+     "number that varies by 1 % and more, and the norm of all is below 0.002 then",
      "are gradients clipped before the scaler has unscaled them?",
      "rows of gradients, by watch(), that are changed before at least 20 steps"},
     {FindingRule::kMode, "mode", FindingSeverity::kWarning, 10,

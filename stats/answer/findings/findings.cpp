@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -161,6 +162,9 @@ class Search {
       if (each.rule == FindingRule::kStuck) stuck_.insert(each.series);
       Finding finding = finding_of(each.rule, *each.series, {.value = each.value, .limit = limit_of(each.rule)});
       finding.first_iteration = each.first_iteration;
+      const auto begin = std::ranges::lower_bound(each.series->cells, each.first_iteration, {},
+                                                  [&](const HistoryCell& cell) { return history_.iteration(cell); });
+      if (begin != each.series->cells.begin()) finding.last_clean_iteration = history_.iteration(*std::prev(begin));
       finding.text = std::move(each.text);
       silent_.push_back(std::move(finding));
     }
@@ -234,7 +238,7 @@ class Search {
          unwritten_parameters(history_, limit, judged_[static_cast<int>(FindingRule::kUnwritten)])) {
       Finding finding = finding_of(FindingRule::kUnwritten, *each.series, {});
       finding.first_iteration = history_.iteration(each.gradient->cells.front());
-      finding.value = static_cast<double>(each.gradient->cells.size());
+      finding.value = static_cast<double>(each.steps);
       finding.limit = limit;
       finding.text = sentence_of(finding, history_, *each.series, {});
       add(std::move(finding));

@@ -192,7 +192,7 @@ SeriesJudgement judge_jump(const History& history, const HistorySeries& series, 
     if (!size || is_noise(history, series, cell, noise)) return true;
     // The gradient of a mean is larger where the batch is smaller.
     const auto count = static_cast<double>(history.kinds()[cell.kind].count);
-    const bool has_other_shape = count > 2 * last_count || count < last_count / 2;
+    const bool has_other_shape = count != last_count && (count >= 2 * last_count || 2 * count <= last_count);
     last_count = count;
     if (sizes.size() >= kLeastRecentValues && !has_other_shape) {
       judgement.was_judged = true;
@@ -221,15 +221,18 @@ SeriesJudgement judge_drift(const History& history, const HistorySeries& series,
   const std::size_t window = is_input ? 0 : kWindow, least = is_input ? kLeastRecentValues : kLeastOldValues;
   std::size_t next = begin_of(history, series, range);  // the first cell that is not among the old ones
   std::size_t last_usual = next, above = 0;
+  std::optional<double> usual;  // the greatest of the old values; before there are any, the first value
   walk(history, series, range, [&](std::size_t index, const HistoryCell& cell) {
     for (; next + window < index && (!is_input || old.size() < least); ++next) {
       if (is_noise(history, series, series.cells[next], noise)) continue;
       if (const auto size = size_of(history, series.cells[next])) old.add(*size);
     }
     const auto size = size_of(history, cell);
-    if (old.size() < least || !size || is_noise(history, series, cell, noise)) return true;
+    if (!size || is_noise(history, series, cell, noise)) return true;
+    usual = old.size() != 0 ? old.greatest() : usual.value_or(*size);
+    if (*size <= *usual) last_usual = index;
+    if (old.size() < least) return true;
     judgement.was_judged = true;
-    if (*size <= old.greatest()) last_usual = index;
     const auto breach = breach_of(old, index, *size, limit, kTimesOfOld);
     above = breach ? above + 1 : 0;
     if (breach && (!is_input || above == kLeastValuesAbove)) {

@@ -236,7 +236,7 @@ class Silent {
       most = std::max(most, *middle);
       norm = std::max(norm, std::sqrt(each.squares_at_step));
     }
-    if (least < limit(FindingRule::kShrunk) || most < kVaries * least || norm > kUsualNorm) return;
+    if (least < limit(FindingRule::kShrunk) || most < kVaries * least || norm >= kUsualNorm) return;
     found_.push_back({FindingRule::kShrunk, first, history_.iteration(first->cells.front()), least,
                       "gradients are divided by " + shown_number(least) +
                           " and more between backward and the step, in all of " +

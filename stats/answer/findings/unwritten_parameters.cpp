@@ -15,10 +15,9 @@ struct OfName {
   const HistorySeries *before = nullptr, *written = nullptr, *gradient = nullptr;
 };
 
-bool is_gradient_of(const History& history, const HistorySeries& gradient, std::uint64_t end, double limit) {
+std::size_t steps_with_gradient(const History& history, const HistorySeries& gradient) {
   const auto has_value = [&](const HistoryCell& cell) { return history.absmax(cell) != 0; };
-  return static_cast<double>(gradient.cells.size()) >= limit && history.iteration(gradient.cells.back()) >= end &&
-         std::ranges::count_if(gradient.cells, has_value) >= static_cast<std::ptrdiff_t>(limit);
+  return static_cast<std::size_t>(std::ranges::count_if(gradient.cells, has_value));
 }
 
 }  // namespace
@@ -46,8 +45,9 @@ std::vector<UnwrittenParameter> unwritten_parameters(const History& history, dou
     is_judged = true;
     for (const auto& [name, of_name] : names) {
       const bool is_unwritten = of_name.before != nullptr && of_name.written == nullptr && of_name.gradient != nullptr;
-      if (is_unwritten && is_gradient_of(history, *of_name.gradient, end, limit))
-        parameters.push_back({of_name.before, of_name.gradient});
+      if (!is_unwritten || history.iteration(of_name.gradient->cells.back()) < end) continue;
+      const std::size_t steps = steps_with_gradient(history, *of_name.gradient);
+      if (static_cast<double>(steps) >= limit) parameters.push_back({of_name.before, of_name.gradient, steps});
     }
   }
   return parameters;

@@ -2,6 +2,7 @@
 // iteration in which it was written.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "stats/answer/findings/history.hpp"
@@ -11,6 +12,7 @@ namespace tensorstat {
 struct UnwrittenParameter {
   const HistorySeries* series = nullptr;  // its value before the first step
   const HistorySeries* gradient = nullptr;
+  std::size_t steps = 0;  // in which the gradient is not 0
 };
 
 // Parameters with a gradient other than 0 in at least the last `limit` iterations. Sets `is_judged` if a rank has
