@@ -115,8 +115,8 @@ class Hints {
   bool compares_replicas() const { return compares_replicas_; }
   const std::set<UnequalReplicas>& unequal_replicas() const { return unequal_replicas_; }
 
-  // The op_name of the call around a call; "" if it is an outermost call. nullopt: not said. nth counts the calls of this
-  // name in the iteration.
+  // The op_name of the call around a call; "" if it is an outermost call. nullopt: not said. nth counts the calls of
+  // this name in the iteration.
   std::optional<std::string> parent_of(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name,
                                        std::uint32_t nth = 0);
   // The line of code that made a call.
