@@ -18,6 +18,8 @@ class Faults(unittest.TestCase):
             environment = {**os.environ, "OPENCL_LAYERS": LAYER, "FAIL_OURS": str(fail), "FAIL_COUNT": count}
             ran = subprocess.run([COMMAND, "attach", "-o", os.path.join(folder, "dump"), "--", PROGRAMS, program],
                                  capture_output=True, text=True, timeout=120, env=environment)
+            if not os.path.exists(count):
+                self.fail(f"the program did not end by itself: status {ran.returncode}, {ran.stderr}")
             with open(count) as file:
                 return ran, int(file.read())
 

@@ -100,16 +100,17 @@ void released_at_once() {
 
 // The memory of a buffer is the program's, and is gone as soon as the launch has ended.
 void own_memory() {
+  constexpr size_t kOwnBytes = 16 << 20;  // to read it takes longer than the launch
   const Program p;
   const cl_mem a = p.buffer(true);
-  void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const memory = mmap(nullptr, kOwnBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   cl_int code = 0;
-  const cl_mem b = clCreateBuffer(p.context, CL_MEM_USE_HOST_PTR, kBytes, memory, &code);
+  const cl_mem b = clCreateBuffer(p.context, CL_MEM_USE_HOST_PTR, kOwnBytes, memory, &code);
   check(code, "buffer");
   const cl_event done = p.launch(p.kernel("root", {a, b}));
   check(clWaitForEvents(1, &done), "wait");
   clReleaseMemObject(b);
-  munmap(memory, kBytes);
+  munmap(memory, kOwnBytes);
   check(clFinish(p.queue), "finish");
   std::printf("done\n");
 }

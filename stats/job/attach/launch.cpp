@@ -274,12 +274,22 @@ class Launching {
     plan_.launch->after = *std::move(reading);
   }
 
-  // The program's event, behind all readings.
+  // The program's event, behind all readings. False: it may be the launch's own, which nothing reads behind.
   bool mark(cl_event* event) {
     const auto readings = plan_.launch->events();
     if (readings.empty()) return false;
-    return below.clEnqueueMarkerWithWaitList(queue_, static_cast<cl_uint>(readings.size()), readings.data(), event) ==
-           CL_SUCCESS;
+    if (below.clEnqueueMarkerWithWaitList(queue_, static_cast<cl_uint>(readings.size()), readings.data(), event) ==
+        CL_SUCCESS)
+      return true;
+    cl_event last = nullptr;  // of the commands that were enqueued behind the launch
+    for (const Argument& argument : plan_.launch->arguments) {
+      if (argument.look && argument.look->event() != nullptr) last = argument.look->event();
+    }
+    if (plan_.launch->after) last = plan_.launch->after->event();
+    if (last == nullptr) return false;
+    below.clRetainEvent(last);
+    *event = last;
+    return true;
   }
 
   // Records the new state of the launch's buffers. `given`: the program's event, or null.
