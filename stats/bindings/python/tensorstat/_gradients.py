@@ -37,10 +37,11 @@ class Gradients:
         self._outermost_calls: list[Outermost] = []  # their backward has not run yet
         self._accumulations: dict[str, Accumulation] = {}
         self._of_step: list[Accumulation] = []  # those that hold a node
+        self.waits_for_parameters = False  # in this step
         self._is_to_be_zoomed = ""
 
     def forget_step(self) -> None:
-        self.is_loss_suspect = False
+        self.is_loss_suspect = self.waits_for_parameters = False
         self._outermost_calls.clear()
         for each in self._of_step:
             each.end()
@@ -57,6 +58,7 @@ class Gradients:
                 known.remove()
 
     def wait_for_parameters(self, named: list[tuple[str, Any]]) -> None:
+        self.waits_for_parameters = True
         is_sharded = any(each.__name__ == "FSDPModule" for _, model in self._watch._outermost for each in type(model()).__mro__)
         for name, parameter in named:
             known = self._accumulations.get(name)

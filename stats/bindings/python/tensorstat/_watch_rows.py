@@ -649,6 +649,9 @@ class RowWatch(Watch):
         if not self._has_evaluated:
             self._has_evaluated = self._has_seen = True
             self._parameters.look_before(EVALUATION)
+        torch = sys.modules["torch"]  # it trains in eval mode where gradients are on
+        if self._with_gradients and torch.is_grad_enabled() and not torch.is_inference_mode_enabled() and not self._gradients.waits_for_parameters:
+            self._gradients.wait_for_parameters(self._parameters.named)
 
     def _evaluates(self, place: Place, module: Any) -> bool:
         """A module that is called alone trains if its model does."""
