@@ -29,7 +29,7 @@ bool lends_buffers() {
 
 std::atomic<bool> is_exiting{false};
 
-// exit() runs the last handler first: this one, and then those of the drivers, which are loaded by now.
+// exit() runs the newest handler first. The drivers are loaded by now, so this handler runs before theirs.
 void watch_exit() {
   static const int registered = std::atexit([] { is_exiting = true; });
   static_cast<void>(registered);

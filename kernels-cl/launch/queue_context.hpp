@@ -56,7 +56,7 @@ class QueueContext {
   // Why the device cannot fold this tensor; empty if it can.
   std::string refusal(const Tensor& tensor, Precision precision) const;
 
-  // An error if a tensor's cl_mem is no buffer, or if it reaches beyond it. No error if the driver does not tell.
+  // Refuses a tensor if its cl_mem is not a buffer or is too short. Accepts it if the driver does not answer.
   Status check(const Tensor& tensor, KnownBuffer& known) const;
 
   // in_place: the device reads the tensor without an upload. follows: it needs only the address, and no buffer.

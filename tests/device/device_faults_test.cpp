@@ -169,7 +169,7 @@ TEST_F(DeviceFaults, TheHostTakesOverFromBuffers) {
   unsetenv("TENSORSTAT_CL_POINTERS");
 }
 
-// Others may hold the device's memory for a while, and a cl_mem that cannot be used says nothing of the next one.
+// Other processes may hold the device's memory for a while. The next cl_mem may be usable where this one was not.
 TEST_F(DeviceFaults, ADeviceThatWasFullIsUsedAgain) {
   setenv("TENSORSTAT_CL_POINTERS", "0", 1);
   setenv("TENSORSTAT_CL_ZERO_COPY", "1", 1);

@@ -1,4 +1,4 @@
-// A driver's handlers of exit() and its destructors run before those of a static Meter, which is older than the driver.
+// A static Meter is older than the driver. So exit() runs the driver's handlers and destructors before the Meter's.
 // So what such a Meter holds is left to the system: no driver is called then.
 #include <gtest/gtest.h>
 

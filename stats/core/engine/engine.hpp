@@ -200,7 +200,7 @@ class DeviceEngine : public Engine {
   // Whether the host engine is faster for host memory, because the device is the same CPU.
   virtual bool is_slower_than_host() const = 0;
 
-  // An error if a tensor's cl_mem is no buffer, or is too short. What the driver does not tell is not checked.
+  // Refuses a tensor if its cl_mem is not a buffer or is too short. Accepts it if the driver does not answer.
   virtual Status check(const Tensor& tensor, KnownBuffer& known) const = 0;
 
   // A stream that folds into `partial`, which must outlive it. The stream holds its device memory until it is

@@ -88,6 +88,14 @@ class Call:
         self.module = self.forward = None
 
 
+def pop_call(calls: list[Any], module: Any) -> Any:
+    """Takes the open call of this module off, with those inside that an exception has left. None: it has none."""
+    while calls:
+        if (call := calls.pop()).module is module:
+            return call
+    return None
+
+
 class PerThread(threading.local):
     def __init__(self) -> None:
         self.calls: list[Call] = []  # that are open, the innermost last

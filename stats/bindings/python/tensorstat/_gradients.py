@@ -63,7 +63,7 @@ class Gradients:
         for name, parameter in named:
             known = self._accumulations.get(name)
             if known is None:
-                if is_sharded and is_dtensor(parameter):  # FSDP2 adds up by itself, and if there is a hook, it waits for what it offloads
+                if is_sharded and is_dtensor(parameter):  # FSDP2 adds gradients up, and a hook makes it wait for offloaded ones
                     continue
                 known = self._accumulations[name] = Accumulation(parameter, functools.partial(self._accumulated, name), self._watch._world_size > 1)
             if known.begin():

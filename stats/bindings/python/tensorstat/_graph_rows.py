@@ -1,7 +1,7 @@
 """The rows from a compiled graph's marks (see _graph), for a watch with compiled measured steps."""
 from typing import Any
 
-from ._calls import Call
+from ._calls import Call, pop_call
 from ._compiled import backwards_compiled, has_stance
 from ._graph import LIMIT, Site, Tracer, caller_of_graph
 from ._library import logger
@@ -83,7 +83,7 @@ class GraphRows:
             call = watch._open(site.place, module)
             call.is_compiled = True
             self._say(call, site)
-        call = watch._pop(module)
+        call = pop_call(calls, module)
         if call is None:
             return
         if not call.is_quiet:

@@ -69,9 +69,9 @@ class ModuleHooks:
             known = handle.hooks_dict_ref()
             if handle.id not in known:
                 known[handle.id] = hook
-                for later in [each for each in known if each > handle.id]:  # the caller's: their order is that of the first step
+                for later in [each for each in known if each > handle.id]:  # the caller's hooks keep the order of the first step
                     known[later] = known.pop(later)
-            for extra in getattr(handle, "extra_dict_ref", ()):  # of those that are always called; since torch 2.0
+            for extra in getattr(handle, "extra_dict_ref", ()):  # since torch 2.0: the hooks that torch always calls
                 extra()[handle.id] = True
 
     def _hold(self) -> None:

@@ -121,9 +121,12 @@ class Watch:
         """The rank of this process."""
         return self._rank
 
+    def _models_now(self) -> dict[str, Any]:
+        return {prefix: each for prefix, reference in self._models.items() if (each := reference()) is not None}
+
     def parameters_now(self) -> list[tuple[str, Any]]:
         """(name, parameter) of the models that are still there."""
-        return named_parameters({prefix: model for prefix, each in self._models.items() if (model := each()) is not None})
+        return named_parameters(self._models_now())
 
     def course_of_step(self) -> Course | None:
         """The course of this step; None if it is not measured."""

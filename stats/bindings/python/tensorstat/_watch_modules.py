@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 from ._alerts import Step
+from ._calls import pop_call
 from ._compiled import is_tracing
 from ._edges import edges_of, wait_for
 from ._hooks import Accumulation, ModuleHooks, keywords_of_call, say_fault
@@ -34,7 +35,7 @@ class ModuleWatch(Watch):
         self._backward: list[_Call] = []  # their gradients have not come yet
         self._rounds: dict[str, _Round] = {}
         self._wanted = re.compile(where or "").search
-        self._hooks = ModuleHooks(self._before, self._leave, self._pop)
+        self._hooks = ModuleHooks(self._before, self._leave, self._give_up)
         self._accumulations: dict[tuple[str, str], Accumulation] = {}
         self._of_step: list[Accumulation] = []  # those that hold a node
         self._is_begun = False
@@ -144,7 +145,7 @@ class ModuleWatch(Watch):
             call.twice = [slot not in slots for slot in range(len(given))]
 
     def _leave(self, module: Any, _stem: str, arguments: Any, outputs: Any) -> None:
-        call = self._pop(module)
+        call = pop_call(self._open, module)
         if call is None:
             return
         places = _Places()
@@ -168,12 +169,9 @@ class ModuleWatch(Watch):
         for slot, tensor in enumerate(outcomes):
             tensor.register_hook(_GradientHook(self, call, call.of_outputs, slot))
 
-    def _pop(self, module: Any) -> "_Call | None":
-        """The open call of this module, without those inside that an exception has left."""
-        while self._open:
-            if (call := self._open.pop()).module is module:
-                return call
-        return None
+    def _give_up(self, module: Any) -> None:
+        """An exception ends the call."""
+        pop_call(self._open, module)
 
     def _say_what_is_cut(self, places: "_Places", stem: str, io: str) -> None:
         if places.is_cut and (stem, io) not in self._cut:

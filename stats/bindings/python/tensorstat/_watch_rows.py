@@ -9,7 +9,7 @@ from typing import Any
 from . import _operations, _rerun
 from ._alerts import Step
 from ._buffers import Buffers
-from ._calls import Call, PerThread, Place, is_inside_backward
+from ._calls import Call, PerThread, Place, is_inside_backward, pop_call
 from ._compiled import is_tracing, is_transformed
 from ._cuda_graphs import CudaGraphs
 from ._edges import edges_of
@@ -122,9 +122,6 @@ class RowWatch(Watch):
                 self._take_module(name, module, is_outermost)
                 return True
         return False
-
-    def _models_now(self) -> dict[str, Any]:
-        return {prefix: each for prefix, reference in self._models.items() if (each := reference()) is not None}
 
     def _look_anew(self) -> None:
         """Parameters or modules were replaced, as by load_state_dict(assign=True), to_empty() or a new head."""
@@ -433,7 +430,7 @@ class RowWatch(Watch):
         local = self._local
         calls = local.calls
         forward = module.__dict__.get("forward")
-        # What an exception has left: KeyboardInterrupt, or any before torch 2.1. Or Lightning's DDP: forward() was training_step(), for one call.
+        # An exception has left these calls (KeyboardInterrupt, or any before torch 2.1), or Lightning's DDP calls training_step() as forward().
         if calls and place.is_outermost and calls[0].place is place and not (calls[0].forward is forward and is_called_again(module)):
             calls.clear()
         parent = calls[-1] if calls else None
@@ -497,7 +494,7 @@ class RowWatch(Watch):
             if local.silent_names:
                 local.silent_names.pop()
             return
-        call = self._pop(module)
+        call = pop_call(local.calls, module)
         if call is None:
             return
         if isinstance(outputs, self._tensor):
@@ -526,14 +523,6 @@ class RowWatch(Watch):
             if self._graph is None and self._is_behind_forward and self._with_zoom:  # last: what we ask of tensors goes through its mode
                 self._loss_operations.begin(tensors)
 
-    def _pop(self, module: Any) -> Call | None:
-        """The open call of this module, without those inside that an exception has left."""
-        calls = self._local.calls
-        while calls:
-            if (call := calls.pop()).module is module:
-                return call
-        return None
-
     def _give_up(self, module: Any) -> None:
         """An exception ends the call."""
         local = self._local
@@ -541,7 +530,7 @@ class RowWatch(Watch):
             if local.silent_names:
                 local.silent_names.pop()
             return
-        self._pop(module)
+        pop_call(local.calls, module)
         if not local.calls:
             local.is_evaluation = False
 
