@@ -2,10 +2,6 @@
 // where the wide folds leave values. Otherwise SSE code, such as a BLAS for any x86-64, would run several times slower.
 #pragma once
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "host/simd/cpu.hpp"
 #include "stats/core/base/float_environment.hpp"
 

@@ -14,7 +14,9 @@ endfunction()
 function(tensorstat_portable target)
   if(NOT BUILD_SHARED_LIBS AND NOT TENSORSTAT_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     target_link_options(${target} PRIVATE -static-libstdc++ -Wl,--exclude-libs,libstdc++.a)
-    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/stats/core/base/arc4random.cpp)
+    set(arc4random ${PROJECT_SOURCE_DIR}/stats/core/base/arc4random.cpp)
+    target_sources(${target} PRIVATE ${arc4random})
+    set_property(SOURCE ${arc4random} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
   endif()
 endfunction()
 
@@ -43,15 +45,38 @@ function(tensorstat_room target room)
   endif()
 endfunction()
 
-# tensorstat_quick(TARGET): compiles the target at -O1 if TENSORSTAT_QUICK is set. For code that does not compute.
+# tensorstat_quick(TARGET): if TENSORSTAT_QUICK is set, compiles the target at -O1, and with the headers that most sources
+# include compiled once for all targets. For code that does not compute.
 function(tensorstat_quick target)
-  target_compile_options(${target} PRIVATE $<$<BOOL:${TENSORSTAT_QUICK}>:-O1>)
+  if(NOT TENSORSTAT_QUICK)
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE -O1)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    return()
+  endif()
+  if(NOT TARGET tensorstat_headers)
+    file(WRITE ${PROJECT_BINARY_DIR}/headers.cpp "")
+    add_library(tensorstat_headers OBJECT ${PROJECT_BINARY_DIR}/headers.cpp)
+    target_compile_options(tensorstat_headers PRIVATE -O1)
+    target_compile_features(tensorstat_headers PRIVATE cxx_std_20)
+    target_include_directories(tensorstat_headers PRIVATE ${PROJECT_SOURCE_DIR}/stats)
+    target_precompile_headers(tensorstat_headers PRIVATE <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath>
+      <cstring> <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional> <ostream> <set> <span> <sstream>
+      <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector> <tensorstat/meter.hpp>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM tensorstat_headers)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL EXECUTABLE)
+    target_compile_options(${target} PRIVATE -fPIC)  # as the headers are compiled, not -fPIE
+  endif()
 endfunction()
 
 # tensorstat_computing(TARGET SOURCE...): adds sources that compute. They are not in a unity build, and are optimised if
 # TENSORSTAT_QUICK is set, too.
 function(tensorstat_computing target)
   target_sources(${target} PRIVATE ${ARGN})
+  set_property(SOURCE ${ARGN} TARGET_DIRECTORY ${target} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
   if(TENSORSTAT_QUICK AND NOT TENSORSTAT_SANITIZE)
     set_property(SOURCE ${ARGN} TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS -O3)
   endif()
