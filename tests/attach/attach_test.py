@@ -69,7 +69,8 @@ class Attach(unittest.TestCase):
         self.assertIn("200 launches", attached.stderr)
 
     def test_every_program_is_in_the_list(self):
-        others = {"threads", "given_by_host", "reads_unwritten", "shared_with_host", "unified_memory", "closes_files"}
+        others = {"threads", "given_by_host", "reads_unwritten", "shared_with_host", "unified_memory", "queue_of_extension",
+                  "closes_files"}
         self.assertEqual(set(run(PROGRAMS).stdout.split()), set(GUILTY) | others | set(gates_test.GUILTY))
 
     def test_what_the_host_gave_is_told_from_what_a_launch_made(self):
@@ -103,6 +104,13 @@ class Attach(unittest.TestCase):
         alone, attached = run(PROGRAMS, "unified_memory", environment=layer), self.attach("unified_memory", environment=layer)
         self.assertEqual((attached.stdout, attached.returncode), (alone.stdout, 0))
         self.assertIn(", 2 in memory of extensions (such as USM) not measured", attached.stderr)
+
+    def test_launches_on_a_queue_of_an_extension_are_measured(self):
+        layer = {"OPENCL_LAYERS": os.environ["FAILING_LAYER"]}
+        alone = run(PROGRAMS, "queue_of_extension", environment=layer)
+        attached = self.attach("queue_of_extension", environment=layer)
+        self.assertEqual((attached.stdout, attached.returncode), (alone.stdout, 0))
+        self.assertIn("NaN in root#0 (root)", attached.stderr)
 
     def test_poison_names_who_reads_what_nobody_wrote(self):
         attached = self.attach("reads_unwritten", "--poison")

@@ -162,7 +162,14 @@ cl_int CL_API_CALL set_unified(cl_kernel kernel, cl_uint index, const void* poin
   return below.clSetKernelArgSVMPointer(kernel, index, pointer);
 }
 
+// cl_khr_create_command_queue, which pocl does not have. No layer sees what it makes.
+cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_id device,
+                                          const cl_queue_properties* properties, cl_int* code) {
+  return below.clCreateCommandQueueWithProperties(context, device, properties, code);
+}
+
 void* CL_API_CALL address(cl_platform_id platform, const char* name) {
+  if (std::strcmp(name, "clCreateCommandQueueWithPropertiesKHR") == 0) return reinterpret_cast<void*>(create_queue);
   if (std::strcmp(name, "clSetKernelArgMemPointerINTEL") == 0) return reinterpret_cast<void*>(set_unified);
   return below.clGetExtensionFunctionAddressForPlatform(platform, name);
 }

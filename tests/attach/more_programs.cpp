@@ -261,6 +261,18 @@ void unified_memory() {
   std::printf("%g\n", b[1023]);
 }
 
+// A queue that an extension's function makes; failing_layer.cpp has the function.
+void queue_of_extension() {
+  Program p;
+  using CreateQueue = cl_command_queue(CL_API_CALL*)(cl_context, cl_device_id, const cl_queue_properties*, cl_int*);
+  cl_int code = 0;
+  p.queue = extension<CreateQueue>(p, "clCreateCommandQueueWithPropertiesKHR")(p.context, p.device, nullptr, &code);
+  check(code, "queue");
+  const cl_mem a = p.buffer(true), b = p.buffer(false);
+  p.run("root", {a, b});
+  p.print("b", b);
+}
+
 }  // namespace
 
 const std::map<std::string, std::function<void()>> kMorePrograms = {
@@ -271,6 +283,7 @@ const std::map<std::string, std::function<void()>> kMorePrograms = {
     {"command_buffer_gate", command_buffer_gate},
     {"complex_numbers", complex_numbers},
     {"unified_memory", unified_memory},
+    {"queue_of_extension", queue_of_extension},
 };
 
 }  // namespace attached
