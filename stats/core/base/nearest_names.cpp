@@ -41,7 +41,7 @@ std::vector<std::string> nearest_names(std::string_view typed, std::span<const s
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string name = plain(names[i]);
     const bool holds = wanted.size() > 2 && (name.find(wanted) != name.npos || wanted.find(name) != wanted.npos);
-    by_distance.emplace_back(holds ? 1 : distance(wanted, name), i);
+    by_distance.emplace_back(holds && wanted != name ? 1 : distance(wanted, name), i);
   }
   std::ranges::sort(by_distance);
   std::vector<std::string> nearest;
