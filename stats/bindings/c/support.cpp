@@ -47,7 +47,6 @@ Result<Categories> named(const char* names) {
   thread_local std::optional<Named> last;
   const std::string_view text = names == nullptr ? "" : names;
   if (!last || last->names != text) {
-    last.reset();
     auto categories = categories_from(text);
     if (!categories) return categories.error();
     last = Named{std::string(text), *std::move(categories)};
