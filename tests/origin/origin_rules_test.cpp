@@ -28,6 +28,21 @@ TEST(OriginRules, R1AParameterWasWrongBeforeAnythingRan) {
   EXPECT_TRUE(says(answer, "The parameter b.weight holds 3 NaN of 8 values before anything ran, iteration 0"));
 }
 
+TEST(OriginRules, R1SeveralParametersWereWrong) {
+  EXPECT_EQ(ask_who(R"(
+    Parameter a.weight i0 nan
+    Parameter b.0.weight i0 nan
+    Net Net/forward i0 ok
+    Linear a/forward i0 ok
+    Linear a/forward o0 nan
+    Sequential b/forward i0 ok
+    Linear b.0/forward i0 ok
+    Linear b.0/forward o0 nan
+    Sequential b/forward o0 nan
+    Net Net/forward o0 nan)"),
+            "parameter, parameter, a.weight, 0, 0");
+}
+
 TEST(OriginRules, AModuleThatIsCalledLossIsNone) {
   const std::string rows = R"(
     Net Net/forward i0 ok

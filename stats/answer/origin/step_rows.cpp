@@ -88,8 +88,8 @@ std::string_view StepRows::owner_of(std::string_view parameter) const {
 bool StepRows::has_inside(const Fault& fault, std::uint32_t outer) const {
   if (fault.kind == FaultKind::kParameter) {
     const std::string_view owner = owner_of(name_of(fault.call)), path = path_of(outer);
-    return owner.empty() || owner == path || owner.starts_with(std::string(path) + ".") ||
-           call(outer).parent == kNoCall;
+    if (owner.empty() || owner == path || owner.starts_with(std::string(path) + ".") || call(outer).parent == kNoCall)
+      return true;
   }
   return std::ranges::any_of(fault.carriers,
                              [&](std::uint32_t each) { return each == outer || model.is_inside(each, outer); });
