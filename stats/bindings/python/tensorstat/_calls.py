@@ -102,7 +102,7 @@ class PerThread(threading.local):
         self.is_evaluation = False  # the outermost call is
         self.is_silent = False  # a call that is run again
         self.silent_names: list[str] = []  # of the modules that run then
-        self.on_silent_leave: Callable[[Any], None] | None = None
+        self.on_silent_call: Callable[[Any], None] | None = None  # with what a module is given, and with its results
 
 
 def is_inside_backward() -> bool:

@@ -392,6 +392,8 @@ class RowWatch(Watch):
     def _enter(self, module: Any, place: Place, arguments: tuple[Any, ...]) -> None:
         local = self._local
         if local.is_silent:
+            if local.on_silent_call is not None:
+                local.on_silent_call(arguments)
             local.silent_names.append(place.name)
             return
         call = self._open(place, module, arguments)
@@ -489,8 +491,8 @@ class RowWatch(Watch):
     def _leave(self, module: Any, place: Place, arguments: tuple[Any, ...], outputs: Any) -> None:
         local = self._local
         if local.is_silent:
-            if local.on_silent_leave is not None:
-                local.on_silent_leave(outputs)
+            if local.on_silent_call is not None:
+                local.on_silent_call(outputs)
             if local.silent_names:
                 local.silent_names.pop()
             return

@@ -123,8 +123,9 @@ class _Nodes:
         """What made the operand of the node that was found, at another line than the node's."""
         return self._forward.maker_of(self._source_id, line) if self._source_id else None
 
-    def take_of_module(self, outputs: Any) -> None:
-        self.take(tensors_in(outputs), "")
+    def take_of_module(self, arguments_or_results: Any) -> None:
+        """Arguments, too: run() does not see a torch.autograd.Function that the caller of the module used."""
+        self.take(tensors_in(arguments_or_results), "")
 
     def take(self, tensors: list[Any], name: str) -> None:
         waiting = [each.grad_fn for each in tensors if each.grad_fn is not None]

@@ -150,13 +150,13 @@ class Zooms:
         return True
 
     @contextlib.contextmanager
-    def silence(self, on_leave: Callable[[Any], None] | None = None) -> Iterator[None]:
+    def silence(self, on_call: Callable[[Any], None] | None = None) -> Iterator[None]:
         local = self._watch._local
-        local.is_silent, local.silent_names, local.on_silent_leave = True, [], on_leave
+        local.is_silent, local.silent_names, local.on_silent_call = True, [], on_call
         try:
             yield
         finally:
-            local.is_silent, local.on_silent_leave = False, None
+            local.is_silent, local.on_silent_call = False, None
 
     def silent_name(self) -> str:
         names = self._watch._local.silent_names
