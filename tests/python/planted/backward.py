@@ -406,6 +406,15 @@ def an_operations_backward(path):
     train(nn.Sequential(nn.Linear(8, 8), Where(lambda x: torch.sqrt((x * 0).abs())), nn.Linear(8, 1)), path, batches(), level="op")
 
 
+@planted("produced", "bad", phase="backward")
+def a_backward_before_operations_that_return_their_argument(path):
+    def as_it_is(x):
+        with torch.no_grad():
+            x.mul_(1)
+        return x.float()
+    train(Chain(a=nn.Linear(8, 8), bad=Where(BadBackward.apply), c=Where(as_it_is), d=nn.Linear(8, 1)), path, batches(), level="op", inputs=True)
+
+
 @planted("loss", "loss/log.0", operation="log", comment="an operation of the loss")
 def an_operation_of_the_loss(path):
     train(nn.Linear(8, 8), path, batches(), loss=lambda y: torch.log(y.softmax(-1) - 1).mean(), level="op")  # an operation of the loss

@@ -32,19 +32,19 @@ def _run(watch: Any, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
             return func(*args, **kwargs)
         finally:
             kwargs["tensorstat"] = Leaver(None)
-    call = None
+    call = sources = None
     name = getattr(func, "__name__", "")
     if name not in _LEFT_OUT:
         try:
             with below_modes():
-                call = _before(watch, name.strip("_"), args, kwargs)
+                call, sources = _before(watch, name.strip("_"), args, kwargs)
         except Exception as fault:
             say_fault(fault)
     out = func(*args, **kwargs)
     if call is not None:
         try:
             with below_modes():
-                _behind(watch, call, out)
+                _behind(watch, call, sources, out)
         except Exception as fault:
             say_fault(fault)
     return out
@@ -65,21 +65,23 @@ class _Operation:
         self.empty = ""  # the tensors that it was given, where one has no elements
 
 
-def _before(watch: Any, name: str, args: Any, kwargs: Any) -> _Operation | None:
+def _before(watch: Any, name: str, args: Any, kwargs: Any) -> tuple[_Operation | None, list[Any] | None]:
+    """The operation, and the nodes of its arguments; None of one that makes no node."""
     place = _place_of_operation(watch)
     if place is None or not name or _is_called_by_watch():
-        return None
+        return None, None
     given = tensors_in((args, kwargs))
     in_loss = not watch._local.calls  # and not in a module of that name
     if in_loss and not any(each.requires_grad for each in given):
-        return None
+        return None, None
     numbered = f"{place}/{name}.{watch._next_number(f'{place}/{name}/{_direction(watch)}')}"
     call = _Operation(name, numbered, caller_of(sys._getframe(2)), in_loss)
     if any(not each.numel() for each in given):
         call.empty = ", ".join(f"{str(each.dtype).removeprefix('torch.')}{list(each.shape)}" for each in given)
     if given:
         _given(watch, call, given)  # before it may write to them
-    return call
+    makes_node = watch._with_gradients and sys.modules["torch"].is_grad_enabled()
+    return call, [each.grad_fn for each in given if each.requires_grad] if makes_node else None
 
 
 def _is_called_by_watch() -> bool:
@@ -90,13 +92,13 @@ def _is_called_by_watch() -> bool:
     return frame.f_code.co_filename.startswith(OURS)
 
 
-def _behind(watch: Any, call: _Operation, out: Any) -> None:
+def _behind(watch: Any, call: _Operation, sources: list[Any] | None, out: Any) -> None:
     results = tensors_in(out)
     if not results:
         return
     _gave(watch, call, results)
-    if watch._with_gradients:
-        node = next((each.grad_fn for each in results if each.grad_fn is not None), None)
+    if sources is not None:  # x.float() may return x itself, with the node of another operation
+        node = next((node for each in results if (node := each.grad_fn) is not None and node not in sources), None)
         if node is not None:
             node.register_hook(_GradientOfNode(watch, call.op_type, f"{call.name}/backward"))
 
