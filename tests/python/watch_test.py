@@ -679,6 +679,44 @@ class Watched(unittest.TestCase):
         self.assertEqual((code["Net/log.1/forward"]["function"], code["Net/log.1/forward"]["parent"]), ("forward", "Net/forward"))
         self.assertEqual(sum(line["kind"] == "code" for line in lines), len(code))  # said once
 
+    def test_operations_stand_behind_their_module_in_backward(self):
+        class BadBackward(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient * math.nan
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Tanh()
+
+            def forward(self, x):
+                return self.b(BadBackward.apply(self.b(self.a(x))))
+
+        model = Net()
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(model, path=folder, level="op", inputs=True) as watch:
+                model(torch.ones(2, 4)).sum().backward()
+                torch.optim.SGD(model.parameters(), lr=0.1).step()
+                watch.step()
+            names = [name for _, name, io, _ in rows_of(folder) if name.endswith("/backward") and io == "input"]
+            verdict = tensorstat.origin(folder)["verdict"]
+        self.assertEqual([name.removesuffix("/backward") for name in names],
+                         ["loss/sum.0", "Net", "b", "b/tanh.1", "b", "b/tanh.0", "a", "a/linear.0"])
+        self.assertEqual((verdict["kind"], verdict["op_name"], verdict["phase"]), ("produced", "Net/backward", "backward"), verdict)
+
+    def test_the_gradient_of_results_stands_before_that_of_arguments(self):
+        model = torch.nn.Linear(4, 4)  # one node of autograd has both
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(model, path=folder, inputs=True) as watch:
+                model(torch.ones(2, 4, requires_grad=True)).sum().backward()
+                watch.step()
+            self.assertEqual([io for _, name, io, _ in rows_of(folder) if name == "Linear/backward"], ["input", "output"])
+
     def test_callbacks_of_trainers(self):
         class Base:
             pass

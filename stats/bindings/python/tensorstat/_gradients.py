@@ -11,6 +11,7 @@ from ._edges import wait_for
 from ._hooks import Accumulation, say_fault
 from ._later import Faults
 from ._loss import OF_MODEL, look_at_loss, loss_of_backward
+from ._operations import register_of_module
 from ._tensors import is_dtensor, tensors_in
 from ._watch import alone
 
@@ -104,7 +105,7 @@ class Gradients:
                 calls = [row]
                 hook = _GradientOfResult(self, calls, tensor.output_nr)
                 call.results[key] = node, calls, hook
-                node.register_hook(for_autograd(hook))
+                register_of_module(self._watch, node, for_autograd(hook))
             if call.parent is None:
                 node.metadata[OF_MODEL] = True
         if call.parent is None:

@@ -100,7 +100,18 @@ def _behind(watch: Any, call: _Operation, sources: list[Any] | None, out: Any) -
     if sources is not None:  # x.float() may return x itself, with the node of another operation
         node = next((node for each in results if (node := each.grad_fn) is not None and node not in sources), None)
         if node is not None:
-            node.register_hook(_GradientOfNode(watch, call.op_type, f"{call.name}/backward"))
+            hook = node.metadata[watch] = _GradientOfNode(watch, call.op_type, f"{call.name}/backward")
+            node.register_hook(hook)
+
+
+def register_of_module(watch: Any, node: Any, hook: Any) -> None:
+    """Registers a hook for the gradient of a module's result. The rows of the operation that made it come behind those of the module: in
+    front of them they would belong to the call of the module that backward has just left."""
+    operation = node.metadata.get(watch)
+    if operation is None:
+        node.register_hook(hook)
+    else:
+        operation.of_modules.append(hook)
 
 
 def _place_of_operation(watch: Any) -> str | None:
@@ -185,12 +196,15 @@ def _judge_gradient(faults: Faults | None, watch: Any, op_type: str, name: str, 
 
 
 class _GradientOfNode:
-    __slots__ = ("_watch", "_op_type", "_name")
+    __slots__ = ("_watch", "_op_type", "_name", "of_modules")
 
     def __init__(self, watch: Any, op_type: str, name: str) -> None:
         self._watch, self._op_type, self._name = watch, op_type, name
+        self.of_modules: list[Any] = []  # hooks that come before
 
     def __call__(self, gave: Any, given: Any) -> None:
+        for hook in self.of_modules:
+            hook(gave, given)
         watch = self._watch
         try:
             if not watch._gradients.is_running:

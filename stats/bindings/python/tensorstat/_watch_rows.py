@@ -513,9 +513,9 @@ class RowWatch(Watch):
                 call.forget_tensors()
             return
         if self._with_gradients and place.is_wanted:
-            if call.edges:
-                self._gradients.wait_for_arguments(call, tensors)
             self._gradients.wait_for(call, tensors)
+            if call.edges:
+                self._gradients.wait_for_arguments(call, tensors)  # behind: one node may give both gradients
         elif not call.parent:
             self._gradients.wait_for_any(tensors)
         if self._later is not None:
