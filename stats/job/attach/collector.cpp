@@ -177,14 +177,18 @@ class CollectorThread final : public Collector {
 
 }  // namespace
 
-std::vector<cl_event> Launch::events() const {
-  std::vector<cl_event> all;
-  for (const Reading* reading : {before.get(), after.get()}) {
-    if (reading != nullptr) all.push_back(reading->event());
-  }
+std::vector<cl_event> Launch::events_behind() const {
+  std::vector<cl_event> behind;
   for (const Argument& argument : arguments) {
-    if (argument.look && argument.look->event() != nullptr) all.push_back(argument.look->event());
+    if (argument.look && argument.look->event() != nullptr) behind.push_back(argument.look->event());
   }
+  if (after) behind.push_back(after->event());
+  return behind;
+}
+
+std::vector<cl_event> Launch::events() const {
+  std::vector<cl_event> all = events_behind();
+  if (before) all.push_back(before->event());
   return all;
 }
 

@@ -47,6 +47,8 @@ struct Launch {
 
   // The events of all commands that are under way for it.
   std::vector<cl_event> events() const;
+  // The events of those that read behind the launch. The last one was enqueued last.
+  std::vector<cl_event> events_behind() const;
   bool has_ended() const;
 };
 

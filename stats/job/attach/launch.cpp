@@ -281,14 +281,10 @@ class Launching {
     if (below.clEnqueueMarkerWithWaitList(queue_, static_cast<cl_uint>(readings.size()), readings.data(), event) ==
         CL_SUCCESS)
       return true;
-    cl_event last = nullptr;  // of the commands that were enqueued behind the launch
-    for (const Argument& argument : plan_.launch->arguments) {
-      if (argument.look && argument.look->event() != nullptr) last = argument.look->event();
-    }
-    if (plan_.launch->after) last = plan_.launch->after->event();
-    if (last == nullptr) return false;
-    below.clRetainEvent(last);
-    *event = last;
+    const auto behind = plan_.launch->events_behind();
+    if (behind.empty()) return false;
+    below.clRetainEvent(behind.back());
+    *event = behind.back();
     return true;
   }
 
