@@ -1,19 +1,16 @@
 """The data of a page has each member that page.d.ts promises the scripts, and the facts of its first finding. Needs no browser."""
 import base64
-import csv
 import json
-import os
+import math
 import pathlib
 import re
-import subprocess
 import tempfile
 import unittest
 import zlib
 
-COMMAND = os.environ["COMMAND"]
+from runs import write_page
+
 TYPES = pathlib.Path(__file__).resolve().parents[2] / "stats/show/page/page.d.ts"
-HEADING = ("Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,Avg Value,L2Norm Value,"
-           "NaN Count,Positive Inf Count,Negative Inf Count,Zero Count").split(",")
 NOT_IN_HEAD = {"exponent_codes"}  # a block of its own, as all that the scripts compute
 
 
@@ -26,19 +23,9 @@ class PageHead(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as folder:
-            for iteration in (4, 5, 6, 7):
-                place = os.path.join(folder, "dump/rank_1/net/0", str(iteration))
-                os.makedirs(place)
-                nan = iteration >= 6
-                with open(os.path.join(place, "statistic.csv"), "w", newline="") as file:
-                    rows = csv.writer(file, lineterminator="\n")
-                    rows.writerow(HEADING)
-                    for name, value in (("first", 2), ("second", "nan" if nan else 3)):
-                        rows.writerow(["Op", name, 0, 0, 1000 * iteration, "output", 0, 64, "float32", "(16)", value, -1, 0.5, value,
-                                       int(nan and name == "second"), 0, 0, 0])
-            page = os.path.join(folder, "page.html")
-            ran = subprocess.run([COMMAND, "report", os.path.join(folder, "dump"), "-o", page], capture_output=True, text=True)
-            assert ran.returncode == 1, ran.stderr
+            page, code = write_page(folder, lambda name, rank, iteration: math.nan if name == "second" and iteration >= 6 else 2.0,
+                                    names=("first", "second"), ranks=[1], iterations=range(4, 8))
+            assert code == 1
             block = re.search(r'id="head"[^>]*>([^<]*)<', pathlib.Path(page).read_text())[1]
             cls.head = json.loads(zlib.decompress(base64.b64decode(block)))
 

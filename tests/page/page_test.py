@@ -25,43 +25,10 @@ if not shutil.which("chromedriver"):
     print("chromedriver is not installed: the page is not tested here", file=sys.stderr)
     sys.exit(0)
 
-COMMAND = os.environ["COMMAND"]
-HEADING = ("Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,Avg Value,L2Norm Value,"
-           "NaN Count,Positive Inf Count,Negative Inf Count,Zero Count").split(",")
+from runs import COMMAND, HEADING, calm, planted, write_page
+
 HOSTILE = ["</script><img src=x onerror=document.title='broken'>", "\"quotes\" and 'more' & <b>bold</b>", "\u202egnp.exe", "n" * 1000,
            "@style@ @blocks@", "层.权重"]
-
-
-def write_run(folder, value_of, names=("a.up", "a.down"), ranks=2, iterations=80, words=("Op", "float32")):
-    """A dump: value_of(name, rank, iteration) is the l2norm of a tensor."""
-    for rank in range(ranks):
-        for iteration in range(iterations):
-            place = os.path.join(folder, f"rank_{rank}", "net", "0", str(iteration))
-            os.makedirs(place)
-            with open(os.path.join(place, "statistic.csv"), "w", newline="") as file:
-                rows = csv.writer(file, lineterminator="\n")
-                rows.writerow(HEADING)
-                for index, name in enumerate(names):
-                    value = value_of(name, rank, iteration)
-                    io = (1 if math.isnan(value) else 0, 1 if value == math.inf else 0)
-                    rows.writerow([words[0], name, 0, 0, 1000 * iteration + index, "output", 0, 64, words[1], "(16)", value, -1.0, value / 4, value,
-                                   io[0], io[1], 0, 0])
-
-
-def calm(name, rank, iteration):
-    return 1.0 + 0.01 * math.sin(iteration + len(name) + rank)
-
-
-def planted(name, rank, iteration):
-    return math.nan if name == "a.down" and rank == 1 and iteration >= 60 else calm(name, rank, iteration)
-
-
-def write_page(folder, value_of, **run):
-    write_run(os.path.join(folder, "dump"), value_of, **run)
-    page = os.path.join(folder, "page.html")
-    ran = subprocess.run([COMMAND, "report", os.path.join(folder, "dump"), "-o", page], capture_output=True, text=True)
-    assert ran.returncode in (0, 1), ran.stderr
-    return page, ran.returncode
 
 
 class Page(unittest.TestCase):
@@ -76,8 +43,8 @@ class Page(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.pages = {}
         for name, arguments in {"calm": dict(value_of=calm), "planted": dict(value_of=planted),
-                                "hostile": dict(value_of=calm, names=HOSTILE, ranks=1, iterations=3),
-                                **{word: dict(value_of=calm, ranks=1, iterations=3, words=(word, word))
+                                "hostile": dict(value_of=calm, names=HOSTILE, ranks=range(1), iterations=range(3)),
+                                **{word: dict(value_of=calm, ranks=range(1), iterations=range(3), words=(word, word))
                                    for word in ("__proto__", "toString", "constructor")}}.items():
             place = os.path.join(cls.folder.name, name)
             os.makedirs(place)
@@ -177,7 +144,7 @@ class Page(unittest.TestCase):
         place = os.path.join(self.folder.name, "folds")
         os.makedirs(place)
         self.pages["folds"] = write_page(place, lambda name, rank, iteration: math.nan if name == bad and iteration == 9 else calm(name, rank, iteration),
-                                         names=names, ranks=1, iterations=10)
+                                         names=names, ranks=range(1), iterations=range(10))
         self.open("folds")
         labels = "return view.lines.map(label_of)"
         shown = self.browser.execute_script(labels)

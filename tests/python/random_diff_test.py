@@ -1,6 +1,6 @@
 """A parameter of a random model (random_models.py) is changed before the training, and the run is compared to its twin's: the first
-difference of `diff --first` is that parameter, or, without rows of parameters, a module that holds it. A few models; with
-TENSORSTAT_FULL 150. SEED=N runs one. Skipped where there is no torch (Debian's python3-torch)."""
+difference of `diff --first` is that parameter, or, without rows of parameters, a module that holds it. A few models;
+TENSORSTAT_FULL=1 runs 150, and SEED=N runs one. The test needs torch (Debian's python3-torch)."""
 import random
 import sys
 import tempfile

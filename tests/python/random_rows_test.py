@@ -1,6 +1,6 @@
 """The rows of a watch are the tensors that torch's own hooks see in random models (random_models.py): results of forward, their
 gradients in backward, gradients of parameters. Each has its max, min and l2norm; none is missing, and there are no others. A few models;
-with TENSORSTAT_FULL 150. SEED=N runs one. Skipped where there is no torch (Debian's python3-torch)."""
+TENSORSTAT_FULL=1 runs 150, and SEED=N runs one. The test needs torch (Debian's python3-torch)."""
 import collections
 import csv
 import glob
@@ -92,7 +92,7 @@ def train(model, oracle, dice, watch):
 
 
 def rows_in(folder, with_inputs):
-    """As those of Oracle."""
+    """The rows of the dump, in the form of Oracle.rows."""
     rows = collections.defaultdict(list)
     for step in range(STEPS):
         (path,) = glob.glob(f"{folder}/rank_*/*/0/{step}/statistic.csv")

@@ -30,6 +30,8 @@ except ImportError:
 
 
 if torch is not None:
+    from bad_backward import BadBackward
+
     class Marked(torch.Tensor):
         """A subclass that a library may make."""
 
@@ -680,15 +682,6 @@ class Watched(unittest.TestCase):
         self.assertEqual(sum(line["kind"] == "code" for line in lines), len(code))  # said once
 
     def test_operations_stand_behind_their_module_in_backward(self):
-        class BadBackward(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 1
-
-            @staticmethod
-            def backward(ctx, gradient):
-                return gradient * math.nan
-
         class Net(torch.nn.Module):
             def __init__(self):
                 super().__init__()

@@ -4,6 +4,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from bad_backward import BadBackward
 from .kit import INF, NAN, Between, Chain, Log, Where, batches, causal, clean, planted, train, watch
 
 # --- the loss ---
@@ -81,16 +82,6 @@ def what_a_loss_writes_a_line_before_its_use(path):
 
 
 # --- backward ---
-
-class BadBackward(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 1
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient * NAN
-
 
 @planted("produced", "3", phase="backward", operation="BadBackward")
 def a_custom_functions_backward(path):
