@@ -162,7 +162,7 @@ cl_int CL_API_CALL set_unified(cl_kernel kernel, cl_uint index, const void* poin
   return below.clSetKernelArgSVMPointer(kernel, index, pointer);
 }
 
-// cl_khr_create_command_queue, which pocl does not have. No layer sees what it makes.
+// The function of cl_khr_create_command_queue, which pocl lacks. The layer of `attach` does not see its queues.
 cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_id device,
                                           const cl_queue_properties* properties, cl_int* code) {
   return below.clCreateCommandQueueWithProperties(context, device, properties, code);

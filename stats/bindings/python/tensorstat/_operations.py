@@ -105,8 +105,8 @@ def _behind(watch: Any, call: _Operation, sources: list[Any] | None, out: Any) -
 
 
 def register_of_module(watch: Any, node: Any, hook: Any) -> None:
-    """Registers a hook for the gradient of a module's result. The rows of the operation that made it come behind those of the module: in
-    front of them they would belong to the call of the module that backward has just left."""
+    """Registers a hook for the gradient of a module's result. If an operation made the result, its row follows the module's row. `origin` puts
+    the row of an operation into the call of its module that began last."""
     operation = node.metadata.get(watch)
     if operation is None:
         node.register_hook(hook)
