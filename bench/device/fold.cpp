@@ -40,10 +40,7 @@ Fold::Fold(Gpu& gpu, const KernelSpec& spec, Gpu::Buffer source, const std::vect
   }
   slices_ = image_.size() / kSliceWords;
   const std::size_t words = partial_words(spec.dtype, spec.needs);
-  for (std::size_t i = 0; i < targets_.size(); ++i) {
-    image_.resize(image_.size() + words);
-    clear(spec.dtype, std::span(image_).last(words));
-  }
+  image_.resize(image_.size() + targets_.size() * words);  // zeros
   workspace_ = gpu.make(image_.size() * sizeof image_[0]);
 }
 
@@ -59,7 +56,7 @@ std::vector<Partial> Fold::results() {
   std::vector<Partial> partials(tensors_, Partial(spec_.dtype, Precision::kHigh, spec_.needs));
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     const auto words_of = std::span(workspace).subspan(slices_ * kSliceWords + i * words, words);
-    merge(spec_.dtype, partials[targets_[i].tensor].words(), words_of, targets_[i].first);
+    merge(spec_.dtype, partials[targets_[i].tensor].words(), words_of, targets_[i].first, Maxima::kBiased);
   }
   return partials;
 }

@@ -41,6 +41,7 @@ typedef ulong ulong2 __attribute__((ext_vector_type(2)));
   }
 ATOMIC(atom_add, global, "global", long, "add.u64", "l")
 ATOMIC(atom_max, global, "global", long, "max.s64", "l")
+ATOMIC(atom_max, global, "global", ulong, "max.u64", "l")
 ATOMIC(atom_add, local, "shared", long, "add.u64", "l")
 ATOMIC(atom_max, local, "shared", long, "max.s64", "l")
 ATOMIC(atomic_max, local, "shared", uint, "max.u32", "r")

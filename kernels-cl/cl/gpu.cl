@@ -2,7 +2,7 @@
 // of 16 bytes, LOADS of them in a step. Each lane tallies in registers. At the end the lanes add their tallies in local
 // memory, two by two, and one lane deposits the total. A tally cannot take NaN, Inf and elements outside of the slice's
 // window. These are lifted into the shared partial by atomics. Integer additions have no order, so atomics do not change
-// bits. Several slices may share a partial, which the host has emptied.
+// bits. Several slices may share a partial, which is memory of zeros at first.
 //
 // A family's text (gpu_float.cl and the like) defines
 //   Lane, open_lane               the registers

@@ -3,6 +3,7 @@
 // clang-format off: each text needs those before it
 #include "kernels-cl/cl/common.cl"
 #include "kernels-cl/cl/indices.cl"
+#include "kernels-cl/cl/gpu_merge.cl"
 #include "precision/low/low.h"
 #include "precision/low/low_tile.h"
 // clang-format on
@@ -51,11 +52,7 @@ kernel void fold(global const u8* source, global u8* workspace, u64 slices_at, u
 #ifdef SHAPE_SLICE
     result[word] = partial[word];
 #else
-    if (MERGES_BY_MAXIMUM(FAMILY, word)) {
-      atom_max(&result[word], partial[word]);
-    } else if (partial[word] != 0) {
-      atom_add(&result[word], partial[word]);
-    }
+    MERGE_WORD(result, word, partial)
 #endif
   }
 }

@@ -209,7 +209,7 @@ class CudaFolder final : public GpuFolder {
       const Status folded = party.gpu->fold(
           *party.lane, party.pieces, [&party](const KernelKind& kind) { return party.gpu->kernel(*party.lane, kind); },
           [jobs](const BatchLayout::Target& target, std::span<const std::int64_t> words) {
-            merge_words(*jobs[target.job].partial, words, target.first_element);
+            merge_words(*jobs[target.job].partial, words, target.first_element, Maxima::kBiased);
           },
           held_bytes);
       if (folded) continue;

@@ -108,7 +108,7 @@ Result<Handle> OnGpu::made_kernel(Lane& lane, const KernelKind& kind) {
     Status folded = fold(
         lane, answer.pieces(traits_, {nullptr, memory->on_device}), [&](const KernelKind&) { return function; },
         [&](const BatchLayout::Target& target, std::span<const std::int64_t> words) {
-          merge_words(partial, words, target.first_element);
+          merge_words(partial, words, target.first_element, Maxima::kBiased);
         },
         held_bytes);
     words_folded.assign(partial.words().begin(), partial.words().end());
@@ -210,10 +210,11 @@ Status OnGpu::fold_batch(Lane& lane, std::vector<Piece> pieces, const KernelOf& 
   held_bytes = std::max(held_bytes, workspace->bytes);
   auto* const image = static_cast<std::int64_t*>(workspace->on_host);
   layout.fill(image, 0);
+  layout.clear(image);
   bool is_quiet = false;  // nothing uses the workspace
   const Called called = lane.inside([&] {
     Called done = driver_.call(driver_.copy_to_device, workspace->on_device, static_cast<const void*>(image),
-                               layout.words() * kWordBytes, lane.stream());
+                               layout.zeros_end() * kWordBytes, lane.stream());
     for (std::size_t i = 0; done && i < kernels.size(); ++i) {
       done = launch(layout, layout.launches()[i], kernels[i], workspace->on_device, lane.stream());
     }

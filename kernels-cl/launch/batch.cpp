@@ -19,7 +19,9 @@ Batch::Batch(const Device& device, BufferCache& buffers, const cl::CommandQueue&
       queue_(queue),
       sources_(std::move(sources)),
       image_(std::make_unique_for_overwrite<std::int64_t[]>(layout_.words())) {
-  layout_.fill(image_.get(), device.pointers == Pointers::kSameSpace ? image_address() : 0);
+  const bool is_workspace = device.pointers == Pointers::kSameSpace;
+  layout_.fill(image_.get(), is_workspace ? image_address() : 0);
+  if (is_workspace) layout_.clear(image_.get());
 }
 
 Result<std::unique_ptr<Batch>> Batch::enqueue(const Device& device, BufferCache& buffers, const cl::CommandQueue& queue,
@@ -83,20 +85,15 @@ Status Batch::start(const Device& device, std::span<const std::shared_ptr<Kernel
   last.reserve(launches.size());
   if (workspace_.memory() != nullptr) {
     cl::Event uploaded;
-    const cl_int code = clEnqueueWriteBuffer(queue_(), workspace_.memory(), CL_FALSE, 0, layout_.bins_at() * kWordBytes,
-                                             image_.get(), 0, nullptr, &uploaded());
+    cl_int code = clEnqueueWriteBuffer(queue_(), workspace_.memory(), CL_FALSE, 0, layout_.partials_at() * kWordBytes,
+                                       image_.get(), 0, nullptr, &uploaded());
     if (code != CL_SUCCESS) return error(doing, "clEnqueueWriteBuffer", code);
     before.push_back(uploaded());
     commands_.push_back(std::move(uploaded));
-  }
-  if (layout_.clears_bins() && workspace_.memory() == nullptr) {
-    std::fill(image_.get() + layout_.bins_at(), image_.get() + layout_.words(), 0);
-  } else if (layout_.clears_bins()) {
     cl::Event cleared;
     const cl_uint zero = 0;
-    const cl_int code =
-        clEnqueueFillBuffer(queue_(), workspace_.memory(), &zero, sizeof zero, layout_.bins_at() * kWordBytes,
-                            (layout_.words() - layout_.bins_at()) * kWordBytes, 0, nullptr, &cleared());
+    code = clEnqueueFillBuffer(queue_(), workspace_.memory(), &zero, sizeof zero, layout_.partials_at() * kWordBytes,
+                               (layout_.zeros_end() - layout_.partials_at()) * kWordBytes, 0, nullptr, &cleared());
     if (code != CL_SUCCESS) return error(doing, "clEnqueueFillBuffer", code);
     before.push_back(cleared());
     commands_.push_back(std::move(cleared));

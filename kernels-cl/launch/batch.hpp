@@ -23,11 +23,11 @@
 namespace tensorstat::cl_engine {
 
 // Merges the words of a part into the partial of a tensor, or of two tensors. The part begins at element `first`. The
-// indices of pairs count from the tensors' beginning already.
-inline void merge_words(Partial& into, std::span<const std::int64_t> from, std::uint64_t first) {
-  merge(into.dtype(), into.words(), from, first);
+// indices of pairs count from the tensors' beginning already, and their maxima are plain.
+inline void merge_words(Partial& into, std::span<const std::int64_t> from, std::uint64_t first, Maxima maxima) {
+  merge(into.dtype(), into.words(), from, first, maxima);
 }
-inline void merge_words(PairPartial& into, std::span<const std::int64_t> from, std::uint64_t /*first*/) {
+inline void merge_words(PairPartial& into, std::span<const std::int64_t> from, std::uint64_t, Maxima) {
   merge(pair_layout(into.dtype_a(), into.dtype_b()), into.words(), from);
 }
 
@@ -62,7 +62,7 @@ class Batch {
     for (const BatchLayout::Target& target : layout_.targets()) {
       auto& partial = partial_of(target.job);
       const std::span<const std::int64_t> words(image_.get() + target.words_at, partial.words().size());
-      merge_words(partial, words, target.first_element);
+      merge_words(partial, words, target.first_element, layout_.maxima());
     }
     if constexpr (std::is_same_v<std::invoke_result_t<PartialOf, std::size_t>, Partial&>) {
       if (layout_.bins().empty()) return;

@@ -75,7 +75,9 @@ std::size_t batch_length(const Device& device, std::span<const Piece> pieces, st
 BatchLayout::BatchLayout(const Device& device, std::vector<Piece> pieces)
     : in_groups_(device.shape == Shape::kGroup), pieces_(std::move(pieces)) {
   if (!std::ranges::is_sorted(pieces_, {}, launch_key)) std::ranges::stable_sort(pieces_, {}, launch_key);
-  partials_at_ = words_ = pieces_.size() * kSliceWords;
+  words_ = pieces_.size() * kSliceWords;
+  add_bounds();
+  partials_at_ = words_;
   named_.reserve(pieces_.size());
   targets_.reserve(pieces_.size());
   while (named_.size() != pieces_.size()) add_launch();
@@ -83,15 +85,24 @@ BatchLayout::BatchLayout(const Device& device, std::vector<Piece> pieces)
   for (Bins& each : bins_) each.words_at = std::exchange(words_, words_ + each.words_at);
 }
 
+void BatchLayout::add_bounds() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    const Piece& piece = pieces_[i];
+    if ((piece.kind.needs & kScaledCasts) == 0) continue;
+    if (i != 0 && launch_key(piece) == launch_key(pieces_[i - 1])) continue;
+    bounds_.push_back({i, words_, cast_bounds(piece.kind.dtype, piece.cast_scale)});
+    words_ += kCastBoundWords;
+  }
+}
+
 // The next pieces with one key.
 void BatchLayout::add_launch() {
   const std::size_t first = named_.size();
   const auto key = launch_key(pieces_[first]);
   const KernelKind& kind = pieces_[first].kind;
-  Named named{.casts_at = words_};
+  Named named;
   if ((kind.needs & kScaledCasts) != 0) {
-    bounds_.push_back({words_, cast_bounds(kind.dtype, pieces_[first].cast_scale)});
-    words_ += kCastBoundWords;
+    named.casts_at = std::ranges::prev(std::ranges::upper_bound(bounds_, first, {}, &Bounds::first_piece))->words_at;
   }
   Launch launch{first, first, first * kSliceWords, words_, kind.words(), 0};
   // Work-groups merge word by word. Indices and fingerprints of a slice begin with the slice, so such slices have a
@@ -147,15 +158,13 @@ void BatchLayout::fill(std::int64_t* image, std::uint64_t address) const {
     }
   }
   for (const Bounds& each : bounds_) std::memcpy(image + each.words_at, each.words.data(), sizeof each.words);
-  // Work-groups merge into these words; work-items overwrite them. If a kernel is lost its count stays 0, and
-  // Batch::wait reports it.
-  std::size_t i = 0;
-  for (const Launch& launch : launches_) {
-    const KernelKind& kind = pieces_[launch.first_piece].kind;
-    for (; i < launch.end_target; ++i) {
-      if (in_groups_ && !kind.beside) clear(kind.dtype, {image + targets_[i].words_at, launch.words});
-      image[targets_[i].count_at] = 0;
-    }
+}
+
+void BatchLayout::clear(std::int64_t* image) const {
+  if (in_groups_) {
+    std::fill(image + partials_at_, image + zeros_end(), 0);
+  } else {
+    for (const Target& target : targets_) image[target.count_at] = 0;
   }
 }
 

@@ -1,5 +1,5 @@
-// The layout of a batch's workspace: the slices, launch by launch, then all partials, then all bins. So a batch has one
-// upload, and one read-back of everything but the slices. Bins are not uploaded.
+// The layout of a batch's workspace: the slices, launch by launch, and the bounds of casts; then all partials, then all
+// bins. So a batch has one upload, of what stands before the partials, and one read-back, of the rest.
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,7 @@
 
 #include "kernels-cl/launch/piece.hpp"
 #include "stats/core/engine/cast_bounds.hpp"
+#include "stats/core/engine/partial_layout.hpp"
 
 namespace tensorstat::cl_engine {
 
@@ -53,14 +54,20 @@ class BatchLayout {
   std::span<const Launch> launches() const { return launches_; }
   std::span<const Target> targets() const { return targets_; }
   std::span<const Bins> bins() const { return bins_; }
+  Maxima maxima() const { return in_groups_ ? Maxima::kBiased : Maxima::kPlain; }  // in the targets of one tensor
   std::size_t partials_at() const { return partials_at_; }
   std::size_t bins_at() const { return bins_at_; }
   std::size_t words() const { return words_; }
-  bool clears_bins() const { return clears_bins_; }  // whether bins must be 0 before the launches
+  // Before the launches the words from partials_at() to here must be 0: the partials, and the bins if lanes count
+  // there.
+  std::size_t zeros_end() const { return clears_bins_ ? words_ : bins_at_; }
 
-  // Writes the slices, the bounds of casts, and the partials before the first element. `address`: the image's, if
-  // kernels read it there, else 0.
+  // Writes the slices and the bounds of casts. `address`: that of the image, or of the place that its words are copied
+  // to, if slices are to have addresses; else 0.
   void fill(std::int64_t* image, std::uint64_t address) const;
+  // Writes the zeros that kernels of this shape need: work-groups add to all words, work-items overwrite them. If a
+  // kernel is lost its count stays 0.
+  void clear(std::int64_t* image) const;
 
  private:
   // What a slice refers to, beside its elements.
@@ -69,11 +76,12 @@ class BatchLayout {
     std::size_t bins = 0;     // the index in bins_, if its kernel has any
     std::size_t casts_at = 0;
   };
-  struct Bounds {
-    std::size_t words_at;
+  struct Bounds {  // of casts, for the pieces with one key
+    std::size_t first_piece, words_at;
     CastBounds words;
   };
 
+  void add_bounds();
   void add_launch();
 
   const bool in_groups_;
@@ -82,7 +90,7 @@ class BatchLayout {
   std::vector<Launch> launches_;
   std::vector<Target> targets_;
   std::vector<Bins> bins_;
-  std::vector<Bounds> bounds_;  // the bounds of casts; in the workspace they precede the partials of their launch
+  std::vector<Bounds> bounds_;
   std::size_t partials_at_ = 0, bins_at_ = 0, words_ = 0;
   bool clears_bins_ = false;
 };

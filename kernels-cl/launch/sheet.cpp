@@ -54,7 +54,7 @@ Result<std::size_t> Sheet::make_spot(const Task& task, std::uint64_t first_byte)
   whole.sources[0] = {nullptr, first_byte};
   cut(device_, whole, task.operands[0].bytes(), pieces);
   const BatchLayout layout(device_, std::move(pieces));
-  Spot spot{.partial_words = task.kind.words(), .dtype = task.kind.dtype};
+  Spot spot{.partial_words = task.kind.words(), .maxima = layout.maxima()};
   if (layout.words() != 0) {
     const auto number = page_for(layout.words());
     if (!number) return number.error();
@@ -62,9 +62,9 @@ Result<std::size_t> Sheet::make_spot(const Task& task, std::uint64_t first_byte)
     Page& page = pages_[*number];
     const std::size_t slices = layout.partials_at(), partials_at = page.partials_end,
                       slices_at = page.slices_begin - slices;
-    const std::size_t moved = partials_at - slices;  // wraps around, as offsets in words do
-    auto words = std::make_unique<std::int64_t[]>(layout.words());
-    layout.fill(words.get(), base_of(page) + moved * kWordBytes);
+    const std::size_t moved = partials_at - slices;                 // wraps around, as offsets in words do
+    auto words = std::make_unique<std::int64_t[]>(layout.words());  // zeros
+    layout.fill(words.get(), base_of(page) + slices_at * kWordBytes);
     spot.launches.reserve(layout.launches().size());
     for (const BatchLayout::Launch& each : layout.launches()) {
       spot.launches.push_back({slices_at + each.slices_at, moved + each.partials_at, layout.pieces(each).size()});
@@ -139,19 +139,14 @@ Status Sheet::merge_from(std::span<std::int64_t* const> images, std::size_t fold
   }
   for (const BatchLayout::Target& target : spot.targets) {
     const std::span<const std::int64_t> words(image + target.words_at, spot.partial_words);
-    merge_words(partial, words, target.first_element);
+    merge_words(partial, words, target.first_element, spot.maxima);
   }
   return {};
 }
 
-// Work-groups merge into these words, work-items overwrite them. See BatchLayout::fill.
 void Sheet::empty(const Spot& spot) {
   for (const BatchLayout::Target& target : spot.targets) {
-    std::int64_t* const image = pages_[spot.page].image;
-    if (device_.shape == Shape::kGroup) {
-      tensorstat::clear(layout(spot.dtype), {image + target.words_at, spot.partial_words});
-    }
-    image[target.count_at] = 0;
+    std::fill_n(pages_[spot.page].image + target.words_at, spot.partial_words, 0);
   }
 }
 

@@ -87,7 +87,7 @@ class Sheet {
     std::vector<Launch> launches{};
     std::vector<BatchLayout::Target> targets{};  // in words from the page's start
     std::size_t partial_words = 0;
-    Dtype dtype = Dtype::kFloat32;
+    Maxima maxima = Maxima::kPlain;
   };
   struct Key {
     KernelKind kind;

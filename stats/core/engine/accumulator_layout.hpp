@@ -106,8 +106,8 @@ constexpr std::size_t partial_words(Dtype dtype, Needs needs) { return layout(dt
 // The functions of a Partial on bare words, for engines that keep many.
 inline void clear(Dtype dtype, std::span<std::int64_t> words) { clear(layout(dtype), words); }
 inline void merge(Dtype dtype, std::span<std::int64_t> into, std::span<const std::int64_t> from,
-                  std::uint64_t first = 0) {
-  merge(layout(dtype), into, from, first, bytes_of(dtype, first));
+                  std::uint64_t first = 0, Maxima maxima = Maxima::kPlain) {
+  merge(layout(dtype), into, from, first, bytes_of(dtype, first), maxima);
 }
 inline void carry(Dtype dtype, std::span<std::int64_t> words) { carry(layout(dtype), words); }
 

@@ -27,7 +27,8 @@ void clear(const PartialLayout& layout, std::span<std::int64_t> words) {
 }
 
 void merge(const PartialLayout& layout, std::span<std::int64_t> into, std::span<const std::int64_t> from,
-           std::uint64_t first, std::uint64_t first_byte) {
+           std::uint64_t first, std::uint64_t first_byte, Maxima maxima) {
+  const std::int64_t bias = maxima == Maxima::kBiased ? kEmptyMaximum : 0;
   std::size_t i = 0;
   for (const PartialLayout::Run& run : layout.runs()) {
     const std::size_t end = std::min<std::size_t>(run.end, into.size());
@@ -36,12 +37,12 @@ void merge(const PartialLayout& layout, std::span<std::int64_t> into, std::span<
         for (; i < end; ++i) into[i] += from[i];
         break;
       case MergeRule::MAXIMUM:
-        for (; i < end; ++i) into[i] = std::max(into[i], from[i]);
+        for (; i < end; ++i) into[i] = std::max(into[i], from[i] ^ bias);
         break;
       case MergeRule::KEYED:
         for (; i < end; i += 2) {
-          if (from[i + 1] == kEmptyMaximum) continue;
-          raise_keyed(&into[i], from[i], from[i + 1] - static_cast<std::int64_t>(first));
+          const std::int64_t key = from[i] ^ bias, at = from[i + 1] ^ bias;
+          if (at != kEmptyMaximum) raise_keyed(&into[i], key, at - static_cast<std::int64_t>(first));
         }
         break;
       case MergeRule::CHECKSUM:
