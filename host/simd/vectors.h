@@ -221,15 +221,25 @@ INLINE v_u64 alternate(u64 a, u64 b) {
 #endif
 
 #if LANE_BYTES == 64
-// The numbers of bits of integers of 32 or 64 bits.
-template <typename V>
-INLINE V bit_widths(V v) {
-  using T = std::remove_cvref_t<decltype(v[0])>;
-  return T{8 * sizeof(T)} - (V)(sizeof(T) == 8 ? _mm512_lzcnt_epi64((__m512i)v) : _mm512_lzcnt_epi32((__m512i)v));
-}
-#define BIT_WIDTHS(v) bit_widths(v)
+INLINE v_u32 leading_zeros(v_u32 v) { return (v_u32)_mm512_lzcnt_epi32((__m512i)v); }
+INLINE v_u64 leading_zeros(v_u64 v) { return (v_u64)_mm512_lzcnt_epi64((__m512i)v); }
+#define LEADING_ZEROS(v) leading_zeros(v)
+INLINE v_u8 absolute(v_u8 v) { return (v_u8)_mm512_abs_epi8((__m512i)v); }
+INLINE v_u16 absolute(v_u16 v) { return (v_u16)_mm512_abs_epi16((__m512i)v); }
+INLINE v_u32 absolute(v_u32 v) { return (v_u32)_mm512_abs_epi32((__m512i)v); }
+INLINE v_u64 absolute(v_u64 v) { return (v_u64)_mm512_abs_epi64((__m512i)v); }
+#define MAJORITY(a, b, c) ((v_u8)_mm512_ternarylogic_epi32((__m512i)(a), (__m512i)(b), (__m512i)(c), 0xe8))
+#define ADD_SATURATED(a, b) ((v_u8)_mm512_adds_epu8((__m512i)(a), (__m512i)(b)))
 #elif LANE_BYTES == 32
-// The same, from the exponent of a float32. The bit below the highest one is cleared, so that no conversion rounds up to a
+INLINE v_u8 absolute(v_u8 v) { return (v_u8)_mm256_abs_epi8((__m256i)v); }
+INLINE v_u16 absolute(v_u16 v) { return (v_u16)_mm256_abs_epi16((__m256i)v); }
+INLINE v_u32 absolute(v_u32 v) { return (v_u32)_mm256_abs_epi32((__m256i)v); }
+INLINE v_u64 absolute(v_u64 v) {
+  const v_u64 sign = as<v_u64>(as<v_i64>(v) < 0);
+  return (v ^ sign) - sign;
+}
+#define ADD_SATURATED(a, b) ((v_u8)_mm256_adds_epu8((__m256i)(a), (__m256i)(b)))
+// From the exponent of a float32. The bit below the highest one is cleared, so that no conversion rounds up to a
 // power of two. From 2^31 on the conversion takes the integer for a negative one. Then the sign makes the exponent the larger.
 template <typename V>
 INLINE V bit_widths(V v) {
@@ -244,6 +254,9 @@ INLINE V bit_widths(V v) {
   return widths;
 }
 #define BIT_WIDTHS(v) bit_widths(v)
+#endif
+#if LANE_BYTES >= 32
+#define ABSOLUTE(bits) absolute(bits)
 #endif
 
 #define STORE(type, to, x) memcpy(to, &static_cast<const VECTOR_OF(type)&>(x), sizeof(VECTOR_OF(type)))

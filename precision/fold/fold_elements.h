@@ -8,8 +8,9 @@
 #define ELEMENT_ASKED_BESIDE(need, dtypes) | ((dtypes) ? (int)NEED_##need : 0)
 #define ELEMENT_NEEDS (FOLDS_ELEMENTS ? (int)NEED_BLOCKS & (0 ELEMENT_ROWS(ELEMENT_ASKED, )) : 0)
 
-// The number of elements in a block.
-#define ELEMENT_BLOCK 2048
+// The number of elements in a block: 8 KiB, but not more vectors than counters of a byte have room for, twice; of wide
+// elements 2048. A family's fold empties its counters after each block.
+#define ELEMENT_BLOCK (sizeof(UBITS) > 2 ? 2048 : sizeof(UBITS) == 2 && LANES(u8) > 16 ? 4096 : 128 * LANES(u8))
 // The counters have as many bits as an element. They are emptied after a block if more vectors than this were counted.
 #define ELEMENT_STEPS ((sizeof(UBITS) == 1 ? 255u : 65535u) - ELEMENT_BLOCK / (u32)LANES(UBITS))
 

@@ -11,15 +11,19 @@
 #define EXPONENT_WINDOW 16
 #define EXPONENT_WINDOWS 4
 #define PACKS_EXPONENTS (LOOKS_UP && FOLDS_ELEMENTS)
+#ifdef LEADING_ZEROS
+#define PACKS_ZEROS (!IS_FLOAT && BITS >= 32)  // packs them first, and then makes widths of all at once
+#else
+#define PACKS_ZEROS 0
+#endif
 
 typedef struct {
   u32 bins[EXPONENT_COPIES][EXPONENTS_OF_FAMILY];
   u32 binned;  // the number of elements in `bins`; 0: these are not cleared yet
 #if PACKS_EXPONENTS
   v_u8 lanes[EXPONENT_WINDOWS][EXPONENT_WINDOW];  // [w][i] counts the exponent `top` - 16 w - i, unless that is 0
-  VECTOR_OF(EXPONENT) lowest;                     // the elements with the exponent 0
   u32 top, used;                                  // `used` has a bit for each window that holds a count
-  u32 steps;                                      // the largest count that a byte of them may hold
+  u32 steps;                                      // the vectors of bytes that were counted
 #endif
 } Exponents;
 
@@ -29,7 +33,6 @@ INLINE void open_exponents(Exponents* exponents) {
   for (int w = 0; w < EXPONENT_WINDOWS; ++w) {
     for (int i = 0; i < EXPONENT_WINDOW; ++i) exponents->lanes[w][i] = SPLAT(u8, 0);
   }
-  exponents->lowest = SPLAT(EXPONENT, 0);
   exponents->top = exponents->used = exponents->steps = 0;
 #endif
 }
@@ -52,18 +55,22 @@ NOINLINE void bin_exponents(Exponents* exponents, SPACE const u8* p, const u32 c
 }
 
 #if PACKS_EXPONENTS
-// Adds the counts of the windows to the words, and empties the windows.
+// Adds the counts of the windows to the words, and empties the windows. The other elements have the exponent 0.
 NOINLINE void flush_windows(Exponents* exponents, WORDS i64* words) {
+  i64 others = (i64)exponents->steps * LANES(u8);
   for (u32 w = 0; w < EXPONENT_WINDOWS; ++w) {
     if ((exponents->used >> w & 1) == 0) continue;
     for (u32 i = 0; i < EXPONENT_WINDOW; ++i) {
       const u32 below = EXPONENT_WINDOW * w + i;
-      if (below < exponents->top) ADD(words[exponents->top - below], ADD_LANES(u8, exponents->lanes[w][i]));
+      if (below < exponents->top) {
+        const i64 n = ADD_LANES(u8, exponents->lanes[w][i]);
+        ADD(words[exponents->top - below], n);
+        others -= n;
+      }
       exponents->lanes[w][i] = SPLAT(u8, 0);
     }
   }
-  ADD(words[0], ADD_LANES(EXPONENT, exponents->lowest));
-  exponents->lowest = SPLAT(EXPONENT, 0);
+  ADD(words[0], others);
   exponents->top = exponents->used = exponents->steps = 0;
 }
 
@@ -90,9 +97,13 @@ INLINE VECTOR_OF(UBITS) bisected_widths(VECTOR_OF(UBITS) left) {
 
 // |x| of integers. The smaller one of x and -x is one instruction less than by the sign, but for 64 bits.
 INLINE VECTOR_OF(UBITS) integer_sizes(const VECTOR_OF(UBITS) bits) {
+#ifdef ABSOLUTE
+  return IS_SIGNED ? ABSOLUTE(bits) : ELEMENT_SIZES(bits);
+#else
   if (!IS_SIGNED || sizeof(UBITS) == 8) return ELEMENT_SIZES(bits);
   const VECTOR_OF(UBITS) negated = SPLAT(UBITS, 0) - bits;
   return MIN(bits, negated);
+#endif
 }
 
 // The same as exponents_at() above, for integers.
@@ -111,28 +122,29 @@ INLINE VECTOR_OF(EXPONENT) pack_exponents(SPACE const u8* p) {
   UNROLL
   for (int k = 0; k < (int)(sizeof(UBITS) / sizeof(EXPONENT)); ++k) {
     const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + k * LANES(UBITS) * (int)sizeof(UBITS));
+#if PACKS_ZEROS
+    packed |= LEADING_ZEROS(integer_sizes(bits)) << (UBITS)(8 * k);
+#else
     packed |= exponents_at(bits, k * 8 * (int)sizeof(EXPONENT));
+#endif
   }
+#if PACKS_ZEROS
+  return SPLAT(u8, BITS) - AS(u8, packed);
+#else
   return AS(EXPONENT, packed);
+#endif
 }
 
-// The exponents of a block, with the smallest and the largest.
-INLINE void pack_block(VECTOR_OF(EXPONENT) * packed, SPACE const u8* p, const u32 vectors, u32* low, u32* high) {
+// The exponents of a block, with the smallest but 0, less 1, and the largest.
+INLINE void pack_block(VECTOR_OF(EXPONENT) * packed, SPACE const u8* p, const u32 vectors, u32* below_low, u32* high) {
   VECTOR_OF(EXPONENT) lows = SPLAT(EXPONENT, (EXPONENT)~(EXPONENT)0), highs = SPLAT(EXPONENT, 0);
   for (u32 i = 0; i < vectors; ++i) {
     packed[i] = pack_exponents(p + i * (u32)LANES(EXPONENT) * sizeof(UBITS));
-    lows = MIN(lows, packed[i]);
+    lows = MIN(lows, (VECTOR_OF(EXPONENT))(packed[i] - (EXPONENT)1));
     highs = MAX(highs, packed[i]);
   }
-  *low = MIN_LANE(EXPONENT, lows);
+  *below_low = MIN_LANE(EXPONENT, lows);
   *high = MAX_LANE(EXPONENT, highs);
-}
-
-// The smallest exponent but 0, if the block has one.
-NOINLINE u32 lowest_but_0(const VECTOR_OF(EXPONENT) * packed, const u32 vectors) {
-  VECTOR_OF(EXPONENT) lows = SPLAT(EXPONENT, (EXPONENT)~(EXPONENT)0);
-  for (u32 i = 0; i < vectors; ++i) lows = MIN(lows, (VECTOR_OF(EXPONENT))(packed[i] - (EXPONENT)1));
-  return (u32)MIN_LANE(EXPONENT, lows) + 1;
 }
 
 // `top` less the exponents of LANES(u8) elements, at most 255.
@@ -161,7 +173,12 @@ INLINE void count_in_tables(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, con
     const u32 end = MIN(i + 15, vectors);  // four bits hold up to 15
     for (; i < end; ++i) {
       // A table gives 0 if the highest bit of the index is set. Here it is set from 16 on.
-      const v_u8 index = MIN(below(packed + i * sizeof(EXPONENT), tops), SPLAT(u8, 143)) + (u8)112;
+      const v_u8 distance = below(packed + i * sizeof(EXPONENT), tops);
+#ifdef ADD_SATURATED
+      const v_u8 index = ADD_SATURATED(distance, SPLAT(u8, 112));
+#else
+      const v_u8 index = MIN(distance, SPLAT(u8, 143)) + (u8)112;
+#endif
       UNROLL
       for (int t = 0; t < table_count; ++t) counts[t] += LOOK_UP(tables[t], index);
     }
@@ -205,7 +222,12 @@ INLINE v_u8 smeared_sizes(SPACE const u8* p) {
 
 // Adds a and b to the bits of `sum`. Returns the carries.
 INLINE v_u8 add_bits(v_u8* sum, const v_u8 a, const v_u8 b) {
-  const v_u8 once = *sum ^ a, carried = (*sum & a) | (once & b);
+  const v_u8 once = *sum ^ a;
+#ifdef MAJORITY
+  const v_u8 carried = MAJORITY(*sum, a, b);
+#else
+  const v_u8 carried = (*sum & a) | (once & b);
+#endif
   *sum = once ^ b;
   return carried;
 }
@@ -280,49 +302,37 @@ INLINE void count_bytes(Exponents* exponents, WORDS i64* words, SPACE const u8* 
 }
 #endif
 
-// Says that `count` elements are in the windows' lanes, which hold bytes.
-INLINE void note_steps(Exponents* exponents, WORDS i64* words, const u32 count) {
-  exponents->steps += count / (u32)LANES(u8);
-  if (exponents->steps > 255u - ELEMENT_BLOCK / (u32)LANES(u8)) flush_windows(exponents, words);
-}
-
-// Counts the `count` elements at p, which are bools: each is its exponent.
-INLINE void count_bools(Exponents* exponents, WORDS i64* words, SPACE const u8* p, const u32 count) {
-  v_u8 ones = exponents->lanes[0][0], zeros = AS(u8, exponents->lowest);
-  for (u32 i = 0; i < count; i += (u32)LANES(u8)) {
-    const v_u8 one = MIN(LOAD(u8, p + i), SPLAT(u8, 1));
-    ones += one;
-    zeros += one ^ (u8)1;
-  }
-  exponents->lanes[0][0] = ones;
-  exponents->lowest = AS(EXPONENT, zeros);
-  exponents->top = exponents->used = 1;
-  note_steps(exponents, words, count);
+// Counts the `count` elements at p, which are bools: each is its exponent. A block has fewer than 256 vectors.
+INLINE void count_bools(WORDS i64* words, SPACE const u8* p, const u32 count) {
+  v_u8 lanes = SPLAT(u8, 0);
+  for (u32 i = 0; i < count; i += (u32)LANES(u8)) lanes += MIN(LOAD(u8, p + i), SPLAT(u8, 1));
+  const i64 ones = ADD_LANES(u8, lanes);
+  ADD(words[0], (i64)count - ones);
+  ADD(words[1], ones);
 }
 
 // Counts the `count` elements at p. Returns false if they must go into the bins.
 INLINE int count_packed(Exponents* exponents, WORDS i64* words, SPACE const u8* p, const u32 count) {
   VECTOR_OF(EXPONENT) packed[ELEMENT_BLOCK / LANES(EXPONENT)];
-  const u32 vectors = count / (u32)LANES(EXPONENT);
-  u32 low, high;
-  pack_block(packed, p, vectors, &low, &high);
-  const u32 near = low != 0 || high == 0 ? low : lowest_but_0(packed, vectors);
-  const u32 span = EXPONENT_WINDOWS * EXPONENT_WINDOW;
-  if (high == EXPONENT_OF_SPECIALS || high - near >= span) return 0;
-  for (u32 i = 0; low == 0 && i < vectors; ++i) COUNT_INTO(EXPONENT, exponents->lowest, packed[i] == (EXPONENT)0);
+  const u32 vectors = count / (u32)LANES(EXPONENT), bytes = count / (u32)LANES(u8);
+  u32 below_low, high;
+  pack_block(packed, p, vectors, &below_low, &high);
+  const u32 near = below_low + 1, span = EXPONENT_WINDOWS * EXPONENT_WINDOW;
+  if (high == EXPONENT_OF_SPECIALS || (high != 0 && high - near >= span)) return 0;
   if (high != 0) {
     if (exponents->used == 0 || high > exponents->top || near + span <= exponents->top) {
       flush_windows(exponents, words);
       exponents->top = high;
     }
-    const u32 top = exponents->top, bytes = count / (u32)LANES(u8);
+    const u32 top = exponents->top;
     for (u32 w = (top - high) / EXPONENT_WINDOW; w <= (top - near) / EXPONENT_WINDOW; ++w) {
       const u32 first = top - w * EXPONENT_WINDOW;
       count_window(exponents->lanes[w], packed, bytes, first, first - near + 1);
       exponents->used |= 1u << w;
     }
   }
-  note_steps(exponents, words, count);
+  exponents->steps += bytes;
+  if (exponents->steps > 255u - ELEMENT_BLOCK / (u32)LANES(u8)) flush_windows(exponents, words);
   return 1;
 }
 #endif
@@ -331,7 +341,7 @@ INLINE int count_packed(Exponents* exponents, WORDS i64* words, SPACE const u8* 
 NOINLINE void fold_exponents(Exponents* exponents, WORDS i64* partial, SPACE const u8* p, const u32 count) {
 #if PACKS_EXPONENTS
   if (IS_BOOL) {
-    count_bools(exponents, partial + OFFSET(EXPONENTS), p, count);
+    count_bools(partial + OFFSET(EXPONENTS), p, count);
     return;
   }
 #if !IS_FLOAT

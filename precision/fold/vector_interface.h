@@ -121,7 +121,12 @@
 #if LOOKS_UP && !(defined(LOOK_UP) && defined(ALTERNATE))
 #error "vectors: LOOK_UP or ALTERNATE is missing"
 #endif
-// BIT_WIDTHS(v): the numbers of bits of unsigned integers of 32 or 64 bits, where there is an instruction for it.
+// Where there is an instruction for it:
+//   BIT_WIDTHS(v)         the numbers of bits of unsigned integers of 32 or 64 bits
+//   LEADING_ZEROS(v)      the numbers of their zeros above the highest bit that is set
+//   ABSOLUTE(bits)        |x| of signed integers, as unsigned ones
+//   MAJORITY(a, b, c)     the bits that at least two of three v_u8 have
+//   ADD_SATURATED(a, b)   a + b of v_u8, at most 255
 // PREFETCH(p): asks for the cache line some way ahead of p; may be empty.
 #ifndef PREFETCH
 #error "vectors: PREFETCH is missing"
