@@ -64,8 +64,9 @@ bool has(Dtype dtype, Category category);
 // The bytes that `elements` take, the last byte counted whole; and the elements that fit into `bytes`.
 constexpr std::uint64_t bytes_of(Dtype dtype, std::uint64_t elements);
 constexpr std::uint64_t elements_of(Dtype dtype, std::uint64_t bytes);
-bool is_float(Dtype dtype);                  // a float family; its elements may be NaN or Inf
-std::string_view name(Precision precision);  // "high"
+bool is_float(Dtype dtype);                          // a float family; its elements may be NaN or Inf
+std::optional<double> greatest_finite(Dtype dtype);  // 65504 for float16; none for integers, bool and complex dtypes
+std::string_view name(Precision precision);          // "high"
 
 // Accepts the catalog's name, with a space, - or _ between words, and quantiles such as p99.9. Case matters, as in
 // MindSpore.

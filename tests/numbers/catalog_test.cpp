@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/tensor.hpp>
 
@@ -113,6 +116,28 @@ TEST(Catalog, DtypeSizesAreWhatTheirNamesSay) {
   }
   EXPECT_FALSE(dtype_from("complex32"));
   EXPECT_FALSE(dtype_from("Float32"));
+}
+
+// From the formats' definitions (IEEE 754, OCP 8-bit and microscaling formats, ONNX for fnuz), typed off by hand.
+TEST(Catalog, FloatsEndAtTheirGreatestFiniteValue) {
+  const std::map<std::string_view, double> ends = {{"float64", 0x1.fffffffffffffp1023},
+                                                   {"float32", 0x1.fffffep127},
+                                                   {"float16", 65504},
+                                                   {"bfloat16", 0x1.fep127},
+                                                   {"float8_e5m2", 57344},
+                                                   {"float8_e4m3fn", 448},
+                                                   {"float8_e4m3fnuz", 240},
+                                                   {"float8_e5m2fnuz", 57344},
+                                                   {"float8_e8m0fnu", 0x1p127},
+                                                   {"float4_e2m1fn", 6}};
+  std::size_t found = 0;
+  for (int i = 0; i < kDtypeCount; ++i) {
+    const auto dtype = static_cast<Dtype>(i);
+    const auto end = ends.find(name(dtype));
+    found += end != ends.end();
+    EXPECT_EQ(greatest_finite(dtype), end == ends.end() ? std::nullopt : std::optional(end->second)) << name(dtype);
+  }
+  EXPECT_EQ(found, ends.size());
 }
 
 TEST(Categories, KeepTheOrderAndDropRepetitions) {

@@ -30,7 +30,7 @@ std::string what_was_read(const Findings& findings) {
 
 // "65504" as people know it, and 3.4e+38.
 std::string shown_end(std::string_view dtype) {
-  const double end = greatest_finite(dtype);
+  const double end = end_of_range(dtype);
   return end < 1e6 ? std::to_string(std::lround(end)) : shown_number(end);
 }
 
@@ -41,7 +41,7 @@ std::string nearest_limit(const History& history) {
   const HistorySeries* nearest = nullptr;
   for (const HistorySeries& series : history.series()) {
     for (const HistoryCell& cell : series.cells) {
-      const double greatest = greatest_finite(history.dtype(cell)), absmax = history.absmax(cell);
+      const double greatest = end_of_range(history.dtype(cell)), absmax = history.absmax(cell);
       if (greatest > 0 && absmax < greatest && absmax / greatest > share) {
         share = absmax / greatest;
         value = absmax;

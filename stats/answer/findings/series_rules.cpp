@@ -4,8 +4,8 @@
 #include <cmath>
 #include <deque>
 #include <iterator>
-#include <limits>
 #include <set>
+#include <tensorstat/catalog.hpp>
 
 #include "stats/data/rows/names/direction.hpp"
 #include "stats/data/rows/names/row_kind.hpp"
@@ -169,7 +169,7 @@ SeriesJudgement judge_overflow(const History& history, const HistorySeries& seri
   if (kind_of(history, series) != TensorKind::kForward) return judgement;
   bool was_below = false;
   walk(history, series, range, [&](std::size_t index, const HistoryCell& cell) {
-    const double greatest = greatest_finite(history.dtype(cell)), absmax = history.absmax(cell);
+    const double greatest = end_of_range(history.dtype(cell)), absmax = history.absmax(cell);
     if (greatest == 0 || !std::isfinite(absmax)) return true;
     judgement.was_judged = true;
     if (was_below && absmax > limit * greatest && absmax < greatest) {
@@ -290,12 +290,9 @@ SeriesJudgement judge_frozen(const History& history, const HistorySeries& series
   return judgement;
 }
 
-double greatest_finite(std::string_view dtype) {
-  if (dtype == "float16") return 65504;
-  if (dtype == "bfloat16") return 0x1.fep127;
-  if (dtype == "float32") return std::numeric_limits<float>::max();
-  if (dtype == "float64") return std::numeric_limits<double>::max();
-  return 0;
+double end_of_range(std::string_view dtype) {
+  const auto known = dtype_from(dtype);
+  return known && size_bytes(*known) > 1 ? greatest_finite(*known).value_or(0) : 0;
 }
 
 }  // namespace tensorstat

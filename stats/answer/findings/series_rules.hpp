@@ -66,6 +66,6 @@ SeriesJudgement judge_frozen(const History& history, const HistorySeries& series
 
 // The greatest finite value of a float dtype that holds values as they are: float16, bfloat16, float32 and float64. 0
 // for others: float8 and float4 are scaled so that they fill their range.
-double greatest_finite(std::string_view dtype);
+double end_of_range(std::string_view dtype);
 
 }  // namespace tensorstat

@@ -51,7 +51,7 @@ double rounded_to_half(double value) {
   const int exponent = std::max(std::ilogb(value), -14);
   const double step = std::ldexp(1.0, exponent - 10);
   const double rounded = std::nearbyint(value / step) * step;
-  return std::fabs(rounded) > 65504 ? std::copysign(HUGE_VAL, value) : rounded;
+  return std::fabs(rounded) > greatest_finite(Dtype::kFloat16) ? std::copysign(HUGE_VAL, value) : rounded;
 }
 
 template <typename T>

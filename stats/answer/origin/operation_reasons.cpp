@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
+#include <tensorstat/catalog.hpp>
 
 #include "stats/data/rows/names/op_name.hpp"
 
@@ -187,11 +187,8 @@ std::string reason_of_backward(std::string_view operation) {
 }
 
 std::optional<double> greatest_of(std::string_view dtype) {
-  if (dtype == "float16") return 65504.0;
-  if (dtype == "bfloat16") return 3.3895313892515355e38;
-  if (dtype == "float32") return double{std::numeric_limits<float>::max()};
-  if (dtype == "float64") return std::numeric_limits<double>::max();
-  return std::nullopt;
+  const auto known = dtype_from(dtype);
+  return known ? greatest_finite(*known) : std::nullopt;
 }
 
 std::string short_number(double value, int digits) {

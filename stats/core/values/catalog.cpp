@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <cmath>
 #include <memory>
 #include <tensorstat/catalog.hpp>
 #include <tensorstat/catalog.inc>
@@ -162,6 +163,15 @@ std::string_view formula(Category category) { return row(category).formula; }
 std::string_view nan_rule(Category category) { return row(category).nan_rule; }
 std::string_view name(Dtype dtype) { return row(dtype).name; }
 bool is_float(Dtype dtype) { return row(dtype).is_float; }
+std::optional<double> greatest_finite(Dtype dtype) {
+  const precision::DtypeFacts& format = row(dtype);
+  if (!format.is_float || format.is_complex) return std::nullopt;
+  const std::uint64_t bits = format.largest - format.has_inf;  // never subnormal
+  const std::uint64_t hidden = std::uint64_t{1} << format.mantissa_shift;
+  const auto exponent = static_cast<int>(bits >> format.mantissa_shift);
+  return std::ldexp(static_cast<double>(hidden | (bits & (hidden - 1))),
+                    exponent - 1 + format.first_unit + format.sum_exponent);
+}
 bool has(Dtype dtype, Category category) { return !is_complex(dtype) || row(category).of_complex; }
 std::string_view name(Precision precision) { return precision == Precision::kHigh ? "high" : "low"; }
 

@@ -23,13 +23,6 @@ constexpr std::size_t kSmallPage = 500'000, kTwoMillion = 2'100'000, kFewBytes =
 constexpr std::uint16_t kMissing = 0, kZero = 1, kNanCode = 2, kUp = 3, kDown = 4, kFirstCode = 16, kNegative = 0x8000;
 constexpr double kMostSteps = 32'000;
 
-// The greatest finite values of dtypes that a training overflows.
-constexpr std::pair<std::string_view, double> kEnds[] = {{"bfloat16", 3.3895313892515355e38},
-                                                         {"float16", 65504},
-                                                         {"float32", 3.4028234663852886e38},
-                                                         {"float8_e4m3fn", 448},
-                                                         {"float8_e5m2", 57344}};
-
 std::string base64_of_hexadecimal(std::string_view hexadecimal) {
   std::string bytes;
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
@@ -164,7 +157,10 @@ std::string head_of(const PageContents& contents, const std::vector<std::pair<st
     if (planes[i].first == "avg") loss_plane = i;
   }
   json.end().key("limits").begin_object();
-  for (const auto& [dtype, end] : kEnds) json.key(dtype).value(end);
+  for (int i = 0; i < kDtypeCount; ++i) {
+    const auto dtype = static_cast<Dtype>(i);
+    if (const auto end = greatest_finite(dtype)) json.key(name(dtype)).value(*end);
+  }
   json.end().key("loss").raw(contents.loss ? std::to_string(*contents.loss) : "-1");
   json.key("loss_statistic").number(loss_plane).key("exact").begin_list();
   for (const PageContents::Exact& exact : contents.exact) {
