@@ -1,6 +1,6 @@
-// The state of the double of a GPU's driver, and what its files share. fake_gpu.cpp has contexts, memory, streams and
-// events, fake_gpu_captures.cpp graphs, fake_gpu_kernels.cpp modules and launches. Compiled for each driver. Hidden,
-// and not inline, so that two drivers in one process do not share it.
+// The state of the double of a GPU's driver, and what its files share. fake_gpu.cpp has contexts, streams and events,
+// fake_gpu_memory.cpp memory, fake_gpu_captures.cpp graphs, fake_gpu_kernels.cpp modules and launches. Compiled for
+// each driver. Hidden, and not inline, so that two drivers in one process do not share it.
 #pragma once
 
 #include <cstddef>
