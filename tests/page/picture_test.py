@@ -65,6 +65,13 @@ class Pictures(unittest.TestCase):
         clean = pixels_of(self.report(self.run_rows(40, 30), "map.png"))
         self.assertEqual({clean[2][pixel] for pixel in clean[3]}, {(0xf9, 0xf9, 0xf7)}, "a calm run is calm")
 
+    def test_the_greatest_changes_have_the_full_colours(self):
+        """Those of page.css in its light form: orange for a rise, blue for a fall."""
+        for value, colour in ((1e30, (0xd9, 0x5f, 0x02)), (1e-30, (0x21, 0x66, 0xac))):
+            rows = [row(f"layer.{tensor}", i, value if (tensor, i) == (2, 20) else 1.0) for i in range(30) for tensor in range(4)]
+            _, _, palette, pixels = pixels_of(self.report(rows, "map.png"))
+            self.assertIn(colour, {palette[pixel] for pixel in pixels})
+
     def test_svg_is_xml_with_the_verdict_and_the_same_map(self):
         rows = self.run_rows(5, 40, bad=(3, 17), names='<b>&"\x1b{}')
         svg = self.report(rows, "map.svg").decode()

@@ -24,12 +24,11 @@ Result<DumpOptions> dump_options(const tensorstat_session_options* given) {
   if (!options) return Error{Code::kInvalid, "the `size` of tensorstat_session_options is not set"};
   auto meter = c::meter_options(options->meter);
   if (!meter) return meter.error();
-  const auto dialect =
-      c::chosen<Dialect>(options->dialect, static_cast<std::int32_t>(dialect_names().size()), "dialect");
+  const auto dialect = c::chosen<Dialect>(options->dialect, TENSORSTAT_DIALECT_MSPROBE_O2, "dialect");
   if (!dialect) return dialect.error();
-  const auto layout = c::chosen<DumpLayout>(options->layout, 2, "layout");
+  const auto layout = c::chosen<DumpLayout>(options->layout, TENSORSTAT_BY_STEP, "layout");
   if (!layout) return layout.error();
-  const auto sync = c::chosen<Sync>(options->sync, 3, "sync");
+  const auto sync = c::chosen<Sync>(options->sync, TENSORSTAT_SYNC_ROW, "sync");
   if (!sync) return sync.error();
   DumpOptions to;
   to.log = meter->log;
@@ -101,9 +100,9 @@ struct Owner {
 };
 
 Result<DumpTensor> dump_tensor(const tensorstat_dump_tensor& given, const Tensor& tensor) {
-  const auto io = c::chosen<Io>(given.io, 2, "io");
+  const auto io = c::chosen<Io>(given.io, TENSORSTAT_OUTPUT, "io");
   if (!io) return io.error();
-  const auto stored = c::chosen<Stored>(given.stored, 5, "stored");
+  const auto stored = c::chosen<Stored>(given.stored, TENSORSTAT_COMPLEX128, "stored");
   if (!stored) return stored.error();
   if (given.shape == nullptr && given.dimension_count != 0)
     return Error{Code::kInvalid, "it has dimensions and no shape"};

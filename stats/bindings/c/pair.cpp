@@ -39,9 +39,9 @@ Result<PairRequest> pair_request_of(const tensorstat_pair_request* given) {
   if (given == nullptr) return PairRequest{};
   const auto taken = c::taken<tensorstat_pair_request>(given, TENSORSTAT_PAIR_REQUEST);
   if (!taken) return Error{Code::kInvalid, "the size of tensorstat_pair_request is not set"};
-  const auto scale = c::chosen<PairTolerance::Scale>(taken->scale, 2, "scale");
+  const auto scale = c::chosen<PairTolerance::Scale>(taken->scale, TENSORSTAT_SCALE_GREATER, "scale");
   if (!scale) return scale.error();
-  const auto on = c::chosen<On>(taken->on, 3, "on");
+  const auto on = c::chosen<On>(taken->on, TENSORSTAT_ON_DEVICE, "on");
   if (!on) return on.error();
   return PairRequest{{taken->rtol, taken->atol, *scale}, taken->first_index, *on};
 }

@@ -96,7 +96,7 @@ Status Tensors::take(const tensorstat_tensor* tensors, std::size_t count) {
 Status Tensors::add(const tensorstat_tensor& given) {
   const auto dtype = dtype_of(given.dtype);
   if (!dtype) return dtype.error();
-  const auto where = chosen<Where>(given.where, 5, "where");
+  const auto where = chosen<Where>(given.where, TENSORSTAT_ROCM, "where");
   if (!where) return where.error();
   Tensor tensor{.dtype = *dtype,
                 .element_count = given.element_count,
@@ -143,9 +143,9 @@ Result<Request> request_of(const tensorstat_request* given) {
   if (!request) return of_size("tensorstat_request");
   auto categories = named(request->statistics);
   if (!categories) return categories.error();
-  const auto precision = chosen<Precision>(request->precision, 2, "precision");
+  const auto precision = chosen<Precision>(request->precision, TENSORSTAT_LOW, "precision");
   if (!precision) return precision.error();
-  const auto on = chosen<On>(request->on, 3, "on");
+  const auto on = chosen<On>(request->on, TENSORSTAT_ON_DEVICE, "on");
   if (!on) return on.error();
   return Request{
       .categories = *std::move(categories), .precision = *precision, .on = *on, .cast_scale = request->cast_scale};

@@ -113,12 +113,12 @@ tensorstat_value value_of(const Value& value);
 // The counts of a value of kind TENSORSTAT_EXPONENTS; nullptr for any other.
 const ExponentCounts* exponents_of(const tensorstat_value* value);
 
-// Converts a number to an enumeration with `count` values.
+// Converts a number to an enumeration. `last`: its last value in the C header.
 template <typename Enum>
-Result<Enum> chosen(std::int32_t number, std::int32_t count, const char* field) {
-  if (number >= 0 && number < count) return static_cast<Enum>(number);
+Result<Enum> chosen(std::int32_t number, std::int32_t last, const char* field) {
+  if (number >= 0 && number <= last) return static_cast<Enum>(number);
   return Error{Code::kInvalid,
-               std::string(field) + " is " + std::to_string(number) + "; it can be 0 to " + std::to_string(count - 1)};
+               std::string(field) + " is " + std::to_string(number) + "; it can be 0 to " + std::to_string(last)};
 }
 
 }  // namespace tensorstat::c
