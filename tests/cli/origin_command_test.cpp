@@ -94,6 +94,18 @@ TEST(OriginCommand, NamesWhoTurnedInfIntoNan) {
   EXPECT_EQ(nan_only["producers"][0]["op_name"], "Default_net_Exp-op2");
 }
 
+TEST(OriginCommand, SaysNothingOfInfThatIsNoFault) {
+  ScratchFolder folder;
+  const std::string heading =
+      "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,NaN Count,Positive Inf "
+      "Count\n";
+  put(folder, "dump.csv",
+      heading +
+          "Mul,op1,0,0,1,input,0,64,float32,\"(16)\",1,0,0\nMul,op1,0,0,1,output,0,64,float32,\"(16)\",inf,1,2\n");
+  EXPECT_TRUE(run(folder, "origin dump.csv").out.starts_with("NaN and Inf in op1"));
+  EXPECT_TRUE(run(folder, "origin dump.csv --nan-only").out.starts_with("NaN in op1"));
+}
+
 TEST(OriginCommand, KnowsInfAndWhatCameFromOutside) {
   ScratchFolder folder;
   put(folder, "clean.csv", dump({"1", "2"}));
