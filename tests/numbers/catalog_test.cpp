@@ -130,14 +130,14 @@ TEST(Catalog, FloatsEndAtTheirGreatestFiniteValue) {
                                                    {"float8_e5m2fnuz", 57344},
                                                    {"float8_e8m0fnu", 0x1p127},
                                                    {"float4_e2m1fn", 6}};
-  std::size_t found = 0;
+  std::size_t known = 0;
   for (int i = 0; i < kDtypeCount; ++i) {
     const auto dtype = static_cast<Dtype>(i);
     const auto end = ends.find(name(dtype));
-    found += end != ends.end();
+    known += end != ends.end();
     EXPECT_EQ(greatest_finite(dtype), end == ends.end() ? std::nullopt : std::optional(end->second)) << name(dtype);
   }
-  EXPECT_EQ(found, ends.size());
+  EXPECT_EQ(known, ends.size());
 }
 
 TEST(Categories, KeepTheOrderAndDropRepetitions) {

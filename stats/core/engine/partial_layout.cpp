@@ -41,8 +41,8 @@ void merge(const PartialLayout& layout, std::span<std::int64_t> into, std::span<
         break;
       case MergeRule::KEYED:
         for (; i < end; i += 2) {
-          const std::int64_t key = from[i] ^ bias, at = from[i + 1] ^ bias;
-          if (at != kEmptyMaximum) raise_keyed(&into[i], key, at - static_cast<std::int64_t>(first));
+          const std::int64_t key = from[i] ^ bias, index = from[i + 1] ^ bias;
+          if (index != kEmptyMaximum) raise_keyed(&into[i], key, index - static_cast<std::int64_t>(first));
         }
         break;
       case MergeRule::CHECKSUM:
