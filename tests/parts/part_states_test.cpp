@@ -96,6 +96,44 @@ TEST(PartStates, JoinInAnyOrder) {
   }
 }
 
+// As it was folded when tensor 4 could not be read.
+std::string faulty_state_of_part_1() {
+  StateHead head = head_of(1, 3);
+  head.faults = 1;
+  StateRecord fault{.kind = StateRecord::Kind::kFault, .file = 1};
+  fault.label = "t4";
+  fault.fault = "cannot be read";
+  return written(head) + written(row_of(0, 1)) + written(row_of(1, 7)) + written(fault);
+}
+
+TEST(PartStates, OfAPartThatWasFoldedAgainTheWholeOneCounts) {
+  MergedStates earlier;
+  ASSERT_TRUE(earlier.add("0", state_of(0)));
+  ASSERT_TRUE(earlier.add("1", faulty_state_of_part_1()));
+  ASSERT_TRUE(earlier.add("2", state_of(2)));
+  ASSERT_TRUE(earlier.join());
+  EXPECT_EQ(earlier.head().faults, 1u);
+  const std::string all = *earlier.state();
+  for (const auto& texts :
+       std::vector<std::vector<std::string>>{{state_of(0), faulty_state_of_part_1(), state_of(1), state_of(2)},
+                                             {state_of(2), state_of(1), faulty_state_of_part_1(), state_of(0)},
+                                             {all, state_of(0), faulty_state_of_part_1(), state_of(1), state_of(2)}}) {
+    MergedStates states;
+    for (const std::string& text : texts) ASSERT_TRUE(states.add("state", text));
+    ASSERT_TRUE(states.join());
+    EXPECT_TRUE(states.missing().empty());
+    EXPECT_EQ(states.head().faults, 0u);
+    EXPECT_EQ(rows_of(states).size(), 9u);
+  }
+  // Without the other parts, the state of all of them has more.
+  MergedStates two;
+  ASSERT_TRUE(two.add("1", state_of(1)));
+  ASSERT_TRUE(two.add("all", all));
+  ASSERT_TRUE(two.join());
+  EXPECT_TRUE(two.missing().empty());
+  EXPECT_EQ(two.head().faults, 1u);
+}
+
 TEST(PartStates, ThatLackOrContradictSaySo) {
   MergedStates states;
   ASSERT_TRUE(states.add("0", state_of(0)));

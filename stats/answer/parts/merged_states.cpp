@@ -57,39 +57,52 @@ Status MergedStates::add(const std::string& name, std::string_view text) try {
 }
 
 Status MergedStates::join() try {
-  std::ranges::stable_sort(states_, [](const Named& a, const Named& b) {
-    return a.state.head.part_numbers.size() > b.state.head.part_numbers.size();
-  });
   if (states_.empty()) return {};
-  head_ = states_.front().state.head;
-  head_.records = head_.faults = 0;
-  std::vector<const Named*> holders(head_.parts);
-  std::vector<Named> kept;
-  kept.reserve(states_.size());  // holders point into it
-  for (Named& each : states_) {
+  // Of states with the same parts the one with fewer faults counts: a part may have been folded again. If the states
+  // overlap in this order, the largest ones count.
+  const auto faults = [](const Named& each) { return each.state.head.faults; };
+  const auto parts = [](const Named& each) { return each.state.head.part_numbers.size(); };
+  std::ranges::stable_sort(states_, std::ranges::greater(), parts);
+  std::ranges::stable_sort(states_, std::ranges::less(), faults);
+  if (choose()) return {};
+  std::ranges::stable_sort(states_, std::ranges::greater(), parts);
+  return choose();
+} catch (...) {
+  return caught();
+}
+
+// Keeps each state whose parts none before it has. An error: a state shares only some of its parts with those before.
+Status MergedStates::choose() {
+  std::vector<const Named*> holders(states_.front().state.head.parts);
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const Named& each = states_[i];
     const std::vector<std::uint32_t>& part_numbers = each.state.head.part_numbers;
-    const auto known =
-        std::ranges::count_if(part_numbers, [&](std::uint32_t part) { return holders[part] != nullptr; });
+    const auto is_known = [&](std::uint32_t part) { return holders[part] != nullptr; };
+    const auto known = std::ranges::count_if(part_numbers, is_known);
     if (static_cast<std::size_t>(known) == part_numbers.size()) continue;
     if (known != 0) {
-      const auto shared =
-          std::ranges::find_if(part_numbers, [&](std::uint32_t part) { return holders[part] != nullptr; });
+      const auto shared = std::ranges::find_if(part_numbers, is_known);
       return Error{Code::kInvalid, printable(holders[*shared]->name) + " and " + printable(each.name) + " share part " +
-                                       part_name(*shared, head_.parts) +
+                                       part_name(*shared, each.state.head.parts) +
                                        ", but each holds parts that the other one lacks; give each part once"};
     }
-    kept.push_back(std::move(each));
-    for (const std::uint32_t part : kept.back().state.head.part_numbers) holders[part] = &kept.back();
-    head_.faults += kept.back().state.head.faults;
+    chosen.push_back(i);
+    for (const std::uint32_t part : part_numbers) holders[part] = &each;
   }
-  states_ = std::move(kept);
+  head_ = states_.front().state.head;
+  head_.records = head_.faults = 0;
   head_.part_numbers.clear();
   for (std::uint32_t part = 0; part < head_.parts; ++part) {
     if (holders[part] != nullptr) head_.part_numbers.push_back(part);
   }
+  std::vector<Named> kept;
+  for (const std::size_t i : chosen) {
+    head_.faults += states_[i].state.head.faults;
+    kept.push_back(std::move(states_[i]));
+  }
+  states_ = std::move(kept);
   return {};
-} catch (...) {
-  return caught();
 }
 
 std::vector<std::uint32_t> MergedStates::missing() const {

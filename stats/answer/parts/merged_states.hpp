@@ -19,8 +19,8 @@ class MergedStates {
   // kUnreadable: it is not a state, is damaged, or belongs to another plan than those before. Then it is left out.
   Status add(const std::string& name, std::string_view text);
 
-  // Call it after the last add(). Leaves out a state if another one holds all its parts. kInvalid: two states share
-  // some parts, but neither holds all parts of the other.
+  // Call it after the last add(). Leaves out a state if others hold all its parts: those with fewer faults count.
+  // kInvalid: two states share some parts, but neither holds all parts of the other.
   Status join();
 
   bool is_empty() const { return states_.empty(); }
@@ -49,6 +49,7 @@ class MergedStates {
     Partial partial;
   };
   using Records = std::vector<const StateRecord*>;
+  Status choose();
   Records sorted() const;
   static Result<std::vector<Stretch>> stretches_of(std::span<const StateRecord* const> pieces);
   static std::size_t same_tensor(std::span<const StateRecord* const> records);
