@@ -18,7 +18,7 @@ GUILTY = {
     "out_of_order_gate": "root#1", "released_at_once": "root#25", "own_memory": "root#0", "forks": "root#1", "exits": "root#0",
     "exits_blocked": "root#0", "aborts": "root#0", "references": "root#0", "profiling": "root#0", "set_again": "root#1",
     "sub_buffers": "root#1", "in_place": "in_place#2", "unwritten_memory": "root#32", "reused_memory": "root#0", "refused_launch": "root#2",
-    "mapped": "root#1", "many": "root#1500", "clean": "",
+    "mapped": "root#1", "many": "root#1500", "clean": "", "copied_in_part": "", "followed_pointer": "",
     "shared_memory": "root#1", "command_buffer": "twice+root#2", "image": "root#1", "complex_numbers": "complex_root#0",
 }
 
@@ -120,6 +120,13 @@ class Attach(unittest.TestCase):
         attached = self.attach("unwritten_memory", "--poison")
         self.assertNotIn("read memory", attached.stderr)
         self.assertIn("NaN in root#32 (root)", attached.stderr)
+
+    def test_poison_leaves_what_somebody_wrote(self):
+        for program in ("copied_in_part", "followed_pointer"):
+            with self.subTest(program):
+                alone, attached = run(PROGRAMS, program), self.attach(program, "--poison")
+                self.assertEqual((attached.stdout, attached.returncode), (alone.stdout, 0))
+                self.assertNotIn("read memory", attached.stderr)
 
     def test_fail_on(self):
         self.assertEqual(self.attach("user_event", "--fail-on", "nan").returncode, 1)

@@ -66,6 +66,22 @@ void shared_with_host() {
   print_shared(p, "b", b);
 }
 
+// A kernel writes memory whose address it finds in other memory.
+void followed_pointer() {
+  const Program p;
+  float *const a = shared(p), *const b = shared(p), *const c = shared(p);
+  check(clEnqueueSVMMap(p.queue, CL_TRUE, CL_MAP_WRITE, a, kBytes, 0, nullptr, nullptr), "map");
+  std::memcpy(a, &b, sizeof b);
+  check(clEnqueueSVMUnmap(p.queue, a, 0, nullptr, nullptr), "unmap");
+  const cl_kernel kernel = p.kernel("clear_at", {});
+  check(clSetKernelArgSVMPointer(kernel, 0, a), "argument");
+  const void* const followed[] = {b};
+  check(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_PTRS, sizeof followed, followed), "followed");
+  p.launch(kernel);
+  launch_on_shared(p, "twice", {b, c});
+  print_shared(p, "c", c);
+}
+
 template <typename Function>
 Function extension(const Program& p, const char* name) {
   cl_platform_id platform = nullptr;
@@ -278,6 +294,7 @@ void queue_of_extension() {
 const std::map<std::string, std::function<void()>> kMorePrograms = {
     {"shared_memory", shared_memory},
     {"shared_with_host", shared_with_host},
+    {"followed_pointer", followed_pointer},
     {"command_buffer", command_buffer},
     {"image", image},
     {"command_buffer_gate", command_buffer_gate},

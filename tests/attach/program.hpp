@@ -29,6 +29,7 @@ __kernel void twice(__global const real* a, __global real* b) { size_t i = get_g
 __kernel void root(__global const float* a, __global float* b) { size_t i = get_global_id(0); b[i] = sqrt(a[i]); }
 __kernel void minus(__global const float* a, __global float* b) { size_t i = get_global_id(0); b[i] = -a[i]; }
 __kernel void clear(__global float* b) { b[get_global_id(0)] = 0; }
+__kernel void clear_at(__global const ulong* at) { ((__global float*)at[0])[get_global_id(0)] = 0; }
 __kernel void half_of(__global const float* a, __global float* b) {
   size_t i = get_global_id(0);
   if (i < 512) b[i] = a[i];

@@ -338,6 +338,17 @@ void many() {
   p.print("b", b);
 }
 
+// Half of it was written, and is copied along with the rest.
+void copied_in_part() {
+  const Program p;
+  const cl_mem a = p.buffer(false), b = p.buffer(false), c = p.buffer(false);
+  const std::vector<float> half(kCount / 2, 3);
+  check(clEnqueueWriteBuffer(p.queue, a, CL_TRUE, 0, kBytes / 2, half.data(), 0, nullptr, nullptr), "write");
+  check(clEnqueueCopyBuffer(p.queue, a, b, 0, 0, kBytes, 0, nullptr, nullptr), "copy");
+  p.run("half_of", {b, c});
+  p.print("c", c, nullptr, kBytes / 2);
+}
+
 void given_by_host() {
   const Program p;
   const cl_mem a = p.buffer(true, CL_MEM_READ_WRITE, std::numeric_limits<float>::quiet_NaN()), b = p.buffer(false);
@@ -376,6 +387,7 @@ const std::map<std::string, std::function<void()>> kPrograms = {
     {"refused_launch", refused_launch},
     {"mapped", mapped},
     {"many", many},
+    {"copied_in_part", copied_in_part},
     {"given_by_host", given_by_host},
     {"clean", clean},
 };

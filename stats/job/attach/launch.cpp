@@ -169,7 +169,7 @@ class Launching {
     }
     if (buffer == nullptr) return;
     // Whatever it holds may be the host's.
-    if (buffer->storage->is_open_to_host) layer().objects.wrote(*buffer, 0, buffer->bytes);
+    if (buffer->storage->is_open_to_others) layer().objects.wrote(*buffer, 0, buffer->bytes);
     const bool is_written = !type.is_const && (buffer->flags & CL_MEM_READ_ONLY) == 0;
     if (is_written) {
       waits_.come_behind(buffer->storage);

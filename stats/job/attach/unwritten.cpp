@@ -205,9 +205,12 @@ class Look final : public UnwrittenLook {
     for (const UnwrittenBytes& each : undefined) {
       const std::uint64_t begin = (each.begin + bytes - 1) / bytes * bytes, end = each.end / bytes * bytes;
       if (begin >= end) continue;
+      // Behind the one before it: the launch waits for the last one alone.
+      const cl_event behind = before_.get();
+      const bool is_first = behind == nullptr;
       UniqueEvent filled;
-      if (below.clEnqueueFillBuffer(queue, extent_.memory, &poison_, bytes, begin, end - begin, count, events,
-                                    filled.to()) != CL_SUCCESS) {
+      if (below.clEnqueueFillBuffer(queue, extent_.memory, &poison_, bytes, begin, end - begin, is_first ? count : 1,
+                                    is_first ? events : &behind, filled.to()) != CL_SUCCESS) {
         return false;
       }
       before_ = std::move(filled);

@@ -89,9 +89,9 @@ void Objects::copied(cl_mem from, std::uint64_t from_at, cl_mem to, std::uint64_
   const Buffer* source = buffer(from);
   Buffer* target = buffer(to);
   if (source == nullptr || target == nullptr) return;
-  const std::uint64_t begin = source->origin + from_at;
-  if (source->storage->undefined.overlaps(begin, begin + bytes))
-    target->storage->undefined.add(target->origin + to_at, target->origin + to_at + bytes);
+  const std::uint64_t begin = source->origin + from_at, to_begin = target->origin + to_at;
+  for (const auto& [first, last] : source->storage->undefined.within(begin, begin + bytes))
+    target->storage->undefined.add(to_begin + (first - begin), to_begin + (last - begin));
 }
 
 void Objects::wrote_anything(cl_command_queue queue) {
@@ -326,19 +326,33 @@ cl_mem CL_API_CALL create_sub_buffer(cl_mem parent, cl_mem_flags flags, cl_buffe
   return made;
 }
 
-cl_mem image(cl_mem made) {
+// `over`: the memory object that the image is made of, or null.
+cl_mem image(cl_mem made, cl_mem over = nullptr) {
   if (made == nullptr || !layer().is_active()) return made;
   guarded([&] {
     const std::lock_guard lock(layer().objects.mutex);
     layer().objects.add_buffer(made, 0, 0, true);
-    layer().objects.buffers[made].is_image = true;
+    Buffer& image = layer().objects.buffers[made];
+    image.is_image = true;
+    const Buffer* whole = layer().objects.buffer(over);
+    if (whole == nullptr) return;
+    image.storage = whole->storage;
+    image.storage->is_open_to_others = true;
   });
   return made;
 }
 
 cl_mem CL_API_CALL create_image(cl_context context, cl_mem_flags flags, const cl_image_format* format,
                                 const cl_image_desc* facts, void* host, cl_int* code) {
-  return image(below.clCreateImage(context, flags, format, facts, host, code));
+  return image(below.clCreateImage(context, flags, format, facts, host, code),
+               facts == nullptr ? nullptr : facts->buffer);
+}
+
+cl_mem CL_API_CALL create_image_with(cl_context context, const cl_mem_properties* properties, cl_mem_flags flags,
+                                     const cl_image_format* format, const cl_image_desc* facts, void* host,
+                                     cl_int* code) {
+  return image(below.clCreateImageWithProperties(context, properties, flags, format, facts, host, code),
+               facts == nullptr ? nullptr : facts->buffer);
 }
 
 cl_mem CL_API_CALL create_image_2d(cl_context context, cl_mem_flags flags, const cl_image_format* format, size_t width,
@@ -408,6 +422,7 @@ void fill_objects(cl_icd_dispatch& table) {
   table.clCreateFromGLBuffer = create_from_gl;
   table.clCreateSubBuffer = create_sub_buffer;
   table.clCreateImage = create_image;
+  table.clCreateImageWithProperties = create_image_with;
   table.clCreateImage2D = create_image_2d;
   table.clCreateImage3D = create_image_3d;
   table.clRetainMemObject = retain_memory;

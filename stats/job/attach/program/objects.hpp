@@ -48,9 +48,11 @@ struct Storage {
   Ranges undefined;           // bytes that nobody wrote
   std::vector<OpenReading> readings;
   std::vector<std::shared_ptr<OpenWriter>> writers;
-  std::uint32_t number = 0;      // of the process
-  bool is_host_memory = false;   // of the program, which may free it once the launch has ended
-  bool is_open_to_host = false;  // which writes it without a call
+  std::uint32_t number = 0;     // of the process
+  bool is_host_memory = false;  // of the program, which may free it once the launch has ended
+  // The layer does not see all that writes it: the host writes it without a call, images are made of it, or kernels
+  // follow pointers into it.
+  bool is_open_to_others = false;
 };
 
 // The storages that this thread's current command writes. Null: the caller does not ask.

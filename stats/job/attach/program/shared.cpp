@@ -19,7 +19,7 @@ void* CL_API_CALL allocate_shared(cl_context context, cl_svm_mem_flags flags, si
     Objects& objects = layer().objects;
     const std::lock_guard lock(objects.mutex);
     objects.add_buffer(over, access | CL_MEM_USE_HOST_PTR, bytes, is_open);
-    objects.buffers[over].storage->is_open_to_host = is_open;
+    objects.buffers[over].storage->is_open_to_others = is_open;
     objects.shared[reinterpret_cast<std::uintptr_t>(made)] = {over, bytes};
   });
   return made;
@@ -117,11 +117,28 @@ cl_int CL_API_CALL unmap_shared(cl_command_queue queue, void* pointer, cl_uint c
   });
 }
 
+// The program names memory to which a kernel has pointers beside its arguments.
+cl_int CL_API_CALL set_followed(cl_kernel kernel, cl_kernel_exec_info what, size_t bytes, const void* value) {
+  const cl_int code = below.clSetKernelExecInfo(kernel, what, bytes, value);
+  if (code != CL_SUCCESS || what != CL_KERNEL_EXEC_INFO_SVM_PTRS || value == nullptr || !layer().is_active())
+    return code;
+  guarded([&] {
+    const std::lock_guard lock(layer().objects.mutex);
+    for (size_t i = 0; i < bytes / sizeof(void*); ++i) {
+      const void* const pointer = static_cast<void* const*>(value)[i];
+      const Buffer* buffer = layer().objects.buffer(layer().objects.shared_at(pointer).buffer);
+      if (buffer != nullptr) buffer->storage->is_open_to_others = true;
+    }
+  });
+  return code;
+}
+
 }  // namespace
 
 void fill_shared(cl_icd_dispatch& table) {
   table.clSVMAlloc = allocate_shared;
   table.clSVMFree = release_shared;
+  table.clSetKernelExecInfo = set_followed;
   table.clEnqueueSVMFree = release_shared_later;
   table.clEnqueueSVMMemcpy = copy_shared;
   table.clEnqueueSVMMemFill = fill_in_shared;
