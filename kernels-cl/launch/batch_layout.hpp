@@ -58,12 +58,12 @@ class BatchLayout {
   std::size_t partials_at() const { return partials_at_; }
   std::size_t bins_at() const { return bins_at_; }
   std::size_t words() const { return words_; }
-  // Before the launches the words from partials_at() to here must be 0: the partials, and the bins if lanes count
-  // there.
+  // The end of the words that must be 0 before the launches. They begin at partials_at(), and have the bins if lanes
+  // count there.
   std::size_t zeros_end() const { return clears_bins_ ? words_ : bins_at_; }
 
-  // Writes the slices and the bounds of casts. `address`: that of the image, or of the place that its words are copied
-  // to, if slices are to have addresses; else 0.
+  // Writes the slices and the bounds of casts. Slices name bounds and bins by their offsets from `address`. It is the
+  // address at which kernels find these words, or 0 if kernels are given the workspace as an argument.
   void fill(std::int64_t* image, std::uint64_t address) const;
   // Writes the zeros that kernels of this shape need: work-groups add to all words, work-items overwrite them. If a
   // kernel is lost its count stays 0.

@@ -66,7 +66,7 @@ void shared_with_host() {
   print_shared(p, "b", b);
 }
 
-// A kernel writes memory whose address it finds in other memory.
+// A kernel reads an address from its argument, and writes there.
 void followed_pointer() {
   const Program p;
   float *const a = shared(p), *const b = shared(p), *const c = shared(p);

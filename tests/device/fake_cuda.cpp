@@ -16,9 +16,8 @@
 #include <vector>
 
 #include "bench/device/gpu.hpp"
-#include "kernels-cl/program/definition.hpp"
-#include "precision/partial.h"
 #include "stats/core/engine/accumulator_layout.hpp"
+#include "tests/device/group_fold.hpp"
 #include "tests/device/ptx_machine.hpp"
 
 using tensorstat::bench::KernelSpec;
@@ -74,14 +73,8 @@ int fold(const KernelSpec& spec, std::size_t groups, std::uint64_t source, std::
     const std::byte* elements = at(source + static_cast<std::uint64_t>(slice[0]), bytes);
     std::int64_t* result = words(workspace + partials_at + static_cast<std::uint64_t>(slice[2]) * partial * 8, partial);
     if (elements == nullptr || result == nullptr) return kInvalidValue;
-    std::vector<std::int64_t> lifted(partial), empty(partial);
-    tensorstat::clear(spec.dtype, empty);
-    lifted = empty;
-    tensorstat::cl_engine::lift_all(spec.dtype, spec.needs, {elements, bytes}, count, lifted);
-    if (std::getenv("FAKE_CUDA_WRONG") != nullptr) ++lifted[PARTIAL_FIELDS];
-    tensorstat::carry(spec.dtype, lifted);
-    tensorstat::merge(spec.dtype, lifted, {result, partial}, 0, tensorstat::Maxima::kBiased);
-    for (std::size_t i = 0; i < partial; ++i) result[i] = lifted[i] ^ empty[i];  // biased
+    tensorstat::test::fold_as_a_group(spec.dtype, spec.needs, {elements, bytes}, count,
+                                      std::getenv("FAKE_CUDA_WRONG") != nullptr, {result, partial});
   }
   return kSuccess;
 }

@@ -15,6 +15,7 @@
 #include "stats/core/engine/accumulator_layout.hpp"
 #include "stats/core/engine/pair_layout.hpp"
 #include "tests/device/fake_gpu.hpp"
+#include "tests/device/group_fold.hpp"
 #include "tests/support/planted_ptx.hpp"
 
 namespace fake_gpu {
@@ -39,15 +40,9 @@ void fold_slice(const Module& module, std::uint64_t group, std::uint64_t source,
   const std::byte* const elements = at(source + slice[0], bytes);
   std::byte* const to = at(workspace + partials_at + slice[2] * words * 8, words * 8);
   if (elements == nullptr || to == nullptr) return;
-  std::vector<std::int64_t> lifted(words), result(words), empty(words);
-  clear(dtype, empty);
-  lifted = empty;
-  cl_engine::lift_all(dtype, module.needs, {elements, bytes}, slice[1], lifted);
-  if (state().is_wrong) ++lifted[PARTIAL_FIELDS];
-  carry(dtype, lifted);
+  std::vector<std::int64_t> result(words);
   std::memcpy(result.data(), to, words * 8);
-  merge(dtype, lifted, result, 0, Maxima::kBiased);
-  for (std::size_t i = 0; i < words; ++i) result[i] = lifted[i] ^ empty[i];  // biased
+  test::fold_as_a_group(dtype, module.needs, {elements, bytes}, slice[1], state().is_wrong, result);
   std::memcpy(to, result.data(), words * 8);
 }
 

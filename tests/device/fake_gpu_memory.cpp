@@ -1,4 +1,4 @@
-// The memory of the double of a GPU's driver: that of its devices, pinned memory of the host, and copies between them.
+// The memory of a GPU's double: device memory, pinned host memory, and copies between the two.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
   return first < second + b_bytes && second < first + a_bytes;
 }
 
-// Host memory is about to change: uploads whose command came first have read it by then.
+// Call it before host memory changes. Uploads that were enqueued before read the old bytes now.
 void take_uploads(const void* from, std::size_t bytes) {
   std::erase_if(state().uploads, [&](const std::weak_ptr<Upload>& each) {
     const auto upload = each.lock();

@@ -1,6 +1,6 @@
 // Every kernel's text is OpenCL C 1.2 and nothing else. The compilers of pocl and Oclgrind take more; NVIDIA's refuses
-// macros of variable length, and then builds no kernel. Where clang is installed it compiles the texts, in a quick run
-// those of one dtype a family, and must not warn.
+// macros of variable length, and then builds no kernel. If clang is installed, it compiles the texts without a warning.
+// A quick run compiles one dtype a family.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -12,7 +12,7 @@
 namespace tensorstat {
 namespace plan_request_test {
 
-// What the lines of a request say when they are read.
+// Writes a request as lines, and parses them.
 PlanRequest read_back(const PlanRequest& request) {
   PlanRequest read;
   std::string text = text_of(request);

@@ -58,8 +58,8 @@ Status MergedStates::add(const std::string& name, std::string_view text) try {
 
 Status MergedStates::join() try {
   if (states_.empty()) return {};
-  // Of states with the same parts the one with fewer faults counts: a part may have been folded again. If the states
-  // overlap in this order, the largest ones count.
+  // A part may have been folded again. Then two states have it, and the state with fewer faults counts. If this order
+  // gives states that overlap, the largest states count.
   const auto faults = [](const Named& each) { return each.state.head.faults; };
   const auto parts = [](const Named& each) { return each.state.head.part_numbers.size(); };
   std::ranges::stable_sort(states_, std::ranges::greater(), parts);
@@ -71,7 +71,8 @@ Status MergedStates::join() try {
   return caught();
 }
 
-// Keeps each state whose parts none before it has. An error: a state shares only some of its parts with those before.
+// Keeps a state if no state before it has any of its parts, and drops it if states before it have all of them. Else
+// returns an error.
 Status MergedStates::choose() {
   std::vector<const Named*> holders(states_.front().state.head.parts);
   std::vector<std::size_t> chosen;

@@ -115,7 +115,7 @@ void clear(const PartialLayout& layout, std::span<std::int64_t> words);
 // Words that merge by maximum. kBiased: as a GPU's work-groups leave them, biased by 2^63, so that 0 is empty.
 enum class Maxima { kPlain, kBiased };
 // Adds `from` to `into`. Element 0 of `from` is element `first` of the tensor that `into` describes; `first_byte` is
-// its byte there. `maxima`: those of `from`.
+// its byte there. `maxima` says how `from` stores its maxima.
 void merge(const PartialLayout& layout, std::span<std::int64_t> into, std::span<const std::int64_t> from,
            std::uint64_t first = 0, std::uint64_t first_byte = 0, Maxima maxima = Maxima::kPlain);
 // Propagates carries: all words of each sum but the last lie in [0, 2^32) afterwards. Call it at least every 2^30
