@@ -50,7 +50,11 @@ TEST(RuleAnswers, OfOneRow) {
                                                  {"min > 0", false},  // the row has none
                                                  {"min <= 0", false},
                                                  {"max > 30000 * nan count", true},
-                                                 {"max > 40000 * nan count", false}}) {
+                                                 {"max > 40000 * nan count", false},
+                                                 {"max > nan count", true},
+                                                 {"max <= nan count and not inf", false},
+                                                 {"max < inf", true},
+                                                 {"max < inf and nan", true}}) {
     const auto rule = Rule::parse(text);
     ASSERT_TRUE(rule) << text << ": " << rule.error().message;
     EXPECT_EQ(rule->is_met_by(row), is_met) << text;
@@ -69,6 +73,13 @@ TEST(RuleAnswers, ANumberOfNanMeetsOnlyUnequal) {
   const TensorRow row = row_with(double{NAN});
   for (const char* sign : {"<", "<=", ">", ">=", "==", "!="}) {
     EXPECT_EQ(Rule::parse("max " + std::string(sign) + " 1")->is_met_by(row), std::string(sign) == "!=") << sign;
+  }
+}
+
+TEST(RuleAnswers, TheRightSideOfAPairMayBeACount) {
+  for (const char* text : {"nan b > nan a", "inf a != inf b", "max b > inf a"}) {
+    const auto rule = Rule::parse(text, About::kPairs);
+    EXPECT_TRUE(rule) << text << ": " << rule.error().message;
   }
 }
 

@@ -265,8 +265,11 @@ class Rule::Parser {
     const bool is_number = !std::holds_alternative<std::monostate>(number.bound_.nearest);
     const bool has_factor = value.kind == Token::Kind::kWord &&
                             (value.text.find('*') != value.text.npos || (is_number && peek().text.starts_with('*')));
-    if (is_number && !has_factor) return number;
-    const bool is_nan = value.text == "nan" || value.text == "-nan";
+    // "nan count", "inf b": the first word of a name.
+    const bool begins_name =
+        value.kind == Token::Kind::kWord && (value.text == "nan" || value.text == "inf") && is_part_of_a_name(peek());
+    if (is_number && !has_factor && !begins_name) return number;
+    const bool is_nan = !begins_name && (value.text == "nan" || value.text == "-nan");
     if (value.kind == Token::Kind::kQuoted || is_nan) {
       return invalid(in_quotes(name) + " is a number, and " + value.words() + " is none" +
                          (is_nan ? ": say nan alone, or nan > 0" : ""),
