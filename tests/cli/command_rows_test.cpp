@@ -55,6 +55,20 @@ TEST(CommandRows, OfEveryDialectInEveryFormat) {
   }
 }
 
+// A file of rows may be written by anybody: whatever stands in its columns, the JSON is JSON.
+TEST(CommandRows, AScaleThatIsNoNumberIsATextInJson) {
+  const ScratchFolder folder;
+  for (const auto& [scale, in_json] : std::vector<std::pair<std::string, std::string>>{
+           {"0.5", "0.5"}, {"no]}", "\"no]}\""}, {".5", "0.5"}, {"inf", "\"inf\""}, {"0x1", "\"0x1\""}}) {
+    std::ofstream(folder / "rows.csv")
+        << "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,E4m3fn Overflow,Cast Scale\n"
+        << "Tensor,s,0,0,0,output,0,16,float32,\"(4)\",0," << scale << "\n";
+    const auto json = run(folder, "rows.csv --format json");
+    EXPECT_EQ(json.exit, 0) << json.err;
+    EXPECT_PRED2(holds, json.out, "\"cast_scale\":" + in_json + ",");
+  }
+}
+
 // A file of rows may be written by anybody: no dtype acts upon the terminal, breaks a table of Markdown, or fills the
 // screen.
 TEST(CommandRows, ADtypeIsPrintable) {

@@ -5,6 +5,7 @@
 
 #include "stats/data/json/json_writer.hpp"
 #include "stats/data/rows/coordinates.hpp"
+#include "stats/data/rules/comparison.hpp"
 #include "stats/show/cli/report/report.hpp"
 
 namespace tensorstat::cli {
@@ -54,7 +55,13 @@ void append(std::string& text, const SurveyedTensor& entry, bool with_placement)
   append(json.key("shape"), row.shape);
   json.key("bytes").number(row.data_size_bytes);
   if (const Cell* shard = row.identity.find("shard")) json.key("shard").text(std::get<std::string>(*shard));
-  if (const Cell* scale = row.identity.find("cast_scale")) json.key("cast_scale").raw(std::get<std::string>(*scale));
+  if (const Cell* scale = row.identity.find("cast_scale")) {
+    // Rows may come from anywhere: a text that is not a number stays a text.
+    const auto& text = std::get<std::string>(*scale);
+    const Value number = number_from(text);
+    json.key("cast_scale");
+    std::holds_alternative<std::monostate>(number) ? json.text(text) : json.value(number);
+  }
   append(json.key("placement"), entry.placement, &Decision::engine);
   if (with_placement) {
     append(json.key("reasons"), entry.placement, &Decision::reason);
