@@ -73,6 +73,20 @@ TEST(PartStates, ThatAreDamagedOrCutAreRefused) {
   }
 }
 
+// Whoever shows a row takes a rank for a number, and a scale for a text.
+TEST(PartStates, WithAColumnOfAnotherKindAreRefused) {
+  for (const auto& [name, cell] :
+       std::vector<std::pair<std::string, Cell>>{{"rank", std::uint64_t{3}}, {"cast_scale", std::string("0.5")}}) {
+    for (const bool is_other : {false, true}) {
+      StateRecord record = row_of(0, 0);
+      record.entry.row.identity.set(name, !is_other           ? cell
+                                          : cell.index() == 0 ? Cell(std::string("3"))
+                                                              : Cell(std::uint64_t{3}));
+      EXPECT_EQ(static_cast<bool>(parse_state(written(head_of(0, 1)) + written(record))), !is_other) << name;
+    }
+  }
+}
+
 TEST(PartStates, JoinInAnyOrder) {
   const std::vector<std::string> wanted = {"/f0.npz t0 2", "/f0.npz t1 2", "/f0.npz t2 2",
                                            "/f0.npz t3 2", "/f1.npz t4 2", "/f1.npz t5 2",

@@ -8,6 +8,7 @@
 
 #include "stats/answer/parts/plan.hpp"
 #include "stats/core/base/crc32.hpp"
+#include "stats/data/rows/column.hpp"
 
 namespace tensorstat {
 namespace {
@@ -148,6 +149,8 @@ void read_entry(Reader& in, TensorRow& entry) {
     const std::string_view name = in.text();
     const bool is_number = in.byte() == 0;
     Cell cell = is_number ? Cell(in.number()) : Cell(std::string(in.text()));
+    const Column* const column = column_named(name);
+    if (column != nullptr && is_number != (column->kind == ColumnKind::kNumber)) in.refuse();
     identity.more.emplace_back(name, std::move(cell));
   }
   entry.row.data_size_bytes = in.number();
