@@ -94,8 +94,9 @@ void PlainOptions::declare(App app, unsigned uses) {
         .type_name("LIST");
     app.add_option("--where", where_, "Only tensors that meet this rule, e.g. 'nan-count > 0 and dtype == float16'")
         .type_name("RULE");
-    app.add_option("--sort", sort_,
-                   "The greatest of this first, e.g. l2norm; with a leading - the least first. NaN comes first in both")
+    app.add_option(
+           "--sort", sort_,
+           "The greatest of this first, e.g. l2norm; with a leading - the reverse: the least first, and NaN last")
         .type_name("NAME");
     app.add_option("--top", top_, "Show no more than the first N").check(is_whole_number).type_name("N");
   }
