@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "stats/answer/store/adding.hpp"
 #include "stats/answer/store/store.hpp"
@@ -76,15 +77,21 @@ Result<bool> read_into(Adding& adding, GrowingRowFile& file, const std::string& 
     return is_stopped ? Status(Error{Code::kInvalid, "the batch is full"}) : Status();
   };
   SourceState after = before;
+  const bool is_more = !file.is_replaced() && !before.statistics.empty();
   const auto note = [&](const RowsRead& read) {
-    after.statistics = names_of(read.categories);
-    after.columns = names_of_columns(read.columns);
+    // The new part of a monitor's file may lack what its rows before have.
+    Categories statistics = is_more ? categories_of_names(before.statistics) : read.categories;
+    std::vector<std::string> columns = is_more ? columns_of_names(before.columns) : read.columns;
+    add_once(statistics, read.categories);
+    add_once(columns, read.columns);
+    after.statistics = names_of(statistics);
+    after.columns = names_of_columns(columns);
     after.framework = read.framework;
     if (read.dialect) file.after().read.dialect = read.dialect;
   };
   const auto read = file.read(each);
   if (read && (file.is_json() || file.after().read.offset != 0)) note(*read);
-  if (is_stopped) {
+  if (!read) {  // it stopped, or has a fault: the rows before it are there
     const auto columns = read_columns(path);
     if (columns) note(*columns);
   }
@@ -120,6 +127,7 @@ Result<StoreAdded> Store::add(const std::vector<RowFile>& files, const std::stri
     if (!sources) return sources.error();
     bool is_full = false;
     std::size_t next = first;
+    std::unordered_set<std::string> begun;  // a file is found twice if its folder was named, too
     for (; next < files.size() && !is_full; ++next) {
       const RowFile& file = files[next];
       if (stored_path(file.path)) {
@@ -128,6 +136,7 @@ Result<StoreAdded> Store::add(const std::vector<RowFile>& files, const std::stri
       }
       std::error_code ignored;
       const std::string path = fs::absolute(file.path, ignored).lexically_normal().string();
+      if (!begun.insert(path).second) continue;
       const SourceState& before = (*sources)[path];
       GrowingRowFile reading(path, before.growth);
       const auto is_new = reading.looks_new();

@@ -11,7 +11,7 @@ constexpr int kWaitMs = 60'000;
 
 // A path with # ? and % as SQLite's URI wants it.
 std::string uri_of(const std::string& path, std::string_view mode) {
-  std::string uri = "file:";
+  std::string uri = path.starts_with('/') ? "file://" : "file:";  // "file://tmp/runs.db" would be of a host "tmp"
   for (const char c : path) {
     constexpr char kDigits[] = "0123456789abcdef";
     const auto code = static_cast<unsigned char>(c);

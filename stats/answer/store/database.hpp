@@ -70,6 +70,8 @@ class Database {
   // Begins to write, after others have ended. Gives up after a minute.
   Status begin() { return run("BEGIN IMMEDIATE"); }
   Status commit() { return run("COMMIT"); }
+  // What is read between this and roll_back() is of one state of the store, whatever others commit meanwhile.
+  Status begin_reading() { return run("BEGIN"); }
   void roll_back();
 
  private:

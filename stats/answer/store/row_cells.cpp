@@ -93,6 +93,16 @@ Categories categories_of_names(std::string_view names) {
   return categories;
 }
 
+std::vector<std::string> columns_of_names(std::string_view names) {
+  std::vector<std::string> columns;
+  while (!names.empty()) {
+    const std::size_t end = std::min(names.find(','), names.size());
+    columns.emplace_back(names.substr(0, end));
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  return columns;
+}
+
 std::string text_of_shape(const Shape& shape) {
   std::string text = "(";
   for (const std::uint64_t dimension : shape) text += (text.size() > 1 ? "," : "") + std::to_string(dimension);

@@ -35,6 +35,8 @@ Value value_of_exact(std::string_view type, std::string_view text);
 
 // Reads the text that names_of() writes into a store.
 Categories categories_of_names(std::string_view names);
+// The names of columns, separated by commas.
+std::vector<std::string> columns_of_names(std::string_view names);
 
 std::string text_of_shape(const Shape& shape);
 Shape shape_of_text(std::string_view text);

@@ -13,17 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The names of columns, separated by commas.
-std::vector<std::string> columns_of_names(std::string_view names) {
-  std::vector<std::string> columns;
-  while (!names.empty()) {
-    const std::size_t end = std::min(names.find(','), names.size());
-    columns.emplace_back(names.substr(0, end));
-    names.remove_prefix(std::min(end + 1, names.size()));
-  }
-  return columns;
-}
-
 struct Source {
   StoredSource rows;
   RowsRead read;
@@ -57,6 +46,18 @@ bool stays_below(const std::string& folder) {
   return std::ranges::none_of(fs::path(folder), [](const fs::path& part) { return part == ".."; });
 }
 
+// Ends the transaction of a reader, after the statements that are made behind it.
+struct Snapshot {
+  Database& database;
+  ~Snapshot() { database.roll_back(); }
+};
+
+Status check_for_reading(Database& database) {
+  if (Status begun = database.begin_reading(); !begun) return begun;
+  const Snapshot snapshot{database};
+  return check_schema(database);
+}
+
 Result<Store> opened(const StoredPath& path) { return Store::open(path.store, Access::kRead); }
 
 }  // namespace
@@ -76,7 +77,7 @@ std::string run_of_path(const std::string& path) {
 Result<Store> Store::open(const std::string& path, Access access) {
   auto database = Database::open(path, access, true);
   if (!database) return database.error();
-  Status known = access == Access::kWrite ? make_or_check_schema(*database) : check_schema(*database);
+  Status known = access == Access::kWrite ? make_or_check_schema(*database) : check_for_reading(*database);
   if (!known) return known.error();
   return Store(*std::move(database));
 }
@@ -85,7 +86,7 @@ Result<std::vector<StoredRun>> Store::runs() {
   auto find = database_.prepare(
       "SELECT u.name, (SELECT count(*) FROM sources s WHERE s.run = u.run), (SELECT total(row_count) FROM sources s "
       "WHERE s.run = u.run), count(DISTINCT p.rank), min(p.iteration), max(p.iteration) FROM runs u LEFT JOIN places p "
-      "ON p.run = u.run GROUP BY u.run ORDER BY u.run");
+      "ON p.run = u.run AND p.place IN (SELECT place FROM source_places) GROUP BY u.run ORDER BY u.run");
   if (!find) return find.error();
   std::vector<StoredRun> runs;
   while (true) {
@@ -140,6 +141,8 @@ Result<RowsRead> Store::columns(const std::string& run, const std::string& file)
 }
 
 Result<RowsRead> Store::read(const std::string& run, const std::string& file, const EachRow& each) {
+  if (Status begun = database_.begin_reading(); !begun) return begun.error();
+  const Snapshot snapshot{database_};
   const auto source = find_source(database_, run, file);
   if (!source) return source.error();
   auto rows = RowReader::open(database_, source->rows);
@@ -214,12 +217,15 @@ std::vector<StoreQuestion> store_questions() {
        "(abs(avg) = "
        "9e999 OR l2norm = 9e999)) GROUP BY run, rank, op_name, io, slot ORDER BY first_iteration, rank, op_name"},
       {"half-of-float16", "tensors past half of float16's greatest number",
-       "SELECT run, rank, op_name, io, slot, min(iteration) AS first_iteration, max(max(max, -min)) AS absmax FROM "
+       "SELECT run, rank, op_name, io, slot, min(iteration) AS first_iteration, max(max(ifnull(max, -min), "
+       "ifnull(-min, max))) AS absmax FROM "
        "tensorstat WHERE max > 32752 OR min < -32752 GROUP BY run, rank, op_name, io, slot ORDER BY first_iteration"},
       {"ranks", "parameters that differ between ranks",
-       "SELECT run, iteration, op_name, io, slot, count(DISTINCT max) AS max_values, count(DISTINCT min) AS "
-       "min_values, "
-       "count(DISTINCT l2norm) AS l2norm_values FROM tensorstat WHERE op_type = 'Parameter' GROUP BY run, iteration, "
+       // A NaN is NULL, which count() leaves out.
+       "SELECT run, iteration, op_name, io, slot, count(DISTINCT iif(is_nan & 1, 'nan', max)) AS max_values, "
+       "count(DISTINCT iif(is_nan & 2, 'nan', min)) AS min_values, "
+       "count(DISTINCT iif(is_nan & 2048, 'nan', l2norm)) AS l2norm_values FROM tensorstat WHERE op_type = 'Parameter' "
+       "GROUP BY run, iteration, "
        "op_name, io, slot HAVING max_values > 1 OR min_values > 1 OR l2norm_values > 1 ORDER BY run, iteration, "
        "op_name"},
       {"largest", "the 20 tensors with the largest l2norm",

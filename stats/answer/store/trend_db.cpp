@@ -82,7 +82,7 @@ class TrendDatabase {
     if (Status made = database_.run(kTrendSchema); !made) return made;
     if (Status begun = database_.begin(); !begun) return begun;
     for (const auto& [sql, statement] :
-         {std::pair("INSERT INTO trend_data VALUES(?,?,?,?,?,?,?,?,?)", &insert_row_),
+         {std::pair("INSERT INTO trend_data VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING", &insert_row_),
           std::pair("INSERT INTO monitoring_targets(target_name, vpp_stage, micro_step) VALUES(?,0,?)",
                     &insert_target_),
           std::pair("INSERT INTO monitoring_metrics(metric_name) VALUES(?)", &insert_metric_)}) {
@@ -107,15 +107,20 @@ class TrendDatabase {
     // Calls of one name in one iteration of a rank are told by their micro steps.
     Calls& calls = calls_[{place.rank, target.metric, target.name, target.micro_step}];
     if (calls.iteration != place.iteration) calls = {place.iteration, 0};
-    const auto id = target_id(target.name, target.micro_step + calls.count++);
-    if (!id) return id.error();
-    insert_row_.bind(1, std::uint64_t{place.rank}).bind(2, place.iteration).bind(3, *id).bind(4, *metric);
+    insert_row_.bind(1, std::uint64_t{place.rank}).bind(2, place.iteration).bind(4, *metric);
     for (std::size_t i = 0; i < std::size(values); ++i) bind(static_cast<int>(5 + i), values[i]);
+    // Iterations come again with each graph, and a call's own number may be the next one's: the next free one is taken.
+    do {
+      const auto id = target_id(target.name, target.micro_step + calls.count++);
+      if (!id) return id.error();
+      insert_row_.bind(3, *id);
+      if (Status done = database_.step_once(insert_row_); !done) return done;
+    } while (database_.changes() == 0);
     ++written.rows;
     most_rank_ = std::max<std::uint64_t>(most_rank_, place.rank);
     least_step_ = std::min(least_step_, place.iteration);
     most_step_ = std::max(most_step_, place.iteration);
-    return database_.step_once(insert_row_);
+    return {};
   }
 
   // The table that tells the reader which metrics there are, and how far ranks and steps go.

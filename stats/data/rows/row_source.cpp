@@ -31,9 +31,15 @@ const RowSource* source_of(const std::string& path) {
 void add_row_source(const RowSource& source) { row_sources().push_back(&source); }
 
 std::optional<StoredPath> stored_path(const std::string& path) {
-  const std::size_t inside = path.find("//", 1);
-  const std::string store = path.substr(0, inside);
+  // Shells join folders with slashes of their own: in "/tmp//runs.db//monday" the second // is the one.
+  std::size_t inside = path.find("//", 1);
+  std::string store = path.substr(0, inside);
   const RowSource* source = source_of(store);
+  while (source == nullptr && inside != path.npos) {
+    inside = path.find("//", inside + 1);
+    store = path.substr(0, inside);
+    source = source_of(store);
+  }
   if (source == nullptr) return std::nullopt;
   if (inside == path.npos) return StoredPath{store, {}, {}, source};
   const std::size_t run = inside + 2, file = path.find('/', run);

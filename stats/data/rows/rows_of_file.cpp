@@ -103,7 +103,22 @@ Result<RowsRead> read_columns(const std::string& path) try {
   if (!next_piece) return next_piece.error();
   const EachRow go_on = [](Row&&) { return Status(); };
   const EachRow stop = [](Row&&) { return Status(Error{Code::kInvalid, "enough"}); };
-  if (const auto monitor = monitor_of(*beginning)) return read_monitor(*monitor, path, *next_piece, go_on);
+  if (const auto monitor = monitor_of(*beginning)) {
+    RowsRead seen;  // also of a file with a fault: the rows before it are read
+    const EachRow note = [&](Row&& row) {
+      ++seen.row_count;
+      for (const Category each : row.statistics.categories) {
+        if (std::ranges::count(seen.categories, each) == 0) seen.categories.push_back(each);
+      }
+      for (const auto& [name, cell] : row.identity.more) {
+        if (std::ranges::count(seen.columns, name) == 0) seen.columns.push_back(name);
+      }
+      return Status();
+    };
+    auto all = read_monitor(*monitor, path, *next_piece, note);
+    if (!all && seen.row_count != 0) return seen;
+    return all;
+  }
   RowsRead read;
   const Status all = is_dump_json(*beginning)
                          ? read_dump_json(printable(path), *next_piece, go_on, read)
