@@ -112,6 +112,9 @@ TEST(RuleAnswers, OfRowsOneAfterAnother) {
   EXPECT_EQ(answers("max > 1 for 3 steps", {2, 2, 2, 2, 1, 2, 2, 2}), "--++---+");
   EXPECT_EQ(answers("not (max > 1 for 2 steps)", {2, 1, 2, 2}), "-++-");
   EXPECT_EQ(answers("max > 5 or max > previous(max)", {9, 1, 2}), "+-+");
+  // The first answer of the window is unknown, and so is what asks for it.
+  EXPECT_EQ(answers("not (max > previous(max) for 2 steps)", {1, 2, 3, 4, 1, 2}), "----++");
+  EXPECT_EQ(answers("not ((max > 1 for 2 steps) for 2 steps)", {2, 2, 2, 1, 2, 2, 2}), "---+++-");
 }
 
 }  // namespace rule_answers_test

@@ -46,8 +46,13 @@ class Window {
 
 // The memory of one rule for one tensor. Rule::judge() fills it. Copies are independent.
 struct RulePast {
+  // The last rows in which a condition of "for N steps" was met, and those in which it was met or unknown.
+  struct InARow {
+    std::uint32_t met = 0, not_refuted = 0;
+  };
+
   std::vector<Window> windows;
-  std::vector<std::uint32_t> met_in_a_row;  // for each "for N steps"
+  std::vector<InARow> in_a_row;  // for each "for N steps"
   std::uint64_t row_count = 0;
 
   // The comparison that was met first in the last row. The words nan and inf count as their statistics.

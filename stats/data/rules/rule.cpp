@@ -110,9 +110,7 @@ std::optional<Category> Rule::met_count(const StatisticsView& statistics) const 
   return counts_.front() == Category::kNanCount ? specials.nan_by : specials.inf_by;
 }
 
-RulePast Rule::new_past() const {
-  return {.windows = windows_, .met_in_a_row = std::vector<std::uint32_t>(for_count_)};
-}
+RulePast Rule::new_past() const { return {.windows = windows_, .in_a_row = std::vector<RulePast::InARow>(for_count_)}; }
 
 bool Rule::is_met_by(const TensorRow& row, RulePast& past) const {
   past.met.reset();
@@ -161,10 +159,12 @@ Rule::Answer Rule::judge_parts(const TensorRow& row, RulePast* past) const {
   if (kind_ == Kind::kNot && all != Answer::kUnknown) answer = all == Answer::kYes ? Answer::kNo : Answer::kYes;
   if (kind_ == Kind::kFor) {
     if (past == nullptr) return Answer::kUnknown;
-    std::uint32_t& count = past->met_in_a_row[row_count_at_];
-    count = all == Answer::kYes ? count + 1 : 0;
-    if (all == Answer::kYes && count < steps_) answer = count == past->row_count ? Answer::kUnknown : Answer::kNo;
-    count = std::min<std::uint32_t>(count, Window::kMostSteps);
+    auto& [met, not_refuted] = past->in_a_row[row_count_at_];
+    const auto next = [](std::uint32_t count) { return std::min(count + 1, Window::kMostSteps); };
+    met = all == Answer::kYes ? next(met) : 0;
+    not_refuted = all != Answer::kNo ? next(not_refuted) : 0;
+    const bool is_open = not_refuted >= std::min<std::uint64_t>(steps_, past->row_count);
+    answer = met >= steps_ ? Answer::kYes : is_open ? Answer::kUnknown : Answer::kNo;
   }
   // A part that was met does not explain a whole that is not.
   if (past != nullptr && !was_met && (answer != Answer::kYes || kind_ == Kind::kNot)) past->met.reset();

@@ -15,8 +15,9 @@
 //
 // A window is of the tensor's own last N rows, without the row that is judged; previous(x) is previous(x, 1). "for N
 // steps" is met if the condition was met in this row and the N - 1 before it. While fewer rows are there, the answer is
-// unknown, and so is its negation: an unknown rule is not met. Only who sees a run's rows one step after another has
-// earlier rows: alerts, top and attach.
+// unknown, and so is its negation: an unknown rule is not met. "for N steps" is also unknown if the condition was
+// unknown in one of these rows, and refuted in none. Only who sees a run's rows one step after another has earlier
+// rows: alerts, top and attach.
 //
 // differs over GROUP is met if the bits of the tensor are not the same on all ranks of the group that have a replica of
 // it: TensorRow::differs_over. It is unknown if they were not compared. Only alerts have it.
@@ -115,7 +116,7 @@ class Rule {
   Bound bound_;
   std::optional<Other> other_;  // takes the place of bound_
   std::string wanted_;          // a text, a glob or a group
-  std::size_t steps_ = 0;       // for kFor, with the index in RulePast::met_in_a_row
+  std::size_t steps_ = 0;       // for kFor, with the index in RulePast::in_a_row
   std::size_t row_count_at_ = 0;
   bool keeps_rows_ = false;  // a window or "for N steps" is in it
 
