@@ -96,11 +96,9 @@ class For:
 
     def answer(self, values):
         last = [self.operand.answer(values[:end]) for end in range(max(1, len(values) - self.steps + 1), len(values) + 1)]
-        if last[-1] is None:
-            return None
-        if len(last) == self.steps:
-            return all(each is True for each in last)
-        return None if all(each is True for each in last) else False
+        if False in last:
+            return False
+        return True if len(last) == self.steps and None not in last else None
 
 
 def rule(dice, depth=0):
