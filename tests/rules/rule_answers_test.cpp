@@ -49,6 +49,11 @@ TEST(RuleAnswers, OfOneRow) {
                                                  {"shape == '(2,3)'", true},
                                                  {"min > 0", false},  // the row has none
                                                  {"min <= 0", false},
+                                                 {"min != 0", false},
+                                                 {"md5 == ''", false},
+                                                 {"md5 != 0", false},
+                                                 {"md5 ~ '*'", false},
+                                                 {"op_type != Tensor", true},
                                                  {"max > 30000 * nan count", true},
                                                  {"max > 40000 * nan count", false},
                                                  {"max > nan count", true},

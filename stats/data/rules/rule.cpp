@@ -22,6 +22,14 @@ const Value& number_at(const TensorRow& row, const Subject& subject, std::option
   return statistic != nullptr ? *statistic : kNone;
 }
 
+// nullopt of a statistic that was not measured. A fact has a text in each row, which may be empty.
+std::optional<std::string> known_text_of(const TensorRow& row, const Subject& subject) {
+  FactValue value = value_of(row, subject);
+  if (auto* const text = std::get_if<std::string>(&value)) return std::move(*text);
+  if (std::holds_alternative<std::monostate>(std::get<Value>(value))) return std::nullopt;
+  return to_string(std::get<Value>(value));
+}
+
 // The row's line about replicas over a group; nullopt if it does not name the group.
 std::optional<std::string_view> words_of_group(const TensorRow& row, std::string_view group) {
   for (std::string_view rest = row.differs_over.value_or(""); !rest.empty();) {
@@ -135,10 +143,14 @@ Rule::Answer Rule::judge(const TensorRow& row, RulePast* past) const {
     }
     case Kind::kNumber:
       return judge_number(row, past);
-    case Kind::kText:
-      return answer((text_of(row, subject_) == wanted_) == (comparison_ == Comparison::kEqual));
-    case Kind::kGlob:
-      return answer(::fnmatch(wanted_.c_str(), text_of(row, subject_).c_str(), 0) == 0);
+    case Kind::kText: {
+      const auto text = known_text_of(row, subject_);
+      return answer(text && (*text == wanted_) == (comparison_ == Comparison::kEqual));
+    }
+    case Kind::kGlob: {
+      const auto text = known_text_of(row, subject_);
+      return answer(text && ::fnmatch(wanted_.c_str(), text->c_str(), 0) == 0);
+    }
     case Kind::kDiffers:
       return row.differs_over ? answer(words_of_group(row, wanted_).has_value()) : Answer::kUnknown;
   }
