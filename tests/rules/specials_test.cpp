@@ -49,12 +49,15 @@ bool shows_nan(const Content& content, const Categories& chosen) {
     return has(Category::kMax) || has(Category::kMin) || has(Category::kAvg) || has(Category::kL2norm) ||
            has(Category::kAbsmax) || has(Category::kStd) || has(Category::kFirstNanIndex);
   }
-  // These are NaN of Inf. That is told from NaN by a norm, or by both extrema.
-  const bool is_denied =
-      has(Category::kL2norm) || (content.has_plus && content.has_minus && has(Category::kMax) && has(Category::kMin));
-  const bool has_inf = content.has_plus || content.has_minus;
-  return !is_denied &&
-         ((has(Category::kAvg) && content.has_plus && content.has_minus) || (has(Category::kStd) && has_inf));
+  // These are NaN of Inf. That is told from NaN by a norm, by both extrema, and std by one extremum that is Inf or by avg.
+  const bool has_both = content.has_plus && content.has_minus, has_inf = content.has_plus || content.has_minus;
+  if (has(Category::kL2norm) || (has_both && has(Category::kMax) && has(Category::kMin))) return false;
+  if (has(Category::kAvg)) return has_both;
+  const auto is_infinite = [](float value) { return std::isinf(value); };
+  const bool is_max = content.has_plus || std::ranges::all_of(content.values, is_infinite),
+             is_min = content.has_minus || std::ranges::all_of(content.values, is_infinite);
+  if ((is_max && has(Category::kMax)) || (is_min && has(Category::kMin)) || has(Category::kAbsmax)) return false;
+  return has(Category::kStd) && has_inf;
 }
 
 bool may_show_inf(const Content& content, const Categories& chosen) {

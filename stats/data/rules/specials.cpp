@@ -33,7 +33,14 @@ class SpecialsReader {
   bool is(Category category, double wanted) const { return real(category) == wanted; }
 
   // Whether a mean or a deviation is NaN without a NaN among the elements: of Inf, as other statistics show.
-  bool is_nan_of_inf() const {
+  bool is_nan_of_inf(Category nan) const {
+    if (nan != Category::kAvg) {
+      if (const auto mean = real(Category::kAvg)) return !std::isnan(*mean);
+      for (const Category extremum : {Category::kMax, Category::kMin, Category::kAbsmax}) {
+        const auto number = real(extremum);
+        if (number && std::isinf(*number)) return true;
+      }
+    }
     if (is(Category::kMax, HUGE_VAL) && is(Category::kMin, -HUGE_VAL)) return true;
     for (const Category norm : {Category::kL2norm, Category::kRms, Category::kL1norm}) {
       if (const auto number = real(norm)) return !std::isnan(*number);
@@ -56,7 +63,7 @@ class SpecialsReader {
       if (!number) continue;
       found_.is_nan_known = true;
       const bool is_mean = category == Category::kAvg || category == Category::kStd || category == Category::kVar;
-      if (std::isnan(*number) && !(is_mean && is_nan_of_inf())) return show_nan(category);
+      if (std::isnan(*number) && !(is_mean && is_nan_of_inf(category))) return show_nan(category);
     }
   }
 

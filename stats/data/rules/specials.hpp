@@ -16,7 +16,8 @@ inline constexpr Category kTelling[] = {Category::kMax,    Category::kMin,    Ca
 // How many elements are NaN or infinite. nullopt: some, and the row does not say how many.
 //
 // NaN: the count decides. A row without it has NaN if a value of kTelling is NaN or if it has a first NaN index. avg is
-// also NaN if both Inf occur, std and var if one does: these show no NaN if another statistic denies it.
+// also NaN if both Inf occur, std and var if one does: these show no NaN if another statistic denies it. A norm that is
+// no NaN does, and so do max Inf with min -Inf. std and var are also denied by an extremum that is Inf, and by avg.
 // Inf: the count of each sign decides for this sign. Without it max, min, absmax and the first Inf index decide. Sums,
 // norms and means decide in rows without these: they overflow of finite elements if a device adds in the dtype of the
 // tensor.
