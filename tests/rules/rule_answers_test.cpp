@@ -53,7 +53,7 @@ TEST(RuleAnswers, OfOneRow) {
                                                  {"md5 == ''", false},
                                                  {"md5 != 0", false},
                                                  {"md5 ~ '*'", false},
-                                                 {"op_type != Tensor", true},
+                                                 {"op_name != a", true},
                                                  {"max > 30000 * nan count", true},
                                                  {"max > 40000 * nan count", false},
                                                  {"max > nan count", true},

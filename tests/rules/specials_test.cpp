@@ -49,7 +49,8 @@ bool shows_nan(const Content& content, const Categories& chosen) {
     return has(Category::kMax) || has(Category::kMin) || has(Category::kAvg) || has(Category::kL2norm) ||
            has(Category::kAbsmax) || has(Category::kStd) || has(Category::kFirstNanIndex);
   }
-  // These are NaN of Inf. That is told from NaN by a norm, by both extrema, and std by one extremum that is Inf or by avg.
+  // These are NaN of Inf. That is told from NaN by a norm, by both extrema, and std by one extremum that is Inf or by
+  // avg.
   const bool has_both = content.has_plus && content.has_minus, has_inf = content.has_plus || content.has_minus;
   if (has(Category::kL2norm) || (has_both && has(Category::kMax) && has(Category::kMin))) return false;
   if (has(Category::kAvg)) return has_both;

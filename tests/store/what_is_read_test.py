@@ -1,9 +1,11 @@
 """What a store answers is what its files have: also of files with a fault, found twice, replaced, or that grew by less."""
 import os
 import sqlite3
+import subprocess
+import time
 import unittest
 
-from stores import HEADING, IDENTITY, StoreTest, row, run
+from stores import COMMAND, HEADING, IDENTITY, StoreTest, row, run
 
 MONITOR = "vpp_stage,name,step,min,max,norm\n"
 
@@ -40,6 +42,21 @@ class WhatIsRead(StoreTest):
                 log.write(more)
             self.add("runs.db", "m-rank0")
             self.assertTrue(self.rows().startswith(before))
+
+    def test_a_follower_takes_the_last_tensor_of_a_log(self):
+        log = "nvdlfw_inspect_statistics_logs/nvdlfw_inspect_globalrank-0.log"
+        line = "INFO - {}_activation_max iteration=000001 value=2.5\n"
+        self.write(log, line.format("a") + line.format("b"))
+        # A store answers while it is followed.
+        follower = subprocess.Popen([COMMAND, "store", "add", "runs.db", log, "--follow"], stderr=subprocess.DEVNULL)
+        try:
+            end = time.monotonic() + 60
+            while time.monotonic() < end and (not os.path.exists("runs.db") or run("store", "rows", "runs.db").stdout.count("\n") < 3):
+                time.sleep(.2)
+        finally:
+            follower.terminate()
+            follower.wait()
+        self.assertEqual(self.ask("SELECT op_name FROM tensorstat ORDER BY line"), [("a_activation",), ("b_activation",)])
 
     def test_a_file_that_is_named_twice_is_added_once(self):
         self.write("dump/statistic.csv", HEADING + row(0))

@@ -35,7 +35,7 @@ class SpecialsReader {
   // Whether a mean or a deviation is NaN without a NaN among the elements: of Inf, as other statistics show.
   bool is_nan_of_inf(Category nan) const {
     if (nan != Category::kAvg) {
-      if (const auto mean = real(Category::kAvg)) return !std::isnan(*mean);
+      if (const auto mean = real(Category::kAvg); mean && !std::isnan(*mean)) return true;
       for (const Category extremum : {Category::kMax, Category::kMin, Category::kAbsmax}) {
         const auto number = real(extremum);
         if (number && std::isinf(*number)) return true;

@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 
 // For files, and again for folders: how many of the latest changed ones each look asks, and how many others in turn.
 constexpr std::size_t kRecent = 64, kInTurn = 192;
-// A folder's time may be as coarse as two seconds: one that changed is listed in every look until they are over.
+// Times may be as coarse as two seconds: a folder that changed is listed in every look until they are over, and a file
+// is handed out once more behind them.
 constexpr std::chrono::milliseconds kCoarse{2500};
 
 std::uint64_t nanoseconds(const timespec& time) {
@@ -74,7 +75,7 @@ void ChangingFiles::add_file(RowFile file) {
   std::string asked = stored ? stored->store : file.path;
   Stamp stamp;
   stamp_of(asked, stamp);
-  files_.push_back({std::move(file), std::move(asked), stamp});
+  files_.push_back({std::move(file), std::move(asked), stamp, Clock::now(), stored.has_value()});
   file_turn_.note_change(files_.size() - 1);
   found_.push_back(files_.back().file);
 }
@@ -127,9 +128,18 @@ std::vector<RowFile> ChangingFiles::look(std::vector<Error>& faults) {
   for (const std::size_t number : file_turn_.take(known_files)) {
     File& file = files_[number];
     Stamp stamp;
-    if (!stamp_of(file.asked, stamp) || stamp == file.stamp) continue;
-    file.stamp = stamp;
-    file_turn_.note_change(number);
+    if (!stamp_of(file.asked, stamp)) continue;
+    const auto now = Clock::now();
+    if (stamp != file.stamp) {
+      file.stamp = stamp;
+      file.changed = now;
+      file.is_settled = file.asked != file.file.path;
+      file_turn_.note_change(number);
+    } else if (!file.is_settled && now - file.changed > kCoarse) {
+      file.is_settled = true;
+    } else {
+      continue;
+    }
     found_.push_back(file.file);
   }
   std::ranges::sort(found_, natural_before, &RowFile::path);

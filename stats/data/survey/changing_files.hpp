@@ -27,9 +27,10 @@ class ChangingFiles {
   explicit ChangingFiles(std::vector<std::string> paths);
 
   // The files that are new since the last look, or have another size or time, by path in natural order: the first time
-  // all. So the iterations of a rank are read in their order if they were written so.
-  // Each look asks about the files and folders that changed last, about folders of folders, and about some hundred of
-  // the others in turn. So a file that was quiet for long is noticed later if there are thousands.
+  // all. So the iterations of a rank are read in their order if they were written so. Once more those that have been
+  // quiet for some seconds: the reader of a log takes its last lines then. Each look asks about the files and folders
+  // that changed last, about folders of folders, and about some hundred of the others in turn. So a file that was quiet
+  // for long is noticed later if there are thousands.
   std::vector<RowFile> look(std::vector<Error>& faults);
 
   // Whether a path does not exist yet.
@@ -52,6 +53,8 @@ class ChangingFiles {
     RowFile file;
     std::string asked;  // the file to ask for its time: for a path into a store, the store
     Stamp stamp;
+    Clock::time_point changed;  // when its stamp was last seen to be another one
+    bool is_settled;            // it was handed out some time after that, or is a store, whose rows are whole
   };
   // Which of many are asked in one look: those that changed last, and some in turn.
   struct Turn {
