@@ -1,7 +1,6 @@
 // The names that a mistyped one is answered with.
 #include "stats/core/base/nearest_names.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,11 +10,9 @@
 namespace tensorstat {
 namespace {
 
-using ::testing::ElementsAre;
+using Names = std::vector<std::string>;
 
-std::string nearest(std::string_view typed, const std::vector<std::string>& names) {
-  return nearest_names(typed, names)[0];
-}
+std::string nearest(std::string_view typed, const Names& names) { return nearest_names(typed, names)[0]; }
 
 // A name of two other letters stands before the right one. It would be chosen if the right one was not nearer.
 TEST(NearestNames, TheFewestLettersToChangeInsertLeaveOutOrExchange) {
@@ -23,8 +20,8 @@ TEST(NearestNames, TheFewestLettersToChangeInsertLeaveOutOrExchange) {
   EXPECT_EQ(nearest("mx", {"nb", "max"}), "max");
   EXPECT_EQ(nearest("mavx", {"mabc", "max"}), "max");
   EXPECT_EQ(nearest("bacd", {"bayy", "abcd"}), "abcd");
-  EXPECT_THAT(nearest_names("mux", std::vector<std::string>{"l2norm", "avg", "min", "max"}),
-              ElementsAre("max", "min", "avg"));  // three of them: 1, 2 and 3 letters
+  EXPECT_EQ(nearest_names("mux", Names{"l2norm", "avg", "min", "max"}),
+            (Names{"max", "min", "avg"}));  // three of them: 1, 2 and 3 letters
 }
 
 TEST(NearestNames, LettersOfBothCasesAndSeparatorsAreAlike) {
@@ -42,8 +39,8 @@ TEST(NearestNames, ANameThatHoldsThreeLettersOrIsHeldByThemIsOneLetterAway) {
 }
 
 TEST(NearestNames, OfEqualOnesTheFirstInTheList) {
-  EXPECT_THAT(nearest_names("", std::vector<std::string>{"b", "a", "c", "d"}), ElementsAre("b", "a", "c"));
-  EXPECT_THAT(nearest_names("x", std::vector<std::string>{"a"}), ElementsAre("a"));
+  EXPECT_EQ(nearest_names("", Names{"b", "a", "c", "d"}), (Names{"b", "a", "c"}));
+  EXPECT_EQ(nearest_names("x", Names{"a"}), Names{"a"});
   EXPECT_TRUE(nearest_names("x", {}).empty());
 }
 
