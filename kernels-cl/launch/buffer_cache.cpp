@@ -1,6 +1,7 @@
 #include "kernels-cl/launch/buffer_cache.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace tensorstat::cl_engine {
 namespace {
@@ -56,9 +57,14 @@ Result<BufferCache::Buffer> BufferCache::take(std::uint64_t bytes, const char* p
   return Buffer{std::move(made), bytes, *std::move(witness), nullptr};
 }
 
-void BufferCache::give_back(Buffer buffer) {
+void BufferCache::give_back(Buffer buffer) noexcept {
   const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(buffer));
+  try {
+    idle_.push_back(std::move(buffer));
+  } catch (const std::bad_alloc&) {
+    buffer.memory = cl::Buffer();
+    ledger_.release(buffer.bytes);
+  }
 }
 
 std::uint64_t BufferCache::room_bytes() const {

@@ -34,7 +34,8 @@ class BufferCache {
   // if one suits, so batches of equal size soon allocate nothing more. It frees the idle buffers if all are too small,
   // or if the budget has no room beside them.
   Result<Buffer> take(std::uint64_t bytes, const char* purpose);
-  void give_back(Buffer buffer);
+  // Frees the buffer if the host is out of memory: destructors call it.
+  void give_back(Buffer buffer) noexcept;
 
   // For a buffer that is not given back: removes its bytes from the ledger. Call it once the device no longer uses it.
   void forget(std::uint64_t bytes) { ledger_.release(bytes); }
