@@ -131,6 +131,22 @@ class Top(unittest.TestCase):
         self.assertEqual(self.end(child, terminal), 0)
         self.assert_given_back(terminal, None)
 
+    def test_arrows_choose_a_line(self):
+        for i in range(25):
+            self.write(i, [row(f"tensor{k}", 1.0, k) for k in range(4)])
+        child, terminal = self.start()
+        self.read_until(terminal, "iteration 24")
+        os.write(terminal, b"2")
+        names = re.findall(r"tensor\d", self.read_until(terminal, r"(?s)(tensor\d.*){4}"))
+        for keys, chosen in ((b"\x1b[B\x1b[B\x1b[A", names[1]), (b"\x1b[B", names[2]), (b"\x1b[F", names[3]), (b"\x1b[H", names[0])):
+            os.write(terminal, keys + b"\r")
+            title = re.search(r"\x1b\[1m(tensor\d)", self.read_until(terminal, r"(?s)\x1b\[1mtensor\d.*l2norm"))
+            self.assertEqual(title[1], chosen, keys)
+            os.write(terminal, b"\x1b")
+            self.read_until(terminal, "x median")
+        os.write(terminal, b"q")
+        self.end(child, terminal)
+
     def test_the_terminal_is_given_back_by_signals_and_crashes(self):
         self.calm(3)
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGSEGV, signal.SIGABRT):

@@ -213,6 +213,7 @@ class Zarr(unittest.TestCase):
                 (spoil, "gzip", "its chunk c/1/1: is damaged"), (meta(data_type="r16"), None, "is not supported"), (meta(codecs=shard), None, "chunk_shape is no list"), (meta(codecs=["packbits"]), None, "packbits"),
                 (meta(chunk_grid=grid), None, "have no elements"), (meta(chunk_grid=huge), None, "s.zarr/b/zarr.json"), (meta(shape=[6]), None, "other axes"),
                 (meta(shape=[1 << 62, 6]), None, "s.zarr/b/zarr.json"), (meta(shape=[1 << 40, 6]), None, "times that"), (meta(fill_value="x"), None, "the fill value"),
+                (meta(storage_transformers=[{"name": "x"}]), None, "has the storage transformers"), (meta(storage_transformers={}), None, "has the storage transformers"),
                 (meta(zarr_format=2), None, "another zarr_format"), (lambda: self.write("s.zarr/b/zarr.json", b"{"), None, "zarr.json")):
             with self.subTest(words):
                 shutil.rmtree(self.path("s.zarr"), ignore_errors=True)
