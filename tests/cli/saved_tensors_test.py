@@ -104,6 +104,10 @@ class SavedTensors(unittest.TestCase):
         self.assertRegex(ran.stderr, "'a' is a NumPy array whose pickle is damaged")
         self.assertRegex(ran.stdout, "x.pt::w")
 
+    def test_a_subclass_of_tensor(self):
+        marked = (b"ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_tensor_v2\ncmine\nMarked\n(" + arguments() + b"t}tR")
+        self.assert_is_the_tensor(self.rows(self.save("x.pt", b"}" + text("w") + marked + b"s"))["w"])
+
     def test_a_shard_of_a_dtensor(self):
         shard = (b"ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_wrapper_subclass\nctorch.distributed.tensor\n"
                  b"DTensor\n)N}" + text("_local_tensor") + TENSOR + b"s\x86tR")

@@ -64,7 +64,9 @@ std::uint64_t least_most(std::span<const Unit> units, std::uint32_t parts) {
   std::uint64_t low = 1, high = 1;
   for (const Unit& unit : units) {
     high += unit.cost();
-    if (!unit.is_cuttable) low = std::max(low, unit.cost());
+    // A part that has no room for the smallest piece would get the whole tensor.
+    const std::uint64_t least_piece = unit.fixed + kLeastPieceBytes + kCutElements * unit.element_bytes;
+    low = std::max(low, unit.is_cuttable ? least_piece : unit.cost());
   }
   low = std::max(low, high / parts);
   while (low < high) {
