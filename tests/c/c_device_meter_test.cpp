@@ -158,6 +158,10 @@ TEST_F(CDeviceMeter, ComparesPairsWithTheHostsBits) {
   EXPECT_EQ(tensorstat_compare(meter, here, here + 1, 1, &request, &none), TENSORSTAT_INVALID);
   EXPECT_NE(std::string(tensorstat_last_error()).find("on is 3"), std::string::npos);
   for (tensorstat_pair* each : {result, expected}) tensorstat_pair_free(each);
+  tensorstat_pair* nothing = nullptr;
+  EXPECT_EQ(tensorstat_pair_ticket_collect(nullptr, &nothing), TENSORSTAT_INVALID);
+  EXPECT_EQ(tensorstat_pair_ticket_collect(ticket, nullptr), TENSORSTAT_INVALID);
+  EXPECT_EQ(tensorstat_ticket_collect(nullptr, nullptr), TENSORSTAT_INVALID);
   tensorstat_pair_ticket_close(ticket);
   tensorstat_pair_ticket_close(nullptr);
   tensorstat_meter_close(meter);

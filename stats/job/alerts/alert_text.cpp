@@ -19,9 +19,15 @@ std::string to_sentence(const Alert& alert) {
   if (!alert.statistic.empty()) text += ": " + alert.statistic + " is " + to_string(alert.value);
   if (!alert.words.empty()) text += ": " + alert.words;
   text += ", condition " + alert.condition;
-  if (alert.tensor_count > 1) text += "; and " + std::to_string(alert.tensor_count - 1) + " more tensors";
+  if (alert.tensor_count > 1) {
+    text += "; and " + std::to_string(alert.tensor_count - 1) +
+            (alert.tensor_count == 2 ? " more tensor" : " more tensors");
+  }
   if (!alert.folder.empty()) text += "; " + alert.folder;
-  if (!alert.saved.empty()) text += ", with " + std::to_string(alert.saved.size()) + " saved tensors";
+  if (!alert.saved.empty()) {
+    text +=
+        ", with " + std::to_string(alert.saved.size()) + (alert.saved.size() == 1 ? " saved tensor" : " saved tensors");
+  }
   for (const std::string& each : alert.not_saved) text += "; " + each;
   return text;
 }

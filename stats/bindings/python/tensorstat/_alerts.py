@@ -42,10 +42,10 @@ class Alert:
         rank = f", rank {self.rank}" if self.rank else ""
         value = f": {self.statistic} is {self.value}" if self.statistic else ""
         words = f": {self.words}" if self.words else ""
-        more = f"; and {self.tensors - 1} more tensors" if self.tensors > 1 else ""
+        more = f"; and {self.tensors - 1} more tensor{'s' * (self.tensors > 2)}" if self.tensors > 1 else ""
         where = f" ({self.file.rpartition('/')[2]}:{self.line})" if self.file else ""
         event = f"; {self.event}" if self.event else ""
-        saved = f", with {len(self.saved)} saved tensors" if self.saved else ""
+        saved = f", with {len(self.saved)} saved tensor{'s' * (len(self.saved) > 1)}" if self.saved else ""
         missing = "".join(f"; {each}" for each in self.not_saved)
         return (f"step {self.step}{rank}: {self.op_name} {self.io} {self.slot}{where}{value}{words}, condition {self.condition}"
                 f"{more}{event}{saved}{missing}")
