@@ -79,6 +79,20 @@ TEST(Judgement, OfShapesAndDtypesSaysBoth) {
   EXPECT_EQ(judged(row({kMax}, {1.0}), half, Tolerance{.any_dtype = true}).verdict, Verdict::kEqual);
 }
 
+TEST(Judgement, OfIntegersThatAreOneBinary64IsExact) {
+  constexpr std::int64_t kLong = (std::int64_t{1} << 53) + 1;
+  const auto judged_of = [](const Value& one, const Value& other, double rtol = 0) {
+    return judged(row({kMax}, {one}, "int64"), row({kMax}, {other}, "int64"), Tolerance{.rtol = rtol});
+  };
+  EXPECT_EQ(judged_of(kLong, kLong - 1).verdict, Verdict::kDifferent);
+  EXPECT_EQ(judged_of(-kLong, 1 - kLong).verdict, Verdict::kDifferent);
+  EXPECT_EQ(judged_of(kLong, kLong - 1, 1e-9).verdict, Verdict::kWithin);
+  EXPECT_EQ(judged_of(kLong, kLong).verdict, Verdict::kEqual);
+  EXPECT_EQ(judged_of(std::uint64_t{kLong}, kLong - 1).verdict, Verdict::kDifferent);
+  EXPECT_EQ(judged_of(INT64_MIN, INT64_MAX).difference, 2.0);
+  EXPECT_EQ(judged_of(UINT64_MAX, UINT64_MAX - 1).verdict, Verdict::kDifferent);
+}
+
 TEST(Judgement, WithoutACommonStatisticIsDifferent) {
   EXPECT_EQ(judged(row({kMax}, {1.0}), row({kMin}, {1.0})).why, "no statistic is in both");
   EXPECT_EQ(judged(row({kMax}, {Value()}, "float32", {0}), row({kMax}, {Value()}, "float32", {0})).verdict,
@@ -90,6 +104,21 @@ TEST(Judgement, OfDigests) {
   EXPECT_EQ(judged(row({kMd5}, {one}), row({kMd5}, {one})).verdict, Verdict::kEqual);
   EXPECT_EQ(judged(row({kMd5}, {one}), row({kMd5}, {two})).why, "digest");
   EXPECT_EQ(judged(row({kMd5, kMax}, {one, 1.0}), row({kMd5, kMax}, {two, 1.0})).verdict, Verdict::kWithin);
+}
+
+// Four elements of one value have the xor64 0, whatever the value is.
+TEST(Judgement, OfOtherStatisticsIsNotEqualByACollision) {
+  for (const auto& [category, digits] : {std::pair{kXor64, std::size_t{16}}, {kCrc32, std::size_t{8}}}) {
+    const Value none = *Digest::from(std::string(digits, '0')), other = *Digest::from(std::string(digits, '1'));
+    EXPECT_EQ(judged(row({category, kMax}, {none, 1.0}), row({category, kMax}, {none, 300.0})).why, "max");
+    EXPECT_EQ(judged(row({kMax, category}, {1.0, none}), row({kMax, category}, {300.0, none})).why, "max");
+    EXPECT_EQ(judged(row({kMax, category}, {1.0, none}), row({kMax, category}, {1.0, none})).verdict, Verdict::kEqual);
+    EXPECT_EQ(judged(row({category}, {none}), row({category}, {none})).verdict, Verdict::kEqual);
+    EXPECT_EQ(judged(row({category}, {none}), row({category}, {other})).why, "digest");
+    const Value one = *Digest::from(std::string(32, '1')), two = *Digest::from(std::string(32, '2'));
+    EXPECT_EQ(judged(row({category, kMd5}, {none, one}), row({category, kMd5}, {none, two})).why, "digest");
+    EXPECT_EQ(judged(row({category, kMd5}, {other, one}), row({category, kMd5}, {none, one})).verdict, Verdict::kEqual);
+  }
 }
 
 TEST(Tolerances, ComeFromTheFirstPatternThatMatchesTheWholeName) {
