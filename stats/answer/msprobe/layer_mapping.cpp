@@ -1,8 +1,8 @@
 #include "stats/answer/msprobe/layer_mapping.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
-#include <memory>
 #include <span>
 #include <unordered_map>
 
@@ -42,8 +42,9 @@ Result<MembersByType> members_by_type(const std::optional<PythonTree>& file) {
 struct Node {
   std::string type_name;
   std::map<std::string, std::vector<const CallScope*>> calls = {};  // by state
-  std::unordered_map<std::string, std::unique_ptr<Node>> children = {};
+  std::unordered_map<std::string, Node*> children = {};
 };
+using Nodes = std::deque<Node>;  // the root first; of any depth, so no node destroys its children
 
 std::vector<std::string> parts_below(const std::string& scope) {
   std::vector<std::string> parts = parts_of_name(scope);
@@ -51,19 +52,20 @@ std::vector<std::string> parts_below(const std::string& scope) {
   return parts;
 }
 
-Node tree_of(const std::vector<CallScope>& calls) {
-  Node root{.type_name = "TopLayer"};
+Nodes tree_of(const std::vector<CallScope>& calls) {
+  Nodes nodes;
+  nodes.push_back({.type_name = "TopLayer"});
   for (const CallScope& call : calls) {
-    Node* node = &root;
+    Node* node = &nodes.front();
     for (const std::string& part : parts_below(call.scope)) {
-      std::unique_ptr<Node>& child = node->children[part];
-      if (!child) child = std::make_unique<Node>(Node{.type_name = part});
-      node = child.get();
+      Node*& child = node->children[part];
+      if (child == nullptr) child = &nodes.emplace_back(Node{.type_name = part});
+      node = child;
     }
     node->calls[call.state].push_back(&call);
     node->type_name = call.type_name;
   }
-  return root;
+  return nodes;
 }
 
 // The Bench's call in the place that the mapping gives `call`, or nullptr.
@@ -87,9 +89,9 @@ const CallScope* partner_of(const CallScope& call, const Node& npu, const Node& 
     for (const std::string& part : parts_of_name(target)) {
       if (to == nullptr) break;
       const auto child = to->children.find(part);
-      to = child == to->children.end() ? nullptr : child->second.get();
+      to = child == to->children.end() ? nullptr : child->second;
     }
-    for (; step != 0; --step, ++i) from = from->children.at(parts[i]).get();
+    for (; step != 0; --step, ++i) from = from->children.at(parts[i]);
   }
   if (to == nullptr) return nullptr;
   const auto& ours = from->calls.at(call.state);
@@ -108,7 +110,7 @@ Status map_layers(const std::optional<PythonTree>& file, const std::string& npu_
   if (!of_npu) return of_npu.error();
   const auto of_bench = scopes_of_calls(bench_path, bench);
   if (!of_bench) return of_bench.error();
-  const Node npu_tree = tree_of(*of_npu), bench_tree = tree_of(*of_bench);
+  const Nodes npu_tree = tree_of(*of_npu), bench_tree = tree_of(*of_bench);
 
   // The Bench's tensors by call and by what follows the call in their names.
   std::unordered_map<std::string_view, std::unordered_map<std::string_view, const Item*>> tensors;
@@ -119,7 +121,8 @@ Status map_layers(const std::optional<PythonTree>& file, const std::string& npu_
   for (const Item& item : bench.items) tensors[bench.calls[item.call]][after_call(bench, item)] = &item;
 
   std::vector<const CallScope*> partners;
-  for (const CallScope& call : *of_npu) partners.push_back(partner_of(call, npu_tree, bench_tree, *types));
+  for (const CallScope& call : *of_npu)
+    partners.push_back(partner_of(call, npu_tree.front(), bench_tree.front(), *types));
   for (Item& item : npu.items) {
     item.key = kNotAvailable;
     const CallScope* partner = partners[item.call];
