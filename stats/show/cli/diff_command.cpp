@@ -73,6 +73,12 @@ std::string why_nothing_pairs(const Record& a, const Record& b) {
          "; --names FILE pairs them by lines NAME_IN_A,NAME_IN_B, or old/*,new/* for a prefix";
 }
 
+// FILE of "KIND=FILE"; empty if there is none.
+std::string file_of_mapping(const std::string& mapping) {
+  const std::size_t equals = mapping.find('=');
+  return equals == mapping.npos ? "" : mapping.substr(equals + 1);
+}
+
 void add_output_option(App command, std::string& output) {
   command.add_option("-o,--output", output, "Write to this file, whole or not at all, instead of stdout")
       .check(names_output())
@@ -144,8 +150,12 @@ int run_diff(DiffArguments arguments, Console& console) {
   if (arguments.b.empty()) {
     return console.say("B is required, or with a store --runs a,b\nTry 'tensorstat diff --help'."), kUsage;
   }
-  const std::string inputs[] = {arguments.a, arguments.b, arguments.tolerances, arguments.names,
-                                arguments.msprobe.merge};
+  const std::string inputs[] = {arguments.a,
+                                arguments.b,
+                                arguments.tolerances,
+                                arguments.names,
+                                arguments.msprobe.merge,
+                                file_of_mapping(arguments.msprobe.mapping)};
   if (Status allowed = check_is_no_input(arguments.output, inputs); !allowed) {
     return console.say(allowed.error().message), kUsage;
   }
