@@ -1,5 +1,8 @@
 // `tensorstat diff --rules msprobe` for its users: which dumps it pairs, what it refuses, and the exit statuses.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "tests/support/command_run.hpp"
 #include "tests/support/rows_of_a_graph.hpp"
@@ -119,6 +122,51 @@ TEST(MsprobeRules, TakeRowsOfOtherDialects) {
                     "Default_net_Mul-op1.output.0,Default_net_Mul-op1.output.0,float32,float32,\"[2, 3]\",\"[2, 3]\","
                     "N/A,N/A,Nan,0,0,0,Nan,0,0,0,Nan,"))
       << ran.out;
+}
+
+TEST(MsprobeRules, SayWhichFoldersTheyCouldNotRead) {
+  namespace fs = std::filesystem;
+  ScratchFolder folder;
+  const std::string plain = ::geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups" : "";
+  if (run(folder, "--version", plain).exit != 0) GTEST_SKIP() << "a plain user cannot run the command here";
+  for (const char* side : {"a", "b"}) {
+    for (const char* rank : {"rank0", "rank1"})
+      put(folder, std::string(side) + "/step0/" + rank + "/dump.json", dump_json("2.0"));
+    fs::permissions(folder / (side + std::string("/step0/rank1")), fs::perms::none);
+  }
+  fs::permissions(folder.path(), fs::perms(0755));
+  const Ran ran = run(folder, "diff a b --rules msprobe", plain);
+  for (const char* side : {"a", "b"}) fs::permissions(folder / (side + std::string("/step0/rank1")), fs::perms(0700));
+  EXPECT_EQ(ran.exit, 3);
+  for (const char* side : {"a", "b"})
+    EXPECT_PRED2(holds, ran.err, std::string(side) + "/step0/rank1: cannot be listed: Permission denied");
+  EXPECT_PRED2(holds, ran.out, "Torch.add.0.forward.output.0");
+}
+
+TEST(MsprobeRules, KeepTheFileOfAMapping) {
+  ScratchFolder folder;
+  put(folder, "a/dump.json", dump_json("2.0"));
+  const std::string mapping = "Torch.add.0.forward.input.0: Torch.add.0.forward.input.0\n";
+  put(folder, "map.yaml", mapping);
+  const Ran ran = run(folder, "diff a a --rules msprobe --mapping data=map.yaml -o map.yaml");
+  EXPECT_EQ(ran.exit, 2);
+  EXPECT_PRED2(holds, ran.err, "the output map.yaml is one of the inputs");
+  EXPECT_EQ(content_of(folder / "map.yaml"), mapping);
+}
+
+// Each part of a name is a layer.
+TEST(MsprobeRules, TakeALayerOfAnyDepth) {
+  ScratchFolder folder;
+  std::string name = "Cell.";
+  for (int i = 0; i < 300'000; ++i) name += "a.";
+  name += "Dense.forward.0";
+  std::string dump = dump_json("2.0");
+  put(folder, "a/dump.json", dump.replace(dump.find("Torch.add.0.forward"), 19, name));
+  put(folder, "a/construct.json", "{\"" + name + "\": null}");
+  put(folder, "a/stack.json", "{\"" + name + "\": [\"x\"]}");
+  const Ran ran = run(folder, "diff a a --rules msprobe --mapping layer");
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_PRED2(holds, ran.out, ",pass,[]");
 }
 
 }  // namespace msprobe_rules_command_test

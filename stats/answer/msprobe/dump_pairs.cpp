@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -21,7 +22,8 @@ struct FoundDump {
   DumpKey key{};
 };
 
-Result<std::vector<FoundDump>> dumps_at(const std::string& path) {
+// Adds the folders that could not be read to `unread`.
+Result<std::vector<FoundDump>> dumps_at(const std::string& path, std::vector<Error>& unread) {
   std::error_code ignored;
   std::vector<FoundDump> dumps;
   if (!std::filesystem::is_directory(path, ignored)) {
@@ -34,7 +36,10 @@ Result<std::vector<FoundDump>> dumps_at(const std::string& path) {
     dumps.push_back(
         {file.path, {static_cast<std::uint64_t>(execution_of_file(file.path)), place.iteration, place.rank}});
   }
-  if (!dumps.empty()) return dumps;
+  if (!dumps.empty()) {
+    std::ranges::move(faults, std::back_inserter(unread));
+    return dumps;
+  }
   return faults.empty() ? Error{Code::kUnreadable, printable(path) + ": holds no dump.json"} : faults.front();
 }
 
@@ -54,7 +59,8 @@ std::string table_name(const DumpKey& key, const std::array<bool, kDumpPartCount
 }  // namespace
 
 Result<DumpPairs> pairs_of_dumps(const std::string& npu, const std::string& bench) {
-  auto of_npu = dumps_at(npu), of_bench = dumps_at(bench);
+  DumpPairs dumps;
+  auto of_npu = dumps_at(npu, dumps.faults), of_bench = dumps_at(bench, dumps.faults);
   if (!of_npu) return of_npu.error();
   if (!of_bench) return of_bench.error();
   std::array<bool, kDumpPartCount> counts{};
@@ -77,7 +83,6 @@ Result<DumpPairs> pairs_of_dumps(const std::string& npu, const std::string& benc
   const auto in_npu = by_key(*of_npu), in_bench = by_key(*of_bench);
   if (!in_npu) return in_npu.error();
   if (!in_bench) return in_bench.error();
-  DumpPairs dumps;
   for (const auto& [key, path] : *in_npu) {
     const auto partner = in_bench->find(key);
     if (partner == in_bench->end()) {

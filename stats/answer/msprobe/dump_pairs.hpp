@@ -19,6 +19,7 @@ struct DumpPair {
 struct DumpPairs {
   std::vector<DumpPair> pairs;                    // in the order of execution, step and rank
   std::vector<std::string> only_npu, only_bench;  // files without a partner
+  std::vector<Error> faults;                      // folders that could not be read: there may be more dumps
 };
 
 // Each path is a file, or a folder of dumps of several ranks and steps, and of graph/ and pynative/. Dumps pair by

@@ -127,7 +127,8 @@ int run_msprobe_rules(const std::string& a, const std::string& b, const MsprobeA
     console.say("--merge: the ranks of one step are merged; name the folder of one step, and graph/ or pynative/");
     return kUsage;
   }
-  int status = kDone;
+  for (const Error& fault : dumps->faults) console.complain(fault.message);
+  int status = dumps->faults.empty() ? kDone : kNotRead;
   for (const msprobe::DumpPair& pair : dumps->pairs) {
     status = std::max(status, compare_pair(pair, *work, are_several ? with_name(path, pair.name) : path, console));
     if (status == kUsage) return status;
