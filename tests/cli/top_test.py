@@ -147,6 +147,19 @@ class Top(unittest.TestCase):
         os.write(terminal, b"q")
         self.end(child, terminal)
 
+    def test_a_small_terminal_shows_every_view(self):
+        self.calm(30)
+        self.write(30, [row("a.up", float("nan"), nan=1)])
+        self.write(33, [row("a.up", float("nan"), nan=1)])
+        for rows, columns in (8, 80), (12, 80), (24, 20), (24, 27), (8, 20), (1, 1):
+            child, terminal = self.start(rows=rows, columns=columns)
+            self.read_until(terminal, "rule ")  # the heading of the findings
+            for key in b"3", b"?", b"2", b"\r":
+                os.write(terminal, key)
+                self.read_until(terminal, re.escape("\x1b[?2026l"))  # the end of a frame
+            os.write(terminal, b"q")
+            self.assertEqual(self.end(child, terminal), 0, (rows, columns, self.seen[-300:]))
+
     def test_the_terminal_is_given_back_by_signals_and_crashes(self):
         self.calm(3)
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGSEGV, signal.SIGABRT):

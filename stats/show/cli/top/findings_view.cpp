@@ -30,7 +30,9 @@ std::vector<std::string> TopScreen::findings_view(std::size_t columns, std::size
     }
     return lines;
   }
-  constexpr std::size_t kDetail = 5;  // lines for the chosen finding
+  constexpr std::size_t kDetail = 5;    // lines for the chosen finding
+  constexpr std::size_t kColumns = 28;  // before the text
+  const std::size_t room = columns - std::min(columns, kColumns);
   const bool has_room = rows >= kDetail + 4;
   const std::size_t list_rows = rows - 1 - (has_room ? kDetail : 0);
   scroll_to_chosen(shown.size(), list_rows);
@@ -41,7 +43,7 @@ std::vector<std::string> TopScreen::findings_view(std::size_t columns, std::size
     const std::string rule = left(facts(finding.rule).name, 10);
     const std::string rest = right(std::to_string(finding.first_iteration), 10) +
                              right(std::to_string(finding.rank), 6) + "  " +
-                             left(cut_short(printable(finding.text), columns - 28), columns - 28);
+                             left(cut_short(printable(finding.text), room), room);
     lines.push_back(i == chosen_ ? painted(kChosen, rule + rest)
                                  : painted(style_of(facts(finding.rule).severity), rule) + rest);
   }

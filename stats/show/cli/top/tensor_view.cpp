@@ -15,7 +15,8 @@ std::vector<std::string> TopScreen::tensor_view(std::size_t columns, std::size_t
   const HistorySeries* series = history.series(tensor_, rank_);
   if (series == nullptr || series->cells.empty()) return {"", "  The tensor has no rows any more."};
   const HistoryKind& kind = history.kinds()[series->cells.back().kind];
-  const std::size_t table_rows = rows >= 16 ? 6 : 3, picture_rows = std::max<std::size_t>(3, rows - table_rows - 4);
+  const std::size_t table_rows = rows >= 16 ? 6 : 3, others = table_rows + 4;
+  const std::size_t picture_rows = rows > others + 3 ? rows - others : 3;
   std::vector<std::string> lines;
   lines.push_back(painted(kBold, elided(printable(label_of(history, *series)), columns)));
   std::string what = printable(history.op_type(tensor_)) + "  " + printable(history.texts()[kind.dtype]) + " " +
