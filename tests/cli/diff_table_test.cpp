@@ -59,6 +59,8 @@ TEST_F(DiffTable, IsAskedInTheLanguageOfRules) {
   EXPECT_EQ(names("--where 'nan b > 0'"), "7");
   EXPECT_EQ(names("--where 'nan-a > 0'"), "");
   EXPECT_TRUE(holds(run(folder, "diff a.npz b.npz --where 'nan a > 0'").out, "0 of 30 pairs meet --where\n"));
+  EXPECT_EQ(run(folder, "diff a.npz b.npz --where nan --top 0").out.substr(0, 29), "and 1 more: --top N or --all\n");
+  EXPECT_FALSE(holds(run(folder, "diff a.npz b.npz --where nan --top 0").out, "meet --where"));
   EXPECT_EQ(names("--where 'max abs diff >= 23'"), "7 24 23") << "Inf is above";
   EXPECT_EQ(names("--where 'verdict == equal' --sort a"), "0 25 26 27 28 29");
   EXPECT_EQ(names("--where 'max-b > 29 and tensor ~ \"*.2?.w\"' --sort max-b"), "24 23");

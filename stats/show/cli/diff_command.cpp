@@ -120,7 +120,7 @@ std::string document_of(const Compared& compared, const DiffArguments& arguments
   std::string text = table_of(rows, choice, arguments.format == Format::kMarkdown, look);
   if (arguments.format == Format::kMarkdown && !text.empty()) text += "\n";
   if (left != 0) text += "and " + std::to_string(left) + " more: --top N or --all\n";
-  if (choice.where && rows.empty() && !compared.differences.pairs.empty())
+  if (choice.where && rows.empty() && left == 0 && !compared.differences.pairs.empty())
     text += "0 of " + std::to_string(compared.differences.pairs.size()) + " pairs meet --where\n";
   return text + unmatched_of(compared, choice.is_all) + summary_of(compared);
 }
