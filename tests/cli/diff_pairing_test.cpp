@@ -53,6 +53,35 @@ TEST(DiffPairing, AModelInOneFileAndInShardsPairsByNamesOfTensors) {
   EXPECT_TRUE(holds(run(folder, "diff one two").out, "3 tensors compared, 0 differ, 0 only in A, 1 only in B"));
 }
 
+// Some dialects keep no . in a name, so a.b may be a_b. Where both are there, each is itself.
+TEST(DiffPairing, NamesThatAreOneWithoutTheirDotsPairBySpelling) {
+  ScratchFolder folder;
+  const auto header = [](const std::string& text) {  // both names are of one tensor, by their first letters
+    std::string changed = text;
+    for (std::size_t at = 0; (at = changed.find("\"b_1.w", at)) != changed.npos;) changed[at + 1] = 'a';
+    return changed;
+  };
+  put(folder, "one.safetensors", header(safetensors({"a.1_w", "b_1.w"})));
+  put(folder, "turned.safetensors", header(safetensors({"b_1.w", "a.1_w"})));
+  put(folder, "half.safetensors", header(safetensors({"b_1.w"})));
+  const Ran turned = run(folder, "diff one.safetensors turned.safetensors");
+  EXPECT_EQ(turned.out, "2 tensors compared, 0 differ, 0 only in A, 0 only in B\n");
+  const Ran half = run(folder, "diff one.safetensors half.safetensors");
+  EXPECT_EQ(half.out, "only in A  one.safetensors::a.1_w\n1 tensor compared, 0 differ, 1 only in A, 0 only in B\n");
+  // Rows pair in their order where a dialect may have no dots.
+  const auto rows = [](const std::string& first, const std::string& second) {
+    return kHeading + ("Mul," + first) + ",0,0,1,output,0,4,float32,(1),1,1,1\nMul," + second +
+           ",0,0,2,output,0,4,float32,(1),2,2,2\n";
+  };
+  put(folder, "a.csv", rows("net/a.w", "net/a_w"));
+  put(folder, "turned.csv", rows("net/a_w", "net/a.w"));
+  put(folder, "escaped.csv", rows("net_a_w", "net_a_w"));
+  EXPECT_EQ(run(folder, "diff a.csv escaped.csv").exit, 0);
+  EXPECT_EQ(run(folder, "diff escaped.csv turned.csv").exit, 0);
+  const Ran other = run(folder, "diff a.csv turned.csv");
+  EXPECT_PRED2(holds, other.out, "2 tensors compared, 2 differ");
+}
+
 // A prefix before every name, as DistributedDataParallel has it.
 TEST(DiffPairing, NamesThatDifferByAPrefixPair) {
   ScratchFolder folder;

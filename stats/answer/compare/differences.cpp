@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <iterator>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "stats/answer/compare/fault_roles.hpp"
 #include "stats/answer/origin/run_facts.hpp"
@@ -191,6 +195,39 @@ void put_changed_first(const Record& a, const Record& b, const Differences& diff
   }
 }
 
+// Pairs rows whose escaped names are one: the first with the first. Where they are spelled in several ways, "a.b" and
+// "a_b", those with one spelling come before the others.
+void pair_same(std::span<const Key> a, std::span<const Key> b, Differences& differences) {
+  const auto has_one_spelling = [](std::span<const Key> keys) {
+    return std::ranges::all_of(keys, [&](const Key& key) { return key.spelling == keys.front().spelling; });
+  };
+  std::vector<Key> left_a, left_b;
+  if (!has_one_spelling(a) || !has_one_spelling(b)) {
+    std::map<std::uint32_t, std::deque<std::uint32_t>> spelled;  // rows of B
+    for (const Key& key : b) {
+      if (key.spelling != InternedTexts::kNone) spelled[key.spelling].push_back(key.row);
+    }
+    std::unordered_set<std::uint32_t> paired;
+    for (const Key& key : a) {
+      const auto same = spelled.find(key.spelling);
+      if (same == spelled.end() || same->second.empty()) {
+        left_a.push_back(key);
+        continue;
+      }
+      differences.pairs.push_back({key.row, same->second.front(), {}});
+      paired.insert(same->second.front());
+      same->second.pop_front();
+    }
+    std::ranges::copy_if(b, std::back_inserter(left_b), [&](const Key& key) { return !paired.contains(key.row); });
+    a = left_a;
+    b = left_b;
+  }
+  const std::size_t count = std::min(a.size(), b.size());
+  for (std::size_t i = 0; i < count; ++i) differences.pairs.push_back({a[i].row, b[i].row, {}});
+  for (const Key& key : a.subspan(count)) differences.only_a.push_back(key.row);
+  for (const Key& key : b.subspan(count)) differences.only_b.push_back(key.row);
+}
+
 }  // namespace
 
 Result<Renames> Renames::parse(std::string_view text) {
@@ -243,7 +280,13 @@ Differences compare(const Record& a, const Record& b, const Renames& renames, co
     } else if (in_a == keys_a.end() || in_b->what() < in_a->what()) {
       differences.only_b.push_back((in_b++)->row);
     } else {
-      differences.pairs.push_back({(in_a++)->row, (in_b++)->row, {}});
+      const auto end_of = [](auto first, const auto& keys) {
+        return std::find_if(first, keys.end(), [&](const Key& key) { return key.what() != first->what(); });
+      };
+      const auto end_a = end_of(in_a, keys_a), end_b = end_of(in_b, keys_b);
+      pair_same({in_a, end_a}, {in_b, end_b}, differences);
+      in_a = end_a;
+      in_b = end_b;
     }
   }
   if (are_of_watches) {

@@ -88,7 +88,7 @@ bool is_of_watch(const Record& record, const Hints* hints);
 // (left_out_rows.hpp) are counted apart and do not count as differences. If a record has rows of graph/ and of
 // pynative/, a row pairs with a row of the same folder. If the other record has neither folder, a row of pynative/
 // comes before a row of graph/. Names are compared as in file names, with _ for / \ . and space, because some dialects
-// keep no others.
+// keep no others; of several that are one then, those that are spelled alike pair first.
 // `by_tensor`: a tensor of a container is named by its name there, without the file's.
 Differences compare(const Record& a, const Record& b, const Renames& renames, const Tolerances& tolerances,
                     bool by_tensor = false, const HintsOfBoth& hints = {});

@@ -76,27 +76,35 @@ std::vector<bool> trained_in_eval_mode(const Record& record) {
 }  // namespace
 
 std::vector<Key> keys_of(const Record& record, const Renames* renames, const Pairing& pairing, InternedTexts& shared) {
-  std::vector<std::uint32_t> known(record.texts().size(), InternedTexts::kNone);
+  struct Names {
+    std::uint32_t escaped = InternedTexts::kNone, spelling = InternedTexts::kNone;
+  };
+  std::vector<Names> known(record.texts().size());
   const std::uint32_t RecordRow::*const called = pairing.by_tensor ? &RecordRow::tensor : &RecordRow::name;
   const std::vector<bool> is_training = pairing.by_kind ? trained_in_eval_mode(record) : std::vector<bool>();
   std::vector<Key> keys;
   keys.reserve(record.rows().size());
   for (std::uint32_t i = 0; i < record.rows().size(); ++i) {
     const RecordRow& row = record.rows()[i];
-    std::uint32_t& known_name = known[row.*called];
-    if (known_name == InternedTexts::kNone) {
+    Names& names = known[row.*called];
+    if (names.escaped == InternedTexts::kNone) {
       const std::string_view own = record.texts()[row.*called];
-      known_name = shared.id(escaped_op_name(without_gradient_count(renames ? renames->of(own) : std::string(own))));
+      const std::string spelling(without_gradient_count(renames ? renames->of(own) : std::string(own)));
+      names.escaped = shared.id(escaped_op_name(spelling));
+      names.spelling = shared.id(spelling);
     }
-    std::uint32_t name = known_name;
+    auto [name, spelling] = names;
     if (!is_training.empty() && is_training[i]) {
-      const std::string_view stem = directed_name_of(shared[name]).stem;
-      name = shared.id(std::string(stem) + escaped_op_name(kForwardEnding));
+      const std::string stem(directed_name_of(shared[name]).stem), spelled(directed_name_of(shared[spelling]).stem);
+      name = shared.id(stem + escaped_op_name(kForwardEnding));
+      spelling = shared.id(spelled + std::string(kForwardEnding));
     }
+    const bool is_of_file = !record.texts()[row.file].empty() && record.texts()[row.op_type] == "Tensor";
+    if (spelling == name && !is_of_file) spelling = InternedTexts::kNone;
     const std::uint32_t slot = pairing.by_argument ? shared.id(record.texts()[row.argument]) : row.slot;
     const RowKind kind = pairing.by_kind ? told_apart(row_kind(record.texts()[row.op_type])) : RowKind::kOfCall;
     keys.push_back({name, row.rank, row.iteration, !row.is_input, kind, slot,
-                    pairing.by_execution ? row.execution : Execution::kUnknown, i});
+                    pairing.by_execution ? row.execution : Execution::kUnknown, i, spelling});
   }
   const auto is_before = [&](const Key& a, const Key& b) {
     const auto order = [&](const Key& key) {

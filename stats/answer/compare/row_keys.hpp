@@ -23,6 +23,9 @@ struct Key {
   std::uint32_t slot;   // or the name of the argument
   Execution execution;  // kUnknown where rows of both may be one tensor
   std::uint32_t row;
+  // The name before it was escaped: of rows that are one by `name`, those with one spelling pair first. kNone where the
+  // row's dialect may have escaped it.
+  std::uint32_t spelling;
 
   auto what() const { return std::tie(name, rank, iteration, is_output, kind, slot, execution); }
 };
