@@ -130,6 +130,39 @@ class Exports(unittest.TestCase):
             self.assertEqual(summaries, {})
         self.assertEqual(seen, 150)
 
+    @unittest.skipUnless(shutil.which("protoc"), "there is no protoc")
+    def test_a_tag_of_an_event_file_has_one_value_in_a_step(self):
+        try:
+            import google.protobuf  # noqa: F401
+        except ImportError:
+            self.skipTest("python3-protobuf is not installed")
+        subprocess.run(["protoc", f"--proto_path={HERE}", f"--python_out={self.folder}", "tfevents.proto"], check=True)
+        sys.path.insert(0, self.folder)
+        self.addCleanup(sys.path.remove, self.folder)
+        Event = importlib.import_module("tfevents_pb2").Event
+        row = '{0},{1},0,0,{2},output,0,64,float32,"(16)",{2},0,0,0,0,\n'
+        for graph, iteration in (0, 0), (0, 1), (1, 0), (1, 1):
+            path = os.path.join(self.dump, "rank_0", "net", str(graph), str(iteration))
+            os.makedirs(path)
+            with open(os.path.join(path, "statistic.csv"), "w") as file:
+                file.write(HEADING)
+                for call in range(1, 4 - graph):  # a module that is called several times in a step
+                    file.write(row.format("ReLU", "act/forward", 100 * graph + 10 * iteration + call))
+                file.write(row.format("Linear", "fc/forward", 7 + iteration) if graph == 0 else "")
+        out = os.path.join(self.folder, "events")
+        self.convert(out, "tensorboard")
+        (name,) = os.listdir(os.path.join(out, "rank_0"))
+        values = {}
+        with open(os.path.join(out, "rank_0", name), "rb") as file:
+            for event in map(Event.FromString, records(file.read())):
+                for value in event.summary.value:
+                    self.assertNotIn((value.tag, event.step), values)
+                    values[value.tag, event.step] = value.simple_value
+        tags = {tag.removeprefix("max/"): [values[tag, 0], values[tag, 1]] for tag, _ in values if tag.startswith("max/")}
+        self.assertEqual(tags, {"act/forward/output.0": [1, 11], "act/forward/output.0#2": [2, 12], "act/forward/output.0#3": [3, 13],
+                                "act/forward/output.0/graph.1": [101, 111], "act/forward/output.0/graph.1#2": [102, 112],
+                                "fc/forward/output.0": [7, 8]})
+
     def test_a_trend_database_answers_the_queries_of_its_reader(self):
         def rows(rank, iteration):
             yield "Linear", "Module.layers.1.fc.Linear.forward.0", "output", 0, self.values()

@@ -10,6 +10,8 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "stats/core/base/printable.hpp"
 #include "stats/data/rows/names/row_kind.hpp"
@@ -174,8 +176,9 @@ class EventsOfRun {
     const Identity& identity = row.identity;
     const RowKind kind = row_kind(identity.op_type);
     const bool shares_name = kind != RowKind::kOfCall && kind != RowKind::kBuffer && kind != RowKind::kLoss;
-    const std::string name = (shares_name ? identity.op_type + "/" : "") + std::string(place.name) + "/" + identity.io +
-                             "." + std::to_string(identity.slot);
+    std::string name = (shares_name ? identity.op_type + "/" : "") + std::string(place.name) + "/" + identity.io + "." +
+                       std::to_string(identity.slot);
+    name += ending_of(place, name);
     WireWriter summary;
     for (std::size_t i = 0; i < row.statistics.categories.size(); ++i) {
       WireWriter value;
@@ -210,6 +213,31 @@ class EventsOfRun {
   EventsWritten written;
 
  private:
+  // The calls of a tensor's name in one graph or execution.
+  struct Calls {
+    std::uint32_t graph;
+    Execution execution;
+    std::uint64_t iteration, count;  // of the iteration that was seen last
+  };
+
+  // A tag has one value in a step. So the second call of a name in an iteration ends in "#2"; and calls that are not of
+  // the first graph or execution with this name say of which they are.
+  std::string ending_of(const Record::Place& place, const std::string& name) {
+    std::vector<Calls>& all = calls_[place.rank][name];
+    auto calls = std::ranges::find_if(
+        all, [&](const Calls& each) { return each.graph == place.graph && each.execution == place.execution; });
+    if (calls == all.end()) calls = all.insert(calls, {place.graph, place.execution, place.iteration, 0});
+    if (calls->iteration != place.iteration) {
+      calls->iteration = place.iteration;
+      calls->count = 0;
+    }
+    std::string ending;
+    if (calls->execution != all.front().execution) ending.append("/").append(tensorstat::name(calls->execution));
+    if (calls->graph != all.front().graph) ending += "/graph." + std::to_string(calls->graph);
+    if (++calls->count > 1) ending += "#" + std::to_string(calls->count);
+    return ending;
+  }
+
   void keep(Status status) {
     if (status_ && !status) status_ = std::move(status);
   }
@@ -226,6 +254,7 @@ class EventsOfRun {
 
   const std::string folder_;
   std::map<std::uint32_t, EventFile> files_;
+  std::map<std::uint32_t, std::unordered_map<std::string, std::vector<Calls>>> calls_;  // by rank and name
   Status status_;
 };
 
