@@ -237,6 +237,15 @@ class Top(unittest.TestCase):
         self.assertEqual(waiting.returncode, 1)
         self.assertEqual(output, "max > 60  iteration 3, rank 0: a.down output 0: max is 70\n")
 
+    def test_until_takes_absmax_from_max_and_min(self):
+        self.write(0, [row("a.up", 3.0)])
+        ran = self.run_top("--once", "--until", "absmax > 1000")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.write(1, [row("a.up", 3.0).replace(",-1.0,", ",-5000.0,")])
+        ran = self.run_top("--once", "--until", "absmax > 1000")
+        self.assertEqual((ran.returncode, ran.stderr), (1, ""))
+        self.assertIn("absmax is 5000", ran.stdout)
+
     def test_until_a_rule_on_earlier_iterations(self):
         self.calm(25)
         rule = "max > 30 * median(max, 20)"

@@ -6,7 +6,9 @@
 #include <compare>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace tensorstat {
 namespace {
@@ -141,6 +143,22 @@ std::optional<std::partial_ordering> order_of(const Value& a, const Value& b) {
         return std::nullopt;
       },
       a, b);
+}
+
+Value greater_size(const Value& a, const Value& b) {
+  const auto size = []<typename T>(const T& x) -> Value {
+    if constexpr (std::is_same_v<T, double>) return std::fabs(x);
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      return x < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x);
+    }
+    if constexpr (std::is_same_v<T, std::uint64_t>) return x;
+    return {};
+  };
+  const Value of_a = std::visit(size, a), of_b = std::visit(size, b);
+  if (const auto* real = std::get_if<double>(&of_a); real != nullptr && std::isnan(*real)) return of_a;
+  const auto order = order_of(of_a, of_b);
+  if (!order) return {};
+  return *order > 0 ? of_a : of_b;  // b, if b is NaN
 }
 
 bool holds(std::optional<std::partial_ordering> order, Comparison comparison) {

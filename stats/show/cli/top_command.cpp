@@ -16,6 +16,7 @@
 #include "stats/core/base/joined_key.hpp"
 #include "stats/core/base/printable.hpp"
 #include "stats/data/rows/names/dump_place.hpp"
+#include "stats/data/rules/comparison.hpp"
 #include "stats/data/rules/rule_series.hpp"
 #include "stats/show/cli/exit_status.hpp"
 #include "stats/show/cli/inputs.hpp"
@@ -165,8 +166,15 @@ class Top {
   // Whether a row meets a rule of --until.
   void ask(const Row& row, const std::string& path, const HistoryPlace& place) {
     if (!happened_.empty()) return;
-    seen_.insert(row.statistics.categories.begin(), row.statistics.categories.end());
     TensorRow asked{path, std::nullopt, row};
+    Statistics& statistics = asked.row.statistics;
+    const Value *max = statistics.find(Category::kMax), *min = statistics.find(Category::kMin);
+    if (max != nullptr && min != nullptr && statistics.find(Category::kAbsmax) == nullptr) {
+      Value absmax = greater_size(*max, *min);
+      statistics.categories.push_back(Category::kAbsmax);
+      statistics.values.push_back(std::move(absmax));
+    }
+    seen_.insert(statistics.categories.begin(), statistics.categories.end());
     add_place(path, DumpPlace{.rank = place.rank, .graph = place.graph, .iteration = place.iteration},
               asked.row.identity);
     const Identity& identity = row.identity;

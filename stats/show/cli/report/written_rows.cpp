@@ -1,13 +1,12 @@
 #include "stats/show/cli/report/written_rows.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <type_traits>
 
 #include "stats/data/rows/names/dump_place.hpp"
 #include "stats/data/rows/row_carrier.hpp"
 #include "stats/data/rows/rows_of_file.hpp"
+#include "stats/data/rules/comparison.hpp"
 #include "stats/data/rules/specials.hpp"
 #include "stats/data/survey/row_files.hpp"
 #include "stats/show/cli/report/fault_count.hpp"
@@ -22,23 +21,6 @@ Categories categories_of(const std::vector<std::string>& files) {
     if (const auto columns = read_columns(file)) add_once(all, columns->categories);
   }
   return all;
-}
-
-// The greater absolute value; NaN if either is NaN.
-Value greater_size(const Value& a, const Value& b) {
-  const auto size = []<typename T>(const T& x) -> Value {
-    if constexpr (std::is_same_v<T, double>) return std::fabs(x);
-    if constexpr (std::is_same_v<T, std::int64_t>) {
-      return x < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x);
-    }
-    if constexpr (std::is_same_v<T, std::uint64_t>) return x;
-    return {};
-  };
-  const Value of_a = std::visit(size, a), of_b = std::visit(size, b);
-  if (const auto* real = std::get_if<double>(&of_a); real != nullptr && std::isnan(*real)) return of_a;
-  const auto order = order_of(of_a, of_b);
-  if (!order) return {};
-  return *order > 0 ? of_a : of_b;  // b, if b is NaN
 }
 
 // A statistic that the row lacks gets an empty cell. absmax is computed from max and min.
