@@ -7,6 +7,7 @@
 
 #include "tests/support/command_run.hpp"
 #include "tests/support/npy_files.hpp"
+#include "tests/support/rows_of_a_graph.hpp"
 
 namespace tensorstat::test {
 namespace diff_table_test {
@@ -71,6 +72,22 @@ TEST_F(DiffTable, IsAskedInTheLanguageOfRules) {
       "                    max\n                    abs\ntensor             diff  at\na.npz::layer.24.w    24  (1,2)\n"
       "and 28 more: --top N or --all\n"
       "30 tensors compared, 24 differ, 0 only in A, 0 only in B; the first that differs: a.npz::layer.1.w\n");
+}
+
+TEST_F(DiffTable, SaysWhichStatisticNoPairHas) {
+  const Ran absmax =
+      run(folder, "diff a.npz b.npz --where 'absmax-b >= 29' --sort absmax-b --columns absmax-a,absmax-b");
+  EXPECT_EQ(absmax.err, "");
+  EXPECT_FALSE(holds(absmax.out, "pairs meet --where")) << absmax.out;
+  const Ran std = run(folder, "diff a.npz b.npz --where 'std-a > 0 or cosine < 2' --columns absmax-a,l1norm-b");
+  EXPECT_EQ(std.err, "tensorstat: no pair has l1norm b, std a: a rule on it is never met, and its column is empty\n");
+  put(folder, "a.csv", dump({"1", "2"}));
+  put(folder, "b.csv", dump({"1", "-3"}));
+  const Ran rows = run(folder, "diff a.csv b.csv --where 'cosine < 0.9'");
+  EXPECT_EQ(rows.err, "tensorstat: no pair has cosine: a rule on it is never met, and its column is empty\n");
+  EXPECT_EQ(rows.exit, 1);
+  const Ran of_b = run(folder, "diff a.csv b.csv --where 'absmax-b == 3' --columns absmax-a,absmax-b --format csv");
+  EXPECT_PRED2(holds, of_b.out, ",2,3\n");
 }
 
 TEST_F(DiffTable, EveryFormatHasTheChosenPairs) {

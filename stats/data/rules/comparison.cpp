@@ -161,6 +161,14 @@ Value greater_size(const Value& a, const Value& b) {
   return *order > 0 ? of_a : of_b;  // b, if b is NaN
 }
 
+void add_absmax(Statistics& statistics) {
+  const Value *max = statistics.find(Category::kMax), *min = statistics.find(Category::kMin);
+  if (max == nullptr || min == nullptr || statistics.find(Category::kAbsmax) != nullptr) return;
+  Value absmax = greater_size(*max, *min);
+  statistics.categories.push_back(Category::kAbsmax);
+  statistics.values.push_back(std::move(absmax));
+}
+
 bool holds(std::optional<std::partial_ordering> order, Comparison comparison) {
   if (!order) return false;
   switch (comparison) {

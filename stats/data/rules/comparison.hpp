@@ -60,6 +60,8 @@ std::optional<std::partial_ordering> order_of(const Value& a, const Bound& b);
 
 // The greater absolute value: absmax of max and min. NaN if either is NaN; monostate if one is not a number.
 Value greater_size(const Value& a, const Value& b);
+// Adds absmax to statistics that have max and min, and have not absmax.
+void add_absmax(Statistics& statistics);
 
 // Whether the comparison is true for two numbers with this order; false for nullopt.
 bool holds(std::optional<std::partial_ordering> order, Comparison comparison);

@@ -193,6 +193,8 @@ int run_diff(DiffArguments arguments, Console& console) {
                 ": paired as --names does with the line " + printable_name(line));
   if (const std::string& line = (*compared)->would_pair; !line.empty())
     console.say("more would pair by --names with the line " + printable_name(line));
+  if (const std::vector<std::string> lacking = lacking_statistics(**compared, *choice); !lacking.empty())
+    console.say("no pair has " + joined_words(lacking, ", ") + ": a rule on it is never met, and its column is empty");
   int exit = differences.is_clean() ? kDone : kFound;
   if (!(*compared)->is_whole()) exit = kNotRead;
   if (arguments.format == Format::kCsv || arguments.format == Format::kNdjson) {

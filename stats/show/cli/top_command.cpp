@@ -167,13 +167,8 @@ class Top {
   void ask(const Row& row, const std::string& path, const HistoryPlace& place) {
     if (!happened_.empty()) return;
     TensorRow asked{path, std::nullopt, row};
-    Statistics& statistics = asked.row.statistics;
-    const Value *max = statistics.find(Category::kMax), *min = statistics.find(Category::kMin);
-    if (max != nullptr && min != nullptr && statistics.find(Category::kAbsmax) == nullptr) {
-      Value absmax = greater_size(*max, *min);
-      statistics.categories.push_back(Category::kAbsmax);
-      statistics.values.push_back(std::move(absmax));
-    }
+    const Statistics& statistics = asked.row.statistics;
+    add_absmax(asked.row.statistics);
     seen_.insert(statistics.categories.begin(), statistics.categories.end());
     add_place(path, DumpPlace{.rank = place.rank, .graph = place.graph, .iteration = place.iteration},
               asked.row.identity);

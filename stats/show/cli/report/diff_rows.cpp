@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "stats/answer/compare/comparison_json.hpp"
 #include "stats/data/rows/csv/csv_fields.hpp"
+#include "stats/data/rules/comparison.hpp"
 #include "stats/show/cli/report/results.hpp"
 
 namespace tensorstat::cli {
@@ -34,7 +36,32 @@ Shape shape_from(std::string_view written) {
   return shape;
 }
 
-PairRow row_of(const Compared& compared, const Pair& pair) {
+// All that the choice names.
+std::vector<Subject> subjects_of(const PairChoice& choice) {
+  std::vector<Subject> subjects = choice.columns;
+  if (choice.where) std::ranges::copy(choice.where->subjects(), std::back_inserter(subjects));
+  if (choice.sort) subjects.push_back(choice.sort->subject);
+  return subjects;
+}
+
+bool names_absmax(const PairChoice& choice) {
+  return std::ranges::any_of(subjects_of(choice), [](const Subject& subject) {
+    const auto* side = std::get_if<OfSide>(&subject);
+    return side != nullptr && side->category == Category::kAbsmax;
+  });
+}
+
+// Of one side, or of both. An index may be missing, because nothing is there.
+bool is_statistic(const Subject& subject) {
+  if (std::holds_alternative<OfSide>(subject)) return true;
+  for (int i = 0; i < kPairStatisticCount; ++i) {
+    const auto each = static_cast<PairStatistic>(i);
+    if (kind(each) != PairValueKind::kIndex && name(each) == name_of(subject)) return true;
+  }
+  return false;
+}
+
+PairRow row_of(const Compared& compared, const Pair& pair, bool with_absmax) {
   const Record &a = compared.a.record, &b = compared.b.record;
   const RecordRow &in_a = a.rows()[pair.in_a], &in_b = b.rows()[pair.in_b];
   PairRow made{pair, {}, std::make_unique<PairedTensor>(), nullptr};
@@ -57,6 +84,12 @@ PairRow row_of(const Compared& compared, const Pair& pair) {
   row.row.statistics = Statistics(a.statistics(in_a));
   PairedTensor& other = *made.other;
   other.statistics = b.statistics(in_b);
+  if (with_absmax) {
+    add_absmax(row.row.statistics);
+    made.of_b = std::make_unique<Statistics>(b.statistics(in_b));
+    add_absmax(*made.of_b);
+    other.statistics = *made.of_b;
+  }
   other.label = label_of(b, in_b);
   other.data_type = b.texts()[in_b.dtype];
   other.verdict = name(pair.judgement.verdict);
@@ -126,10 +159,11 @@ TableColumns columns_for(const std::vector<PairRow>& rows, const PairChoice& cho
 
 std::vector<PairRow> chosen_pairs(const Compared& compared, const PairChoice& choice, std::uint64_t& left) {
   std::vector<PairRow> rows;
+  const bool with_absmax = names_absmax(choice);
   for (const Pair& pair : compared.differences.pairs) {
     const bool is_different = pair.judgement.verdict == Verdict::kDifferent;
     if (!choice.is_all && !choice.where && !is_different) continue;
-    PairRow row = row_of(compared, pair);
+    PairRow row = row_of(compared, pair, with_absmax);
     if (!choice.where || choice.where->is_met_by(row.row)) rows.push_back(std::move(row));
   }
   if (choice.sort) {
@@ -144,6 +178,23 @@ std::vector<PairRow> chosen_pairs(const Compared& compared, const PairChoice& ch
     rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(*choice.top), rows.end());
   }
   return rows;
+}
+
+std::vector<std::string> lacking_statistics(const Compared& compared, const PairChoice& choice) {
+  std::vector<Subject> lacking;
+  for (const Subject& subject : subjects_of(choice)) {
+    if (is_statistic(subject) && std::ranges::count(lacking, subject) == 0) lacking.push_back(subject);
+  }
+  const bool with_absmax = names_absmax(choice);
+  for (const Pair& pair : compared.differences.pairs) {
+    if (lacking.empty()) break;
+    const PairRow row = row_of(compared, pair, with_absmax);
+    std::erase_if(lacking, [&](const Subject& subject) { return has_value(value_of(row.row, subject)); });
+  }
+  std::vector<std::string> names;
+  if (compared.differences.pairs.empty()) return names;
+  for (const Subject& subject : lacking) names.push_back(name_of(subject));
+  return names;
 }
 
 std::string table_of(const std::vector<PairRow>& rows, const PairChoice& choice, bool is_markdown, const Look& look) {

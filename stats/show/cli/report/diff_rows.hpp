@@ -27,10 +27,14 @@ struct PairRow {
   SurveyedTensor row;
   std::unique_ptr<PairedTensor> other;      // where row.paired points to
   std::unique_ptr<ElementValues> elements;  // where other->elements points to
+  std::unique_ptr<Statistics> of_b = {};    // where other->statistics points to, if not to the record
 };
 
 // The chosen pairs in their order. `left`: how many more --top leaves out.
 std::vector<PairRow> chosen_pairs(const Compared& compared, const PairChoice& choice, std::uint64_t& left);
+
+// The statistics that the choice names and no pair has: a rule on them is never met.
+std::vector<std::string> lacking_statistics(const Compared& compared, const PairChoice& choice);
 
 // A table or Markdown. Columns without a value in any row are left out, unless they were asked for.
 std::string table_of(const std::vector<PairRow>& rows, const PairChoice& choice, bool is_markdown, const Look& look);
