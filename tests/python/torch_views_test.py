@@ -120,6 +120,15 @@ class Memory(unittest.TestCase):
             values = values.resolve_conj().contiguous().numpy()
             self.assertEqual(row.md5, hashlib.md5((-values if view.is_neg() else values).tobytes()).hexdigest(), name)
 
+    def test_freed_memory(self):
+        """FSDP takes the memory from below its parameters, which stay views of nothing."""
+        whole = torch.ones(100)
+        views = {"whole": whole, "behind": whole[10:], "strided": whole[10::2], "complex": torch.view_as_complex(whole[4:8].view(2, 2)).conj()}
+        (whole.untyped_storage() if hasattr(whole, "untyped_storage") else whole.storage()).resize_(0)
+        for name, view in views.items():
+            with self.subTest(name), self.assertRaisesRegex(tensorstat.Error, "a torch.Tensor whose memory was freed cannot be read"):
+                tensorstat.measure({name: view})
+
     def test_dtypes_of_few_bits(self):
         checked = 0
         for name in "uint4", "int4", "uint1", "int1", "int2", "uint2", "int7", "uint7", "bits8", "bits1x8":

@@ -104,6 +104,29 @@ bool take_torch_stream(PyObject* x, tensorstat_tensor& tensor) {
   return PyErr_Occurred() == nullptr;
 }
 
+// Whether memory was taken from below a torch.Tensor, as FSDP does between its passes: its address is then its offset
+// from nothing. Memory lies above what any offset gives, so few tensors are asked.
+bool is_emptied(PyObject* x, std::uintptr_t address, std::int32_t dtype) {
+  constexpr std::uintptr_t kMostOffset = std::uintptr_t{1} << 44;
+  if (address == 0 || address >= kMostOffset) return false;
+  const Ref offset = result_of(x, "storage_offset");
+  const std::int64_t elements = offset ? PyLong_AsLongLong(offset.get()) : -1;
+  PyErr_Clear();
+  return elements > 0 && static_cast<std::uintptr_t>(elements) * tensorstat_dtype_bytes(dtype) == address;
+}
+
+// Whether a torch.Tensor without an address has a storage, which is empty then.
+bool has_storage(PyObject* x) {
+  Ref storage = result_of(x, "untyped_storage");
+  PyErr_Clear();
+  if (!storage) storage = result_of(x, "storage");  // before torch 2.0
+  PyErr_Clear();
+  return static_cast<bool>(storage);
+}
+bool refuse_freed() {
+  return refuse("a torch.Tensor whose memory was freed cannot be read; measure it while its storage is there");
+}
+
 bool numbers_of(PyObject* tuple, std::vector<std::int64_t>& numbers) {
   const Py_ssize_t count = PyTuple_Size(tuple);
   for (Py_ssize_t i = 0; i < count; ++i) numbers.push_back(PyLong_AsLongLong(PyTuple_GetItem(tuple, i)));
@@ -214,12 +237,20 @@ bool Views::add_torch(PyObject* x) {
     if (!entry || PyDict_SetItem(known_dtypes, dtype.get(), entry.get()) != 0) return false;
     known = entry.get();
   }
+  const auto number = static_cast<std::int32_t>(PyLong_AsLong(known));
   Ref owner = Ref::to(x);
+  Ref address = result_of(x, names().data_ptr);
+  if (!address) {
+    PyErr_Clear();
+    return refuse_without_address(x);
+  }
+  if (is_emptied(x, reinterpret_cast<std::uintptr_t>(PyLong_AsVoidPtr(address.get())), number)) {
+    return refuse_freed();
+  }
   if (const Ref negative = result_of(x, names().is_neg); negative.get() == Py_True) {
     owner = result_of(x, "resolve_neg");
     if (!owner) return false;
   }
-  const auto number = static_cast<std::int32_t>(PyLong_AsLong(known));
   static const std::int32_t complex64 = tensorstat_dtype_named("complex64"),
                             complex128 = tensorstat_dtype_named("complex128");
   if (number == complex64 || number == complex128) {
@@ -236,7 +267,7 @@ bool Views::add_torch(PyObject* x) {
     if (!owner) return false;
     in_order = Ref::to(Py_True);
   }
-  const Ref address = in_order ? result_of(owner.get(), names().data_ptr) : Ref();
+  if (in_order && owner.get() != x) address = result_of(owner.get(), names().data_ptr);
   if (!address || !in_order) {
     PyErr_Clear();
     return refuse_without_address(x);
@@ -255,7 +286,9 @@ bool Views::add_torch(PyObject* x) {
     PyErr_Clear();
     return refuse("a " + class_of(x) + " has no fixed shape; pass its tensor x.values()");
   }
-  if (tensor.address == nullptr && tensor.element_count != 0) return refuse_without_address(x);
+  if (tensor.address == nullptr && tensor.element_count != 0) {
+    return has_storage(x) ? refuse_freed() : refuse_without_address(x);
+  }
   if (in_order.get() != Py_True && tensor.element_count != 0) {
     const Ref steps = result_of(owner.get(), "stride");
     std::vector<std::int64_t> strides;
