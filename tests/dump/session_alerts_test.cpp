@@ -129,6 +129,30 @@ TEST_F(SessionAlerts, InputsMayComeBehindTheAlert) {
   EXPECT_EQ(session.counters().operator_count, 1u);
 }
 
+TEST_F(SessionAlerts, ALaterAlertOfTheSameStepLeavesWhatWasSaved) {
+  options.alerts.rules = "nan";
+  options.alerts.keep_steps = 3;
+  options.alerts.save_tensors = true;
+  auto session = open();
+  const std::vector<float> good{1, 2}, bad{kNan};
+  for (const std::uint64_t step : {0, 1, 0}) {  // iterations that begin anew
+    for (const std::uint32_t graph : {0, 1, 2}) {
+      const DumpPlace place{.graph = graph, .iteration = step};
+      const bool is_bad = step == 0 && graph != 2;
+      collect(session, place, "Mul" + std::to_string(graph), {tensor(is_bad ? bad : good, Dtype::kFloat32)});
+      session.step_end(place);
+    }
+    EXPECT_EQ(rows("event_0/rank_0/Net/2/0/statistic.csv").size(), 1u)
+        << "a graph without an alert belongs to the step";
+  }
+  session.close();
+  ASSERT_EQ(alerts.size(), 4u);
+  for (const Alert& alert : alerts) {
+    ASSERT_EQ(alert.saved.size(), 1u);
+    EXPECT_TRUE(std::filesystem::exists(alert.folder + "/" + alert.saved[0])) << alert.saved[0];
+  }
+}
+
 TEST_F(SessionAlerts, WhatCannotBeSavedIsSaid) {
   options.alerts.rules = "nan";
   options.alerts.save_tensors = true;

@@ -128,9 +128,11 @@ bool RankAlerts::has_alert_of(std::uint64_t step, const void* op) const {
   return is_in_step_ && step == step_ && std::ranges::any_of(fired_, [&](const Fired& each) { return each.op == op; });
 }
 
+// Tensors that this session saved in the folder before are named by its alerts, and stay: another graph of the step had
+// an alert, or the iterations began anew.
 bool RankAlerts::begin_event() {
   if (is_event_begun_) return true;
-  if (setup_.event_count >= setup_.options.most_events) {
+  if (!is_event_of_step() && setup_.event_count >= setup_.options.most_events) {
     if (setup_.options.most_events != 0) {
       setup_.notices->warn_once("most events", [&] {
         return std::to_string(setup_.options.most_events) + " events are written, and further ones are not";
@@ -138,17 +140,24 @@ bool RankAlerts::begin_event() {
     }
     return false;
   }
-  ++setup_.event_count;
   event_folder_ = setup_.path + "/event_" + std::to_string(step_);
-  remove_folder(event_folder_ + "/rank_" + std::to_string(rank_));  // of an earlier run
-  event_room_ = setup_.options.event_bytes;
+  const auto [saved, is_new] = saved_bytes_.try_emplace(step_, 0);
+  if (is_new) {
+    remove_folder(event_folder_ + "/rank_" + std::to_string(rank_));  // of an earlier run
+  } else if (!is_event_of_step()) {
+    remove_event_rows(event_folder_, rank_);
+  }
+  if (!is_event_of_step()) ++setup_.event_count;
+  event_room_ = setup_.options.event_bytes - saved->second;
   steps_to_write_ = 0;
+  number_of_event_ = number_of_step_;
   return is_event_begun_ = true;
 }
 
 std::string RankAlerts::folder_for_tensor(std::uint32_t graph, std::uint64_t bytes) {
   if (!begin_event() || bytes > event_room_) return {};
   event_room_ -= bytes;
+  saved_bytes_[step_] += bytes;
   return event_folder(event_folder_, rank_, setup_.about.net_name, graph, step_);
 }
 
@@ -227,7 +236,8 @@ std::vector<Alert> RankAlerts::close() {
 std::vector<Alert> RankAlerts::tell(bool is_whole) {
   const bool is_event = !fired_.empty();
   KeptSteps kept;
-  if (ring_ != nullptr && (is_event || (is_whole && steps_to_write_ != 0))) {
+  const bool goes_on = is_event_of_step() || steps_to_write_ != 0;
+  if (ring_ != nullptr && (is_event || (is_whole && goes_on))) {
     const auto content = ring_->content();
     auto read = content ? read_ring(std::as_bytes(std::span(*content))) : content.error();
     read ? static_cast<void>(kept = *std::move(read)) : say(read.error());
@@ -240,8 +250,8 @@ std::vector<Alert> RankAlerts::tell(bool is_whole) {
   if (!kept.steps.empty() && may_write) {
     write(kept, journal);
     steps_to_write_ = setup_.options.steps_after;
-  } else if (!kept.steps.empty() && steps_to_write_ != 0) {
-    --steps_to_write_;
+  } else if (!kept.steps.empty() && goes_on) {
+    if (!is_event_of_step()) --steps_to_write_;
     kept.steps.erase(kept.steps.begin(), kept.steps.end() - 1);
     write(kept, journal);
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -109,6 +110,8 @@ class RankAlerts {
   bool judge(Series& series, const void* op, std::size_t run);
   Fired fired(const Series& series, std::size_t run, const Rule& rule, const RulePast& past) const;
   bool begin_event();
+  // Whether the last event is of the step that runs, which had ended and goes on, as with another graph.
+  bool is_event_of_step() const { return number_of_event_ != 0 && number_of_event_ == number_of_step_; }
   void say(const Status& kept);
   std::vector<Alert> tell(bool is_whole);
   void add_history(const KeptSteps& kept, Fired& fired) const;
@@ -121,14 +124,16 @@ class RankAlerts {
   std::size_t series_count_ = 0;
   std::uint64_t step_ = 0, number_of_step_ = 0;
   bool is_in_step_ = false;
-  std::string bytes_;                 // of rows for the ring
-  std::uint64_t row_count_ = 0;       // in bytes_
-  std::vector<Alert> told_;           // of steps that end_step() did not end
-  std::vector<Fired> fired_;          // in this step, for each rule at most one
-  std::string event_folder_;          // of the last event
-  bool is_event_begun_ = false;       // by the step that runs
-  std::uint64_t event_room_ = 0;      // bytes
-  std::uint32_t steps_to_write_ = 0;  // further ones, into that
+  std::string bytes_;                                   // of rows for the ring
+  std::uint64_t row_count_ = 0;                         // in bytes_
+  std::vector<Alert> told_;                             // of steps that end_step() did not end
+  std::vector<Fired> fired_;                            // in this step, for each rule at most one
+  std::string event_folder_;                            // of the last event
+  bool is_event_begun_ = false;                         // by the step that runs
+  std::uint64_t event_room_ = 0;                        // bytes
+  std::uint32_t steps_to_write_ = 0;                    // further ones, into that
+  std::uint64_t number_of_event_ = 0;                   // its number_of_step_
+  std::map<std::uint64_t, std::uint64_t> saved_bytes_;  // of the tensors in each event, by step
 };
 
 }  // namespace tensorstat
