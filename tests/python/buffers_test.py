@@ -2,6 +2,7 @@
 the watch, its log and origin, in the step in which it is written. Skipped where there is no torch (Debian's python3-torch)."""
 import csv
 import glob
+import math
 import os
 import tempfile
 import unittest
@@ -57,6 +58,24 @@ class Buffers(unittest.TestCase):
         model.forward = lambda x: (setattr(model, "mask", torch.full((2,), -float("inf"))), torch.nn.Sequential.forward(model, x))[1]
         fault, verdict, path = self.train(model, batches, "mask")
         self.assertEqual((fault, verdict["kind"], self.rows_of(path)), (None, "none", [("mask", step) for step in range(3)]))
+
+    def test_a_write_by_data(self):
+        """Old code keeps moving averages so; no version tells it."""
+        class Average(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("mean", torch.zeros(3))
+                self.register_buffer("constant", torch.ones(3))
+
+            def forward(self, x):
+                seen, factor = self.mean.clone(), math.nan if len(calls) == 2 else 0.5
+                calls.append(x)
+                self.mean.data.mul_(factor).add_(x.detach().mean(0))
+                return x - seen * self.constant
+        calls = []
+        fault, verdict, path = self.train(torch.nn.Sequential(torch.nn.Linear(4, 3), Average()), list(torch.randn(4, 5, 4)))
+        self.assertEqual(self.rows_of(path), [("1.mean", step) for step in range(3)])
+        self.assertEqual((fault.buffer, fault.iteration, verdict["kind"], verdict["iteration"]), ("1.mean", 2, "produced", 2))
 
     def test_an_instance_norm(self):
         model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Unflatten(1, (2, 2)), torch.nn.InstanceNorm1d(2, track_running_stats=True))

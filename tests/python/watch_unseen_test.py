@@ -5,6 +5,7 @@ import csv
 import glob
 import json
 import logging
+import math
 import os
 import tempfile
 import unittest
@@ -148,6 +149,33 @@ class Optimizers(Unseen):
         self.assertNotIn("finite before", str(answer))
         self.assertIn("zeroed before step()", str(answer))
         self.assertEqual([each["iteration"] for each in lines_of(self.path, "zeroed")], [0])
+
+    def test_gradients_that_are_changed_without_a_new_version(self):
+        """By `.data` or NumPy; and another one in the place of the first, which Python may give the same address."""
+        def other(weight):
+            before, made = id(weight.grad), None
+            weight.grad = None
+            for _ in range(100):
+                made = None
+                made = torch.full((4, 4), math.nan)
+                if id(made) == before:
+                    break
+            weight.grad = made
+        changes = {"data": lambda weight: weight.grad.data.mul_(math.nan), "numpy": lambda weight: weight.grad.numpy().fill(math.nan),
+                   "another": other, "none": lambda weight: None}
+        for name, change in changes.items():
+            with self.subTest(name):
+                model, path = self.model(), f"{self.path}_{name}"
+                optimizer = torch.optim.SGD(model.parameters(), lr=0.1 if name != "none" else math.nan)
+                with tensorstat.watch(model, path=path) as w:
+                    loss = model(torch.randn(3, 4)).sum()
+                    loss.backward()
+                    change(model[0].weight)
+                    optimizer.step()
+                    w.step(loss)
+                verdict, phase = tensorstat.origin(path)["verdict"], "gradient" if name != "none" else "optimizer"
+                self.assertEqual((verdict["kind"], verdict["op_name"]), (phase, "0.weight"), verdict["sentence"])
+                self.assertEqual((w.first_fault.phase, w.first_fault.op_name), (phase, "0.weight"))
 
     def test_an_optimizer_inside_of_backward(self):
         class Root(torch.nn.Module):

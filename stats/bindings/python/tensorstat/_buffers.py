@@ -7,6 +7,8 @@ from typing import Any
 from ._rerun import version_of
 from ._tensors import is_lazy, local_of
 
+_MOST_COPIED = 1 << 16  # elements of a buffer
+
 
 class Buffers:
     """The buffers of a watch's modules. Those of floats that a forward wrote get a row at the end of the step."""
@@ -15,16 +17,23 @@ class Buffers:
         self._watch, self._has_rows = watch, has_rows
         self._holders: list[tuple[str, weakref.ref[Any], bool]] = []  # modules with buffers; whether one is outermost
         self._known: dict[str, tuple[int, int, int]] = {}  # what the buffers were when they were last looked at
+        self._copies: dict[str, Any] = {}  # of small ones before a step, because a write by `.data` leaves the version as it is
+        self._proved: set[str] = set()  # those whose versions have told a write
 
     def take(self, modules: Iterable[tuple[str, Any, bool]]) -> None:
         self._holders = [(name, weakref.ref(module), is_outermost) for name, module, is_outermost in modules if module._buffers]
 
     def clear(self) -> None:
         self._holders, self._known = [], {}
+        self._copies.clear()
 
     def look_before(self, has_several: bool) -> None:
         """Before the first forward of a step: one that was written since the last step, and holds NaN, has a row."""
+        self._copies.clear()
         for name, buffer, state, _ in self._each(has_several):
+            is_small = buffer.is_cpu and buffer.numel() <= _MOST_COPIED and buffer.element_size() > 1  # torch compares no float8
+            if self._has_rows and is_small and name not in self._proved:
+                self._copies[name] = _copy_of(buffer)
             if self._known.get(name) == state:
                 continue
             self._known[name] = state
@@ -37,7 +46,10 @@ class Buffers:
         if not self._has_rows:
             return
         for name, buffer, state, module in self._each(has_several):
-            if self._known.get(name) == state:
+            before = self._copies.pop(name, None)
+            if self._known.get(name) != state:
+                self._proved.add(name)
+            elif before is None or _is_same(before, buffer):
                 continue
             self._known[name] = state
             faults = self._watch._collect("ModuleBuffer", name, (), (buffer,))
@@ -68,3 +80,16 @@ def _has_nan(tensor: Any) -> bool:
     torch = sys.modules["torch"]
     with torch.no_grad(), torch._C.DisableTorchFunction():
         return bool(tensor.isnan().any())
+
+
+def _copy_of(tensor: Any) -> Any:
+    torch = sys.modules["torch"]
+    with torch.no_grad(), torch._C.DisableTorchFunction():
+        return tensor.detach().clone()
+
+
+def _is_same(before: Any, tensor: Any) -> bool:
+    torch = sys.modules["torch"]
+    with torch.no_grad(), torch._C.DisableTorchFunction():
+        now = tensor.detach()
+        return now.shape == before.shape and bool(((now == before) | (now != now) & (before != before)).all())

@@ -1,9 +1,11 @@
 """A model's parameters, their gradients and the optimizer's state, at the beginning and the end of a step."""
 import itertools
 import sys
+import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ._check import first_faulty
 from ._rerun import version_of
 from ._tensors import is_lazy, local_of, tensors_in
 
@@ -21,7 +23,7 @@ class Parameters:
         self._has_updates = has_updates
         self._before: dict[str, Any] = {}  # with updates: copies of the parameters as they were before this step
         self._known: dict[str, tuple[int, int]] = {}  # what the parameters were when they were last looked at
-        self._seen_gradients: dict[str, tuple[int, int]] = {}
+        self._seen_gradients: dict[str, tuple[weakref.ref[Any] | None, int]] = {}  # not by id(), which another may have later
         self._by_data: list[tuple[str, Any, Any]] | None = []  # see _is_written_by_data; None: it is
         self._by_size: list[tuple[str, Any]] = []
 
@@ -54,7 +56,7 @@ class Parameters:
     def saw_gradient(self, name: str, gradient: Any) -> None:
         """Backward added this one up, and it has a row."""
         self._is_taken_in_backward |= gradient is None
-        self._seen_gradients[name] = id(gradient), gradient._version if gradient is not None else -1
+        self._seen_gradients[name] = (weakref.ref(gradient), gradient._version) if gradient is not None else (None, -1)
 
     def states(self) -> dict[str, Any]:
         """What changes when a parameter is written."""
@@ -94,11 +96,16 @@ class Parameters:
 
     def _take_changed(self, name: str, gradient: Any) -> bool:
         watch = self._watch
-        if watch._world_size == 1 and self._seen_gradients.get(name) == (id(gradient), gradient._version):
+        seen, version = self._seen_gradients.get(name, (None, -1))
+        if watch._world_size == 1 and seen is not None and seen() is gradient and version == gradient._version:
             return False
+        self._take(name, gradient)
+        return True
+
+    def _take(self, name: str, gradient: Any) -> None:
+        watch = self._watch
         if faults := watch._collect("Gradient", name, (), (gradient,)):
             watch.judge(faults, watch.note, "gradient", "Gradient", name, "output")
-        return True
 
     def look_after(self) -> bool:
         """At the end of a step. Whether gradients are there and no parameter was written: a scaler has skipped the step."""
@@ -112,9 +119,10 @@ class Parameters:
             if state is None:
                 continue
             gradient = parameter.grad if with_gradients else None
+            is_taken = gradient is None
             if gradient is not None:
                 gradient_count += 1
-                if self._take_changed(name, gradient):
+                if is_taken := self._take_changed(name, gradient):
                     zeroed += name in seen_gradients and not self._has_checked_zero and _is_zero(gradient)
             else:
                 zeroed += name in seen_gradients
@@ -126,6 +134,8 @@ class Parameters:
             if self._has_rows and is_written or difference:
                 if faults := watch._collect("Parameter", name, (), (parameter,),
                                             differs_over=None if difference is None else (difference,)):
+                    if not is_taken and type(faults) is not list and first_faulty([(name, gradient)]) is not None:  # written by `.data`
+                        self._take(name, gradient)
                     watch.judge(faults, watch.note, "optimizer", "Parameter", name, "output")
             if (before := self._before.pop(name, None)) is not None and is_written and _subtract(before, parameter):
                 watch._collect("ParameterUpdate", name, (), (before,))
