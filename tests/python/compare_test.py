@@ -85,18 +85,21 @@ class Compare(unittest.TestCase):
 
     def test_two_state_dicts(self):
         a = {"w": numpy.float32([1, 2, 3]), "same": numpy.arange(4), "near": numpy.float32([1, 2]), "long": numpy.zeros(3),
-             "wide": numpy.ones(2, "f4"), "text": numpy.array(["a"]), "only a": numpy.ones(1), "nan": numpy.array([math.nan])}
+             "wide": numpy.ones(2, "f4"), "text": numpy.array(["a"]), "only a": numpy.ones(1), "nan": numpy.array([math.nan]),
+             "complex": numpy.complex64([1, 2j, 3]), "phase": numpy.complex128([[1, 2j]]).T, "turned": numpy.complex64([1 + 2j])}
         b = {"w": numpy.float32([1, 3, 2]), "same": numpy.arange(4), "near": numpy.float32([1, 2.000001]), "long": numpy.zeros(4),
-             "wide": numpy.ones(2), "text": numpy.array(["a"]), "only b": numpy.ones(1), "nan": numpy.array([math.nan])}
+             "wide": numpy.ones(2), "text": numpy.array(["a"]), "only b": numpy.ones(1), "nan": numpy.array([math.nan]),
+             "complex": numpy.complex64([1, 2j, 3]), "phase": numpy.complex128([[1], [2.000001j]]), "turned": numpy.complex64([2 + 1j])}
         answer = tensorstat.compare(a, b)
         self.assertEqual({pair["a"]: pair["verdict"] for pair in answer["pairs"]},
                          {"w": "different", "same": "equal", "near": "within", "long": "different", "wide": "different",
-                          "text": "different", "nan": "equal"})
+                          "text": "different", "nan": "equal", "complex": "equal", "phase": "within", "turned": "different"})
         self.assertEqual((answer["compared"], answer["different"], answer["unmatched_a"], answer["unmatched_b"]),
-                         (7, 4, ["only a"], ["only b"]))
+                         (10, 5, ["only a"], ["only b"]))
         why = {pair["a"]: pair["why"] for pair in answer["pairs"]}
         self.assertEqual((why["w"], why["long"], why["wide"]),
                          ("2 of 3 elements", "shape (3,) and (4,)", "dtype float32 and float64"))
+        self.assertEqual(why["turned"], "2 of 2 parts")
         self.assertIn("<U1", why["text"])
         self.assertEqual(answer["pairs"][0]["elements"]["max abs diff"], 1)
         # As of the same tensors in files.
@@ -124,6 +127,9 @@ class Compare(unittest.TestCase):
             other[0].weight[1, 2] += 1
         (pair,) = (pair for pair in tensorstat.compare(model, other)["pairs"] if pair["verdict"] == "different")
         self.assertEqual((pair["a"], pair["elements"]["max abs diff index"]), ("0.weight", 5))
+        turns = torch.tensor([1 + 2j, 3 - 1j])
+        compared = tensorstat.compare({"turns": turns.conj(), "one": torch.tensor(1j)}, {"turns": turns, "one": torch.tensor(1j, requires_grad=True)})
+        self.assertEqual([(pair["verdict"], pair["why"]) for pair in compared["pairs"]], [("different", "2 of 4 parts"), ("equal", "")])
         with self.assertRaisesRegex(tensorstat.Error, "^b: a torch.Tensor of layout torch.sparse_coo .*to_dense"):
             tensorstat.measure({"a": torch.ones(2), "b": torch.eye(3).to_sparse()})
 

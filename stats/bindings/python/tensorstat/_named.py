@@ -1,12 +1,13 @@
 """Tensors by name: mappings such as a state_dict, and models."""
 import functools
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ._library import Error
 
-_RTOL = {"float64": 1e-5, "float32": 1e-5, "float16": 2.0**-10, "bfloat16": 2.0**-8, "float8_e4m3fn": 2.0**-3,
+_RTOL = {"float64": 1e-5, "float32": 1e-5, "complex64": 1e-5, "complex128": 1e-5, "float16": 2.0**-10, "bfloat16": 2.0**-8, "float8_e4m3fn": 2.0**-3,
          "float8_e4m3fnuz": 2.0**-3, "float8_e5m2": 2.0**-2, "float8_e5m2fnuz": 2.0**-2}
 _NUMBERED = re.compile("tensor ([0-9]+): ")
 
@@ -64,6 +65,9 @@ def _pair(meter: Any, name: Any, a: Any, b: Any, rtol: float | None, atol: float
         if of_a.dtype != of_b.dtype and not any_dtype:
             pair["why"] = f"dtype {of_a.dtype} and {of_b.dtype}"
             return pair
+        is_complex = of_a.dtype.startswith("complex") and of_b.dtype.startswith("complex")
+        if is_complex:
+            a, b = _parts_of(a), _parts_of(b)
         pair["elements"] = meter.compare(a, b, rtol=_RTOL.get(of_a.dtype, 0.0) if rtol is None else rtol, atol=atol, scale="greater")
     except Error as refused:
         if refused.code != "unsupported":
@@ -76,5 +80,16 @@ def _pair(meter: Any, name: Any, a: Any, b: Any, rtol: float | None, atol: float
     elif elements["within count"] == elements["count"]:
         pair["verdict"] = "within"
     else:
-        pair["why"] = f"{elements['count'] - elements['within count']} of {elements['count']} elements"
+        pair["why"] = f"{elements['count'] - elements['within count']} of {elements['count']} {'parts' if is_complex else 'elements'}"
     return pair
+
+
+def _parts_of(x: Any) -> Any:
+    """The parts of complex numbers, as another dimension of 2; what is of neither PyTorch nor NumPy stays as it is."""
+    if hasattr(x, "resolve_conj"):
+        torch = sys.modules["torch"]
+        return torch.view_as_real(x.detach().resolve_conj().resolve_neg())
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(x, numpy.ndarray):
+        return x
+    return numpy.ascontiguousarray(x).view(x.real.dtype).reshape(*x.shape, 2)
