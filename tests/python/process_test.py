@@ -243,6 +243,38 @@ time.sleep(.2)
             self.assertEqual([row["max"] for row in tensorstat.read(f"{folder}/step5/rank0/debug.json")], [4.0])
             self.assertEqual(len(tensorstat.read(f"{folder}/step4/rank0/debug.json")), 8)
 
+    def test_gradients_of_a_parameter_that_each_step_saves(self):
+        """Each step has its own, and the parameter no hook when the session is closed: backward goes on as without one."""
+        try:
+            import torch  # pylint: disable=import-outside-toplevel
+        except ImportError:
+            self.skipTest("no torch")
+        for ends_steps in True, False:
+            with tempfile.TemporaryDirectory() as folder, self.subTest(ends_steps=ends_steps):
+                config = json.dumps({"task": "statistics", "dump_path": folder, "level": "debug"})
+                weight = torch.ones(2, requires_grad=True)
+                with tensorstat.DumpSession(config, framework="pytorch") as session:
+                    for step in range(3):
+                        for part in range(2):
+                            session.save("w", weight, iteration=step)
+                            twice = weight * 2
+                            session.save("twice", twice, iteration=step)
+                            (twice * (10 * step + part + 1)).sum().backward()
+                        if ends_steps:
+                            session.step_end(iteration=step)
+                    self.assertLessEqual(len(weight._backward_hooks), 2)
+                    session.save("w", weight, iteration=3)
+                    later = weight * 2
+                    session.save("later", later, iteration=3)
+                later.sum().backward()
+                self.assertEqual(len(weight._backward_hooks), 0)
+                for step in range(3):
+                    with open(f"{folder}/step{step}/rank0/debug.json", encoding="ascii") as file:
+                        data = json.load(file)["data"]
+                    self.assertEqual({key: leaf["Max"] for key, leaf in data.items() if "_grad." in key},
+                                     {f"{name}_grad.{part}.debug": (10 * step + part + 1) * factor
+                                      for name, factor in (("w", 2), ("twice", 1)) for part in range(2)})
+
     def test_a_graph_has_the_layers_of_its_model(self):
         with tempfile.TemporaryDirectory() as folder:
             config = json.dumps({"dump": {"dump_path": folder, "dump_mode": "all", "dump_data": "stats", "dump_list": [

@@ -48,6 +48,23 @@ def _without_arguments(tree: Any) -> Any:
     return tree
 
 
+class _Gradient:
+    """A hook of a tensor that was saved: saves the first gradient that backward computes of it. The training never gets to know of it."""
+
+    def __init__(self, session: "DumpSession", key: str, tree: Any, slot: int, rank: int, iteration: int) -> None:
+        self._session: DumpSession | None = session
+        self._key, self._tree, self._slot, self._rank, self._iteration = key, tree, slot, rank, iteration
+
+    def __call__(self, gradient: Any) -> None:
+        session, self._session = self._session, None
+        if session is None or not session._handles:
+            return
+        try:
+            session._save(self._key, self._tree, {self._slot: gradient}, self._rank, self._iteration)
+        except Exception as fault:
+            logger.warning("%s is not saved: %s: %s", self._key, type(fault).__name__, fault)
+
+
 class DumpSession:
     """A dump by a config, on disk: for a data_dump.json as MindSpore would have written it, for msprobe's config.json or CANN's acl.json as
     those would.
@@ -107,6 +124,7 @@ class DumpSession:
         self._operators: dict[tuple[str, str, bool, int | None, int | None], Any] = {}
         self._last_counters: dict[str, int] = {}
         self._saved: dict[tuple[int, str], tuple[tuple[int, int] | None, int]] = {}  # by rank and name: the step, values in it
+        self._waiting: dict[int, tuple[int, list[Any]]] = {}  # by rank: the step, hooks of saved leaves
         self._left_out: set[str] = set()
         self._left_out_count = 0
         self._awaits_failures, self._awaits_kernel_args = _native.session_demands(handle)
@@ -178,10 +196,19 @@ class DumpSession:
         self._save(f"{name}.{count}.debug", tree, dict(enumerate(tensors)), rank, iteration)
         if not save_backward or not self.wants("debug", name, rank=rank, device=rank, iteration=iteration):
             return
+        if self._waiting.get(rank, (iteration, []))[0] != iteration:
+            self._end_waiting(rank)
         for slot, tensor in enumerate(tensors):
             if getattr(tensor, "requires_grad", False) and hasattr(tensor, "register_hook"):
-                tensor.register_hook(lambda grad, slot=slot: self._save(f"{name}_grad.{count}.debug", _without_arguments(tree), {slot: grad},
-                                                                        rank, iteration))
+                hook = _Gradient(self, f"{name}_grad.{count}.debug", _without_arguments(tree), slot, rank, iteration)
+                handle = tensor.register_hook(hook)
+                if getattr(tensor, "is_leaf", True):  # a parameter outlives its step, and would keep its hooks
+                    self._waiting.setdefault(rank, (iteration, []))[1].append(handle)
+
+    def _end_waiting(self, rank: int) -> None:
+        """A step of the rank is over: the gradients of its leaves are waited for no longer."""
+        for handle in self._waiting.pop(rank, (0, []))[1]:
+            handle.remove()
 
     def _save(self, key: str, tree: Any, tensors: dict[int, Any], rank: int, iteration: int) -> None:
         outputs = [tensors.get(slot) for slot in range(max(tensors) + 1)]
@@ -208,6 +235,7 @@ class DumpSession:
         """The iteration of this rank and graph is over. With `enable`, returns when all of it is on disk, and whether it
         is; else True."""
         is_whole: bool = _native.step_end(self._handle(), None, rank, device, graph, iteration)
+        self._end_waiting(rank)
         self._tell_alerts()
         return is_whole
 
@@ -261,6 +289,8 @@ class DumpSession:
 
     def close(self) -> None:
         """Flushes, and ends the session. A second call does nothing."""
+        for rank in list(self._waiting):
+            self._end_waiting(rank)
         if self._handles:
             _native.session_end(self._handle())  # which may be the end of rows that waited for the disk
             self._tell_alerts()
