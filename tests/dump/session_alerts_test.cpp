@@ -153,6 +153,27 @@ TEST_F(SessionAlerts, ALaterAlertOfTheSameStepLeavesWhatWasSaved) {
   }
 }
 
+TEST_F(SessionAlerts, AStepOfSeveralGraphsIsOneStepBehindAnEvent) {
+  options.alerts.rules = "nan";
+  options.alerts.keep_steps = 1;
+  options.alerts.steps_after = 2;
+  auto session = open();
+  const std::vector<float> good{1, 2}, bad{kNan};
+  for (const std::uint64_t step : {0, 1, 2, 3, 4, 5}) {
+    for (const std::uint32_t graph : {0, 1}) {
+      const DumpPlace place{.graph = graph, .iteration = step};
+      collect(session, place, "Mul", {tensor(step == 1 && graph == 0 ? bad : good, Dtype::kFloat32)});
+      session.step_end(place);
+    }
+  }
+  session.close();
+  std::string found;
+  for (const std::string& file : files()) {
+    if (file.starts_with("event_1/") && file.ends_with(".csv")) found += file.substr(19, 4);
+  }
+  EXPECT_EQ(found, "0/0/0/1/0/2/0/3/1/0/1/1/1/2/1/3/") << "graph and step";
+}
+
 TEST_F(SessionAlerts, WhatCannotBeSavedIsSaid) {
   options.alerts.rules = "nan";
   options.alerts.save_tensors = true;

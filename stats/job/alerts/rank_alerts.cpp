@@ -151,6 +151,7 @@ bool RankAlerts::begin_event() {
   event_room_ = setup_.options.event_bytes - saved->second;
   steps_to_write_ = 0;
   number_of_event_ = number_of_step_;
+  number_of_later_ = 0;
   return is_event_begun_ = true;
 }
 
@@ -236,7 +237,8 @@ std::vector<Alert> RankAlerts::close() {
 std::vector<Alert> RankAlerts::tell(bool is_whole) {
   const bool is_event = !fired_.empty();
   KeptSteps kept;
-  const bool goes_on = is_event_of_step() || steps_to_write_ != 0;
+  const bool is_written = is_event_of_step() || number_of_later_ == number_of_step_;  // by another graph of this step
+  const bool goes_on = is_written || steps_to_write_ != 0;
   if (ring_ != nullptr && (is_event || (is_whole && goes_on))) {
     const auto content = ring_->content();
     auto read = content ? read_ring(std::as_bytes(std::span(*content))) : content.error();
@@ -251,7 +253,8 @@ std::vector<Alert> RankAlerts::tell(bool is_whole) {
     write(kept, journal);
     steps_to_write_ = setup_.options.steps_after;
   } else if (!kept.steps.empty() && goes_on) {
-    if (!is_event_of_step()) --steps_to_write_;
+    if (!is_written) --steps_to_write_;
+    if (!is_event_of_step()) number_of_later_ = number_of_step_;
     kept.steps.erase(kept.steps.begin(), kept.steps.end() - 1);
     write(kept, journal);
   }

@@ -133,6 +133,7 @@ class RankAlerts {
   std::uint64_t event_room_ = 0;                        // bytes
   std::uint32_t steps_to_write_ = 0;                    // further ones, into that
   std::uint64_t number_of_event_ = 0;                   // its number_of_step_
+  std::uint64_t number_of_later_ = 0;                   // of the last further one
   std::map<std::uint64_t, std::uint64_t> saved_bytes_;  // of the tensors in each event, by step
 };
 
