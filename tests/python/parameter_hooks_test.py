@@ -1,5 +1,6 @@
 """A watch of parameters' gradients holds no node of autograd behind its step: a parameter may have another shape in forward, another dtype
-since the watch began, and another stream. Two ranks of FSDP1 train as they do alone. Skipped without torch (Debian's python3-torch)."""
+since the watch began, and another stream. What lives on behind a step is told once in each. Two ranks of FSDP1 train as they do alone.
+Skipped without torch (Debian's python3-torch)."""
 import csv
 import glob
 import json
@@ -123,6 +124,46 @@ class Parameters(unittest.TestCase):
                         if HAS_HOOKS_OF_TENSORS:  # nor in it
                             self.assertNotIn("seen", node_of(parameter).metadata)
                     watch.step()
+
+    def test_leaves_and_graphs_that_live_on_have_a_gradient_once(self):
+        """A module returns its argument or its parameter, which keep what hooks them; or a graph is kept and used in each step."""
+        class Position(torch.nn.Module):
+            kept = None
+
+            def __init__(self):
+                super().__init__()
+                self.weight = torch.nn.Parameter(torch.ones(3))
+
+            def forward(self):
+                self.kept = self.weight * 2 if self.kept is None else self.kept
+                return self.weight, self.kept
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.same, self.also, self.position = torch.nn.Identity(), torch.nn.Identity(), Position()
+
+            def forward(self, x):
+                weight, kept = self.position()
+                return self.same(x) * weight * self.also(kept)
+
+        for path, config in self.kinds():
+            model, x = Net(), torch.ones(3, requires_grad=True)
+            with tensorstat.watch(model, config, path=path, **({"inputs": True} if config is None else {})) as watch:
+                for step in range(4):
+                    for _ in range(2):
+                        loss = model(x).sum()  # the loss before lives on, and so does the leaves' node
+                        loss.backward(retain_graph=True)
+                    watch.step()
+                    for leaf in x, model.position.weight:
+                        self.assertFalse(leaf._backward_hooks)
+                    self.assertLessEqual(len(model.position.kept._backward_hooks or ()), 4)
+            if config is None:
+                for step in range(4):
+                    rows = [name for kind in ("Identity", "Position") for name, _ in rows_of(path, step, kind)]
+                    # Of each backward one row of a result and one of an argument; a leaf has no row of a result.
+                    expected = {"same": 2, "also": 4, "position": 2}
+                    self.assertEqual({name: rows.count(f"{name}/backward") for name in expected}, expected, step)
 
     def test_parameters_that_change_behind_the_beginning_of_a_watch(self):
         def change(model):

@@ -30,9 +30,11 @@ def edges_of(tensors: list[Any]) -> Edges:
     return edges
 
 
-def wait_for(edges: Edges, results: list[Any], take: Callable[[int, Any], None]) -> bool:
+def wait_for(edges: Edges, results: list[Any], take: Callable[[int, Any], None], of_leaves: list[Any], key: Any, run: int) -> bool:
     """take(slot, gradient) for each argument, when all parts of its gradient are known: at the latest when backward ends. An
-    argument that the call returns has what the result is given. False: the graph is too large to be looked at."""
+    argument that the call returns has what the result is given. False: the graph is too large to be looked at. Appends to `of_leaves`
+    the hooks that are to be removed with the step: a leaf's node may live as long as the leaf. A graph may be kept, too, and be
+    found again by another run of the model: what has the same `key` there takes the place of what had it in a `run` before."""
     sums = {(id(node), number): _Sum(slot, take) for slot, node, number in edges}
     sources = {id(node): node for _, node, _ in edges}
     waiting, seen = [], {}
@@ -41,7 +43,14 @@ def wait_for(edges: Edges, results: list[Any], take: Callable[[int, Any], None])
             node = tensor.grad_fn or sources.get(_leaf_of(tensor, edges))
             if node is not None and (whole := sums.get((id(node), tensor.output_nr))) is not None and not whole.is_passed:
                 whole.is_passed = True
-                node.register_hook(for_autograd(_OfResult(whole, tensor.output_nr)))
+                if tensor.grad_fn is None:
+                    of_leaves.append(node.register_hook(for_autograd(_OfResult(whole, tensor.output_nr, True))))
+                elif (before := hook_before(node, (key, tensor.output_nr), run)) is not None:
+                    before.whole = whole
+                else:
+                    hook = _OfResult(whole, tensor.output_nr, False)
+                    node.register_hook(for_autograd(hook))
+                    node.metadata[key, tensor.output_nr] = run, hook
             elif node is not None and id(node) not in sources:
                 waiting.append(node)
     first = min((_age(node) for node in sources.values()), default=0)
@@ -63,8 +72,22 @@ def wait_for(edges: Edges, results: list[Any], take: Callable[[int, Any], None])
         if parts:
             for _, whole in parts:
                 whole.expected += 1
-            node.register_hook(for_autograd(_OfNode(parts)))
+            if (earlier := hook_before(node, key, run)) is not None:
+                earlier.parts = parts
+            else:
+                of_node = _OfNode(parts)
+                node.register_hook(for_autograd(of_node))
+                node.metadata[key] = run, of_node
     return True
+
+
+def hook_before(node: Any, key: Any, run: int) -> Any:
+    """Our hook of this node with this key from an earlier run; it is the one of `run` from now on."""
+    known = node.metadata.get(key)
+    if known is None or known[0] == run:
+        return None
+    node.metadata[key] = run, known[1]
+    return known[1]
 
 
 def _leaf_of(tensor: Any, edges: Edges) -> int:
@@ -112,26 +135,29 @@ class _Sum:
 
 
 class _OfNode:
-    __slots__ = ("_parts",)
+    __slots__ = ("parts",)
 
     def __init__(self, parts: list[tuple[int, _Sum]]) -> None:
-        self._parts = parts
+        self.parts = parts
 
     def __call__(self, gave: Any, _: Any) -> None:
         try:
-            for place, whole in self._parts:
+            for place, whole in self.parts:
                 whole.add(gave[place] if place < len(gave) else None)
         except Exception as fault:
             say_fault(fault)
 
 
 class _OfResult:
-    __slots__ = ("_whole", "_number")
+    __slots__ = ("whole", "_number", "_is_of_leaf")
 
-    def __init__(self, whole: _Sum, number: int) -> None:
-        self._whole, self._number = whole, number
+    def __init__(self, whole: _Sum, number: int, is_of_leaf: bool) -> None:
+        self.whole: _Sum | None = whole
+        self._number, self._is_of_leaf = number, is_of_leaf
 
     def __call__(self, _: Any, given: Any) -> None:
-        gradient = given[self._number] if self._number < len(given) else None
-        if gradient is not None:
-            self._whole.give(gradient.detach())
+        gradient, whole = given[self._number] if self._number < len(given) else None, self.whole
+        if gradient is not None and whole is not None:
+            if self._is_of_leaf:  # whose node other backwards of the step run, too
+                self.whole = None
+            whole.give(gradient.detach())

@@ -7,7 +7,7 @@ from typing import Any
 from . import _rerun, _user_hooks, _zoom_backward
 from ._calls import Call, module_of
 from ._compiled import for_autograd
-from ._edges import wait_for
+from ._edges import hook_before, wait_for
 from ._hooks import Accumulation, say_fault
 from ._later import Faults
 from ._loss import OF_MODEL, look_at_loss, loss_of_backward
@@ -38,6 +38,8 @@ class Gradients:
         self._outermost_calls: list[Outermost] = []  # their backward has not run yet
         self._accumulations: dict[str, Accumulation] = {}
         self._of_step: list[Accumulation] = []  # those that hold a node
+        self._of_leaves: list[Any] = []  # hooks of this step
+        self._run = 0  # of the outermost module
         self.waits_for_parameters = False  # in this step
         self._is_to_be_zoomed = ""
 
@@ -47,6 +49,9 @@ class Gradients:
         for each in self._of_step:
             each.end()
         self._of_step.clear()
+        for each in self._of_leaves:
+            each.remove()
+        self._of_leaves.clear()
 
     def close(self) -> None:
         for each in self._accumulations.values():
@@ -84,7 +89,7 @@ class Gradients:
             if self._watch.active and not self._watch._local.is_silent:
                 self.take(place.op_type, place.backward, "output", slot, gradient)
 
-        if not wait_for(call.edges, outputs, take):
+        if not wait_for(call.edges, outputs, take, self._of_leaves, (self, place.name), self._run):
             self._watch._say_once("%s has too large a graph: the gradients of its inputs are not seen", place.name)
         call.edges = []
 
@@ -101,17 +106,23 @@ class Gradients:
             waiting = call.results.get(key)
             if waiting is not None:
                 waiting[1].append(row)
+                continue
+            calls = [row]
+            if (hook := hook_before(node, (self, tensor.output_nr), self._run)) is not None:
+                hook.calls = calls
             else:
-                calls = [row]
                 hook = _GradientOfResult(self, calls, tensor.output_nr)
-                call.results[key] = node, calls, hook
                 register_of_module(self._watch, node, for_autograd(hook))
-            if call.parent is None:
-                node.metadata[OF_MODEL] = True
+                node.metadata[self, tensor.output_nr] = self._run, hook
+            call.results[key] = node, calls, hook
+        for tensor in outputs if call.parent is None else ():
+            if tensor.requires_grad and tensor.grad_fn is not None:
+                tensor.grad_fn.metadata[OF_MODEL] = True
         if call.parent is None:
             if self._watch._with_zoom and not call.is_quiet and call.results:
                 self._keep_outermost(call, outputs)
             call.results = {}  # nodes are not kept
+            self._run += 1
 
     def _keep_outermost(self, call: Call, outputs: list[Any]) -> None:
         run = _rerun.Run(call, call.keywords or {})
@@ -226,10 +237,10 @@ class Gradients:
 
 class _GradientOfResult:
     """A hook of a node that gave a tensor: passes the tensor's gradient to the calls that returned the tensor."""
-    __slots__ = ("_backward", "_calls", "_number", "_outermost", "_slot")
+    __slots__ = ("_backward", "calls", "_number", "_outermost", "_slot")
 
     def __init__(self, backward: Gradients, calls: list[tuple[str, str, int]], number: int) -> None:
-        self._backward, self._calls, self._number = backward, calls, number
+        self._backward, self.calls, self._number = backward, calls, number
         self._outermost: Outermost | None = None
         self._slot = 0
 
@@ -248,7 +259,7 @@ class _GradientOfResult:
                     if gradient.numel() * gradient.element_size() <= _MOST_KEPT_BYTES:
                         self._outermost.gradients[self._slot] = gradient
                     self._outermost = None
-                for op_type, op_name, slot in reversed(self._calls):
+                for op_type, op_name, slot in reversed(self.calls):
                     backward.take(op_type, op_name, "input", slot, gradient)
         except Exception as fault:
             say_fault(fault)

@@ -38,6 +38,7 @@ class ModuleWatch(Watch):
         self._hooks = ModuleHooks(self._before, self._leave, self._give_up)
         self._accumulations: dict[tuple[str, str], Accumulation] = {}
         self._of_step: list[Accumulation] = []  # those that hold a node
+        self._of_leaves: list[Any] = []  # hooks of this step
         self._is_begun = False
         self._layout = Layout()
         # msprobe numbers the models of a list.
@@ -80,6 +81,12 @@ class ModuleWatch(Watch):
         for each in self._accumulations.values():
             each.remove()
         self._accumulations = {}
+        self._leave_leaves()
+
+    def _leave_leaves(self) -> None:
+        for each in self._of_leaves:
+            each.remove()
+        self._of_leaves.clear()
 
     def _begin(self) -> None:
         """With a step that is watched, and again with its first forward: parameters may have changed."""
@@ -107,6 +114,7 @@ class ModuleWatch(Watch):
         for each in self._of_step:
             each.end()
         self._of_step, self._is_begun = [], False
+        self._leave_leaves()
         step = self._found()
         self._open.clear()
         self._counts.clear()
@@ -161,13 +169,19 @@ class ModuleWatch(Watch):
         if not outcomes:
             return
         hook = _GradientHook(self, call, call.of_inputs, 0)
-        if not wait_for(call.edges, outcomes, hook.take):
+        if not wait_for(call.edges, outcomes, hook.take, self._of_leaves, (self, call.stem), self.iteration):
             self._say_once("%s has too large a graph: the gradients of its inputs are not seen", call.stem)
         call.edges = []
         call.of_outputs = [None] * len(outcomes)
         self._backward.append(call)
         for slot, tensor in enumerate(outcomes):
-            tensor.register_hook(_GradientHook(self, call, call.of_outputs, slot))
+            done = (each for each in (tensor._backward_hooks or {}).values() if type(each) is _GradientHook and each.is_done_for(self))
+            if (before := next(done, None)) is not None:  # the tensor is of a graph that is kept
+                before.aim_at(call, call.of_outputs, slot)
+                continue
+            handle = tensor.register_hook(_GradientHook(self, call, call.of_outputs, slot))
+            if tensor.grad_fn is None:  # a parameter that the module returns, which outlives the step
+                self._of_leaves.append(handle)
 
     def _give_up(self, module: Any) -> None:
         """An exception ends the call."""
@@ -355,7 +369,14 @@ class _GradientHook:
     __slots__ = ("_watch", "_call", "_among", "_slot")
 
     def __init__(self, watch: ModuleWatch, call: _Call, among: list[Any], slot: int) -> None:
-        self._watch, self._call, self._among, self._slot = watch, call, among, slot
+        self._watch = watch
+        self.aim_at(call, among, slot)
+
+    def aim_at(self, call: _Call, among: list[Any], slot: int) -> None:
+        self._call, self._among, self._slot = call, among, slot
+
+    def is_done_for(self, watch: ModuleWatch) -> bool:
+        return self._watch is watch and self._among[self._slot] is not None
 
     def take(self, slot: int, gradient: Any) -> None:
         self._watch._gradient(self._call, self._among, slot, gradient)
