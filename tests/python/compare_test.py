@@ -128,7 +128,8 @@ class Compare(unittest.TestCase):
         (pair,) = (pair for pair in tensorstat.compare(model, other)["pairs"] if pair["verdict"] == "different")
         self.assertEqual((pair["a"], pair["elements"]["max abs diff index"]), ("0.weight", 5))
         turns = torch.tensor([1 + 2j, 3 - 1j])
-        compared = tensorstat.compare({"turns": turns.conj(), "one": torch.tensor(1j)}, {"turns": turns, "one": torch.tensor(1j, requires_grad=True)})
+        compared = tensorstat.compare({"turns": turns.conj(), "one": torch.tensor(1j)},
+                                      {"turns": turns, "one": torch.tensor(1j, requires_grad=True)})
         self.assertEqual([(pair["verdict"], pair["why"]) for pair in compared["pairs"]], [("different", "2 of 4 parts"), ("equal", "")])
         with self.assertRaisesRegex(tensorstat.Error, "^b: a torch.Tensor of layout torch.sparse_coo .*to_dense"):
             tensorstat.measure({"a": torch.ones(2), "b": torch.eye(3).to_sparse()})

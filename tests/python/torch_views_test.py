@@ -123,7 +123,8 @@ class Memory(unittest.TestCase):
     def test_freed_memory(self):
         """FSDP takes the memory from below its parameters, which stay views of nothing."""
         whole = torch.ones(100)
-        views = {"whole": whole, "behind": whole[10:], "strided": whole[10::2], "complex": torch.view_as_complex(whole[4:8].view(2, 2)).conj()}
+        views = {"whole": whole, "behind": whole[10:], "strided": whole[10::2],
+                 "complex": torch.view_as_complex(whole[4:8].view(2, 2)).conj()}
         (whole.untyped_storage() if hasattr(whole, "untyped_storage") else whole.storage()).resize_(0)
         for name, view in views.items():
             with self.subTest(name), self.assertRaisesRegex(tensorstat.Error, "a torch.Tensor whose memory was freed cannot be read"):

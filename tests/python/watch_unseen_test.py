@@ -335,6 +335,37 @@ class Traced(Unseen):
 
 
 class WithoutElements(Unseen):
+    def test_memory_that_a_module_frees(self):
+        """Reading it again would end the process: the call is not run again, and its input is not saved."""
+        class Freeing(torch.nn.Module):
+            def forward(self, x):
+                made = torch.log(-1 - x.abs())
+                (x.untyped_storage() if hasattr(x, "untyped_storage") else x.storage()).resize_(0)
+                return made
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.freeing, self.last = torch.nn.Linear(4, 4), Freeing(), torch.nn.Linear(4, 1)
+
+            def forward(self, x):
+                with torch.no_grad():
+                    given = self.first(x)
+                return self.last(self.freeing(given[1:] if self.is_view else given))
+
+        for is_view in True, False:
+            for then in "write", "save tensors":
+                with self.subTest(is_view=is_view, then=then):
+                    model, path = Net(), f"{self.path}_{is_view}_{then}"
+                    model.is_view = is_view
+                    with tensorstat.watch(model, path=path, alerts="nan and io == output and op_name == freeing/forward", then=then) as w:
+                        loss = model(torch.randn(3, 4)).sum()
+                        loss.backward()
+                        self.assertTrue(w.check(loss))
+                        (alert,) = w.step(loss).alerts
+                    self.assertEqual(w.first_fault.op_name, "freeing/forward")
+                    self.assertEqual([each for each in alert.not_saved if "memory was freed" in each] != [], then == "save tensors")
+
     def refused(self, tensor):
         with self.assertRaises(tensorstat.Error) as refused:
             tensorstat.measure(tensor, "max")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ._rerun import version_of
-from ._tensors import is_lazy, local_of
+from ._tensors import is_freed, is_lazy, local_of
 
 _MOST_COPIED = 1 << 16  # elements of a buffer
 
@@ -31,7 +31,8 @@ class Buffers:
         """Before the first forward of a step: one that was written since the last step, and holds NaN, has a row."""
         self._copies.clear()
         for name, buffer, state, _ in self._each(has_several):
-            is_small = buffer.is_cpu and buffer.numel() <= _MOST_COPIED and buffer.element_size() > 1  # torch compares no float8
+            # torch compares no float8
+            is_small = buffer.is_cpu and buffer.numel() <= _MOST_COPIED and buffer.element_size() > 1
             if self._has_rows and is_small and name not in self._proved:
                 self._copies[name] = _copy_of(buffer)
             if self._known.get(name) == state:
@@ -72,7 +73,7 @@ class Buffers:
                     continue
                 local = local_of(buffer)
                 is_plain = type(local) is torch.Tensor and local.layout is torch.strided and local.device.type != "meta"
-                if is_plain and local.numel():
+                if is_plain and local.numel() and not is_freed(local):
                     yield name, local, (local.data_ptr(), version_of(local), counts), module_name
 
 

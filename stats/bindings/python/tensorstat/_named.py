@@ -7,8 +7,8 @@ from typing import Any
 
 from ._library import Error
 
-_RTOL = {"float64": 1e-5, "float32": 1e-5, "complex64": 1e-5, "complex128": 1e-5, "float16": 2.0**-10, "bfloat16": 2.0**-8, "float8_e4m3fn": 2.0**-3,
-         "float8_e4m3fnuz": 2.0**-3, "float8_e5m2": 2.0**-2, "float8_e5m2fnuz": 2.0**-2}
+_RTOL = {"float64": 1e-5, "float32": 1e-5, "complex64": 1e-5, "complex128": 1e-5, "float16": 2.0**-10, "bfloat16": 2.0**-8,
+         "float8_e4m3fn": 2.0**-3, "float8_e4m3fnuz": 2.0**-3, "float8_e5m2": 2.0**-2, "float8_e5m2fnuz": 2.0**-2}
 _NUMBERED = re.compile("tensor ([0-9]+): ")
 
 

@@ -16,7 +16,7 @@ from ._compiled import STANCE
 from ._modes import around, foreign_mode, leave_modes, modes, sets_attribute, written_by
 from ._one_rank import refusal_of_operation
 from ._shadow import Shadow, Unknown
-from ._tensors import local_of, tensors_in
+from ._tensors import is_freed, local_of, tensors_in
 from ._verdict import INF, NAN
 
 
@@ -69,6 +69,8 @@ def kinds_in(tensors: Any) -> int:
         each = local_of(each).detach()
         if each.layout is not torch.strided:
             each = each._values() if each.layout is torch.sparse_coo else each.values()
+        if is_freed(each):
+            continue
         kinds |= NAN * bool(torch.isnan(each).any()) | INF * bool(torch.isinf(each).any())
     return kinds
 
@@ -101,6 +103,8 @@ def refusal_of(run: Run) -> str:
     torch = sys.modules["torch"]
     if versions_of(run.arguments) != run.versions:
         return "its arguments were written in place, and what they were is gone"
+    if any(map(is_freed, tensors_in((run.arguments, run.keywords)))):
+        return "the memory of its arguments was freed, and what they were is gone"
     if run.parameters is not None and run.parameters != _versions(run.kept_parameters):
         return "parameters were written since, and what they were is gone"
     if mode := foreign_mode():

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from ._tensors import is_dtensor, local_of
+from ._tensors import is_dtensor, is_freed, local_of
 
 _MOST = 100_000  # elements of containers
 _MOST_OF_SKELETON = 1000  # it is made in each step
@@ -129,6 +129,8 @@ class Shadow:
 
     def _tensor(self, value: Any, is_state: bool) -> Any:
         torch = sys.modules["torch"]
+        if type(value) in (torch.Tensor, torch.nn.Parameter) and is_freed(value):
+            raise Unknown("the memory of a tensor that it holds was freed")
         if is_dtensor(value) and isinstance(value, torch.nn.Parameter) and (whole := local_of(value)).shape == value.shape:
             copy = self.parameters[id(value)] = torch.nn.Parameter(whole.detach(), requires_grad=value.requires_grad)
         elif type(value) is torch.nn.Parameter:

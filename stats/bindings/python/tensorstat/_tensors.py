@@ -140,6 +140,17 @@ def local_of(tensor: Any) -> Any:
     return local.trigger_wait() if hasattr(local, "trigger_wait") else local
 
 
+def is_freed(tensor: Any) -> bool:
+    """Whether its memory was taken from below it, as activations' is to save memory: reading it would end the process."""
+    if tensor.layout is not sys.modules["torch"].strided or tensor.device.type == "meta" or not tensor.numel():
+        return False
+    try:
+        storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+        return bool(storage.nbytes() == 0)
+    except Exception:  # of a kind that has none
+        return False
+
+
 def is_wrapped(tensor: Any) -> bool:
     """Whether a transform of torch.func, such as vmap or grad, has wrapped it. The tensor inside has all samples."""
     functorch = getattr(sys.modules["torch"]._C, "_functorch", None)
