@@ -144,6 +144,7 @@ class Trend(unittest.TestCase):
     def test_wrong_usage(self):
         write(self.folder, 2, 3, lambda tensor, iteration: 1)
         for arguments, words in ((["--iterations", "5"], "FIRST..LAST"), (["--iterations", "9..5"], "FIRST..LAST"),
+                                 (["--rank", "7"], "no row is of rank 7"),
                                  (["--name", "absent"], "no tensor has 'absent'")):
             ran = subprocess.run([COMMAND, "trend", self.folder, *arguments], capture_output=True, text=True)
             self.assertEqual(ran.returncode, 2)

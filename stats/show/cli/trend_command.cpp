@@ -67,6 +67,8 @@ int run_trend(const TrendArguments& arguments, Console& console) {
   if (choice.tensors.empty()) {
     return console.say("--name: no tensor has '" + arguments.name + "' in its name"), kUsage;
   }
+  if (choice.rank && std::ranges::count(history.ranks(), *choice.rank) == 0)
+    return console.say("--rank: no row is of rank " + std::to_string(*choice.rank)), kUsage;
   const auto screen = screen_of(STDOUT_FILENO);
   const bool has_color = wants_color(arguments.color, true, screen.has_value());
   const TrendLook look{.columns = screen ? std::max<std::size_t>(screen->columns, 40) : 80,
