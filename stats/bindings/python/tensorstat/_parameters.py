@@ -84,7 +84,8 @@ class Parameters:
             strided = sys.modules["torch"].strided
             if not self._by_size:
                 self._by_size = sorted((each for each in self.named if not is_lazy(each[1])), key=lambda each: each[1].numel())
-            readable = (each for each in self._by_size if each[1].requires_grad and each[1].is_cpu and each[1].layout is strided and not is_freed(local_of(each[1])))
+            readable = (each for each in self._by_size if each[1].requires_grad and each[1].is_cpu and each[1].layout is strided and
+                        not is_freed(local_of(each[1])))
             small = itertools.islice(readable, 3)
             self._by_data = [(name, each, local_of(each).detach().clone()) for name, each in small if each.numel() <= 1 << 16]
 
@@ -192,7 +193,8 @@ class Parameters:
         for name, parameter, before in self._by_data:
             now = local_of(parameter).detach()
             is_same_version = self._known.get(name) == _state_of(parameter)
-            if is_same_version and now.shape == before.shape and not is_freed(now) and not bool(((now == before) | (now != now) & (before != before)).all()):
+            is_readable = is_same_version and now.shape == before.shape and not is_freed(now)
+            if is_readable and not bool(((now == before) | (now != now) & (before != before)).all()):
                 self._by_data = None
                 return True
             # The optimizer counts its writes: nothing is to be compared from now on.
