@@ -232,7 +232,7 @@ class Gradients:
         faults = watch._collect("Gradient", name, (gradient,))
         if faults:
             watch.judge(faults, self._judge, "Gradient", name, "input", 0)
-        watch._parameters.saw_gradient(name, now)
+        watch._parameters.saw_gradient(name, now, not faults)
 
 
 class _GradientOfResult:

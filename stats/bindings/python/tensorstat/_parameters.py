@@ -24,6 +24,7 @@ class Parameters:
         self._before: dict[str, Any] = {}  # with updates: copies of the parameters as they were before this step
         self._known: dict[str, tuple[int, int]] = {}  # what the parameters were when they were last looked at
         self._seen_gradients: dict[str, tuple[weakref.ref[Any] | None, int]] = {}  # not by id(), which another may have later
+        self._finite_gradients: set[str] = set()  # as their rows say
         self._by_data: list[tuple[str, Any, Any]] | None = []  # see _is_written_by_data; None: it is
         self._by_size: list[tuple[str, Any]] = []
 
@@ -47,15 +48,17 @@ class Parameters:
 
     def forget_step(self) -> None:
         self._seen_gradients.clear()
+        self._finite_gradients.clear()
         self._before.clear()
         self.is_taken_by_check = False
 
     def has_seen_gradient(self, name: str) -> bool:
         return name in self._seen_gradients
 
-    def saw_gradient(self, name: str, gradient: Any) -> None:
-        """Backward added this one up, and it has a row."""
+    def saw_gradient(self, name: str, gradient: Any, is_finite: bool) -> None:
+        """Backward added this one up, and it has a row. `is_finite`: that is known, and has neither NaN nor Inf."""
         self._is_taken_in_backward |= gradient is None
+        self._finite_gradients.add(name) if is_finite else self._finite_gradients.discard(name)
         self._seen_gradients[name] = (weakref.ref(gradient), gradient._version) if gradient is not None else (None, -1)
 
     def states(self) -> dict[str, Any]:
@@ -68,7 +71,7 @@ class Parameters:
             self._known.pop(name, None)
         for name, parameter in self.named if with_gradients else ():
             if name in with_gradients:
-                self.saw_gradient(name, parameter.grad)
+                self.saw_gradient(name, parameter.grad, is_finite=False)
 
     def look_before(self, graph: int = 0) -> None:
         """Before the first forward of a step."""
@@ -135,7 +138,8 @@ class Parameters:
             if self._has_rows and is_written or difference:
                 if faults := watch._collect("Parameter", name, (), (parameter,),
                                             differs_over=None if difference is None else (difference,)):
-                    if not is_taken and type(faults) is not list and first_faulty([(name, gradient)]) is not None:  # written by `.data`
+                    may_be_written_by_data = not is_taken and name in self._finite_gradients and type(faults) is not list
+                    if may_be_written_by_data and first_faulty([(name, gradient)]) is not None:
                         self._take(name, gradient)
                     watch.judge(faults, watch.note, "optimizer", "Parameter", name, "output")
             if (before := self._before.pop(name, None)) is not None and is_written and _subtract(before, parameter):
