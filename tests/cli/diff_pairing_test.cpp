@@ -58,7 +58,7 @@ TEST(DiffPairing, NamesThatAreOneWithoutTheirDotsPairBySpelling) {
   ScratchFolder folder;
   const auto header = [](const std::string& text) {  // both names are of one tensor, by their first letters
     std::string changed = text;
-    for (std::size_t at = 0; (at = changed.find("\"b_1.w", at)) != changed.npos;) changed[at + 1] = 'a';
+    for (std::size_t key = 0; (key = changed.find("\"b_1.w", key)) != changed.npos;) changed[key + 1] = 'a';
     return changed;
   };
   put(folder, "one.safetensors", header(safetensors({"a.1_w", "b_1.w"})));

@@ -19,7 +19,7 @@ TEST(AlertText, IsOneSentence) {
   alert.value = Value(4e9);
   alert.tensor_count = 2;
   EXPECT_EQ(to_sentence(alert),
-            "step 812, rank 3: layer.7/forward output 0: l2norm is 4e9, condition l2norm > 100; and 1 more tensor");
+            "step 812, rank 3: layer.7/forward output 0: l2norm is 4e+09, condition l2norm > 100; and 1 more tensor");
   alert.tensor_count = 4;
   alert.file = "/jobs/train.py";
   alert.line = 17;
@@ -28,7 +28,7 @@ TEST(AlertText, IsOneSentence) {
   alert.not_saved = {"input 0 is too large"};
   EXPECT_EQ(
       to_sentence(alert),
-      "step 812, rank 3: layer.7/forward output 0 (train.py:17): l2norm is 4e9, condition l2norm > 100; and 3 more "
+      "step 812, rank 3: layer.7/forward output 0 (train.py:17): l2norm is 4e+09, condition l2norm > 100; and 3 more "
       "tensors; /dumps/event_812, with 1 saved tensor; input 0 is too large");
 }
 

@@ -167,11 +167,11 @@ TEST_F(SessionAlerts, AStepOfSeveralGraphsIsOneStepBehindAnEvent) {
     }
   }
   session.close();
-  std::string found;
+  std::string places;
   for (const std::string& file : files()) {
-    if (file.starts_with("event_1/") && file.ends_with(".csv")) found += file.substr(19, 4);
+    if (file.starts_with("event_1/") && file.ends_with(".csv")) places += file.substr(19, 4);
   }
-  EXPECT_EQ(found, "0/0/0/1/0/2/0/3/1/0/1/1/1/2/1/3/") << "graph and step";
+  EXPECT_EQ(places, "0/0/0/1/0/2/0/3/1/0/1/1/1/2/1/3/") << "graph and step";
 }
 
 TEST_F(SessionAlerts, WhatCannotBeSavedIsSaid) {
@@ -190,7 +190,7 @@ TEST_F(SessionAlerts, WhatCannotBeSavedIsSaid) {
   EXPECT_EQ(alerts[1].saved.size(), 1u);
   EXPECT_EQ(alerts[1].not_saved, std::vector<std::string>{"input 0 is not saved: its 528 bytes are beyond the limit of "
                                                           "the event or run"});
-  EXPECT_NE(to_sentence(alerts[1]).find(", with 1 saved tensors; input 0 is not saved"), std::string::npos);
+  EXPECT_NE(to_sentence(alerts[1]).find(", with 1 saved tensor; input 0 is not saved"), std::string::npos);
 }
 
 TEST_F(SessionAlerts, AnEventKeepsToItsLimit) {

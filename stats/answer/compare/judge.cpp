@@ -22,8 +22,9 @@ bool are_equal(const Value& a, const Value& b) {
   const auto x = as_double(&a), y = as_double(&b);
   if (!x || !y) return false;
   if (std::isnan(*x) && std::isnan(*y)) return true;
-  // An integer that a file holds as a real is that integer; two integers have been compared above.
-  return *x == *y && (std::holds_alternative<double>(a) || std::holds_alternative<double>(b) || a.index() != b.index());
+  // An integer that a file holds as a real is that integer. Two integers may be one binary64.
+  if (std::holds_alternative<double>(a) || std::holds_alternative<double>(b)) return *x == *y;
+  return *order_of(a, b) == 0;
 }
 
 // The least scale of an avg, by what else the row says.

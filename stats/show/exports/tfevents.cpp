@@ -220,8 +220,8 @@ class EventsOfRun {
     std::uint64_t iteration, count;  // of the iteration that was seen last
   };
 
-  // A tag has one value in a step. So the second call of a name in an iteration ends in "#2"; and calls that are not of
-  // the first graph or execution with this name say of which they are.
+  // A tag has one value in a step. So the second call of a name in an iteration ends in "#2". The first graph with this
+  // name has no ending, and others have their number. Executions likewise.
   std::string ending_of(const Record::Place& place, const std::string& name) {
     std::vector<Calls>& all = calls_[place.rank][name];
     auto calls = std::ranges::find_if(

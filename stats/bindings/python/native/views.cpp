@@ -115,13 +115,17 @@ bool is_emptied(PyObject* x, std::uintptr_t address, std::int32_t dtype) {
   return elements > 0 && static_cast<std::uintptr_t>(elements) * tensorstat_dtype_bytes(dtype) == address;
 }
 
-// Whether a torch.Tensor without an address has a storage, which is empty then.
-bool has_storage(PyObject* x) {
+// Whether a torch.Tensor without an address has a storage of no bytes. A FakeTensor, and a class that wraps other
+// tensors, has a storage that tells a size.
+bool has_empty_storage(PyObject* x) {
   Ref storage = result_of(x, "untyped_storage");
   PyErr_Clear();
   if (!storage) storage = result_of(x, "storage");  // before torch 2.0
   PyErr_Clear();
-  return static_cast<bool>(storage);
+  const Ref bytes = storage ? result_of(storage.get(), "nbytes") : Ref();
+  const bool is_empty = bytes && PyLong_AsLongLong(bytes.get()) == 0;
+  PyErr_Clear();
+  return is_empty;
 }
 bool refuse_freed() {
   return refuse("a torch.Tensor whose memory was freed cannot be read; measure it while its storage is there");
@@ -287,7 +291,7 @@ bool Views::add_torch(PyObject* x) {
     return refuse("a " + class_of(x) + " has no fixed shape; pass its tensor x.values()");
   }
   if (tensor.address == nullptr && tensor.element_count != 0) {
-    return has_storage(x) ? refuse_freed() : refuse_without_address(x);
+    return has_empty_storage(x) ? refuse_freed() : refuse_without_address(x);
   }
   if (in_order.get() != Py_True && tensor.element_count != 0) {
     const Ref steps = result_of(owner.get(), "stride");
