@@ -42,7 +42,7 @@ struct Alert {
   std::vector<std::string> saved = {}, not_saved = {};
 };
 
-// "step 812, rank 3: layer.7/forward output 0: l2norm is 4e9, condition l2norm > 100; and 3 more tensors".
+// "step 812, rank 3: layer.7/forward output 0: l2norm is 4e+09, condition l2norm > 100; and 3 more tensors".
 std::string to_sentence(const Alert& alert);
 // One line of alerts.ndjson, without its line feed.
 std::string to_json(const Alert& alert);
