@@ -76,8 +76,10 @@ class Exports(unittest.TestCase):
         size = self.random.uniform(0.1, 9)
         return [size, -size, size / 7, size * 3, 0, "zero:1 subnormal:0 -3:2 -2:5 1:8 inf:0 nan:0"]
 
-    @unittest.skipUnless(shutil.which("protoc"), "there is no protoc")
-    def test_event_files_are_read_by_protoc(self):
+    def event_type(self):
+        """The Event that protoc makes of its .proto."""
+        if not shutil.which("protoc"):
+            self.skipTest("there is no protoc")
         try:
             import google.protobuf  # noqa: F401
         except ImportError:
@@ -85,7 +87,10 @@ class Exports(unittest.TestCase):
         subprocess.run(["protoc", f"--proto_path={HERE}", f"--python_out={self.folder}", "tfevents.proto"], check=True)
         sys.path.insert(0, self.folder)
         self.addCleanup(sys.path.remove, self.folder)
-        Event = importlib.import_module("tfevents_pb2").Event
+        return importlib.import_module("tfevents_pb2").Event
+
+    def test_event_files_are_read_by_protoc(self):
+        Event = self.event_type()
 
         def rows(rank, iteration):
             yield "Linear", "a.b/forward", "output", 0, self.values()
@@ -130,16 +135,8 @@ class Exports(unittest.TestCase):
             self.assertEqual(summaries, {})
         self.assertEqual(seen, 150)
 
-    @unittest.skipUnless(shutil.which("protoc"), "there is no protoc")
     def test_a_tag_of_an_event_file_has_one_value_in_a_step(self):
-        try:
-            import google.protobuf  # noqa: F401
-        except ImportError:
-            self.skipTest("python3-protobuf is not installed")
-        subprocess.run(["protoc", f"--proto_path={HERE}", f"--python_out={self.folder}", "tfevents.proto"], check=True)
-        sys.path.insert(0, self.folder)
-        self.addCleanup(sys.path.remove, self.folder)
-        Event = importlib.import_module("tfevents_pb2").Event
+        Event = self.event_type()
         row = '{0},{1},0,0,{2},output,0,64,float32,"(16)",{2},0,0,0,0,\n'
         for graph, iteration in (0, 0), (0, 1), (1, 0), (1, 1):
             path = os.path.join(self.dump, "rank_0", "net", str(graph), str(iteration))

@@ -195,8 +195,8 @@ void put_changed_first(const Record& a, const Record& b, const Differences& diff
   }
 }
 
-// Pairs rows whose escaped names are one: the first with the first. Where they are spelled in several ways, "a.b" and
-// "a_b", those with one spelling come before the others.
+// Pairs rows with one escaped name: the first with the first. If there are several spellings, such as "a.b" and "a_b",
+// rows with the same spelling pair first.
 void pair_same(std::span<const Key> a, std::span<const Key> b, Differences& differences) {
   const auto has_one_spelling = [](std::span<const Key> keys) {
     return std::ranges::all_of(keys, [&](const Key& key) { return key.spelling == keys.front().spelling; });

@@ -70,7 +70,7 @@ class Database {
   // Begins to write, after others have ended. Gives up after a minute.
   Status begin() { return run("BEGIN IMMEDIATE"); }
   Status commit() { return run("COMMIT"); }
-  // What is read between this and roll_back() is of one state of the store, whatever others commit meanwhile.
+  // Reads between this and roll_back() see one state of the store, while others commit.
   Status begin_reading() { return run("BEGIN"); }
   void roll_back();
 

@@ -73,7 +73,7 @@ std::string why_nothing_pairs(const Record& a, const Record& b) {
          "; --names FILE pairs them by lines NAME_IN_A,NAME_IN_B, or old/*,new/* for a prefix";
 }
 
-// FILE of "KIND=FILE"; empty if there is none.
+// Returns the FILE of "KIND=FILE", or "" if the text has none.
 std::string file_of_mapping(const std::string& mapping) {
   const std::size_t equals = mapping.find('=');
   return equals == mapping.npos ? "" : mapping.substr(equals + 1);

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ._rerun import version_of
-from ._tensors import is_freed, is_lazy, local_of
+from ._tensors import has_same_elements, is_freed, is_lazy, local_of
 
 _MOST_COPIED = 1 << 16  # elements of a buffer
 
@@ -18,7 +18,7 @@ class Buffers:
         self._holders: list[tuple[str, weakref.ref[Any], bool]] = []  # modules with buffers; whether one is outermost
         self._known: dict[str, tuple[int, int, int]] = {}  # what the buffers were when they were last looked at
         self._copies: dict[str, Any] = {}  # of small ones before a step, because a write by `.data` leaves the version as it is
-        self._proved: set[str] = set()  # those whose versions have told a write
+        self._proved: set[str] = set()  # versions have told a write of these
 
     def take(self, modules: Iterable[tuple[str, Any, bool]]) -> None:
         self._holders = [(name, weakref.ref(module), is_outermost) for name, module, is_outermost in modules if module._buffers]
@@ -50,7 +50,7 @@ class Buffers:
             before = self._copies.pop(name, None)
             if self._known.get(name) != state:
                 self._proved.add(name)
-            elif before is None or _is_same(before, buffer):
+            elif before is None or before.shape == buffer.shape and has_same_elements(buffer, before):
                 continue
             self._known[name] = state
             faults = self._watch._collect("ModuleBuffer", name, (), (buffer,))
@@ -87,10 +87,3 @@ def _copy_of(tensor: Any) -> Any:
     torch = sys.modules["torch"]
     with torch.no_grad(), torch._C.DisableTorchFunction():
         return tensor.detach().clone()
-
-
-def _is_same(before: Any, tensor: Any) -> bool:
-    torch = sys.modules["torch"]
-    with torch.no_grad(), torch._C.DisableTorchFunction():
-        now = tensor.detach()
-        return now.shape == before.shape and bool(((now == before) | (now != now) & (before != before)).all())

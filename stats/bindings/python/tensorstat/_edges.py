@@ -158,6 +158,6 @@ class _OfResult:
     def __call__(self, _: Any, given: Any) -> None:
         gradient, whole = given[self._number] if self._number < len(given) else None, self.whole
         if gradient is not None and whole is not None:
-            if self._is_of_leaf:  # whose node other backwards of the step run, too
+            if self._is_of_leaf:  # other backwards of the step run the leaf's node, too
                 self.whole = None
             whole.give(gradient.detach())

@@ -85,7 +85,7 @@ def _pair(meter: Any, name: Any, a: Any, b: Any, rtol: float | None, atol: float
 
 
 def _parts_of(x: Any) -> Any:
-    """The parts of complex numbers, as another dimension of 2; what is of neither PyTorch nor NumPy stays as it is."""
+    """The parts of complex numbers, as another dimension of 2. An object of another library stays as it is."""
     if hasattr(x, "resolve_conj"):
         torch = sys.modules["torch"]
         return torch.view_as_real(x.detach().resolve_conj().resolve_neg())

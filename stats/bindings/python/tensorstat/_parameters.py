@@ -7,7 +7,7 @@ from typing import Any
 
 from ._check import first_faulty
 from ._rerun import version_of
-from ._tensors import is_freed, is_lazy, local_of, tensors_in
+from ._tensors import has_same_elements, is_freed, is_lazy, local_of, tensors_in
 
 
 class Parameters:
@@ -198,7 +198,7 @@ class Parameters:
             now = local_of(parameter).detach()
             is_same_version = self._known.get(name) == _state_of(parameter)
             is_readable = is_same_version and now.shape == before.shape and not is_freed(now)
-            if is_readable and not bool(((now == before) | (now != now) & (before != before)).all()):
+            if is_readable and not has_same_elements(now, before):
                 self._by_data = None
                 return True
             # The optimizer counts its writes: nothing is to be compared from now on.

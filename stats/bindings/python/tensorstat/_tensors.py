@@ -151,6 +151,14 @@ def is_freed(tensor: Any) -> bool:
         return False
 
 
+def has_same_elements(tensor: Any, copy: Any) -> bool:
+    """Of two plain tensors with one shape. NaN is the same as NaN."""
+    torch = sys.modules["torch"]
+    with torch.no_grad(), torch._C.DisableTorchFunction():
+        tensor = tensor.detach()
+        return bool(((tensor == copy) | (tensor != tensor) & (copy != copy)).all())
+
+
 def is_wrapped(tensor: Any) -> bool:
     """Whether a transform of torch.func, such as vmap or grad, has wrapped it. The tensor inside has all samples."""
     functorch = getattr(sys.modules["torch"]._C, "_functorch", None)
