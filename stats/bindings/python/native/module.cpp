@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "stats/bindings/python/native/python.hpp"
+#include "stats/bindings/python/native/views.hpp"
 
 namespace tensorstat::python {
 
@@ -70,6 +71,8 @@ PyObject* dtype_elements_a_byte(PyObject*, PyObject* arguments) {
   return PyLong_FromLong(static_cast<long>(tensorstat_dtype_elements_a_byte(tensorstat_dtype_named(name))));
 }
 
+PyObject* is_freed(PyObject*, PyObject* x) { return PyBool_FromLong(python::is_freed(x) ? 1 : 0); }
+
 // Every name of a list, by its number.
 bool add_names(PyObject* module, const char* as, const char* (*name_of)(std::int32_t)) {
   const Ref names(PyList_New(0));
@@ -85,6 +88,7 @@ PyMethodDef functions[] = {
     TENSORSTAT_METHOD(statistic_named, "statistic_named(name): the catalog's name of it, or None"),
     TENSORSTAT_METHOD(dtype_bytes, "dtype_bytes(name): of an element, or 0"),
     TENSORSTAT_METHOD(dtype_elements_a_byte, "dtype_elements_a_byte(name): or 0"),
+    {"is_freed", is_freed, METH_O, "is_freed(tensor): whether a torch.Tensor's storage ends before it"},
     {}};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,

@@ -21,8 +21,15 @@ struct Names {
   PyObject* const dtype = of("dtype");
   PyObject* const is_contiguous = of("is_contiguous");
   PyObject* const is_cpu = of("is_cpu");
+  PyObject* const element_size = of("element_size");
   PyObject* const is_neg = of("is_neg");
+  PyObject* const nbytes = of("nbytes");
+  PyObject* const numel = of("numel");
   PyObject* const shape = of("shape");
+  PyObject* const storage = of("untyped_storage");
+  PyObject* const storage_before_2 = of("_storage");
+  PyObject* const storage_offset = of("storage_offset");
+  PyObject* const stride = of("stride");
 };
 const Names& names() {
   static const Names all;
@@ -104,29 +111,15 @@ bool take_torch_stream(PyObject* x, tensorstat_tensor& tensor) {
   return PyErr_Occurred() == nullptr;
 }
 
-// Whether memory was taken from below a torch.Tensor, as FSDP does between its passes: its address is then its offset
-// from nothing. Memory lies above what any offset gives, so few tensors are asked.
-bool is_emptied(PyObject* x, std::uintptr_t address, std::int32_t dtype) {
-  constexpr std::uintptr_t kMostOffset = std::uintptr_t{1} << 44;
-  if (address == 0 || address >= kMostOffset) return false;
-  const Ref offset = result_of(x, "storage_offset");
-  const std::int64_t elements = offset ? PyLong_AsLongLong(offset.get()) : -1;
+// What a method of a torch.Tensor without arguments gives, as a whole number; -1 where it gives none.
+std::int64_t number_from(PyObject* x, PyObject* method) {
+  const Ref number = result_of(x, method);
+  const std::int64_t value = number ? PyLong_AsLongLong(number.get()) : -1;
+  if (PyErr_Occurred() == nullptr) return value;
   PyErr_Clear();
-  return elements > 0 && static_cast<std::uintptr_t>(elements) * tensorstat_dtype_bytes(dtype) == address;
+  return -1;
 }
 
-// Whether a torch.Tensor without an address has a storage of no bytes. A FakeTensor, and a class that wraps other
-// tensors, has a storage that tells a size.
-bool has_empty_storage(PyObject* x) {
-  Ref storage = result_of(x, "untyped_storage");
-  PyErr_Clear();
-  if (!storage) storage = result_of(x, "storage");  // before torch 2.0
-  PyErr_Clear();
-  const Ref bytes = storage ? result_of(storage.get(), "nbytes") : Ref();
-  const bool is_empty = bytes && PyLong_AsLongLong(bytes.get()) == 0;
-  PyErr_Clear();
-  return is_empty;
-}
 bool refuse_freed() {
   return refuse("a torch.Tensor whose memory was freed cannot be read; measure it while its storage is there");
 }
@@ -137,7 +130,38 @@ bool numbers_of(PyObject* tuple, std::vector<std::int64_t>& numbers) {
   return !PyErr_Occurred();
 }
 
+// The elements of a torch.Tensor's storage from its own first one to its last; -1 of what has no layout with strides.
+std::int64_t reach_of(PyObject* x) {
+  const Ref in_order = result_of(x, names().is_contiguous);
+  if (in_order && in_order.get() == Py_True) return number_from(x, names().numel);
+  const Ref shape = attribute(x, names().shape), steps = result_of(x, names().stride);
+  std::vector<std::int64_t> lengths, strides;
+  if (!shape || !steps || !numbers_of(shape.get(), lengths) || !numbers_of(steps.get(), strides) ||
+      lengths.size() != strides.size()) {
+    PyErr_Clear();
+    return -1;
+  }
+  std::int64_t last = 0;  // torch has seen that the storage had them all, so that this fits
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] == 0) return 0;
+    last += (lengths[i] - 1) * strides[i];
+  }
+  return last + 1;
+}
+
 }  // namespace
+
+bool is_freed(PyObject* x) {
+  static PyObject* const method =
+      PyObject_HasAttr(x, names().storage) != 0 ? names().storage : names().storage_before_2;
+  const Ref storage = result_of(x, method);
+  PyErr_Clear();
+  const std::int64_t bytes = storage ? number_from(storage.get(), names().nbytes) : -1;
+  const std::int64_t reach = bytes < 0 ? -1 : reach_of(x);
+  if (reach <= 0) return false;
+  const std::int64_t offset = number_from(x, names().storage_offset), size = number_from(x, names().element_size);
+  return size > 0 && offset + reach > bytes / size;
+}
 
 // Copied, with the shape: their owner may change them while the GIL is given up.
 void Views::set_strides(tensorstat_tensor& tensor, const void* stride_bytes) {
@@ -248,9 +272,7 @@ bool Views::add_torch(PyObject* x) {
     PyErr_Clear();
     return refuse_without_address(x);
   }
-  if (is_emptied(x, reinterpret_cast<std::uintptr_t>(PyLong_AsVoidPtr(address.get())), number)) {
-    return refuse_freed();
-  }
+  if (is_freed(x)) return refuse_freed();
   if (const Ref negative = result_of(x, names().is_neg); negative.get() == Py_True) {
     owner = result_of(x, "resolve_neg");
     if (!owner) return false;
@@ -290,11 +312,9 @@ bool Views::add_torch(PyObject* x) {
     PyErr_Clear();
     return refuse("a " + class_of(x) + " has no fixed shape; pass its tensor x.values()");
   }
-  if (tensor.address == nullptr && tensor.element_count != 0) {
-    return has_empty_storage(x) ? refuse_freed() : refuse_without_address(x);
-  }
+  if (tensor.address == nullptr && tensor.element_count != 0) return refuse_without_address(x);
   if (in_order.get() != Py_True && tensor.element_count != 0) {
-    const Ref steps = result_of(owner.get(), "stride");
+    const Ref steps = result_of(owner.get(), names().stride);
     std::vector<std::int64_t> strides;
     if (!steps || !numbers_of(steps.get(), strides)) return false;
     for (std::int64_t& stride : strides) stride *= tensorstat_dtype_bytes(tensor.dtype);

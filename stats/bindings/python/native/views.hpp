@@ -29,6 +29,10 @@ class Shapes {
   std::vector<std::size_t> ends_;
 };
 
+// Whether memory was taken from below a torch.Tensor: its storage ends before it does. FSDP takes all of it between its
+// passes. Reading such a tensor may end the process. False of what has no storage that can be asked.
+bool is_freed(PyObject* x);
+
 // Made, filled and destroyed with the GIL held.
 class Views {
  public:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from . import _native
+
 _DEEPEST, _MOST = 40, 20_000  # levels, and objects that are looked at
 _TOO_DEEP = f"what is nested deeper than {_DEEPEST} levels is not looked at"
 _PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, enum.Enum, slice, range, type(Ellipsis),
@@ -141,14 +143,8 @@ def local_of(tensor: Any) -> Any:
 
 
 def is_freed(tensor: Any) -> bool:
-    """Whether its memory was taken from below it, as activations' is to save memory: reading it would end the process."""
-    if tensor.layout is not sys.modules["torch"].strided or tensor.device.type == "meta" or not tensor.numel():
-        return False
-    try:
-        storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
-        return bool(storage.nbytes() == 0)
-    except Exception:  # of a kind that has none
-        return False
+    """Whether its memory, or the end of it, was taken from below it: reading it may end the process."""
+    return bool(_native.is_freed(tensor))
 
 
 def has_same_elements(tensor: Any, copy: Any) -> bool:
