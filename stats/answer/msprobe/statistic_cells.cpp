@@ -1,5 +1,6 @@
 #include "stats/answer/msprobe/statistic_cells.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -32,7 +33,7 @@ struct Read {
   std::optional<std::int64_t> whole = {};  // if the text consists of digits
 };
 std::optional<Read> read_number(std::string_view text) {
-  constexpr int kMostDigits = 17, kGreatestPower = 308;
+  constexpr int kMostDigits = 17, kGreatestPower = 308, kFarExponent = 1 << 24;
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   const std::string_view all = text;
@@ -66,12 +67,13 @@ std::optional<Read> read_number(std::string_view text) {
   if (text.starts_with('e') || text.starts_with('E')) {
     is_whole = false;
     text.remove_prefix(1);
+    if (text.starts_with("+-")) return std::nullopt;
     if (text.starts_with('+')) text.remove_prefix(1);
     int more = 0;
     const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), more);
     if (fault != std::errc()) return std::nullopt;
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    exponent += more;
+    exponent += std::clamp(more, -kFarExponent, kFarExponent);
   }
   if (!text.empty()) return std::nullopt;
   if (is_negative) number = -number;

@@ -72,10 +72,10 @@ class Statistics(_native.Measured):
         return self._values.items()
 
     def __eq__(self, other: object) -> bool:
-        """Whether the values are equal; NaN is equal to NaN."""
+        """Whether the same statistics, in any order, have the same values. NaN is equal to NaN, and 0.0 is not to -0.0."""
         if not isinstance(other, Statistics):
             return NotImplemented
-        return repr(self._values) == repr(other._values)
+        return repr(sorted(self._values.items())) == repr(sorted(other._values.items()))
 
     __hash__ = None  # type: ignore[assignment]
 
