@@ -221,9 +221,13 @@ INLINE v_u64 alternate(u64 a, u64 b) {
 #endif
 
 #if LANE_BYTES == 64
-INLINE v_u32 leading_zeros(v_u32 v) { return (v_u32)_mm512_lzcnt_epi32((__m512i)v); }
-INLINE v_u64 leading_zeros(v_u64 v) { return (v_u64)_mm512_lzcnt_epi64((__m512i)v); }
-#define LEADING_ZEROS(v) leading_zeros(v)
+INLINE v_u32 smeared(v_u32 v) {
+  return (v_u32)_mm512_srlv_epi32(_mm512_set1_epi32(-1), _mm512_lzcnt_epi32((__m512i)v));
+}
+INLINE v_u64 smeared(v_u64 v) {
+  return (v_u64)_mm512_srlv_epi64(_mm512_set1_epi64(-1), _mm512_lzcnt_epi64((__m512i)v));
+}
+#define SMEARED(v) smeared(v)
 INLINE v_u8 absolute(v_u8 v) { return (v_u8)_mm512_abs_epi8((__m512i)v); }
 INLINE v_u16 absolute(v_u16 v) { return (v_u16)_mm512_abs_epi16((__m512i)v); }
 INLINE v_u32 absolute(v_u32 v) { return (v_u32)_mm512_abs_epi32((__m512i)v); }

@@ -2,24 +2,160 @@
 // family's fold and while the block is in the nearest cache. One text for C++ and OpenCL C, included once for each
 // dtype after fold_elements.h.
 //
-// Exponents of real data cluster, and an integer has few. If vectors can be looked up in tables of 16 bytes, the
-// exponents of a block are packed, and EXPONENT_WINDOW consecutive exponents are counted at once. Each of eight tables
-// is for two exponents: it gives 1 for the one and 16 for the other, so that a byte counts both. Blocks that need more
-// than EXPONENT_WINDOWS such ranges, or hold NaN or Inf, are counted in memory element by element; without tables, all
-// blocks are. Neighbours go to different copies, so that an addition seldom waits for the one before.
+// Exponents of real data cluster. If vectors can be looked up in tables of 16 bytes, the exponents of a block are
+// packed, and EXPONENT_WINDOW consecutive exponents are counted at once. Each of eight tables is for two exponents: it
+// gives 1 for the one and 16 for the other, so that a byte counts both. Blocks that need more than EXPONENT_WINDOWS
+// such ranges, or hold NaN or Inf, are counted in memory element by element; without tables, all blocks are. Neighbours
+// go to different copies, so that an addition seldom waits for the one before. Integers whose bits are smeared at
+// little cost are counted by the places of their bits.
 #define EXPONENT_COPIES (IS_FLOAT && sizeof(UBITS) == 8 ? 2 : 4)
 #define EXPONENT_WINDOW 16
 #define EXPONENT_WINDOWS 4
 #define PACKS_EXPONENTS (LOOKS_UP && FOLDS_ELEMENTS)
-#ifdef LEADING_ZEROS
-#define PACKS_ZEROS (!IS_FLOAT && BITS >= 32)  // packs them first, and then makes widths of all at once
+#ifdef SMEARED
+#define COUNTS_PLACES (PACKS_EXPONENTS && !IS_FLOAT)
 #else
-#define PACKS_ZEROS 0
+#define COUNTS_PLACES (PACKS_EXPONENTS && !IS_FLOAT && BITS <= 16)
 #endif
 
+#if PACKS_EXPONENTS && !IS_FLOAT
+// |x| of integers. The smaller one of x and -x is one instruction less than by the sign, but for 64 bits.
+INLINE VECTOR_OF(UBITS) integer_sizes(const VECTOR_OF(UBITS) bits) {
+#ifdef ABSOLUTE
+  return IS_SIGNED ? ABSOLUTE(bits) : ELEMENT_SIZES(bits);
+#else
+  if (!IS_SIGNED || sizeof(UBITS) == 8) return ELEMENT_SIZES(bits);
+  const VECTOR_OF(UBITS) negated = SPLAT(UBITS, 0) - bits;
+  return MIN(bits, negated);
+#endif
+}
+#endif
+
+#if COUNTS_PLACES
+// Bit i of a smeared size says that the size is at least 2^i. The bits in each place of a byte are counted: sixteen
+// vectors go through a tree of adders, and only its carries are counted (Harley and Seal; Mula, Kurz and Lemire,
+// "Faster Population Counts Using AVX2 Instructions", 2017).
+typedef struct {
+  v_u8 halves[4];  // low half of a byte of [i]: how often place i was carried out; high half: place i + 4
+  v_u8 places[8];  // the same of place i, in bytes
+  v_u8 left[4];    // the bits that stayed in the tree, each of [k] for 2^k elements
+  u32 elements;
+  u32 steps;  // how often the tree carried out
+} Exponents;
+
+INLINE void open_exponents(Exponents* exponents) {
+  for (int i = 0; i < 4; ++i) exponents->halves[i] = exponents->left[i] = SPLAT(u8, 0);
+  for (int i = 0; i < 8; ++i) exponents->places[i] = SPLAT(u8, 0);
+  exponents->elements = exponents->steps = 0;
+}
+
+#if BITS >= 32
+INLINE v_u8 smeared_sizes(SPACE const u8* p) { return AS(u8, SMEARED(integer_sizes(LOAD(UBITS, p)))); }
+#else
+INLINE v_u8 smeared_sizes(SPACE const u8* p) {
+  VECTOR_OF(UBITS) size = integer_sizes(LOAD(UBITS, p));
+  if (sizeof(UBITS) == 2) {  // all bits of the lower byte, if the upper one has any
+    const UBITS lower = 255;
+    size = (size & (UBITS)~lower) | MIN(size, SPLAT(UBITS, lower));
+  }
+  const v_u8 bytes = AS(u8, size);
+  const v_u8 small = AS(u8, ALTERNATE((u64)0x0707070703030100, (u64)0x0f0f0f0f0f0f0f0f));  // 0 from 128 on
+  const v_u8 large = AS(u8, ALTERNATE((u64)0x7f7f7f7f3f3f1f00, (u64)0xffffffffffffffff));
+  return LOOK_UP(small, bytes) | LOOK_UP(large, bytes >> (u8)4);
+}
+#endif
+
+// Adds a and b to the bits of `sum`. Returns the carries.
+INLINE v_u8 add_bits(v_u8* sum, const v_u8 a, const v_u8 b) {
+  const v_u8 once = *sum ^ a;
+#ifdef MAJORITY
+  const v_u8 carried = MAJORITY(*sum, a, b);
+#else
+  const v_u8 carried = (*sum & a) | (once & b);
+#endif
+  *sum = once ^ b;
+  return carried;
+}
+
+// Adds the four vectors at p to sums of 1 and of 2. Returns the carries.
+INLINE v_u8 add_four(v_u8* sums, SPACE const u8* p) {
+  const v_u8 two = add_bits(&sums[0], smeared_sizes(p), smeared_sizes(p + LANES(u8)));
+  const v_u8 other = add_bits(&sums[0], smeared_sizes(p + 2 * LANES(u8)), smeared_sizes(p + 3 * LANES(u8)));
+  return add_bits(&sums[1], two, other);
+}
+
+// Halves of bytes hold up to 15.
+INLINE void widen_halves(Exponents* exponents) {
+  for (int i = 0; i < 4; ++i) {
+    exponents->places[i] += exponents->halves[i] & (u8)15;
+    exponents->places[i + 4] += exponents->halves[i] >> (u8)4;
+    exponents->halves[i] = SPLAT(u8, 0);
+  }
+}
+
+INLINE void count_carried(Exponents* exponents, const v_u8 carried) {
+  UNROLL
+  for (int i = 0; i < 4; ++i) exponents->halves[i] += carried >> (u8)i & (u8)0x11;
+  if (++exponents->steps % 15 == 0) widen_halves(exponents);
+}
+
+// The sum of one byte of each element.
+INLINE i64 add_bytes(const v_u8 bytes, const int byte) {
+  return ADD_LANES(UBITS, AS(UBITS, bytes) >> (UBITS)(8 * byte) & (UBITS)255);
+}
+
+// Adds the counts to the words, and empties them.
+NOINLINE void flush_places(Exponents* exponents, WORDS i64* words) {
+  widen_halves(exponents);
+  i64 larger = 0;
+  for (int i = 8 * (int)sizeof(UBITS) - 1; i >= 0; --i) {
+    i64 n = 16 * add_bytes(exponents->places[i % 8], i / 8);
+    for (int k = 0; k < 4; ++k) n += add_bytes(exponents->left[k] >> (u8)(i % 8) & (u8)1, i / 8) << k;
+    ADD(words[i + 1], n - larger);
+    larger = n;
+  }
+  for (int i = 0; i < 8; ++i) exponents->places[i] = SPLAT(u8, 0);
+  for (int k = 0; k < 4; ++k) exponents->left[k] = SPLAT(u8, 0);
+  ADD(words[0], (i64)exponents->elements - larger);
+  exponents->elements = exponents->steps = 0;
+}
+
+// Counts the `count` elements at p: whole groups, at most a block.
+NOINLINE void fold_exponents(Exponents* exponents, WORDS i64* partial, SPACE const u8* p, const u32 count) {
+  const u32 bytes = count * (u32)sizeof(UBITS);
+  v_u8 sums[4];
+  for (int k = 0; k < 4; ++k) sums[k] = exponents->left[k];
+  u32 i = 0;
+  for (; i + 16 * LANES(u8) <= bytes; i += 16 * LANES(u8)) {
+    v_u8 eight[2];
+    UNROLL
+    for (int k = 0; k < 2; ++k) {
+      SPACE const u8* const source = p + i + (u32)(8 * k * LANES(u8));
+      const v_u8 four = add_four(sums, source), other = add_four(sums, source + 4 * LANES(u8));
+      eight[k] = add_bits(&sums[2], four, other);
+    }
+    count_carried(exponents, add_bits(&sums[3], eight[0], eight[1]));
+  }
+  for (; i < bytes; i += LANES(u8)) {
+    v_u8 left = smeared_sizes(p + i);
+    for (int k = 0; k < 4; ++k) left = add_bits(&sums[k], left, SPLAT(u8, 0));
+    count_carried(exponents, left);
+  }
+  for (int k = 0; k < 4; ++k) exponents->left[k] = sums[k];
+  exponents->elements += count;
+  // The next call carries out once for 16 vectors of a block, and for each of up to 15 vectors. A byte holds 255.
+  if (exponents->steps > 255u - ELEMENT_BLOCK / 16u / (u32)LANES(UBITS) - 15u)
+    flush_places(exponents, partial + OFFSET(EXPONENTS));
+}
+
+// Adds all counts to the partial.
+INLINE void close_exponents(Exponents* exponents, WORDS i64* partial) {
+  flush_places(exponents, partial + OFFSET(EXPONENTS));
+}
+#else
 typedef struct {
   u32 bins[EXPONENT_COPIES][EXPONENTS_OF_FAMILY];
-  u32 binned;  // the number of elements in `bins`; 0: these are not cleared yet
+  u32 binned;                                     // the number of elements in `bins`; 0: these are not cleared yet
 #if PACKS_EXPONENTS
   v_u8 lanes[EXPONENT_WINDOWS][EXPONENT_WINDOW];  // [w][i] counts the exponent `top` - 16 w - i, unless that is 0
   u32 top, used;                                  // `used` has a bit for each window that holds a count
@@ -79,7 +215,8 @@ NOINLINE void flush_windows(Exponents* exponents, WORDS i64* words) {
 INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int shift) {
   const int up = shift - MANTISSA_SHIFT;
   const VECTOR_OF(UBITS) moved = up < 0 ? bits >> (UBITS)(-up & SIGN_SHIFT) : bits << (UBITS)(up & SIGN_SHIFT);
-  const UBITS exponent = (UBITS)((UBITS)(MAGNITUDE_MASK >> MANTISSA_SHIFT) << shift);  // a variable, because UBSan would take it for an int
+  const UBITS exponent = (UBITS)((UBITS)(MAGNITUDE_MASK >> MANTISSA_SHIFT)
+                                 << shift);  // a variable, because UBSan would take it for an int
   return moved & exponent;
 }
 #else
@@ -93,17 +230,6 @@ INLINE VECTOR_OF(UBITS) bisected_widths(VECTOR_OF(UBITS) left) {
     left = (upper & has_upper) | (left & ~has_upper);
   }
   return width + left;
-}
-
-// |x| of integers. The smaller one of x and -x is one instruction less than by the sign, but for 64 bits.
-INLINE VECTOR_OF(UBITS) integer_sizes(const VECTOR_OF(UBITS) bits) {
-#ifdef ABSOLUTE
-  return IS_SIGNED ? ABSOLUTE(bits) : ELEMENT_SIZES(bits);
-#else
-  if (!IS_SIGNED || sizeof(UBITS) == 8) return ELEMENT_SIZES(bits);
-  const VECTOR_OF(UBITS) negated = SPLAT(UBITS, 0) - bits;
-  return MIN(bits, negated);
-#endif
 }
 
 // The same as exponents_at() above, for integers.
@@ -121,23 +247,14 @@ INLINE VECTOR_OF(EXPONENT) pack_exponents(SPACE const u8* p) {
   VECTOR_OF(UBITS) packed = SPLAT(UBITS, 0);
   UNROLL
   for (int k = 0; k < (int)(sizeof(UBITS) / sizeof(EXPONENT)); ++k) {
-    const VECTOR_OF(UBITS) bits = LOAD(UBITS, p + k * LANES(UBITS) * (int)sizeof(UBITS));
-#if PACKS_ZEROS
-    packed |= LEADING_ZEROS(integer_sizes(bits)) << (UBITS)(8 * k);
-#else
-    packed |= exponents_at(bits, k * 8 * (int)sizeof(EXPONENT));
-#endif
+    packed |= exponents_at(LOAD(UBITS, p + k * LANES(UBITS) * (int)sizeof(UBITS)), k * 8 * (int)sizeof(EXPONENT));
   }
-#if PACKS_ZEROS
-  return SPLAT(u8, BITS) - AS(u8, packed);
-#else
   return AS(EXPONENT, packed);
-#endif
 }
 
 // The exponents of a block, with the smallest but 0, less 1, and the largest.
 INLINE void pack_block(VECTOR_OF(EXPONENT) * packed, SPACE const u8* p, const u32 vectors, u32* below_low, u32* high) {
-  VECTOR_OF(EXPONENT) lows = SPLAT(EXPONENT, (EXPONENT)~(EXPONENT)0), highs = SPLAT(EXPONENT, 0);
+  VECTOR_OF(EXPONENT) lows = SPLAT(EXPONENT, (EXPONENT) ~(EXPONENT)0), highs = SPLAT(EXPONENT, 0);
   for (u32 i = 0; i < vectors; ++i) {
     packed[i] = pack_exponents(p + i * (u32)LANES(EXPONENT) * sizeof(UBITS));
     lows = MIN(lows, (VECTOR_OF(EXPONENT))(packed[i] - (EXPONENT)1));
@@ -201,116 +318,6 @@ NOINLINE void count_window(v_u8* lanes, const VECTOR_OF(EXPONENT) * packed, cons
   }
 }
 
-#if !IS_FLOAT
-// Integers of one or two bytes: bit i of a smeared size says that the size is at least 2^i. The bits in each place of a
-// byte are counted: sixteen vectors go through a tree of adders, and only its carries are counted (Harley and
-// Seal; Mula, Kurz and Lemire, "Faster Population Counts Using AVX2 Instructions", 2017).
-//   lanes[0][i]  low half of a byte: how often place i was carried out; high half: place i + 4
-//   lanes[1][i]  the same of place i, in bytes
-//   lanes[2][k]  the bits that stayed in the tree, each for 2^k elements
-//   used         the number of elements
-//   steps        how often the tree carried out
-INLINE v_u8 smeared_sizes(SPACE const u8* p) {
-  const v_u8 sizes = AS(u8, integer_sizes(LOAD(UBITS, p)));
-  const v_u8 lower = AS(u8, ALTERNATE((u64)0x0707070703030100, (u64)0x0f0f0f0f0f0f0f0f));  // 0 from 128 on
-  const v_u8 upper = AS(u8, ALTERNATE((u64)0x7f7f7f7f3f3f1f00, (u64)0xffffffffffffffff));
-  const v_u8 bytes = LOOK_UP(lower, sizes) | LOOK_UP(upper, sizes >> (u8)4);
-  if (sizeof(UBITS) == 1) return bytes;
-  const VECTOR_OF(UBITS) has_upper = AS(UBITS, bytes) >> (UBITS)(8 & SIGN_SHIFT) & (UBITS)1;
-  return bytes | AS(u8, (VECTOR_OF(UBITS))(has_upper * (UBITS)255));
-}
-
-// Adds a and b to the bits of `sum`. Returns the carries.
-INLINE v_u8 add_bits(v_u8* sum, const v_u8 a, const v_u8 b) {
-  const v_u8 once = *sum ^ a;
-#ifdef MAJORITY
-  const v_u8 carried = MAJORITY(*sum, a, b);
-#else
-  const v_u8 carried = (*sum & a) | (once & b);
-#endif
-  *sum = once ^ b;
-  return carried;
-}
-
-// Adds the four vectors at p to sums of 1 and of 2. Returns the carries.
-INLINE v_u8 add_four(v_u8* sums, SPACE const u8* p) {
-  const v_u8 two = add_bits(&sums[0], smeared_sizes(p), smeared_sizes(p + LANES(u8)));
-  const v_u8 other = add_bits(&sums[0], smeared_sizes(p + 2 * LANES(u8)), smeared_sizes(p + 3 * LANES(u8)));
-  return add_bits(&sums[1], two, other);
-}
-
-// Halves of bytes hold up to 15.
-INLINE void widen_halves(Exponents* exponents) {
-  for (int i = 0; i < 4; ++i) {
-    exponents->lanes[1][i] += exponents->lanes[0][i] & (u8)15;
-    exponents->lanes[1][i + 4] += exponents->lanes[0][i] >> (u8)4;
-    exponents->lanes[0][i] = SPLAT(u8, 0);
-  }
-}
-
-INLINE void count_carried(Exponents* exponents, const v_u8 carried) {
-  UNROLL
-  for (int i = 0; i < 4; ++i) exponents->lanes[0][i] += carried >> (u8)i & (u8)0x11;
-  if (++exponents->steps % 15 == 0) widen_halves(exponents);
-}
-
-// The sum of one byte of each element.
-INLINE i64 add_bytes(const v_u8 bytes, const int byte) {
-  return ADD_LANES(UBITS, AS(UBITS, bytes) >> (UBITS)(8 * byte) & (UBITS)255);
-}
-
-// Adds the counts to the words, and empties them.
-NOINLINE void flush_bytes(Exponents* exponents, WORDS i64* words) {
-  widen_halves(exponents);
-  i64 larger = 0;
-  for (int i = 8 * (int)sizeof(UBITS) - 1; i >= 0; --i) {
-    i64 n = 16 * add_bytes(exponents->lanes[1][i % 8], i / 8);
-    for (int k = 0; k < 4; ++k) n += add_bytes(exponents->lanes[2][k] >> (u8)(i % 8) & (u8)1, i / 8) << k;
-    ADD(words[i + 1], n - larger);
-    larger = n;
-  }
-  for (int i = 0; i < 8; ++i) exponents->lanes[1][i] = SPLAT(u8, 0);
-  for (int k = 0; k < 4; ++k) exponents->lanes[2][k] = SPLAT(u8, 0);
-  ADD(words[0], (i64)exponents->used - larger);
-  exponents->used = exponents->steps = 0;
-}
-
-// Counts the elements in the `count` bytes at p.
-INLINE void count_bytes(Exponents* exponents, WORDS i64* words, SPACE const u8* p, const u32 count) {
-  v_u8 sums[4];
-  for (int k = 0; k < 4; ++k) sums[k] = exponents->lanes[2][k];
-  u32 i = 0;
-  for (; i + 16 * LANES(u8) <= count; i += 16 * LANES(u8)) {
-    v_u8 eight[2];
-    UNROLL
-    for (int k = 0; k < 2; ++k) {
-      SPACE const u8* const source = p + i + (u32)(8 * k * LANES(u8));
-      const v_u8 four = add_four(sums, source), other = add_four(sums, source + 4 * LANES(u8));
-      eight[k] = add_bits(&sums[2], four, other);
-    }
-    count_carried(exponents, add_bits(&sums[3], eight[0], eight[1]));
-  }
-  for (; i < count; i += LANES(u8)) {
-    v_u8 left = smeared_sizes(p + i);
-    for (int k = 0; k < 4; ++k) left = add_bits(&sums[k], left, SPLAT(u8, 0));
-    count_carried(exponents, left);
-  }
-  for (int k = 0; k < 4; ++k) exponents->lanes[2][k] = sums[k];
-  exponents->used += count / (u32)sizeof(UBITS);
-  // The next call carries out once for 16 vectors of a block, and for each of up to 15 vectors. A byte holds 255.
-  if (exponents->steps > 255u - ELEMENT_BLOCK / 16u / (u32)LANES(UBITS) - 15u) flush_bytes(exponents, words);
-}
-#endif
-
-// Counts the `count` elements at p, which are bools: each is its exponent. A block has fewer than 256 vectors.
-INLINE void count_bools(WORDS i64* words, SPACE const u8* p, const u32 count) {
-  v_u8 lanes = SPLAT(u8, 0);
-  for (u32 i = 0; i < count; i += (u32)LANES(u8)) lanes += MIN(LOAD(u8, p + i), SPLAT(u8, 1));
-  const i64 ones = ADD_LANES(u8, lanes);
-  ADD(words[0], (i64)count - ones);
-  ADD(words[1], ones);
-}
-
 // Counts the `count` elements at p. Returns false if they must go into the bins.
 INLINE int count_packed(Exponents* exponents, WORDS i64* words, SPACE const u8* p, const u32 count) {
   VECTOR_OF(EXPONENT) packed[ELEMENT_BLOCK / LANES(EXPONENT)];
@@ -340,16 +347,6 @@ INLINE int count_packed(Exponents* exponents, WORDS i64* words, SPACE const u8* 
 // Counts the `count` elements at p: whole groups, at most a block.
 NOINLINE void fold_exponents(Exponents* exponents, WORDS i64* partial, SPACE const u8* p, const u32 count) {
 #if PACKS_EXPONENTS
-  if (IS_BOOL) {
-    count_bools(partial + OFFSET(EXPONENTS), p, count);
-    return;
-  }
-#if !IS_FLOAT
-  if (sizeof(UBITS) <= 2) {
-    count_bytes(exponents, partial + OFFSET(EXPONENTS), p, count * (u32)sizeof(UBITS));
-    return;
-  }
-#endif
   if (count_packed(exponents, partial + OFFSET(EXPONENTS), p, count)) return;
 #endif
   (void)partial;
@@ -359,9 +356,6 @@ NOINLINE void fold_exponents(Exponents* exponents, WORDS i64* partial, SPACE con
 // Adds all counts to the partial.
 INLINE void close_exponents(Exponents* exponents, WORDS i64* partial) {
   WORDS i64* const words = partial + OFFSET(EXPONENTS);
-#if PACKS_EXPONENTS && !IS_FLOAT
-  if (sizeof(UBITS) <= 2 && !IS_BOOL) flush_bytes(exponents, words);
-#endif
 #if PACKS_EXPONENTS
   flush_windows(exponents, words);
 #endif
@@ -371,3 +365,4 @@ INLINE void close_exponents(Exponents* exponents, WORDS i64* partial) {
     ADD(words[i], n);
   }
 }
+#endif

@@ -123,7 +123,7 @@
 #endif
 // Where there is an instruction for it:
 //   BIT_WIDTHS(v)         the numbers of bits of unsigned integers of 32 or 64 bits
-//   LEADING_ZEROS(v)      the numbers of their zeros above the highest bit that is set
+//   SMEARED(v)            all bits from the highest one of each down, of the same integers
 //   ABSOLUTE(bits)        |x| of signed integers, as unsigned ones
 //   MAJORITY(a, b, c)     the bits that at least two of three v_u8 have
 //   ADD_SATURATED(a, b)   a + b of v_u8, at most 255
