@@ -1,6 +1,7 @@
 // The list of all columns that are not statistics. Every dialect uses it.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <tensorstat/rows.hpp>
@@ -25,9 +26,10 @@ struct Column {
   std::string_view name;     // "task_id"
   std::string_view heading;  // "Task ID", unless a dialect has its own
   ColumnKind kind;
-  Place<std::string> text = {};      // kText, kIo and kDataType
-  Place<std::uint64_t> number = {};  // kNumber
-  bool is_further = false;           // stored in Identity::more
+  Place<std::string> text = {};         // kText, kIo and kDataType
+  Place<std::uint64_t> number = {};     // kNumber
+  bool is_further = false;              // stored in Identity::more
+  std::uint64_t greatest = UINT64_MAX;  // kNumber
 };
 
 // To add a column: a row here, and an entry in each dialect that has it.
@@ -44,8 +46,8 @@ inline constexpr Column kColumns[] = {
     {"shape", "Shape", ColumnKind::kShape},
     // The columns of Identity::more.
     {.name = "path", .heading = "Path", .kind = ColumnKind::kText, .is_further = true},
-    {.name = "rank", .heading = "Rank", .kind = ColumnKind::kNumber, .is_further = true},
-    {.name = "graph", .heading = "Graph", .kind = ColumnKind::kNumber, .is_further = true},
+    {.name = "rank", .heading = "Rank", .kind = ColumnKind::kNumber, .is_further = true, .greatest = UINT32_MAX},
+    {.name = "graph", .heading = "Graph", .kind = ColumnKind::kNumber, .is_further = true, .greatest = UINT32_MAX},
     {.name = "iteration", .heading = "Iteration", .kind = ColumnKind::kNumber, .is_further = true},
     {.name = "tensor", .heading = "Tensor", .kind = ColumnKind::kText, .is_further = true},
     {.name = "index", .heading = "Index", .kind = ColumnKind::kText, .is_further = true},

@@ -228,6 +228,7 @@ class CsvReader {
     if (column.kind == ColumnKind::kNumber) {
       const auto number = whole_number(text);
       if (!number) return not_like(heading, text, ", not a whole number");
+      if (*number > column.greatest) return not_like(heading, text, ", more than " + std::to_string(column.greatest));
       if (column.is_further) {
         row.identity.set(column.name, *number);
       } else {

@@ -11,6 +11,7 @@
 
 #include "stats/core/base/printable.hpp"
 #include "stats/data/files/io/random_file.hpp"
+#include "stats/data/rows/column.hpp"
 #include "stats/data/rows/csv/csv_fields.hpp"
 #include "stats/data/rows/csv/csv_value.hpp"
 #include "stats/data/rows/names/row_kind.hpp"
@@ -54,9 +55,8 @@ std::uint64_t rank_in(const std::string& path, std::string_view word) {
     const std::size_t offset = part.rfind(word);
     if (offset == part.npos) continue;
     const std::string_view rest = std::string_view(part).substr(offset + word.size());
-    if (const auto rank = whole_number(rest.substr(0, std::min(rest.find_first_not_of("0123456789"), rest.size())))) {
-      return *rank;
-    }
+    const auto rank = whole_number(rest.substr(0, std::min(rest.find_first_not_of("0123456789"), rest.size())));
+    if (rank && *rank <= column_named("rank")->greatest) return *rank;
   }
   return 0;
 }
