@@ -76,7 +76,7 @@ def _pair(meter: Any, name: Any, a: Any, b: Any, rtol: float | None, atol: float
         return pair
     elements = pair["elements"]
     if elements["unequal count"] == 0:
-        pair["verdict"] = "equal"
+        pair["verdict"] = "equal" if of_a.dtype == of_b.dtype else "within"
     elif elements["within count"] == elements["count"]:
         pair["verdict"] = "within"
     else:
