@@ -70,14 +70,17 @@ TEST(PageContents, HaveEachRowInItsCell) {
   expect(0, 1, 3, 50, 70);
   const std::size_t missing = contents.cell(1, 1, 1);
   EXPECT_EQ(plane(contents, "max").has[missing], 0);
+  EXPECT_EQ(contents.faults[missing], PageContents::kNoFault);
 }
 
 TEST(PageContents, ShowFaults) {
   const History history = history_of(
       {{"nan", 0, NAN, NAN, NAN}, {"up", 0, INFINITY, 0, INFINITY}, {"down", 0, 0, -INFINITY, INFINITY}, {"clean", 0}});
   const PageContents contents = page_contents({&history}, {});
-  EXPECT_EQ(contents.faults, (std::vector<std::uint8_t>{PageContents::kNan, PageContents::kPlusInf,
-                                                        PageContents::kMinusInf, PageContents::kNoFault}));
+  std::vector<int> faults;
+  for (const std::uint8_t each : contents.faults) faults.push_back(each & ~PageContents::kHasRow);
+  EXPECT_EQ(faults, (std::vector<int>{PageContents::kNan, PageContents::kPlusInf, PageContents::kMinusInf,
+                                      PageContents::kNoFault}));
 }
 
 // A bit is enough. NaN is the same in both, -0 is not 0, and what one of two lacks is no difference.
@@ -114,10 +117,70 @@ TEST(PageContents, SayWhereTwoRunsPart) {
   using Verdict = std::vector<std::string>;
   EXPECT_EQ(verdict_of(1, 1), (Verdict{"A and B agree in every bit of what both have"}));
   const std::string in_a_bit = "iteration 2, rank 0, in w output.0: l2norm 1 in A, 1.001 in B";
-  EXPECT_EQ(verdict_of(1.001, 1), (Verdict{"A and B agree within 1 %", "They differ first at " + in_a_bit}));
+  EXPECT_EQ(verdict_of(1.001, 1), (Verdict{"A and B agree within 1 % in l2norm", "They differ first at " + in_a_bit}));
   EXPECT_EQ(verdict_of(1.001, 2), (Verdict{"A and B part at iteration 5, rank 0, in w output.0: l2norm 1 in A, 2 in B",
                                            "They differ in a bit first at " + in_a_bit}));
   EXPECT_EQ(verdict_of(1, NAN).front(), "A and B part at iteration 5, rank 0, in w output.0: l2norm 1 in A, nan in B");
+}
+
+struct Measured {
+  Categories categories;
+  std::vector<Value> values;
+};
+History history_of(const std::vector<Measured>& rows, const std::string& name = "w") {
+  History history;
+  for (std::uint64_t i = 0; i < rows.size(); ++i) {
+    history.add({.op_type = "Add",
+                 .op_name = name,
+                 .dtype = "float32",
+                 .shape = "(1)",
+                 .place = {.iteration = i},
+                 .timestamp_us = i,
+                 .statistics = StatisticsView{rows[i].categories, rows[i].values}});
+  }
+  history.finish();
+  return history;
+}
+std::string verdict_of(const History& a, const History& b) {
+  return page_contents({&a, &b}, {}, {"A", "B"}).words.verdict.front();
+}
+
+// By the statistic that differs, and that both have; by a digest if both have one of a kind.
+TEST(PageContents, CompareWhatBothHave) {
+  const auto digest = [](const char* text) { return Value(*Digest::from(text)); };
+  const auto of_max = [](double max) { return history_of({{{Category::kMax}, {max}}}); };
+  const auto of_both = [](double l2norm, double max) {
+    return history_of({{{Category::kL2norm}, {3.0}}, {{Category::kL2norm, Category::kMax}, {l2norm, max}}});
+  };
+  EXPECT_EQ(verdict_of(of_max(1), of_max(2)), "A and B part at iteration 0, rank 0, in w output.0: max 1 in A, 2 in B");
+  EXPECT_EQ(verdict_of(of_both(3, 1), of_both(3, 2)), "A and B agree within 1 % in l2norm");
+  EXPECT_EQ(verdict_of(of_max(1), history_of({{{Category::kL2norm}, {1.0}}})),
+            "A and B have nothing in common that could be compared");
+  EXPECT_EQ(verdict_of(of_max(1), history_of({{{Category::kMax}, {1.0}}}, "another")),
+            "A and B have nothing in common that could be compared");
+  EXPECT_EQ(verdict_of(of_max(INFINITY), of_max(-INFINITY)),
+            "A and B part at iteration 0, rank 0, in w output.0: max inf in A, -inf in B");
+  const auto of_xor = [&](const char* text) {
+    return history_of({{{Category::kMax}, {1.0}}, {{Category::kMax, Category::kXor64}, {1.0, digest(text)}}});
+  };
+  const History a = of_xor("0000000000000001"), b = of_xor("0000000000000002");
+  EXPECT_EQ(verdict_of(a, a), "A and B agree in every bit of what both have");
+  EXPECT_EQ(page_contents({&a, &b}, {}, {"A", "B"}).words.verdict,
+            (std::vector<std::string>{"A and B agree within 1 % in max",
+                                      "They differ first at iteration 1, rank 0, in w output.0: only the digest"}));
+  const History other = history_of({{{Category::kMax, Category::kCrc32}, {1.0, digest("00000001")}}});
+  EXPECT_EQ(verdict_of(history_of({{{Category::kMax, Category::kXor64}, {1.0, digest("0000000000000001")}}}), other),
+            "A and B agree in every bit of what both have");
+}
+
+// The map shows them, and their faults.
+TEST(PageContents, HaveRowsWithoutAnyOfTheStatistics) {
+  const History history =
+      history_of({{{Category::kNanCount}, {std::uint64_t{0}}}, {{Category::kNanCount}, {std::uint64_t{1}}}});
+  const PageContents contents = page_contents({&history}, {});
+  EXPECT_EQ(contents.planes.size(), 1u);
+  EXPECT_EQ(contents.faults,
+            (std::vector<std::uint8_t>{PageContents::kHasRow, PageContents::kHasRow | PageContents::kNan}));
 }
 
 // 17.6 million cells, a row in each 4,200th of them.
@@ -136,7 +199,7 @@ TEST(PageContents, OfARunThatIsTooLargeArePooled) {
   EXPECT_NE(contents.words.notes.at(0).find("each column of this page has 2 iterations"), std::string::npos);
   std::vector<std::size_t> faulty;
   for (std::size_t cell = 0; cell < contents.faults.size(); ++cell) {
-    if (contents.faults[cell] != 0) faulty.push_back(cell);
+    if ((contents.faults[cell] & 7) != 0) faulty.push_back(cell);
   }
   EXPECT_EQ(faulty, std::vector<std::size_t>{contents.cell(kBad, 0, kBad / 2)});
 }

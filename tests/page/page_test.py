@@ -271,6 +271,50 @@ class Page(unittest.TestCase):
         self.assertIn("equal in every bit", self.text("#legend"))
         self.assertIn("colour=ranks", self.browser.current_url)
 
+    def write_rows(self, name, rows):
+        """A dump of rows (rank, iteration, op type, op name, statistics by their columns)."""
+        dump = os.path.join(self.folder.name, name)
+        for rank, iteration, kind, op_name, statistics in rows:
+            place = os.path.join(dump, f"rank_{rank}", "net", "0", str(iteration))
+            os.makedirs(place)
+            with open(os.path.join(place, "statistic.csv"), "w", newline="") as file:
+                lines = csv.writer(file, lineterminator="\n")
+                lines.writerow(HEADING[:10] + list(statistics))
+                lines.writerow([kind, op_name, 0, 0, 1000 * iteration, "output", 0, 64, "float32", "(16)"] + list(statistics.values()))
+        self.report(name, dump)
+        self.open(name)
+
+    def test_rows_of_counts_alone(self):
+        """The map has their faults, and no statistic."""
+        self.write_rows("counts", [(0, i, "Op", "a", {"NaN Count": i // 2}) for i in range(4)])
+        self.assertIn("iteration 2", self.text("#verdict"))
+        self.assertIn("holds NaN", self.text("#readout"))
+        self.assertEqual(self.browser.execute_script("return [...view.keys].map(key => key >= KEY_NAN)"), [False, False, True, True])
+        self.press(Keys.ARROW_LEFT)
+        self.assertIn("a row without these statistics", self.text("#readout"))
+
+    def test_each_rank_has_its_own_tensors(self):
+        """As in a pipeline: no parameter is on two ranks, and none is held against another."""
+        self.write_rows("pipeline", [(rank, i, "Parameter", f"layer{rank}", {"L2Norm Value": 4 << rank}) for rank in range(3) for i in range(4)])
+        table = self.text("#all tbody").splitlines()
+        self.assertEqual([line.split()[-2] for line in table if line.startswith("layer")], ["4", "8", "16"])
+        self.assertIn("No parameter could be compared", self.text("#ranks"))
+
+    def test_ranks_with_other_statistics(self):
+        """A rank without the first statistic of the page has rows, too."""
+        other = {0: {"L2Norm Value": 2}, 1: {"Max Value": 2}}
+        self.write_rows("others", [(rank, i, "Parameter", "w", other[rank]) for rank in range(2) for i in range(4)])
+        self.assertIn("last iteration 3 3", self.text("#ranks").splitlines())
+        self.assertIn("No parameter could be compared", self.text("#ranks"))
+
+    def test_ranks_that_differ_in_a_digest_alone(self):
+        """Two elements have changed their places on one of the ranks."""
+        self.write_rows("digests", [(rank, i, "Parameter", "w", {"L2Norm Value": 2, "Xor64": f"{i * 16 + (rank if i == 2 else 0):016x}"})
+                                    for rank in range(2) for i in range(4)])
+        self.assertIn("Equal here: 1 parameter of 1", self.text("#ranks"))
+        self.open("digests", "#tensor=w++param&step=2")
+        self.assertIn("≠", self.text("#ranks"))
+
     def test_a_parameter_and_its_gradient_are_told_apart(self):
         """They have one name, and each is a line of the map with an address of its own."""
         place = os.path.join(self.folder.name, "kinds", "rank_0", "net", "0", "0")

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "stats/answer/compare/fault_roles.hpp"
+#include "stats/core/base/fnv1a.hpp"
 #include "stats/data/rows/names/row_kind.hpp"
 #include "stats/data/rules/comparison.hpp"
 #include "stats/data/rules/specials.hpp"
@@ -33,6 +34,20 @@ bool tells_bits(const StatisticsView& statistics) {
     if (std::strtod(text, nullptr) != *real) return true;
   }
   return false;
+}
+
+// The digests, the fastest first. A row's number has the place of its digest here in the lowest bits.
+constexpr Category kDigests[] = {Category::kXor64, Category::kCrc32, Category::kMd5, Category::kHash};
+constexpr std::uint64_t kDigestKind = 7;
+
+// 0: the row has none.
+std::uint64_t digest_in(const StatisticsView& statistics) {
+  for (std::size_t i = 0; i < std::size(kDigests); ++i) {
+    const Value* value = statistics.find(kDigests[i]);
+    const auto* digest = value == nullptr ? nullptr : std::get_if<Digest>(value);
+    if (digest != nullptr) return fnv1a(kFnv1aOfNothing, digest->bytes()) << 3 | (i + 1);
+  }
+  return 0;
 }
 
 std::size_t mixed(std::initializer_list<std::uint64_t> words) {
@@ -96,7 +111,7 @@ std::uint32_t History::series_of(HistoryTensor tensor, std::uint32_t rank, std::
   if (tensor.call != 0) id = id_of(tensor, tensors_, tensor_ids_);
   const auto [entry, is_new] = series_ids_.try_emplace(key_of(id, rank), static_cast<std::uint32_t>(series_.size()));
   if (is_new) {
-    series_.push_back({.tensor = id, .rank = rank, .cells = {}, .fingerprints = {}, .details = {}});
+    series_.push_back({.tensor = id, .rank = rank, .cells = {}, .fingerprints = {}, .digests = {}, .details = {}});
     begins_.push_back({.iteration = UINT64_MAX});
   }
   return entry->second;
@@ -159,6 +174,10 @@ const HistorySeries& History::add(const Entry& entry) {
     append(details_, *std::move(detail));
     series.details.resize(series.cells.size());
     series.details.back() = static_cast<std::uint32_t>(details_.size());
+  }
+  if (const std::uint64_t digest = digest_in(entry.statistics); digest != 0) {
+    while (series.digests.size() + 1 < series.cells.size()) append(series.digests, std::uint64_t{0});
+    append(series.digests, digest);
   }
   if (row_kind(entry.op_type) == RowKind::kParameter) {
     std::uint64_t fingerprint = 0;
@@ -242,12 +261,14 @@ void History::order_places() {
   }
   for (HistorySeries& series : series_) {
     if (!series.details.empty()) series.details.resize(series.cells.size());
+    if (!series.digests.empty()) series.digests.resize(series.cells.size());
     if (!std::ranges::is_sorted(series.cells, {}, &HistoryCell::place)) {
       std::vector<std::uint32_t> by_place(series.cells.size());
       std::iota(by_place.begin(), by_place.end(), 0u);
       std::ranges::stable_sort(by_place, {}, [&](std::uint32_t cell) { return series.cells[cell].place; });
       reorder(series.cells, by_place);
       if (!series.fingerprints.empty()) reorder(series.fingerprints, by_place);
+      if (!series.digests.empty()) reorder(series.digests, by_place);
       if (!series.details.empty()) reorder(series.details, by_place);
     }
     series.cells.shrink_to_fit();
@@ -268,11 +289,16 @@ const HistorySeries* History::series(std::uint32_t tensor, std::uint32_t rank) c
   return entry == series_ids_.end() ? nullptr : &series_[entry->second];
 }
 
+std::optional<bool> History::same_digest(std::uint64_t a, std::uint64_t b) {
+  if (a == 0 || (a & kDigestKind) != (b & kDigestKind)) return std::nullopt;
+  return a == b;
+}
+
 std::size_t History::bytes() const {
   std::size_t bytes = 0;
   for (const HistorySeries& series : series_) {
     bytes += series.cells.capacity() * sizeof(HistoryCell) + series.fingerprints.capacity() * sizeof(std::uint64_t) +
-             series.details.capacity() * sizeof(std::uint32_t);
+             series.digests.capacity() * sizeof(std::uint64_t) + series.details.capacity() * sizeof(std::uint32_t);
   }
   for (const HistoryDetail& detail : details_) bytes += sizeof detail + detail.shares.capacity();
   return bytes;

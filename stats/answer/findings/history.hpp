@@ -1,5 +1,5 @@
 // All values of a run over its iterations: each tensor on each rank is a series of cells, one an iteration. It holds
-// what the rules and the pictures need, in 40 bytes a row.
+// what the rules and the pictures need, in 40 bytes a row, and 8 more of a row with a digest.
 //
 //   auto run = judge_run(path, {}, {}, listener);
 //   for (const HistorySeries& series : run->history.series())
@@ -79,6 +79,9 @@ struct HistorySeries {
   // For parameters only, one a cell: equal numbers mean equal bits, as far as the measured statistics can tell. 0:
   // unknown, because the statistics were rounded to six digits.
   std::vector<std::uint64_t> fingerprints;
+  // One a cell, if a row has a digest: 0: none. Numbers of one kind of digest (same_digest()) mean equal bits if they
+  // are equal, and other bits if they are not.
+  std::vector<std::uint64_t> digests;
   // One a cell, if a row has counts of casts or exponents: a number in History::details(), from 1; 0: none.
   std::vector<std::uint32_t> details;
 };
@@ -119,6 +122,8 @@ class History {
     return cell < series.details.size() && series.details[cell] != 0 ? &details_[series.details[cell] - 1] : nullptr;
   }
   const std::vector<HistoryDetail>& details() const { return details_; }
+  // Whether two cells have the same bits, by a digest that both have; nullopt: they have none.
+  static std::optional<bool> same_digest(std::uint64_t a, std::uint64_t b);
   // nullptr: the rank has no such tensor.
   const HistorySeries* series(std::uint32_t tensor, std::uint32_t rank) const;
   std::uint64_t row_count() const { return row_count_; }

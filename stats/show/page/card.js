@@ -70,7 +70,7 @@ function exact_table() {
     ...shown.map(index => element('th', {scope: 'col', class: 'n'}, run.statistics[index].name)), element('th', {}, ''));
   const table = element('table', {}, element('thead', {}, head)), rows = element('tbody');
   const middle = view.column < 0 ? run.iterations.length - 1 : view.column;
-  const has = column => shown.some(index => run.statistics[index].codes[cell_of(view.tensor, rank, column)] !== MISSING);
+  const has = column => has_row(cell_of(view.tensor, rank, column));
   const near = run.iterations.map((_, column) => column).filter(column => column === middle || has(column)), centre = near.indexOf(middle);
   for (const column of near.slice(Math.max(0, centre - 5), centre + 6)) {
     const cell = cell_of(view.tensor, rank, column), fault = run.faults[cell];
@@ -87,14 +87,15 @@ const MOST_COMPARED = 12;
 function show_ranks() {
   if (run.ranks.length < 2) return;
   const column = view.column < 0 ? run.iterations.length - 1 : view.column, lanes = run.ranks.map((_, lane) => lane), body = by_id('ranks-body');
-  const has = (tensor, lane) => run.statistics.some(s => s.codes[cell_of(tensor, lane, column)] !== MISSING);
+  const has = (tensor, lane) => has_row(cell_of(tensor, lane, column));
   const look = (tensor, lane) => {
-    const against = reference_of(lane);
-    return !has(tensor, lane) ? 'missing' : against < 0 ? 'first' : !has(tensor, against) ? 'alone' : (run.flags[cell_of(tensor, lane, column)] & DIFFERS) ? 'differs' : 'equal';
+    const flags = run.flags[cell_of(tensor, lane, column)];
+    return !has(tensor, lane) ? 'missing' : reference_of(lane) < 0 ? 'first' : !(flags & COMPARED) ? 'alone' : (flags & DIFFERS) ? 'differs' : 'equal';
   };
   const compared = run.tensors.map((_, tensor) => tensor).filter(tensor => run.runs.length || run.tensors[tensor].type === 'Parameter');
   const looks = compared.map(tensor => lanes.map(lane => look(tensor, lane)));
   const odd = compared.filter((_, i) => looks[i].includes('differs')), what = run.runs.length ? 'tensor' : 'parameter';
+  const equal = compared.filter((_, i) => looks[i].includes('equal')).length;
   by_id('ranks-title').textContent = `${run.runs.length ? 'Two runs' : 'Ranks'} at iteration ${iteration_name(column)}`;
   const count = (lane, kind) => looks.filter(kinds => kinds[lane] === kind).length;
   /** @type {[string, (lane: number) => any][]} */
@@ -108,7 +109,9 @@ function show_ranks() {
     return element('td', {class: kind === 'differs' ? 'n nan' : 'n', title: `${lane_name(lane)}: ${kind === 'first' ? 'held against' : kind}`}, marks[kind]);
   }), {onclick: () => choose(tensor, -1, column, true)}));
   const words = !compared.length ? 'No parameter has rows. Activations of ranks differ, as their batches do.'
-    : odd.length > MOST_COMPARED ? `and ${odd.length - MOST_COMPARED} more that differ` : odd.length ? '' : `All ${many(compared.length, what)} are equal here.`;
+    : odd.length > MOST_COMPARED ? `and ${odd.length - MOST_COMPARED} more that differ` : odd.length ? ''
+    : equal ? `Equal here: ${many(equal, what)} of ${compared.length}.`
+    : `No ${what} could be compared here.`;
   body.replaceChildren(element('div', {class: 'exact', tabindex: 0, role: 'region', 'aria-labelledby': 'ranks-title'},
     element('table', {}, element('thead', {}, row('', lanes.map(lane => element('th', {scope: 'col', class: 'n'}, lane_name(lane))))),
       element('tbody', {}, ...rows.map(([name, value]) => row(name, lanes.map(lane => element('td', {class: 'n'}, String(value(lane)))))), ...shown))),
@@ -142,12 +145,16 @@ function summarize() {
       if (key >= KEY_MINUS) { ++run.faulty[column]; if (tensor.first < 0) tensor.first = column; }
       else if (key >= KEY_VALUE) { const change = (key - KEY_VALUE >> 1) / 256; if (change > tensor.change) tensor.change = change; }
     }
-    tensor.end = cell_of(index, 0, n - 1);
-    while (!statistic.codes[tensor.end] && tensor.end > cell_of(index, 0, 0)) --tensor.end;
+    // Of the first rank that has the tensor.
+    for (let rank = 0; rank < run.ranks.length; ++rank) {
+      tensor.end = cell_of(index, rank, n - 1);
+      while (!statistic.codes[tensor.end] && tensor.end > cell_of(index, rank, 0)) --tensor.end;
+      if (statistic.codes[tensor.end]) break;
+    }
     tensor.last = value_of(statistic, statistic.codes[tensor.end]);
     for (let rank = 0; rank < run.ranks.length; ++rank) {
       const base = cell_of(index, rank, 0);
-      for (let column = 0; column < n; ++column) if (statistic.codes[base + column] !== MISSING) run.present[rank * n + column] = 1;
+      for (let column = 0; column < n; ++column) if (has_row(base + column)) run.present[rank * n + column] = 1;
     }
   });
 }

@@ -103,7 +103,11 @@ class PageFiller {
     std::size_t repeated = 0;
     contents_.faults.assign(cells, PageContents::kNoFault);
     has_row_.assign(cells, false);
+    digests_.assign(contents_.pooled == 1 && has_digests() ? cells : 0, 0);
     for (std::size_t run = 0; run < runs_.size(); ++run) repeated += fill_cells(run);
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+      if (has_row_[cell]) contents_.faults[cell] |= PageContents::kHasRow;
+    }
     for (const PageContents::Plane& plane : contents_.planes) {
       const auto count = std::count(plane.has.begin(), plane.has.end(), 1);
       contents_.measured.push_back(plane.name + " in " + std::to_string(count) + " cells");
@@ -140,7 +144,13 @@ class PageFiller {
     }
   }
 
-  // Adds the statistics that some row has: all of a small run, else the first.
+  bool has_digests() const {
+    return std::ranges::any_of(runs_, [](const History* run) {
+      return std::ranges::any_of(run->series(), [](const HistorySeries& each) { return !each.digests.empty(); });
+    });
+  }
+
+  // Adds the statistics that some row has: all of a small run, else the first. Without any, the map still has faults.
   void add_planes(std::size_t cells) {
     std::uint16_t measured = 0;
     for (const History* history : runs_) {
@@ -155,7 +165,8 @@ class PageFiller {
         statistics_.push_back({name(kCastCounts[cast]), kIsCast, cast});
       }
     }
-    if (cells > kFewCells && !statistics_.empty()) statistics_.resize(1);
+    if (statistics_.empty()) statistics_.push_back(kPlaneStatistics[0]);
+    if (cells > kFewCells) statistics_.resize(1);
     for (const PlaneStatistic& statistic : statistics_) {
       contents_.planes.push_back(
           {std::string(statistic.name), std::vector<double>(cells), std::vector<std::uint8_t>(cells)});
@@ -186,6 +197,7 @@ class PageFiller {
         }
         has_row_[cell] = true;
         if (weight(fault) >= weight(contents_.faults[cell])) contents_.faults[cell] = fault;
+        if (!digests_.empty()) digests_[cell] = series.digests.empty() ? 0 : series.digests[index];
         for (std::size_t plane = 0; plane < statistics_.size(); ++plane) {
           PageContents::Plane& to = contents_.planes[plane];
           const auto value = value_in(history, series, index, statistics_[plane]);
@@ -215,12 +227,24 @@ class PageFiller {
     return lane == 0 || runs_.size() > 1 ? std::nullopt : std::optional<std::size_t>(0);
   }
 
-  bool differs(std::size_t a, std::size_t b) const {
-    return std::ranges::any_of(contents_.planes, [&](const PageContents::Plane& plane) {
-      if (plane.has[a] == 0 || plane.has[b] == 0) return false;
-      const double x = plane.values[a], y = plane.values[b];
-      return !(x == y && std::signbit(x) == std::signbit(y)) && !(std::isnan(x) && std::isnan(y));
-    });
+  static bool has_both(const PageContents::Plane& plane, std::size_t a, std::size_t b) {
+    return plane.has[a] != 0 && plane.has[b] != 0;
+  }
+
+  static bool differs(const PageContents::Plane& plane, std::size_t a, std::size_t b) {
+    const double x = plane.values[a], y = plane.values[b];
+    return has_both(plane, a, b) && !(x == y && std::signbit(x) == std::signbit(y)) &&
+           !(std::isnan(x) && std::isnan(y));
+  }
+
+  // nullopt: nothing that both have can be compared.
+  std::optional<bool> differs(std::size_t a, std::size_t b) const {
+    std::optional<bool> answer = digests_.empty() ? std::nullopt : History::same_digest(digests_[a], digests_[b]);
+    if (answer) answer = !*answer;
+    for (const PageContents::Plane& plane : contents_.planes) {
+      if (has_both(plane, a, b)) answer = answer.value_or(false) || differs(plane, a, b);
+    }
+    return answer;
   }
 
   void mark_differences() {
@@ -230,16 +254,39 @@ class PageFiller {
         for (std::size_t column = 0; column < contents_.iterations.size(); ++column) {
           const std::size_t cell = contents_.cell(tensor, lane, column),
                             other = contents_.cell(tensor, *against, column);
-          if (has_row_[cell] && has_row_[other] && differs(cell, other))
-            contents_.faults[cell] |= PageContents::kDiffers;
+          if (!has_row_[cell] || !has_row_[other]) continue;
+          const std::optional<bool> answer = differs(cell, other);
+          if (answer) contents_.faults[cell] |= PageContents::kCompared;
+          if (answer.value_or(false)) contents_.faults[cell] |= PageContents::kDiffers;
         }
       }
     }
   }
 
+  // "max 1 in A, 2 in B": the first statistic that differs.
+  std::string told_difference(std::size_t a, std::size_t b) const {
+    for (const PageContents::Plane& plane : contents_.planes) {
+      if (!differs(plane, a, b)) continue;
+      return plane.name + " " + to_string(Value(plane.values[a])) + " in A, " + to_string(Value(plane.values[b])) +
+             " in B";
+    }
+    return "only the digest";
+  }
+
+  // By the first statistic that both have: an avg around 0 changes sign and is no other tensor.
+  bool differs_by_much(std::size_t a, std::size_t b) const {
+    constexpr double kMuch = 0.01;
+    for (const PageContents::Plane& plane : contents_.planes) {
+      if (!has_both(plane, a, b)) continue;
+      const double x = plane.values[a], y = plane.values[b];
+      if (!std::isfinite(x) || !std::isfinite(y)) return differs(plane, a, b);
+      return std::fabs(x - y) > kMuch * std::max(std::fabs(x), std::fabs(y));
+    }
+    return false;
+  }
+
   // Where the second run parts from the first: in a bit, and by a hundredth.
   void tell_difference() {
-    constexpr double kMuch = 0.01;
     std::string in_a_bit, by_much;
     for (std::size_t column = 0; column < contents_.iterations.size() && by_much.empty(); ++column) {
       for (std::size_t tensor = 0; tensor < contents_.tensors.size() && by_much.empty(); ++tensor) {
@@ -249,17 +296,15 @@ class PageFiller {
           const std::size_t cell = contents_.cell(tensor, lane, column),
                             other = contents_.cell(tensor, *against, column);
           if ((contents_.faults[cell] & PageContents::kDiffers) == 0) continue;
-          const PageContents::Plane& plane = contents_.planes.front();
-          const double a = plane.values[other], b = plane.values[cell];
           const std::string where = "iteration " + std::to_string(contents_.iterations[column]) + ", rank " +
                                     std::to_string(contents_.lanes[lane].rank) + ", in " +
                                     contents_.tensors[tensor].name + " " + contents_.tensors[tensor].io + ": " +
-                                    plane.name + " " + to_string(Value(a)) + " in A, " + to_string(Value(b)) + " in B";
+                                    told_difference(other, cell);
           if (in_a_bit.empty()) {
             in_a_bit = where;
             contents_.words.parting = cell;
           }
-          if (std::fabs(a - b) > kMuch * std::max(std::fabs(a), std::fabs(b)) || std::isfinite(a) != std::isfinite(b)) {
+          if (differs_by_much(other, cell)) {
             by_much = where;
             contents_.words.parting = cell;
             break;
@@ -269,10 +314,15 @@ class PageFiller {
     }
     std::vector<std::string>& verdict = contents_.words.verdict;
     const auto beginning = verdict.begin();
-    if (in_a_bit.empty()) {
+    const bool has_compared = std::ranges::any_of(
+        contents_.faults, [](std::uint8_t fault) { return (fault & PageContents::kCompared) != 0; });
+    if (!has_compared) {
+      verdict.insert(beginning, "A and B have nothing in common that could be compared");
+    } else if (in_a_bit.empty()) {
       verdict.insert(beginning, "A and B agree in every bit of what both have");
     } else if (by_much.empty()) {
-      verdict.insert(beginning, {"A and B agree within 1 %", "They differ first at " + in_a_bit});
+      verdict.insert(beginning, {"A and B agree within 1 % in " + contents_.planes.front().name,
+                                 "They differ first at " + in_a_bit});
     } else {
       const auto part = verdict.insert(beginning, "A and B part at " + by_much);
       if (in_a_bit != by_much) verdict.insert(part + 1, "They differ in a bit first at " + in_a_bit);
@@ -288,8 +338,8 @@ class PageFiller {
           "as it was written.");
     }
     if (cells > kFewCells) {
-      notes.push_back("The run has more than 4 million cells: the page has " +
-                      (contents_.planes.empty() ? "no statistic" : contents_.planes.front().name) + " alone.");
+      notes.push_back("The run has more than 4 million cells: the page has " + contents_.planes.front().name +
+                      " alone.");
     }
     if (repeated != 0) {
       notes.push_back(
@@ -380,6 +430,7 @@ class PageFiller {
   PageContents& contents_;
   std::vector<std::vector<std::uint32_t>> tensor_of_;  // of each run, of each tensor of its history
   std::vector<bool> has_row_;                          // of each cell
+  std::vector<std::uint64_t> digests_;                 // of each cell, as HistorySeries has them; empty: there are none
   std::vector<PlaneStatistic> statistics_;             // of the planes
 };
 

@@ -43,10 +43,12 @@ struct PageTensor {
 // (tensor * lanes + lane) * iterations + column.
 struct PageContents {
   enum Fault : std::uint8_t { kNoFault = 0, kNan = 2, kPlusInf = 3, kMinusInf = 4 };  // as the script has them
-  // A bit beside the fault: a value differs in a bit from the lane that this one is held against. That is the first
-  // rank of its run; of a second run, the same rank of the first run.
+  // A bit beside the fault: a value, or a digest, differs in a bit from the lane that this one is held against. That is
+  // the first rank of its run; of a second run, the same rank of the first run.
   static constexpr std::uint8_t kDiffers = 8;
-  static constexpr std::uint8_t kAlsoInf = 16;  // beside kNan
+  static constexpr std::uint8_t kCompared = 64;  // both have a statistic, or a digest, that tells whether they differ
+  static constexpr std::uint8_t kAlsoInf = 16;   // beside kNan
+  static constexpr std::uint8_t kHasRow = 32;    // also where the row has none of the page's statistics
   struct Lane {
     std::size_t run = 0;
     std::uint64_t rank = 0;

@@ -6,7 +6,7 @@
 // difference of each code from the one before. Another plane of bytes has the fault of a cell, and whether it differs
 // in a bit from the rank or run that it is compared with.
 const MISSING = 0, ZERO = 1, NAN = 2, UP = 3, DOWN = 4, FIRST_CODE = 16;
-const DIFFERS = 8, ALSO_INF = 16;  // flags beside it
+const DIFFERS = 8, ALSO_INF = 16, HAS_ROW = 32, COMPARED = 64;  // flags beside it
 const FAULTS = ['', '', 'NaN', '+Inf', '-Inf'];
 // A parameter, its gradient and its optimizer's state have one name.
 const KINDS = new Map([['Parameter', 'param'], ['Gradient', 'grad'], ['ParameterUpdate', 'update'], ['ModuleBuffer', 'buffer'], ['OptimizerState', 'state']]);
@@ -74,7 +74,7 @@ const iteration_name = column => run.pooled > 1 ? `${run.iterations[column]}–$
 
 const cell_of = (tensor, rank, column) => (tensor * run.ranks.length + rank) * run.iterations.length + column;
 
-const has_row = cell => run.faults[cell] !== 0 || run.statistics.some(statistic => statistic.codes[cell] !== MISSING);
+const has_row = cell => (run.flags[cell] & HAS_ROW) !== 0;
 
 // Decodes a value: it is within half a step of the measured one.
 function value_of(statistic, code) {
