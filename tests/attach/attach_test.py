@@ -18,7 +18,8 @@ GUILTY = {
     "out_of_order_gate": "root#1", "released_at_once": "root#25", "own_memory": "root#0", "forks": "root#1", "exits": "root#0",
     "exits_blocked": "root#0", "aborts": "root#0", "references": "root#0", "profiling": "root#0", "set_again": "root#1",
     "sub_buffers": "root#1", "in_place": "in_place#2", "unwritten_memory": "root#32", "reused_memory": "root#0", "refused_launch": "root#2",
-    "mapped": "root#1", "many": "root#1500", "clean": "", "copied_in_part": "", "followed_pointer": "",
+    "mapped": "root#1", "many": "root#1500", "clean": "", "copied_in_part": "", "copied_in_rows": "",
+    "followed_pointer": "",
     "shared_memory": "root#1", "command_buffer": "twice+root#2", "image": "root#1", "complex_numbers": "complex_root#0",
 }
 
@@ -70,7 +71,7 @@ class Attach(unittest.TestCase):
 
     def test_every_program_is_in_the_list(self):
         others = {"threads", "given_by_host", "reads_unwritten", "shared_with_host", "unified_memory", "queue_of_extension",
-                  "closes_files"}
+                  "closes_files", "missing_list"}
         self.assertEqual(set(run(PROGRAMS).stdout.split()), set(GUILTY) | others | set(gates_test.GUILTY))
 
     def test_what_the_host_gave_is_told_from_what_a_launch_made(self):
@@ -109,6 +110,13 @@ class Attach(unittest.TestCase):
         layer = {"OPENCL_LAYERS": os.environ["FAILING_LAYER"]}
         alone = run(PROGRAMS, "queue_of_extension", environment=layer)
         attached = self.attach("queue_of_extension", environment=layer)
+        self.assertEqual((attached.stdout, attached.returncode), (alone.stdout, 0))
+        self.assertIn("NaN in root#0 (root)", attached.stderr)
+
+    def test_a_list_of_events_that_is_missing_is_refused_by_the_driver(self):
+        layer = {"OPENCL_LAYERS": os.environ["FAILING_LAYER"]}  # as pocl 3.1 does not refuse it
+        alone, attached = run(PROGRAMS, "missing_list", environment=layer), self.attach("missing_list", environment=layer)
+        self.assertIn("-57", alone.stdout)
         self.assertEqual((attached.stdout, attached.returncode), (alone.stdout, 0))
         self.assertIn("NaN in root#0 (root)", attached.stderr)
 

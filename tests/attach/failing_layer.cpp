@@ -97,6 +97,8 @@ cl_int CL_API_CALL launch(cl_command_queue queue, cl_kernel kernel, cl_uint dime
                           const size_t* global, const size_t* local, cl_uint count, const cl_event* wait,
                           cl_event* event) {
   if (is_ours(kernel) && fails()) return kCode;
+  // As OpenCL says. pocl 3.1 reads the list instead.
+  if (count != 0 && wait == nullptr) return CL_INVALID_EVENT_WAIT_LIST;
   return below.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count, wait, event);
 }
 

@@ -275,10 +275,8 @@ void unwritten_memory() {
   static_cast<void>(code);
 }
 
-// New memory that is full of an older buffer's NaN is overwritten by the launch that makes one NaN.
-void reused_memory() {
-  const Program p;
-  const cl_mem a = p.buffer(true);
+// New memory that is full of an older buffer's NaN, if the driver reuses memory.
+cl_mem full_of_old_nan(const Program& p) {
   constexpr cl_uint kOld = 0x7fc01234;
   cl_mem fresh = nullptr;
   std::vector<cl_uint> content(kCount);
@@ -291,6 +289,13 @@ void reused_memory() {
     fresh = p.buffer(false);
     check(clEnqueueReadBuffer(p.queue, fresh, CL_TRUE, 0, kBytes, content.data(), 0, nullptr, nullptr), "read");
   }
+  return fresh;
+}
+
+// It is overwritten by the launch that makes one NaN.
+void reused_memory() {
+  const Program p;
+  const cl_mem a = p.buffer(true), fresh = full_of_old_nan(p);
   p.run("root", {a, fresh});
   p.print("fresh", fresh);
 }
@@ -349,6 +354,29 @@ void copied_in_part() {
   p.print("c", c, nullptr, kBytes / 2);
 }
 
+// Half of it was written, and is copied along with the rest, in rows.
+void copied_in_rows() {
+  const Program p;
+  const cl_mem a = full_of_old_nan(p), b = p.buffer(false), c = p.buffer(false);
+  const std::vector<float> half(kCount / 2, 3);
+  check(clEnqueueWriteBuffer(p.queue, a, CL_TRUE, 0, kBytes / 2, half.data(), 0, nullptr, nullptr), "write");
+  const size_t origin[] = {0, 0, 0}, region[] = {kBytes / 32, 32, 1};
+  check(clEnqueueCopyBufferRect(p.queue, a, b, origin, origin, region, 0, 0, 0, 0, 0, nullptr, nullptr), "copy");
+  p.run("half_of", {b, c});
+  p.print("c", c, nullptr, kBytes / 2);
+}
+
+// The events to wait for are counted and missing.
+void missing_list() {
+  const Program p;
+  const cl_mem a = p.buffer(true), b = p.buffer(false);
+  const cl_kernel kernel = p.kernel("root", {a, b});
+  const size_t size = kCount;
+  std::printf("%d\n", clEnqueueNDRangeKernel(p.queue, kernel, 1, nullptr, &size, nullptr, 2, nullptr, nullptr));
+  p.run("root", {a, b});
+  p.print("b", b);
+}
+
 void given_by_host() {
   const Program p;
   const cl_mem a = p.buffer(true, CL_MEM_READ_WRITE, std::numeric_limits<float>::quiet_NaN()), b = p.buffer(false);
@@ -388,6 +416,8 @@ const std::map<std::string, std::function<void()>> kPrograms = {
     {"mapped", mapped},
     {"many", many},
     {"copied_in_part", copied_in_part},
+    {"copied_in_rows", copied_in_rows},
+    {"missing_list", missing_list},
     {"given_by_host", given_by_host},
     {"clean", clean},
 };

@@ -101,7 +101,7 @@ class Launching {
  private:
   // Whether the layer knows the queue and the kernel.
   bool plan() {
-    if (!layer().is_active()) return false;
+    if (!layer().is_active() || !waits_.is_list()) return false;
     Objects& objects = layer().objects;
     std::unique_lock lock(objects.mutex);
     plan_.queue = objects.queue(queue_);

@@ -50,8 +50,12 @@ class Waits {
     return *order_;
   }
 
+  // Whether the program's list is one. The driver refuses the command otherwise.
+  bool is_list() const { return given_ != nullptr || count_ == 0; }
+
   // An event that outlives this object.
   void add(cl_event event) {
+    if (!is_list()) return;
     if (all_.empty() && given_ != nullptr) all_.assign(given_, given_ + count_);
     all_.push_back(event);
   }

@@ -58,15 +58,52 @@ cl_int CL_API_CALL copy_buffer(cl_command_queue queue, cl_mem from, cl_mem to, s
   return code;
 }
 
+// A rectangle of a buffer; a row or slice of 0 is as long as the region.
+struct Rectangle {
+  cl_mem memory;
+  const size_t* origin;
+  size_t row, slice;
+  Rectangle(cl_mem memory, const size_t* origin, const size_t* region, size_t row, size_t slice)
+      : memory(memory),
+        origin(origin),
+        row(row == 0 ? region[0] : row),
+        slice(slice == 0 ? region[1] * this->row : slice) {}
+  size_t first_of_row(size_t y, size_t z) const { return origin[0] + (origin[1] + y) * row + (origin[2] + z) * slice; }
+};
+
+// Undefined bytes are undefined in the copy, row by row. Of more rows than this all counts as written. With the
+// objects' mutex held.
+constexpr size_t kMostRows = size_t{1} << 16;
+void copied(const Rectangle& from, const Rectangle& to, const size_t* region) {
+  Objects& objects = layer().objects;
+  const Buffer* source = objects.buffer(from.memory);
+  if (source == nullptr || region[1] > kMostRows || region[2] > kMostRows / region[1]) return;
+  const Bytes read = rectangle(from.origin, region, from.row, from.slice);
+  const std::uint64_t begin = source->origin + read.first;
+  if (!source->storage->undefined.overlaps(begin, begin + read.count)) return;
+  for (size_t z = 0; z < region[2]; ++z) {
+    for (size_t y = 0; y < region[1]; ++y)
+      objects.copied(from.memory, from.first_of_row(y, z), to.memory, to.first_of_row(y, z), region[0]);
+  }
+}
+
 cl_int CL_API_CALL copy_rectangle(cl_command_queue queue, cl_mem from, cl_mem to, const size_t* from_origin,
                                   const size_t* to_origin, const size_t* region, size_t from_row, size_t from_slice,
                                   size_t to_row, size_t to_slice, cl_uint count, const cl_event* wait,
                                   cl_event* event) {
   const Bytes written = rectangle(to_origin, region, to_row, to_slice);
-  return writing(queue, to, written.first, written.count, count, wait, [&](cl_uint more, const cl_event* events) {
+  const auto copy = [&](cl_uint more, const cl_event* events) {
     return below.clEnqueueCopyBufferRect(queue, from, to, from_origin, to_origin, region, from_row, from_slice, to_row,
                                          to_slice, more, events, event);
-  });
+  };
+  const cl_int code = writing(queue, to, written.first, written.count, count, wait, copy);
+  if (code == CL_SUCCESS && layer().is_active()) {
+    guarded([&] {
+      const std::lock_guard lock(layer().objects.mutex);
+      copied({from, from_origin, region, from_row, from_slice}, {to, to_origin, region, to_row, to_slice}, region);
+    });
+  }
+  return code;
 }
 
 cl_int CL_API_CALL copy_image(cl_command_queue queue, cl_mem from, cl_mem to, const size_t* origin,
