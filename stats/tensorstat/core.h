@@ -288,7 +288,7 @@ TENSORSTAT_API void tensorstat_partial_free(tensorstat_partial* partial);
 TENSORSTAT_API tensorstat_code tensorstat_partial_merge(tensorstat_partial* into, const tensorstat_partial* other);
 /* Declares that a part begins at element `first_element` of the whole tensor, in C order. Its indices ("argmax" and
  * the like) then count in the whole; crc32 and xor64 are adapted, too. Call it once for each part, before merging.
- * An error if an index would reach 2^63. */
+ * An error if an index would reach 2^63 - 1. */
 TENSORSTAT_API tensorstat_code tensorstat_partial_move_to(tensorstat_partial* partial, uint64_t first_element);
 /* The value of a statistic. TENSORSTAT_NONE if there is no value, or if the request did not name the statistic;
  * tensorstat_partial_keeps tells which. */

@@ -150,10 +150,16 @@ TEST_F(Where, APartMovesToItsPlace) {
   ASSERT_TRUE(moved.move_to(1'000'000'000'000));
   EXPECT_EQ(Value(std::uint64_t{1'000'000'000'001}), moved.finish(Category::kArgmax));
   EXPECT_EQ(Value(5.0), moved.finish(Category::kMax));
-  const Status refused = moved.move_to(std::uint64_t{1} << 63);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(Code::kInvalid, refused.error().code);
-  EXPECT_EQ(Value(std::uint64_t{1'000'000'000'001}), moved.finish(Category::kArgmax));
+  // The largest index, of a tensor of 2^63 - 1 elements, is 2^63 - 2.
+  constexpr std::uint64_t kFirstBeyond = (std::uint64_t{1} << 63) - 1 - 1'000'000'000'001;
+  for (const std::uint64_t first : {std::uint64_t{1} << 63, kFirstBeyond}) {
+    const Status refused = moved.move_to(first);
+    ASSERT_FALSE(refused) << first;
+    EXPECT_EQ(Code::kInvalid, refused.error().code);
+    EXPECT_EQ(Value(std::uint64_t{1'000'000'000'001}), moved.finish(Category::kArgmax));
+  }
+  ASSERT_TRUE(moved.move_to(kFirstBeyond - 1));
+  EXPECT_EQ(Value((std::uint64_t{1} << 63) - 2), moved.finish(Category::kArgmax));
 }
 
 }  // namespace where_test

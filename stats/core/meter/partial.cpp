@@ -82,11 +82,12 @@ Status Partial::move_to(std::uint64_t first) try {
 Status Partial::move_indices(std::uint64_t first) {
   if ((needs_ & kIndices) == 0) return {};
   const auto indices = words().subspan(first_index(dtype_), INDEX_WORDS);
-  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  // The complement of one more is kEmptyMaximum.
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) - 1;
   for (std::size_t i = 1; i < indices.size(); i += 2) {
     if (indices[i] == kEmptyMaximum || first <= kMost - static_cast<std::uint64_t>(~indices[i])) continue;
     return Error{Code::kInvalid,
-                 "cannot move a partial to element " + std::to_string(first) + ": an index would reach 2^63"};
+                 "cannot move a partial to element " + std::to_string(first) + ": an index would reach 2^63 - 1"};
   }
   for (std::size_t i = 1; i < indices.size(); i += 2) {
     if (indices[i] != kEmptyMaximum) indices[i] -= static_cast<std::int64_t>(first);
