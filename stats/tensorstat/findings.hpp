@@ -57,7 +57,7 @@ struct Finding {
   std::uint64_t first_iteration = 0;
   std::optional<std::uint64_t> last_clean_iteration = {};  // of the tensor, among the iterations in the rows
   std::optional<double> value = {}, limit = {};            // what broke the rule, and what it broke
-  std::uint64_t others = 0;  // tensors of the same rule that broke it then or soon after, not listed
+  std::uint64_t others = 0;  // other tensors that broke the rule then or soon after, on any rank; not listed
   std::string text = {};     // a sentence
   std::string next = {};     // what to look at next
 };

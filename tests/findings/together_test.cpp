@@ -39,6 +39,22 @@ TEST(Together, WithinFiveIterationsOfTheOneBefore) {
   EXPECT_TRUE(findings.list[0].text.ends_with("; so did 1 other tensor")) << findings.list[0].text;
 }
 
+// The ranks of one tensor are not tensors.
+TEST(Together, CountTensorsAndRanks) {
+  PlantedRun run;
+  for (const std::uint32_t rank : {0u, 1u, 2u}) {
+    for (const char* name : {"a", "b"}) {
+      PlantedTensor each = tensor(name);
+      each.rank = rank;
+      run.add(each, jump_at(30));
+    }
+  }
+  EXPECT_EQ(answer(run), (std::vector{jump_of("a", 30, 1)}));
+  const Findings findings = run.judged();
+  EXPECT_TRUE(findings.list[0].text.ends_with(" at iteration 30; on 2 other ranks, too; so did 1 other tensor"))
+      << findings.list[0].text;
+}
+
 TEST(Together, OnlyOfOneRule) {
   const PlantedTensor half{.type = "Linear", .name = "half/forward", .dtype = "float16"};
   const PlantedRun run = PlantedRun().add(tensor("a"), jump_at(30)).add(half, Sizes(10, 8000) + Sizes(52, 60000));

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "stats/answer/findings/finding_words.hpp"
 #include "stats/answer/findings/gone_tensors.hpp"
@@ -100,7 +101,7 @@ class Search {
         return history_.iteration(cell) >= verdict_.iteration && (history_.has_nan(cell) || history_.has_inf(cell));
       });
       if (first == series.cells.end()) continue;
-      ++holders_;
+      holders_.insert(series.tensor);
       if (history_.iteration(*first) < after_consequences()) reached_.insert(series.rank);
     }
     const NamedCall& call = verdict_.guilty.is_named() ? verdict_.guilty : verdict_.row_of;
@@ -114,7 +115,7 @@ class Search {
                     .rank = verdict_.rank,
                     .first_iteration = verdict_.iteration,
                     .last_clean_iteration = verdict_.last_clean_iteration,
-                    .others = holders_ > 0 ? holders_ - 1 : 0,
+                    .others = holders_.empty() ? 0 : holders_.size() - 1,
                     .text = verdict_.sentence,
                     .next = verdict_.next.empty() ? std::string(facts(FindingRule::kNan).next) : verdict_.next};
     findings_.list.push_back(finding);
@@ -313,6 +314,18 @@ class Search {
     }
   }
 
+  // What a finding stands for: tensors, and the ranks of its own.
+  struct Group {
+    using Tensor = std::tuple<std::string, std::string, std::string, std::uint32_t>;
+    std::set<Tensor> tensors = {};
+    std::set<std::uint32_t> ranks = {};
+    void add(const Finding& finding, const Finding& first) {
+      tensors.insert(tensor_of(finding));
+      if (tensor_of(finding) == tensor_of(first)) ranks.insert(finding.rank);
+    }
+    static Tensor tensor_of(const Finding& each) { return {each.op_type, each.op_name, each.io, each.slot}; }
+  };
+
   // Brings the findings into order, the fault's first. Of those with one rule, the first stays for all that follow
   // within some iterations; it says how many.
   void group() {
@@ -322,23 +335,29 @@ class Search {
       return std::pair(a.first_iteration, a.rule) < std::pair(b.first_iteration, b.rule);
     });
     std::vector<Finding> grouped(std::make_move_iterator(findings_.list.begin()), std::make_move_iterator(begin));
+    std::vector<Group> groups(grouped.size());
     std::array<std::optional<std::size_t>, kRuleCount> open{};
     std::array<std::uint64_t, kRuleCount> until{};
     for (auto each = begin; each != findings_.list.end(); ++each) {
       const auto rule = static_cast<std::size_t>(each->rule);
       const bool is_alone = each->rule == FindingRule::kStopped;
       if (!is_alone && open[rule] && each->first_iteration <= until[rule] + together(each->rule)) {
-        ++grouped[*open[rule]].others;
+        groups[*open[rule]].add(*each, grouped[*open[rule]]);
       } else {
         open[rule] = grouped.size();
-        grouped.push_back(std::move(*each));
+        groups.emplace_back().add(*each, *each);
+        grouped.push_back(*each);
       }
       until[rule] = each->first_iteration;
     }
     findings_.list = std::move(grouped);
-    for (Finding& finding : findings_.list) {
-      if (finding.others == 0 || is_of_origin(finding.rule)) continue;
-      finding.text += "; so did " + shown_count(finding.others, "other tensor");
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      Finding& finding = findings_.list[i];
+      if (is_of_origin(finding.rule)) continue;
+      finding.others = groups[i].tensors.size() - 1;
+      if (const std::size_t ranks = groups[i].ranks.size() - 1; ranks != 0)
+        finding.text += "; on " + shown_count(ranks, "other rank") + ", too";
+      if (finding.others != 0) finding.text += "; so did " + shown_count(finding.others, "other tensor");
     }
   }
 
@@ -361,8 +380,8 @@ class Search {
       if (judged_[static_cast<int>(rule.rule)]) continue;
       findings_.not_measured.push_back(std::string(rule.name) + ": " + needs_of(rule));
     }
-    if (has_fault() && holders_ != 0) {
-      findings_.not_measured.push_back(shown_count(holders_, "tensor") +
+    if (has_fault() && !holders_.empty()) {
+      findings_.not_measured.push_back(shown_count(holders_.size(), "tensor") +
                                        ", by other rules than nan and inf, in those " + "iterations from " +
                                        std::to_string(verdict_.iteration) + " on in which they hold NaN or Inf");
     }
@@ -380,7 +399,7 @@ class Search {
   const Hints& hints_;
   const FindingLimits& limits_;
   std::set<std::uint32_t> reached_;  // ranks that hold NaN or Inf when the fault begins
-  std::uint64_t holders_ = 0;        // tensors that hold NaN or Inf since then
+  std::set<std::uint32_t> holders_;  // tensors that hold NaN or Inf since then, on any rank
   std::uint64_t consequences_ = 0;
   std::set<std::pair<std::string, std::string>> replicas_;  // that differ: op type and name
   std::array<bool, kRuleCount> judged_{};
