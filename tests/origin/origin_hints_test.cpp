@@ -1,7 +1,11 @@
 // Facts beside the rows: the line of an operator in a graph or a stack, and a watch.ndjson that is not trusted.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "tests/support/origin_answers.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 namespace tensorstat::test {
 namespace origin_hints_test {
@@ -103,6 +107,24 @@ TEST(OriginHints, TheOwnLineOfAStack) {
   EXPECT_EQ(line->file, "/home/me/model.py");
   EXPECT_EQ(line->line, 17u);
   EXPECT_FALSE(line_in_stack({"", "File", "File x, line ", "File /a.py, line y"}));
+}
+
+// 65 MiB of lines between two that matter, as a long run may write them.
+TEST(OriginHints, OfALongRunAreTaken) {
+  const ScratchFolder scratch;
+  const std::string place = scratch / "net/0/7";
+  std::filesystem::create_directories(place);
+  const std::string other = "{\"kind\": \"step\"" + std::string((std::size_t{1} << 20) - 18, ' ') + "}\n";
+  std::ofstream file(scratch / "net/watch.ndjson");
+  file << R"({"kind": "code", "op_name": "a", "parent": "first"})"
+       << "\n";
+  for (int i = 0; i < 65; ++i) file << other;
+  file << R"({"kind": "code", "op_name": "b", "parent": "last"})";
+  file.close();
+  Hints hints;
+  hints.add_folder(0, 7, 0, place);
+  EXPECT_EQ(hints.parent_of(0, 7, "a"), "first");
+  EXPECT_EQ(hints.parent_of(0, 7, "b"), "last");
 }
 
 TEST(OriginHints, AreTakenWithoutTrust) {

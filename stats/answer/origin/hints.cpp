@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <set>
 
-#include "stats/data/files/io/text_lines.hpp"
+#include "stats/data/files/io/text_pieces.hpp"
 #include "stats/data/files/io/whole_file.hpp"
 #include "stats/data/json/json_text.hpp"
 #include "stats/data/rows/names/op_name.hpp"
@@ -16,7 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = JsonDocument::Kind;
 
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+// A watch of a million steps writes 100 MB. A line of ours has some hundred bytes.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+constexpr std::size_t kMostLineBytes = std::size_t{16} << 20;
 
 // Said when new or changed.
 template <typename Each>
@@ -36,10 +38,25 @@ void Hints::add_folder(std::uint32_t rank, std::uint64_t iteration, std::uint32_
   // rank_0/model/0/7 of the rows, rank_0/model of the watch
   const fs::path of_net = fs::absolute(folder, ignored).lexically_normal() / "../..";
   const std::string file = (of_net.lexically_normal() / "watch.ndjson").string();
-  if (read_.emplace(file, "").second && fs::is_regular_file(file, ignored)) {
-    if (const auto text = read_whole_file(file, kMostBytes)) add_watch(rank, *text);
-  }
+  if (read_.emplace(file, "").second && fs::is_regular_file(file, ignored)) add_watch_of(rank, file);
   folders_[{rank, iteration}].push_back({std::move(folder), graph});
+}
+
+// What follows the first kMostBytes, or a line that is too long, is not read.
+void Hints::add_watch_of(std::uint32_t rank, const std::string& file) {
+  auto next_piece = pieces_of(file);
+  if (!next_piece) return;
+  std::string text;
+  for (std::uint64_t bytes = 0; bytes < kMostBytes && text.size() < kMostLineBytes;) {
+    const std::size_t before = text.size();
+    const auto has_more = (*next_piece)(text);
+    if (!has_more || !*has_more) break;
+    bytes += text.size() - before;
+    const std::size_t end = text.rfind('\n') + 1;  // npos + 1 is 0
+    add_watch(rank, std::string_view(text).substr(0, end));
+    text.erase(0, end);
+  }
+  add_watch(rank, text);
 }
 
 const std::set<std::string>& Hints::trained_parameters(std::uint32_t rank) const {

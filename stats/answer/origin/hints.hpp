@@ -148,6 +148,7 @@ class Hints {
   std::string child_not_seen(std::uint32_t rank, std::uint64_t iteration, std::string_view op_name) const;
 
  private:
+  void add_watch_of(std::uint32_t rank, const std::string& file);
   struct CallHint {
     std::uint64_t iteration = 0, nth = 0;
     std::optional<CodeLine> code;
