@@ -47,7 +47,7 @@ class Pictures(unittest.TestCase):
 
     def report(self, rows, output):
         dump, path = os.path.join(self.folder, "statistic.csv"), os.path.join(self.folder, output)
-        with open(dump, "w") as file:
+        with open(dump, "w", encoding="utf-8") as file:
             file.write(HEADING + "".join(rows))
         ran = subprocess.run([COMMAND, "report", dump, "-o", path], capture_output=True, text=True)
         self.assertIn(ran.returncode, (0, 1), ran.stderr)
@@ -73,13 +73,13 @@ class Pictures(unittest.TestCase):
             self.assertIn(colour, {palette[pixel] for pixel in pixels})
 
     def test_svg_is_xml_with_the_verdict_and_the_same_map(self):
-        rows = self.run_rows(5, 40, bad=(3, 17), names='<b>&"\x1b{}')
+        rows = self.run_rows(5, 40, bad=(3, 17), names='<b>&"\x1b\uffff{}\ufffe')
         svg = self.report(rows, "map.svg").decode()
         root = xml.etree.ElementTree.fromstring(svg)
         space = "{http://www.w3.org/2000/svg}"
         texts = [each.text for each in root.iter(space + "text")]
         self.assertIn("NaN", texts[0])
-        self.assertTrue(any('<b>&"\\x1b3' in text for text in texts), texts)
+        self.assertTrue(any('<b>&"\\x1b\\uffff3\\ufffe' in text for text in texts), texts)
         self.assertTrue(any(text.startswith("iteration 17  nan") for text in texts), texts)
         self.assertEqual(list(root.iter(space + "b")), [])
         (image,) = root.iter(space + "image")

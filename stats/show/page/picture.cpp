@@ -149,8 +149,13 @@ Result<std::string> png_of(const DrawnMap& picture) {
 
 // A text of a run in XML: no markup, and no character that XML does not have.
 std::string in_xml(std::string_view text) {
-  std::string out;
-  for (const char each : printable(text)) {
+  std::string out, whole = printable(text);
+  for (const std::string_view none : {"\xef\xbf\xbe", "\xef\xbf\xbf"}) {  // U+FFFE and U+FFFF
+    for (auto place = whole.find(none); place != whole.npos; place = whole.find(none, place)) {
+      whole.replace(place, none.size(), none.ends_with('\xbe') ? "\\ufffe" : "\\uffff");
+    }
+  }
+  for (const char each : whole) {
     if (each == '&') out += "&amp;";
     if (each == '<') out += "&lt;";
     if (each == '>') out += "&gt;";
