@@ -65,6 +65,23 @@ TEST(Ranks, AreComparedInTheIterationsOfBoth) {
   EXPECT_EQ(answer(run), (std::vector<Planted>{{"ranks", "Parameter w", 6, 3, {}, {}, 1}}));
 }
 
+// As where one graph reads a parameter, and another one writes it.
+TEST(Ranks, AreComparedInOneGraph) {
+  const Sizes before = changing(6), behind = changing(7);
+  const auto run = [&](const Sizes& written_on_1) {
+    PlantedRun all;
+    for (const std::uint32_t rank : {0u, 1u}) {
+      PlantedTensor written = parameter(rank);
+      written.graph = 1;
+      all.add(parameter(rank), before).add(written, rank == 1 ? written_on_1 : Sizes(behind.begin() + 1, behind.end()));
+    }
+    return all;
+  };
+  const Sizes same(behind.begin() + 1, behind.end());
+  EXPECT_EQ(answer(run(same)), kNone);
+  EXPECT_EQ(answer(run(flipped(same, {5}))), (std::vector<Planted>{{"ranks", "Parameter w", 5, 5, {}, {}, 1}}));
+}
+
 TEST(Ranks, TheLowestRankIsTheMeasure) {
   const Sizes sizes = changing(6);
   const PlantedRun run = PlantedRun()

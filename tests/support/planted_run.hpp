@@ -42,6 +42,7 @@ struct PlantedTensor {
   std::string type, name, io = "output";
   std::uint32_t rank = 0, slot = 0;
   std::string dtype = "float32";
+  std::uint32_t graph = 0;
 };
 
 class PlantedRun {
@@ -72,7 +73,7 @@ class PlantedRun {
                      .shape = "(16)",
                      .is_input = tensor.io == "input",
                      .slot = tensor.slot,
-                     .place = {.rank = tensor.rank, .iteration = iteration},
+                     .place = {.rank = tensor.rank, .graph = tensor.graph, .iteration = iteration},
                      .timestamp_us = ++time,
                      .count = 16,
                      .statistics = StatisticsView{categories, values}});
