@@ -51,6 +51,19 @@ TEST(OverflowRule, HoldsAtEachBorderOfEachDtype) {
   }
 }
 
+// A run may change it, as autocast does.
+TEST(OverflowRule, NamesTheDtypeOfTheIteration) {
+  const PlantedTensor full{.type = "Linear", .name = "a/forward"};
+  PlantedTensor half = full;
+  half.dtype = "float16";
+  const auto text = [&](double last) {
+    const Findings findings = PlantedRun().add(full, {1, 1}).add(half, {1, last}, 2).judged();
+    return findings.list.empty() ? findings.verdict.back() : findings.list.front().text;
+  };
+  EXPECT_TRUE(text(60000).ends_with("and float16 ends at 65504")) << text(60000);
+  EXPECT_TRUE(text(6000).ends_with("and float16 ends at 65504")) << text(6000);
+}
+
 TEST(OverflowRule, JudgesTheForwardPassOfThoseDtypesAlone) {
   const Sizes sizes = {1, 60000};
   const auto count = [&](PlantedTensor tensor) { return answer(tensor, sizes).size(); };

@@ -39,6 +39,7 @@ std::string nearest_limit(const History& history) {
   constexpr double kNear = 1.0 / 1024;  // 64 of float16. Ordinary float32 numbers are far from their limit
   double share = kNear, value = 0;
   const HistorySeries* nearest = nullptr;
+  std::string dtype;  // of that cell: autocast may begin in the middle of a run
   for (const HistorySeries& series : history.series()) {
     for (const HistoryCell& cell : series.cells) {
       const double greatest = end_of_range(history.dtype(cell)), absmax = history.absmax(cell);
@@ -46,11 +47,11 @@ std::string nearest_limit(const History& history) {
         share = absmax / greatest;
         value = absmax;
         nearest = &series;
+        dtype = history.dtype(cell);
       }
     }
   }
   if (nearest == nullptr) return {};
-  const std::string dtype(history.dtype(nearest->cells.front()));
   return "The nearest to its limit: " + label_of(history, *nearest) + " reached " + shown_number(value) + ", and " +
          dtype + " ends at " + shown_end(dtype);
 }
@@ -74,7 +75,7 @@ std::string sentence_of(const Finding& finding, const History& history, const Hi
   const std::string times = breach.usual > 0 ? shown_number(breach.value / breach.usual) + " times" : "";
   switch (finding.rule) {
     case FindingRule::kOverflow: {
-      const std::string dtype(history.dtype(series.cells.front()));
+      const std::string dtype(history.dtype(series.cells[breach.cell]));
       return label + " reached " + shown_number(breach.value) + " at iteration " + first + ", and " + dtype +
              " ends at " + shown_end(dtype);
     }
