@@ -271,7 +271,7 @@ class Page(unittest.TestCase):
         self.assertIn("equal in every bit", self.text("#legend"))
         self.assertIn("colour=ranks", self.browser.current_url)
 
-    def write_rows(self, name, rows):
+    def write_rows(self, name, rows, shape_of=lambda iteration: "(16)"):
         """A dump of rows (rank, iteration, op type, op name, statistics by their columns)."""
         dump = os.path.join(self.folder.name, name)
         for rank, iteration, kind, op_name, statistics in rows:
@@ -280,7 +280,8 @@ class Page(unittest.TestCase):
             with open(os.path.join(place, "statistic.csv"), "w", newline="") as file:
                 lines = csv.writer(file, lineterminator="\n")
                 lines.writerow(HEADING[:10] + list(statistics))
-                lines.writerow([kind, op_name, 0, 0, 1000 * iteration, "output", 0, 64, "float32", "(16)"] + list(statistics.values()))
+                lines.writerow([kind, op_name, 0, 0, 1000 * iteration, "output", 0, 64, "float32", shape_of(iteration)]
+                               + list(statistics.values()))
         self.report(name, dump)
         self.open(name)
 
@@ -291,7 +292,12 @@ class Page(unittest.TestCase):
         self.assertIn("holds NaN", self.text("#readout"))
         self.assertEqual(self.browser.execute_script("return [...view.keys].map(key => key >= KEY_NAN)"), [False, False, True, True])
         self.press(Keys.ARROW_LEFT)
-        self.assertIn("a row without these statistics", self.text("#readout"))
+        self.assertIn("not measured", self.text("#readout"))
+
+    def test_a_share_of_rows_of_other_sizes(self):
+        rows = [(0, i, "Op", "a", {"Max Value": 1, "Float16 Underflow": 16 if i == 3 else 0}) for i in range(4)]
+        self.write_rows("sizes", rows, lambda iteration: "(4,8)" if iteration == 3 else "(4,4)")
+        self.assertIn("▼ ≥ 50 %", self.text("#casts"))
 
     def test_each_rank_has_its_own_tensors(self):
         """As in a pipeline: no parameter is on two ranks, and none is held against another."""

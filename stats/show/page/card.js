@@ -87,20 +87,19 @@ const MOST_COMPARED = 12;
 function show_ranks() {
   if (run.ranks.length < 2) return;
   const column = view.column < 0 ? run.iterations.length - 1 : view.column, lanes = run.ranks.map((_, lane) => lane), body = by_id('ranks-body');
-  const has = (tensor, lane) => has_row(cell_of(tensor, lane, column));
   const look = (tensor, lane) => {
     const flags = run.flags[cell_of(tensor, lane, column)];
-    return !has(tensor, lane) ? 'missing' : reference_of(lane) < 0 ? 'first' : !(flags & COMPARED) ? 'alone' : (flags & DIFFERS) ? 'differs' : 'equal';
+    return !(flags & HAS_ROW) ? 'missing' : reference_of(lane) < 0 ? 'first' : !(flags & COMPARED) ? 'alone' : flags & DIFFERS ? 'differs' : 'equal';
   };
   const compared = run.tensors.map((_, tensor) => tensor).filter(tensor => run.runs.length || run.tensors[tensor].type === 'Parameter');
   const looks = compared.map(tensor => lanes.map(lane => look(tensor, lane)));
   const odd = compared.filter((_, i) => looks[i].includes('differs')), what = run.runs.length ? 'tensor' : 'parameter';
-  const equal = compared.filter((_, i) => looks[i].includes('equal')).length;
+  const equal = looks.filter(kinds => kinds.includes('equal')).length;
   by_id('ranks-title').textContent = `${run.runs.length ? 'Two runs' : 'Ranks'} at iteration ${iteration_name(column)}`;
   const count = (lane, kind) => looks.filter(kinds => kinds[lane] === kind).length;
   /** @type {[string, (lane: number) => any][]} */
   const rows = [['last iteration', lane => { let last = run.iterations.length - 1; while (last >= 0 && !run.present[lane * run.iterations.length + last]) --last; return last < 0 ? '–' : iteration_name(last); }],
-    ['rows here', lane => run.tensors.filter((_, tensor) => has(tensor, lane)).length],
+    ['rows here', lane => run.tensors.filter((_, tensor) => has_row(cell_of(tensor, lane, column))).length],
     [`${what}s equal in every bit`, lane => reference_of(lane) < 0 ? 'held against' : count(lane, 'equal')], [`${what}s that differ`, lane => reference_of(lane) < 0 ? '' : count(lane, 'differs')]];
   const row = (head, cells, attributes = {}) => element('tr', attributes, element('th', {scope: 'row'}, head), ...cells);
   const marks = {missing: '–', first: '·', alone: '·', equal: '=', differs: '≠'};
@@ -146,11 +145,11 @@ function summarize() {
       else if (key >= KEY_VALUE) { const change = (key - KEY_VALUE >> 1) / 256; if (change > tensor.change) tensor.change = change; }
     }
     // Of the first rank that has the tensor.
-    for (let rank = 0; rank < run.ranks.length; ++rank) {
+    run.ranks.some((_, rank) => {
       tensor.end = cell_of(index, rank, n - 1);
       while (!statistic.codes[tensor.end] && tensor.end > cell_of(index, rank, 0)) --tensor.end;
-      if (statistic.codes[tensor.end]) break;
-    }
+      return statistic.codes[tensor.end];
+    });
     tensor.last = value_of(statistic, statistic.codes[tensor.end]);
     for (let rank = 0; rank < run.ranks.length; ++rank) {
       const base = cell_of(index, rank, 0);

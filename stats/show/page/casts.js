@@ -4,7 +4,8 @@ const cast_formats = () => ['float16', 'bfloat16', 'e4m3fn', 'e5m2'].map(name =>
   under: run.statistics.findIndex(s => s.name === name + ' underflow'), over: run.statistics.findIndex(s => s.name === name + ' overflow')}))
   .filter(format => format.under >= 0 || format.over >= 0);
 const is_cast = index => / (under|over)flow$/.test(run.statistics[index].name);
-const elements_of = tensor => (tensor.shape.match(/\d+/g) || []).reduce((product, size) => product * Number(size), 1);
+// Where rows have other sizes, of the largest: a share is at least that.
+const elements_of = tensor => tensor.most || (tensor.shape.match(/\d+/g) || []).reduce((product, size) => product * Number(size), 1);
 const percent = share => share >= .9995 ? '100 %' : short(share * 100) + ' %';
 
 function show_casts() {
@@ -19,7 +20,7 @@ function show_casts() {
     let most = -1;
     for (let cell = base; cell < end; ++cell) if (codes[cell] !== MISSING && (most < 0 || codes[cell] > codes[most])) most = cell;
     if (most < 0) return undefined;
-    return {share: value_of(run.statistics[index], codes[most]) / elements_of(run.tensors[tensor]), column: (most - base) % n, lane: Math.floor((most - base) / n)};
+    return {share: value_of(run.statistics[index], codes[most]) / elements_of(run.tensors[tensor]), least: run.tensors[tensor].most, column: (most - base) % n, lane: Math.floor((most - base) / n)};
   };
   const tensors = run.tensors.map((_, index) => ({index, losses: formats.map(format => ({under: worst(index, format.under), over: worst(index, format.over)}))}))
     .filter(tensor => tensor.losses.some(loss => loss.under || loss.over));
@@ -28,10 +29,11 @@ function show_casts() {
   const losing = tensors.filter(tensor => weight(tensor) > 0).sort((a, b) => weight(b) - weight(a) || a.index - b.index);
   const row = (head, cells, attributes = {}) => element('tr', attributes, element('th', {scope: 'row'}, ...[head].flat()), ...cells.map(cell => element('td', {class: 'n'}, cell)));
   const count = (name, holds) => row(name, formats.map((_, i) => String(tensors.filter(tensor => holds(tensor.losses[i])).length)));
+  const told_share = loss => (loss.least ? '≥ ' : '') + percent(loss.share);
   const told_loss = loss => {
     const parts = [];
-    if (share(loss.over) > 0) parts.push(element('span', {class: 'nan', title: 'finite elements that become Inf or the greatest value'}, '▲ ' + percent(loss.over.share)));
-    if (share(loss.under) > 0) parts.push(element('span', {title: 'elements other than 0 that become 0'}, (parts.length ? '  ' : '') + '▼ ' + percent(loss.under.share)));
+    if (share(loss.over) > 0) parts.push(element('span', {class: 'nan', title: 'finite elements that become Inf or the greatest value'}, '▲ ' + told_share(loss.over)));
+    if (share(loss.under) > 0) parts.push(element('span', {title: 'elements other than 0 that become 0'}, (parts.length ? '  ' : '') + '▼ ' + told_share(loss.under)));
     return parts.length ? element('span', {}, ...parts) : loss.under || loss.over ? '0' : '–';
   };
   // Tensors that lose the same have one row, the first's.

@@ -100,6 +100,7 @@ class PageFiller {
     for (std::size_t i = 0; i < all.size(); i += contents_.pooled) contents_.iterations.push_back(all[i]);
     const std::size_t cells = series * contents_.iterations.size();
     add_planes(cells);
+    find_other_sizes();
     std::size_t repeated = 0;
     contents_.faults.assign(cells, PageContents::kNoFault);
     has_row_.assign(cells, false);
@@ -136,11 +137,32 @@ class PageFiller {
         if (!is_new) continue;
         const HistoryKind& kind = history->kinds()[series.cells.front().kind];
         const auto text = [&](std::uint32_t number) { return std::string(history->texts()[number]); };
-        contents_.tensors.push_back({text(tensor.op_type), text(tensor.op_name),
-                                     (tensor.is_input ? "input." : "output.") + std::to_string(tensor.slot),
-                                     text(kind.dtype), text(kind.shape)});
+        contents_.tensors.push_back({.type = text(tensor.op_type),
+                                     .name = text(tensor.op_name),
+                                     .io = (tensor.is_input ? "input." : "output.") + std::to_string(tensor.slot),
+                                     .dtype = text(kind.dtype),
+                                     .shape = text(kind.shape)});
         if (!contents_.loss && is_loss(contents_.tensors.back().name)) contents_.loss = entry->second;
       }
+    }
+  }
+
+  void find_other_sizes() {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> sizes(contents_.tensors.size(), {UINT64_MAX, 0});
+    for (std::size_t run = 0; run < runs_.size(); ++run) {
+      for (const HistorySeries& series : runs_[run]->series()) {
+        auto& [least, most] = sizes[tensor_of_[run][series.tensor]];
+        for (const HistoryCell& cell : series.cells) {
+          const HistoryKind& kind = runs_[run]->kinds()[cell.kind];
+          if (!kind.has(kHasCount)) continue;
+          least = std::min(least, kind.count);
+          most = std::max(most, kind.count);
+        }
+      }
+    }
+    for (std::size_t tensor = 0; tensor < sizes.size(); ++tensor) {
+      const auto& [least, most] = sizes[tensor];
+      if (least < most) contents_.tensors[tensor].most_elements = most;
     }
   }
 

@@ -36,7 +36,8 @@ struct PageWords {
 };
 
 struct PageTensor {
-  std::string type, name, io, dtype, shape;  // io: "output.0"
+  std::string type, name, io, dtype, shape;  // io: "output.0"; dtype and shape: of its first row
+  std::uint64_t most_elements = 0;           // of a row, if rows have other numbers of elements; else 0
 };
 
 // A lane is a rank of a run. A cell is one tensor in one lane in one column of iterations:

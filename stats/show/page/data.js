@@ -6,7 +6,8 @@
 // difference of each code from the one before. Another plane of bytes has the fault of a cell, and whether it differs
 // in a bit from the rank or run that it is compared with.
 const MISSING = 0, ZERO = 1, NAN = 2, UP = 3, DOWN = 4, FIRST_CODE = 16;
-const DIFFERS = 8, ALSO_INF = 16, HAS_ROW = 32, COMPARED = 64;  // flags beside it
+// Flags beside it.
+const DIFFERS = 8, ALSO_INF = 16, HAS_ROW = 32, COMPARED = 64;
 const FAULTS = ['', '', 'NaN', '+Inf', '-Inf'];
 // A parameter, its gradient and its optimizer's state have one name.
 const KINDS = new Map([['Parameter', 'param'], ['Gradient', 'grad'], ['ParameterUpdate', 'update'], ['ModuleBuffer', 'buffer'], ['OptimizerState', 'state']]);
@@ -39,7 +40,7 @@ async function read_run() {
     }
     statistic.codes = codes;
   }));
-  run.tensors = run.tensors.map(([type, name, io, dtype, shape]) => ({type, name, io, dtype, shape, side: io.split('.')[0], slot: Number(io.split('.')[1])}));
+  run.tensors = run.tensors.map(([type, name, io, dtype, shape, most]) => ({type, name, io, dtype, shape, most, side: io.split('.')[0], slot: Number(io.split('.')[1])}));
   run.exact = new Map(run.exact.map(([cell, ...values]) => [cell, values]));
   run.exponent_codes = exponents;
   let offset = 0;
@@ -74,7 +75,7 @@ const iteration_name = column => run.pooled > 1 ? `${run.iterations[column]}–$
 
 const cell_of = (tensor, rank, column) => (tensor * run.ranks.length + rank) * run.iterations.length + column;
 
-const has_row = cell => (run.flags[cell] & HAS_ROW) !== 0;
+const has_row = cell => run.flags[cell] & HAS_ROW;
 
 // Decodes a value: it is within half a step of the measured one.
 function value_of(statistic, code) {

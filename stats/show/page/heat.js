@@ -240,7 +240,7 @@ function read_out(tensor, column) {
   const values = run.statistics.map((s, i) => [s.name, told(i, cell)]).filter(([, text], i) => text && (!is_cast(i) || i === view.statistic)).map(([name, text]) => `${name} ${text}`);
   by_id('readout').replaceChildren(name_of(run.tensors[tensor].label, 90), ` — iteration ${iteration_name(column)}, ${lane_name(rank)}: `,
     fault >= NAN ? element('span', {class: 'nan'}, 'holds ' + FAULTS[fault] + (values.length ? '; ' : '')) : '',
-    values.join(', ') || (fault >= NAN ? '' : has_row(cell) ? 'a row without these statistics' : 'no row'));
+    values.join(', ') || (fault >= NAN ? '' : has_row(cell) ? 'not measured' : 'no row'));
 }
 
 // The legend names the colours and shapes that are drawn.

@@ -131,7 +131,8 @@ std::string head_of(const PageContents& contents, const std::vector<std::pair<st
   write_texts(json, "notes", notes);
   json.key("tensors").begin_list();
   for (const PageTensor& tensor : contents.tensors) {
-    json.begin_list().text(tensor.type).text(tensor.name).text(tensor.io).text(tensor.dtype).text(tensor.shape).end();
+    json.begin_list().text(tensor.type).text(tensor.name).text(tensor.io).text(tensor.dtype).text(tensor.shape);
+    json.number(tensor.most_elements).end();
   }
   json.end();
   json.key("exponents").begin_list();
