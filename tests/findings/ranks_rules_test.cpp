@@ -82,6 +82,31 @@ TEST(Ranks, AreComparedInOneGraph) {
   EXPECT_EQ(answer(run(flipped(same, {5}))), (std::vector<Planted>{{"ranks", "Parameter w", 5, 5, {}, {}, 1}}));
 }
 
+// Rank 1 was resumed with another statistic at iteration 4; from iteration 6 on it has other values, too.
+TEST(Ranks, AreComparedByTheSameStatistics) {
+  const Categories few = {Category::kMax, Category::kL2norm},
+                   more = {Category::kMax, Category::kL2norm, Category::kZeroCount};
+  const auto answer_of = [&](bool has_both_more, double added) {
+    History history;
+    for (std::uint64_t i = 0; i < 8; ++i) {
+      for (const std::uint32_t rank : {0u, 1u}) {
+        const double value = 1.123456789 + static_cast<double>(i) + (rank == 1 && i >= 6 ? added : 0);
+        const std::vector<Value> values = {value, 2 * value, std::uint64_t{0}};
+        const bool has_more = i >= 4 && (rank == 1 || has_both_more);
+        history.add({.op_type = "Parameter",
+                     .op_name = "w",
+                     .place = {.rank = rank, .iteration = i},
+                     .statistics = {has_more ? more : few, std::span(values).first(has_more ? 3 : 2)}});
+      }
+    }
+    history.finish();
+    return test::planted_in(find_in(history, {}, {}, {}));
+  };
+  EXPECT_EQ(answer_of(false, 0), kNone);
+  EXPECT_EQ(answer_of(true, 0), kNone);
+  EXPECT_EQ(answer_of(true, 0.5), (std::vector<Planted>{{"ranks", "Parameter w", 6, 5, {}, {}, 1}}));
+}
+
 TEST(Ranks, TheLowestRankIsTheMeasure) {
   const Sizes sizes = changing(6);
   const PlantedRun run = PlantedRun()

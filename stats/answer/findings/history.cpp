@@ -59,6 +59,13 @@ std::size_t mixed(std::initializer_list<std::uint64_t> words) {
   return static_cast<std::size_t>(hash);
 }
 
+// Never 0.
+std::uint64_t fingerprint_of(const StatisticsView& statistics) {
+  std::uint64_t set = kFnv1aOfNothing;
+  for (const Category category : statistics.categories) set = fnv1a(set, std::as_bytes(std::span(&category, 1)));
+  return (content_of(statistics) & ~kFingerprintSet) | (set & kFingerprintSet) | 1;
+}
+
 std::uint64_t key_of(std::uint32_t tensor, std::uint32_t rank) { return std::uint64_t{tensor} << 32 | rank; }
 
 template <typename Item, typename Ids>
@@ -181,7 +188,7 @@ const HistorySeries& History::add(const Entry& entry) {
   }
   if (row_kind(entry.op_type) == RowKind::kParameter) {
     std::uint64_t fingerprint = 0;
-    if (tells_bits(entry.statistics)) fingerprint = std::max<std::uint64_t>(content_of(entry.statistics), 1);
+    if (tells_bits(entry.statistics)) fingerprint = fingerprint_of(entry.statistics);
     append(series.fingerprints, fingerprint);
   }
   ++row_count_;

@@ -73,11 +73,13 @@ struct HistoryCell {
 };
 static_assert(sizeof(HistoryCell) == 40, "ten million rows in 381 MiB");
 
+inline constexpr std::uint64_t kFingerprintSet = 0xffff;
+
 struct HistorySeries {
   std::uint32_t tensor = 0, rank = 0;
   std::vector<HistoryCell> cells;  // by iteration
-  // For parameters only, one a cell: equal numbers mean equal bits, as far as the measured statistics can tell. 0:
-  // unknown, because the statistics were rounded to six digits.
+  // For parameters only, one a cell: equal numbers mean equal bits, as far as the measured statistics can tell. The
+  // bits of kFingerprintSet say which statistics these are. 0: unknown, because they were rounded to six digits.
   std::vector<std::uint64_t> fingerprints;
   // One a cell, if a row has a digest: 0: none. Numbers of one kind of digest (same_digest()) mean equal bits if they
   // are equal, and other bits if they are not.
