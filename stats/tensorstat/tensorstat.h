@@ -142,7 +142,7 @@ typedef struct tensorstat_follower tensorstat_follower; /* used by one thread at
 
 /* Begins to follow a dump. `path` is a file of rows or a folder; it may be made later. Nothing is read yet. `options` are
  * limits of rules, and may be NULL. `findings` 1: the run is judged, too; all its values are then kept in memory, 40 bytes
- * a row. */
+ * a row, 48 with a digest. */
 TENSORSTAT_API tensorstat_code tensorstat_follow(const char* path, const tensorstat_findings_options* options, int findings,
                                                  tensorstat_follower** follower);
 /* Reads what is new, and passes each new row to `each`, which may be NULL, with the columns "path", "rank", "graph" and

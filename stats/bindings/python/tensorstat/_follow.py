@@ -28,7 +28,7 @@ def follow(path: str | os.PathLike[str], *, rows: bool = True, findings: bool = 
 
     path      a file of rows, a dump's folder, or a store ("runs.db//a" is its run a); it may be made later
     rows      False: only findings
-    findings  False: only rows; then nothing of them is kept in memory, else 40 bytes a row
+    findings  False: only rows; then nothing of them is kept in memory, else 40 bytes a row, 48 with a digest
     limits    as in findings()
     idle      ends after so many seconds without rows; None: it never ends by itself
 
