@@ -98,11 +98,13 @@ class TorchFiles(unittest.TestCase):
         expected |= {f"optimizer.state.{i}.{k}": torch.as_tensor(v)
                      for i, state in optimizer.state_dict()["state"].items() for k, v in state.items()}
         expected["7.0"] = whole[7][0]
-        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
-            rows = self.saved(f"{protocol}.pt", whole, pickle_protocol=protocol)
-            self.assertEqual(set(rows), set(expected))
-            for tensor, row in rows.items():
-                self.check(row, expected[tensor], tensor)
+        for protocol in range(1, pickle.HIGHEST_PROTOCOL + 1):
+            for options in {}, {"_use_new_zipfile_serialization": False}:
+                # Neither name nor extension tells what the file is.
+                rows = self.saved(f"weights{protocol}", whole, pickle_protocol=protocol, **options)
+                self.assertEqual(set(rows), set(expected))
+                for tensor, row in rows.items():
+                    self.check(row, expected[tensor], tensor)
         for name, thing in ("module.pt", model), ("scripted.pt", None):
             if thing is None:
                 torch.jit.script(model).save(self.path(name))

@@ -168,12 +168,18 @@ class LegacyStorages : public Storages {
   }
 };
 
-// torch.serialization.MAGIC_NUMBER as a pickle of protocol 2.
-constexpr std::string_view kLegacyMagic =
-    "\x80\x02\x8a\nl\xfc\x9c"
-    "F\xf9 j\xa8P\x19.";
+// torch.serialization.MAGIC_NUMBER as a pickle, up to kBeginsBytes of it: of torch's own protocol 2, and of those that
+// its caller may choose (pickle_protocol). Protocols 4 and 5 put it in a frame.
+constexpr std::string_view kLegacyMagic = "\x8a\nl\xfc\x9c";
+constexpr std::string_view kLegacyText = "L119547037146038";  // protocols 0 and 1
+constexpr std::string_view kLegacyFrame("\x95\x0d\0\0\0\0\0\0\0", 9);
 
-bool begins_as_legacy(std::string_view head) { return head.starts_with(kLegacyMagic); }
+bool begins_as_legacy(std::string_view head) {
+  if (head.starts_with(kLegacyText)) return true;
+  if (head.size() < 2 || head[0] != '\x80' || head[1] < 2 || head[1] > 5) return false;
+  const std::string_view number = head.substr(head[1] >= 4 && head.substr(2).starts_with(kLegacyFrame) ? 2 + 9 : 2);
+  return number.starts_with(kLegacyMagic);
+}
 
 // The pickle at `position`, which is moved behind it. Reads as much of the file as that takes: the last of `texts` is
 // the beginning of the file so far. Pickles are views of their text, so earlier texts stay.
