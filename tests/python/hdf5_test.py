@@ -245,6 +245,10 @@ class Hdf5(unittest.TestCase):
                     key = f"{name}{len(arrays)}"
                     file.create_dataset(key, data=array, compression="lzf", **options)
                     arrays[key] = array.astype(array.dtype.newbyteorder("="))
+            # Before lzf, scaleoffset makes more bytes of these than a chunk has.
+            wide = self.random.integers(-2**15, 2**15, (100, 3)).astype("i2")
+            file.create_dataset("wide", data=wide, chunks=(10, 3), compression="lzf", scaleoffset=0)
+            arrays["wide"] = wide
         ran = self.run_command("x.h5", stats="md5")
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
         rows = {each["tensor"]: each for each in map(json.loads, ran.stdout.splitlines())}

@@ -14,6 +14,8 @@ namespace {
 
 constexpr H5Z_filter_t kLzf = 32000;
 constexpr std::size_t kLzfGrowth = 88;  // three bytes stand for 264 at most
+// A filter before this one may add to a chunk: scaleoffset and nbit their parameters, fletcher32 a checksum.
+constexpr std::size_t kLzfHeader = 4096;
 
 // The number of bytes written; 0 if the input is damaged or `room` is too small.
 std::size_t unpacked_lzf(const unsigned char* in, std::size_t bytes, unsigned char* out, std::size_t room) {
@@ -44,7 +46,7 @@ std::size_t filter_lzf(unsigned flags, std::size_t count, const unsigned* parame
                        std::size_t* room, void** buffer) {
   if ((flags & H5Z_FLAG_REVERSE) == 0) return 0;  // only unpacks
   const std::size_t of_chunk = count >= 3 ? parameters[2] : 0, most = bytes * kLzfGrowth;
-  const std::size_t wanted = std::min(of_chunk != 0 ? of_chunk : most, most);
+  const std::size_t wanted = std::min(of_chunk != 0 ? of_chunk + kLzfHeader : most, most);
   auto* const out = wanted == 0 ? nullptr : static_cast<unsigned char*>(std::malloc(wanted));
   if (out == nullptr) return 0;
   const std::size_t made = unpacked_lzf(static_cast<const unsigned char*>(*buffer), bytes, out, wanted);
