@@ -85,6 +85,26 @@ class HostileFiles(unittest.TestCase):
         self.assertEqual(ran.returncode, 3)
         self.assertIn("names too many tensors for its bytes", ran.stderr)
 
+    def test_many_small_tensors_in_blocks(self):
+        """Each is read by itself, into memory of its own size. When each cleared 32 MiB, these took 100 times the processor
+        time of as many tensors without blocks."""
+        def gguf_text(word):
+            return struct.pack("<Q", len(word)) + word.encode()
+        count, times = 300, {}
+        block = struct.pack("<e", 0.5) + bytes(range(32)) + bytes(30)
+        for kind, length, number in ("F32", 8, 0), ("Q8_0", 32, 8):
+            head = b"GGUF" + struct.pack("<IQQ", 3, count, 0)
+            head += b"".join(gguf_text(f"t{i}") + struct.pack("<IQIQ", 1, length, number, 64 * i) for i in range(count))
+            with open(self.path("x.gguf"), "wb") as file:
+                file.write(head + bytes(-len(head) % 32) + block * count)
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            ran = self.run_command("x.gguf", "--format", "ndjson", "--stats", "max")
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            times[kind] = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+            self.assertEqual((ran.returncode, len(ran.stdout.splitlines())), (0, count))
+        self.assertEqual({each["max"] for each in self.rows(ran).values()}, {15.5})
+        self.assertLess(times["Q8_0"], 25 * times["F32"] + 0.5)
+
     def test_pickles_of_many_objects(self):
         many = 12 << 20
         bombs = {"tuples": b")" * many, "lists": b"]" * many, "dicts": b"}" * many, "nones": b"N" * many, "marks": b"(" * many,

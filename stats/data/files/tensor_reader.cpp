@@ -329,7 +329,7 @@ Result<std::size_t> TensorReader::read(std::span<std::byte> out) try {
   }
 
   std::byte* end = out.data();
-  state.scratch.resize(kScratchBytes);
+  state.scratch.resize(std::min<std::uint64_t>(left, kScratchBytes / stored_bytes) * stored_bytes);
   while (left > 0) {
     const std::uint64_t count = std::min<std::uint64_t>(left, kScratchBytes / stored_bytes);
     const auto stored = std::span(state.scratch).first(count * stored_bytes);

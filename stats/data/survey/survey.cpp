@@ -358,10 +358,16 @@ Result<Measurements> Survey::stream_pieces(TensorReader& reader, Dtype dtype, Te
   auto stream = meter_.stream(dtype, {categories, request_.precision, request_.on, request_.cast_scale});
   if (!stream) return stream.error();
   reader.rewind(order_, view);
+  // No larger than the tensor: a file may hold thousands of small ones that are read so. The original's bytes are never
+  // more than those of its elements.
+  const std::size_t element_bytes = size_bytes(reader.dtype());
+  const std::size_t piece_bytes =
+      std::min<std::uint64_t>(reader.element_count(), kPieceBytes / element_bytes) * element_bytes;
   struct Pieces {
-    std::vector<std::byte> now = std::vector<std::byte>(kPieceBytes), next = now;
+    std::vector<std::byte> now, next;
   };
-  auto pieces = std::make_unique<Pieces>();
+  auto pieces = std::make_unique<Pieces>(
+      Pieces{.now = std::vector<std::byte>(piece_bytes), .next = std::vector<std::byte>(piece_bytes)});
   std::vector<std::byte>&now = pieces->now, &next = pieces->next;
   // Declared after the buffers: its destructor waits for the reading thread before they are freed.
   std::future<Result<std::size_t>> reading;
