@@ -70,7 +70,11 @@ Status compare_readers(TensorReader& a, TensorReader& b, const std::string& path
                        std::array<Value, 2>& greatest) {
   for (TensorReader* reader : {&a, &b}) reader->rewind(TensorReader::Order::kC, TensorReader::View::kElements);
   const std::size_t size_a = size_bytes(elements.dtype_a()), size_b = size_bytes(elements.dtype_b());
-  const std::size_t step = kPieceBytes / std::max(size_a, size_b);
+  // No more than the tensors: a file may hold thousands of small ones.
+  // No more than the tensors: a file may hold thousands of small ones. A complex element is two numbers.
+  const std::uint64_t all = std::max(a.element_count() * (size_bytes(a.dtype()) / size_a),
+                                     b.element_count() * (size_bytes(b.dtype()) / size_b));
+  const std::size_t step = std::min<std::uint64_t>(all, kPieceBytes / std::max(size_a, size_b));
   std::vector<std::byte> of_a(step * size_a), of_b(step * size_b);
   for (std::uint64_t done = 0;;) {
     const auto got_a = a.read(of_a);

@@ -190,8 +190,8 @@ Result<Measures> compare_tensors(TensorReader& npu, TensorReader& bench, const s
   if (npu.element_count() == 0) return all(kUnsupported);
   if (shape != squeezed(bench.shape())) return all("shape unmatched");
   Pass pass(npu.dtype(), bench.dtype());
-  std::vector<std::byte> of_npu(kPieceElements * size_bytes(npu.dtype())),
-      of_bench(kPieceElements * size_bytes(bench.dtype()));
+  const std::size_t room = std::min<std::uint64_t>(kPieceElements, npu.element_count());
+  std::vector<std::byte> of_npu(room * size_bytes(npu.dtype())), of_bench(room * size_bytes(bench.dtype()));
   std::vector<double> a, b;
   for (TensorReader* reader : {&npu, &bench}) reader->rewind(TensorReader::Order::kC, TensorReader::View::kElements);
   while (true) {
