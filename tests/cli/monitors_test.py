@@ -112,6 +112,19 @@ class MsprobeMonitor(unittest.TestCase):
             file.write("0,layers.2,zero,1,1,1,0,,\n")
         self.assertIn("line 4: step is \"zero\", not a whole number", run(path, "--format", "json").stderr)
 
+    def test_a_last_line_that_does_not_end_is_no_row(self):
+        """The file was cut: 123.4 would become 12."""
+        self.write(0, "actv", [0], lambda *_: 123.4)
+        path = os.path.join(self.folder, "Dec03_21-34-40-rank0-rtpc", "actv_0-1.csv")
+        with open(path) as file:
+            whole = file.read()
+        for end in range(whole.rindex("layers.1"), len(whole)):
+            with open(path, "w") as file:
+                file.write(whole[:end])
+            ran = run(path, "--format", "csv")
+            self.assertEqual((ran.returncode, len(ran.stdout.splitlines())), (3, 2), whole[:end])
+            self.assertIn("line 3: the last line does not end: it may be cut off", ran.stderr)
+
 
 class InspectLog(unittest.TestCase):
     def write(self, folder):
@@ -150,6 +163,21 @@ class InspectLog(unittest.TestCase):
             self.assertEqual(rows["Gradient", name + "wgrad", "2", "29"]["Max Value"], "nan")
             first = json.loads(run("report", folder, "--format", "json").stdout)["findings"][0]
             self.assertEqual((first["rule"], first["rank"], first["first_iteration"], first["op_name"]), ("nan", 2, 20, "decoder.layers.1.fc1_wgrad"))
+
+    def test_a_last_line_that_does_not_end_is_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(folder)
+            path = os.path.join(folder, "nvdlfw_inspect_statistics_logs", "nvdlfw_inspect_globalrank-2.log")
+            with open(path) as file:
+                whole = file.read()
+            with open(path, "w") as file:
+                file.write(whole[:whole.index("value=12.0000") + len("value=1")])
+            ran = run(path, "--format", "csv", "--columns", "iteration")
+            self.assertEqual(ran.returncode, 3)
+            self.assertIn("the last line does not end: it may be cut off", ran.stderr)
+            rows = list(csv.DictReader(io.StringIO(ran.stdout)))
+            self.assertEqual([(row["Op Type"], row["L2Norm Value"]) for row in rows],
+                             [("activation", "34.5504"), ("gradient", "3e-04"), ("Parameter", "")])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@
 namespace tensorstat {
 namespace {
 
-constexpr CutFault kCutOff{"the last line does not end: it may be cut off", true};
+constexpr CutFault kCutOff{kUnendedLine, true};
 
 // The line that the text begins with; nothing where it does not end.
 std::optional<std::string_view> whole_line(std::string_view text, Fields& fields) {

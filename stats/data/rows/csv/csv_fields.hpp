@@ -24,6 +24,8 @@ struct CutFault {
   bool wants_more_text = false;  // the text ends inside of the line
 };
 
+inline constexpr std::string_view kUnendedLine = "the last line does not end: it may be cut off";
+
 // One record of RFC 4180, at the beginning of `text`.
 CutFault cut_record(std::string_view text, Fields& fields);
 

@@ -91,9 +91,7 @@ class MonitorReader {
         const auto more = next_(buffer_);
         if (!more) return more.error();
         if (*more) continue;
-        if (!growing_ && !buffer_.empty()) buffer_ += '\n';
-        if (buffer_.find('\n') == buffer_.npos) break;
-        continue;
+        break;
       }
       ++line_;
       std::string_view text(buffer_.data() + at_, end - at_);
@@ -104,7 +102,9 @@ class MonitorReader {
     if (!growing_ || is_quiet()) {
       if (Status ended = at_end(); !ended) return ended.error();
     }
-    return read_;
+    if (growing_ || buffer_.empty()) return read_;
+    ++line_;
+    return failure(kUnendedLine);  // its last number may be the beginning of another one
   }
 
  protected:
