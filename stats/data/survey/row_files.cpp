@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <span>
 #include <system_error>
+#include <unordered_set>
+#include <utility>
 
 #include "stats/core/base/printable.hpp"
 #include "stats/data/files/ascend/long_name.hpp"
 #include "stats/data/files/io/folders.hpp"
+#include "stats/data/files/io/random_file.hpp"
 #include "stats/data/rows/monitors/monitor_rows.hpp"
 #include "stats/data/rows/names/dump_place.hpp"
 #include "stats/data/rows/names/run_name.hpp"
@@ -55,24 +57,36 @@ std::optional<std::string> without_event(const RowFile& file) {
   return std::nullopt;
 }
 
+std::uint64_t size_of(const std::string& path) {
+  std::error_code failed;
+  const auto bytes = fs::file_size(path, failed);
+  return failed ? 0 : bytes;
+}
+
+// As far as the shorter one goes. Files that cannot be read, such as pipes, are not alike: reading them tells the
+// error.
 bool begin_alike(const std::string& a, const std::string& b) {
-  std::ifstream in_a(a, std::ios::binary), in_b(b, std::ios::binary);
-  for (std::array<char, 1 << 14> of_a{}, of_b{}; in_a && in_b;) {
-    in_a.read(of_a.data(), of_a.size());
-    in_b.read(of_b.data(), of_b.size());
-    const auto shared = static_cast<std::size_t>(std::min(in_a.gcount(), in_b.gcount()));
-    if (!std::ranges::equal(std::span(of_a).first(shared), std::span(of_b).first(shared))) return false;
+  constexpr std::uint64_t kBlockBytes = 1 << 14;
+  const auto in_a = RandomFile::open(a), in_b = RandomFile::open(b);
+  if (!in_a || !in_b) return false;
+  const std::uint64_t shared = std::min(in_a->size_bytes(), in_b->size_bytes());
+  std::array<std::byte, kBlockBytes> block_a, block_b;
+  for (std::uint64_t offset = 0; offset < shared; offset += kBlockBytes) {
+    const std::size_t bytes = std::min(kBlockBytes, shared - offset);
+    const auto of_a = std::span(block_a).first(bytes), of_b = std::span(block_b).first(bytes);
+    if (!in_a->read_at(offset, of_a) || !in_b->read_at(offset, of_b)) return false;
+    if (!std::ranges::equal(of_a, of_b)) return false;
   }
   return true;
 }
 
 }  // namespace
 
-bool EventSteps::has(const RowFile& file) {
+std::string* EventSteps::same_as(const RowFile& file) {
   const auto place = without_event(file);
-  if (!place) return false;
+  if (!place) return nullptr;
   const auto [first, is_new] = first_.try_emplace(*place, file.path);
-  return !is_new && first->second != file.path && begin_alike(first->second, file.path);
+  return !is_new && first->second != file.path && begin_alike(first->second, file.path) ? &first->second : nullptr;
 }
 
 bool is_row_file(const std::string& path) {
@@ -87,6 +101,24 @@ bool has_name_of_rows(const std::string& path) {
   const bool is_of_run = identity_of_run(name) || (name.ends_with(".csv") && is_number(name, kLeastDigits));
   return is_statistic_csv(name) || is_of_run || is_named_as_dump_json(path) || is_file_of_monitor(path);
 }
+
+namespace {
+
+// Of the same step in several events, the longest stays, and of those the first.
+void leave_copies_out(std::vector<RowFile>& files, std::size_t begin) {
+  EventSteps steps;
+  std::unordered_set<std::string> copies;
+  for (std::size_t i = begin; i < files.size(); ++i) {
+    std::string* const other = steps.same_as(files[i]);
+    if (other == nullptr) continue;
+    const bool is_longer = size_of(files[i].path) > size_of(*other);
+    copies.insert(is_longer ? std::exchange(*other, files[i].path) : files[i].path);
+  }
+  const auto is_copy = [&](const RowFile& file) { return copies.contains(file.path); };
+  files.erase(std::remove_if(files.begin() + static_cast<std::ptrdiff_t>(begin), files.end(), is_copy), files.end());
+}
+
+}  // namespace
 
 std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults) {
   std::vector<RowFile> files;
@@ -105,9 +137,7 @@ std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::
     }
     const std::size_t before = files.size(), faults_before = faults.size();
     find_below(path, "", files, faults);
-    EventSteps steps;
-    const auto is_copy = [&](const RowFile& file) { return steps.has(file); };
-    files.erase(std::remove_if(files.begin() + static_cast<std::ptrdiff_t>(before), files.end(), is_copy), files.end());
+    leave_copies_out(files, before);
     if (files.size() == before && faults.size() == faults_before) {
       faults.push_back({Code::kUnreadable,
                         printable(path) + ": holds no statistic.csv, no dump.json and no csv of an operator's run"});

@@ -20,7 +20,8 @@ struct RowFile {
 };
 
 // The files of rows among these paths and in these folders at any depth: statistic.csv, dump.json, and names such as
-// CANN's. In the natural order of their names. A step that is in several events of a run is found in the first of them.
+// CANN's. In the natural order of their names. A step that is in several events of a run is found in the first of them
+// that has most of its rows: a disk may have been full.
 std::vector<RowFile> find_row_files(const std::vector<std::string>& paths, std::vector<Error>& faults);
 
 // An event of alerts holds the steps before it, so a step may be in several events of a run.
@@ -28,7 +29,9 @@ class EventSteps {
  public:
   // Whether this file has the rows of one that was asked about before: the same step of the same run, in another event
   // below the path that the user gave. One of the two may still be written.
-  bool has(const RowFile& file);
+  bool has(const RowFile& file) { return same_as(file) != nullptr; }
+  // The path of that file; null without one. The caller may replace it by this one's.
+  std::string* same_as(const RowFile& file);
 
  private:
   std::unordered_map<std::string, std::string> first_;  // files, by their paths without the event's number
