@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import unittest
 import zipfile
+import zlib
 
 COMMAND = os.environ["COMMAND"]
 # ASan reserves more than any limit.
@@ -39,9 +40,9 @@ class HostileFiles(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def run_command(self, name, *arguments):
+    def run_command(self, name, *arguments, threads=1):
         limit = (lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))) if MEMORY else None
-        ran = subprocess.run([COMMAND, self.path(name), "--on", "host", "--threads", "1", *arguments], capture_output=True,
+        ran = subprocess.run([COMMAND, self.path(name), "--on", "host", "--threads", str(threads), *arguments], capture_output=True,
                              text=True, errors="replace", timeout=240, preexec_fn=limit)
         self.assertLess(len(ran.stderr), 60_000, ran.stderr[:1000])
         return ran
@@ -84,6 +85,35 @@ class HostileFiles(unittest.TestCase):
         ran = self.run_command("x.pt")
         self.assertEqual(ran.returncode, 3)
         self.assertIn("names too many tensors for its bytes", ran.stderr)
+
+    def test_views_of_elements_far_apart(self):
+        """600 views of two elements each, which lie 16 MB apart. What lies between them is not read, and what a reader keeps
+        is freed before its row is written, by one thread and by two."""
+        apart = 4_000_000
+        content = bytearray(2 * 4 * apart)
+        content[:4], content[4 * apart:4 * apart + 4] = struct.pack("<f", 3), struct.pack("<f", 5)
+        with zipfile.ZipFile(self.path("x.pt"), "w") as made:
+            made.writestr("archive/data.pkl", self.state_dict({f"t{i}": tensor((2,), (apart,), elements=2 * apart) for i in range(600)}))
+            made.writestr("archive/data/0", bytes(content))
+        for threads in 1, 2:
+            ran = self.run_command("x.pt", "--format", "ndjson", "--stats", "max,min", threads=threads)
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+            rows = self.rows(ran)
+            self.assertEqual((len(rows), {(each["max"], each["min"]) for each in rows.values()}), (600, {(5, 3)}))
+
+    def test_many_members_that_are_kept(self):
+        """Each of these arrays of Zarr has ten elements in a chunk of 64 MB that packs to 300 kB."""
+        packed = zlib.compress(struct.pack("<d", 7) * 10 + bytes(64_000_000 - 80), 1)
+        for i in range(50):
+            os.makedirs(self.path(f"z/a{i}"))
+            with open(self.path(f"z/a{i}/.zarray"), "w") as file:
+                json.dump({"zarr_format": 2, "shape": [10], "chunks": [8_000_000], "dtype": "<f8", "compressor": {"id": "zlib", "level": 1},
+                           "fill_value": 0, "order": "C", "filters": None}, file)
+            with open(self.path(f"z/a{i}/0"), "wb") as file:
+                file.write(packed)
+        ran = self.run_command("z", "--format", "ndjson", "--stats", "max", "--quiet", threads=2)
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertEqual([each["max"] for each in self.rows(ran).values()], [7] * 50)
 
     def test_many_small_tensors_in_blocks(self):
         """Each is read by itself, into memory of its own size. When each cleared 32 MiB, these took 100 times the processor

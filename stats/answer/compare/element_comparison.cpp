@@ -202,7 +202,9 @@ ElementPass compare_elements(const Record& a, const Record& b, const Tolerances&
     PairPartial elements(compared_dtype(**reader_a, by_parts), compared_dtype(**reader_b, by_parts),
                          {tolerance.rtol, tolerance.atol, PairTolerance::Scale::kGreater});
     std::array<Value, 2> greatest;
-    if (Status compared = compare_readers(**reader_a, **reader_b, path_a, meter, elements, greatest); !compared) {
+    const Status compared = compare_readers(**reader_a, **reader_b, path_a, meter, elements, greatest);
+    for (TensorReader* reader : {*reader_a, *reader_b}) reader->release();  // the file's others are kept, too
+    if (!compared) {
       fail(compared.error());
       continue;
     }

@@ -306,6 +306,12 @@ Status TensorReader::fetch(std::uint64_t first_byte, std::span<std::byte> out) c
   return out_of_memory();
 }
 
+void TensorReader::release() {
+  state_->bytes->release();
+  if (state_->fortran) state_->fortran->release();
+  state_->scratch = {};
+}
+
 void TensorReader::rewind(Order order, View view) {
   state_->order = order;
   state_->view = view;

@@ -143,6 +143,9 @@ class TensorReader {
   // For a caller that has read all bytes at place() itself: checks them as read() would. Errors are read()'s.
   Status accept(std::span<const std::byte> elements);
 
+  // Frees what is only kept for the next reads, such as chunks that were unpacked. For whoever keeps many readers.
+  void release();
+
   // The next read() begins at the first element.
   void rewind(Order order, View view);
 

@@ -77,6 +77,7 @@ void read_each(std::span<Item> items, TensorReader::Order order, std::vector<std
     bits.push_back(out);
     item.reader.rewind(order, TensorReader::View::kElements);
     if (const auto got = item.reader.read(out); !got) note_unreadable(item, got.error());
+    item.reader.release();  // the item waits for those before it
   }
 }
 
@@ -196,6 +197,7 @@ void SmallTensors::measure_large(Item& item, std::vector<std::byte>& room) {
       return;
     }
   }
+  item.reader.release();
   if (const auto measured = stream->finish()) {
     make_entry_(item, measured->front().statistics);
   } else {

@@ -45,14 +45,16 @@ class Hdf5Bytes : public ByteSource {
     // A chunk is unpacked whole, so a window has whole chunks if it can.
     if (!chunk.empty() && rows_ > chunk[axis_]) rows_ -= rows_ % chunk[axis_];
   }
-  ~Hdf5Bytes() override {
-    const Hdf5Access access(file_->library());
-    dataset_.reset();
-    type_.reset();
-  }
+  ~Hdf5Bytes() override { Hdf5Bytes::release(); }
   const std::string& path() const override { return file_->file().path(); }
   std::uint64_t modified_us() const override { return file_->file().modified_us(); }
   bool seeks() const override { return true; }
+  void release() override {
+    const Hdf5Access access(file_->library());
+    dataset_.reset();
+    type_.reset();
+    window_ = {};
+  }
 
   // The bytes to unpack for all windows: each window unpacks every chunk that it touches, as a whole.
   std::uint64_t unpacked_bytes(const Shape& chunk, std::size_t record_bytes) const {

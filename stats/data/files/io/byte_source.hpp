@@ -42,6 +42,9 @@ class ByteSource {
   // The file's own bytes, if these are the values of blocks; else null.
   virtual ByteSource* original() { return nullptr; }
 
+  // Frees what is only kept for the next reads, which may still come.
+  virtual void release() {}
+
   // As read_at, for bytes that the caller has already read from file().
   virtual Status accept(std::uint64_t, std::span<const std::byte>) { return {}; }
 };

@@ -14,6 +14,7 @@ constexpr std::uint64_t kMostReadBytes = std::uint64_t{1} << 20;  // elements wi
 class TiledBytes : public ByteSource {
  public:
   TiledBytes(std::unique_ptr<ByteSource> bytes, Tiles tiles) : bytes_(std::move(bytes)), tiles_(std::move(tiles)) {
+    for (const TiledAxis& axis : tiles_.axes) element_count_ *= axis.length;
     for (TiledAxis& axis : tiles_.axes) {  // blocks of one element are strided elements
       if (axis.block == 1) axis = {axis.length, std::max<std::uint64_t>(axis.length, 1), 0, axis.outer_stride};
     }
@@ -22,6 +23,11 @@ class TiledBytes : public ByteSource {
   std::uint64_t modified_us() const override { return bytes_->modified_us(); }
   bool seeks() const override { return bytes_->seeks(); }
   bool is_separate() const override { return bytes_->is_separate(); }
+  void release() override {
+    bytes_->release();
+    held_ = {};
+    with_holes_ = {};
+  }
 
   // Reads whole elements only.
   Status read_at(std::uint64_t first_byte, std::span<std::byte> out) override try {
@@ -56,6 +62,7 @@ class TiledBytes : public ByteSource {
 
   Status hold() {
     if (!held_.empty() || tiles_.span_bytes > tiles_.most_held_bytes) return {};
+    if (tiles_.span_bytes / kMostHoleBytes > element_count_) return {};
     std::vector<std::byte> all(tiles_.span_bytes);
     if (Status read = bytes_->read_at(tiles_.at_bytes, all); !read) return read;
     held_ = std::move(all);
@@ -102,6 +109,7 @@ class TiledBytes : public ByteSource {
 
   const std::unique_ptr<ByteSource> bytes_;
   Tiles tiles_;
+  std::uint64_t element_count_ = 1;
   std::vector<std::byte> held_, with_holes_;
 };
 

@@ -30,7 +30,8 @@ struct Tiles {
   std::uint64_t most_held_bytes = std::uint64_t{256} << 20;
 };
 
-// Reads everything into memory at once if it spans at most `most_held_bytes`, else block by block.
+// Reads everything into memory at once if it spans at most `most_held_bytes` and the elements do not lie far apart,
+// else block by block.
 std::unique_ptr<ByteSource> tiled_bytes(std::unique_ptr<ByteSource> bytes, Tiles tiles);
 
 }  // namespace tensorstat

@@ -20,6 +20,14 @@ class FortranWindow {
   // A non-empty tensor of `element_bytes` (1, 2, 4 or 8) at `data_offset_bytes` of a file.
   FortranWindow(Shape shape, std::size_t element_bytes, std::uint64_t data_offset_bytes, std::size_t window_bytes);
 
+  // Frees its memory. It may be used again.
+  void release() {
+    begin_ = end_ = piece_begin_ = piece_end_ = 0;
+    window_ = {};
+    piece_ = {};
+    tile_ = {};
+  }
+
   // The part of the window from the element at `position` in C order. Valid until the next call.
   Result<std::span<const std::byte>> from(ByteSource& bytes, std::uint64_t position);
 

@@ -73,6 +73,12 @@ class ZarrBytes : public ByteSource {
   const std::string& path() const override { return file_->path(); }
   std::uint64_t modified_us() const override { return file_->modified_us(); }
   bool seeks() const override { return true; }
+  void release() override {
+    held_.clear();
+    held_bytes_ = 0;
+    last_index_.reset();
+    last_.reset();
+  }
 
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override try {
     const Shape& shape = array_.shape;

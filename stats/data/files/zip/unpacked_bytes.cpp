@@ -20,6 +20,11 @@ class UnpackedBytes : public ByteSource {
   const std::string& path() const override { return file_->path(); }
   std::uint64_t modified_us() const override { return file_->modified_us(); }
   bool seeks() const override { return false; }
+  void release() override {
+    unpacker_ = nullptr;
+    piece_ = {};
+    window_ = {};
+  }
 
   Status read_at(std::uint64_t offset_bytes, std::span<std::byte> out) override {
     if (offset_bytes < window_at_ || unpacker_ == nullptr) {
