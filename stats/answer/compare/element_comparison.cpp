@@ -70,7 +70,6 @@ Status compare_readers(TensorReader& a, TensorReader& b, const std::string& path
                        std::array<Value, 2>& greatest) {
   for (TensorReader* reader : {&a, &b}) reader->rewind(TensorReader::Order::kC, TensorReader::View::kElements);
   const std::size_t size_a = size_bytes(elements.dtype_a()), size_b = size_bytes(elements.dtype_b());
-  // No more than the tensors: a file may hold thousands of small ones.
   // No more than the tensors: a file may hold thousands of small ones. A complex element is two numbers.
   const std::uint64_t all = std::max(a.element_count() * (size_bytes(a.dtype()) / size_a),
                                      b.element_count() * (size_bytes(b.dtype()) / size_b));
