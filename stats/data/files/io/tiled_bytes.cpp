@@ -10,11 +10,13 @@ namespace {
 
 constexpr std::uint64_t kMostHoleBytes = 4096;                    // with more between two elements, each is read alone
 constexpr std::uint64_t kMostReadBytes = std::uint64_t{1} << 20;  // elements with their holes, in one read
+constexpr std::uint64_t kLongRowBytes = std::uint64_t{1} << 16;   // a row of this span is worth a read of its own
 
 class TiledBytes : public ByteSource {
  public:
   TiledBytes(std::unique_ptr<ByteSource> bytes, Tiles tiles) : bytes_(std::move(bytes)), tiles_(std::move(tiles)) {
     for (const TiledAxis& axis : tiles_.axes) element_count_ *= axis.length;
+    has_long_rows_ = are_rows_in_order();
     for (TiledAxis& axis : tiles_.axes) {  // blocks of one element are strided elements
       if (axis.block == 1) axis = {axis.length, std::max<std::uint64_t>(axis.length, 1), 0, axis.outer_stride};
     }
@@ -51,6 +53,20 @@ class TiledBytes : public ByteSource {
   }
 
  private:
+  // Whether the elements lie in their order, and in rows so long that each is read by itself as fast as all at once.
+  bool are_rows_in_order() const {
+    std::uint64_t span = 1;  // of what is behind an axis
+    for (std::size_t i = tiles_.axes.size(); i-- > 0;) {
+      const TiledAxis& axis = tiles_.axes[i];
+      if (axis.length == 0 || axis.block != axis.length) return false;
+      if (axis.length > 1 && axis.inner_stride < span) return false;
+      span += (axis.length - 1) * axis.inner_stride;
+      const bool is_row = i + 1 == tiles_.axes.size();
+      if (is_row && i != 0 && span < kLongRowBytes / tiles_.element_bytes) return false;
+    }
+    return true;
+  }
+
   // The offset of a row's first element, in elements.
   std::uint64_t row_at(std::uint64_t row) const {
     std::uint64_t offset = 0;
@@ -62,7 +78,7 @@ class TiledBytes : public ByteSource {
 
   Status hold() {
     if (!held_.empty() || tiles_.span_bytes > tiles_.most_held_bytes) return {};
-    if (tiles_.span_bytes / kMostHoleBytes > element_count_) return {};
+    if (has_long_rows_ || tiles_.span_bytes / kMostHoleBytes > element_count_) return {};
     std::vector<std::byte> all(tiles_.span_bytes);
     if (Status read = bytes_->read_at(tiles_.at_bytes, all); !read) return read;
     held_ = std::move(all);
@@ -110,6 +126,7 @@ class TiledBytes : public ByteSource {
   const std::unique_ptr<ByteSource> bytes_;
   Tiles tiles_;
   std::uint64_t element_count_ = 1;
+  bool has_long_rows_ = false;
   std::vector<std::byte> held_, with_holes_;
 };
 
