@@ -95,6 +95,8 @@ TEST(Ranks, AreComparedByTheSameStatistics) {
         const bool has_more = i >= 4 && (rank == 1 || has_both_more);
         history.add({.op_type = "Parameter",
                      .op_name = "w",
+                     .dtype = "float32",
+                     .shape = "2",
                      .place = {.rank = rank, .iteration = i},
                      .statistics = {has_more ? more : few, std::span(values).first(has_more ? 3 : 2)}});
       }
