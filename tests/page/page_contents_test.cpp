@@ -173,6 +173,31 @@ TEST(PageContents, CompareWhatBothHave) {
             "A and B agree in every bit of what both have");
 }
 
+// Above 4 million cells the page has one statistic, above 16 million a column stands for several iterations.
+TEST(PageContents, SayWhatOfALargeRunWasCompared) {
+  const auto verdict = [](std::uint64_t tensors, std::uint64_t iterations) {
+    const Categories categories = {Category::kMax, Category::kL2norm};
+    const std::vector<Value> values = {1.0, 2.0};
+    History history;
+    const auto add = [&](std::uint64_t tensor, std::uint64_t iteration) {
+      history.add({.op_type = "Add",
+                   .op_name = "w" + std::to_string(tensor),
+                   .dtype = "float32",
+                   .shape = "(1)",
+                   .place = {.iteration = iteration},
+                   .timestamp_us = iteration,
+                   .statistics = StatisticsView{categories, values}});
+    };
+    for (std::uint64_t i = 1; i < tensors; ++i) add(i, 0);
+    for (std::uint64_t i = 0; i < iterations; ++i) add(0, i);
+    history.finish();
+    return verdict_of(history, history);
+  };
+  EXPECT_EQ(verdict(10, 10), "A and B agree in every bit of what both have");
+  EXPECT_EQ(verdict(1500, 1500), "A and B agree in every l2norm. No other statistic was compared");
+  EXPECT_EQ(verdict(3000, 3000), "A and B agree in the worst l2norm of each column. Nothing else was compared");
+}
+
 // The map shows them, and their faults.
 TEST(PageContents, HaveRowsWithoutAnyOfTheStatistics) {
   const History history =

@@ -100,7 +100,7 @@ function show_ranks() {
   /** @type {[string, (lane: number) => any][]} */
   const rows = [['last iteration', lane => { let last = run.iterations.length - 1; while (last >= 0 && !run.present[lane * run.iterations.length + last]) --last; return last < 0 ? '–' : iteration_name(last); }],
     ['rows here', lane => run.tensors.filter((_, tensor) => has_row(cell_of(tensor, lane, column))).length],
-    [`${what}s equal in every bit`, lane => reference_of(lane) < 0 ? 'held against' : count(lane, 'equal')], [`${what}s that differ`, lane => reference_of(lane) < 0 ? '' : count(lane, 'differs')]];
+    [`equal ${what}s`, lane => reference_of(lane) < 0 ? 'held against' : count(lane, 'equal')], [`${what}s that differ`, lane => reference_of(lane) < 0 ? '' : count(lane, 'differs')]];
   const row = (head, cells, attributes = {}) => element('tr', attributes, element('th', {scope: 'row'}, head), ...cells);
   const marks = {missing: '–', first: '·', alone: '·', equal: '=', differs: '≠'};
   const shown = odd.slice(0, MOST_COMPARED).map(tensor => row(name_of(run.tensors[tensor].label, 60), lanes.map(lane => {

@@ -188,7 +188,8 @@ class PageFiller {
       }
     }
     if (statistics_.empty()) statistics_.push_back(kPlaneStatistics[0]);
-    if (cells > kFewCells) statistics_.resize(1);
+    has_more_statistics_ = cells > kFewCells && statistics_.size() > 1;
+    if (has_more_statistics_) statistics_.resize(1);
     for (const PlaneStatistic& statistic : statistics_) {
       contents_.planes.push_back(
           {std::string(statistic.name), std::vector<double>(cells), std::vector<std::uint8_t>(cells)});
@@ -285,6 +286,14 @@ class PageFiller {
     }
   }
 
+  // What was compared of two cells. A large run has less in them.
+  std::string compared() const {
+    const std::string& first = contents_.planes.front().name;
+    if (contents_.pooled > 1) return "the worst " + first + " of each column. Nothing else was compared";
+    if (has_more_statistics_) return "every " + first + ". No other statistic was compared";
+    return "every bit of what both have";
+  }
+
   // "max 1 in A, 2 in B": the first statistic that differs.
   std::string told_difference(std::size_t a, std::size_t b) const {
     for (const PageContents::Plane& plane : contents_.planes) {
@@ -341,7 +350,7 @@ class PageFiller {
     if (!has_compared) {
       verdict.insert(beginning, "A and B have nothing in common that could be compared");
     } else if (in_a_bit.empty()) {
-      verdict.insert(beginning, "A and B agree in every bit of what both have");
+      verdict.insert(beginning, "A and B agree in " + compared());
     } else if (by_much.empty()) {
       verdict.insert(beginning, {"A and B agree within 1 % in " + contents_.planes.front().name,
                                  "They differ first at " + in_a_bit});
@@ -454,6 +463,7 @@ class PageFiller {
   std::vector<bool> has_row_;                          // of each cell
   std::vector<std::uint64_t> digests_;                 // of each cell, as HistorySeries has them; empty: there are none
   std::vector<PlaneStatistic> statistics_;             // of the planes
+  bool has_more_statistics_ = false;                   // which a large run's page leaves out
 };
 
 }  // namespace

@@ -259,7 +259,7 @@ function show_legend() {
   const legend = by_id('legend');
   legend.replaceChildren();
   if (view.colour === 'change') legend.append(sample('64 × smaller', plain('down')), sample('as ever', plain('blank')), sample('64 × greater', plain('up')));
-  if (view.colour === 'ranks') legend.append(sample('equal in every bit', plain('blank')), sample('smaller', plain('down')), sample('greater', plain('up')));
+  if (view.colour === 'ranks') legend.append(sample('equal', plain('blank')), sample('smaller', plain('down')), sample('greater', plain('up')));
   if (view.colour === 'size') {
     legend.append(sample('small to great', context => CIVIDIS.forEach((c, i) => { context.fillStyle = `rgb(${c})`; context.fillRect(i * 4, 0, 4, 12); })));
   }
