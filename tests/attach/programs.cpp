@@ -360,8 +360,11 @@ void copied_in_rows() {
   const cl_mem a = full_of_old_nan(p), b = p.buffer(false), c = p.buffer(false);
   const std::vector<float> half(kCount / 2, 3);
   check(clEnqueueWriteBuffer(p.queue, a, CL_TRUE, 0, kBytes / 2, half.data(), 0, nullptr, nullptr), "write");
-  const size_t origin[] = {0, 0, 0}, region[] = {kBytes / 32, 32, 1};
-  check(clEnqueueCopyBufferRect(p.queue, a, b, origin, origin, region, 0, 0, 0, 0, 0, nullptr, nullptr), "copy");
+  const size_t region[] = {kBytes / 32, 16, 1};
+  for (const size_t slice : {0, 1}) {
+    const size_t origin[] = {0, 0, slice};
+    check(clEnqueueCopyBufferRect(p.queue, a, b, origin, origin, region, 0, 0, 0, 0, 0, nullptr, nullptr), "copy");
+  }
   p.run("half_of", {b, c});
   p.print("c", c, nullptr, kBytes / 2);
 }

@@ -102,6 +102,26 @@ int note(void* context, const tensorstat_row* row) {
   return notes.words.size() >= notes.most;
 }
 
+// ml_dtypes writes bfloat16 as two-byte voids.
+TEST_F(CFiles, ReadsVoidsAsBfloat16WhereItIsAsked) {
+  std::string header = "{'descr': '|V2', 'fortran_order': False, 'shape': (2,)}";
+  header.resize(117, ' ');
+  const std::string path =
+      write("x.npy", std::string("\x93NUMPY\x01\0v\0", 10) + header + '\n' + std::string("\x80\x3f\0\xc0", 4));
+  tensorstat_request request = TENSORSTAT_REQUEST;
+  request.statistics = "max,min";
+  tensorstat_file* file = nullptr;
+  EXPECT_NE(tensorstat_file_measure(meter_, path.c_str(), &request, 0, &file), TENSORSTAT_OK);
+  ASSERT_EQ(tensorstat_file_measure(meter_, path.c_str(), &request, 1, &file), TENSORSTAT_OK)
+      << tensorstat_last_error();
+  tensorstat_file_tensor tensor = TENSORSTAT_FILE_TENSOR;
+  ASSERT_EQ(tensorstat_file_tensor_at(file, 0, &tensor), TENSORSTAT_OK);
+  EXPECT_STREQ(tensor.data_type, "bfloat16");
+  EXPECT_EQ(tensor.values[0].is.real, 1.0);
+  EXPECT_EQ(tensor.values[1].is.real, -2.0);
+  tensorstat_file_free(file);
+}
+
 TEST_F(CFiles, GivesRowsOneByOne) {
   const std::string rows = std::string(kHeading) + "Add,n/a,1,2,3,input,0,8,float32,\"(1,2)\",1.5,0,7\n" +
                            "Add,n/a,1,2,4,output,1,4,int8,\"(4)\",-3,0,7\n";

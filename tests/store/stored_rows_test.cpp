@@ -147,5 +147,28 @@ TEST_F(StoredRowsTest, AreReplacedWithTheirFile) {
   EXPECT_EQ(count, std::vector<std::string>{"0"}) << "exact values go with their rows";
 }
 
+// What is told of a file besides its rows is that of the file itself.
+TEST_F(StoredRowsTest, KnowTheFrameworkOfTheirFile) {
+  const std::string path = folder_ / "dump.json";
+  std::ofstream(path)
+      << R"({"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": null, "data": {)"
+      << R"("Functional.add.0.forward": {"input_args": [], "input_kwargs": {}, "output": [)"
+      << R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [1], "Max": 1.0, "Min": 1.0,)"
+      << R"( "Mean": 1.0, "Norm": 1.0, "requires_grad": false}]}}})";
+  const auto no_more = [](Row&&) { return Status(); };
+  const auto of_file = read_rows_of_file(path, no_more);
+  ASSERT_TRUE(of_file) << of_file.error().message;
+  EXPECT_EQ(of_file->framework, "pytorch");
+  auto store = Store::open(store_, Access::kWrite);
+  ASSERT_TRUE(store) << store.error().message;
+  std::vector<Error> faults;
+  ASSERT_TRUE(store->add(find_row_files({path}, faults), "run", [](std::string_view) {}));
+  const auto stored = store->read("run", path, no_more);
+  ASSERT_TRUE(stored) << stored.error().message;
+  EXPECT_EQ(stored->framework, of_file->framework);
+  EXPECT_EQ(stored->dialect, of_file->dialect);
+  EXPECT_EQ(stored->row_count, of_file->row_count);
+}
+
 }  // namespace stored_rows_test
 }  // namespace tensorstat
