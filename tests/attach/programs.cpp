@@ -354,10 +354,10 @@ void copied_in_part() {
   p.print("c", c, nullptr, kBytes / 2);
 }
 
-// Half of it was written, and is copied along with the rest, in rows.
+// Half of it was written, and is copied along with the rest, in rows, over what was written.
 void copied_in_rows() {
   const Program p;
-  const cl_mem a = full_of_old_nan(p), b = p.buffer(false), c = p.buffer(false);
+  const cl_mem a = full_of_old_nan(p), b = p.buffer(true), c = p.buffer(false);
   const std::vector<float> half(kCount / 2, 3);
   check(clEnqueueWriteBuffer(p.queue, a, CL_TRUE, 0, kBytes / 2, half.data(), 0, nullptr, nullptr), "write");
   const size_t region[] = {kBytes / 32, 16, 1};
