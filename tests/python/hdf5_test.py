@@ -249,6 +249,11 @@ class Hdf5(unittest.TestCase):
             wide = self.random.integers(-2**15, 2**15, (100, 3)).astype("i2")
             file.create_dataset("wide", data=wide, chunks=(10, 3), compression="lzf", scaleoffset=0)
             arrays["wide"] = wide
+        with h5py.File(self.path(), "r+") as file:
+            try:
+                file["wide"][:]
+            except OSError:  # HDF5 1.14.5 does not read its own scaleoffset of such values
+                del file["wide"], arrays["wide"]
         ran = self.run_command("x.h5", stats="md5")
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
         rows = {each["tensor"]: each for each in map(json.loads, ran.stdout.splitlines())}
