@@ -131,9 +131,8 @@ bool numbers_of(PyObject* tuple, std::vector<std::int64_t>& numbers) {
 }
 
 // The elements of a torch.Tensor's storage from its own first one to its last; -1 of what has no layout with strides.
-std::int64_t reach_of(PyObject* x) {
-  const Ref in_order = result_of(x, names().is_contiguous);
-  if (in_order && in_order.get() == Py_True) return number_from(x, names().numel);
+std::int64_t reach_of(PyObject* x, bool is_contiguous) {
+  if (is_contiguous) return number_from(x, names().numel);
   const Ref shape = attribute(x, names().shape), steps = result_of(x, names().stride);
   std::vector<std::int64_t> lengths, strides;
   if (!shape || !steps || !numbers_of(shape.get(), lengths) || !numbers_of(steps.get(), strides) ||
@@ -149,18 +148,22 @@ std::int64_t reach_of(PyObject* x) {
   return last + 1;
 }
 
-}  // namespace
-
-bool is_freed(PyObject* x) {
+bool ends_behind_storage(PyObject* x, bool is_contiguous, std::int64_t element_bytes) {
   static PyObject* const method =
       PyObject_HasAttr(x, names().storage) != 0 ? names().storage : names().storage_before_2;
   const Ref storage = result_of(x, method);
   PyErr_Clear();
   const std::int64_t bytes = storage ? number_from(storage.get(), names().nbytes) : -1;
-  const std::int64_t reach = bytes < 0 ? -1 : reach_of(x);
-  if (reach <= 0) return false;
-  const std::int64_t offset = number_from(x, names().storage_offset), size = number_from(x, names().element_size);
-  return size > 0 && offset + reach > bytes / size;
+  const std::int64_t reach = bytes < 0 || element_bytes <= 0 ? -1 : reach_of(x, is_contiguous);
+  return reach > 0 && number_from(x, names().storage_offset) + reach > bytes / element_bytes;
+}
+
+}  // namespace
+
+bool is_freed(PyObject* x) {
+  const Ref in_order = result_of(x, names().is_contiguous);
+  PyErr_Clear();
+  return ends_behind_storage(x, in_order && in_order.get() == Py_True, number_from(x, names().element_size));
 }
 
 // Copied, with the shape: their owner may change them while the GIL is given up.
@@ -272,7 +275,11 @@ bool Views::add_torch(PyObject* x) {
     PyErr_Clear();
     return refuse_without_address(x);
   }
-  if (is_freed(x)) return refuse_freed();
+  Ref in_order = result_of(x, names().is_contiguous);
+  PyErr_Clear();
+  if (ends_behind_storage(x, in_order && in_order.get() == Py_True, tensorstat_dtype_bytes(number))) {
+    return refuse_freed();
+  }
   if (const Ref negative = result_of(x, names().is_neg); negative.get() == Py_True) {
     owner = result_of(x, "resolve_neg");
     if (!owner) return false;
@@ -286,7 +293,7 @@ bool Views::add_torch(PyObject* x) {
     }
   }
   const bool is_packed = tensorstat_dtype_elements_a_byte(number) != 1;
-  Ref in_order = result_of(owner.get(), names().is_contiguous);
+  if (owner.get() != x) in_order = result_of(owner.get(), names().is_contiguous);
   // The library reads no strides on a GPU, or of elements that share a byte.
   if ((is_on_gpu || is_packed) && in_order.get() == Py_False) {
     owner = result_of(owner.get(), "contiguous");
