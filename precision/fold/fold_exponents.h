@@ -6,8 +6,8 @@
 // packed, and EXPONENT_WINDOW consecutive exponents are counted at once. Each of eight tables is for two exponents: it
 // gives 1 for the one and 16 for the other, so that a byte counts both. Blocks that need more than EXPONENT_WINDOWS
 // such ranges, or hold NaN or Inf, are counted in memory element by element; without tables, all blocks are. Neighbours
-// go to different copies, so that an addition seldom waits for the one before. Integers whose bits are smeared at
-// little cost are counted by the places of their bits.
+// go to different copies, so that an addition seldom waits for the one before. Integers of 16 bits are smeared by
+// tables, and wider ones by SMEARED if that is there: then the places of their bits are counted instead.
 #define EXPONENT_COPIES (IS_FLOAT && sizeof(UBITS) == 8 ? 2 : 4)
 #define EXPONENT_WINDOW 16
 #define EXPONENT_WINDOWS 4
@@ -215,8 +215,8 @@ NOINLINE void flush_windows(Exponents* exponents, WORDS i64* words) {
 INLINE VECTOR_OF(UBITS) exponents_at(const VECTOR_OF(UBITS) bits, const int shift) {
   const int up = shift - MANTISSA_SHIFT;
   const VECTOR_OF(UBITS) moved = up < 0 ? bits >> (UBITS)(-up & SIGN_SHIFT) : bits << (UBITS)(up & SIGN_SHIFT);
-  const UBITS exponent = (UBITS)((UBITS)(MAGNITUDE_MASK >> MANTISSA_SHIFT)
-                                 << shift);  // a variable, because UBSan would take it for an int
+  // A variable, because UBSan would take it for an int.
+  const UBITS exponent = (UBITS)((UBITS)(MAGNITUDE_MASK >> MANTISSA_SHIFT) << shift);
   return moved & exponent;
 }
 #else

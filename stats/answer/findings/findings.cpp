@@ -314,7 +314,7 @@ class Search {
     }
   }
 
-  // What a finding stands for: tensors, and the ranks of its own.
+  // The tensors that a finding stands for, and the ranks that have the finding's own tensor.
   struct Group {
     using Tensor = std::tuple<std::string, std::string, std::string, std::uint32_t>;
     std::set<Tensor> tensors = {};

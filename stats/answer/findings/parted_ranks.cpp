@@ -23,7 +23,7 @@ std::optional<std::size_t> parted(const History& history, const HistorySeries& a
     if (in_a == a.cells.size() || place_of(a.cells[in_a]) != place) continue;
     const std::uint64_t print = b.fingerprints[in_b];
     if (print == 0 || a.fingerprints[in_a] == 0) continue;
-    // A rank whose run was resumed with other statistics.
+    // One of the ranks was resumed with other statistics.
     if (((print ^ a.fingerprints[in_a]) & kFingerprintSet) != 0) continue;
     is_judged = true;
     if (print == a.fingerprints[in_a]) {

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = JsonDocument::Kind;
 
-// A watch of a million steps writes 100 MB. A line of ours has some hundred bytes.
+// A watch of a million steps writes 100 MB. Each of its lines has some hundred bytes.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kMostLineBytes = std::size_t{16} << 20;
 
@@ -42,7 +42,7 @@ void Hints::add_folder(std::uint32_t rank, std::uint64_t iteration, std::uint32_
   folders_[{rank, iteration}].push_back({std::move(folder), graph});
 }
 
-// What follows the first kMostBytes, or a line that is too long, is not read.
+// Reads the first kMostBytes, and stops at a line that is longer than kMostLineBytes.
 void Hints::add_watch_of(std::uint32_t rank, const std::string& file) {
   auto next_piece = pieces_of(file);
   if (!next_piece) return;

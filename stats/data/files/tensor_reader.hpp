@@ -143,7 +143,7 @@ class TensorReader {
   // For a caller that has read all bytes at place() itself: checks them as read() would. Errors are read()'s.
   Status accept(std::span<const std::byte> elements);
 
-  // Frees what is only kept for the next reads, such as chunks that were unpacked. For whoever keeps many readers.
+  // Frees memory that only speeds up the next reads, such as unpacked chunks. For a caller that keeps many readers.
   void release();
 
   // The next read() begins at the first element.

@@ -111,7 +111,7 @@ bool take_torch_stream(PyObject* x, tensorstat_tensor& tensor) {
   return PyErr_Occurred() == nullptr;
 }
 
-// What a method of a torch.Tensor without arguments gives, as a whole number; -1 where it gives none.
+// Calls a method without arguments. Returns the whole number that it gives, or -1.
 std::int64_t number_from(PyObject* x, PyObject* method) {
   const Ref number = result_of(x, method);
   const std::int64_t value = number ? PyLong_AsLongLong(number.get()) : -1;
@@ -130,7 +130,7 @@ bool numbers_of(PyObject* tuple, std::vector<std::int64_t>& numbers) {
   return !PyErr_Occurred();
 }
 
-// The elements of a torch.Tensor's storage from its own first one to its last; -1 of what has no layout with strides.
+// Returns how many elements of its storage a torch.Tensor spans, or -1 if it has no strides.
 std::int64_t reach_of(PyObject* x, bool is_contiguous) {
   if (is_contiguous) return number_from(x, names().numel);
   const Ref shape = attribute(x, names().shape), steps = result_of(x, names().stride);

@@ -30,7 +30,7 @@ class Shapes {
 };
 
 // Whether memory was taken from below a torch.Tensor: its storage ends before it does. FSDP takes all of it between its
-// passes. Reading such a tensor may end the process. False of what has no storage that can be asked.
+// passes. Reading such a tensor may end the process. A tensor without a storage of its own is not freed.
 bool is_freed(PyObject* x);
 
 // Made, filled and destroyed with the GIL held.

@@ -42,7 +42,7 @@ class ByteSource {
   // The file's own bytes, if these are the values of blocks; else null.
   virtual ByteSource* original() { return nullptr; }
 
-  // Frees what is only kept for the next reads, which may still come.
+  // Frees memory that only speeds up the next reads. The source can still be read.
   virtual void release() {}
 
   // As read_at, for bytes that the caller has already read from file().

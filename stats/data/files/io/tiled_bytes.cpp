@@ -55,7 +55,7 @@ class TiledBytes : public ByteSource {
  private:
   // Whether the elements lie in their order, and in rows so long that each is read by itself as fast as all at once.
   bool are_rows_in_order() const {
-    std::uint64_t span = 1;  // of what is behind an axis
+    std::uint64_t span = 1;  // of the axes behind this one, in elements
     for (std::size_t i = tiles_.axes.size(); i-- > 0;) {
       const TiledAxis& axis = tiles_.axes[i];
       if (axis.length == 0 || axis.block != axis.length) return false;
