@@ -46,8 +46,8 @@ class Partial {
 
   // Declares that this part begins at element `first` of the whole tensor, in C order. Its indices then count in the
   // whole, and its crc32 and xor64 become its contribution to the whole's. Call it once, before merging with other
-  // parts; then crc32 and xor64 do not depend on the order of merging. Nothing else changes. kInvalid if an index would be
-  // 2^63 - 1 or more, or if the part has checksums and does not begin at a byte of the whole.
+  // parts; then crc32 and xor64 do not depend on the order of merging. Nothing else changes. kInvalid if an index would
+  // become 2^63 - 1 or more, or if the part has checksums and does not begin at a byte of the whole.
   Status move_to(std::uint64_t first);
 
   // The value of a category. monostate if keeps() is false, for `md5` and `hash`, and if there is no value:
