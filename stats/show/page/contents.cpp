@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "stats/show/page/exponents.hpp"
+#include "stats/show/page/lane_differences.hpp"
 
 namespace tensorstat {
 namespace {
@@ -113,8 +114,9 @@ class PageFiller {
       const auto count = std::count(plane.has.begin(), plane.has.end(), 1);
       contents_.measured.push_back(plane.name + " in " + std::to_string(count) + " cells");
     }
-    mark_differences();
-    if (runs_.size() == 2) tell_difference();
+    const LaneDifferences differences(runs_.size(), has_more_statistics_, digests_, contents_);
+    differences.mark();
+    if (runs_.size() == 2) differences.tell();
     say_what_was_left_out(cells, repeated);
     place_findings();
     if (contents_.pooled == 1) keep_exact();
@@ -207,7 +209,7 @@ class PageFiller {
     const History& history = *runs_[run];
     std::size_t repeated = 0;
     for (const HistorySeries& series : history.series()) {
-      const std::size_t lane = *lane_of(run, series.rank);
+      const std::size_t lane = *contents_.lane_of(run, series.rank);
       for (std::size_t index = 0; index < series.cells.size(); ++index) {
         const HistoryCell& each = series.cells[index];
         const std::size_t cell =
@@ -234,130 +236,6 @@ class PageFiller {
       }
     }
     return repeated;
-  }
-
-  std::optional<std::size_t> lane_of(std::size_t run, std::uint64_t rank) const {
-    for (std::size_t lane = 0; lane < contents_.lanes.size(); ++lane) {
-      if (contents_.lanes[lane].run == run && contents_.lanes[lane].rank == rank) return lane;
-    }
-    return std::nullopt;
-  }
-
-  // The lane that a lane is held against.
-  std::optional<std::size_t> reference_of(std::size_t lane) const {
-    const PageContents::Lane& each = contents_.lanes[lane];
-    if (each.run != 0) return lane_of(0, each.rank);
-    return lane == 0 || runs_.size() > 1 ? std::nullopt : std::optional<std::size_t>(0);
-  }
-
-  static bool has_both(const PageContents::Plane& plane, std::size_t a, std::size_t b) {
-    return plane.has[a] != 0 && plane.has[b] != 0;
-  }
-
-  static bool differs(const PageContents::Plane& plane, std::size_t a, std::size_t b) {
-    const double x = plane.values[a], y = plane.values[b];
-    return has_both(plane, a, b) && !(x == y && std::signbit(x) == std::signbit(y)) &&
-           !(std::isnan(x) && std::isnan(y));
-  }
-
-  // nullopt: nothing that both have can be compared.
-  std::optional<bool> differs(std::size_t a, std::size_t b) const {
-    std::optional<bool> answer = digests_.empty() ? std::nullopt : History::same_digest(digests_[a], digests_[b]);
-    if (answer) answer = !*answer;
-    for (const PageContents::Plane& plane : contents_.planes) {
-      if (has_both(plane, a, b)) answer = answer.value_or(false) || differs(plane, a, b);
-    }
-    return answer;
-  }
-
-  void mark_differences() {
-    for (std::size_t lane = 0; lane < contents_.lanes.size(); ++lane) {
-      const auto against = reference_of(lane);
-      for (std::size_t tensor = 0; against && tensor < contents_.tensors.size(); ++tensor) {
-        for (std::size_t column = 0; column < contents_.iterations.size(); ++column) {
-          const std::size_t cell = contents_.cell(tensor, lane, column),
-                            other = contents_.cell(tensor, *against, column);
-          if (!has_row_[cell] || !has_row_[other]) continue;
-          const std::optional<bool> answer = differs(cell, other);
-          if (answer) contents_.faults[cell] |= PageContents::kCompared;
-          if (answer.value_or(false)) contents_.faults[cell] |= PageContents::kDiffers;
-        }
-      }
-    }
-  }
-
-  // What was compared of two cells. A large run has less in them.
-  std::string compared() const {
-    const std::string& first = contents_.planes.front().name;
-    if (contents_.pooled > 1) return "the worst " + first + " of each column. Nothing else was compared";
-    if (has_more_statistics_) return "every " + first + ". No other statistic was compared";
-    return "every bit of what both have";
-  }
-
-  // "max 1 in A, 2 in B": the first statistic that differs.
-  std::string told_difference(std::size_t a, std::size_t b) const {
-    for (const PageContents::Plane& plane : contents_.planes) {
-      if (!differs(plane, a, b)) continue;
-      return plane.name + " " + to_string(Value(plane.values[a])) + " in A, " + to_string(Value(plane.values[b])) +
-             " in B";
-    }
-    return "only the digest";
-  }
-
-  // By the first statistic that both have: an avg around 0 changes sign and is no other tensor.
-  bool differs_by_much(std::size_t a, std::size_t b) const {
-    constexpr double kMuch = 0.01;
-    for (const PageContents::Plane& plane : contents_.planes) {
-      if (!has_both(plane, a, b)) continue;
-      const double x = plane.values[a], y = plane.values[b];
-      if (!std::isfinite(x) || !std::isfinite(y)) return differs(plane, a, b);
-      return std::fabs(x - y) > kMuch * std::max(std::fabs(x), std::fabs(y));
-    }
-    return false;
-  }
-
-  // Where the second run parts from the first: in a bit, and by a hundredth.
-  void tell_difference() {
-    std::string in_a_bit, by_much;
-    for (std::size_t column = 0; column < contents_.iterations.size() && by_much.empty(); ++column) {
-      for (std::size_t tensor = 0; tensor < contents_.tensors.size() && by_much.empty(); ++tensor) {
-        for (std::size_t lane = 0; lane < contents_.lanes.size(); ++lane) {
-          const auto against = contents_.lanes[lane].run == 0 ? std::nullopt : reference_of(lane);
-          if (!against) continue;
-          const std::size_t cell = contents_.cell(tensor, lane, column),
-                            other = contents_.cell(tensor, *against, column);
-          if ((contents_.faults[cell] & PageContents::kDiffers) == 0) continue;
-          const std::string where = "iteration " + std::to_string(contents_.iterations[column]) + ", rank " +
-                                    std::to_string(contents_.lanes[lane].rank) + ", in " +
-                                    contents_.tensors[tensor].name + " " + contents_.tensors[tensor].io + ": " +
-                                    told_difference(other, cell);
-          if (in_a_bit.empty()) {
-            in_a_bit = where;
-            contents_.words.parting = cell;
-          }
-          if (differs_by_much(other, cell)) {
-            by_much = where;
-            contents_.words.parting = cell;
-            break;
-          }
-        }
-      }
-    }
-    std::vector<std::string>& verdict = contents_.words.verdict;
-    const auto beginning = verdict.begin();
-    const bool has_compared = std::ranges::any_of(
-        contents_.faults, [](std::uint8_t fault) { return (fault & PageContents::kCompared) != 0; });
-    if (!has_compared) {
-      verdict.insert(beginning, "A and B have nothing in common that could be compared");
-    } else if (in_a_bit.empty()) {
-      verdict.insert(beginning, "A and B agree in " + compared());
-    } else if (by_much.empty()) {
-      verdict.insert(beginning, {"A and B agree within 1 % in " + contents_.planes.front().name,
-                                 "They differ first at " + in_a_bit});
-    } else {
-      const auto part = verdict.insert(beginning, "A and B part at " + by_much);
-      if (in_a_bit != by_much) verdict.insert(part + 1, "They differ in a bit first at " + in_a_bit);
-    }
   }
 
   void say_what_was_left_out(std::size_t cells, std::size_t repeated) {
@@ -404,7 +282,7 @@ class PageFiller {
 
   std::optional<std::size_t> first_cell(const PageFinding& finding, std::size_t tensor) const {
     if (!finding.first_iteration) return std::nullopt;
-    const auto lane = finding.rank ? lane_of(finding.run, *finding.rank) : std::optional<std::size_t>(0);
+    const auto lane = finding.rank ? contents_.lane_of(finding.run, *finding.rank) : std::optional<std::size_t>(0);
     if (!lane) return std::nullopt;
     return contents_.cell(tensor, *lane, contents_.column_of(*finding.first_iteration));
   }
@@ -450,7 +328,7 @@ class PageFiller {
     for (std::size_t run = 0; run < runs_.size(); ++run) {
       for (const HistorySeries& series : runs_[run]->series()) {
         if (series.details.empty()) continue;
-        sources.try_emplace({tensor_of_[run][series.tensor], *lane_of(run, series.rank)},
+        sources.try_emplace({tensor_of_[run][series.tensor], *contents_.lane_of(run, series.rank)},
                             PageSeries{runs_[run], &series});
       }
     }
@@ -467,6 +345,12 @@ class PageFiller {
 };
 
 }  // namespace
+
+std::optional<std::size_t> PageContents::lane_of(std::size_t run, std::uint64_t rank) const {
+  const auto place =
+      std::ranges::find_if(lanes, [&](const Lane& each) { return each.run == run && each.rank == rank; });
+  return place == lanes.end() ? std::nullopt : std::optional(static_cast<std::size_t>(place - lanes.begin()));
+}
 
 std::size_t PageContents::column_of(std::uint64_t iteration) const {
   const auto after = std::ranges::upper_bound(iterations, iteration);

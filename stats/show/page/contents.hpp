@@ -90,6 +90,7 @@ struct PageContents {
     return (tensor * lanes.size() + lane) * iterations.size() + column;
   }
   std::size_t column_of(std::uint64_t iteration) const;
+  std::optional<std::size_t> lane_of(std::size_t run, std::uint64_t rank) const;  // nullopt: there is none
 };
 
 // The contents for one run, or for two that are compared. A page holds 16 million cells; in a larger run each column
