@@ -1,4 +1,5 @@
-"""Variables, parameters and members are nouns: none is named of, at, found, said, held or who. Functions may be."""
+"""Variables, parameters and members are nouns: none is named of, at, found, said, held or who. Functions may be.
+In Python no function or class hides another one of the same name in the same body: a hidden test never runs."""
 import ast
 import os
 import re
@@ -41,18 +42,42 @@ def names_in_python(text):
             yield node.lineno, name
 
 
+def hidden_in_python(text):
+    """(line number, name) of each def or class that takes the name of another one of its body, which has no decorator."""
+    for node in ast.walk(ast.parse(text)):
+        names = set()
+        for each in getattr(node, "body", []) if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) else []:
+            if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                if each.name in names:
+                    yield each.lineno, each.name
+                names.update([] if each.decorator_list else [each.name])
+
+
+def sources(endings):
+    """(path below the root, text) of each source."""
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = sorted(each for each in folders if not each.startswith((".", "build", "__pycache__")))
+        for path in (os.path.join(folder, each) for each in sorted(names) if each.endswith(endings)):
+            with open(path, encoding="utf-8") as file:
+                yield os.path.relpath(path, ROOT), file.read()
+
+
 class Names(unittest.TestCase):
     def test_no_variable_has_such_a_name(self):
         files, variables = 0, []
-        for folder, folders, names in os.walk(ROOT):
-            folders[:] = sorted(each for each in folders if not each.startswith((".", "build", "__pycache__")))
-            for path in (os.path.join(folder, each) for each in sorted(names) if each.endswith((*CPP, ".py", ".pyi"))):
-                files += 1
-                with open(path, encoding="utf-8") as file:
-                    lines = (names_in_cpp if path.endswith(CPP) else names_in_python)(file.read())
-                variables += [f"{os.path.relpath(path, ROOT)}:{number}: {name}" for number, name in lines]
+        for path, text in sources((*CPP, ".py", ".pyi")):
+            files += 1
+            lines = (names_in_cpp if path.endswith(CPP) else names_in_python)(text)
+            variables += [f"{path}:{number}: {name}" for number, name in lines]
         self.assertGreater(files, 1500)
         self.assertEqual([re.sub(r":\d+", "", each) for each in variables], PUBLIC, "\n" + "\n".join(variables))
+
+    def test_no_definition_hides_another(self):
+        self.assertEqual([f"{path}:{number}: {name}" for path, text in sources((".py",)) for number, name in hidden_in_python(text)], [])
+        for text in ("class A: pass\nclass A: pass", "class A:\n def f(self): pass\n def f(self): pass", "def f():\n def g(): pass\n def g(): pass"):
+            self.assertEqual(len(list(hidden_in_python(text))), 1, text)
+        for text in ("@overload\ndef f(): pass\n@other\ndef f(): pass", "if a:\n def f(): pass\nelse:\n def f(): pass"):
+            self.assertEqual(list(hidden_in_python(text)), [], text)
 
     def test_each_form_is_told(self):
         for names_in, noticed, others in ((names_in_cpp, NOTICED, OTHERS), (names_in_python, NOTICED_IN_PYTHON, OTHERS_IN_PYTHON)):
