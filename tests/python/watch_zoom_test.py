@@ -296,6 +296,13 @@ class Watched(unittest.TestCase):
         self.assertEqual((verdict["op_name"], verdict["iteration"], verdict["certainty"]), ("end/forward", 1, "sure"), verdict)
         self.assertEqual((first.op_name, first.iteration, first.cut_off), ("end/forward", 1, ""), first)
 
+    def test_a_backward_that_a_fault_of_the_forward_spoils_is_not_run_again(self):
+        """Nor is a second fault of one backward: the first row names the operation."""
+        _, _, zooms = self.run_of(Net("scores"), steps=1)
+        self.assertEqual({each["op_name"].rpartition("/")[2] for each in zooms}, {"forward"}, zooms)
+        _, _, zooms = self.run_of(Net("backward of scores"), steps=1)
+        self.assertEqual([each["op_name"] for each in zooms], ["layers.1/backward"], zooms)
+
     def test_a_later_zoom_leaves_a_fault_that_was_found(self):
         """The maker of an Inf is known when another module makes NaN of it. That one was given the Inf, and the code around it is
         looked at next: the words stay those of the maker."""
