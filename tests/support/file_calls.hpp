@@ -13,8 +13,23 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstddef>
+#include <cstdio>
 
-enum class FileCall { kOpen, kStat, kLock, kRead, kWrite, kTruncate, kSync, kMode, kClose, kRename, kSyncFolder };
+enum class FileCall {
+  kOpen,
+  kStat,
+  kLock,
+  kRead,
+  kWrite,
+  kTruncate,
+  kSync,
+  kMode,
+  kClose,
+  kRename,
+  kSyncFolder,
+  kRenameToFree,
+  kLink
+};
 
 struct Verdict {
   int error = 0;                                          // fail with this errno
@@ -88,5 +103,15 @@ __attribute__((used)) int rename(const char* from, const char* to) noexcept {
   return judged(FileCall::kRename, [&](const Verdict&) {
     return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
   });
+}
+__attribute__((used)) int renameat2(int folder, const char* from, int to_folder, const char* to,
+                                    unsigned flags) noexcept {
+  return judged((flags & RENAME_NOREPLACE) != 0 ? FileCall::kRenameToFree : FileCall::kRename, [&](const Verdict&) {
+    return static_cast<int>(syscall(SYS_renameat2, folder, from, to_folder, to, flags));
+  });
+}
+__attribute__((used)) int link(const char* from, const char* to) noexcept {
+  return judged(FileCall::kLink,
+                [&](const Verdict&) { return static_cast<int>(syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0)); });
 }
 }

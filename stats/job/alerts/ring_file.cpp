@@ -18,6 +18,7 @@
 #include "stats/core/base/printable.hpp"
 #include "stats/core/base/unfinished_files.hpp"
 #include "stats/data/files/io/file_size_signal.hpp"
+#include "stats/data/files/io/free_name.hpp"
 #include "stats/data/files/io/open_file.hpp"
 
 namespace tensorstat {
@@ -45,15 +46,6 @@ bool has_name(int file, const std::string& path) {
   struct stat opened, named;
   return ::fstat(file, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
          opened.st_ino == named.st_ino;
-}
-
-// 0 or errno: EEXIST if the name is taken. link() stands in where the file system does not know RENAME_NOREPLACE.
-int move_to_free_name(const std::string& from, const std::string& to) {
-  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
-  if (errno != EINVAL && errno != ENOSYS) return errno;
-  if (::link(from.c_str(), to.c_str()) != 0) return errno;
-  ::unlink(from.c_str());
-  return 0;
 }
 
 bool move_to_old(const std::string& folder, const std::string& path) {

@@ -16,6 +16,7 @@
 #include "stats/core/base/printable.hpp"
 #include "stats/core/base/unfinished_files.hpp"
 #include "stats/data/files/io/folders.hpp"
+#include "stats/data/files/io/free_name.hpp"
 #include "stats/data/files/io/open_file.hpp"
 
 namespace tensorstat::cli {
@@ -150,12 +151,14 @@ void RemovedOnSignal::wait() {
 
 Status StagedFolder::place(const std::string& only_file) {
   if (!sync_file_system_of(path_)) return unwritable(target_, std::generic_category().message(errno));
-  const std::string from = only_file.empty() ? path_ : path_ + "/" + only_file;
-  // link() and rename() do not replace a file that appeared at the target meanwhile. rename() replaces an empty folder.
-  const bool is_placed =
-      only_file.empty() ? std::rename(from.c_str(), target_.c_str()) == 0 : ::link(from.c_str(), target_.c_str()) == 0;
-  if (!is_placed) return unwritable(target_, std::generic_category().message(errno));
-  if (only_file.empty()) path_.clear();
+  // A file that appeared at the target meanwhile is not replaced. rename() replaces an empty folder.
+  if (!only_file.empty()) {
+    const int error = move_to_free_name(path_ + "/" + only_file, target_);
+    return error == 0 ? Status() : unwritable(target_, std::generic_category().message(error));
+  }
+  if (std::rename(path_.c_str(), target_.c_str()) != 0)
+    return unwritable(target_, std::generic_category().message(errno));
+  path_.clear();
   return {};
 }
 
