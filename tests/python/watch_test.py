@@ -342,6 +342,24 @@ class Watched(unittest.TestCase):
             with self.assertRaises(ValueError):
                 run(exist="append")
 
+    def test_a_line_that_a_kill_cut_takes_no_line_of_the_next_run_with_it(self):
+        for resume in (True, 2):
+            with self.subTest(resume=resume), tempfile.TemporaryDirectory() as folder:
+                for options in ({}, {"resume": resume}):
+                    with tensorstat.watch(self.model, path=folder, **options) as watch:
+                        self.train(watch, 2)
+                    (path,) = pathlib.Path(folder).glob("rank_0/*/watch.ndjson")
+                    lines = path.read_bytes().splitlines(keepends=True)
+                    if not options:
+                        path.write_bytes(b"".join(lines[:-1]) + b'{"kind": "zoom", "path": "caf\xc3')
+                        whole = len(lines) - 1
+                self.assertEqual(lines[whole], b'{"kind": "zoom", "path": "caf\xc3\n')
+                for line in lines[:whole] + lines[whole + 1:]:
+                    json.loads(line)
+                self.assertGreater(len(lines), whole + 1)
+                self.assertEqual(list(path.parent.glob(".new-*")), [])
+                self.assertEqual(tensorstat.origin(folder)["verdict"]["kind"], "none")
+
     def test_every_path_that_the_file_system_takes(self):
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), unittest.mock.patch.dict(os.environ, HOME=folder):
             for path in ("runs/nan", f"{folder}/v1.2/lr=0.1", f"{folder}/a b", f"{folder}/\u00fc", "~/d", pathlib.Path("of/pathlib")):

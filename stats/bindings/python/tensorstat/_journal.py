@@ -1,4 +1,5 @@
 """watch.ndjson: what the rows of a watch do not say. stats/doc/origin.md has its lines."""
+import contextlib
 import json
 import os
 import sys
@@ -17,7 +18,7 @@ class Journal:
     def __init__(self, path: str) -> None:
         self.path = path
         self._lines: list[str] = []
-        self._is_lost = False
+        self._is_lost = self._is_begun = False
 
     def say(self, kind: str, **members: Any) -> None:
         self._lines.append(json.dumps({"kind": kind, **members}) + "\n")
@@ -29,10 +30,21 @@ class Journal:
         try:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
             with open(self.path, "a", encoding="utf-8", opener=above_standard) as file:
+                if not self._is_begun and _is_cut(self.path):
+                    file.write("\n")
+                self._is_begun = True
                 file.write("".join(lines))
         except OSError as fault:
             self._is_lost = True
             logger.warning("%s cannot be written, and origin will not know lines of code: %s", self.path, fault.strerror)
+
+
+def _is_cut(path: str) -> bool:
+    """Whether the file's last line has no end: the run that wrote it was killed, or the disk was full."""
+    with contextlib.suppress(OSError), open(path, "rb", opener=above_standard) as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() != b"\n"
+    return False
 
 
 def caller_of(frame: FrameType | None) -> tuple[str, int, str] | None:

@@ -1,7 +1,9 @@
 """The C library: its errors, its names and its messages."""
+import contextlib
 import fcntl
 import logging
 import os
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,3 +70,16 @@ def above_standard(path: str, flags: int) -> int:
         return fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 3)
     finally:
         os.close(low)
+
+
+def replace_file(path: str, text: str) -> None:
+    """Writes a whole file. Another process that writes it meanwhile has a file of its own, and the last one stays."""
+    made = os.path.join(os.path.dirname(path), f".new-{os.getpid()}-{time.time_ns()}")
+    try:
+        with open(made, "x", encoding="utf-8", errors="surrogateescape", newline="", opener=above_standard) as file:
+            file.write(text)
+        os.replace(made, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(made)
+        raise

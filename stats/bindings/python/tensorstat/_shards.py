@@ -3,6 +3,7 @@ differ. stats/doc/ranks.md says what `shards` and `output_shards` mean."""
 import base64
 import contextlib
 import csv
+import io
 import json
 import math
 import os
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ._hooks import say_fault
 from ._journal import Journal
-from ._library import Error, above_standard, logger
+from ._library import Error, logger, replace_file
 from ._meter import Partial, fold
 from ._ranks import Ranks
 from ._replicas import ReplicaFault, ranks_that_differ
@@ -329,17 +330,9 @@ class Shards:
         assert self._folder is not None
         folder = os.path.join(self._folder, "0", str(iteration))
         os.makedirs(folder, exist_ok=True)
-        path = os.path.join(folder, "statistic.csv")
-        # Another process that takes itself for this rank writes a file of its own, and the last one stays.
-        made = os.path.join(folder, f".new-{os.getpid()}-{time.time_ns()}")
-        try:
-            with open(made, "x", encoding="utf-8", newline="", opener=above_standard) as file:
-                csv.writer(file, lineterminator="\n").writerows([_HEADER, *lines])
-            os.replace(made, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(made)
-            raise
+        text = io.StringIO(newline="")
+        csv.writer(text, lineterminator="\n").writerows([_HEADER, *lines])
+        replace_file(os.path.join(folder, "statistic.csv"), text.getvalue())
 
     def _say_unreduced(self, subject: str) -> None:
         self._say_once(f"{subject} has the placement Partial: its values are not there before they are reduced. It has no row of "

@@ -7,7 +7,7 @@ import re
 import shutil
 from typing import Any
 
-from ._library import Error
+from ._library import Error, replace_file
 
 
 def config_of_path() -> str:
@@ -83,7 +83,7 @@ def make_way(folder: str, exist: str, resume: bool | int) -> int:
 
 def _closed_before(net: str) -> list[int]:
     """The iterations before which watches were closed, if steps without rows came last."""
-    with contextlib.suppress(OSError), open(os.path.join(net, "watch.ndjson"), encoding="utf-8") as file:
+    with contextlib.suppress(OSError), open(os.path.join(net, "watch.ndjson"), encoding="utf-8", errors="replace") as file:
         return [_iteration_in(line) for line in file if line.startswith('{"kind": "closed"')]
     return []
 
@@ -96,11 +96,9 @@ def _take_away_from(net: str, iteration: int) -> None:
                 shutil.rmtree(os.path.join(net, graph, step), ignore_errors=True)
     path = os.path.join(net, "watch.ndjson")
     with contextlib.suppress(OSError):
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
             kept = [line for line in file if _iteration_in(line) < iteration]
-        with open(f"{path}.new", "w", encoding="utf-8") as file:
-            file.writelines(kept)
-        os.replace(f"{path}.new", path)
+        replace_file(path, "".join(kept))
 
 
 def _iteration_in(line: str) -> int:
