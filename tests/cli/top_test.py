@@ -290,6 +290,34 @@ class Top(unittest.TestCase):
         self.assertEqual((ran.returncode, ran.stdout), (3, ""))
         self.assertIn("there is no such file or folder", ran.stderr)
 
+    def test_the_first_of_two_runs_is_judged(self):
+        """The rows of one run are shown, and NaN in them was "Nothing found", because all files together are no run."""
+        self.calm(30)
+        shutil.copytree("dump", "both/b")
+        for i in range(30, 34):
+            self.write(i, [row("a.up", float("nan"), nan=3), row("a.down", float("nan"), delay=1, nan=3)])
+        shutil.copytree("dump", "both/a")
+        ran = self.run_top("--until", "nan", path="both")
+        self.assertEqual(ran.returncode, 1, ran.stderr)
+        self.assertRegex(ran.stdout, "^nan  iteration 30, rank 0: ")
+        self.assertIn("are two runs: name one of them", ran.stderr)
+        ran = self.run_top("--once", path="both")
+        self.assertNotIn("Nothing found", ran.stdout)
+        self.assertRegex(ran.stdout, r"nan +30 +0 ")
+
+    def test_faults_that_cannot_be_judged_are_no_clean_run(self):
+        """One run of a store has two dumps, and cannot be cut into them."""
+        self.calm(30)
+        shutil.copytree("dump", "other")
+        self.write(30, [row("a.up", float("nan"), nan=3), row("a.down", float("nan"), delay=1, nan=3)])
+        for folder in ("dump", "other"):
+            ran = subprocess.run([COMMAND, "store", "add", "runs.db", folder, "--run", "r"], capture_output=True, text=True)
+            if "without SQLite" in ran.stderr:
+                self.skipTest("built without SQLite")
+        ran = self.run_top("--once", path="runs.db")
+        self.assertNotIn("Nothing found", ran.stdout)
+        self.assertIn("which could not be judged", ran.stdout)
+
     def test_a_store(self):
         self.calm(5)
         if subprocess.run([COMMAND, "store", "add", "runs.db", "dump"], capture_output=True).returncode == 2:

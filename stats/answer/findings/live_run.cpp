@@ -29,6 +29,7 @@ void LiveRun::forget() {
   verdict_ = {};
   ranks_.clear();
   run_ = {};
+  has_other_run_ = false;
   folders_.clear();
   judged_rows_ = 0;
   has_fault_ = has_new_fault_ = false;
@@ -37,7 +38,10 @@ void LiveRun::forget() {
 LiveRun::News LiveRun::look(const EachNewRow& each) {
   News news;
   const auto read_file = [&](const std::string& path, const GrowingDump::ReadNew& read) -> Result<RowsRead> {
-    if (Status is_of_run = run_.add(path); !is_of_run) return is_of_run.error();
+    if (Status is_of_run = run_.add(path); !is_of_run) {
+      has_other_run_ = true;
+      return is_of_run.error();
+    }
     const auto stored = stored_path(path);
     const std::string& file = stored ? stored->file : path;
     const DumpPlace of_file = place_of_rows(file).value_or(DumpPlace{});
@@ -97,14 +101,18 @@ bool LiveRun::is_due() const {
 void LiveRun::judge() {
   const auto begin = Clock::now();
   history_.finish();
-  auto run = has_fault_ ? judge_run(path_, limits_, {}, {}) : Result<JudgedRun>(Error{});
+  // The rows of another run beside this one were not taken.
+  const std::string& path = has_other_run_ ? run_.first() : path_;
+  auto run = has_fault_ ? judge_run(path, limits_, {}, {}) : Result<JudgedRun>(Error{});
   if (run) {
     findings_ = std::move(run->findings);
     verdict_ = std::move(run->verdict);
   } else {
     findings_ = find_in(history_, {}, hints_beside_rows(), limits_);
     verdict_ = {};
+    if (has_fault_) findings_.verdict = {"The rows hold NaN or Inf, which could not be judged: " + run.error().message};
   }
+  is_blind_ = has_fault_ && !run;
   judged_rows_ = history_.row_count();
   has_new_fault_ = false;
   judged_ = Clock::now();

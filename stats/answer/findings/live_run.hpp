@@ -46,6 +46,8 @@ class LiveRun {
   // The results of the last judge().
   const Findings& findings() const { return findings_; }
   const FaultVerdict& verdict() const { return verdict_; }
+  // Whether there are NaN or Inf that the last judge() could not judge; then the verdict of findings() says why.
+  bool is_blind() const { return is_blind_; }
   // NaN and Inf that end with the next iteration are not findings. So a finding of NaN or Inf is settled when two more
   // iterations were judged, or when no row has come for 5 seconds.
   bool is_settled(const Finding& finding) const;
@@ -83,10 +85,11 @@ class LiveRun {
   FaultVerdict verdict_;
   std::map<std::uint32_t, RankNews> ranks_;
   OneRun run_;
+  bool has_other_run_ = false;  // files of another run are there, and are not read
   // By the folder of a rank's net, where watch.ndjson may be: the rank, and a folder of its rows.
   std::map<std::string, std::pair<std::uint32_t, std::string>> folders_;
   std::uint64_t judged_rows_ = 0;
-  bool has_looked_ = false;
+  bool has_looked_ = false, is_blind_ = false;
   bool has_fault_ = false;      // some row holds NaN or Inf
   bool has_new_fault_ = false;  // a tensor does that did not when the run was judged
   Clock::time_point last_row_ = Clock::now(), judged_{};

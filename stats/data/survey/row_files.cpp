@@ -151,6 +151,7 @@ Status OneRun::add(const std::string& path) {
   const auto file = file_of_run(stored ? stored->file : path);
   if (!file) return {};
   const std::string in_store = stored ? stored->store + "//" + stored->run : "";
+  if (whose_.empty()) first_ = in_store.empty() ? file->run : in_store;
   const Whose& other = whose_.try_emplace(file->below, Whose{in_store, file->run}).first->second;
   if (other.in_store == in_store && other.run == file->run) return {};
   if (other.in_store != in_store) {

@@ -45,12 +45,16 @@ class OneRun {
   // dumps, such as the dumps of its ranks.
   Status add(const std::string& path);
 
+  // The path of the first file's run; empty before a file that tells its run.
+  const std::string& first() const { return first_; }
+
  private:
   struct Whose {
     std::string in_store;  // "runs.db//a"; empty if the file is in no store
     std::string run;       // the folder that the file is, or was, in
   };
   std::unordered_map<std::string, Whose> whose_;  // by the place below the run
+  std::string first_;
 };
 
 // Appends each item of `more` that `list` does not contain.

@@ -42,8 +42,9 @@ std::vector<std::string> TopScreen::head(std::size_t columns) const {
   } else if (run_.history().row_count() == 0) {
     verdict = "Waiting for the first row";
   } else if (!findings.verdict.empty()) {
-    verdict = findings.is_clean() ? "✓ Nothing found" : findings.verdict.front();
-    style = findings.is_clean() ? kGood : style_of(facts(findings.list.front().rule).severity);
+    const bool is_good = findings.is_clean() && !run_.is_blind();
+    verdict = is_good ? "✓ Nothing found" : findings.verdict.front();
+    style = is_good ? kGood : findings.is_clean() ? kWarning : style_of(facts(findings.list.front().rule).severity);
   } else {
     verdict = "Judging …";
   }
