@@ -230,6 +230,27 @@ class Exports(unittest.TestCase):
                                          "tensorstat_last_row_timestamp_seconds"})
         self.assertEqual(sum(sample.value for sample in families["tensorstat_rows"].samples), 301)
 
+    def test_names_that_are_no_utf_8(self):
+        """Protocol buffers refuse a record with such a tag, and Python's sqlite3 such a text."""
+        path = os.path.join(self.dump, "rank_0", "net", "0", "0")
+        os.makedirs(path)
+        with open(os.path.join(path, "statistic.csv"), "wb") as file:
+            file.write(HEADING.encode())
+            for value, name in enumerate((b"a\xff", b"a\xfe", b"b\xc3\xbc", b"\xed\xa0\x80")):
+                file.write(b'Add,' + name + b',0,0,%d,output,0,64,float32,"(16)",%d,0,0,0,0,\n' % (value, value))
+        expected = {"a\ufffd": 0, "a\ufffd#2": 1, "b\u00fc": 2, "\ufffd\ufffd\ufffd": 3}
+        out = os.path.join(self.folder, "x.trend.db")
+        self.convert(out, "msprobe-trend")
+        rows = sqlite3.connect(out).execute("SELECT target_name, micro_step, max FROM trend_data JOIN monitoring_targets USING (target_id)")
+        self.assertEqual({name.removesuffix(".output.0") + ("#2" if step else ""): value for name, step, value in rows}, expected)
+        Event = self.event_type()
+        events = os.path.join(self.folder, "events")
+        self.convert(events, "tensorboard")
+        with open(os.path.join(events, "rank_0", "events.out.tfevents.0.tensorstat"), "rb") as file:
+            values = [value for event in map(Event.FromString, records(file.read())) for value in event.summary.value]
+        self.assertEqual({value.tag.removeprefix("max/").replace("/output.0", ""): value.simple_value for value in values
+                          if value.tag.startswith("max/")}, expected)
+
     def test_what_is_wrong_is_said(self):
         self.write(lambda rank, iteration: [("Add", "add", "output", 0, self.values())])
         taken = os.path.join(self.folder, "taken.trend.db")

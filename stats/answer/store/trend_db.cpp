@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "stats/answer/store/database.hpp"
+#include "stats/core/base/utf8.hpp"
 #include "stats/data/rows/names/direction.hpp"
 #include "stats/data/rows/names/row_kind.hpp"
 #include "stats/data/rules/comparison.hpp"
@@ -71,6 +72,7 @@ TrendTarget target_of(const Row& row, std::string_view op_name) {
     if (!call.number.empty() && call.number.size() < 10) target.micro_step = std::stoul(std::string(call.number));
   }
   target.name += "." + row.identity.io + "." + std::to_string(row.identity.slot);
+  target.name = as_utf8(target.name);  // Python's sqlite3 refuses other texts
   return target;
 }
 

@@ -18,4 +18,15 @@ CodePoint first_code_point(std::string_view text) {
   return is_overlong || is_surrogate || value > 0x10ffff ? CodePoint{} : CodePoint{value, bytes};
 }
 
+std::string as_utf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t bytes = first_code_point(text).bytes;
+    valid.append(bytes == 0 ? "\xef\xbf\xbd" : text.substr(0, bytes));
+    text.remove_prefix(bytes == 0 ? 1 : bytes);
+  }
+  return valid;
+}
+
 }  // namespace tensorstat

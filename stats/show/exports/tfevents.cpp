@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "stats/core/base/printable.hpp"
+#include "stats/core/base/utf8.hpp"
 #include "stats/data/rows/names/row_kind.hpp"
 #include "stats/data/rules/comparison.hpp"
 
@@ -178,6 +179,7 @@ class EventsOfRun {
     const bool shares_name = kind != RowKind::kOfCall && kind != RowKind::kBuffer && kind != RowKind::kLoss;
     std::string name = (shares_name ? identity.op_type + "/" : "") + std::string(place.name) + "/" + identity.io + "." +
                        std::to_string(identity.slot);
+    name = as_utf8(name);  // protocol buffers refuse a record with other texts
     name += ending_of(place, name);
     WireWriter summary;
     for (std::size_t i = 0; i < row.statistics.categories.size(); ++i) {

@@ -21,9 +21,10 @@ struct EventsWritten {
 // A number is a scalar with the tag {statistic}/{op_name}/{io}.{slot}, in which blanks are _; so TensorBoard has a
 // group for each statistic. Parameters, gradients and optimizer states, which share a name, have their type before it.
 // A tag has one value in a step: the second call of a name in an iteration ends in #2. The first graph with this name
-// has no ending, and others have their number. Executions likewise. NaN and Inf are written as such. TensorBoard's
-// scalars are float32. Exponents are a histogram of floor(log2 |x|): a bucket from k to k + 1 has the elements of that
-// binade. Zero, subnormal, NaN and Inf elements are in none. Digests and missing values are left out.
+// has no ending, and others have their number. Executions likewise. A byte that is not UTF-8 is U+FFFD. NaN and Inf
+// are written as such. TensorBoard's scalars are float32. Exponents are a histogram of floor(log2 |x|): a bucket from k
+// to k + 1 has the elements of that binade. Zero, subnormal, NaN and Inf elements are in none. Digests and missing
+// values are left out.
 //
 // An error: nothing could be read, or a file cannot be written.
 Result<EventsWritten> write_events(RunRows& rows, const std::string& path, const std::string& folder);
