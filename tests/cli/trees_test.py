@@ -222,6 +222,19 @@ class Trees(unittest.TestCase):
         self.assertFalse(os.path.exists("new"))
         self.assertEqual(run("merge", "plan").returncode, 3)
 
+    def test_no_state_that_is_read_is_replaced(self):
+        write_tree("tree", 10)
+        self.fold_all(self.plan(2))
+        self.plan(1, "--stats", "max", output="other")
+        self.assertEqual(self.fold("000", plan="other", states="foreign").returncode, 0)
+        before = content("foreign/000.tsp"), content("states/000.tsp")
+        for arguments in (("states", "foreign/000.tsp", "-o", "foreign/000.tsp"),  # is of another plan, and left out
+                          ("states/001.tsp", "states/000.tsp", "-o", "states/000.tsp"), ("states", "-o", "states/000.tsp")):
+            ran = run("merge", *arguments)
+            self.assertEqual(ran.returncode, 2, arguments)
+            self.assertIn(b"is one of the inputs; name another file", ran.stderr)
+        self.assertEqual((content("foreign/000.tsp"), content("states/000.tsp")), before)
+
     def test_a_file_that_changes_is_named(self):
         write_tree("tree", 10)
         parts = self.plan(3)

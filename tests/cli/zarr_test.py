@@ -133,6 +133,21 @@ class Zarr(unittest.TestCase):
             self.write(group + "/zarr.json", {"zarr_format": 3, "node_type": "group", "attributes": {}})
         self.assert_same("s.zarr", arrays, "g/")
 
+    def test_a_chunk_is_an_input_that_no_output_replaces(self):
+        self.version_2("s.zarr/flat", self.array("float32", (4, 4)), (2, 4))
+        self.version_2("s.zarr/deep2", self.array("float32", (4, 4)), (2, 4), separator="/")
+        self.version_3("s.zarr/deep3", self.array("float32", (4, 4)), (2, 4))
+        for chunk in ("flat/1.0", "deep2/1/0", "deep3/c/1/0"):
+            path = self.path("s.zarr/" + chunk)
+            with open(path, "rb") as file:
+                before = file.read()
+            for words in (("s.zarr",), ("s.zarr/deep2/.zarray", "s.zarr/deep3/zarr.json", "s.zarr/flat/.zarray"), ("diff", "s.zarr", "s.zarr")):
+                ran = self.run_command(*words, "--format", "json", "-o", "s.zarr/" + chunk)
+                self.assertEqual(ran.returncode, 2, (chunk, words))
+                self.assertIn("is one of the inputs", ran.stderr)
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), before)
+
     def test_missing_chunks_are_the_fill_value(self):
         fills = {"float16": [("NaN", numpy.nan), (-2.5, -2.5), (65504.0, 65504), (1e-7, 1e-7), ("0x3c00", 1)], "float32": [("Infinity", numpy.inf), (0.1, 0.1)],
                  ">f8": [("-Infinity", -numpy.inf), (1e300, 1e300)], "int8": [(-5, -5)], ">i8": [(-2**63, -2**63)], "uint64": [(2**64 - 1, 2**64 - 1)],

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
+#include <optional>
 #include <set>
 #include <span>
 #include <system_error>
@@ -227,6 +229,37 @@ Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order, Rows 
   return inputs;
 }
 
+namespace {
+
+// How many folders lie between `folder` and `path`: 0 if it is `folder` itself. nullopt if it does not lie there. Both
+// without links.
+std::optional<std::ptrdiff_t> levels_below(const fs::path& folder, const fs::path& path) {
+  const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  if (end != folder.end()) return std::nullopt;
+  return std::distance(rest, path.end());
+}
+
+// A file that `origin`, `report` and `diff` read beside the rows or tensors of a dump, by its name.
+struct Companion {
+  fs::path folder;            // the rows lie in it, or below
+  std::ptrdiff_t levels = 0;  // how many folders below at most
+};
+
+std::optional<Companion> companion_of(const fs::path& file) {
+  const std::string name = file.filename().string();
+  const fs::path folder = file.parent_path();
+  if (name == "mapping.csv") return Companion{folder, 0};
+  if (name == "stack.json" || name == "construct.json") return Companion{folder, 1};
+  if (name == "watch.ndjson") return Companion{folder, 3};
+  const bool is_of_graph = (name.starts_with("ms_output_trace_code_graph_") && name.ends_with(".ir")) ||
+                           (name.starts_with("ms_execution_order_graph_") && name.ends_with(".csv"));
+  if (!is_of_graph) return std::nullopt;
+  const bool is_inside = folder.filename() == "graphs" || folder.filename() == "execution_order";
+  return Companion{is_inside ? folder.parent_path() : folder, 4};
+}
+
+}  // namespace
+
 Status check_is_no_input(const std::string& output, std::span<const std::string> inputs) {
   struct stat replaced;
   if (output.empty() || ::stat(output.c_str(), &replaced) != 0 || !S_ISREG(replaced.st_mode)) return {};
@@ -235,17 +268,34 @@ Status check_is_no_input(const std::string& output, std::span<const std::string>
     const int fault = path == "-" ? ::fstat(STDIN_FILENO, &facts) : ::stat(path.c_str(), &facts);
     return fault == 0 && facts.st_dev == replaced.st_dev && facts.st_ino == replaced.st_ino;
   };
+  const auto real_path = [](const std::string& path) {
+    std::error_code ignored;
+    return fs::weakly_canonical(path, ignored);
+  };
+  const fs::path real_output = real_path(output);
+  const auto companion = companion_of(real_output);
+  const auto is_part = [&](const std::string& part) {
+    return is_folder(part) ? levels_below(real_path(part), real_output).has_value() : is_output(part);
+  };
+  const auto has_companion = [&](const std::string& file) {
+    if (!companion || is_folder(file)) return false;
+    const auto levels = levels_below(companion->folder, real_path(file).parent_path());
+    return levels && *levels <= companion->levels;
+  };
   for (const std::string& input : inputs) {
     const auto stored = stored_path(input);
     std::vector<std::string> files = {stored ? stored->store : input};
-    if (is_folder(input)) {
-      std::vector<Error> ignored;  // reported when the file is read
-      find_tensor_files(input, files, ignored);
-      for (RowFile& file : find_row_files({input}, ignored)) files.push_back(std::move(file.path));
+    std::vector<Error> ignored;  // reported when the file is read
+    if (is_folder(input)) find_tensor_files(input, files, ignored);
+    // Beside the rows of a store lies what lay beside the files that it was made of.
+    const bool has_rows = is_folder(input) || (stored && companion);
+    for (RowFile& rows : has_rows ? find_row_files({input}, ignored) : std::vector<RowFile>()) {
+      auto in_store = stored_path(rows.path);
+      files.push_back(std::move(in_store ? in_store->file : rows.path));
     }
     for (const std::string& file : files) {
       const std::vector<std::string> parts = is_folder(file) ? std::vector<std::string>() : tensorstat::parts_of(file);
-      if (!is_output(file) && std::ranges::none_of(parts, is_output)) continue;
+      if (!is_output(file) && !has_companion(file) && std::ranges::none_of(parts, is_part)) continue;
       return Error{Code::kInvalid, "the output " + printable(output) + " is one of the inputs; name another file"};
     }
   }

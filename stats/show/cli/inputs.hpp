@@ -35,7 +35,8 @@ Inputs find_inputs(const std::vector<std::string>& paths, FileOrder order = File
                    Rows rows = Rows::kTaken);
 
 // Fails if the file `output` is one of the inputs, under any name, and would be overwritten. An input is a file, "-" or
-// a folder, which stands for the files of tensors and rows below it. A model's index stands for its shards, too.
+// a folder, which stands for the files of tensors and rows below it. A model's index stands for its shards, an array of
+// Zarr for its chunks, and rows or tensors of a dump for the files that are read beside them, such as watch.ndjson.
 Status check_is_no_input(const std::string& output, std::span<const std::string> inputs);
 
 // The path of a run in a store; `path` if no run is named. An error if a run is named and `path` is not a store.

@@ -166,12 +166,12 @@ int run_merge(MergeArguments& arguments, Console& console) {
   MergedStates merged;
   const int exit = read_states(arguments, console, merged);
   if (exit == kUsage || merged.is_empty()) return exit;
-  if (arguments.state.empty()) {
-    if (Status allowed = check_is_no_input(arguments.plain.output, arguments.paths); !allowed) {
-      return console.say(allowed.error().message), kUsage;
-    }
-    return show_merged(arguments.plain, merged, console, exit);
+  std::vector<Error> ignored;  // reported when the states were read
+  const std::string& output = arguments.state.empty() ? arguments.plain.output : arguments.state;
+  if (Status allowed = check_is_no_input(output, state_files(arguments.paths, ignored)); !allowed) {
+    return console.say(allowed.error().message), kUsage;
   }
+  if (arguments.state.empty()) return show_merged(arguments.plain, merged, console, exit);
   const auto state = merged.state();
   if (!state) return console.say(state.error().message), kNotRead;
   return write_out(arguments.state, *state, exit, console);
