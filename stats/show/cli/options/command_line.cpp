@@ -21,6 +21,16 @@ void refuse_unused_options(const CLI::App& app, const std::string& subcommand) {
   }
 }
 
+// A variable of the shell that is not set: the option would be taken for one that is not there.
+void refuse_empty_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional() || option->count() == 0) continue;
+    for (const std::string& value : option->results()) {
+      if (value.empty()) throw CLI::ValidationError(option->get_name(), "the value is empty");
+    }
+  }
+}
+
 // Whether an argument may ask for the help, which lists every subcommand: --help, --help-all, -h, -qh.
 bool asks_for_help(std::string_view word) {
   const bool is_short = word.starts_with('-') && !word.starts_with("--");
@@ -58,13 +68,16 @@ CommandLine::Parsed CommandLine::parse(int argc, const char* const* argv) {
     app_->parse(argc, argv);
     for (Subcommand& subcommand : subcommands_) {
       if (!subcommand.app.cli11().parsed()) continue;
+      refuse_empty_values(subcommand.app.cli11());
       refuse_unused_options(*app_, subcommand.app.cli11().get_name());
       return std::move(subcommand);
     }
     if (options_.paths().empty()) {
       throw CLI::ValidationError("nothing to read: name a file, a directory or a glob");
     }
-    return options_.take();
+    Arguments arguments = options_.take();
+    refuse_empty_values(*app_);
+    return arguments;
   } catch (const CLI::Success& answered) {  // --help, --version
     return app_->exit(answered);
   } catch (const CLI::ExtrasError& error) {
