@@ -1,9 +1,10 @@
 """Every verb that takes a dump's folder also takes a store, and its answer is the same."""
 import json
 import os
+import subprocess
 import unittest
 
-from stores import HEADING, StoreTest, row, run
+from stores import COMMAND, HEADING, StoreTest, row, run
 
 
 class Verbs(StoreTest):
@@ -46,6 +47,26 @@ class Verbs(StoreTest):
         self.assertEqual(run("diff", "runs.db").returncode, 2)
         self.assertEqual(run("diff", "good", "--runs", "a,b").returncode, 2)
         self.assertEqual(run("origin", "good", "--run", "a").returncode, 2)
+
+    def test_an_option_of_another_action_is_refused(self):
+        """`ask --run good` answered for every run, and -o of it wrote no file."""
+        uses = {"--run": ("add", "rows"), "--follow": ("add",), "--where": ("rows",), "--format": ("rows",), "-o": ("rows",), "--list": ("ask",)}
+        values = {"--run": "good", "--where": "nan", "--format": "csv", "-o": "out"}
+        for action, names in (("add", ["good"]), ("rows", []), ("runs", []), ("ask", ["faults"])):
+            for option, users in uses.items():
+                if action in users:
+                    continue
+                ran = run("store", action, "runs.db", *names, option, *([values[option]] if option in values else []))
+                self.assertEqual((ran.returncode, ran.stdout), (2, ""), (action, option))
+                self.assertIn(f"does nothing with `store {action}`", ran.stderr)
+        self.assertFalse(os.path.exists("out"))
+
+    def test_a_pipe_is_no_store(self):
+        os.mkfifo("pipe.db")
+        for arguments in (("store", "runs", "pipe.db"), ("store", "add", "pipe.db", "good"), ("store", "rows", "pipe.db")):
+            ran = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=60)
+            self.assertEqual(ran.returncode, 3, ran.stderr)
+            self.assertIn("pipe.db: is no regular file", ran.stderr)
 
     def test_folders_that_are_called_as_subcommands(self):
         os.rename("good", "dump")

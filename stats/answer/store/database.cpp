@@ -1,5 +1,7 @@
 #include "stats/answer/store/database.hpp"
 
+#include <sys/stat.h>
+
 #include "stats/answer/store/sqlite.hpp"
 #include "stats/core/base/printable.hpp"
 
@@ -137,6 +139,10 @@ Result<Database> Database::open(const std::string& path, Access access, bool mak
   if (sqlite() == nullptr) {
     return Error{Code::kUnsupported, printable(path) + ": a store, for which " TENSORSTAT_SQLITE_LIBRARY
                                                        " is needed: apt-get install libsqlite3-0"};
+  }
+  // SQLite would wait for a pipe's other end.
+  if (struct stat facts; ::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
+    return Error{Code::kUnreadable, printable(path) + ": is no regular file"};
   }
   sqlite3* handle = nullptr;
   int code = SQLITE_OK;

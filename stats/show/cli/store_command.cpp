@@ -28,6 +28,8 @@ namespace {
 using Lines = std::vector<std::vector<std::string>>;
 
 enum class Action { kAdd, kRows, kRuns, kAsk };
+const Choices<Action> kActions = {
+    {"add", Action::kAdd}, {"rows", Action::kRows}, {"runs", Action::kRuns}, {"ask", Action::kAsk}};
 
 struct StoreArguments {
   Action action = Action::kAdd;
@@ -216,14 +218,28 @@ int run_store(const StoreArguments&, Console& console) {
 
 #endif
 
+// An option of another action would have no effect: `ask --run monday` would answer for every run.
+void refuse_unused_options(const App& store, Action action) {
+  const std::pair<const char*, std::vector<Action>> users[] = {{"--run", {Action::kAdd, Action::kRows}},
+                                                               {"--follow", {Action::kAdd}},
+                                                               {"--where", {Action::kRows}},
+                                                               {"--format", {Action::kRows}},
+                                                               {"--output", {Action::kRows}},
+                                                               {"--list", {Action::kAsk}}};
+  for (const auto& [option, actions] : users) {
+    if (!store.is_given(option) || std::ranges::count(actions, action) != 0) continue;
+    refuse(option, "does nothing with `store " +
+                       std::ranges::find(kActions, action, &std::pair<std::string, Action>::second)->first + "`");
+  }
+}
+
 }  // namespace
 
 Subcommand store_command(App command) {
   const auto arguments = std::make_shared<StoreArguments>();
   App store = command.add_subcommand("store", "Collect the rows of many dumps in one SQLite file, and ask it");
   add_choice(
-      store, "ACTION", arguments->action,
-      Choices<Action>{{"add", Action::kAdd}, {"rows", Action::kRows}, {"runs", Action::kRuns}, {"ask", Action::kAsk}},
+      store, "ACTION", arguments->action, kActions,
       "add: add the rows of dumps that the store lacks; rows: print rows; runs: list the runs; ask: ask a question")
       .type_name("")
       .required();
@@ -252,6 +268,7 @@ Subcommand store_command(App command) {
       "  sqlite3 runs.db 'SELECT op_name, max(l2norm) FROM tensorstat GROUP BY op_name'\n\n"
       "Exit status: 0 done; 2 wrong usage; 3 some input could not be read, the rest is added; 5 the store or the "
       "output could not be written.");
+  store.parse_complete_callback([arguments, store] { refuse_unused_options(store, arguments->action); });
   return {store, [arguments](Console& console) { return run_store(*arguments, console); }};
 }
 
