@@ -3,6 +3,7 @@ formats and exit statuses."""
 import json
 import os
 import random
+import re
 import subprocess
 import tempfile
 import unittest
@@ -118,6 +119,37 @@ class Report(unittest.TestCase):
         self.assertEqual(findings, [])
         self.assertIn("nothing found", report["verdict"].lower())
         self.assertTrue(any(each.startswith("ranks: ") for each in report["not_measured"]))
+
+    def test_the_name_of_the_output_tells_the_format(self):
+        self.write(3, lambda rank, iteration: [("Add", "add", "float32", 1.0)])
+        for name, begins in (("x.json", '{"schema_version"'), ("x.html", "<!doctype html"), ("x.svg", "<svg"), ("x.txt", "Nothing found"), ("x", "Nothing found")):
+            path = os.path.join(self.folder, name)
+            self.assertEqual(self.run_report("-o", path).returncode, 0)
+            with open(path) as file:
+                self.assertEqual(file.read(len(begins)).lower(), begins.lower(), name)
+        self.run_report("-o", self.folder + "/x.json", "--format", "text")
+        with open(self.folder + "/x.json") as file:
+            self.assertTrue(file.read().startswith("Nothing found"))
+
+    def test_no_name_reaches_the_terminal_as_an_escape_sequence(self):
+        self.write(30, lambda rank, iteration: [("Add", "add\x1b[31m\x07", "float32", 1e9 if iteration == 25 else 1.0)])
+        path = os.path.join(self.folder, "rank_0", "net", "0", "29", "statistic.csv")
+        with open(path) as file:
+            rows = file.read()
+        for text in (rows, rows.replace(",0\n", ",3\n")):  # a jump, and NaN
+            with open(path, "w") as file:
+                file.write(text)
+            ran = self.run_report()
+            self.assertEqual((ran.returncode, ran.stderr), (1, ""))
+            self.assertNotRegex(ran.stdout, "[\x00-\x09\x0b-\x1f\x7f]")
+            self.assertIn(r"add\x1b[31m\x07", ran.stdout)
+
+    def test_the_help_has_every_rule(self):
+        ran = subprocess.run([COMMAND, "report", "--help"], capture_output=True, text=True, check=False)
+        self.write(3, lambda rank, iteration: [("Add", "add", "float32", 1.0)])
+        metrics = self.run_report("--format", "openmetrics").stdout
+        for rule in re.findall('rule="([a-z]+)"', metrics):
+            self.assertRegex(ran.stdout.split("The rules:")[1], rf"\b{rule}\b")
 
     def test_wrong_usage(self):
         self.write(3, lambda rank, iteration: [("Add", "add", "float32", 1.0)])

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "stats/core/base/float_environment.hpp"
+#include "stats/core/base/printable.hpp"
 #include "stats/data/rows/names/row_kind.hpp"
 
 namespace tensorstat {
@@ -140,7 +141,7 @@ std::vector<std::string> verdict_of(const Findings& findings, const History& his
 std::string text_of(const Findings& findings) {
   const FloatEnvironment ieee;
   std::string text;
-  for (const std::string& sentence : findings.verdict) text += (text.empty() ? "" : "  ") + sentence + "\n";
+  for (const std::string& sentence : findings.verdict) text += (text.empty() ? "" : "  ") + printable(sentence) + "\n";
   if (!findings.list.empty()) text += "\n";
   for (const Finding& finding : findings.list) {
     std::string line(name(severity(finding.rule)));
@@ -149,13 +150,13 @@ std::string text_of(const Findings& findings) {
     line.resize(19, ' ');
     line += "iteration " + std::to_string(finding.first_iteration) + ", rank " + std::to_string(finding.rank) + ": ";
     // The verdict has the sentence of the fault.
-    line += finding.rule <= FindingRule::kInf ? finding.op_name : finding.text;
-    text += line + "\n" + std::string(19, ' ') + "next: " + finding.next + "\n";
+    line += printable(finding.rule <= FindingRule::kInf ? finding.op_name : finding.text);
+    text += line + "\n" + std::string(19, ' ') + "next: " + printable(finding.next) + "\n";
   }
-  for (const std::string& note : findings.notes) text += "note: " + note + "\n";
+  for (const std::string& note : findings.notes) text += "note: " + printable(note) + "\n";
   if (!findings.not_measured.empty()) {
     text += "\nNot judged:\n";
-    for (const std::string& each : findings.not_measured) text += "  " + each + "\n";
+    for (const std::string& each : findings.not_measured) text += "  " + printable(each) + "\n";
   }
   return text;
 }

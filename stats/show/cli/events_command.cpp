@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "stats/core/base/printable.hpp"
 #include "stats/data/files/io/folders.hpp"
 #include "stats/data/files/io/text_lines.hpp"
 #include "stats/data/files/io/whole_file.hpp"
@@ -83,7 +84,7 @@ int tell_ring(const std::string& path, const EventsArguments& arguments, std::se
   const auto kept = read_ring_file(path);
   if (!kept) return console.say(kept.error().message), kNotRead;
   const bool has_died = !kept->is_closed && !kept->is_written_now;
-  text += path + ": process " + std::to_string(kept->process) +
+  text += printable(path) + ": process " + std::to_string(kept->process) +
           (kept->is_written_now ? " is running"
            : has_died           ? " died"
                                 : " ended the run");
@@ -97,23 +98,27 @@ int tell_ring(const std::string& path, const EventsArguments& arguments, std::se
   std::uint64_t room = std::numeric_limits<std::uint64_t>::max();
   const auto written = write_event(*kept, journal, folder, room);
   if (!written) return console.say(written.error().message), kNotWritten;
-  text += "  written to " + folder + "\n";
+  text += "  written to " + printable(folder) + "\n";
   return has_died ? kFound : kDone;
 }
 
 int tell_alerts(const std::string& path, std::string& text, Console& console) {
   const auto lines = read_whole_file(path, kMostAlertBytes);
   if (!lines) return console.say(lines.error().message), kNotRead;
-  text += path + ":\n";
+  text += printable(path) + ":\n";
   int exit = kDone;
+  std::size_t number = 0;
   for (std::string_view rest = *lines; !rest.empty();) {
     const auto alert = alert_from(take_line(rest));
+    ++number;
     if (!alert) {
-      console.say(path + ": a line is no alert: " + alert.error().message);
+      std::string why = alert.error().message;
+      if (constexpr std::string_view kOnlyLine = "line 1, "; why.starts_with(kOnlyLine)) why.erase(0, kOnlyLine.size());
+      console.say(printable(path) + ", line " + std::to_string(number) + ": is no alert: " + why);
       exit = kNotRead;
       continue;
     }
-    text += "  " + to_sentence(*alert) + '\n';
+    text += "  " + printable(to_sentence(*alert)) + '\n';
     exit = std::max<int>(exit, kFound);
   }
   return exit;
@@ -143,7 +148,7 @@ Subcommand events_command(App command) {
       "events", "List the alerts of a run, and write the last steps of a process that died as a dump");
   events.add_option("FOLDER", arguments->path, "The path of a run that had alerts or keep").type_name("").required();
   events.add_flag("--write", arguments->writes_all, "Write the kept steps also if the run has ended or goes on");
-  events.add_flag("--list", arguments->only_lists, "Write nothing");
+  events.add_flag("--list", arguments->only_lists, "Write nothing").excludes("--write");
   events.footer(
       "With keep=20, watch() writes no rows. Those of the last 20 steps stand in rank_0/last_steps.ring, which is "
       "readable\n"

@@ -74,7 +74,7 @@ int run_report(ReportArguments arguments, Console& console) {
     return console.say(allowed.error().message), kUsage;
   }
   std::string format = arguments.format;
-  for (const char* each : {"html", "svg", "png"}) {
+  for (const char* each : {"json", "html", "svg", "png"}) {
     if (format.empty() && arguments.output.ends_with(std::string(".") + each)) format = each;
   }
   if (format.empty()) format = "text";
@@ -124,11 +124,14 @@ Subcommand report_command(App command) {
   report.add_option("DUMP", arguments->path, "A statistic.csv, a dump's folder, or tensors named as in a dump")
       .type_name("")
       .required();
-  report.add_option("B", arguments->other, "A second run: the page holds it against the first").type_name("");
+  report.add_option("B", arguments->other, "A second run: the page holds it against the first")
+      .check(names_output())
+      .type_name("");
   report.add_option("--run", arguments->run, "The run, if DUMP is a store").type_name("NAME");
   report
-      .add_option("--format", arguments->format,
-                  "text, json, html, svg, png or openmetrics; by default as FILE ends, else text")
+      .add_option(
+          "--format", arguments->format,
+          "text, json, html, svg, png or openmetrics; by default json, html, svg or png as FILE ends, else text")
       .one_of({"text", "json", "html", "svg", "png", "openmetrics"})
       .type_name("FORMAT");
   report.add_option("-o,--output", arguments->output, "Write to this file, whole or not at all, instead of stdout")
@@ -141,6 +144,8 @@ Subcommand report_command(App command) {
       .type_name("SECONDS");
   report.add_option("--limit", arguments->limits, "Another limit for a rule, such as jump=20; may be repeated")
       .type_name("RULE=NUMBER");
+  std::vector<std::string> rules;
+  for (const FindingRuleFacts& rule : kFindingRules) rules.emplace_back(rule.name);
   report.footer(
       "Examples:\n"
       "  tensorstat report dump                     the verdict, and what else was found\n"
@@ -150,8 +155,9 @@ Subcommand report_command(App command) {
       "  tensorstat report dump -o map.png          the map alone; .svg has the verdict, too\n"
       "  tensorstat report dump --format openmetrics -o /var/lib/node_exporter/tensorstat.prom   for an alert\n"
       "  tensorstat report dump --format json | jq '.findings[] | {rule, op_name, first_iteration}'\n\n"
-      "The rules: nan, inf, turned, overflow, jump, drift, dead, frozen, gone, ranks, stopped. Their definitions are "
-      "in stats/doc/report.md. What follows from a NaN or Inf is no finding of its own.\n\n"
+      "The rules: " +
+      joined_words(rules, ", ") +
+      ". Their definitions are in stats/doc/report.md. What follows from a NaN or Inf is no finding of its own.\n\n"
       "Exit status: 0 nothing found; 1 something was found; 2 wrong usage; 3 some input could not be read; 5 the "
       "result could not be written.");
   return {report, [arguments](Console& console) { return run_report(*arguments, console); }};
