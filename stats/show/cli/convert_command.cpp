@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <tensorstat/rows.hpp>
 #include <utility>
 #include <variant>
@@ -121,6 +123,26 @@ Status convert_all(const Folders& folders, const std::string& below, Conversion&
   return {};
 }
 
+// The files by their folder below OUT, each once. An error: files of two dumps would be in one folder, where nothing
+// tells their rows apart. Files that the user named himself may be.
+Result<Folders> folders_of(const std::vector<RowFile>& files, const std::vector<std::string>& named) {
+  Folders folders;
+  std::map<std::string, std::string> homes;  // where the files of a folder come from
+  std::set<std::string> known;
+  const std::set<std::string_view> by_name(named.begin(), named.end());
+  for (const RowFile& file : files) {
+    if (!known.insert(file.path).second) continue;
+    folders[file.folder].push_back(file.path);
+    if (by_name.contains(file.path)) continue;
+    const std::string home = file.path.substr(0, file.path.rfind('/') + 1);  // npos + 1 is 0
+    const std::string& other = homes.try_emplace(file.folder, home).first->second;
+    if (other == home) continue;
+    return Error{Code::kInvalid,
+                 printable(other) + " and " + printable(home) + " would be one folder; convert each dump by itself"};
+  }
+  return folders;
+}
+
 // The formats of --to beside the dialects.
 enum class OtherFormat : std::uint8_t { kDumpJson, kTensorBoard, kTrendDatabase };
 using TargetFormat = std::variant<Dialect, OtherFormat>;
@@ -206,8 +228,9 @@ int run_convert(const ConvertArguments& arguments, Console& console) {
   const auto files = find_row_files(arguments.paths, faults);
   for (const Error& fault : faults) conversion.complain(fault);
   if (files.empty()) return kNotRead;
-  Folders folders;
-  for (const RowFile& file : files) folders[file.folder].push_back(file.path);
+  auto folders_read = folders_of(files, arguments.paths);
+  if (!folders_read) return console.say(folders_read.error().message), kUsage;
+  Folders folders = *std::move(folders_read);
 
   const auto fail = [&](const Error& error) {
     console.say(error.message);
@@ -223,15 +246,17 @@ int run_convert(const ConvertArguments& arguments, Console& console) {
                 "; give it a name without an extension");
     return kUsage;
   }
+  std::size_t count = 0;
+  for (const auto& [folder, each] : folders) count += each.size();
   if (is_one_file) folders = {{"", std::move(folders.begin()->second)}};
   RemovedOnSignal removed;
   auto staged = StagedFolder::open(arguments.output);
   if (!staged) return fail(staged.error());
   removed.guard(staged->path());
   if (Status converted = convert_all(folders, staged->path(), conversion); !converted) return fail(converted.error());
-  if (!conversion.has_output()) return conversion.report(files.size());
+  if (!conversion.has_output()) return conversion.report(count);
   if (Status placed = staged->place(is_one_file ? *name : ""); !placed) return fail(placed.error());
-  return conversion.report(files.size());
+  return conversion.report(count);
 }
 
 }  // namespace
