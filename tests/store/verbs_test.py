@@ -61,6 +61,15 @@ class Verbs(StoreTest):
                 self.assertIn(f"does nothing with `store {action}`", ran.stderr)
         self.assertFalse(os.path.exists("out"))
 
+    def test_rows_of_several_runs_are_told_apart(self):
+        ran = run("store", "rows", "runs.db")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))  # the hint named an option that store has not
+        heading, *rows = ran.stdout.splitlines()
+        self.assertIn(",Path", heading)
+        self.assertEqual(len(rows), len(set(rows)))
+        self.assertEqual({name for name in ("good", "bad") if any(f"runs.db//{name}/" in each for each in rows)}, {"good", "bad"})
+        self.assertNotIn(",Path", run("store", "rows", "runs.db", "--run", "good").stdout)
+
     def test_a_pipe_is_no_store(self):
         os.mkfifo("pipe.db")
         for arguments in (("store", "runs", "pipe.db"), ("store", "add", "pipe.db", "good"), ("store", "rows", "pipe.db")):

@@ -129,6 +129,14 @@ int run_add(const StoreArguments& arguments, Console& console) {
   }
 }
 
+// Whether only their paths tell the rows of these files apart. A run may have two dumps.
+bool are_of_several_runs(const std::vector<std::string>& files, Store& store, const std::string& run) {
+  const auto runs = store.runs();
+  if (run.empty() && runs && runs->size() > 1) return true;
+  OneRun one;
+  return std::ranges::any_of(files, [&](const std::string& file) { return !one.add(file); });
+}
+
 int run_rows(const StoreArguments& arguments, Console& console) {
   Arguments shown;
   shown.paths = {arguments.store + (arguments.run.empty() ? "" : "//" + arguments.run)};
@@ -140,7 +148,7 @@ int run_rows(const StoreArguments& arguments, Console& console) {
   shown.format = arguments.format;
   shown.stats_are_default = true;
   shown.is_quiet = true;
-  const auto store = Store::open(arguments.store, Access::kRead);
+  auto store = Store::open(arguments.store, Access::kRead);
   if (!store) return complain(store.error(), console);
   const Inputs inputs = find_inputs(shown.paths, shown.order);
   if (Status allowed = check_is_no_input(arguments.output, {&arguments.store, 1}); !allowed) {
@@ -151,6 +159,7 @@ int run_rows(const StoreArguments& arguments, Console& console) {
     if (const auto columns = read_columns(file)) add_once(shown.columns, columns->columns);
   }
   if (inputs.files.size() > 1) add_once(shown.columns, {"rank", "iteration"});
+  if (are_of_several_runs(inputs.files, *store, arguments.run)) add_once(shown.columns, {"path"});
   Output output(arguments.output);
   Status written;
   const Outcome outcome = show_rows(shown, inputs, {}, console, [&](const std::string& text) {
