@@ -79,7 +79,10 @@ CommandLine::Parsed CommandLine::parse(int argc, const char* const* argv) {
     refuse_empty_values(*app_);
     return arguments;
   } catch (const CLI::Success& answered) {  // --help, --version
-    return app_->exit(answered);
+    const int status = app_->exit(answered);
+    if (std::cout.flush()) return status;
+    std::cerr << "tensorstat: stdout: cannot be written\n";
+    return kNotWritten;
   } catch (const CLI::ExtrasError& error) {
     // CLI11 reports the leftover words. The cause is an unknown option: its value was taken for a path.
     const std::vector<std::string> left = app_->remaining(true);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "stats/data/rows/names/dump_place.hpp"
 #include "stats/data/rows/row_carrier.hpp"
@@ -57,8 +58,12 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
     console.complain(error.message);
     outcome.exit = std::max<int>(outcome.exit, kNotRead);
   };
-  if (arguments.by) {
-    console.say("--by needs elements, and a file of rows has none");
+  const std::pair<const char*, bool> readers[] = {{"--by", arguments.by.has_value()},
+                                                  {"--dtype", arguments.raw.has_value()},
+                                                  {"--precision low", arguments.request.precision == Precision::kLow}};
+  for (const auto& [option, reads_elements] : readers) {
+    if (!reads_elements) continue;
+    console.say(std::string(option) + " needs elements, and a file of rows has none");
     return {kUsage, false};
   }
   const Categories had = categories_of(inputs.files);
