@@ -164,6 +164,10 @@ int run_diff(DiffArguments arguments, Console& console) {
   if (arguments.options.first && arguments.format != Format::kTable && arguments.format != Format::kJson) {
     return console.say("--first writes a text, or json"), kUsage;
   }
+  const bool is_json = arguments.format == Format::kJson || arguments.format == Format::kNdjson;
+  if (is_json && !arguments.columns.empty()) {
+    return console.say("--columns: a table, Markdown and a csv have them; JSON always has the same values"), kUsage;
+  }
   DiffOptions options = arguments.options;
   for (const auto& [path, text] :
        {std::pair{&arguments.tolerances, &options.tolerances}, std::pair{&arguments.names, &options.names}}) {

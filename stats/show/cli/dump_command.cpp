@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
+#include <tuple>
 
 #include "stats/data/files/io/whole_file.hpp"
 #include "stats/data/json/json_text.hpp"
 #include "stats/data/rows/dialect.hpp"
+#include "stats/job/dump/cann/acl_config.hpp"
+#include "stats/job/dump/mindspore/config.hpp"
+#include "stats/job/dump/msprobe/config.hpp"
 #include "stats/job/dump/replay/replay.hpp"
 #include "stats/show/cli/exit_status.hpp"
 #include "stats/show/cli/inputs.hpp"
@@ -24,9 +29,30 @@ struct DumpArguments {
   std::string output;     // empty: the config's `path`
   std::string framework;  // as in DumpOptions
   Dialect dialect = Dialect::kMindspore27;
-  bool by_step = false, device_rows = false;
+  bool by_step = false, device_rows = false, has_dialect = false;
   bool append = false, replace = false;
 };
+
+// An error if an option belongs to another framework's config. A config that cannot be read is told by its reader.
+Status check_options(const DumpArguments& arguments, std::string_view text) {
+  const auto document = parse_json(text);
+  if (!document || !document->root().is(JsonValue::Kind::kObject)) return {};
+  const JsonValue root = document->root();
+  const ConfigDialect* const known[] = {&kMindsporeConfig, &kMsprobeConfig, &kAclConfig};
+  const auto recognises = [&](const ConfigDialect* dialect) { return dialect->recognises(root); };
+  if (std::ranges::none_of(known, recognises)) return {};
+  const std::tuple<const char*, bool, const ConfigDialect*> users[] = {
+      {"--dialect", arguments.has_dialect, &kMindsporeConfig},
+      {"--device-rows", arguments.device_rows, &kMindsporeConfig},
+      {"--by-step", arguments.by_step, &kMindsporeConfig},
+      {"--framework", !arguments.framework.empty(), &kMsprobeConfig}};
+  for (const auto& [option, is_given, user] : users) {
+    if (!is_given || recognises(user)) continue;
+    return Error{Code::kInvalid,
+                 std::string(option) + " does nothing with this config: it is for " + std::string(user->name)};
+  }
+  return {};
+}
 
 int run_dump(const DumpArguments& arguments, Console& console) {
   std::string config = arguments.config;
@@ -42,7 +68,9 @@ int run_dump(const DumpArguments& arguments, Console& console) {
     console.say("the config " + text.error().message);
     return kUsage;
   }
+  if (Status allowed = check_options(arguments, *text); !allowed) return console.say(allowed.error().message), kUsage;
   const Inputs inputs = find_inputs(arguments.paths, FileOrder::kGiven, Rows::kLeft);
+  if (!inputs.tensors_of.empty()) return console.say("dump takes files and folders, and no FILE::TENSOR"), kUsage;
   int exit = kDone;
   const auto complain = [&](const Error& error) {
     console.complain(error.message);
@@ -124,6 +152,7 @@ Subcommand dump_command(App command) {
                 "If an earlier dump exists, replace files of the same names, each as a whole, once everything is "
                 "written")
       .excludes(append);
+  dump.parse_complete_callback([arguments, dump] { arguments->has_dialect = dump.is_given("--dialect"); });
   return {dump, [arguments](Console& console) { return run_dump(*arguments, console); }};
 }
 
