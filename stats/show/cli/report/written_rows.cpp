@@ -4,12 +4,15 @@
 #include <iterator>
 #include <utility>
 
+#include "stats/core/base/printable.hpp"
+#include "stats/data/files/tensor_reader.hpp"
 #include "stats/data/rows/names/dump_place.hpp"
 #include "stats/data/rows/row_carrier.hpp"
 #include "stats/data/rows/rows_of_file.hpp"
 #include "stats/data/rules/comparison.hpp"
 #include "stats/data/rules/specials.hpp"
 #include "stats/data/survey/row_files.hpp"
+#include "stats/data/survey/wanted_tensors.hpp"
 #include "stats/show/cli/report/fault_count.hpp"
 
 namespace tensorstat::cli {
@@ -102,12 +105,16 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
   Results results(shown, inputs.files, look, console, write, kept);
   results.begin();
   std::ranges::for_each(inputs.faults, fail);
+  const std::vector<std::string> all;
   for (const std::string& file : inputs.files) {
+    const auto named = inputs.tensors_of.find(file);
+    WantedTensors wanted(named == inputs.tensors_of.end() ? all : named->second);
     const auto place = place_of_rows(file);
     const auto read = read_rows_of_file(file, [&](Row&& row) {
       SurveyedTensor entry;
       entry.path = file;
       entry.tensor = row_label(row.identity);
+      if (!wanted.take(entry.tensor)) return Status();
       entry.row = std::move(row);
       add_place(file, place, entry.row.identity);
       entry.row.statistics = shown_of(entry.row.statistics, results.request().categories);
@@ -115,6 +122,9 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
       return Status();
     });
     if (!read) fail(read.error());
+    for (const std::string& name : wanted.missing()) {
+      fail({Code::kUnreadable, printable_name(tensor_label(file, name)) + ": the file has no such row"});
+    }
   }
   results.end();
   outcome.has_results = results.any();
