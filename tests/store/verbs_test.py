@@ -70,6 +70,14 @@ class Verbs(StoreTest):
         self.assertEqual({name for name in ("good", "bad") if any(f"runs.db//{name}/" in each for each in rows)}, {"good", "bad"})
         self.assertNotIn(",Path", run("store", "rows", "runs.db", "--run", "good").stdout)
 
+    def test_the_largest_have_an_l2norm(self):
+        self.write("max/statistic.csv", HEADING.replace("L2Norm Value", "Avg Value") + row(0) + row(1))
+        self.add("more.db", "max")
+        self.assertEqual(len(run("store", "ask", "more.db", "largest").stdout.splitlines()), 1)
+        self.write("few/statistic.csv", HEADING + row(0) + row(1).replace(f"{1 / 3!r},0,0", ",0,0") + row(2).replace(f"{2 / 3!r},0,0", "nan,0,0"))
+        self.add("more.db", "few")
+        self.assertEqual([line.split()[0] for line in run("store", "ask", "more.db", "largest").stdout.splitlines()[1:]], ["layer/0"])
+
     def test_a_pipe_is_no_store(self):
         os.mkfifo("pipe.db")
         for arguments in (("store", "runs", "pipe.db"), ("store", "add", "pipe.db", "good"), ("store", "rows", "pipe.db")):

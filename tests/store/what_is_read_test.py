@@ -82,6 +82,25 @@ class WhatIsRead(StoreTest):
                 self.assertEqual(run(store, "--format", "csv").stdout, rows)
                 self.assertEqual(run("store", "runs", store).returncode, 0)
 
+    def test_several_rows_of_a_rank_are_no_difference_of_ranks(self):
+        """In two graphs, and in two calls of one graph: all ranks have the same values."""
+        def write(rank, graph, values):
+            self.write(f"dump/rank_{rank}/net/{graph}/0/statistic.csv",
+                       HEADING.replace(",Iteration", "") + "".join(parameter(value, 0).replace(",0\n", "\n") for value in values))
+
+        def answer():
+            self.add("runs.db", "dump", "--run", "r")
+            return [line.split() for line in run("store", "ask", "runs.db", "ranks").stdout.splitlines()[1:]]
+        for rank in range(2):
+            write(rank, 0, [1, 2])
+            write(rank, 1, [3])
+        self.assertEqual(answer(), [])
+        write(1, 1, [4])
+        self.assertEqual(answer(), [["r", "0", "w", "output", "0", "2", "0", "1"]])
+        write(1, 1, [3])
+        write(1, 0, [2, 2])
+        self.assertEqual(len(answer()), 1)
+
     def test_ranks_differ_where_one_is_nan(self):
         self.write("dump/rank_0/net/0/0/statistic.csv", HEADING + parameter(1, 0))
         self.write("dump/rank_1/net/0/0/statistic.csv", HEADING + parameter(1, 0))

@@ -221,17 +221,21 @@ std::vector<StoreQuestion> store_questions() {
        "ifnull(-min, max))) AS absmax FROM "
        "tensorstat WHERE max > 32752 OR min < -32752 GROUP BY run, rank, op_name, io, slot ORDER BY first_iteration"},
       {"ranks", "parameters that differ between ranks",
-       // A NaN is NULL, which count() leaves out.
-       "SELECT run, iteration, op_name, io, slot, count(DISTINCT iif(is_nan & 1, 'nan', max)) AS max_values, "
-       "count(DISTINCT iif(is_nan & 2, 'nan', min)) AS min_values, "
-       "count(DISTINCT iif(is_nan & 2048, 'nan', l2norm)) AS l2norm_values FROM tensorstat WHERE op_type = 'Parameter' "
-       "GROUP BY run, iteration, "
-       "op_name, io, slot HAVING max_values > 1 OR min_values > 1 OR l2norm_values > 1 ORDER BY run, iteration, "
-       "op_name"},
+       // A rank may have several rows of a parameter: in two graphs, or two calls. So the values of a rank are one
+       // text, which the texts of the other ranks are compared with. NULL is a NaN, or not measured, and left out. 0 is
+       // -0.0.
+       "SELECT run, iteration, op_name, io, slot, count(DISTINCT max_text) AS max_values, count(DISTINCT min_text) AS "
+       "min_values, count(DISTINCT l2norm_text) AS l2norm_values FROM (SELECT run, iteration, graph, op_name, io, "
+       "slot, "
+       "rank, group_concat(DISTINCT iif(is_nan & 1, 'nan', iif(max = 0, '0', iif(max IS NULL, NULL, quote(max))))) AS "
+       "max_text, group_concat(DISTINCT iif(is_nan & 2, 'nan', iif(min = 0, '0', iif(min IS NULL, NULL, quote(min))))) "
+       "AS min_text, group_concat(DISTINCT iif(is_nan & 2048, 'nan', iif(l2norm = 0, '0', iif(l2norm IS NULL, NULL, "
+       "quote(l2norm))))) AS l2norm_text FROM (SELECT * FROM tensorstat WHERE op_type = 'Parameter' ORDER BY line) "
+       "GROUP BY run, iteration, graph, op_name, io, slot, rank) GROUP BY run, iteration, graph, op_name, io, slot "
+       "HAVING max_values > 1 OR min_values > 1 OR l2norm_values > 1 ORDER BY run, iteration, op_name"},
       {"largest", "the 20 tensors with the largest l2norm",
-       "SELECT op_name, io, slot, run, rank, iteration, max(l2norm) AS l2norm FROM tensorstat GROUP BY op_name, io, "
-       "slot "
-       "ORDER BY l2norm DESC LIMIT 20"},
+       "SELECT op_name, io, slot, run, rank, iteration, max(l2norm) AS l2norm FROM tensorstat WHERE l2norm IS NOT NULL "
+       "GROUP BY op_name, io, slot ORDER BY l2norm DESC LIMIT 20"},
       {"last", "the last iteration of each rank",
        "SELECT run, rank, max(iteration) AS last_iteration, count(DISTINCT iteration) AS iterations, count(*) AS rows "
        "FROM tensorstat GROUP BY run, rank ORDER BY run, rank"},
