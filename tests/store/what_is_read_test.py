@@ -110,6 +110,15 @@ class WhatIsRead(StoreTest):
         self.add("runs.db", "dump")
         self.assertEqual(run("store", "ask", "runs.db", "ranks").stdout.split()[-4:], ["0", "2", "0", "1"])
 
+    def test_faults_of_rows_with_one_extremum(self):
+        """A tensor of -Inf alone has the max -Inf, which `--where inf` knows."""
+        for name, heading, value in (("max", "Max Value", "-inf"), ("min", "Min Value", "inf"), ("least", "Min Value", "-3"), ("both", "Max Value,Min Value", "-inf,-inf")):
+            self.write(f"{name}/statistic.csv", IDENTITY + f',{heading}\nAdd,{name},0,0,1,output,0,8,float32,"(2)",{value}\n')
+        self.add("runs.db", "max", "min", "least", "both", "--run", "r")
+        names = {line.split()[2] for line in run("store", "ask", "runs.db", "faults").stdout.splitlines()[1:]}
+        self.assertEqual(names, {"max", "min", "both"})
+        self.assertEqual(names, {line.split(",")[1] for line in run("runs.db", "--where", "inf", "--format", "csv").stdout.splitlines()[1:]})
+
     def test_half_of_float16_without_max(self):
         self.write("dump/statistic.csv", IDENTITY + ',Min Value\nAdd,a,0,0,1,output,0,8,float32,"(2)",-40000\n')
         self.add("runs.db", "dump")

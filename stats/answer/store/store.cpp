@@ -212,8 +212,9 @@ std::vector<StoreQuestion> store_questions() {
        "SELECT run, rank, op_name, io, slot, min(iteration) AS first_iteration, count(*) AS rows FROM tensorstat WHERE "
        // Rows without counts: bits 0, 1, 2 and 11 of is_nan stand for max, min, avg and l2norm
        // (stats/data/rules/specials).
-       "coalesce(nan_count, is_nan & 2055) > 0 OR coalesce(positive_inf_count, max = 9e999) > 0 OR "
-       "coalesce(negative_inf_count, min = -9e999) > 0 OR (coalesce(positive_inf_count, max, min) IS NULL AND "
+       "coalesce(nan_count, is_nan & 2055) > 0 OR coalesce(positive_inf_count, max = 9e999 OR min = 9e999) > 0 OR "
+       "coalesce(negative_inf_count, min = -9e999 OR max = -9e999) > 0 OR (coalesce(positive_inf_count, max, min) IS "
+       "NULL AND "
        "(abs(avg) = "
        "9e999 OR l2norm = 9e999)) GROUP BY run, rank, op_name, io, slot ORDER BY first_iteration, rank, op_name"},
       {"half-of-float16", "tensors past half of float16's greatest number",
