@@ -271,6 +271,27 @@ class Check(unittest.TestCase):
         self.assertEqual((verdict["kind"], verdict["op_name"], verdict["iteration"]), ("gradient", "0.weight", 2), verdict)
         self.assertIn("the step was skipped", "\n".join(verdict["details"]))
 
+    def test_what_cannot_be_judged_hides_no_other_fault(self):
+        half = torch.nn.Parameter(torch.ones(3, dtype=torch.complex32))
+        for losses, odd in (({"name": "n/a"}, None), ({"list": [1.0]}, None), (10 ** 400, None), (None, half)):
+            model = torch.nn.Linear(4, 4)
+            model.odd = odd
+            w = self.watch(model)
+            model(torch.randn(3, 4)).sum().backward()
+            if odd is not None:
+                odd.grad = torch.ones(3, dtype=torch.complex32)
+            self.assertFalse(w.check(losses), losses)
+            model.weight.grad[0, 1] = math.nan
+            self.assertTrue(w.check(losses), losses)
+            if odd is not None:
+                model.weight.grad.zero_()
+                odd.grad[2] = complex(0, math.inf)
+                self.assertEqual(w.check(losses).fault.op_name, "odd")
+            w.step(losses)
+            w.close()
+            with open(os.path.join(self.path, "rank_0/model/0/0/statistic.csv")) as file:
+                self.assertIn("Gradient,weight,", file.read())
+
     def test_ranks_decide_alike(self):
         gloo_ranks.run_ranks(self, 2, gloo_ranks.BEGIN + RANK, self.folder.name)
 

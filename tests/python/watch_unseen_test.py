@@ -414,6 +414,27 @@ class WithoutElements(Unseen):
         self.assertTrue([each for each in self.heard if "0.weight is not watched: a Scaled has no elements" in each], self.heard)
         self.assertIn("0.weight", [each["op_name"] for each in lines_of(self.path, "not_seen")])
 
+    def test_parameters_without_an_address(self):
+        eye = torch.eye(4)
+        for odd in (eye.to_sparse(), eye.to_sparse_csr(), eye.to_mkldnn() if torch.backends.mkldnn.is_available() else eye):
+            model = self.model()
+            model.odd = torch.nn.Parameter(odd, requires_grad=False)
+            with tensorstat.watch(model, path=self.path, exist="replace") as watch:
+                for _ in range(2):
+                    loss = model(torch.randn(3, 4)).sum()
+                    loss.backward()
+                    with torch.no_grad():
+                        for each in model.parameters():
+                            each.add_(each.grad) if each.grad is not None else None
+                            if each.layout is torch.sparse_coo:
+                                each.mul_(2)
+                    watch.step(loss)
+            with open(os.path.join(self.path, "rank_0/model/0/1/statistic.csv"), newline="") as file:
+                rows = {(row["Op Type"], row["Op Name"], row["IO"]) for row in csv.DictReader(file)}
+            self.assertIn(("Gradient", "0.weight", "input"), rows)
+            self.assertIn(("Parameter", "0.weight", "output"), rows)
+            self.assertEqual(("Parameter", "odd", "output") in rows, odd.layout is torch.sparse_coo)
+
     def test_fakes_nested_and_quantized(self):
         self.assertIn("cast it first", self.refused(torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)))
         if release() < (2, 6):

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ._hooks import say_fault
+from ._library import logger
 from ._tensors import is_lazy, local_of
 from ._verdict import Fault
 
 __all__ = ["Checked"]
 
+_said: set[str] = set()
 OF_ONE_RANK = "parameter", "input", "forward", "loss"
 
 
@@ -38,7 +40,7 @@ class Checked:
 
 
 def first_faulty(named: Iterable[tuple[str, Any]]) -> tuple[str, str] | None:
-    """The first tensor with NaN or Inf: its name, and "NaN" or "Inf". Tensors are not copied. Each is read once, and again only if its sum
+    """The first tensor with NaN or Inf: its name, and "NaN" or "Inf". Tensors that torch can sum are not copied. Each is read once, and again only if its sum
     is not finite: a finite sum has no NaN and no Inf in it, but a sum of finite elements may overflow. It waits for a device once."""
     torch = sys.modules["torch"]
     tensors: list[tuple[str, Any]] = []
@@ -46,15 +48,14 @@ def first_faulty(named: Iterable[tuple[str, Any]]) -> tuple[str, str] | None:
     mine = [(name, local_of(tensor)) for name, tensor in named]
     with torch.no_grad(), torch._C.DisableTorchFunction():
         for name, tensor in mine:
-            tensor = tensor.detach()
-            if tensor.layout is not torch.strided:
-                tensor = tensor._values() if tensor.layout is torch.sparse_coo else tensor.values()
-            if not (tensor.is_floating_point() or tensor.is_complex()) or not tensor.numel() or tensor.device.type == "meta":
+            try:
+                summed = _summed(tensor.detach())
+            except Exception as refused:  # passes for clean, and the others are looked at
+                say_fault(refused)
                 continue
-            is_short = tensor.dtype in (torch.float16, torch.bfloat16)
-            total = tensor.sum(dtype=torch.float32) if is_short else tensor.sum()
-            sums.setdefault(tensor.device, []).append((len(tensors), total.isfinite()))
-            tensors.append((name, tensor))
+            if summed is not None:
+                sums.setdefault(summed[0].device, []).append((len(tensors), summed[1]))
+                tensors.append((name, summed[0]))
         doubtful: list[int] = []
         for several in sums.values():
             finite = torch.stack([each for _, each in several]).tolist()
@@ -66,10 +67,37 @@ def first_faulty(named: Iterable[tuple[str, Any]]) -> tuple[str, str] | None:
     return None
 
 
+def _summed(tensor: Any) -> tuple[Any, Any] | None:
+    """The elements of a tensor, and whether their sum is finite; None of one that cannot hold NaN or Inf."""
+    torch = sys.modules["torch"]
+    if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.device.type == "meta":
+        return None
+    if tensor.layout is not torch.strided:
+        tensor = tensor._values() if tensor.layout is torch.sparse_coo else tensor.values()
+    if not tensor.numel():
+        return None
+    if tensor.is_complex() and tensor.element_size() == 4 or tensor.element_size() == 1:  # torch sums neither complex32 nor float8
+        tensor = (torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor).to(torch.float32)
+    is_short = tensor.dtype in (torch.float16, torch.bfloat16)
+    total = tensor.sum(dtype=torch.float32) if is_short else tensor.sum()
+    return tensor, total.isfinite()
+
+
 def losses_of(loss: Any) -> list[tuple[str, Any]]:
-    """(the name of its row, its value) of one loss, a dict of them, or None."""
+    """(the name of its row, its value as a tensor or float) of one loss, a dict of them, or None. What is no number is left out, and said."""
     named = [(f"loss/{key}", each) for key, each in loss.items()] if isinstance(loss, Mapping) else [("loss", loss)]
-    return [(name, each) for name, each in named if each is not None]
+    losses: list[tuple[str, Any]] = []
+    for name, each in named:
+        if each is None:
+            continue
+        try:
+            losses.append((name, each if isinstance(each, sys.modules["torch"].Tensor) else float(each)))
+        except Exception:
+            words = f"{name} of step() and check() is no tensor and no number, but a {type(each).__name__}"
+            if words not in _said:
+                _said.add(words)
+                logger.warning("%s: it is left out", words)
+    return losses
 
 
 def fault_of(watch: Any, loss: Any) -> Fault | None:

@@ -36,7 +36,7 @@ def look_at_loss(watch: Any, loss: Any) -> None:
     torch = sys.modules["torch"]
     losses = losses_of(loss)
     for name, each in losses:
-        tensor = each if isinstance(each, torch.Tensor) else torch.as_tensor(float(each), dtype=torch.float64)
+        tensor = each if isinstance(each, torch.Tensor) else torch.as_tensor(each, dtype=torch.float64)
         faults = watch._collect("Loss", name, (), (tensor,))
         if watch._later is None:
             _judge(faults, watch, name, tensor, None)

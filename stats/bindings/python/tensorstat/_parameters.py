@@ -7,7 +7,7 @@ from typing import Any
 
 from ._check import first_faulty
 from ._rerun import version_of
-from ._tensors import has_same_elements, is_freed, is_lazy, local_of, tensors_in
+from ._tensors import address_of, has_same_elements, is_freed, is_lazy, local_of, tensors_in
 
 
 class Parameters:
@@ -186,7 +186,7 @@ class Parameters:
         try:
             return [(each.data_ptr(), each._version) if type(each) is plain else None if is_lazy(each) else _state_of(each)
                     for _, each in self.named]
-        except RuntimeError:  # one of inference mode has no version
+        except RuntimeError:  # one of inference mode has no version, and a sparse one no address
             return [None if is_lazy(each) else _state_of(each) for _, each in self.named]
 
     def _is_written_by_data(self) -> bool:
@@ -247,7 +247,7 @@ def name_of_state(parameter: str, key: str, slot: int) -> str:
 
 def _state_of(parameter: Any) -> tuple[int, int]:
     local = local_of(parameter)  # may be written without the parameter
-    return local.data_ptr(), version_of(parameter) + (version_of(local) if local is not parameter else 0)
+    return address_of(local), version_of(parameter) + (version_of(local) if local is not parameter else 0)
 
 
 def _is_zero(tensor: Any) -> bool:

@@ -142,6 +142,18 @@ def local_of(tensor: Any) -> Any:
     return local.trigger_wait() if hasattr(local, "trigger_wait") else local
 
 
+def address_of(tensor: Any) -> int:
+    """Of its elements. A sparse tensor has those of its values; 0 where torch tells none, as of a tensor of oneDNN."""
+    torch = sys.modules["torch"]
+    try:
+        if tensor.layout is torch.strided:
+            return int(tensor.data_ptr())
+        with torch.no_grad():
+            return int((tensor._values() if tensor.layout is torch.sparse_coo else tensor.values()).data_ptr())
+    except RuntimeError:
+        return 0
+
+
 def is_freed(tensor: Any) -> bool:
     """Whether its memory, or the end of it, was taken from below it: reading it may end the process."""
     return bool(_native.is_freed(tensor))
