@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import tempfile
+import threading
 import unittest
 
 import tensorstat
@@ -92,6 +93,42 @@ class MsprobeScope(unittest.TestCase):
         gradients = data["Module.b.l.Linear.parameters_grad.0"]
         self.assertEqual(sorted(gradients), ["bias", "weight"])
         self.assertEqual(gradients["bias"][0]["Max"], 2 * model.b.r.weight.sum(0).max().item())
+
+    def test_an_exception_and_threads_leave_calls_inside_of_their_own(self):
+        class Fails(torch.nn.Linear):
+            def forward(self, x):
+                if not x.any():
+                    raise ZeroDivisionError
+                return super().forward(x)
+
+        class Waits(torch.nn.Linear):
+            def forward(self, x):
+                if self.before is not None:
+                    self.inside.set()
+                    self.before.wait(60)
+                return super().forward(x)
+
+        inside, left = threading.Event(), threading.Event()
+        model = torch.nn.ModuleDict({"a": Fails(3, 3), "b": Waits(3, 3), "c": Waits(3, 3)})
+        model["b"].before, model["b"].inside = inside, threading.Event()  # b ends inside of c
+        model["c"].before, model["c"].inside = left, inside
+        with tensorstat.watch(model, config=self.config()) as watch:
+            with self.assertRaises(ZeroDivisionError):
+                model["a"](torch.zeros(2, 3))
+            x = model["a"](torch.ones(2, 3))
+            first = threading.Thread(target=lambda: (model["b"](x).sum().backward(retain_graph=True), left.set()))
+            first.start()
+            model["b"].inside.wait(60)
+            model["c"](x).sum().backward()
+            first.join()
+            watch.step()
+        with open(os.path.join(self.path, "step0/rank0/construct.json"), encoding="utf-8") as text:
+            self.assertEqual(set(json.load(text).values()), {None})
+        with open(os.path.join(self.path, "step0/rank0/dump.json"), encoding="utf-8") as text:
+            data = json.load(text)["data"]
+        for name, kind, number in (("a", "Fails", 1), ("b", "Waits", 0), ("c", "Waits", 0)):
+            self.assertIn("output", data[f"Module.{name}.{kind}.forward.{number}"], name)
+            self.assertIn(f"Module.{name}.{kind}.backward.{number}", data)
 
     def test_what_selects_nothing_is_said_once(self):
         for config, words in ((self.config(step=[100]), "of step [100] nothing came; steps 0 to 2 did"),

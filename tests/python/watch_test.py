@@ -12,6 +12,8 @@ import math
 import os
 import pathlib
 import re
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -325,6 +327,63 @@ class Watched(unittest.TestCase):
             rows = [[(name, io, row["Avg Value"]) for step, name, io, row in rows_of(folder) if step == each] for each in (0, 2)]
         self.assertTrue(rows[0])
         self.assertEqual(rows[0], rows[1])
+
+    def test_parts_of_a_model_behind_an_exception(self):
+        class Part(torch.nn.Linear):
+            fails = True
+
+            def forward(self, x):
+                if self.fails:
+                    Part.fails = False
+                    raise ZeroDivisionError
+                return super().forward(x)
+
+        model = torch.nn.ModuleDict({"a": Part(3, 3), "b": torch.nn.Linear(3, 3)})
+        with tempfile.TemporaryDirectory() as folder:
+            with tensorstat.watch(model, path=folder, gradients=False, parameters=False) as watch:
+                with self.assertRaises(ZeroDivisionError):
+                    model["a"](torch.randn(2, 3))
+                model["b"](model["a"](torch.randn(2, 3)))
+                watch.step()
+            self.assertEqual([(name, io) for _, name, io, _ in rows_of(folder)],
+                             [("a/forward", "input")] + [(f"{each}/forward", io) for each in "ab" for io in ("input", "output")])
+            with open(f"{folder}/rank_0/model/watch.ndjson") as file:
+                lines = [json.loads(line) for line in file]
+            self.assertEqual([line["parent"] for line in lines if line["kind"] == "code"], ["", "", ""])
+
+    def test_a_run_behind_a_line_that_was_cut(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for cut in (1, 30):
+                with tensorstat.watch(self.model, path=folder, exist="replace") as watch:
+                    self.train(watch, 1)
+                path = f"{folder}/rank_0/model/watch.ndjson"
+                os.truncate(path, os.path.getsize(path) - cut)
+                with tensorstat.watch(self.model, path=folder, resume=True, gradients=False) as watch:
+                    self.train(watch, 1)
+                with open(path) as file:
+                    lines = [line for line in file if line.startswith("{") and line.endswith("}\n")]
+                runs = [each for each in map(json.loads, lines) if each["kind"] == "run"]
+                self.assertEqual([each["gradients"] for each in runs], [True, False], cut)
+
+    def test_lines_that_a_full_disk_refuses_are_written_later(self):
+        journal = tensorstat._journal.Journal
+        with tempfile.TemporaryDirectory() as folder:
+            written = journal(os.path.join(folder, "model", "watch.ndjson"))
+            before = resource.getrlimit(resource.RLIMIT_FSIZE)
+            handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            try:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+                for number in range(30):
+                    written.say("code", number=number, text="x" * 1000)
+                    written.flush()
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, before)
+                signal.signal(signal.SIGXFSZ, handler)
+            self.assertEqual(os.path.getsize(written.path), 10_000)
+            written.say("code", number=30)
+            written.flush()
+            with open(written.path) as file:
+                self.assertEqual([json.loads(line)["number"] for line in file], list(range(31)))
 
     def test_a_second_run_into_one_folder(self):
         with tempfile.TemporaryDirectory() as folder:

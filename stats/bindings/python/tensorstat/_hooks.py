@@ -166,6 +166,33 @@ def is_called_again(module: Any) -> bool:
     return count == 2
 
 
+def drop_left(calls: list[Any]) -> None:
+    """Takes off the innermost open calls that an exception has left without a word: torch 2.1 and later tell of an Exception, and none of
+    KeyboardInterrupt. A call that is still open has torch's frame around the one that begins."""
+    begins = _frame_of_call(sys._getframe(1)) if calls else None
+    while calls and begins is not None and not _runs(calls[-1].module, begins.f_back):
+        calls.pop()
+
+
+def _frame_of_call(frame: FrameType | None) -> FrameType | None:
+    while frame is not None and frame.f_code.co_name != "_call_impl":
+        frame = frame.f_back
+    return frame
+
+
+def _runs(module: Any, frame: FrameType | None) -> bool:
+    while (call := _frame_of_call(frame)) is not None:
+        if call.f_locals.get("self") is module:
+            return True
+        frame = call.f_back
+    return False
+
+
+def tells_of_exceptions() -> bool:
+    """Whether torch calls a hook behind a module that an Exception ends."""
+    return hasattr(sys.modules["torch.nn.modules.module"], "_global_forward_hooks_always_called")
+
+
 def keywords_of_call(frame: FrameType | None) -> dict[str, Any]:
     """The keyword arguments of a module's call. `frame` called the hook. Torch passes them to a module's own hooks, which are copied and
     pickled with it, but to no global hook before a call. So they are read from torch's frame. If torch names it otherwise,

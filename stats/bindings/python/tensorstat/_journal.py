@@ -1,5 +1,4 @@
 """watch.ndjson: what the rows of a watch do not say. stats/doc/origin.md has its lines."""
-import contextlib
 import json
 import os
 import sys
@@ -9,42 +8,43 @@ from typing import Any
 from ._library import above_standard, logger
 
 OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_MOST_WAITING = 1 << 20  # bytes
 _own_code: dict[CodeType, bool] = {}  # whether a function is the caller's own
 
 
 class Journal:
-    """Lines of a file that are written when a step ends, or something is wrong."""
+    """Lines of a file that are written when a step ends, or something is wrong. What a full disk does not take is tried again."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._lines: list[str] = []
-        self._is_lost = self._is_begun = False
+        self._rest = b""  # that the disk did not take
+        self._is_begun = self._is_said = False
 
     def say(self, kind: str, **members: Any) -> None:
         self._lines.append(json.dumps({"kind": kind, **members}) + "\n")
 
     def flush(self) -> None:
-        if not self._lines or self._is_lost:
-            return
         lines, self._lines = self._lines, []
+        rest, self._rest = self._rest + "".join(lines).encode(), b""  # another thread may flush meanwhile
+        if not rest:
+            return
         try:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
-            with open(self.path, "a", encoding="utf-8", opener=above_standard) as file:
-                if not self._is_begun and _is_cut(self.path):
-                    file.write("\n")
+            file = above_standard(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC)
+            try:
+                if not self._is_begun and (size := os.fstat(file).st_size) and os.pread(file, 1, size - 1) != b"\n":
+                    rest = b"\n" + rest  # an earlier process died in a line
                 self._is_begun = True
-                file.write("".join(lines))
+                while rest:
+                    rest = rest[os.write(file, rest):]
+            finally:
+                os.close(file)
         except OSError as fault:
-            self._is_lost = True
-            logger.warning("%s cannot be written, and origin will not know lines of code: %s", self.path, fault.strerror)
-
-
-def _is_cut(path: str) -> bool:
-    """Whether the file's last line has no end: the run that wrote it was killed, or the disk was full."""
-    with contextlib.suppress(OSError), open(path, "rb", opener=above_standard) as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read() != b"\n"
-    return False
+            if not self._is_said:
+                self._is_said = True
+                logger.warning("%s cannot be written, and origin will not know lines of code: %s", self.path, fault.strerror)
+            self._rest = rest[:rest.rfind(b"\n", 0, _MOST_WAITING) + 1] + self._rest
 
 
 def caller_of(frame: FrameType | None) -> tuple[str, int, str] | None:

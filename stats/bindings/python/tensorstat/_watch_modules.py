@@ -8,10 +8,10 @@ import weakref
 from typing import Any
 
 from ._alerts import Step
-from ._calls import pop_call
+from ._calls import PerThread, pop_call
 from ._compiled import is_tracing
 from ._edges import edges_of, wait_for
-from ._hooks import Accumulation, ModuleHooks, keywords_of_call, say_fault
+from ._hooks import Accumulation, ModuleHooks, drop_left, keywords_of_call, say_fault
 from ._journal import OURS
 from ._layout import Layout
 from ._library import logger
@@ -30,7 +30,7 @@ class ModuleWatch(Watch):
         super().__init__(session, every=every, rank=rank)
         self._has_stacks = has_stacks
         self._cut: set[tuple[str, str]] = set()  # the words about stems' inputs and outputs
-        self._open: list[_Call] = []  # modules that run, the innermost last
+        self._local = PerThread()
         self._counts: dict[str, int] = {}
         self._backward: list[_Call] = []  # their gradients have not come yet
         self._rounds: dict[str, _Round] = {}
@@ -116,7 +116,7 @@ class ModuleWatch(Watch):
         self._of_step, self._is_begun = [], False
         self._leave_leaves()
         step = self._found()
-        self._open.clear()
+        self._local.calls.clear()
         self._counts.clear()
         self._rounds.clear()
         self.iteration += 1
@@ -134,8 +134,10 @@ class ModuleWatch(Watch):
     def _enter(self, module: Any, stem: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         number = self._counts.get(stem, 0)
         self._counts[stem] = number + 1
-        call = _Call(module, stem, number, self._open[-1] if self._open else None)
-        self._open.append(call)
+        calls = self._local.calls  # that run in this thread, the innermost last
+        drop_left(calls)
+        call = _Call(module, stem, number, calls[-1] if calls else None)
+        calls.append(call)
         if self._has_stacks:
             parent = call.parent.key("forward") if call.parent else ""
             self._session.describe(call.kind, call.key("forward"), stack=_stack(), parent=parent)
@@ -153,7 +155,7 @@ class ModuleWatch(Watch):
             call.twice = [slot not in slots for slot in range(len(given))]
 
     def _leave(self, module: Any, _stem: str, arguments: Any, outputs: Any) -> None:
-        call = pop_call(self._open, module)
+        call = pop_call(self._local.calls, module)
         if call is None:
             return
         places = _Places()
@@ -185,7 +187,7 @@ class ModuleWatch(Watch):
 
     def _give_up(self, module: Any) -> None:
         """An exception ends the call."""
-        pop_call(self._open, module)
+        pop_call(self._local.calls, module)
 
     def _say_what_is_cut(self, places: "_Places", stem: str, io: str) -> None:
         if places.is_cut and (stem, io) not in self._cut:

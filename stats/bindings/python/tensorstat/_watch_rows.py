@@ -16,7 +16,7 @@ from ._edges import edges_of
 from ._faulty import FaultyTensors
 from ._gradients import Gradients
 from ._graph_rows import graph_rows
-from ._hooks import ModuleHooks, is_called_again, keywords_of_call, say_fault
+from ._hooks import ModuleHooks, drop_left, is_called_again, keywords_of_call, say_fault, tells_of_exceptions
 from ._journal import Journal, caller_of
 from ._later import Faults, Numbers
 from ._layout import Layout
@@ -82,6 +82,7 @@ class RowWatch(Watch):
                                       has_rows=parameters, optimizers=optimizers, has_updates=updates)
         self._buffers = Buffers(self, parameters)
         self._hooks = ModuleHooks(self._enter, self._leave, self._give_up)
+        self._drops_left = not tells_of_exceptions()
         self._graph = graph_rows(self, compiled, level)
         self._outermost: list[tuple[str, Any]] = []
         self._places: dict[str, Place] = {}
@@ -173,14 +174,11 @@ class RowWatch(Watch):
             for shards in self._all_shards():
                 shards.step(self.iteration, self._parameters.of_step, self._is_stopped)
         if self.active:
-            try:
-                look_at_loss(self, loss)
-                if self._is_begun:
-                    self._buffers.look_after(len(self._outermost) > 1)
-                is_skipped = self._parameters.look_after()
-                self.judge(None, self._end_course, is_skipped)
-            except Exception as fault:
-                say_fault(fault)
+            _try(look_at_loss, self, loss)
+            if self._is_begun:
+                _try(self._buffers.look_after, len(self._outermost) > 1)
+            is_skipped = bool(_try(self._parameters.look_after))
+            _try(self.judge, None, self._end_course, is_skipped)
             self._journal.flush()  # before the step ends: an event takes a copy
             if self._has_evaluated:
                 self._session.step_end(rank=self._rank, graph=EVALUATION, iteration=self.iteration)
@@ -435,6 +433,8 @@ class RowWatch(Watch):
         # An exception has left these calls (KeyboardInterrupt, or any before torch 2.1), or Lightning's DDP calls training_step() as forward().
         if calls and place.is_outermost and calls[0].place is place and not (calls[0].forward is forward and is_called_again(module)):
             calls.clear()
+        elif calls and self._drops_left:
+            drop_left(calls)
         parent = calls[-1] if calls else None
         if parent is None:
             self._loss_operations.end()
@@ -624,14 +624,14 @@ class RowWatch(Watch):
             return
         if self._layout.has_changed():
             self._look_anew()
-        self._buffers.look_before(len(self._outermost) > 1)
+        _try(self._buffers.look_before, len(self._outermost) > 1)
         if not self._has_seen:
             self._journal.say("trained", iteration=self.iteration,
                               names=[name for name, each in self._parameters.named if each.requires_grad])
             if self._is_unseen_said:
                 self._journal.say("not_seen", iteration=self.iteration, op_name="", io="output", why="")
         self._is_begun = self._has_seen = True
-        self._parameters.look_before()
+        _try(self._parameters.look_before)
         if self._with_gradients and not sys.modules["torch"].is_inference_mode_enabled():
             self._gradients.wait_for_parameters(self._parameters.named)
 
@@ -639,7 +639,7 @@ class RowWatch(Watch):
         """Begins the rows of an evaluation: a graph of its own, in the iteration that follows."""
         if not self._has_evaluated:
             self._has_evaluated = self._has_seen = True
-            self._parameters.look_before(EVALUATION)
+            _try(self._parameters.look_before, EVALUATION)
         torch = sys.modules["torch"]  # it trains in eval mode where gradients are on
         if self._with_gradients and torch.is_grad_enabled() and not torch.is_inference_mode_enabled() and not self._gradients.waits_for_parameters:
             self._gradients.wait_for_parameters(self._parameters.named)
@@ -668,3 +668,12 @@ class RowWatch(Watch):
         number = self._numbers.get(name, 0)
         self._numbers[name] = number + 1
         return number
+
+
+def _try(look: Callable[..., Any], *arguments: Any) -> Any:
+    """A fault of one look does not end the next ones."""
+    try:
+        return look(*arguments)
+    except Exception as fault:
+        say_fault(fault)
+        return None
