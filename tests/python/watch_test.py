@@ -167,6 +167,21 @@ class Watched(unittest.TestCase):
                 first = next(row for row in read[3] if row["nan count"])
                 self.assertEqual(first["op name"], "Sequential_forward" if dialect == "mindspore-2.7" else "Sequential/forward")
 
+    def test_iterations_that_a_config_begins_later(self):
+        config = {"common_dump_settings": {
+            "dump_mode": 0, "path": "/absent", "net_name": "model", "iteration": "10-99", "input_output": 0, "kernels": [],
+            "support_device": [0], "op_debug_mode": 0, "saved_data": "statistic", "statistic_category": ["max", "nan count"],
+            "initial_iteration": 10}, "e2e_dump_settings": {"enable": True, "trans_flag": True}}
+        with tempfile.TemporaryDirectory() as folder:
+            for resume in (False, True):
+                with tensorstat.watch(self.model, json.dumps(config), path=folder, resume=resume) as watch:
+                    self.train(watch, 3, poisoned=2 if resume else None)
+            self.assertEqual(sorted({step for step, *_ in rows_of(folder)}), list(range(10, 16)))
+            self.assertEqual(watch.first_fault.iteration, 15)
+            with open(f"{folder}/rank_0/model/watch.ndjson") as file:
+                numbers = [line["iteration"] for line in map(json.loads, file) if "iteration" in line]
+            self.assertEqual((min(numbers), max(numbers)), (10, 15))
+
     def test_nested_outputs_and_what_cannot_be_read(self):
         class Nested(torch.nn.Module):
             def __init__(self):

@@ -20,7 +20,7 @@ from ._rerun import versions_of
 from ._session import DumpSession
 from ._tensors import is_dtensor, is_wrapped, readable, tensors_in
 from ._verdict import Course, Fault
-from ._watch_config import config_of_path, has_scope, make_way, members_of, whole_number
+from ._watch_config import config_of_path, has_scope, initial_iteration, make_way, members_of, whole_number
 
 if TYPE_CHECKING:
     from ._replicas import ReplicaFault
@@ -524,6 +524,7 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         return of_modules
     from ._watch_rows import RowWatch
     may_be_late = not (wait or actions.saves_tensors)
+    initial, config = initial_iteration(config, members)
     session, compared = _session_with(asked, config, path=path, dialect=dialect, ordered_by_queue=may_be_late, settles_later=may_be_late)
     common = members.get("common_dump_settings")
     net_name = common.get("net_name") if isinstance(common, dict) else None
@@ -543,6 +544,6 @@ def watch(model: Any, config: str | os.PathLike[str] | None = None, *, path: str
         session.close()
         raise
     made.act_by(actions)
-    made.go_to(first_iteration)
+    made.go_to(max(first_iteration, initial) if isinstance(resume, bool) else first_iteration)
     made.close_with(model)
     return made

@@ -32,6 +32,16 @@ def members_of(config: str | os.PathLike[str] | None) -> dict[str, Any]:
     return members if isinstance(members, dict) else {}
 
 
+def initial_iteration(config: Any, members: dict[str, Any]) -> tuple[int, Any]:
+    """MindSpore's initial_iteration, and the config without it: a watch counts from it itself, so that its own words, such as those of
+    watch.ndjson, have the numbers of the rows."""
+    common = members.get("common_dump_settings")
+    first = common.get("initial_iteration") if isinstance(common, dict) else None
+    if type(first) is not int or not 0 < first < 2**31:
+        return 0, config
+    return first, json.dumps({**members, "common_dump_settings": {**common, "initial_iteration": 0}})
+
+
 def has_scope(members: dict[str, Any]) -> bool:
     """Whether msprobe's config has a scope, which goes by what runs inside of what."""
     task = members.get(str(members.get("task")))
