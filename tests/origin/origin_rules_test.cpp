@@ -16,6 +16,27 @@ TEST(OriginRules, R0NothingIsWrong) {
   EXPECT_TRUE(says(answer, "Nothing wrong: neither NaN nor Inf in 4 tensors"));
 }
 
+TEST(OriginRules, R0RowsThatCannotTell) {
+  const auto ask_of = [](const std::vector<Value>& crcs, const std::vector<Value>& maxima) {
+    Record record;
+    for (std::size_t i = 0; i < crcs.size(); ++i) {
+      Row row = Rows::row_of("Net", "Net/forward", i == 0, 0, i + 1, "ok");
+      row.statistics = {{Category::kCrc32, Category::kMax}, {crcs[i], maxima[i]}};
+      record.add(row, {.name = "Net/forward"});
+    }
+    record.sort();
+    Hints hints;
+    return answer_of(record, hints, {});
+  };
+  const Answer answer = ask_of({std::uint64_t{1}, std::uint64_t{2}}, {Value(), Value()});
+  EXPECT_EQ(answer.verdict.kind, FaultKind::kNone);
+  EXPECT_TRUE(answer.verdict.is_blind);
+  EXPECT_TRUE(says(answer, "Not known: no row has a statistic that shows NaN or Inf"));
+  const Answer half = ask_of({std::uint64_t{1}, std::uint64_t{2}}, {Value(), 1.5});
+  EXPECT_FALSE(half.verdict.is_blind);
+  EXPECT_TRUE(says(half, "Nothing wrong: neither NaN nor Inf in 2 tensors"));
+}
+
 TEST(OriginRules, R1AParameterWasWrongBeforeAnythingRan) {
   const Answer answer = ask(R"(
     Parameter a.weight i0 ok

@@ -130,10 +130,13 @@ std::vector<std::string> verdict_of(const Findings& findings, const History& his
     }
   } else if (findings.list.empty()) {
     sentences.push_back("Nothing found in " + what_was_read(findings));
+    if (verdict.is_blind) sentences.push_back(verdict.sentence);
     if (std::string nearest = nearest_limit(history); !nearest.empty()) sentences.push_back(std::move(nearest));
   } else {
     sentences.push_back(as_sentence(findings.list.front().text) + ". " +
-                        (findings.notes.empty() ? "Neither NaN nor Inf" : "No NaN and no Inf lasted"));
+                        (verdict.is_blind         ? verdict.sentence
+                         : findings.notes.empty() ? "Neither NaN nor Inf"
+                                                  : "No NaN and no Inf lasted"));
   }
   return sentences;
 }

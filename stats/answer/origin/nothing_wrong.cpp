@@ -15,7 +15,11 @@ void put_nothing_into_words(const RunFacts& facts, FaultVerdict& verdict, bool i
   const std::string where =
       plural(facts.row_count, "tensor") +
       (facts.iteration_count > 1 ? " of " + plural(facts.iteration_count, "iteration") : "");  // files have none
-  if (verdict.unseen.empty()) {
+  if (!facts.tells) {
+    verdict.is_blind = true;
+    verdict.sentence =
+        "Not known: no row has a statistic that shows NaN or Inf, such as nan count, max or l2norm, in " + where;
+  } else if (verdict.unseen.empty()) {
     verdict.sentence = "Nothing wrong" + std::string(is_without_notes ? ": neither NaN nor Inf" : "") + " in " + where;
   } else {
     verdict.sentence = "Not known: nothing of the model was read, " + verdict.unseen +

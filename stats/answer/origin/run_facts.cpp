@@ -1,5 +1,7 @@
 #include "stats/answer/origin/run_facts.hpp"
 
+#include "stats/data/rules/specials.hpp"
+
 namespace tensorstat {
 
 void RunFactsReader::add(std::string_view op_type, std::string_view op_name, bool is_input, bool is_of_file,
@@ -20,6 +22,12 @@ void RunFactsReader::add(std::string_view op_type, std::string_view op_name, boo
   facts_.has_written |= !is_input;
 }
 
+void RunFactsReader::add(const StatisticsView& statistics) {
+  if (facts_.tells) return;
+  const Specials specials = specials_of(statistics);
+  facts_.tells = specials.is_nan_known || specials.is_inf_known;
+}
+
 RunFacts RunFactsReader::facts(const Hints& hints) const {
   RunFacts facts = facts_;
   facts.iteration_count = iterations_.size();
@@ -34,6 +42,7 @@ RunFacts facts_of(const Record& record, const Hints& hints) {
   for (const RecordRow& row : record.rows()) {
     reader.add(record.texts()[row.op_type], record.texts()[row.name], row.is_input, !record.texts()[row.file].empty(),
                row.iteration);
+    reader.add(record.statistics(row));
   }
   return reader.facts(hints);
 }

@@ -18,6 +18,7 @@ struct RunFacts {
   Form form = Form::kGraph;
   bool has_loss = false, has_parameters = false;
   bool has_written = false;  // a parameter has a row behind a step
+  bool tells = false;        // some row has a statistic that shows NaN or Inf
   std::uint64_t row_count = 0, iteration_count = 0;
 };
 
@@ -26,7 +27,8 @@ class RunFactsReader {
  public:
   // `is_of_file`: the row is a tensor of a file.
   void add(std::string_view op_type, std::string_view op_name, bool is_input, bool is_of_file, std::uint64_t iteration);
-  RunFacts facts(const Hints& hints) const;  // of all rows so far
+  void add(const StatisticsView& statistics);  // of the same row
+  RunFacts facts(const Hints& hints) const;    // of all rows so far
 
  private:
   RunFacts facts_;

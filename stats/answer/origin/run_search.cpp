@@ -26,6 +26,7 @@ class RunSearch {
       if (each) each(row, place);
       const Identity& call = row.identity;
       facts.add(call.op_type, place.name, call.io == "input", !place.file.empty(), place.iteration);
+      facts.add(row.statistics);
       ++row_counts_[place.iteration];
       if (is_fault(row.statistics, choice_)) faulty_.insert(place.iteration);
       // Tensors stay: to read them again is to measure them again.

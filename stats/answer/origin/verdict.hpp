@@ -83,6 +83,7 @@ struct FaultVerdict : FaultFacts {
   std::uint32_t call_count = 0;          // calls of that name in the iteration: micro-batches, for example
   std::vector<std::string> not_watched;  // of a watch: "parameters", "gradients", "loss", "model"
   std::string unseen;                    // why no step has rows of the model; "": some step has
+  bool is_blind = false;                 // no row shows whether it holds NaN or Inf
   std::vector<std::string> not_seen;     // calls with tensors that are not in the rows, and why
   std::optional<CodeLine> code;
   std::string operation;                   // of zoom

@@ -224,7 +224,8 @@ int run_origin(OriginArguments arguments, Console& console) {
   }
   const Answer& answer = run->answer;
   int exit = answer.verdict.kind == FaultKind::kNone ? kDone : kFound;
-  const bool is_blind = answer.verdict.kind == FaultKind::kNone && !answer.verdict.unseen.empty();
+  const bool is_blind =
+      answer.verdict.kind == FaultKind::kNone && (answer.verdict.is_blind || !answer.verdict.unseen.empty());
   if (!run->is_whole || is_blind) exit = kNotRead;
   std::string text;
   if (arguments.is_json) {
