@@ -657,6 +657,24 @@ class Watched(unittest.TestCase):
                 watch.step()
             self.assertEqual({name for _, name, _, row in rows_of(folder) if row["Op Type"] == "Parameter"}, {"weight", "bias"})
 
+    def test_a_step_that_begins_in_inference_mode(self):
+        config = {"task": "statistics", "level": "L0", "statistics": {}}
+        with tempfile.TemporaryDirectory() as folder:
+            for options in ({"updates": True}, {"config": json.dumps({**config, "dump_path": folder})}):
+                with self.assertNoLogs("tensorstat"):
+                    with tensorstat.watch(self.model, path=folder, **options) as watch:
+                        for _ in range(2):
+                            with torch.inference_mode():
+                                self.model(torch.randn(3, 5, 4))
+                            self.train(watch, 1)
+            kinds = [(step, row["Op Type"]) for step, _, _, row in rows_of(folder)]
+            count = len(list(self.model.parameters()))
+            self.assertEqual([kinds.count((step, "ParameterUpdate")) for step in range(2)], [count, count])
+            with open(f"{folder}/step1/rank0/dump.json") as file:
+                keys = json.load(file)["data"]
+        self.assertEqual(sum("parameters_grad" in key for key in keys), 8, keys)
+        self.assertIn("Module.0.Linear.forward.1", keys)
+
     def test_the_first_fault_where_the_model_itself_is_not_wanted(self):
         model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
         with torch.no_grad():

@@ -215,7 +215,8 @@ def _copy_of(parameter: Any) -> Any:
     local = local_of(parameter)
     if local.layout is not torch.strided or not local.dtype.is_floating_point or local.element_size() == 1 or local.device.type == "meta" or type(local) not in (torch.Tensor, torch.nn.Parameter):
         return None
-    with torch.no_grad(), torch._C.DisableTorchFunction():
+    # A copy that is made in inference mode could not be written outside of it.
+    with torch.inference_mode(False), torch.no_grad(), torch._C.DisableTorchFunction():
         return local.detach().clone()
 
 

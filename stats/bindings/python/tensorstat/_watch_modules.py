@@ -92,7 +92,8 @@ class ModuleWatch(Watch):
         """With a step that is watched, and again with its first forward: parameters may have changed."""
         if self._layout.has_changed():
             self._take_modules()
-        self._of_step = [each for each in self._accumulations.values() if each.begin()]
+        if not sys.modules["torch"].is_inference_mode_enabled():  # in it a parameter has no node
+            self._of_step = [each for each in self._accumulations.values() if each.begin()]
 
     def _switch(self) -> None:
         if self.active:
@@ -127,7 +128,7 @@ class ModuleWatch(Watch):
     def _before(self, module: Any, stem: str, arguments: tuple[Any, ...]) -> None:
         if not is_tracing(arguments):
             if not self._is_begun:
-                self._is_begun = True
+                self._is_begun = not sys.modules["torch"].is_inference_mode_enabled()
                 self._begin()
             self._enter(module, stem, arguments, keywords_of_call(sys._getframe(2)))
 
