@@ -137,6 +137,12 @@ TEST(StatisticCsv, AByteOrderMarkBeforeTheHeadingIsPassedOver) {
       "\xef\xbb\xbf" + csv_header({Category::kMax}, Dialect::kOurs) + csv_row(row, Dialect::kOurs), Dialect::kOurs);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].identity.op_type, row.identity.op_type);
+  std::string quoted = csv_header({Category::kMax}, Dialect::kOurs);  // as a spreadsheet may write it
+  quoted.insert(quoted.find(','), "\"");
+  const auto same =
+      read_all("\xef\xbb\xbf\"" + quoted + csv_row(row, Dialect::kOurs) + csv_row(row, Dialect::kOurs), Dialect::kOurs);
+  ASSERT_EQ(same.size(), 2u);
+  EXPECT_EQ(same[0].identity.op_type, row.identity.op_type);
 }
 
 TEST(StatisticCsv, NoTextCellOfOursRunsAsAFormula) {

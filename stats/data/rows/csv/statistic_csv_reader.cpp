@@ -72,8 +72,14 @@ class CsvReader {
   }
 
   Status read_heading() {
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // Excel's "CSV UTF-8"
+    std::size_t mark_bytes = 0;
+    const auto cut = [&] {  // the first heading may stand in quotes behind the mark
+      mark_bytes = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+      return cut_record(text_.substr(mark_bytes), cut_);
+    };
     CutFault fault;
-    while (fault = cut_record(text_, cut_), fault.wants_more_text) {
+    while (fault = cut(), fault.wants_more_text) {
       const auto more = refill();
       if (!more) return more.error();
       if (!*more) break;
@@ -86,8 +92,7 @@ class CsvReader {
     is_unfinished_ = source_.growing && fault.wants_more_text;
     if (is_unfinished_) return {};
     if (!fault.what.empty()) return failure(fault.what);
-    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // Excel's "CSV UTF-8"
-    if (cut_.views.front().starts_with(kByteOrderMark)) cut_.views.front().remove_prefix(kByteOrderMark.size());
+    cut_.bytes += mark_bytes;
     auto candidates = candidates_of(cut_.views);
     if (!candidates) return failure(candidates.error().message);
     candidates_ = *std::move(candidates);
