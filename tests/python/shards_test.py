@@ -95,6 +95,28 @@ for path in (folder, f"{folder}-whole"):
             with self.subTest(ranks=ranks):
                 self.run_ranks(ranks, script)
 
+    def test_parameters_that_cannot_be_read_cost_no_others(self):
+        self.run_ranks(2, """
+torch.manual_seed(3)
+model = torch.nn.Linear(3, 3)
+model.away = torch.nn.Parameter(torch.ones(2, device="meta"))
+model.lazy = torch.nn.parameter.UninitializedParameter()
+model.nested = torch.nn.Parameter(torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), requires_grad=False)
+with tensorstat.watch(model, path=folder, shards="dp") as w:
+    for step in range(3):
+        model(torch.ones(2, 3)).sum().backward()
+        if step == 2 and rank == 1:
+            model.weight.data.view(torch.int32)[0, 1] ^= 1
+        w.step()
+        if rank == 0:
+            assert ("Parameter", "weight") in rows(step) and ("Gradient", "bias") in rows(step), (step, rows(step))
+    assert [(each.iteration, each.op_name) for each in w.replica_faults] == [(2, "weight")], w.replica_faults
+told = [each for each in messages if "has no row of the whole" in each]
+assert len(told) == 2 and "away" in told[0] and "nested" in told[1], messages
+assert not [each for each in messages if "no rows of the whole" in each or "not watched here" in each], messages
+dist.destroy_process_group()
+""")
+
     def test_a_sharded_matmul(self):
         self.run_ranks(3, """
 torch.manual_seed(3)

@@ -418,7 +418,7 @@ class WithoutElements(Unseen):
         eye = torch.eye(4)
         for odd in (eye.to_sparse(), eye.to_sparse_csr(), eye.to_mkldnn() if torch.backends.mkldnn.is_available() else eye):
             model = self.model()
-            model.odd = torch.nn.Parameter(odd, requires_grad=False)
+            model[0].odd = torch.nn.Parameter(odd)  # the parameters of model[2] are behind it
             with tensorstat.watch(model, path=self.path, exist="replace") as watch:
                 for _ in range(2):
                     loss = model(torch.randn(3, 4)).sum()
@@ -431,9 +431,9 @@ class WithoutElements(Unseen):
                     watch.step(loss)
             with open(os.path.join(self.path, "rank_0/model/0/1/statistic.csv"), newline="") as file:
                 rows = {(row["Op Type"], row["Op Name"], row["IO"]) for row in csv.DictReader(file)}
-            self.assertIn(("Gradient", "0.weight", "input"), rows)
-            self.assertIn(("Parameter", "0.weight", "output"), rows)
-            self.assertEqual(("Parameter", "odd", "output") in rows, odd.layout is torch.sparse_coo)
+            self.assertIn(("Gradient", "2.weight", "input"), rows)
+            self.assertIn(("Parameter", "2.weight", "output"), rows)
+            self.assertEqual(("Parameter", "0.odd", "output") in rows, odd.layout is torch.sparse_coo)
 
     def test_fakes_nested_and_quantized(self):
         self.assertIn("cast it first", self.refused(torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)))

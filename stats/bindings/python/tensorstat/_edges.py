@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._compiled import for_autograd
-from ._hooks import say_fault
+from ._hooks import node_of_leaf, say_fault
 
 _MOST_NODES = 20_000  # that are looked at behind one call
 
@@ -14,7 +14,6 @@ Edges = list[tuple[int, Any, int]]  # slot, node and its output of each argument
 
 def edges_of(tensors: list[Any]) -> Edges:
     """Where the arguments come from, before the call: it may write to them in place. One that stands twice has its first slot."""
-    torch = sys.modules["torch"]
     edges: Edges = []
     seen: set[int] = set()
     for slot, tensor in enumerate(tensors):
@@ -23,8 +22,7 @@ def edges_of(tensors: list[Any]) -> Edges:
         seen.add(id(tensor))
         node = tensor.grad_fn
         if node is None:  # a leaf's own node
-            with torch.enable_grad():
-                node = tensor.expand_as(tensor).grad_fn.next_functions[0][0]
+            node = node_of_leaf(tensor)
         if node is not None:
             edges.append((slot, node, tensor.output_nr))
     return edges

@@ -241,9 +241,12 @@ class Accumulation:
         self.remove()
         if is_flat:
             return False
-        with sys.modules["torch"].enable_grad():
-            self._node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-        self._of_node = self._node.register_hook(for_autograd(self._guarded))
+        try:
+            self._node = node_of_leaf(parameter)
+            self._of_node = self._node.register_hook(for_autograd(self._guarded))
+        except Exception as fault:  # of one that torch cannot use so: the others are waited for
+            say_fault(fault)
+            return False
         return True
 
     def _guarded(self, _: Any, gradients: Any = ()) -> None:
@@ -265,6 +268,16 @@ class Accumulation:
         if self._of_tensor is not None:
             self._of_tensor.remove()
             self._of_tensor = None
+
+
+def node_of_leaf(tensor: Any) -> Any:
+    """The node that adds up the gradient of a leaf."""
+    with sys.modules["torch"].enable_grad():
+        try:
+            made = tensor.expand_as(tensor)
+        except RuntimeError:  # sparse, or nested
+            made = tensor.clone()
+        return made.grad_fn.next_functions[0][0]
 
 
 def _accumulates() -> bool:

@@ -168,6 +168,8 @@ class Parameters:
     def of_step(self) -> Iterator[tuple[str, str, Any, str, Any]]:
         """Every tensor at the end of a step, as Shards.step() takes them: the same names on every rank."""
         for name, parameter in self.named:
+            if is_lazy(parameter):
+                continue
             if self._watch._with_gradients:
                 yield "Gradient", name, parameter.grad, name, parameter
             yield "Parameter", name, parameter, name, parameter  # behind the step, and so behind the gradient

@@ -82,6 +82,10 @@ class _Unreduced(Exception):
     """A DTensor is Partial."""
 
 
+class _Refused(Error):
+    """The caller's function gave no word that is known."""
+
+
 _NEW = "new"  # the key of the number of tensors that no rank had before
 
 
@@ -191,10 +195,15 @@ class Shards:
                 continue
             try:
                 part = self._part(tensor, parameter_name, parameter)
+                whole, folded = self._folded(op_type, name, part, parameter if tensor is None else tensor)
             except _Unreduced:
                 self._say_unreduced(f"{op_type.lower()} {name}")
                 continue
-            whole, folded = self._folded(op_type, name, part, parameter if tensor is None else tensor)
+            except _Refused:
+                raise
+            except Exception as fault:  # such as of a parameter on meta: the others have rows
+                self._say_once(f"{op_type} {name} has no row of the whole: {fault}", name)
+                continue
             if self._folder is not None or whole.may_be_compared:
                 own[whole] = folded
                 if not whole.is_placed_by_mesh:
@@ -254,7 +263,7 @@ class Shards:
         if kind in ("tp", "shard"):
             return _Part(None, tensor)
         if kind not in ("dp", "dtensor", "replica"):
-            raise Error(f"shards gave {kind!r} for {name}; it is \"shard\" or \"replica\"")
+            raise _Refused(f"shards gave {kind!r} for {name}; it is \"shard\" or \"replica\"")
         return self._replica(tensor, where)
 
     def _part_of_output(self, name: str, tensor: Any) -> _Part | None:
