@@ -78,6 +78,13 @@ class Verbs(StoreTest):
         self.add("more.db", "few")
         self.assertEqual([line.split()[0] for line in run("store", "ask", "more.db", "largest").stdout.splitlines()[1:]], ["layer/0"])
 
+    def test_a_store_that_cannot_be_made(self):
+        for path in ("absent/new.db", "good/step0/rank0/statistic.csv/new.db"):
+            ran = run("store", "add", path, "good")
+            self.assertEqual(ran.returncode, 5, ran.stderr)
+            self.assertIn(path + ": the store cannot be made or written", ran.stderr)
+            self.assertEqual(run("store", "runs", path).returncode, 3)
+
     def test_a_pipe_is_no_store(self):
         os.mkfifo("pipe.db")
         for arguments in (("store", "runs", "pipe.db"), ("store", "add", "pipe.db", "good"), ("store", "rows", "pipe.db")):

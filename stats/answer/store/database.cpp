@@ -156,7 +156,14 @@ Result<Database> Database::open(const std::string& path, Access access, bool mak
   }
   Database database(path, handle);
   if (handle == nullptr) return out_of_memory();
-  if (code != SQLITE_OK) return database.error();
+  if (code != SQLITE_OK) {
+    Error fault = database.error();
+    const bool is_closed = access == Access::kWrite && (code & 0xff) == SQLITE_CANTOPEN;
+    if (!is_closed) return fault;
+    return Error{Code::kUnwritable, printable(path) +
+                                        ": the store cannot be made or written: its folder is not there, or "
+                                        "the permission is missing"};
+  }
   database.checksums_ = look_at_page_checksums(handle, makes_checksums && access == Access::kWrite);
   if (Status safe = database.protect(access); !safe) return safe.error();
   return database;
