@@ -157,6 +157,9 @@ class Report(unittest.TestCase):
             ran = self.run_report("--limit", limit)
             self.assertEqual(ran.returncode, 2, limit)
             self.assertIn("--limit: a limit is RULE=NUMBER", ran.stderr)
+        for seconds in ("nan", "0", "-1", "inf", "1e9"):
+            ran = self.run_report("-o", self.folder + "/x.html", "--follow", seconds)
+            self.assertEqual((ran.returncode, os.path.exists(self.folder + "/x.html")), (2, False), seconds)
         self.assertEqual(subprocess.run([COMMAND, "report", self.folder + "/absent"], capture_output=True).returncode, 3)
 
 

@@ -1,6 +1,8 @@
 #include "stats/show/cli/options/app.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <type_traits>
 
 #include "stats/show/cli/options/suggestions.hpp"
 
@@ -26,7 +28,16 @@ Option& Option::one_of(const std::vector<std::string>& words) {
 }
 template <typename T>
 Option& Option::between(T least, T most) {
-  return option_->check(CLI::Range(least, most).description("")), *this;
+  option_->check(CLI::Range(least, most).description(""));
+  // NaN is neither below nor above.
+  if constexpr (std::is_floating_point_v<T>) {
+    check([](std::string& text) {
+      T number = 0;
+      const bool is_nan = CLI::detail::lexical_cast(text, number) && std::isnan(number);
+      return is_nan ? "Value " + text + " is no number" : std::string();
+    });
+  }
+  return *this;
 }
 template Option& Option::between(std::uint32_t, std::uint32_t);
 template Option& Option::between(std::uint64_t, std::uint64_t);
