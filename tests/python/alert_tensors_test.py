@@ -4,6 +4,7 @@ import csv
 import glob
 import json
 import logging
+import math
 import os
 import pathlib
 import resource
@@ -82,6 +83,26 @@ class AlertTensors(unittest.TestCase):
                 events = subprocess.run([os.environ["COMMAND"], "events", "--write", folder], capture_output=True, text=True)
                 self.assertIn(", with 3 saved tensors", events.stdout)
                 self.assertEqual(set(saved(folder)), set(expected), "events leaves them")
+
+    def test_each_is_saved_once_and_msprobes_dump_has_no_call_of_it(self):
+        keys = []
+        for alerts in ("", "nan", "max > 100 and io == output", "nan, max > 100"):  # an input is named, an output, and both
+            with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", logging.WARNING):
+                logging.getLogger("tensorstat").warning("one is expected")
+                model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Tanh())
+                torch.nn.init.ones_(model[0].weight)
+                config = json.dumps({"task": "statistics", "dump_path": f"{folder}/a", "level": "L0", "statistics": {}})
+                with tensorstat.watch(model, config=config, alerts=alerts, then="save tensors") as of_modules, \
+                        tensorstat.watch(model[0], path=f"{folder}/b", alerts=alerts, then="save tensors") as of_rows:
+                    model(torch.tensor([[3e5, 2e5, 1.0], [math.nan if "nan" in alerts else 1.0, 1.0, 1.0]])).sum().backward()
+                    told = [each.step().alerts for each in (of_modules, of_rows)]
+                for each in told if alerts else ():
+                    names = [name.split(".")[-4] + name.split(".")[-5] for alert in each for name in alert.saved]
+                    files = {name for alert in each for name in alert.saved}
+                    self.assertEqual(len(files), len(set(map(lambda name: ".".join(name.split(".")[-5:-3]), files))), (alerts, names))
+                with open(f"{folder}/a/step0/rank0/dump.json") as file:
+                    keys.append(list(json.load(file)["data"]))
+        self.assertEqual(keys, keys[:1] * 4)
 
     def test_what_was_written_in_place_is_said(self):
         with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", logging.WARNING) as log:

@@ -67,6 +67,7 @@ class Call:
     where: tuple[str, int, str] | None = None
     took = 0  # kinds of fault in its inputs, where they were looked at
     is_looked_at = False
+    are_inputs_saved = False  # beside one that an alert names
     is_only_held = False  # the fault in its inputs lies in containers: it may look past it
     is_to_be_zoomed = is_transformed = False  # of the latter: by torch.func
     blamed_reads = False  # that module was given a container, and may read what another module wrote into it

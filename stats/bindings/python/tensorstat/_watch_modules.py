@@ -148,6 +148,7 @@ class ModuleWatch(Watch):
         layout = places.text_of({"input_args": args, "input_kwargs": kwargs}, "i")
         self._say_what_is_cut(places, stem, "inputs")
         self._collect(call.kind, call.key("forward"), places.tensors, (), layout)
+        call.are_inputs_saved, self._is_of_alert = self._is_of_alert, False
         if sys.modules["torch"].is_grad_enabled():
             given = [each for each in _tensors_in(args) if each.requires_grad]
             call.edges = edges_of(given)
@@ -166,7 +167,7 @@ class ModuleWatch(Watch):
         layout = places.text_of(members, "o")
         self._say_what_is_cut(places, call.stem, "outputs")
         self._collect(call.kind, call.key("forward"), (), places.tensors, layout)
-        if self._is_of_alert:
+        if self._is_of_alert and not call.are_inputs_saved:
             self._save_inputs(call.kind, call.key("forward"), arguments, call.versions)
         outcomes = [tensor for tensor in _tensors_in(outputs) if _has_gradient(tensor)]
         if not outcomes:
@@ -248,6 +249,7 @@ class _Call:
     of_inputs: list[Any] = dataclasses.field(default_factory=list)
     layout: str = ""  # of the gradients that were handed over
     versions: list[int] = dataclasses.field(default_factory=list)  # of its arguments
+    are_inputs_saved: bool = False  # beside one that an alert names
     edges: list[tuple[int, Any, int]] = dataclasses.field(default_factory=list)  # of those that have a gradient: see _edges
     twice: list[bool] = dataclasses.field(default_factory=list)  # by slot: the tensor stands at an earlier slot, too
 

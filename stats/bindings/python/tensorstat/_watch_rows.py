@@ -464,6 +464,7 @@ class RowWatch(Watch):
     def _look_at_inputs(self, call: Call, given: list[Any]) -> None:
         place = call.place
         faults = self._collect(place.op_type, call.name, given, graph=self._local.is_evaluation)
+        call.are_inputs_saved, self._is_of_alert = self._is_of_alert, False
         call.is_looked_at = True
         if faults:
             self.judge(faults, self._judge_inputs, call, given if self._later is None else None)
@@ -545,7 +546,7 @@ class RowWatch(Watch):
         faults = self._collect(place.op_type, name, (), outputs, graph=is_evaluation) if outputs and place.is_wanted else None
         if self._shards is not None and place.is_wanted and not is_evaluation:
             self._shards.saw(place.op_type, name, outputs)
-        if self._is_of_alert:
+        if self._is_of_alert and not call.are_inputs_saved:
             keywords = call.keywords if call.keywords is not None else keywords_of_call(sys._getframe(2))
             arguments = (call.arguments, keywords) if keywords else call.arguments
             self._save_inputs(place.op_type, name, arguments, call.versions, is_evaluation)

@@ -1,5 +1,6 @@
 #include "stats/job/dump/session/alerted_output.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <iterator>
 #include <utility>
@@ -86,7 +87,20 @@ void AlertedOutput::write(std::span<PendingRun* const> runs) noexcept {
   for (PendingRun* const run : runs) {
     if (!run->is_judged) judge(*run);
   }
-  if (!keeps_rows()) inner_->write(runs);
+  if (keeps_rows()) return;
+  while (!runs.empty()) {
+    const auto end = std::ranges::find_if(runs, &PendingRun::is_of_event_alone);
+    const auto count = static_cast<std::size_t>(end - runs.begin());
+    if (count != 0) inner_->write(runs.first(count));
+    runs = runs.subspan(count + (end != runs.end() ? 1 : 0));
+  }
+}
+
+// msprobe's output would begin a call with tensors of an event alone.
+bool AlertedOutput::admits(PendingRun& run) noexcept {
+  run.is_of_event_alone =
+      !run.tensors.empty() && run.layout.empty() && std::ranges::all_of(run.tensors, &PendingTensor::is_for_event);
+  return run.is_of_event_alone || inner_->admits(run);
 }
 
 void AlertedOutput::end_alerts(std::uint32_t number) noexcept try {

@@ -42,7 +42,7 @@ class AlertedOutput final : public DumpOutput {
   std::vector<Alert> take_alerts();
 
   std::string why_nothing() const override { return inner_->why_nothing(); }
-  bool admits(PendingRun& run) noexcept override { return inner_->admits(run); }
+  bool admits(PendingRun& run) noexcept override;
   void write(std::span<PendingRun* const> runs) noexcept override;
   void describe(const DumpOperator& op, std::span<const std::string> stack, std::string_view parent) noexcept override {
     inner_->describe(op, stack, parent);

@@ -72,9 +72,10 @@ struct PendingRun {
   std::vector<std::pair<Io, std::uint32_t>> given;
   bool has_results = false;
   bool is_measured = false;
-  bool is_on_board = false;   // tensors of it have tickets
-  bool is_judged = false;     // by the rules of alerts
-  TensorPool::Buffer buffer;  // memory of the copied tensors
+  bool is_on_board = false;        // tensors of it have tickets
+  bool is_judged = false;          // by the rules of alerts
+  bool is_of_event_alone = false;  // it has nothing but tensors of an alert's event
+  TensorPool::Buffer buffer;       // memory of the copied tensors
 };
 
 // The text with control characters replaced by _.
