@@ -217,6 +217,25 @@ class WatchAlerts(unittest.TestCase):
             self.assertEqual((process.returncode, process.stderr), (0, ""))
             self.assertEqual(sorted(int(each.name) for each in pathlib.Path(folder).glob("event_11/rank_0/model/0/*")), [8, 9, 10, 11])
 
+    def test_keep_with_msprobes_config_leaves_events_alone(self):
+        rows = []
+        for keep in (0, 2):
+            with tempfile.TemporaryDirectory() as folder, self.assertLogs("tensorstat", logging.WARNING):
+                model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Tanh())
+                config = json.dumps({"task": "statistics", "dump_path": folder, "level": "L0", "statistics": {"list": ["Tanh"]}})
+                with tensorstat.watch(model, config=config, alerts="nan", keep=keep) as w:
+                    for step in range(8):
+                        model(torch.full((2, 3), math.nan if step == 6 else 1.0)).sum().backward()
+                        alerts = w.step().alerts
+                        rows += [(step, alert.op_name, alert.tensors) for alert in alerts]
+                made = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+                steps = [f"step{step}" for step in range(8)]
+                self.assertEqual(made, ["alerts.ndjson", *steps] if keep == 0 else ["alerts.ndjson", "event_6", "last_steps.ring"])
+                if keep:
+                    written = rows_of(f"{folder}/event_6/rank_0/Net/0")
+                    self.assertEqual({(step, row["Op Type"]) for step, row in written}, {(step, "Tanh") for step in (4, 5, 6)})
+        self.assertEqual(rows[:len(rows) // 2], rows[len(rows) // 2:])
+
     def test_further_steps_follow_an_event(self):
         with tempfile.TemporaryDirectory() as folder:
             self.train(folder, "inf", 12, then="write", keep=(3, 2), alerts="inf and op_name == 1/forward", steps=20)

@@ -72,6 +72,7 @@ class MsprobeOutput : public DumpOutput {
     notices_->warn_once("memory for stacks", "out of memory: the description of an operator is missing");
   }
 
+  void forgo_runs(bool are_forgone) noexcept override { has_files_ = !are_forgone; }
   bool admits(PendingRun& run) noexcept override;
   void write(std::span<PendingRun* const> runs) noexcept override;
   void end_step(const DumpPlace& place) noexcept override;
@@ -110,6 +111,7 @@ class MsprobeOutput : public DumpOutput {
   }
   void lay_out(OpenCall& entry, const PendingRun& run);
   void begin(OpenStep& step);
+  bool write_files(OpenStep& step, std::size_t settled_count, bool synced);
   void save(OpenStep& step, bool synced) noexcept;
   void save_soon(OpenStep& step) noexcept;
   void settle_steps() noexcept;
@@ -129,6 +131,7 @@ class MsprobeOutput : public DumpOutput {
   DumpFiles files_;  // files of tensors
   std::map<const DumpOperator*, Description> descriptions_;
   RankFolders folders_;
+  bool has_files_ = true;
   std::uint64_t companion_bytes_ = 0;
   std::list<OpenStep> steps_;  // the least recently used first
   ClosedSteps closed_steps_{kMostClosedSteps};
@@ -198,11 +201,12 @@ bool MsprobeOutput::begins_here(OpenStep& step, const StepCalls::Call& call, con
 
 void MsprobeOutput::begin_call(OpenStep& step, const StepCalls::Call& call, const PendingRun& run,
                                const ApiName& name) {
+  if (!has_files_) save_soon(step);  // only to let go of its calls
   step.entries.push_back({{.kind = name.kind, .is_backward = name.is_backward, .key = call.key}, call.serial});
   step.has_changed = true;
   if (name.kind == ApiName::Kind::kModule && name.is_backward) step.backward_modules.insert(name.stem);
   // Gradients of parameters, and what save() took, belong to no call.
-  if (name.kind == ApiName::Kind::kGradients || name.kind == ApiName::Kind::kSaved) return;
+  if (name.kind == ApiName::Kind::kGradients || name.kind == ApiName::Kind::kSaved || !has_files_) return;
   const auto described = descriptions_.find(run.op);
   const Description none;
   if (!step.companions.add(call.key, described == descriptions_.end() ? none : described->second, companion_bytes_,
@@ -326,10 +330,8 @@ void MsprobeOutput::save_soon(OpenStep& step) noexcept {
   if (bytes >= kBytesAWrite || (calls >= kCallsAWrite && is_part)) save(step, is_synced());
 }
 
-// Writes the files of a step if they are out of date. All entries are settled, except those of the last calls.
-void MsprobeOutput::save(OpenStep& step, bool synced) noexcept try {
-  if (step.is_begun && !step.has_changed) return;
-  const std::size_t settled_count = step.entries.size() - std::min(step.entries.size(), kMostOpenCalls);
+// Whether dump.json is written.
+bool MsprobeOutput::write_files(OpenStep& step, std::size_t settled_count, bool synced) {
   std::vector<std::string> texts;
   for (const OpenCall& entry : step.entries) texts.push_back(text_of(entry, config_.input_output, framework_));
   if (!step.is_begun) begin(step);
@@ -340,7 +342,14 @@ void MsprobeOutput::save(OpenStep& step, bool synced) noexcept try {
   for (const Status* status : {&beside, &written}) {
     if (!*status) notices_->warn_once("dump.json", [&] { return status->error().message + "; it is tried again"; });
   }
-  if (!written) return;
+  return static_cast<bool>(written);
+}
+
+// Writes the files of a step if they are out of date. All entries are settled, except those of the last calls.
+void MsprobeOutput::save(OpenStep& step, bool synced) noexcept try {
+  if (step.is_begun && !step.has_changed) return;
+  const std::size_t settled_count = step.entries.size() - std::min(step.entries.size(), kMostOpenCalls);
+  if (has_files_ && !write_files(step, settled_count, synced)) return;
   for (OpenCall& entry : step.entries) {
     written_rows_ += entry.unsaved_rows;
     waiting_rows_ -= entry.unsaved_rows;

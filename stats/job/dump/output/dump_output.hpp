@@ -38,6 +38,10 @@ class DumpOutput {
  public:
   virtual ~DumpOutput() = default;
 
+  // Whether rows of runs are kept elsewhere: then write() is not called, and no file of a run is made. Called before
+  // the other functions.
+  virtual void forgo_runs(bool) noexcept {}
+
   // Whether this run is dumped. Called for each run, in order. For rules about runs instead of operators. May set the
   // run's `call`.
   virtual bool admits(PendingRun&) noexcept { return true; }

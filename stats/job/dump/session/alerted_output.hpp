@@ -27,7 +27,9 @@ class AlertedOutput final : public DumpOutput {
         setup_(std::move(setup)),
         written_columns_(written_columns),
         tally_(tally),
-        tensors_(meter, tally, setup_.notices, sync) {}
+        tensors_(meter, tally, setup_.notices, sync) {
+    inner_->forgo_runs(keeps_rows());
+  }
 
   std::unique_ptr<DumpOutput> take_inner() { return std::move(inner_); }
   // Whether a run has to be judged while its tensors are there.
