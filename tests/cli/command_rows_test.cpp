@@ -211,6 +211,12 @@ TEST(CommandRows, ExtremesTellOfNanAndInfWhereNothingCountsThem) {
   std::ofstream(folder / "c.csv") << text_in(Dialect::kOurs, {Category::kCount}, {std::uint64_t{6}});
   EXPECT_EQ(run(folder, "c.csv --where nan").exit, 2);
   EXPECT_TRUE(holds(run(folder, "c.csv --where nan").err, "neither nan count nor max and min"));
+  std::ofstream(folder / "none.csv")
+      << "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape\n"
+         "Conv2D,a,0,0,1,input,0,4,float32,(1)\n";
+  EXPECT_EQ(run(folder, "none.csv --fail-on nan").exit, 2);
+  EXPECT_EQ(run(folder, "none.csv --where 'max > 1'").exit, 2);
+  EXPECT_EQ(run(folder, "none.csv").exit, 0);
 }
 
 TEST(CommandRows, WhatIsNoFileOfRowsIsSaid) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "stats/core/base/printable.hpp"
@@ -18,11 +19,16 @@
 namespace tensorstat::cli {
 namespace {
 
-// The statistics in any of the files, each once. Files that cannot be read are reported later.
-Categories categories_of(const std::vector<std::string>& files) {
-  Categories all;
+// The statistics in any of the files, each once; nullopt if no file tells. What cannot be read is reported later.
+std::optional<Categories> categories_of(const std::vector<std::string>& files) {
+  std::optional<Categories> all;
   for (const std::string& file : files) {
-    if (const auto columns = read_columns(file)) add_once(all, columns->categories);
+    const auto columns = read_columns(file);
+    if (!columns) continue;
+    const bool is_told = !columns->categories.empty() || file.ends_with(".csv");  // a csv's heading tells without rows
+    if (!is_told) continue;
+    if (!all) all.emplace();
+    add_once(*all, columns->categories);
   }
   return all;
 }
@@ -69,7 +75,8 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
     console.say(std::string(option) + " needs elements, and a file of rows has none");
     return {kUsage, false};
   }
-  const Categories had = categories_of(inputs.files);
+  const auto known = categories_of(inputs.files);
+  const Categories had = known.value_or(Categories());
   const auto has_itself = [&](Category category) { return std::ranges::count(had, category) != 0; };
   const bool have_extremes = has_itself(Category::kMax) && has_itself(Category::kMin);
   const auto has = [&](Category category) {
@@ -77,7 +84,7 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
   };
   const auto tells = [&](Category category) { return counts_specials(category) && can_tell(category, had); };
   for (const Category category : asked_of(arguments)) {
-    if (has(category) || had.empty()) continue;
+    if (has(category) || !known) continue;
     console.say("the rows do not have " + std::string(name(category)) + ", which --fail-on, --where or --sort needs" +
                 (tells(category) ? "; the words nan and inf go by max and min, avg or l2norm" : ""));
     return {kUsage, false};
@@ -85,7 +92,7 @@ Outcome show_rows(const Arguments& arguments, const Inputs& inputs, const Look& 
   Categories words = FaultCount(arguments.fail_on).needed(false);
   if (arguments.where) add_once(words, arguments.where->needed());
   for (const Category category : words) {
-    if (has(category) || had.empty() || tells(category)) continue;
+    if (has(category) || !known || tells(category)) continue;
     console.say("the rows have neither " + std::string(name(category)) +
                 " nor max and min, avg or l2norm: --fail-on or --where needs one of them to find NaN and Inf");
     return {kUsage, false};
