@@ -40,8 +40,9 @@ class Checked:
 
 
 def first_faulty(named: Iterable[tuple[str, Any]]) -> tuple[str, str] | None:
-    """The first tensor with NaN or Inf: its name, and "NaN" or "Inf". Tensors that torch can sum are not copied. Each is read once, and again only if its sum
-    is not finite: a finite sum has no NaN and no Inf in it, but a sum of finite elements may overflow. It waits for a device once."""
+    """The first tensor with NaN or Inf: its name, and "NaN" or "Inf". What torch can sum is not copied. Each is read once, and again only
+    if its sum is not finite: a finite sum has no NaN and no Inf in it, but a sum of finite elements may overflow. It waits for a device
+    once."""
     torch = sys.modules["torch"]
     tensors: list[tuple[str, Any]] = []
     sums: dict[Any, list[tuple[int, Any]]] = {}
