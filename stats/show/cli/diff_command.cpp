@@ -15,6 +15,7 @@
 #include "stats/show/cli/inputs.hpp"
 #include "stats/show/cli/msprobe_rules.hpp"
 #include "stats/show/cli/options/options.hpp"
+#include "stats/show/cli/options/plain_options.hpp"
 #include "stats/show/cli/report/diff_rows.hpp"
 #include "stats/show/cli/report/output.hpp"
 #include "stats/show/cli/report/report_diff.hpp"
@@ -290,13 +291,15 @@ Subcommand diff_command(App command) {
       .type_name("LIST")
       .excludes("--first")
       .suggest_list(subject_names(About::kPairs));
-  add_choice(diff, "--format", arguments->format,
-             {{"table", Format::kTable},
-              {"csv", Format::kCsv},
-              {"json", Format::kJson},
-              {"ndjson", Format::kNdjson},
-              {"md", Format::kMarkdown}},
-             "table, csv, json, ndjson or md (Markdown). A table is short; csv, json and ndjson have every pair")
+  add_choice(
+      diff, "--format", arguments->format,
+      {{"table", Format::kTable},
+       {"csv", Format::kCsv},
+       {"json", Format::kJson},
+       {"ndjson", Format::kNdjson},
+       {"md", Format::kMarkdown}},
+      "table, csv, json, ndjson or md (Markdown); by default by the extension of -o, or table. A table is short; "
+      "csv, json and ndjson have every pair")
       .type_name("FORMAT");
   add_output_option(diff, arguments->output);
   diff.add_option(
@@ -341,6 +344,12 @@ Subcommand diff_command(App command) {
       "Exit status: 0 no difference, and every tensor has a partner; 1 a difference or a tensor without a partner, "
       "by msprobe's rules a row that does not pass; 2 wrong usage; 3 some input could not be read; 5 the result "
       "could not be written.");
+  diff.parse_complete_callback([arguments, diff] {
+    if (diff.is_given("--format") || diff.is_given("--rules")) return;
+    const auto format = format_by_extension(arguments->output);
+    const bool is_written = !arguments->options.first || format == Format::kJson;  // --first has a text, or json
+    if (format && is_written) arguments->format = *format;
+  });
   return {diff, [arguments](Console& console) { return run_diff(*arguments, console); }};
 }
 
@@ -361,7 +370,8 @@ Subcommand origin_command(App command) {
                                "Every call with NaN or Inf, too: those that produced it and those that passed it on");
   origin
       .add_option_function(
-          "--format", [arguments](const std::string& word) { arguments->is_json = word == "json"; }, "text or json")
+          "--format", [arguments](const std::string& word) { arguments->is_json = word == "json"; },
+          "text or json; by default json if FILE ends in .json, else text")
       .one_of({"text", "json"})
       .type_name("FORMAT");
   add_output_option(origin, arguments->output);
@@ -375,6 +385,9 @@ Subcommand origin_command(App command) {
       "same holds for a step that a gradient scaler skipped.\n\n"
       "Exit status: 0 no fault, perhaps notes; 1 a fault; 2 wrong usage; 3 some input could not be read; 5 the "
       "result could not be written.");
+  origin.parse_complete_callback([arguments, origin] {
+    if (!origin.is_given("--format") && !arguments->all) arguments->is_json = arguments->output.ends_with(".json");
+  });
   return {origin, [arguments](Console& console) { return run_origin(*arguments, console); }};
 }
 

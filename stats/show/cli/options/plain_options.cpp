@@ -26,11 +26,9 @@ const Choices<Format> kExtensions = {{".csv", Format::kCsv},       {".json", For
 
 // The file name's extension decides the format. A name without one, such as /dev/stdout, gets a table.
 Format format_for(const std::string& output) {
+  if (const auto format = format_by_extension(output)) return *format;
   std::string known;
-  for (const auto& [extension, format] : kExtensions) {
-    if (output.ends_with(extension)) return format;
-    known.append(known.empty() ? "" : ", ").append(extension);
-  }
+  for (const auto& [extension, format] : kExtensions) known.append(known.empty() ? "" : ", ").append(extension);
   const std::string extension = std::filesystem::path(output).extension().string();
   if (extension.empty()) return Format::kTable;
   refuse("--output",
@@ -64,6 +62,11 @@ T parsed(const std::string& option, Result<T> value) {
 }
 
 }  // namespace
+
+std::optional<Format> format_by_extension(const std::string& output) {
+  const auto entry = std::ranges::find_if(kExtensions, [&](const auto& each) { return output.ends_with(each.first); });
+  return entry == kExtensions.end() ? std::nullopt : std::optional(entry->second);
+}
 
 bool PlainOptions::is_given(const std::string& option) const { return app_ && app_->is_given(option); }
 

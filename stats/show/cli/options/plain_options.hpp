@@ -54,6 +54,9 @@ class PlainOptions {
   std::optional<Format> format_;
 };
 
+// The format of a file with this name, by its extension: .csv, .json, .ndjson, .jsonl, .md or .txt.
+std::optional<Format> format_by_extension(const std::string& output);
+
 // Adds the further columns of a csv without which rows are alike: the index of --by, the scale of casts.
 void add_telling_columns(Arguments& arguments);
 
