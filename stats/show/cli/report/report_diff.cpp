@@ -93,17 +93,24 @@ std::string statistics_text(const StatisticsView& statistics) {
   return text;
 }
 
+// Whether a judgement is of rows that cannot be compared: they add nothing, and their difference is infinite.
+bool cannot_be_compared(std::string_view why) {
+  return why.starts_with("dtype ") || why.starts_with("shape ") || why == "digest" || why == "no statistic is in both";
+}
+
 }  // namespace
 
 std::string beginnings_of(const Compared& compared) {
   std::string text;
   for (const Beginning& beginning : *compared.first) {
-    text += (beginning.enters ? "enters here  " : "begins here  ") + place_of(compared, beginning) + ", " +
-            std::string(name(beginning.phase)) + "  adds " + digits_of(Value(beginning.added)) + "\n";
     const auto pair = pair_of(compared, beginning);
+    const std::string numbers = pair ? numbers_that_differ(compared, *pair) : "";
+    const std::string why = pair && cannot_be_compared(pair->judgement.why) ? pair->judgement.why : "";
+    text += (beginning.enters ? "enters here  " : "begins here  ") + place_of(compared, beginning) + ", " +
+            std::string(name(beginning.phase)) +
+            (why.empty() ? "  adds " + digits_of(Value(beginning.added)) : "  " + printable(why)) + "\n";
     if (beginning.in_b && pair) text += "    B has another value here than A wrote last\n";
     if (!pair) text += std::string("    only ") + (beginning.in_b ? "B" : "A") + " has it\n";
-    const std::string numbers = pair ? numbers_that_differ(compared, *pair) : "";
     if (!numbers.empty()) text += "    " + numbers + "\n";
     if (beginning.code) {
       text += "    called at " + printable_name(beginning.code->file) +
