@@ -52,7 +52,8 @@ struct Judgement {
   Verdict verdict = Verdict::kEqual;
   // The greatest relative difference of a statistic: infinite where one has no number, as for NaN against a number.
   double difference = 0;
-  std::string why = {};  // of kDifferent: "max", "shape (2,3) and (3,2)"
+  // Of kDifferent: the first statistic, "max", or why the rows cannot be compared, "shape (2,3) and (3,2)".
+  std::string why = {};
 };
 
 // The scale of a value is the greater magnitude of the two. The terms of avg cancel, so its scale is at least the root

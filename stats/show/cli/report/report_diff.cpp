@@ -93,10 +93,8 @@ std::string statistics_text(const StatisticsView& statistics) {
   return text;
 }
 
-// Whether a judgement is of rows that cannot be compared: they add nothing, and their difference is infinite.
-bool cannot_be_compared(std::string_view why) {
-  return why.starts_with("dtype ") || why.starts_with("shape ") || why == "digest" || why == "no statistic is in both";
-}
+// Why two rows cannot be compared. Empty: they can be.
+std::string reason_of(const Judgement& judgement) { return category_from(judgement.why) ? "" : judgement.why; }
 
 }  // namespace
 
@@ -105,7 +103,7 @@ std::string beginnings_of(const Compared& compared) {
   for (const Beginning& beginning : *compared.first) {
     const auto pair = pair_of(compared, beginning);
     const std::string numbers = pair ? numbers_that_differ(compared, *pair) : "";
-    const std::string why = pair && cannot_be_compared(pair->judgement.why) ? pair->judgement.why : "";
+    const std::string why = pair ? reason_of(pair->judgement) : "";
     text += (beginning.enters ? "enters here  " : "begins here  ") + place_of(compared, beginning) + ", " +
             std::string(name(beginning.phase)) +
             (why.empty() ? "  adds " + digits_of(Value(beginning.added)) : "  " + printable(why)) + "\n";
