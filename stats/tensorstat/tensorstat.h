@@ -82,8 +82,8 @@ typedef int (*tensorstat_each_row)(void* context, const tensorstat_row* row);
 
 /* Reads a statistic.csv of any dialect, in pieces: memory does not grow with the file. Rows before an error are
  * passed to `each`. `row_count` is the number of rows passed; it may be NULL.
- * For a folder, reads every file of rows below it. Each row then has the column "path"; in the folders of a dump
- * also "rank", "graph" and "iteration". If files cannot be read, the others are still read, and the error is the
+ * For a folder, or a store ("runs.db", or "runs.db//a" for its run "a"), reads every file of rows in it. Each row then
+ * has the column "path"; in the folders of a dump also "rank", "graph" and "iteration". If files cannot be read, the others are still read, and the error is the
  * first file's. TENSORSTAT_UNSUPPORTED if there is no file of rows. */
 TENSORSTAT_API tensorstat_code tensorstat_rows_read(const char* path, tensorstat_each_row each, void* context,
                                                     uint64_t* row_count);

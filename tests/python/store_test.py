@@ -55,9 +55,21 @@ class Store(unittest.TestCase):
         findings = [each for each in tensorstat.follow(self.store + "//faulty", rows=False, idle=6)]
         self.assertEqual([each.rule for each in findings][:1], ["nan"])
 
+    def test_rows_of_a_store_are_those_of_its_dump(self):
+        def rows_of(path, folder):
+            return [repr({**row, "path": row["path"].removeprefix(folder)}) for row in tensorstat.read(path)]
+        everything = []
+        for name, dump in self.dumps.items():
+            of_store = rows_of(f"{self.store}//{name}", f"{self.store}//{name}/")
+            self.assertEqual(of_store, rows_of(dump, ""))
+            self.assertEqual(len(of_store), 160)
+            everything += of_store
+        self.assertEqual(len(tensorstat.read(self.store)), len(everything))
+
     def test_no_such_run(self):
-        with self.assertRaises(tensorstat.Error):
-            tensorstat.findings(self.store + "//other")
+        for ask in tensorstat.findings, tensorstat.read:
+            with self.assertRaises(tensorstat.Error):
+                ask(self.store + "//other")
 
 
 if __name__ == "__main__":

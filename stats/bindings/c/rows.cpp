@@ -7,10 +7,10 @@
 #include "stats/bindings/c/row_of_c.hpp"
 #include "stats/bindings/c/support.hpp"
 #include "stats/data/rows/names/dump_place.hpp"
+#include "stats/data/rows/row_source.hpp"
 #include "stats/data/survey/row_files.hpp"
 #ifdef TENSORSTAT_STORE
 #include "stats/answer/store/store.hpp"
-#include "stats/data/rows/row_source.hpp"
 
 namespace {
 
@@ -40,7 +40,8 @@ tensorstat_code tensorstat_rows_read(const char* path, tensorstat_each_row each,
     };
     std::vector<Error> faults;
     std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) {
+    const auto stored = stored_path(path);
+    if ((stored && stored->file.empty()) || std::filesystem::is_directory(path, ignored)) {
       const auto files = find_row_files({path}, faults);
       if (files.empty() && !faults.empty()) faults.front().code = Code::kUnsupported;
       for (const RowFile& file : files) {

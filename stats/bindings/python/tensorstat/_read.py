@@ -68,6 +68,7 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
 
     a folder            the rows of every file of rows below it, each with "path" and, if the folders belong to a dump,
                         "rank", "graph" and "iteration"
+    a store             the same of all its runs; "runs.db//a": of its run "a"
 
     stats, precision, on, cast_scale  as in measure()
     void_is_bfloat16      two-byte voids of an .npy are bfloat16, as ml_dtypes writes them
@@ -83,8 +84,20 @@ def read(path: str | os.PathLike[str], stats: str | Iterable[str] = DEFAULT_STAT
         return _read(there, request_of(stats, precision, on, cast_scale), void_is_bfloat16, skip_faults)
 
 
+def _is_in_store(path: str) -> bool:
+    """Whether it is a store of rows, or the path of a run in one."""
+    with contextlib.suppress(OSError, ValueError), open(path.partition("//")[0], "rb", opener=_without_waiting) as file:
+        return file.read(16) == b"SQLite format 3\0"
+    return False
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """An opener for open(): a pipe is not waited for."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def _read(path: Any, request: Any, void_is_bfloat16: bool, skip_faults: bool) -> Any:
-    name, is_folder = os.path.basename(os.fsdecode(path)), os.path.isdir(path)
+    name, is_folder = os.path.basename(os.fsdecode(path)), os.path.isdir(path) or _is_in_store(os.fsdecode(path))
     if is_folder or name.endswith(".csv") or name in _JSON_OF_ROWS:
         rows, refused = _native.read_rows(path)
         if refused is not None and not (is_folder and rows and skip_faults):
