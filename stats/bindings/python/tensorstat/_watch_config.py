@@ -36,7 +36,9 @@ def initial_iteration(config: Any, members: dict[str, Any]) -> tuple[int, Any]:
     """MindSpore's initial_iteration, and the config without it: a watch counts from it itself, so that its own words, such as those of
     watch.ndjson, have the numbers of the rows."""
     common = members.get("common_dump_settings")
-    first = common.get("initial_iteration") if isinstance(common, dict) else None
+    if not isinstance(common, dict):
+        return 0, config
+    first = common.get("initial_iteration")
     if type(first) is not int or not 0 < first < 2**31:
         return 0, config
     return first, json.dumps({**members, "common_dump_settings": {**common, "initial_iteration": 0}})

@@ -4,11 +4,12 @@ import json
 import linecache
 import re
 import sys
+import threading
 import weakref
 from typing import Any
 
 from ._alerts import Step
-from ._calls import PerThread, pop_call
+from ._calls import pop_call
 from ._compiled import is_tracing
 from ._edges import edges_of, wait_for
 from ._hooks import Accumulation, ModuleHooks, drop_left, keywords_of_call, say_fault
@@ -30,7 +31,7 @@ class ModuleWatch(Watch):
         super().__init__(session, every=every, rank=rank)
         self._has_stacks = has_stacks
         self._cut: set[tuple[str, str]] = set()  # the words about stems' inputs and outputs
-        self._local = PerThread()
+        self._local = _PerThread()
         self._counts: dict[str, int] = {}
         self._backward: list[_Call] = []  # their gradients have not come yet
         self._rounds: dict[str, _Round] = {}
@@ -259,6 +260,11 @@ class _Call:
 
     def key(self, direction: str) -> str:
         return f"{self.stem}.{direction}.{self.number}"
+
+
+class _PerThread(threading.local):
+    def __init__(self) -> None:
+        self.calls: list[_Call] = []  # that are open, the innermost last
 
 
 @dataclasses.dataclass
