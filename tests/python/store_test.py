@@ -60,7 +60,7 @@ class Store(unittest.TestCase):
             return [repr({**row, "path": row["path"].removeprefix(folder)}) for row in tensorstat.read(path)]
         everything = []
         for name, dump in self.dumps.items():
-            of_store = rows_of(f"{self.store}//{name}", f"{self.store}//{name}/")
+            of_store = rows_of(f"{self.store}//{name}", f"{self.store}//{name}")
             self.assertEqual(of_store, rows_of(dump, ""))
             self.assertEqual(len(of_store), 160)
             everything += of_store
