@@ -73,6 +73,29 @@ TEST(PageContents, HaveEachRowInItsCell) {
   EXPECT_EQ(contents.faults[missing], PageContents::kNoFault);
 }
 
+TEST(PageContents, HaveCountsOfCastsWhereARowHasThem) {
+  const Category overflow = Category::kFloat16Overflow;
+  const Categories with{Category::kMax, overflow}, without{Category::kMax};
+  const std::vector<Value> both{1.0, std::uint64_t{3}}, alone{1.0};
+  History history;
+  std::uint64_t time = 0;
+  for (const std::string op_name : {"counted", "bare", "also counted"}) {
+    const bool is_bare = op_name == "bare";
+    history.add({.op_type = "Add",
+                 .op_name = op_name,
+                 .dtype = "float32",
+                 .shape = "(8)",
+                 .place = {},
+                 .timestamp_us = ++time,
+                 .statistics = is_bare ? StatisticsView{without, alone} : StatisticsView{with, both}});
+  }
+  history.finish();
+  const PageContents contents = page_contents({&history}, {});
+  const PageContents::Plane counts = plane(contents, std::string(name(overflow)));
+  EXPECT_EQ(counts.has, (std::vector<std::uint8_t>{1, 0, 1}));
+  EXPECT_EQ(counts.values, (std::vector<double>{3, 0, 3}));
+}
+
 TEST(PageContents, ShowFaults) {
   const History history = history_of(
       {{"nan", 0, NAN, NAN, NAN}, {"up", 0, INFINITY, 0, INFINITY}, {"down", 0, 0, -INFINITY, INFINITY}, {"clean", 0}});
