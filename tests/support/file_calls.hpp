@@ -68,6 +68,11 @@ __attribute__((used)) ssize_t write(int file, const void* bytes, size_t count) {
     return static_cast<ssize_t>(syscall(SYS_write, file, bytes, std::min(count, verdict.most_bytes)));
   });
 }
+__attribute__((used)) ssize_t pwrite(int file, const void* bytes, size_t count, off_t offset) {
+  return judged(FileCall::kWrite, [&](const Verdict& verdict) {
+    return static_cast<ssize_t>(syscall(SYS_pwrite64, file, bytes, std::min(count, verdict.most_bytes), offset));
+  });
+}
 __attribute__((used)) ssize_t pread(int file, void* bytes, size_t count, off_t offset) {
   return judged(FileCall::kRead, [&](const Verdict& verdict) {
     return static_cast<ssize_t>(syscall(SYS_pread64, file, bytes, std::min(count, verdict.most_bytes), offset));
