@@ -8,7 +8,7 @@ from typing import Any
 
 from ._hooks import say_fault
 from ._library import logger
-from ._tensors import is_lazy, local_of
+from ._tensors import elements_of, is_lazy, local_of
 from ._verdict import Fault
 
 __all__ = ["Checked"]
@@ -73,8 +73,7 @@ def _summed(tensor: Any) -> tuple[Any, Any] | None:
     torch = sys.modules["torch"]
     if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.device.type == "meta":
         return None
-    if tensor.layout is not torch.strided:
-        tensor = tensor._values() if tensor.layout is torch.sparse_coo else tensor.values()
+    tensor = elements_of(tensor)
     if not tensor.numel():
         return None
     if tensor.is_complex() and tensor.element_size() == 4 or tensor.element_size() == 1:  # torch sums neither complex32 nor float8
@@ -85,7 +84,8 @@ def _summed(tensor: Any) -> tuple[Any, Any] | None:
 
 
 def losses_of(loss: Any) -> list[tuple[str, Any]]:
-    """(the name of its row, its value as a tensor or float) of one loss, a dict of them, or None. What is no number is left out, and said."""
+    """(the name of its row, its value as a tensor or float) of one loss, a dict of them, or None. A value that is no number is left out with
+    a warning."""
     named = [(f"loss/{key}", each) for key, each in loss.items()] if isinstance(loss, Mapping) else [("loss", loss)]
     losses: list[tuple[str, Any]] = []
     for name, each in named:

@@ -16,7 +16,7 @@ from ._compiled import STANCE
 from ._modes import around, foreign_mode, leave_modes, modes, sets_attribute, written_by
 from ._one_rank import refusal_of_operation
 from ._shadow import Shadow, Unknown
-from ._tensors import is_freed, local_of, tensors_in
+from ._tensors import elements_of, is_freed, local_of, tensors_in
 from ._verdict import INF, NAN
 
 
@@ -66,9 +66,7 @@ def kinds_in(tensors: Any) -> int:
     for each in tensors:
         if each is None or not (each.is_floating_point() or each.is_complex()):
             continue
-        each = local_of(each).detach()
-        if each.layout is not torch.strided:
-            each = each._values() if each.layout is torch.sparse_coo else each.values()
+        each = elements_of(local_of(each).detach())
         if is_freed(each):
             continue
         kinds |= NAN * bool(torch.isnan(each).any()) | INF * bool(torch.isinf(each).any())

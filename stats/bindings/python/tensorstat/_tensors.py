@@ -142,14 +142,18 @@ def local_of(tensor: Any) -> Any:
     return local.trigger_wait() if hasattr(local, "trigger_wait") else local
 
 
-def address_of(tensor: Any) -> int:
-    """Of its elements. A sparse tensor has those of its values; 0 where torch tells none, as of a tensor of oneDNN."""
+def elements_of(tensor: Any) -> Any:
+    """The tensor of the elements that are stored: the values of a sparse tensor. Raises RuntimeError for a tensor of oneDNN."""
     torch = sys.modules["torch"]
+    if tensor.layout is torch.strided:
+        return tensor
+    return tensor._values() if tensor.layout is torch.sparse_coo else tensor.values()
+
+
+def address_of(tensor: Any) -> int:
+    """The address of the elements. It is 0 where torch tells none, as of a tensor of oneDNN."""
     try:
-        if tensor.layout is torch.strided:
-            return int(tensor.data_ptr())
-        with torch.no_grad():
-            return int((tensor._values() if tensor.layout is torch.sparse_coo else tensor.values()).data_ptr())
+        return int(elements_of(tensor).data_ptr())
     except RuntimeError:
         return 0
 
@@ -185,10 +189,7 @@ def readable(tensor: Any) -> Any:
             return readable(tensor)
     tensor = local_of(tensor)
     tensor = (tensor.trigger_wait() if hasattr(tensor, "trigger_wait") else tensor).detach()  # an AsyncCollectiveTensor
-    if tensor.layout is torch.sparse_coo:
-        tensor = tensor._values()
-    elif tensor.layout is not torch.strided and hasattr(tensor, "values"):
-        tensor = tensor.values()
+    tensor = elements_of(tensor)
     if tensor.is_quantized:
         tensor = tensor.int_repr()
     if not tensor.is_cpu and tensor.device.type != "meta":

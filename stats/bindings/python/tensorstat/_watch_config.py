@@ -33,8 +33,8 @@ def members_of(config: str | os.PathLike[str] | None) -> dict[str, Any]:
 
 
 def initial_iteration(config: Any, members: dict[str, Any]) -> tuple[int, Any]:
-    """MindSpore's initial_iteration, and the config without it: a watch counts from it itself, so that its own words, such as those of
-    watch.ndjson, have the numbers of the rows."""
+    """MindSpore's initial_iteration, and the config without it. The watch counts from it itself. So the lines of watch.ndjson have the
+    numbers of the rows."""
     common = members.get("common_dump_settings")
     if not isinstance(common, dict):
         return 0, config
