@@ -52,7 +52,8 @@ struct Judgement {
   Verdict verdict = Verdict::kEqual;
   // The greatest relative difference of a statistic: infinite where one has no number, as for NaN against a number.
   double difference = 0;
-  // Of kDifferent: the first statistic, "max", or why the rows cannot be compared, "shape (2,3) and (3,2)".
+  // For kDifferent, the first statistic that differs, such as "max", or the reason why the rows cannot be compared,
+  // such as "shape (2,3) and (3,2)".
   std::string why = {};
 };
 

@@ -16,7 +16,7 @@ struct CodePoint {
 // The first character of `text`, which must not be empty. Overlong forms and surrogates are not valid.
 CodePoint first_code_point(std::string_view text);
 
-// The text with U+FFFD for each byte that is not UTF-8: for files whose readers refuse other texts.
+// The text, in which U+FFFD stands for each byte that is not UTF-8. Some files' readers refuse other texts.
 std::string as_utf8(std::string_view text);
 
 }  // namespace tensorstat
