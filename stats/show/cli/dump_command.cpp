@@ -9,7 +9,7 @@
 #include "stats/data/files/io/whole_file.hpp"
 #include "stats/data/json/json_text.hpp"
 #include "stats/data/rows/dialect.hpp"
-#include "stats/job/dump/cann/acl_config.hpp"
+#include "stats/job/dump/config/config_dialect.hpp"
 #include "stats/job/dump/mindspore/config.hpp"
 #include "stats/job/dump/msprobe/config.hpp"
 #include "stats/job/dump/replay/replay.hpp"
@@ -37,17 +37,15 @@ struct DumpArguments {
 Status check_options(const DumpArguments& arguments, std::string_view text) {
   const auto document = parse_json(text);
   if (!document || !document->root().is(JsonValue::Kind::kObject)) return {};
-  const JsonValue root = document->root();
-  const ConfigDialect* const known[] = {&kMindsporeConfig, &kMsprobeConfig, &kAclConfig};
-  const auto recognises = [&](const ConfigDialect* dialect) { return dialect->recognises(root); };
-  if (std::ranges::none_of(known, recognises)) return {};
+  const ConfigDialect* dialect = dialect_of(document->root());
+  if (dialect == nullptr) return {};
   const std::tuple<const char*, bool, const ConfigDialect*> users[] = {
       {"--dialect", arguments.has_dialect, &kMindsporeConfig},
       {"--device-rows", arguments.device_rows, &kMindsporeConfig},
       {"--by-step", arguments.by_step, &kMindsporeConfig},
       {"--framework", !arguments.framework.empty(), &kMsprobeConfig}};
   for (const auto& [option, is_given, user] : users) {
-    if (!is_given || recognises(user)) continue;
+    if (!is_given || user == dialect) continue;
     return Error{Code::kInvalid,
                  std::string(option) + " does nothing with this config: it is for " + std::string(user->name)};
   }

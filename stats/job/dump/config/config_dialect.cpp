@@ -15,16 +15,22 @@ namespace {
 // it.
 constexpr const ConfigDialect* kDialects[] = {&kMindsporeConfig, &kMsprobeConfig, &kAclConfig};
 
-const ConfigDialect& dialect_of(const JsonValue& root) {
+Refusal unknown_config() {
   std::string known;
   for (const ConfigDialect* dialect : kDialects) {
-    if (dialect->recognises(root)) return *dialect;
     known += (known.empty() ? "" : "; ") + std::string(dialect->name) + " has " + std::string(dialect->marks);
   }
-  throw Refusal{"it is no config that is known here: " + known};
+  return {"it is no config that is known here: " + known};
 }
 
 }  // namespace
+
+const ConfigDialect* dialect_of(const JsonValue& root) {
+  for (const ConfigDialect* dialect : kDialects) {
+    if (dialect->recognises(root)) return dialect;
+  }
+  return nullptr;
+}
 
 Result<DumpConfig> parse_config(std::string_view text, const ConfigSetting& setting, Notices& notices) try {
   auto document = parse_json(text);
@@ -34,7 +40,9 @@ Result<DumpConfig> parse_config(std::string_view text, const ConfigSetting& sett
   }
   const JsonValue root = document->root();
   if (!root.is(JsonValue::Kind::kObject)) throw Refusal{"it is not a JSON object { }"};
-  DumpConfig config = dialect_of(root).read(root, setting, notices);
+  const ConfigDialect* dialect = dialect_of(root);
+  if (dialect == nullptr) throw unknown_config();
+  DumpConfig config = dialect->read(root, setting, notices);
   config.text = text;
   return config;
 } catch (Refusal& refusal) {

@@ -30,6 +30,9 @@ struct ConfigDialect {
   DumpConfig (*read)(const JsonValue& root, const ConfigSetting& setting, Notices& notices);
 };
 
+// The dialect that reads a config, whose root is an object; nullptr: none recognises it.
+const ConfigDialect* dialect_of(const JsonValue& root);
+
 // Reads a config of any dialect. An error names the key, its value and the allowed values. If no dialect recognises the
 // text, the error lists the keys by which they are recognised. Corrections, duplicate keys and unknown keys are
 // reported through `notices`, once each.
